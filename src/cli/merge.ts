@@ -1,6 +1,8 @@
 import path from "node:path";
 import { parseBudget, parseHorizon } from "../config/options.ts";
 import { escapeTerminal } from "../core/escape.ts";
+import { shellWord } from "../core/shell-word.ts";
+import { oneLine } from "../core/text.ts";
 import { mergeBundles } from "../merge/merge-bundles.ts";
 import { parseExpected } from "../merge/merge-legs.ts";
 import { stormlogReport } from "../report/documents/envelope.ts";
@@ -8,6 +10,7 @@ import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";
 import { runOption } from "./gate-options.ts";
 import { unjudgedOption } from "./judge.ts";
+import { programWords } from "./program.ts";
 import { shownPath } from "./shown-path.ts";
 
 const DEFAULT_BUNDLE = "stormlog-merged";
@@ -47,8 +50,9 @@ export const merge: CommandSpec = {
       now: () => new Date(),
     });
     console.print(renderTerminal(report, { color: console.color, width: console.width }));
-    const shown = escapeTerminal(shownPath(bundleDir));
-    console.print(`Evidence: ${shown}  (open its timeline.html, or \`stormlog-gate show ${shown}\`)`);
+    const shown = shownPath(bundleDir);
+    const evidence = `${shown}  (open its timeline.html, or \`${programWords()} show ${shellWord(shown)}\`)`;
+    console.print(`Evidence: ${escapeTerminal(oneLine(evidence))}`);
     console.document(stormlogReport(report));
     return report.exit_code;
   },

@@ -1,4 +1,5 @@
 import { escapeTerminal } from "../core/escape.ts";
+import { oneLine } from "../core/text.ts";
 import { runGate } from "../gate/run-gate.ts";
 import { ownBundle } from "../gate/shard-origin.ts";
 import type { CommandSpec } from "./command.ts";
@@ -20,15 +21,16 @@ export const run: CommandSpec = {
     try {
       const { report, bundleDir, bundleError } = await runGate(request, consolePorts(console, interrupt.signal));
       // Loaded after measuring, as everything is that only the report needs.
-      const [{ renderTerminal }, { nextCommands }, { shownPath }] = await Promise.all([
+      const [{ renderTerminal }, { nextCommands }, { programWords }, { shownPath }] = await Promise.all([
         import("../report/terminal/terminal.ts"),
         import("./next-commands.ts"),
+        import("./program.ts"),
         import("./shown-path.ts"),
       ]);
-      const commands = nextCommands(invocation, bundleDir);
+      const commands = nextCommands(invocation, bundleDir, programWords());
       console.print(renderTerminal(report, { color: console.color, width: console.width, commands }));
-      const shown = escapeTerminal(shownPath(bundleDir));
-      console.print(`Evidence: ${shown}  (open its timeline.html, or \`stormlog-gate show ${shown}\`)`);
+      const evidence = `${shownPath(bundleDir)}  (open its timeline.html, or \`${commands.show}\`)`;
+      console.print(`Evidence: ${escapeTerminal(oneLine(evidence))}`);
       if (console.json) {
         const { stormlogReport } = await import("../report/documents/envelope.ts");
         console.document(stormlogReport(report));
