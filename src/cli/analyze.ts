@@ -49,7 +49,9 @@ async function batch(
 export const analyzeCommand: CommandSpec = {
   name: "analyze",
   description: "Features, drift class and findings of recordings, bundles, Stormlog events, CSV or nvidia-smi logs",
-  positionals: ["FILE…"],
+  positionals: { "FILE…": "Recordings, bundles or telemetry files; several are shards of one run, unless --batch" },
+  example: "stormlog-gate analyze stormlog-recording",
+  exits: ["pass", "error", "findings", "invalidInput"],
   options: {
     batch: { type: "boolean", description: "One JSON document per input, one line each" },
     horizon: { type: "string", description: "Production length at which growth is judged", valueHint: "STEPS|HOURSh" },

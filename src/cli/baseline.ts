@@ -10,19 +10,17 @@ import { oneLine, plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
 import { acceptBundles } from "../gate/accept.ts";
 import { refreshScenario } from "../gate/refresh.ts";
-import type { CommandSpec, Invocation } from "./command.ts";
+import { actionOf, type CommandSpec, type Invocation } from "./command.ts";
 import { configOf, requestOf, rootOf, runOptions } from "./gate-options.ts";
 import { consolePorts, interruptSignal } from "./ports.ts";
 
-const ACTIONS = ["refresh", "accept", "list", "show", "verify"] as const;
-type Action = (typeof ACTIONS)[number];
-
-function actionOf(text: string | undefined): Action {
-  const action = ACTIONS.find((one) => one === text);
-  if (action === undefined)
-    throw usageError("ACTION_UNKNOWN", `\`baseline ${text ?? ""}\` is unknown`, `Actions: ${ACTIONS.join(", ")}.`);
-  return action;
-}
+const ACTIONS = {
+  refresh: "Measure the command after `--`, or the scenarios of the config file, and add the runs",
+  accept: "Make the runs of bundles the new accepted level",
+  list: "The records of the store",
+  show: "The records with environment and runs",
+  verify: "Check every record; 5 when one has a problem",
+} as const;
 
 /** The named store, else the first one of the config file that can be written, else `file:baselines`. */
 function chosenStore(invocation: Invocation): BaselineStore {
@@ -135,7 +133,13 @@ async function accept(invocation: Invocation): Promise<number> {
 export const baseline: CommandSpec = {
   name: "baseline",
   description: "The baseline store: refresh, accept, list, show, verify",
-  positionals: ["ACTION", "[ITEM]…"],
+  positionals: {
+    ACTION: "One of the actions below",
+    "[ITEM]…": `accept: bundles (default ${DEFAULTS.bundle}); list and show: one record or scenario`,
+  },
+  actions: ACTIONS,
+  example: "stormlog-gate baseline refresh --runs 5 -- python train.py --steps 200",
+  exits: ["pass", "error", "invalidInput", "interrupted"],
   takesCommand: true,
   options: {
     ...runOptions("measure"),
@@ -149,7 +153,7 @@ export const baseline: CommandSpec = {
     reason: { type: "string", description: "Why a new level is accepted", valueHint: "TEXT" },
   },
   run: async (invocation) => {
-    const action = actionOf(invocation.positionals[0]);
+    const action = actionOf("baseline", ACTIONS, invocation.positionals[0]);
     const extra = action === "accept" ? undefined : invocation.positionals[2];
     if (extra !== undefined) throw usageError("ARGUMENT_UNEXPECTED", `"${extra}" is unexpected`);
     switch (action) {

@@ -4,7 +4,9 @@ import { type CommandSpec, parseArguments, splitCommand } from "./command.ts";
 const SPEC: CommandSpec = {
   name: "run",
   description: "",
-  positionals: [],
+  positionals: {},
+  example: "",
+  exits: [],
   takesCommand: true,
   options: {
     budget: { type: "string", multiple: true, description: "" },
@@ -13,8 +15,8 @@ const SPEC: CommandSpec = {
   },
   run: async () => 0,
 };
-const FILES: CommandSpec = { ...SPEC, name: "analyze", positionals: ["FILE…"] };
-const { takesCommand: _, ...NO_COMMAND } = { ...SPEC, name: "show", positionals: ["BUNDLE", "[ITEM]"] };
+const FILES: CommandSpec = { ...SPEC, name: "analyze", positionals: { "FILE…": "" } };
+const { takesCommand: _, ...NO_COMMAND } = { ...SPEC, name: "show", positionals: { BUNDLE: "", "[ITEM]": "" } };
 
 describe("the command line", () => {
   it("never reads arguments behind the first bare --", () => {
@@ -53,6 +55,17 @@ describe("the command line", () => {
   ])("refuses case %# as a usage error", (spec, args, code) => {
     expect(() => parseArguments(spec as CommandSpec, args)).toThrowError(
       expect.objectContaining({ code, exitCode: 2 }),
+    );
+  });
+
+  it.each([
+    [["--bugdet", "x"], "Did you mean --budget\\? See"],
+    [["--BUNDEL", "x"], "Did you mean --bundle\\? See"],
+    [["--wavelength"], "See"],
+    [["python", "train.py", "--steps", "200"], "Write the command to measure after `--`."],
+  ])("hints at the option or the -- that was meant by %j", (args, hint) => {
+    expect(() => parseArguments(SPEC, args)).toThrowError(
+      expect.objectContaining({ code: "OPTION_UNKNOWN", hint: expect.stringMatching(new RegExp(`^${hint}`)) }),
     );
   });
 

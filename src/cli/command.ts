@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
-import type { ArgsDef } from "citty";
-import { usageError } from "../core/errors.ts";
+import { type GateError, usageError } from "../core/errors.ts";
+import type { ExitCode } from "../core/exit-codes.ts";
+import { didYouMean } from "../core/text.ts";
 import type { Console } from "./console.ts";
 
 /** One option of a command; `multiple` collects repeats. */
@@ -43,8 +44,14 @@ export interface CommandSpec {
   readonly name: string;
   readonly description: string;
   readonly options: Readonly<Record<string, OptionSpec>>;
-  /** Names of positionals for the help; a trailing `…` takes any number. */
-  readonly positionals: readonly string[];
+  /** Positionals with their meaning, in order: `[OPTIONAL]`; a trailing `…` takes any number. */
+  readonly positionals: Readonly<Record<string, string>>;
+  /** Values of a first positional ACTION with what they do. */
+  readonly actions?: Readonly<Record<string, string>>;
+  /** One complete command line for the help. */
+  readonly example: string;
+  /** How it can end, besides a usage error. */
+  readonly exits: readonly (keyof typeof ExitCode)[];
   /** Whether a measured command may follow after `--`. */
   readonly takesCommand?: true;
   readonly run: (invocation: Invocation) => Promise<number>;
@@ -79,8 +86,7 @@ export function parseArguments(spec: CommandSpec, args: readonly string[]): Pars
       ),
     });
   } catch (error) {
-    const message = (error as Error).message.split(". ")[0];
-    throw usageError("OPTION_UNKNOWN", message ?? "bad options", `See \`stormlog-gate ${spec.name} --help\`.`);
+    throw optionError(spec, own, Object.keys(options), (error as Error).message);
   }
   const text: Record<string, string> = {};
   const lists: Record<string, string[]> = {};
@@ -94,21 +100,36 @@ export function parseArguments(spec: CommandSpec, args: readonly string[]): Pars
   return { text, lists, flags, positionals: parsed.positionals, rest };
 }
 
+/** What is wrong with the options, from the message of Node's parser. */
+function optionError(spec: CommandSpec, own: readonly string[], known: readonly string[], text: string): GateError {
+  const message = text.split(". ")[0] ?? "bad options";
+  const [, name] = /^Unknown option '--([^']+)'/.exec(message) ?? [];
+  const near = name === undefined ? "" : didYouMean(name, known, "--");
+  // An option after a first word that is not an option belongs to a command without its `--`.
+  const isCommand = spec.takesCommand && spec.actions === undefined && near === "" && own[0]?.startsWith("-") === false;
+  return usageError(
+    "OPTION_UNKNOWN",
+    message,
+    isCommand ? COMMAND_BEHIND : `${near}See \`stormlog-gate ${spec.name} --help\`.`,
+  );
+}
+
+const COMMAND_BEHIND = "Write the command to measure after `--`.";
+
 function checkPositionals(spec: CommandSpec, given: readonly string[], rest: readonly string[] | null): void {
-  const many = spec.positionals.some((name) => name.endsWith("…"));
-  const required = spec.positionals.filter((name) => !name.startsWith("[")).length;
+  const names = Object.keys(spec.positionals);
+  const many = names.some((name) => name.endsWith("…"));
+  const required = names.filter((name) => !name.startsWith("[")).length;
   if (given.length < required) {
     throw usageError(
       "ARGUMENT_MISSING",
-      `\`${spec.name}\` needs ${spec.positionals.map((name) => name.replace("…", "")).join(" ")}`,
+      `\`${spec.name}\` needs ${names.map((name) => name.replace("…", "")).join(" ")}`,
       `See \`stormlog-gate ${spec.name} --help\`.`,
     );
   }
-  if (!many && given.length > spec.positionals.length) {
-    const extra = given[spec.positionals.length];
-    const hint = spec.takesCommand
-      ? "Write the command to measure after `--`."
-      : `See \`stormlog-gate ${spec.name} --help\`.`;
+  if (!many && given.length > names.length) {
+    const extra = given[names.length];
+    const hint = spec.takesCommand ? COMMAND_BEHIND : `See \`stormlog-gate ${spec.name} --help\`.`;
     throw usageError("ARGUMENT_UNEXPECTED", `"${extra}" is unexpected`, hint);
   }
   if (rest !== null && !spec.takesCommand) {
@@ -117,15 +138,17 @@ function checkPositionals(spec: CommandSpec, given: readonly string[], rest: rea
   if (rest !== null && rest.length === 0) throw usageError("NO_COMMAND", "expected a command after `--`");
 }
 
-/** The command's options in the form citty renders help from. */
-export function helpArguments(spec: CommandSpec): ArgsDef {
-  const entries: [string, ArgsDef[string]][] = spec.positionals.map((name) => [
-    name.replace(/[[\]]/g, "").toLowerCase(),
-    { type: "positional", required: !name.startsWith("["), description: "" },
-  ]);
-  for (const [name, option] of Object.entries({ ...spec.options, ...GLOBAL_OPTIONS } as Record<string, OptionSpec>)) {
-    const hint = option.valueHint === undefined ? {} : { valueHint: option.valueHint };
-    entries.push([name, { type: option.type, description: option.description, ...hint }]);
-  }
-  return Object.fromEntries(entries);
+/** The action that a first positional names. @throws GateError ACTION_UNKNOWN (usage) */
+export function actionOf<Action extends string>(
+  command: string,
+  actions: Readonly<Record<Action, string>>,
+  word = "",
+): Action {
+  if (Object.hasOwn(actions, word)) return word as Action;
+  const known = Object.keys(actions);
+  throw usageError(
+    "ACTION_UNKNOWN",
+    `\`${command} ${word}\` is unknown`,
+    `${didYouMean(word, known)}Actions: ${known.join(", ")}.`,
+  );
 }

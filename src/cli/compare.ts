@@ -30,7 +30,12 @@ function withReference(judgement: Judgement, { runs }: Measurements): Judgement 
 export const compare: CommandSpec = {
   name: "compare",
   description: "Two recordings, bundles, baselines or measurement files side by side; A is the reference",
-  positionals: ["A", "B"],
+  positionals: {
+    A: "The reference: a recording, bundle, baseline record or measurement file",
+    B: "What is compared with it",
+  },
+  example: "stormlog-gate compare before/stormlog-bundle stormlog-bundle",
+  exits: ["pass", "error", "findings", "gateFailed", "invalidInput", "unjudged"],
   options: {
     horizon: runOption("horizon"),
     unjudged: runOption("unjudged"),

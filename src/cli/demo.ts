@@ -32,7 +32,9 @@ export const demo: CommandSpec = {
   name: "demo",
   description:
     "Show on this machine that a clean change passes, a leak fails with its growth named, and its fix passes",
-  positionals: [],
+  positionals: {},
+  example: "stormlog-gate demo",
+  exits: ["pass", "error", "interrupted"],
   options: {},
   run: async ({ console, argv }) => {
     const interrupt = interruptSignal();

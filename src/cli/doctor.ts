@@ -40,7 +40,9 @@ function rows({ name, status, detail, hint }: Diagnosis, nameWidth: number, widt
 export const doctor: CommandSpec = {
   name: "doctor",
   description: "What can be measured here, and the reason for everything else",
-  positionals: [],
+  positionals: {},
+  example: "stormlog-gate doctor --output diagnosis",
+  exits: ["pass", "error"],
   options: { output: { type: "string", description: "Also write a Stormlog diagnose directory", valueHint: "DIR" } },
   run: async ({ text, console, argv }) => {
     const { findings, devices } = await diagnose(process.cwd());

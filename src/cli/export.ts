@@ -25,7 +25,9 @@ function formatOf(text: string | undefined): ExportFormat {
 export const exportCommand: CommandSpec = {
   name: "export",
   description: "Write a bundle in another format",
-  positionals: ["[BUNDLE]"],
+  positionals: { "[BUNDLE]": `The bundle (default ${DEFAULTS.bundle})` },
+  example: "stormlog-gate export stormlog-bundle --format junit --output gate.xml",
+  exits: ["pass", "error", "invalidInput"],
   options: {
     format: { type: "string", description: "What to write", valueHint: EXPORT_FORMATS.join("|") },
     output: { type: "string", description: "File to write (default stdout)", valueHint: "FILE" },

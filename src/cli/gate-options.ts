@@ -55,7 +55,7 @@ export function requestOf(invocation: Invocation, defaults: RequestDefaults): Ga
       ...text,
       ...lists,
       // A bundle is found from where the user is, not from the config file.
-      bundle: text.bundle === undefined ? undefined : path.resolve(text.bundle),
+      bundle: text.bundle?.trim() ? path.resolve(text.bundle) : text.bundle,
     },
     command,
     config,

@@ -53,7 +53,9 @@ function write(file: string, text: string): void {
 export const init: CommandSpec = {
   name: "init",
   description: "Write a commented stormlog-gate.yml and the workflows",
-  positionals: [],
+  positionals: {},
+  example: "stormlog-gate init --runner self-hosted,gpu --visibility private",
+  exits: ["pass", "error"],
   options: {
     force: { type: "boolean", description: "Overwrite files that exist" },
     runner: {

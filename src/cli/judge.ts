@@ -23,7 +23,9 @@ export function unjudgedOption(text: string | undefined): (typeof UNJUDGED)[numb
 export const judgeCommand: CommandSpec = {
   name: "judge",
   description: "The verdict engine alone: a candidate's measurements against a baseline's",
-  positionals: [],
+  positionals: {},
+  example: "stormlog-gate judge --baseline base/measurements.json --candidate stormlog-bundle --exit-code",
+  exits: ["pass", "error", "findings", "gateFailed", "invalidInput", "unjudged"],
   options: {
     baseline: { type: "string", description: "Measurements, baseline record or bundle", valueHint: "B" },
     candidate: { type: "string", description: "Measurements, bundle or recording", valueHint: "C" },

@@ -2,7 +2,7 @@ import { usageError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { selectPatterns } from "../lab/catalogue.ts";
 import { SCALE_AXES } from "../lab/report/scale-document.ts";
-import type { CommandSpec, Invocation } from "./command.ts";
+import { actionOf, type CommandSpec, type Invocation } from "./command.ts";
 import { DEVICES, LAB_DIRECTORY, SCALES } from "./lab-options.ts";
 import { reportRounds } from "./lab-report.ts";
 import { printRows } from "./lab-rows.ts";
@@ -25,7 +25,10 @@ function list({ console, positionals }: Invocation): number {
 /** What each action takes. */
 const ACTIONS = {
   list: { options: [], run: async (invocation: Invocation) => list(invocation) },
-  run: { options: ["device", "scale", "steps", "python", "runs", "baseline", "output"], run: runRound },
+  run: {
+    options: ["device", "scale", "steps", "python", "runs", "baseline", "output"],
+    run: runRound,
+  },
   report: { options: ["output"], run: reportRounds },
   scale: {
     options: ["device", "scale", "steps", "batch", "by", "from", "to", "python", "runs", "output"],
@@ -35,9 +38,12 @@ const ACTIONS = {
   Record<string, { readonly options: readonly string[]; readonly run: CommandSpec["run"] }>
 >;
 
-function isAction(word: string): word is keyof typeof ACTIONS {
-  return Object.hasOwn(ACTIONS, word);
-}
+const ACTION_TEXTS: Readonly<Record<keyof typeof ACTIONS, string>> = {
+  list: "The patterns",
+  run: "Judge the leaky state of patterns against their fixed one",
+  report: "Rounds or recordings side by side",
+  scale: "Search the size from which on the leak of a pattern is detected",
+};
 
 /** Refuse an option that the action does not use. @throws GateError OPTION_INVALID (usage) */
 function rejectUnknownKeys(action: keyof typeof ACTIONS, { text, lists }: Invocation): void {
@@ -54,7 +60,14 @@ export const lab: CommandSpec = {
   name: "lab",
   description:
     "The leak lab: list its patterns, judge leaky against fixed, report across backends, search the size at which a leak shows",
-  positionals: ["ACTION", "[PATTERN|FOLDER]…"],
+  positionals: {
+    ACTION: "One of the actions below",
+    "[PATTERN|FOLDER]…":
+      "list and run: patterns (default all); scale: one pattern; report: directories of rounds or recordings",
+  },
+  actions: ACTION_TEXTS,
+  example: "stormlog-gate lab run node_cache --runs 5",
+  exits: ["pass", "error", "invalidInput", "interrupted"],
   options: {
     device: { type: "string", description: "Device of the patterns (default auto)", valueHint: DEVICES.join("|") },
     scale: { type: "string", description: "Size of a run (default tiny)", valueHint: SCALES.join("|") },
@@ -78,13 +91,7 @@ export const lab: CommandSpec = {
     },
   },
   run: async (invocation) => {
-    const [action = ""] = invocation.positionals;
-    if (!isAction(action))
-      throw usageError(
-        "ACTION_UNKNOWN",
-        `\`lab ${action}\` is unknown`,
-        `Actions: ${Object.keys(ACTIONS).join(", ")}.`,
-      );
+    const action = actionOf("lab", ACTION_TEXTS, invocation.positionals[0]);
     rejectUnknownKeys(action, invocation);
     return ACTIONS[action].run(invocation);
   },

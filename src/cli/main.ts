@@ -2,7 +2,8 @@ import { GateError, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { packageVersion } from "../core/package-root.ts";
-import { type CommandSpec, type GLOBAL_OPTIONS, helpArguments, parseArguments } from "./command.ts";
+import { didYouMean, oneLine } from "../core/text.ts";
+import { type GLOBAL_OPTIONS, parseArguments } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
 import { type Console, processConsole } from "./console.ts";
 
@@ -18,19 +19,6 @@ function overview(): string {
     "",
     "Start with `stormlog-gate demo`. `stormlog-gate <command> --help` explains one command.",
   ].join("\n");
-}
-
-async function help(spec: CommandSpec): Promise<string> {
-  // citty decides about colours when it is loaded.
-  if (process.stdout.isTTY !== true) process.env.NO_COLOR = "1";
-  const { renderUsage } = await import("citty");
-  const usage = await renderUsage({
-    meta: { name: `stormlog-gate ${spec.name}`, description: spec.description },
-    args: helpArguments(spec),
-  });
-  const text = usage.replace(/[ \t]+$/gm, "").trimEnd();
-  // citty knows no command behind `--`.
-  return spec.takesCommand ? text.replace(/^(.*USAGE.*?)\s*$/m, "$1 [-- COMMAND…]") : text;
 }
 
 function checkOwnDirectory(): void {
@@ -59,12 +47,17 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
     throw usageError("COMMAND_MISSING", `expected a command, got "${name}"`, "Options come after the command.");
   }
   if (entry === undefined)
-    throw usageError("COMMAND_UNKNOWN", `unknown command "${name}"`, "Run `stormlog-gate --help` for a list.");
+    throw usageError(
+      "COMMAND_UNKNOWN",
+      `unknown command "${name}"`,
+      `${didYouMean(name, Object.keys(COMMANDS))}Run \`stormlog-gate --help\` for a list.`,
+    );
   checkOwnDirectory();
   const spec = await entry.load();
   const parsed = parseArguments(spec, args.slice(1));
   if (parsed.flags.help === true) {
-    const text = await help(spec);
+    const { commandHelp } = await import("./help.ts");
+    const text = await commandHelp(spec);
     console.print(text);
     console.document({ help: text });
     return ExitCode.pass;
@@ -79,10 +72,11 @@ function describe(
 ): { readonly text: string; readonly code: string; readonly exit: number } {
   if (error instanceof GateError) {
     const where = error.where === undefined || error.message.includes(error.where) ? "" : ` (${error.where})`;
-    const hint = error.hint === undefined ? "" : `\n  ${error.hint}`;
+    const hint = error.hint === undefined ? "" : `\n  ${oneLine(error.hint)}`;
     const stack = debug && error.stack !== undefined ? `\n${error.stack}` : "";
     return {
-      text: `error ${error.code}: ${error.message}${where}${hint}${stack}`,
+      // Names and values in it may have line breaks.
+      text: `error ${error.code}: ${oneLine(`${error.message}${where}`)}${hint}${stack}`,
       code: error.code,
       exit: error.exitCode,
     };

@@ -7,6 +7,7 @@ import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";
 import { runOption } from "./gate-options.ts";
 import { unjudgedOption } from "./judge.ts";
+import { programWords } from "./program.ts";
 import { shownPath } from "./shown-path.ts";
 
 const DEFAULT_BUNDLE = "stormlog-merged";
@@ -14,7 +15,9 @@ const DEFAULT_BUNDLE = "stormlog-merged";
 export const merge: CommandSpec = {
   name: "merge",
   description: "Bundles of matrix legs, or recordings of ranks and nodes, as one bundle with one verdict",
-  positionals: ["DIR…"],
+  positionals: { "DIR…": "Bundles of the legs, or recordings of the ranks or nodes" },
+  example: "stormlog-gate merge legs/a legs/b --expect 2 --bundle merged",
+  exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged"],
   options: {
     bundle: { type: "string", description: `The merged bundle (default ${DEFAULT_BUNDLE})`, valueHint: "OUT" },
     expect: {
@@ -45,7 +48,9 @@ export const merge: CommandSpec = {
     });
     const { color, width } = console;
     const verbose = flags.verbose === true;
-    console.print(renderTerminal(report, { color, width, verbose, bundle: shownPath(bundleDir) }));
+    console.print(
+      renderTerminal(report, { color, width, verbose, bundle: shownPath(bundleDir), program: programWords() }),
+    );
     console.document(stormlogReport(report));
     return report.exit_code;
   },

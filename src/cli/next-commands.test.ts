@@ -11,8 +11,10 @@ const commands = (over: Partial<Parameters<typeof nextCommands>[0]>, bundle = BU
 describe("the commands a report proposes", () => {
   it("are short where everything is in its default place", () => {
     expect(commands({})).toEqual({
-      accept: "stormlog-gate baseline accept",
+      accept: "stormlog-gate baseline accept stormlog-bundle",
       refresh: "stormlog-gate baseline refresh",
+      show: "stormlog-gate show stormlog-bundle",
+      run: "stormlog-gate run",
     });
   });
 
@@ -21,6 +23,8 @@ describe("the commands a report proposes", () => {
     expect(commands(given, path.resolve("out/one"))).toEqual({
       accept: "stormlog-gate baseline accept out/one --baseline file:b",
       refresh: "stormlog-gate baseline refresh --baseline file:b --scenario 'my train' -- a -x",
+      show: "stormlog-gate show out/one",
+      run: "stormlog-gate run --scenario 'my train' --baseline bundle:x --baseline file:b -- a -x",
     });
   });
 
@@ -30,9 +34,11 @@ describe("the commands a report proposes", () => {
     expect(spawnSync("sh", ["-c", command], { encoding: "utf8" }).stdout).toBe("it's|$(id)|a b||*|`x`|\"|");
   });
 
-  it("do not repeat a command of several lines", () => {
-    expect(commands({ rest: ["sh", "-c", "one\ntwo"] }).refresh).toBe(
-      "stormlog-gate baseline refresh -- <your command>",
-    );
+  it("stay on one line, and leave out a command that is a program of its own", () => {
+    const rest = ["printf", "%s", "it's\n\ta\\tb"];
+    const { refresh } = commands({ rest });
+    expect(refresh).not.toContain("\n");
+    expect(spawnSync("bash", ["-c", refresh.replace(/^.* -- /, "")], { encoding: "utf8" }).stdout).toBe(rest[2]);
+    expect(commands({ rest: ["sh", "-c", "x".repeat(500)] }).refresh).toBe("stormlog-gate baseline refresh -- COMMAND");
   });
 });

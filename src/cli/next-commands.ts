@@ -1,32 +1,44 @@
-import path from "node:path";
-import { DEFAULTS } from "../config/options.ts";
 import { shellWord } from "../core/shell-word.ts";
 import type { Invocation } from "./command.ts";
 import { shownPath } from "./shown-path.ts";
 
-/** Commands longer than this are not repeated. */
-const MAX_COMMAND = 100;
+/** Longer commands, as programs of many lines after `-c`, are not repeated. */
+const MAX_COMMAND = 400;
 
 function commandText(rest: readonly string[]): string {
   const text = rest.map(shellWord).join(" ");
-  return text.length > MAX_COMMAND || /[\r\n]/.test(text) ? "<your command>" : text;
+  return text.length > MAX_COMMAND ? "COMMAND" : text;
 }
 
-/** The commands a report proposes, with the bundle, the store and the measured command of this invocation. */
+/** The commands a report proposes, complete: with the bundle, the store and the measured command of this invocation. */
 export function nextCommands(
   { text, lists, rest }: Pick<Invocation, "text" | "lists" | "rest">,
   bundleDir: string,
-): { readonly accept: string; readonly refresh: string } {
+  program = "stormlog-gate",
+): {
+  readonly accept: string;
+  readonly refresh: string;
+  readonly show: string;
+  /** This invocation again, for more options behind `run`. */
+  readonly run: string;
+} {
   const store = lists.baseline?.find((spec) => /^(file|ref):./.test(spec));
   const options = [
     ...(text.config === undefined ? [] : ["--config", shellWord(text.config)]),
     ...(store === undefined ? [] : ["--baseline", shellWord(store)]),
   ];
   const scenario = text.scenario === undefined ? [] : ["--scenario", shellWord(text.scenario)];
-  const bundle = bundleDir === path.resolve(DEFAULTS.bundle) ? [] : [shellWord(shownPath(bundleDir))];
+  const bundle = shellWord(shownPath(bundleDir));
   const command = rest === null ? [] : ["--", commandText(rest)];
+  const given = [
+    ...Object.entries(text),
+    ...Object.entries(lists).flatMap(([name, all]) => all.map((one) => [name, one])),
+  ];
+  const same = given.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, shellWord(value)]));
   return {
-    accept: ["stormlog-gate baseline accept", ...bundle, ...options].join(" "),
-    refresh: ["stormlog-gate baseline refresh", ...options, ...scenario, ...command].join(" "),
+    accept: [program, "baseline accept", bundle, ...options].join(" "),
+    refresh: [program, "baseline refresh", ...options, ...scenario, ...command].join(" "),
+    show: [program, "show", bundle].join(" "),
+    run: [program, "run", ...same, ...command].join(" "),
   };
 }

@@ -12,7 +12,9 @@ import { shownPath } from "./shown-path.ts";
 export const record: CommandSpec = {
   name: "record",
   description: "Measure one run and leave its run directory; under a launcher of ranks one for each",
-  positionals: [],
+  positionals: {},
+  example: "stormlog-gate record --output out -- python train.py --steps 200",
+  exits: ["pass", "error", "invalidInput", "interrupted"],
   takesCommand: true,
   options: {
     ...runOptions("measure"),

@@ -8,7 +8,9 @@ import { consolePorts, interruptSignal } from "./ports.ts";
 export const run: CommandSpec = {
   name: "run",
   description: "Measure a command or the scenarios of the config file, judge, leave a bundle",
-  positionals: [],
+  positionals: {},
+  example: "stormlog-gate run --budget host=2GiB -- python train.py --steps 200",
+  exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged", "interrupted"],
   takesCommand: true,
   options: runOptions(),
   run: async (invocation) => {
@@ -18,15 +20,24 @@ export const run: CommandSpec = {
     try {
       const { report, bundleDir, bundleError } = await runGate(request, consolePorts(console, interrupt.signal));
       // Loaded after measuring, as everything is that only the report needs.
-      const [{ renderTerminal }, { nextCommands }, { shownPath }] = await Promise.all([
+      const [{ renderTerminal }, { nextCommands }, { programWords }, { shownPath }] = await Promise.all([
         import("../report/terminal/terminal.ts"),
         import("./next-commands.ts"),
+        import("./program.ts"),
         import("./shown-path.ts"),
       ]);
-      const commands = nextCommands(invocation, bundleDir);
+      const program = programWords();
+      const commands = nextCommands(invocation, bundleDir, program);
       const { color, width } = console;
-      const bundle = shownPath(bundleDir);
-      console.print(renderTerminal(report, { color, width, verbose: flags.verbose === true, bundle, commands }));
+      const options = {
+        color,
+        width,
+        verbose: flags.verbose === true,
+        bundle: shownPath(bundleDir),
+        program,
+        commands,
+      };
+      console.print(renderTerminal(report, options));
       if (console.json) {
         const { stormlogReport } = await import("../report/documents/envelope.ts");
         console.document(stormlogReport(report));

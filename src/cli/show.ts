@@ -7,7 +7,9 @@ import type { CommandSpec } from "./command.ts";
 export const show: CommandSpec = {
   name: "show",
   description: "Print the report of a bundle",
-  positionals: ["[BUNDLE]"],
+  positionals: { "[BUNDLE]": `The bundle (default ${DEFAULTS.bundle})` },
+  example: "stormlog-gate show stormlog-bundle",
+  exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged"],
   options: { "exit-code": { type: "boolean", description: "Exit with the status of the bundle's gate" } },
   run: async ({ positionals, flags, console }) => {
     const bundle = positionals[0] ?? DEFAULTS.bundle;

@@ -7,7 +7,9 @@ import type { CommandSpec } from "./command.ts";
 export const snapshot: CommandSpec = {
   name: "snapshot",
   description: "Live memory of PyTorch snapshots by source line, and the lines that grow over several of them",
-  positionals: ["FILE…"],
+  positionals: { "FILE…": "Memory snapshots of PyTorch, in the order they were taken" },
+  example: "stormlog-gate snapshot step-100.pickle step-200.pickle",
+  exits: ["pass", "error", "findings", "invalidInput"],
   options: {
     root: {
       type: "string",

@@ -3,6 +3,61 @@ import { parseConfig } from "./load.ts";
 
 const scenario = (more: string) => `scenarios: [{ name: a, run: "true"${more} }]`;
 
+const FILE = `schema: stormlog.config/1
+scenarios:
+  - name: train
+    run: python train.py
+    bugdet: { host: 1GiB }
+  - name: train
+    run: [python, serve.py]
+    horizon: soon
+    budget:
+      host: lots
+policy:
+  max-rnus: 3
+`;
+
+/** The file without some lines, which hold other problems. */
+const without = (...numbers: number[]): string =>
+  FILE.split("\n")
+    .map((line, i) => (numbers.includes(i + 1) ? "" : line))
+    .join("\n");
+
+const problem = (text: string): unknown => {
+  try {
+    return parseConfig(text, "gate.yml");
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+describe("the line of a problem in a configuration file", () => {
+  it.each([
+    [
+      "unknown keys",
+      FILE,
+      "gate.yml:5: scenarios.0.bugdet is an unknown key. Did you mean budget?; gate.yml:12: policy.max-rnus is an unknown key. Did you mean max-runs?",
+    ],
+    ["a second scenario", without(5, 8, 9, 10, 11, 12), 'gate.yml:6: a second scenario has the name "train"'],
+    ["a horizon", without(5, 9, 10, 11, 12), 'gate.yml:8: horizon "soon" is neither a number of steps nor hours'],
+    ["a budget", without(5, 8, 11, 12), 'gate.yml:10: "lots" is not a size'],
+    ["a missing key", without(4, 5), "gate.yml:3: scenarios.0.run is missing"],
+    ["a key in an alias", "scenarios:\n  - &a\n    name: b\n    rnu: x\n  - *a\n", "gate.yml:4: scenarios.1.rnu"],
+    ["YAML", "scenarios:\n  - name: [a\n", "gate.yml:3: not valid YAML: "],
+    ["a repeated key", "scenarios: []\n\nscenarios: []\n", "gate.yml:3: not valid YAML: Map keys must be unique"],
+  ])("is named for %s", (_, text, message) => {
+    expect(problem(text)).toContain(message);
+  });
+
+  it("is not looked for where aliases multiply", () => {
+    const bomb = [
+      "a: &a [x,x,x,x,x,x,x,x,x,x]",
+      ...[..."bcdefgh"].map((k, i) => `${k}: &${k} [${Array(10).fill(`*${"abcdefgh"[i]}`)}]`),
+    ];
+    expect(problem(bomb.join("\n"))).toMatch(/not valid YAML: .*alias/);
+  });
+});
+
 describe("the error of a bad configuration file", () => {
   it.each([
     ["", "it is empty"],
@@ -11,18 +66,15 @@ describe("the error of a bad configuration file", () => {
     ["scenarios: []", "scenarios must not be empty"],
     ["scenarios: [{ name: a }]", "scenarios.0.run is missing"],
     ['scenarios: [{ name: "", run: "true" }]', "scenarios.0.name must not be empty"],
-    [scenario(", bugdet: { host: 1GiB }"), "scenarios.0.bugdet is an unknown key"],
+    [scenario(", bugdet: { host: 1GiB }"), "scenarios.0.bugdet is an unknown key. Did you mean budget?"],
     [scenario(", timeout: soon"), 'scenarios.0.timeout must be number, not "soon"'],
     [scenario(", timeout: 0"), "scenarios.0.timeout must be above 0"],
     [`${scenario("")}\npolicy: { unjudged: maybe }`, 'policy.unjudged must be "fail" or "warn" or "pass", not "maybe"'],
     [`schema: stormlog.config/2\n${scenario("")}`, 'schema must be "stormlog.config/1", not "stormlog.config/2"'],
-  ])("%s", (text, problem) => {
+  ])("%s", (text, what) => {
+    const line = text.includes("\npolicy") ? 2 : 1;
     expect(() => parseConfig(text, "gate.yml")).toThrow(
-      expect.objectContaining({
-        code: "CONFIG_INVALID",
-        exitCode: 5,
-        message: `gate.yml is not a configuration: ${problem}`,
-      }),
+      expect.objectContaining({ code: "CONFIG_INVALID", exitCode: 5, message: `gate.yml:${line}: ${what}` }),
     );
   });
 });

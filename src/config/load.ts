@@ -1,47 +1,119 @@
 import { readFileSync } from "node:fs";
 import * as v from "valibot";
-import { parse, YAMLParseError } from "yaml";
+import { type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import { GateError, invalidInput } from "../core/errors.ts";
-import { type ConfigFile, ConfigSchema } from "./schema.ts";
+import { didYouMean } from "../core/text.ts";
+import { parseBudget, parseHorizon } from "./options.ts";
+import { type ConfigFile, ConfigSchema, ScenarioSchema } from "./schema.ts";
 
 /** Larger files are not configuration; the cap keeps a wrong path from being read whole. */
 const MAX_CONFIG_BYTES = 1024 * 1024;
 
 const EXAMPLE_HINT = "`stormlog-gate init` in an empty directory writes a commented example.";
 
+type Path = readonly (string | number)[];
+
+/** Keys of the mapping in which a path ends. */
+function knownKeys([room, ...rest]: Path): readonly string[] {
+  const { policy, report } = ConfigSchema.entries;
+  if (rest.length === 0) return Object.keys(ConfigSchema.entries);
+  if (room === "scenarios") return Object.keys(ScenarioSchema.entries);
+  return Object.keys(room === "policy" ? policy.wrapped.entries : report.wrapped.entries);
+}
+
 /** One problem with what to correct; the validator's own messages name types and lengths only. */
 function problemText(issue: v.BaseIssue<unknown>): string {
   const place = v.getDotPath(issue);
   if (place === null) return issue.input === null ? "it is empty" : "it has no keys such as scenarios";
-  // A strict object expects "never" for a key that it does not know.
-  if (issue.expected === "never") return `${place} is an unknown key`;
+  // A strict object expects "never" for a key that it does not have.
+  if (issue.expected === "never") {
+    const keys = pathOf(issue);
+    const near = didYouMean(String(keys.at(-1)), knownKeys(keys)).trim();
+    return `${place} is an unknown key${near === "" ? "" : `. ${near}`}`;
+  }
   if (issue.input === undefined) return `${place} is missing`;
   const [, expected, received] = /^Invalid \w+: Expected (.+) but received (.+)$/.exec(issue.message) ?? [];
   if (expected === undefined) return `${place} ${issue.message}`;
   return `${place} must be ${expected.replace(/^\((.*)\)$/, "$1").replaceAll(" | ", " or ")}, not ${received}`;
 }
 
+function pathOf(issue: v.BaseIssue<unknown>): Path {
+  return (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
+}
+
+/** The line of a value or its key, or of the nearest one around it that the file has. */
+function lineOf(document: Document, lines: LineCounter, path: Path): number {
+  let node: unknown = document.contents;
+  let offset = isNode(node) ? (node.range?.[0] ?? 0) : 0;
+  for (const step of path) {
+    if (isAlias(node)) node = node.resolve(document);
+    let key: unknown = null;
+    if (isMap(node)) {
+      const pair = node.items.find((one) => isScalar(one.key) && String(one.key.value) === String(step));
+      [key, node] = [pair?.key, pair?.value];
+    } else {
+      node = isSeq(node) ? node.items[Number(step)] : undefined;
+      key = node;
+    }
+    if (!isNode(key)) break;
+    offset = key.range?.[0] ?? offset;
+  }
+  return Math.max(1, lines.linePos(offset).line);
+}
+
+/** The budgets and horizons of a file, which are parsed as those of the command line are. */
+function checkValues(config: ConfigFile, refuse: (path: Path, problem: string, hint?: string) => GateError): void {
+  config.scenarios.forEach(({ budget, horizon }, index) => {
+    const check = (path: Path, parse: () => unknown): void => {
+      try {
+        parse();
+      } catch (error) {
+        if (!(error instanceof GateError)) throw error;
+        throw refuse(["scenarios", index, ...path], error.message, error.hint);
+      }
+    };
+    for (const [metric, size] of Object.entries(budget ?? {}))
+      check(["budget", metric], () => parseBudget(`${metric}=${size}`));
+    if (horizon !== undefined) check(["horizon"], () => parseHorizon(String(horizon)));
+  });
+}
+
 /** Check a configuration. @throws GateError CONFIG_SYNTAX, CONFIG_INVALID, CONFIG_DUPLICATE_SCENARIO (exit 5) */
 export function parseConfig(text: string, where: string): ConfigFile {
-  let document: unknown;
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const syntax = document.errors[0];
+  if (syntax !== undefined) {
+    const message = syntax.message.split("\n")[0]?.replace(/ at line \d+, column \d+:?$/, "");
+    const line = lines.linePos(syntax.pos[0]).line;
+    throw invalidInput("CONFIG_SYNTAX", `${where}:${line}: not valid YAML: ${message}`, where);
+  }
+  let values: unknown;
   try {
     // maxAliasCount bounds alias expansion ("billion laughs"); uniqueKeys is on by default and must stay so.
-    document = parse(text, { maxAliasCount: 100 });
+    values = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    const message = error instanceof YAMLParseError ? error.message.split("\n")[0] : String(error);
-    throw invalidInput("CONFIG_SYNTAX", `${where} is not valid YAML: ${message}`, where);
+    throw invalidInput("CONFIG_SYNTAX", `${where} is not valid YAML: ${(error as Error).message}`, where);
   }
-  const result = v.safeParse(ConfigSchema, document);
+  const at = (path: Path): string => `${where}:${lineOf(document, lines, path)}`;
+  const result = v.safeParse(ConfigSchema, values);
   if (!result.success) {
-    const problems = result.issues.map(problemText).join("; ");
-    throw invalidInput("CONFIG_INVALID", `${where} is not a configuration: ${problems}`, where, EXAMPLE_HINT);
+    const problems = result.issues.map((issue) => `${at(pathOf(issue))}: ${problemText(issue)}`);
+    throw invalidInput("CONFIG_INVALID", problems.join("; "), where, EXAMPLE_HINT);
   }
+  checkValues(result.output, (path, problem, hint) =>
+    invalidInput("CONFIG_INVALID", `${at(path)}: ${problem}`, where, hint),
+  );
   const seen = new Set<string>();
-  for (const { name } of result.output.scenarios) {
+  result.output.scenarios.forEach(({ name }, index) => {
     if (seen.has(name))
-      throw invalidInput("CONFIG_DUPLICATE_SCENARIO", `${where} names scenario "${name}" twice`, where);
+      throw invalidInput(
+        "CONFIG_DUPLICATE_SCENARIO",
+        `${at(["scenarios", index, "name"])}: a second scenario has the name "${name}"`,
+        where,
+      );
     seen.add(name);
-  }
+  });
   return result.output;
 }
 

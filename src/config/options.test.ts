@@ -139,6 +139,19 @@ describe("the config file", () => {
   });
 });
 
+describe("the bundle's directory", () => {
+  it.each(["", " ", ".", "/", "..", "a/.."])("cannot be %j", (bundle) => {
+    expect(() => gateRequest(input({ options: { bundle } }))).toThrow(
+      expect.objectContaining({ code: "OPTION_INVALID", exitCode: 2 }),
+    );
+  });
+
+  it("can be beside the working directory, or have a name that starts with dots", () => {
+    for (const bundle of ["../out", "..out", "x/y"])
+      expect(gateRequest(input({ options: { bundle } })).bundle).toMatch(/[^/]$/);
+  });
+});
+
 describe("the scenario's name", () => {
   it("cannot be empty", () => {
     expect(() => gateRequest(input({ options: { scenario: " " } }))).toThrow(
@@ -161,8 +174,7 @@ describe("budgets and horizons", () => {
   it("calls a bad value of the config file invalid input, and one of the command line a usage error", () => {
     const config = (lines: string) => parseConfig(`scenarios: [{ name: a, run: "true", ${lines} }]`, "bad.yml");
     for (const lines of ["horizon: soon", "budget: { host: lots }"]) {
-      const given = input({ command: null, config: config(lines) });
-      expect(() => gateRequest(given), lines).toThrow(expect.objectContaining({ code: "CONFIG_INVALID", exitCode: 5 }));
+      expect(() => config(lines), lines).toThrow(expect.objectContaining({ code: "CONFIG_INVALID", exitCode: 5 }));
     }
     const given = input({ options: { horizon: "soon" } });
     expect(() => gateRequest(given)).toThrow(expect.objectContaining({ code: "HORIZON_INVALID", exitCode: 2 }));

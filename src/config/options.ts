@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { Command } from "../core/command.ts";
 import type { Environment } from "../core/environment.ts";
-import { GateError, invalidInput, usageError } from "../core/errors.ts";
+import { usageError } from "../core/errors.ts";
 import type { Horizon } from "../core/horizon.ts";
 import { parseSize } from "../core/units.ts";
 import type { Budget } from "../verdict/policy.ts";
@@ -83,14 +83,15 @@ function parseCpuBudget(text: string): number | null {
   return text === "off" ? null : number("cpu-budget", text.replace(/%$/, ""), 0.01, 100) / 100;
 }
 
-/** A value of the configuration file: what is a usage error on the command line is invalid input there. */
-function fromFile<T>(place: string, parse: () => T): T {
-  try {
-    return parse();
-  } catch (error) {
-    if (!(error instanceof GateError) || error.kind !== "usage") throw error;
-    throw invalidInput("CONFIG_INVALID", `the configuration's ${place}: ${error.message}`, undefined, error.hint);
-  }
+/** @throws GateError OPTION_INVALID (usage) for a directory that cannot have evidence alone */
+function bundleDirectory(root: string, text: string): string {
+  const hint = `Name a directory of its own, such as ${DEFAULTS.bundle}.`;
+  if (text.trim() === "") throw usageError("OPTION_INVALID", "--bundle is empty", hint);
+  const directory = path.resolve(root, text);
+  const inside = path.relative(directory, root);
+  if (inside.split(path.sep)[0] !== ".." && !path.isAbsolute(inside))
+    throw usageError("OPTION_INVALID", `--bundle "${text}" contains the working directory`, hint);
+  return directory;
 }
 
 /** Canonical text of what a scenario does; records of different texts are never compared. */
@@ -103,20 +104,15 @@ function scenarioFromConfig(scenario: ConfigScenario, root: string, options: Gat
   const command: Command =
     typeof scenario.run === "string" ? { kind: "shell", script: scenario.run } : { kind: "argv", argv: scenario.run };
   const env = Object.fromEntries(Object.entries(scenario.env ?? {}).map(([key, value]) => [key, String(value)]));
-  const budgets = Object.entries(scenario.budget ?? {}).map(([metric, value]) =>
-    fromFile(`budget of "${scenario.name}"`, () => parseBudget(`${metric}=${value}`)),
-  );
-  const ownHorizon = (): Horizon | null =>
-    scenario.horizon === undefined
-      ? null
-      : fromFile(`horizon of "${scenario.name}"`, () => parseHorizon(String(scenario.horizon)));
+  const budgets = Object.entries(scenario.budget ?? {}).map(([metric, value]) => parseBudget(`${metric}=${value}`));
+  const horizon = options.horizon ?? scenario.horizon;
   return {
     name: scenario.name,
     command,
     cwd: path.resolve(root, scenario.cwd ?? "."),
     env,
     timeoutS: options.timeout !== undefined ? number("timeout", options.timeout, 0.1, 1e7) : (scenario.timeout ?? null),
-    horizon: options.horizon === undefined ? ownHorizon() : parseHorizon(options.horizon),
+    horizon: horizon === undefined ? null : parseHorizon(String(horizon)),
     // The command line comes last, so that for one metric it wins.
     budgets: mergeBudgets(budgets, (options.budget ?? []).map(parseBudget)),
     repeats: parseRepeats(options.repeats ?? (scenario.repeats === undefined ? undefined : String(scenario.repeats))),
@@ -234,7 +230,7 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     scenarios,
     baselines: baselineSpecs(options, config, input.defaultBaselines),
     root: input.root,
-    bundle: path.resolve(input.root, options.bundle ?? config?.report?.bundle ?? DEFAULTS.bundle),
+    bundle: bundleDirectory(input.root, options.bundle ?? config?.report?.bundle ?? DEFAULTS.bundle),
     hostPeriodNs: Math.round(number("interval", options.interval ?? String(DEFAULTS.intervalMs), 0.5, 1000) * 1e6),
     devicePeriodNs: Math.round(
       number("device-interval", options["device-interval"] ?? String(DEFAULTS.deviceIntervalMs), 0.5, 1000) * 1e6,

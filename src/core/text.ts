@@ -16,3 +16,44 @@ export function countedNotes(notes: readonly string[]): string[] {
     length === 1 ? note : `${note} (${length} times)`,
   );
 }
+
+const MAX_EDITS = 3;
+/** Share of the longer word that must agree, as commander does it. */
+const MIN_SIMILARITY = 0.4;
+
+/** Edits between two words, where two swapped neighbours are one edit (optimal string alignment). */
+function editDistance(a: string, b: string): number {
+  let before: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : replaced;
+      row.push(Math.min(replaced, swapped, last[j]! + 1, row[j - 1]! + 1));
+    }
+    before = last;
+    last = row;
+  }
+  return last[b.length]!;
+}
+
+/** The candidate that a misspelt word most likely means; undefined where none is near. */
+export function closestWord(word: string, candidates: Iterable<string>): string | undefined {
+  let found: string | undefined;
+  let edits = MAX_EDITS + 1;
+  for (const candidate of candidates) {
+    const longer = Math.max(word.length, candidate.length);
+    // A long word cannot be near a short one, and is not worth the table.
+    if (longer - Math.min(word.length, candidate.length) > MAX_EDITS) continue;
+    const distance = editDistance(word.toLowerCase(), candidate);
+    if (distance < edits && (longer - distance) / longer > MIN_SIMILARITY) [found, edits] = [candidate, distance];
+  }
+  return found;
+}
+
+/** "Did you mean …? " with what {@link closestWord} found, to begin a hint; empty where nothing is near. */
+export function didYouMean(word: string, candidates: Iterable<string>, prefix = ""): string {
+  const found = closestWord(word, candidates);
+  return found === undefined ? "" : `Did you mean ${prefix}${found}? `;
+}

@@ -101,7 +101,7 @@ export async function oneRun(
     debug: request.debug,
   });
   ports.progress?.(null);
-  const ending = probedEnding(runEnding(ended.exit, ended.oom), request.probe, ended);
+  const ending = probedEnding(runEnding(ended.exit, ended.oom, ended.command), request.probe, ended);
   const warnings: string[] = [];
   let info = ended;
   if (recording !== null) {

@@ -20,6 +20,19 @@ describe("how a run ended", () => {
     expect(ending.kind === "failed" && ending.message).toMatch(message);
   });
 
+  it.each([
+    [["python3 x.py"], false, /quotes/],
+    [["pythn"], false, /spelling/],
+    [["python3 x.py", "--a b"], false, /spelling/],
+    [["python3 x.py"], true, /spelling/],
+  ])("hints at quotes only around the whole of %j", (argv, shell, hint) => {
+    const exit = { kind: "not-started", code: "COMMAND_NOT_FOUND", message: "a\nb is missing" } as const;
+    expect(runEnding(exit, undefined, { argv, shell, cwd: "/" })).toMatchObject({
+      message: "a b is missing",
+      hint: expect.stringMatching(hint),
+    });
+  });
+
   it("does not blame the kernel for a SIGKILL without evidence", () => {
     expect(runEnding({ kind: "signaled", signal: "SIGKILL" })).toMatchObject({
       code: "COMMAND_KILLED",

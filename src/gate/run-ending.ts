@@ -1,5 +1,6 @@
 import type { ProbeMode } from "../config/gate-request.ts";
 import { assertNever } from "../core/errors.ts";
+import { oneLine } from "../core/text.ts";
 import { formatDuration } from "../core/units.ts";
 import type { OutOfMemory } from "../telemetry/oom/out-of-memory.ts";
 import type { ExitState, RecordingInfo } from "../telemetry/recording/model.ts";
@@ -17,10 +18,11 @@ const OOM_HINT =
 
 type Failure = Extract<RunEnding, { kind: "failed" }>;
 
+/** A failed run; names in the message may have line breaks. */
 export const failure = (code: string, message: string, hint: string | null): Failure => ({
   kind: "failed",
   code,
-  message,
+  message: oneLine(message),
   hint,
 });
 
@@ -30,8 +32,16 @@ function deathOf(exit: ExitState): string | null {
   return exit.kind === "signaled" ? `was ended by ${exit.signal}` : null;
 }
 
+/** What to do about a command that was not found: one word with spaces was quoted as a whole. */
+function notFoundHint(command: RecordingInfo["command"] | undefined): string {
+  const { argv = [], shell = false } = command ?? {};
+  return !shell && argv.length === 1 && /\s/.test(argv[0]?.trim() ?? "")
+    ? "Leave out the quotes around the whole command: after `--` each argument is a word of its own."
+    : "Check the spelling, or give the full path.";
+}
+
 /** The ending of the measured command, with a stable code and message. @param oom evidence of running out of memory */
-export function runEnding(exit: ExitState, oom?: OutOfMemory): RunEnding {
+export function runEnding(exit: ExitState, oom?: OutOfMemory, command?: RecordingInfo["command"]): RunEnding {
   const death = oom?.certainty === "established" ? deathOf(exit) : null;
   if (death !== null) {
     return failure("COMMAND_OUT_OF_MEMORY", `the command ran out of memory and ${death}`, OOM_HINT);
@@ -56,11 +66,7 @@ export function runEnding(exit: ExitState, oom?: OutOfMemory): RunEnding {
     case "interrupted":
       return { kind: "interrupted", signal: exit.signal };
     case "not-started":
-      return failure(
-        exit.code,
-        exit.message,
-        exit.code === "COMMAND_NOT_FOUND" ? "Check the spelling, or give the full path." : null,
-      );
+      return failure(exit.code, exit.message, exit.code === "COMMAND_NOT_FOUND" ? notFoundHint(command) : null);
     case "running":
       return failure("COMMAND_LOST", "the end of the command was not observed", null);
     default:

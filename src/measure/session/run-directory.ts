@@ -2,8 +2,8 @@ import { existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import { writeAtomicallySync } from "../../core/files.ts";
+import { makeDirectories } from "../../core/make-directories.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
-import { makeDirectories } from "./make-directories.ts";
 
 const RECORDING_FILE = "recording.json";
 export const OUTPUT_FILE = "output.log";

@@ -11,14 +11,23 @@ export async function writeBundleFile(file: string, content: string | Uint8Array
   });
 }
 
+/** Why a path cannot be written, by the system's code. */
+const REASONS: Readonly<Record<string, string>> = {
+  EEXIST: "a file of this name is in the way",
+  ENOTDIR: "a file is where a directory has to be",
+  ENOENT: "no directory can be made there",
+  ENAMETOOLONG: "the name is too long for the file system",
+};
+
 /** The error for a failed write. */
 export function writeError(cause: unknown, where: string): GateError {
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  const reason = REASONS[String(code)] ?? "could not write";
   const full = code === "ENOSPC" || code === "EDQUOT";
   const denied = code === "EACCES" || code === "EPERM" || code === "EROFS";
   return new GateError(
     full ? "DISK_FULL" : denied ? "NO_PERMISSION" : "BUNDLE_WRITE_FAILED",
-    full ? "the disk is full" : denied ? "permission denied" : `could not write (${code ?? "unknown reason"})`,
+    full ? "the disk is full" : denied ? "permission denied" : `${reason} (${code ?? "unknown reason"})`,
     {
       kind: "error",
       where,

@@ -3,6 +3,7 @@ import path from "node:path";
 import * as v from "valibot";
 import { GateError, invalidInput, usageError } from "../../core/errors.ts";
 import { type JsonProblem, PARTIAL, readJson } from "../../core/files.ts";
+import { makeDirectories } from "../../core/make-directories.ts";
 import type { StormlogReport } from "../documents/envelope.ts";
 import type { GateReport } from "../documents/model.ts";
 import { worstScenario } from "../urgency.ts";
@@ -23,7 +24,7 @@ export async function prepareBundle(
   start: { readonly argv: readonly string[]; readonly createdIso: string },
 ): Promise<void> {
   try {
-    await mkdir(directory, { recursive: true });
+    makeDirectories(directory);
     const entries = (await readdir(directory)).filter((name) => name !== LOCK_FILE);
     if (entries.length > 0) {
       if (!entries.includes(MANIFEST_FILE)) throw notEmpty(directory);

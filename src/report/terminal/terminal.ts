@@ -26,6 +26,8 @@ export interface TerminalOptions {
   readonly verbose?: boolean;
   /** The bundle as a person would write it in a command; absent without one. */
   readonly bundle?: string;
+  /** How the reader starts the gate; default `stormlog-gate`. */
+  readonly program?: string;
   /** The commands to copy, where bundle, baseline or command differ from the defaults. */
   readonly commands?: { readonly accept: string; readonly refresh: string };
 }
@@ -82,10 +84,13 @@ function noteBlock({ warnings }: GateReport, options: TerminalOptions, paint: Pa
 }
 
 /** Where the evidence is; of a pass (`calm`, its notes) without a way to it, since nothing has to be done. */
-function evidenceLines({ bundle, verbose }: TerminalOptions, calm: readonly string[] | null): string[] {
+function evidenceLines(
+  { bundle, verbose, program = "stormlog-gate" }: TerminalOptions,
+  calm: readonly string[] | null,
+): string[] {
   if (bundle === undefined) return [];
   const shown = safe(bundle);
-  const details = verbose ? "" : `stormlog-gate show -v ${safe(shellWord(bundle))}`;
+  const details = verbose ? "" : safe(`${program} show -v ${shellWord(bundle)}`);
   if (calm !== null) {
     const notes = verbose || calm.length === 0 ? "" : `      ${plural(countedNotes(calm).length, "note")}: ${details}`;
     return [`${label("Evidence")}${shown}${notes}`];

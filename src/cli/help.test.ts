@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { ExitCode } from "../core/exit-codes.ts";
+import { packageRoot } from "../core/package-root.ts";
+import { parseArguments } from "./command.ts";
+import { COMMANDS } from "./commands.ts";
+import { commandHelp, EXIT_MEANING } from "./help.ts";
+
+describe.each(Object.entries(COMMANDS))("the help of %s", (name, { load }) => {
+  it(`has an example of ${name} that ${name} accepts`, async () => {
+    const spec = await load();
+    expect(await commandHelp(spec)).toContain(`\nEXAMPLE\n\n  ${spec.example}\n`);
+    const [program, command, ...args] = spec.example.split(" ");
+    expect([program, command]).toEqual(["stormlog-gate", name]);
+    expect(() => parseArguments(spec, args)).not.toThrow();
+  });
+
+  it(`explains every positional and action of ${name}, and how it can end`, async () => {
+    const spec = await load();
+    const help = await commandHelp(spec);
+    const texts = [...Object.entries(spec.positionals), ...Object.entries(spec.actions ?? {})];
+    for (const [word, text] of texts) {
+      expect(text.length, word).toBeGreaterThan(8);
+      expect(help).toMatch(
+        new RegExp(`^ +${word.replace(/[[\]]/g, "").replace("|", "\\|")} .*${text.slice(0, 8)}`, "m"),
+      );
+    }
+    expect("ACTION" in spec.positionals).toBe(spec.actions !== undefined);
+    const [, exits = ""] = help.split("EXIT STATUS\n\n");
+    const codes = [...exits.matchAll(/^ +(\d+) {2}/gm)].map(([, code]) => Number(code));
+    expect(codes).toEqual(
+      [...new Set([...spec.exits, "usage" as const])].map((exit) => ExitCode[exit]).sort((a, b) => a - b),
+    );
+  });
+});
+
+describe("the exit status in the help", () => {
+  it("has the words of docs/commands.md", () => {
+    const page = readFileSync(path.join(packageRoot(), "docs/commands.md"), "utf8");
+    const rows = [...page.matchAll(/^\| (\d+) \| (.+) \|$/gm)].map(([, code, text]) => [Number(code), text]);
+    const meanings = Object.entries(ExitCode).map(([name, code]) => [
+      code,
+      EXIT_MEANING[name as keyof typeof ExitCode],
+    ]);
+    expect(rows).toEqual(meanings);
+  });
+});

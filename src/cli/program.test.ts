@@ -1,0 +1,32 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { programWords } from "./program.ts";
+
+describe("the words that start this program", () => {
+  const top = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
+  afterAll(() => rmSync(top, { recursive: true, force: true }));
+  const installed = path.join(top, "node_modules", "stormlog-gate", "dist");
+  const npms = path.join(top, "node_modules", ".bin");
+  const own = path.join(top, "own bin");
+  for (const directory of [installed, npms, own]) mkdirSync(directory, { recursive: true });
+  const file = path.join(installed, "cli.js");
+  writeFileSync(file, "");
+  for (const directory of [npms, own]) symlinkSync(file, path.join(directory, "stormlog-gate"));
+  const clone = path.join(top, "own bin", "cli.js");
+  writeFileSync(clone, "");
+
+  it("are its name where the shell finds it on PATH", () => {
+    expect(programWords(path.join(own, "stormlog-gate"), { PATH: `/usr/bin:${own}` })).toBe("stormlog-gate");
+  });
+
+  it("are npx for an installed package, which only npm's own PATH has", () => {
+    expect(programWords(file, { PATH: `${npms}:/usr/bin` })).toBe("npx stormlog-gate");
+  });
+
+  it("are Node and the file elsewhere, quoted, also beside another installation", () => {
+    expect(programWords(clone, { PATH: own })).toBe(`node '${clone}'`);
+    expect(programWords(path.resolve("dist/none.js"), {})).toBe("node dist/none.js");
+  });
+});
