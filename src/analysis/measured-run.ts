@@ -36,6 +36,7 @@ export function measuredRun(
       device: series.device,
       metric: series.metric,
       ...(series.metric === "used" && unreliable.has(locationKey(series)) ? NO_EVIDENCE : evidenceOf(series)),
+      ...(series.cut === true ? { cut: true } : {}),
     })),
     ...(found(OOM) ? { oom: true } : {}),
     ...(found(OOM_SUSPECTED) ? { oom_suspected: true } : {}),

@@ -26,7 +26,7 @@ _RANKS = struct.Struct("<iiii")
 _U64 = struct.Struct("<Q")
 
 HEAD_AT, FLAGS_AT, RANKS_AT, STEP_AT = 24, 40, 48, 72
-#: The same places as `_words` has them, which stores eight bytes at once. `pack_into` does not: it zeroes what it will fill.
+#: The same places as `_words` has them, which stores eight bytes at once; `pack_into` zeroes what it will fill.
 _MAGIC, _HEAD, _FLAGS_AND_STATE, _RANK, _WORLD, _STEP = 0, HEAD_AT // 8, FLAGS_AT // 8, RANKS_AT // 8, RANKS_AT // 8 + 1, STEP_AT // 8
 
 #: A writer that waits longer than this for another leaves its record out. Seconds.
@@ -115,8 +115,8 @@ class _Swapped:
 
 def _words(mapping):
     """
-    The header of `mapping` as 64-bit numbers. Each is written by one aligned store, so a reader sees the old or the new one: a
-    reader that sees a head fall takes the ring for another file.
+    The header of `mapping` as 64-bit numbers. Each is written by one aligned store, so a reader sees the old or the new
+    one. A reader that saw a head fall would take the ring for another file.
     """
     words = memoryview(mapping)[:HEADER_BYTES].cast("Q")
     return words if sys.byteorder == "little" else _Swapped(words)
