@@ -14,6 +14,9 @@ namespace {
 constexpr uint64_t kSettleNs = 5 * kSecond;
 // The head may become visible shortly before its record. After this many readings the record counts as lost.
 constexpr uint32_t kLooks = 3;
+// A header that contradicts what was read before may be half written, by a process that is not running right now. After
+// this many drains (a second) it is another file.
+constexpr uint32_t kDoubts = 25;
 
 // Bytes read, less than `size` at the end of the file or on an error.
 size_t readAt(int fd, void* into, size_t size, uint64_t offset) {
@@ -40,6 +43,7 @@ void ProbeFile::adopt(UniqueFd fd, uint64_t nowNs) {
   tail_ = 0;
   lost_ = 0;
   unfinished_ = 0;
+  doubts_ = 0;
   adoptedNs_ = nowNs;
   movedNs_ = nowNs;
 }
@@ -49,8 +53,8 @@ ProbeFile::Answer ProbeFile::readHeader(uint64_t nowNs) {
   const size_t n = readAt(fd_.get(), &now, sizeof now, 0);
   if (capacity_ != 0) {
     if (n < sizeof now) return Answer::kTruncated;
-    // A ring never changes its shape; one whose head runs backwards was written over.
-    if (!isRing(now) || now.capacity != capacity_ || now.head < tail_) return Answer::kForeign;
+    // A ring never changes its shape, and its head never falls.
+    if (!isRing(now) || now.capacity != capacity_ || now.head < tail_) return doubt();
     header_ = now;
     return Answer::kMoved;
   }
@@ -61,16 +65,27 @@ ProbeFile::Answer ProbeFile::readHeader(uint64_t nowNs) {
   return Answer::kMoved;
 }
 
+bool ProbeFile::readHead(uint64_t& head) const {
+  return readAt(fd_.get(), &head, sizeof head, offsetof(ProbeHeader, head)) == sizeof head;
+}
+
+ProbeFile::Answer ProbeFile::doubt() { return ++doubts_ < kDoubts ? Answer::kIdle : Answer::kForeign; }
+
 ProbeFile::Answer ProbeFile::drain(uint64_t nowNs, Visitor& visitor, Batch& batch, uint64_t& budget) {
   const Answer answer = readHeader(nowNs);
   if (answer != Answer::kMoved) return answer;
   const uint64_t from = tail_;
   if (header_.head - tail_ > capacity_) {
+    // A head that is too high would lead past records that are still to come: an unbelievable one is read twice.
+    uint64_t again = 0;
+    if (!readHead(again)) return Answer::kTruncated;
+    if (again < header_.head) return doubt();
     lost_ += header_.head - tail_ - capacity_;
     tail_ = header_.head - capacity_;
   }
   const Answer read = readRecords(visitor, batch, budget);
   if (read != Answer::kMoved) return read;
+  doubts_ = 0;
   if (tail_ != from) movedNs_ = nowNs;
   if (tail_ == header_.head && header_.state == kProbeEnded) return Answer::kEnded;
   return tail_ != from ? Answer::kMoved : Answer::kIdle;
@@ -90,8 +105,8 @@ ProbeFile::Answer ProbeFile::readRecords(Visitor& visitor, Batch& batch, uint64_
     if (readAt(fd_.get(), batch.records, size, kProbeHeaderBytes + slot * kProbeRecordBytes) < size) return Answer::kTruncated;
     // A writer may have changed what was just read: only records that are still in the ring afterwards are valid.
     uint64_t after = 0;
-    if (readAt(fd_.get(), &after, sizeof after, offsetof(ProbeHeader, head)) < sizeof after) return Answer::kTruncated;
-    if (after < head) return Answer::kForeign;
+    if (!readHead(after)) return Answer::kTruncated;
+    if (after < head) return doubt();
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t index = tail_;
       const ProbeRecord& record = batch.records[i];

@@ -52,9 +52,13 @@ class ProbeFile {
   // Records overwritten or torn before they could be read, so far.
   uint64_t lost() const { return lost_; }
   uint64_t lastMovedNs() const { return movedNs_; }
+  // The last drain found a header that it could not believe. What follows is unread until a later one can.
+  bool inDoubt() const { return doubts_ > 0; }
 
  private:
   Answer readHeader(uint64_t nowNs);
+  bool readHead(uint64_t& head) const;
+  Answer doubt();
   Answer readRecords(Visitor& visitor, Batch& batch, uint64_t& budget);
 
   UniqueFd fd_;
@@ -67,6 +71,8 @@ class ProbeFile {
   uint64_t movedNs_ = 0;
   // How often the record at `tail_` was found unfinished.
   uint32_t unfinished_ = 0;
+  // How many drains running found a header that cannot be right.
+  uint32_t doubts_ = 0;
 };
 
 }  // namespace stormlog

@@ -17,6 +17,8 @@ constexpr size_t kMaxEntries = 65536;
 constexpr uint64_t kBudget = 16384;
 constexpr uint64_t kBudgetPerFile = 8192;
 constexpr uint64_t kLastBudget = 1 << 20;
+// After the last drain no later one could find what this one saw half written.
+constexpr int kLastLooks = 3;
 // A process that wrote nothing for this long is looked for; one that is gone will not write again.
 constexpr uint64_t kQuietNs = 2 * kSecond;
 // Two readings of one clock by two processes may differ by a little.
@@ -343,8 +345,11 @@ void ProbeSource::finish(uint64_t timeNs, RecordSink& out) {
   nextLookNs_ = timeNs;
   look(timeNs, out);
   readStepFile(timeNs, out);
-  drain(timeNs, out, kLastBudget, kProbeLargestCapacity);
-  for (size_t i = 0; i < used_; ++i) close(files_[i], timeNs, out);
+  for (int i = 0; i < kLastLooks; ++i) drain(timeNs, out, kLastBudget, kProbeLargestCapacity);
+  for (size_t i = 0; i < used_; ++i) {
+    if (files_[i].ring.inDoubt()) errors_.note(out, timeNs, RecordSource::kProbe, files_[i].pid, 0, kProbeNotARing);
+    close(files_[i], timeNs, out);
+  }
   used_ = 0;
 }
 

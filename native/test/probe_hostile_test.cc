@@ -30,11 +30,43 @@ TEST("a truncated, a rewritten and a changed ring are reported and no longer rea
   reshaped.header().capacity = 128;
   reshaped.header().head = 100;
   reader.sample();
-  reader.sample();
-  CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 30);
   CHECK_EQ(reader.reported(kProbeRingTruncated, 1), 1);
+  CHECK_EQ(reader.reported(kProbeNotARing), 0);
+  for (int i = 0; i < 24; ++i) reader.sample();
+  CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 30);
   CHECK_EQ(reader.reported(kProbeNotARing, 2), 1);
   CHECK_EQ(reader.reported(kProbeNotARing, 3), 1);
+}
+
+TEST("a head that was half written is read again until it is whole, and loses no record") {
+  TempDirectory directory;
+  Reader reader(directory.path());
+  RingWriter ring(directory / "7.0.probe", 1024);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 300; ++i) ring.add(1, 1);
+    reader.sample();
+    // As a copy of single bytes leaves it for a moment, or for long when its process is not running.
+    const uint64_t head = ring.header().head;
+    ring.header().head = round == 0 ? 0 : round == 1 ? head & ~uint64_t{0xff} : 1;
+    for (int i = 0; i < 20; ++i) reader.sample();
+    ring.header().head = head;
+  }
+  reader.finish();
+  CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 900);
+  CHECK_EQ(reader.reported(kProbeNotARing), 0);
+  CHECK_EQ(reader.reported(kProbeRecordsLost), 0);
+}
+
+TEST("a ring whose head stays half written to the end is reported") {
+  TempDirectory directory;
+  Reader reader(directory.path());
+  RingWriter ring(directory / "7.0.probe", 64);
+  ring.add(1, 1);
+  reader.sample();
+  ring.header().head = 0;
+  reader.finish();
+  CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 1);
+  CHECK_EQ(reader.reported(kProbeNotARing), 1);
 }
 
 TEST("a ring that is still being made is waited for") {

@@ -51,7 +51,7 @@ for variant in "${variants[@]}"; do
   ${CXX:-g++} "${flags[@]}" "$directory"/*.o -o "$directory/tests" -pthread -ldl
   echo "== $variant"
   status=0
-  NATIVE_TEST_BUILT=$common ASAN_OPTIONS=detect_leaks=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66 \
+  NATIVE_TEST_BUILT=$common NATIVE_TEST_PROBE=$PWD/../probe ASAN_OPTIONS=detect_leaks=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66 \
     "$directory/tests" "${filter[@]}" >"$directory/log" 2>&1 || status=$?
   cat "$directory/log"
   summary=$(grep -E '^passed [0-9]+ failed [0-9]+$' "$directory/log" || echo "passed 0 failed 1")

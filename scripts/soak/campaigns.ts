@@ -75,6 +75,22 @@ async function programRound(argv: readonly string[], tries: number, env: Record<
   return { kind: "tried", tries, failures: code === 0 ? 0 : 1, output };
 }
 
+/** Both readers on the ring of a Python process that writes without a pause. The native one needs a compiler. */
+async function ringRound(seed: number): Promise<Round> {
+  const env = { STORMLOG_TEST_RING_DRAINS: String(RING_DRAINS) };
+  const plain = await testRound(seed, { file: "test/probe/ring-stress.test.ts", tries: RING_DRAINS, env });
+  if (plain.kind === "unavailable") return plain;
+  const filter = ["--", "ring of a real Python process"];
+  const native = await programRound(["bash", "native/test/run.sh", "plain", ...filter], RING_DRAINS, env);
+  if (native.kind === "unavailable") return native;
+  return {
+    kind: "tried",
+    tries: plain.tries + native.tries,
+    failures: plain.failures + native.failures,
+    output: plain.output + native.output,
+  };
+}
+
 /** One pattern in both states, judged by its stored record. A pattern whose framework is absent is not counted. */
 async function labRound(pattern: string): Promise<Round> {
   const output = mkdtempSync(path.join(tmpdir(), "gate-soak-"));
@@ -91,6 +107,7 @@ async function labRound(pattern: string): Promise<Round> {
   }
 }
 
+const RING_DRAINS = 5_000_000;
 const FUZZ_SMALL = 40_000;
 const FUZZ_LARGE = 20;
 const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
@@ -173,6 +190,12 @@ export const CAMPAIGNS: readonly Campaign[] = [
         FUZZ_SMALL + FUZZ_LARGE,
       );
     },
+  },
+  {
+    name: "rings",
+    unit: "drains of a probe's ring that is written without a pause, by both readers: no torn header, no torn record",
+    seconds: 240,
+    round: ringRound,
   },
   {
     name: "markdown",

@@ -39,6 +39,8 @@ export interface SeriesAnalysis {
   readonly mde_bytes: number | null;
   readonly steps_to_oom: number | null;
   readonly seconds_to_oom: number | null;
+  /** True: the samples end before the program did, so its sizes are lower bounds. Absent = not known to. */
+  readonly cut?: boolean | undefined;
 }
 
 export interface Finding {

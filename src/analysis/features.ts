@@ -1,4 +1,4 @@
-import type { Recording } from "../telemetry/recording/model.ts";
+import type { CutSeries, Recording } from "../telemetry/recording/model.ts";
 import type { Finding } from "./document.ts";
 import { type SeriesShape, shapeOf } from "./findings/data-findings.ts";
 import {
@@ -63,7 +63,7 @@ export function extractFeatures(
   const context: SeriesContext = { peaks: recording.peaks, horizon, deviceCapacityBytes };
   const collected = collectSeries(recording);
   const devices = deviceEvidence(recording);
-  const series = agreeingSources(collected.map((one) => analyseSeries(one, context)));
+  const series = markCut(agreeingSources(collected.map((one) => analyseSeries(one, context))), recording.cut ?? []);
   const measured = collected.flatMap((one, i) => {
     const entry = series[i];
     return entry === undefined ? [] : [{ series: one, analysis: entry.analysis }];
@@ -98,6 +98,15 @@ function agreeingSources(all: readonly AnalysedSeries[]): AnalysedSeries[] {
     const { analysis } = entry;
     const agrees = analysis.highwater && analysis.class === "rising" && leaking.has(locationKey(analysis));
     return agrees ? { ...entry, analysis: { ...analysis, class: "leak" as const } } : entry;
+  });
+}
+
+function markCut(all: readonly AnalysedSeries[], cut: readonly CutSeries[]): readonly AnalysedSeries[] {
+  if (cut.length === 0) return all;
+  return all.map((entry) => {
+    const { rank, device, metric } = entry.analysis;
+    const short = cut.some((one) => one.rank === rank && one.device === device && one.metric === metric);
+    return short ? { ...entry, analysis: { ...entry.analysis, cut: true } } : entry;
   });
 }
 

@@ -37,6 +37,7 @@ export function measuredRun(
       device: series.device,
       metric: series.metric,
       ...(series.metric === "used" && unreliable.has(locationKey(series)) ? NO_EVIDENCE : evidenceOf(series)),
+      ...(series.cut === true ? { cut: true } : {}),
     })),
     ...(steps > 0 ? { steps } : {}),
     ...(found(OOM) ? { oom: true } : {}),

@@ -15,6 +15,8 @@ export const MeasuredSeriesSchema = v.object({
   slope_bytes_per_step: v.optional(v.nullable(bytes)),
   slope_bytes_per_s: v.optional(v.nullable(bytes)),
   class: v.optional(v.picklist(DRIFT_CLASSES)),
+  /** The samples end before the program did: what they show is a lower bound, and within a limit it proves nothing. */
+  cut: v.optional(v.boolean()),
 });
 export type MeasuredSeries = v.InferOutput<typeof MeasuredSeriesSchema>;
 

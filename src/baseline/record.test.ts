@@ -92,6 +92,16 @@ describe("a baseline record", () => {
     expect(selectRuns(record, new Set())).toHaveLength(0);
   });
 
+  it("stores no value of a series whose samples end early", () => {
+    const host = { rank: 0, device: "host" };
+    const series: MeasuredSeries[] = [
+      { ...host, metric: "allocated", peak_bytes: 1, cut: true },
+      { ...host, metric: "host", peak_bytes: 2 },
+    ];
+    const record = addRuns(EMPTY, [newRun(1, series)]);
+    expect(toMeasurements(record, selectRuns(record, null)).runs[0]?.series).toMatchObject([{ metric: "host" }]);
+  });
+
   it("compares with the accepted runs alone after a change of level was accepted", () => {
     const old = newRun(1, [{ rank: 0, device: "host", metric: "host", peak_bytes: 1 }]);
     const next = newRun(2, [{ rank: 0, device: "host", metric: "host", peak_bytes: 9 }]);

@@ -113,12 +113,13 @@ type SeriesKey = BaselineEpoch["series"][number];
 
 const same = (a: SeriesKey, b: SeriesKey): boolean => a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
 
-/** The epoch with one more run. New series are appended, and series that the run lacks are null. */
+/** The epoch with one more run. New series are appended. Those that it lacks, or whose samples end early, are null. */
 function withRun(epoch: BaselineEpoch, run: NewRun): BaselineEpoch {
-  const keys: SeriesKey[] = run.measured.series.map(({ rank, device, metric }) => [rank, device, metric]);
+  const measured = run.measured.series.filter(({ cut }) => cut !== true);
+  const keys: SeriesKey[] = measured.map(({ rank, device, metric }) => [rank, device, metric]);
   const series = [...epoch.series, ...keys.filter((key) => !epoch.series.some((known) => same(known, key)))];
   const values = series.map((key) => {
-    const found = run.measured.series.find(({ rank, device, metric }) => same(key, [rank, device, metric]));
+    const found = measured.find(({ rank, device, metric }) => same(key, [rank, device, metric]));
     return found === undefined ? null : storedValue(found);
   });
   const { session, commit, steps } = run.measured;

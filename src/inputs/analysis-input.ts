@@ -35,6 +35,7 @@ function analysisOfMeasurements(measurements: Measurements): AnalysisDocument {
     mde_bytes: null,
     steps_to_oom: null,
     seconds_to_oom: null,
+    ...(one.cut === true ? { cut: true } : {}),
   }));
   const ranks = [...new Set(series.map(({ rank }) => rank))].sort((a, b) => a - b);
   const worldSize = (ranks.at(-1) ?? 0) + 1;

@@ -13,6 +13,11 @@ const BATCH_RECORDS = 256;
 const SETTLE_NS = 5e9;
 /** The head may become visible shortly before its record. After this many readings the record counts as lost. */
 const LOOKS = 3;
+/**
+ * A header that contradicts what was read before may be half written, by a process that is not running right now. After
+ * this many drains (a second) it is another file.
+ */
+const DOUBTS = 25;
 const STATE_ENDED = 2;
 
 /** The fields of the header that a reader needs. */
@@ -90,6 +95,7 @@ export class ProbeRing {
   #tail = 0;
   #lost = 0;
   #unfinished = 0;
+  #doubts = 0;
   #movedNs: number;
 
   private constructor(fd: number, nowNs: number) {
@@ -113,6 +119,11 @@ export class ProbeRing {
     return this.#lost;
   }
 
+  /** The last drain found a header that it could not believe. What follows is unread until a later one can. */
+  get inDoubt(): boolean {
+    return this.#doubts > 0;
+  }
+
   /** Time of the last new record, on the caller's clock. */
   get movedNs(): number {
     return this.#movedNs;
@@ -127,11 +138,16 @@ export class ProbeRing {
     this.#header = header;
     const from = this.#tail;
     if (header.head - this.#tail > header.capacity) {
+      // A head that is too high would lead past records that are still to come: an unbelievable one is read twice.
+      const again = this.#readHead();
+      if (again === "truncated") return again;
+      if (again === null || again < header.head) return this.#doubt();
       this.#lost += header.head - this.#tail - header.capacity;
       this.#tail = header.head - header.capacity;
     }
     const problem = this.#readRecords(header, this.#tail + most, take);
     if (problem !== null) return problem;
+    this.#doubts = 0;
     if (this.#tail !== from) this.#movedNs = nowNs;
     if (this.#tail === header.head && header.ended) return "ended";
     return this.#tail === from ? "idle" : "moved";
@@ -141,14 +157,24 @@ export class ProbeRing {
     closeSync(this.#fd);
   }
 
-  #readHeader(): RingHeader | "foreign" | "truncated" {
+  #readHeader(): RingHeader | "idle" | "foreign" | "truncated" {
     const bytes = batch.subarray(0, PROBE_HEADER_BYTES);
     const size = readAt(this.#fd, bytes, 0);
     if (this.#header !== null && size < PROBE_HEADER_BYTES) return "truncated";
     const header = parseHeader(bytes.subarray(0, size));
-    if (header === null) return "foreign";
-    const changed = this.#header !== null && (header.capacity !== this.#header.capacity || header.head < this.#tail);
-    return changed ? "foreign" : header;
+    if (this.#header === null) return header ?? "foreign";
+    // A ring never changes its shape, and its head never falls.
+    const same = header !== null && header.capacity === this.#header.capacity && header.head >= this.#tail;
+    return same ? header : this.#doubt();
+  }
+
+  #readHead(): number | null | "truncated" {
+    const counter = Buffer.alloc(8);
+    return readAt(this.#fd, counter, 24) < 8 ? "truncated" : u64(counter, 0);
+  }
+
+  #doubt(): "idle" | "foreign" {
+    return ++this.#doubts < DOUBTS ? "idle" : "foreign";
   }
 
   #readRecords(header: RingHeader, end: number, take: (record: RingRecord) => void): RingAnswer | null {
@@ -160,11 +186,10 @@ export class ProbeRing {
       const count = Math.min(Math.min(head, end) - this.#tail, BATCH_RECORDS, capacity - slot);
       const bytes = batch.subarray(0, count * PROBE_RECORD_BYTES);
       if (readAt(this.#fd, bytes, PROBE_HEADER_BYTES + slot * PROBE_RECORD_BYTES) < bytes.length) return "truncated";
-      const counter = Buffer.alloc(8);
-      if (readAt(this.#fd, counter, 24) < 8) return "truncated";
       // Only records that are still in the ring afterwards are valid.
-      const after = u64(counter, 0);
-      if (after === null || after < head) return "foreign";
+      const after = this.#readHead();
+      if (after === "truncated") return after;
+      if (after === null || after < head) return this.#doubt();
       for (let i = 0; i < count; i++) {
         const there = after - this.#tail <= readable;
         const record = there ? parseRecord(bytes, i * PROBE_RECORD_BYTES, this.#tail) : null;

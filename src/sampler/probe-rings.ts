@@ -17,6 +17,8 @@ const MAX_ENTRIES = 65_536;
 const MAX_STREAMS = 33;
 const BUDGET_PER_FILE = 8192;
 const LAST_BUDGET = 65_536;
+/** After the last drain no later one could find what this one saw half written. */
+const LAST_LOOKS = 3;
 const QUIET_NS = 2e9;
 const AHEAD_NS = 1e9;
 const STEP_FILE = "step";
@@ -104,10 +106,13 @@ export class ProbeRings {
   finish(timeNs: number): void {
     this.#nextLookNs = timeNs;
     if (this.report.available) {
-      this.#all(timeNs, LAST_BUDGET);
+      for (let i = 0; i < LAST_LOOKS; i++) this.#all(timeNs, LAST_BUDGET);
       this.#readStepFile(timeNs);
     }
-    for (const one of this.#open.splice(0)) this.#close(one, timeNs);
+    for (const one of this.#open.splice(0)) {
+      if (one.ring.inDoubt) this.#trouble(timeNs, one.pid, ProbeTrouble.notARing);
+      this.#close(one, timeNs);
+    }
     if (this.#stepFd !== null) closeSync(this.#stepFd);
     this.#stepFd = null;
   }

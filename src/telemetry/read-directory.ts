@@ -41,7 +41,8 @@ export async function readRunDirectory(directory: string): Promise<{ recording: 
     try {
       const recording = await readParquet(path.join(directory, SAMPLES_FILE));
       const worldSize = recording.worldSize ?? info?.identity.world_size ?? null;
-      return { recording: { ...recording, info, worldSize }, notes };
+      const cut = info?.cut === undefined ? {} : { cut: info.cut };
+      return { recording: { ...recording, info, worldSize, ...cut }, notes };
     } catch (error) {
       if (!(error instanceof GateError) || !existsSync(raw)) throw error;
       notes.push(`${SAMPLES_FILE} cannot be read (${error.message}), so ${RAW_RECORD_FILE} is used`);

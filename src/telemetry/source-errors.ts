@@ -67,6 +67,15 @@ function causeText({ source, errno, detail }: RecordedError): string {
   return words ? `${words[1]} (${words[0]})` : `errno ${getSystemErrorName(-errno) || errno}`;
 }
 
+/** Problems after which nothing more is read from a ring. */
+const RING_LOST = new Set<number>([ProbeTrouble.notARing, ProbeTrouble.ringTruncated]);
+
+/** The processes of which a ring was lost during the run. */
+export function lostRings(errors: readonly RecordedError[]): ReadonlySet<number> {
+  const lost = errors.filter(({ source, detail }) => source === RecordSource.probe && RING_LOST.has(detail));
+  return new Set(lost.map(({ id }) => id));
+}
+
 const MAX_REPORTED = 5;
 
 /** Missing samples of the probes, one sentence per cause and process. The last count of each is the total. */

@@ -4,7 +4,7 @@ import { budgetNoise } from "./config-lint.ts";
 import type { Check } from "./judgement.ts";
 import { peaks } from "./peak-rule.ts";
 import type { Policy } from "./policy.ts";
-import type { SeriesHistory } from "./series-index.ts";
+import { CUT_EVERYWHERE, isWhole, type SeriesHistory } from "./series-index.ts";
 
 /** Absolute budgets: one run of any rank above is enough. A metric that was not measured is unjudged, never passed. */
 export function budgetRule(
@@ -37,6 +37,15 @@ export function budgetRule(
       const note = tight === null ? "" : ` (${tight})`;
       const over = highest > budget.bytes;
       const distance = formatBytes(Math.abs(highest - budget.bytes));
+      if (!over && peaks(runs.filter(isWhole)).length === 0) {
+        return checkOf(key, {
+          ...common,
+          verdict: "unjudged",
+          candidate_bytes: highest,
+          needs_more_runs: 1,
+          reason: CUT_EVERYWHERE,
+        });
+      }
       return checkOf(key, {
         ...common,
         verdict: over ? "fail" : "pass",

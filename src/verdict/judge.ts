@@ -19,7 +19,16 @@ import { oomRule } from "./oom-rule.ts";
 import { peakRule, peaks } from "./peak-rule.ts";
 import type { Policy } from "./policy.ts";
 import type { RelativeContext } from "./relative-rule.ts";
-import { indexSeries, knownValues, pairSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
+import {
+  CUT_EVERYWHERE,
+  indexSeries,
+  isWhole,
+  knownValues,
+  pairSeries,
+  type SeriesHistory,
+  type SeriesKey,
+  type SeriesRun,
+} from "./series-index.ts";
 
 /** Everything a verdict depends on. Same input, same judgement. */
 export interface JudgeInput {
@@ -66,6 +75,45 @@ function sharedBy(pairs: readonly Pair[], gates: (key: SeriesKey) => boolean, mi
     if (hasGrowth(candidate) && knownValues(baseline, observedGrowth).length >= minRuns) count += 1;
   }
   return Math.max(1, count);
+}
+
+/** Accepted runs without the series whose samples end early: their sizes are too low to compare with. */
+function wholeHistories(histories: readonly SeriesHistory[]): readonly SeriesHistory[] {
+  return histories.map(({ key, runs }) => ({ key, runs: runs.filter(isWhole) })).filter(({ runs }) => runs.length > 0);
+}
+
+function cutCheck(check: Check): Check {
+  const { kind: _, ...document } = check;
+  return checkOf(check, {
+    ...document,
+    verdict: "unjudged",
+    needs_more_runs: check.gating ? 1 : 0,
+    needs_base_runs: 0,
+    confirmed: false,
+    improved: false,
+    reason: CUT_EVERYWHERE,
+  });
+}
+
+/**
+ * The checks of one series by a rule over its runs. The sizes of a run whose samples end early are lower bounds: above
+ * a limit they count, within it they do not, and the other runs decide.
+ */
+function checkedWhole(
+  runs: readonly SeriesRun[],
+  rule: (runs: readonly SeriesRun[]) => readonly Check[],
+): readonly Check[] {
+  const all = rule(runs);
+  const whole = runs.filter(isWhole);
+  if (whole.length === runs.length) return all;
+  const decided = whole.length === 0 ? [] : rule(whole);
+  const sameLimit = (a: Check) => (b: Check) => a.kind === b.kind && a.limit === b.limit;
+  const added = decided.filter((one) => !all.some(sameLimit(one)));
+  const kept = all.map((one) => {
+    if (one.verdict === "fail") return one;
+    return decided.find(sameLimit(one)) ?? (one.verdict === "pass" ? cutCheck(one) : one);
+  });
+  return [...kept, ...added];
 }
 
 /** Peak, growth and class of one series against the baseline. */
@@ -123,7 +171,17 @@ function anchorChecks(
       `the anchor comes from another environment: ${describeMismatches(differing)}`,
     );
   }
-  return anchorRule(candidate, indexSeries(input.anchor), gates);
+  // By series: each is judged by those of its runs that count for it.
+  return pairSeries(candidate, wholeHistories(indexSeries(input.anchor))).flatMap(
+    ({ key, candidate: runs, baseline }) =>
+      checkedWhole(runs, (counted) =>
+        anchorRule(
+          counted.length === 0 ? [] : [{ key, runs: counted }],
+          baseline.length === 0 ? [] : [{ key, runs: baseline }],
+          gates,
+        ),
+      ),
+  );
 }
 
 /**
@@ -139,7 +197,7 @@ export function judge(input: JudgeInput): Judgement {
   const compared = compareFingerprints(input.baseline?.fingerprint ?? null, candidate.fingerprint);
   const differences = steps === null ? compared : [...compared, steps];
   const why = incomparable(input, differences);
-  const baseline = why === null ? indexSeries(input.baseline) : [];
+  const baseline = why === null ? wholeHistories(indexSeries(input.baseline)) : [];
   const pairs = pairSeries(series, baseline);
   const alpha = policy.alpha / sharedBy(pairs, gates, policy.minBaselineRuns);
   const session = candidate.runs[0]?.session ?? "";
@@ -154,11 +212,12 @@ export function judge(input: JudgeInput): Judgement {
           return drift === null ? [] : [drift];
         })
       : pairs.flatMap((pair) =>
-          seriesChecks(
-            pair,
-            { ...pair, session, gating: gates(pair.key), policy, alpha, baseRunsPossible: input.baseRunsPossible },
-            why,
-          ),
+          checkedWhole(pair.candidate, (runs) => {
+            const counted = { ...pair, candidate: runs };
+            const gating = gates(pair.key);
+            const { baseRunsPossible } = input;
+            return seriesChecks(counted, { ...counted, session, gating, policy, alpha, baseRunsPossible }, why);
+          }),
         );
   const checks = [
     ...oomRule(candidate, gating),

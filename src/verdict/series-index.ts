@@ -21,6 +21,13 @@ export interface SeriesHistory {
   readonly runs: readonly SeriesRun[];
 }
 
+/** Whether the samples of the series reach the end of the run. */
+export const isWhole = ({ series }: SeriesRun): boolean => series.cut !== true;
+
+/** Reason of a check whose series is within its limit as far as it was measured, and whole in no run. */
+export const CUT_EVERYWHERE =
+  "the samples of this series end early in every run, so a level within the limit proves nothing";
+
 /** A number, or null for null, undefined, NaN and infinities: unknown is never 0. */
 export function finite(value: number | null | undefined): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;

@@ -25,6 +25,7 @@ const streamOf = (changes: Partial<RecordedStream> = {}): RecordedStream => ({
   steps: Float64Array.of(Number.NaN),
   reasons: Uint8Array.of(SampleReason.timer),
   marks: { allocated: Number.NaN, reserved: Number.NaN, retries: Number.NaN, ooms: Number.NaN },
+  cut: false,
   ...changes,
 });
 const driver = (index: number, uuid: string | null): DeviceReport => ({

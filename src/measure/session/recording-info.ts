@@ -2,7 +2,7 @@ import os from "node:os";
 import { hideSecrets } from "../../core/hide-secrets.ts";
 import type { Sampler, SamplerStats } from "../../sampler/sampler.ts";
 import { startedDevice } from "../../telemetry/devices/recorded-device.ts";
-import type { ExitState, Fingerprint, KnownPeak, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { ExitState, Fingerprint, Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { RankIdentity } from "../environment/identity.ts";
 import type { OutputTotals } from "../launch/output-log.ts";
 import { inPidNamespace } from "../launch/pid-namespace.ts";
@@ -132,6 +132,11 @@ export function finishedInfo(
   };
 }
 
-export function withPeaks(info: RecordingInfo, peaks: readonly KnownPeak[], lost: readonly string[]): RecordingInfo {
-  return { ...info, peaks, lost: [...info.lost, ...lost] };
+/** With what is known once the record file was read back. */
+export function withReadings(
+  info: RecordingInfo,
+  { peaks, cut }: Pick<Recording, "peaks"> & Partial<Pick<Recording, "cut">>,
+  lost: readonly string[],
+): RecordingInfo {
+  return { ...info, peaks, lost: [...info.lost, ...lost], ...(cut === undefined ? {} : { cut }) };
 }

@@ -7,7 +7,7 @@ import { type RecordFile, readRecordFile } from "../../telemetry/recording/recor
 import { lossesOf, recordFileToRecording } from "../../telemetry/recording/record-recording.ts";
 import { withOutOfMemory } from "./out-of-memory.ts";
 import { type ProbeSetup, withProbe } from "./probe-info.ts";
-import { withPeaks } from "./recording-info.ts";
+import { withReadings } from "./recording-info.ts";
 import type { MeasureRequest } from "./request.ts";
 
 /** A finished run: the content of its `recording.json`, and the recording made from its record file. */
@@ -50,10 +50,10 @@ export async function recordingOf(
     const file = await readRecordFile(path.join(directory, RAW_RECORD_FILE));
     const known = withEvidence(file);
     const recording = recordFileToRecording(file, known);
-    const complete = withPeaks(known, recording.peaks, lossesOf(file, known));
+    const complete = withReadings(known, recording, lossesOf(file, known));
     return { info: complete, recording: { ...recording, info: complete } };
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
-    return { info: withPeaks(withEvidence(null), [], [`peaks: ${error.message}`]), recording: null };
+    return { info: withReadings(withEvidence(null), { peaks: [] }, [`peaks: ${error.message}`]), recording: null };
   }
 }

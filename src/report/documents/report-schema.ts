@@ -43,6 +43,7 @@ const SeriesSchema = v.object({
   mde_bytes: v.nullable(number),
   steps_to_oom: v.nullable(number),
   seconds_to_oom: v.nullable(number),
+  cut: v.optional(v.boolean()),
 });
 
 const FindingSchema = v.object({

@@ -127,7 +127,12 @@ export function deviceAllocators(
   rank: number,
   streams: readonly RecordedStream[],
   { timeline, processes, probe }: AllocatorContext,
-): { readonly tables: readonly SampleTable[]; readonly peaks: readonly KnownPeak[] } {
+): {
+  readonly tables: readonly SampleTable[];
+  readonly peaks: readonly KnownPeak[];
+  /** The tables to which a process contributed whose ring was lost. */
+  readonly cut: readonly SampleTable[];
+} {
   const devices = new Map<string, RecordedStream[]>();
   for (const stream of streams) {
     const name = probeDeviceName(stream, probe);
@@ -137,11 +142,14 @@ export function deviceAllocators(
   }
   const tables: SampleTable[] = [];
   const peaks: KnownPeak[] = [];
+  const cut: SampleTable[] = [];
   for (const [device, own] of [...devices].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const [only] = own;
     const rows = own.length === 1 && only !== undefined ? single(only) : summed(own, processes);
-    tables.push(tidied({ rank, device, ...rows }, timeline));
+    const table = tidied({ rank, device, ...rows }, timeline);
+    tables.push(table);
+    if (own.some((stream) => stream.cut)) cut.push(table);
     peaks.push(...allocatorPeaks(rank, device, own, processes));
   }
-  return { tables, peaks };
+  return { tables, peaks, cut };
 }

@@ -8,6 +8,8 @@ export interface HostHeap {
   readonly tables: readonly SampleTable[];
   readonly peaks: readonly KnownPeak[];
   readonly lost: readonly string[];
+  /** Its process's ring was lost. */
+  readonly cut: boolean;
 }
 
 /** Heaps of a rank's other processes above this share of the main one's peak are counted. */
@@ -60,7 +62,7 @@ function othersCounted(rank: number, main: RecordedStream, streams: readonly Rec
 /** The heap of a rank's main process as a table of device "host"; its peak is that of the samples. */
 export function hostHeap(rank: number, streams: readonly RecordedStream[], timeline: StepTimeline | null): HostHeap {
   const main = mainOf(streams);
-  if (main === undefined) return { tables: [], peaks: [], lost: [] };
+  if (main === undefined) return { tables: [], peaks: [], lost: [], cut: false };
   const columns: Partial<Record<Column, Float64Array>> = { allocated: main.allocated };
   if (main.reserved.some((value) => !Number.isNaN(value))) columns.reserved = main.reserved;
   const counted = stepTimeline([main]) ?? timeline;
@@ -78,5 +80,5 @@ export function hostHeap(rank: number, streams: readonly RecordedStream[], timel
     const bytes = peakOf(main[metric]);
     return bytes > 0 ? [{ rank, device: "host", metric, bytes, kind: "sampled", source: SOURCE }] : [];
   });
-  return { tables: [table], peaks, lost: othersCounted(rank, main, streams) };
+  return { tables: [table], peaks, lost: othersCounted(rank, main, streams), cut: main.cut };
 }

@@ -41,6 +41,7 @@ export function mergeRecordings(recordings: readonly Recording[], names: readonl
     for (const [column, count] of Object.entries(recording.missing)) missing[column] = (missing[column] ?? 0) + count;
   }
   const sizes = recordings.map((recording) => recording.worldSize).filter((size) => size !== null);
+  const cut = recordings.flatMap((recording) => recording.cut ?? []);
   const withEvents = recordings.filter((recording) => recording.events !== null);
   return {
     epochNs,
@@ -59,5 +60,6 @@ export function mergeRecordings(recordings: readonly Recording[], names: readonl
         .map((recording) => recording.info)
         .filter((info) => info !== null)
         .sort((a, b) => a.identity.rank - b.identity.rank)[0] ?? null,
+    ...(cut.length > 0 ? { cut } : {}),
   };
 }

@@ -61,6 +61,13 @@ export interface KnownPeak {
   readonly source: string;
 }
 
+/** A series whose samples end before its process did: a ring of the probe or the sampler was lost. */
+export interface CutSeries {
+  readonly rank: number;
+  readonly device: string;
+  readonly metric: Metric;
+}
+
 /** A Stormlog telemetry event in canonical v2 form (22 keys, camel-cased here); byte counters null when unknown. */
 export interface TelemetryEvent {
   readonly timestampNs: bigint;
@@ -109,6 +116,8 @@ export interface Recording {
   readonly missing: Readonly<Record<string, number>>;
   /** `recording.json` of our own recordings; null for anything else. */
   readonly info: RecordingInfo | null;
+  /** Absent if every series is complete. */
+  readonly cut?: readonly CutSeries[] | undefined;
   /** Device events; absent if the source does not record them. */
   readonly health?: readonly DeviceHealth[];
 }
@@ -226,6 +235,8 @@ export interface RecordingInfo {
   readonly output: { readonly bytes: number; readonly kept_bytes: number } | null;
   /** Sentences about lost data, with the reason. Empty without losses. */
   readonly lost: readonly string[];
+  /** Series whose samples end early; absent without any. */
+  readonly cut?: readonly CutSeries[] | undefined;
   /** Absent when no probe was requested. */
   readonly probe?: ProbeSummary | undefined;
   /** Out of memory with its evidence; absent without any. */

@@ -15,6 +15,8 @@ export interface ProbeTables {
   /** Steps of the lowest rank that counts any, for samples of the process tree. */
   readonly steps: StepTimeline | null;
   readonly lost: readonly string[];
+  /** Tables that end early because a ring was lost. */
+  readonly cut: readonly SampleTable[];
 }
 
 /** The records of a record file that came from probes. */
@@ -92,6 +94,7 @@ export function probeTables({ streams, steps, processes }: ProbeRecords, info: R
   const tables: SampleTable[] = [];
   const peaks: KnownPeak[] = [];
   const lost: string[] = [];
+  const cut: SampleTable[] = [];
   const fileSteps = stepTimeline(steps.filter(({ pid }) => pid === -1));
   let treeSteps: StepTimeline | null = null;
   for (const [rank, own] of ranks) {
@@ -110,6 +113,7 @@ export function probeTables({ streams, steps, processes }: ProbeRecords, info: R
     tables.push(...heap.tables, ...devices.tables);
     peaks.push(...heap.peaks, ...devices.peaks);
     lost.push(...heap.lost);
+    cut.push(...(heap.cut ? heap.tables : []), ...devices.cut);
   }
   // A program without memory samples may count steps all the same.
   treeSteps ??= stepTimeline(steps.filter(({ pid }) => pid !== -1)) ?? fileSteps;
@@ -120,5 +124,6 @@ export function probeTables({ streams, steps, processes }: ProbeRecords, info: R
     worldSize: sizes.length === 0 ? null : Math.max(...sizes),
     steps: treeSteps,
     lost: [...lost, ...earlyEnd(rankEnds(ranks, processes))],
+    cut,
   };
 }

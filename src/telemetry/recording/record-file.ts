@@ -2,6 +2,7 @@ import { invalidInput } from "../../core/errors.ts";
 import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, RecordKind } from "../../sampler/record-layout.ts";
 import { DeviceRecords } from "../devices/device-records.ts";
 import { readChunks } from "../input-file.ts";
+import { lostRings } from "../source-errors.ts";
 import { GrowableColumn } from "./growable.ts";
 import { ProcessHistory } from "./process-history.ts";
 import type {
@@ -189,7 +190,7 @@ class RecordParser {
       },
       ...this.#devices.take(),
       processes: this.#processes,
-      ...this.#streams.take(),
+      ...this.#streams.take(lostRings(this.#errors)),
       errors: this.#errors,
       rates: this.#rates,
       rollups: this.#rollups,

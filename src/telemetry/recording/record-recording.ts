@@ -5,7 +5,15 @@ import { deviceTables } from "../devices/device-tables.ts";
 import type { DeviceHealth } from "../devices/recorded-device.ts";
 import { errorText, probeLosses } from "../source-errors.ts";
 import { hostBytesAt, peaksOf } from "./host-peak.ts";
-import type { Column, Recording, RecordingInfo, RecordingMark, SampleTable } from "./model.ts";
+import {
+  type Column,
+  type CutSeries,
+  METRICS,
+  type Recording,
+  type RecordingInfo,
+  type RecordingMark,
+  type SampleTable,
+} from "./model.ts";
 import { probeTables } from "./probe-tables.ts";
 import type { CgroupColumns, RecordFile, TreeColumns } from "./record-columns.ts";
 import { type StepTimeline, stepsAt } from "./step-timeline.ts";
@@ -112,6 +120,9 @@ export function lossesOf(file: RecordFile, info: RecordingInfo | null = null): s
   return lost;
 }
 
+const metricsOf = ({ rank, device, columns }: SampleTable): CutSeries[] =>
+  METRICS.filter((metric) => columns[metric] !== undefined).map((metric) => ({ rank, device, metric }));
+
 /**
  * The recording of a record file: one `host` table at the ticks' rate, tables per device, per rank at the times of
  * its process lists, and per probe at their own rates; host peaks by {@link peaksOf}, others by the sources' own marks.
@@ -123,15 +134,19 @@ export function recordFileToRecording(file: RecordFile, info: RecordingInfo | nu
   const devices = surveyDevices(file, info);
   const health = deviceHealth(file, devices);
   const worldSize = info?.identity.world_size ?? null;
+  const tables = [...(host ? [host] : []), ...deviceTables(devices), ...probes.tables];
+  // Without its last record the file ends before the run does, with every series in it.
+  const cut = (file.stop === null ? tables : probes.cut).flatMap(metricsOf);
   return {
     epochNs: file.header.epochNs > 0n ? file.header.epochNs : null,
-    tables: [...(host ? [host] : []), ...deviceTables(devices), ...probes.tables],
+    tables,
     peaks: [...peaksOf(file, info), ...devicePeaks(devices, file.processPeaks), ...probes.peaks],
     marks: marksOf(file, info, health),
     events: null,
     worldSize: probes.worldSize === null ? worldSize : Math.max(worldSize ?? 1, probes.worldSize),
     missing: {},
     info,
+    ...(cut.length > 0 ? { cut } : {}),
     ...(health.length > 0 ? { health } : {}),
   };
 }

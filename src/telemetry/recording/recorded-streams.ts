@@ -29,6 +29,8 @@ export interface RecordedStream {
   /** {@link SampleReason} of each row, 0 = not recorded. */
   readonly reasons: Uint8Array;
   readonly marks: AllocatorMarks;
+  /** Its process's ring was lost before the process ended: later samples are missing. */
+  readonly cut: boolean;
 }
 
 /** Steps of one process (or, with pid -1, of the step file), each with its time. */
@@ -114,9 +116,11 @@ class StreamBuilder {
     }
   }
 
-  take(): RecordedStream {
+  /** @param lostPids processes of which a ring was lost */
+  take(lostPids: ReadonlySet<number>): RecordedStream {
     const [allocated, reserved, active, steps] = this.#values.map((column) => column.take());
     const [peakAllocated, peakReserved, retries, ooms] = this.#marks;
+    const reasons = Uint8Array.from(this.#reasons.take());
     return {
       id: this.id,
       pid: this.#pid,
@@ -131,8 +135,9 @@ class StreamBuilder {
       reserved: reserved!,
       active: active!,
       steps: steps!,
-      reasons: Uint8Array.from(this.#reasons.take()),
+      reasons,
       marks: { allocated: peakAllocated, reserved: peakReserved, retries, ooms },
+      cut: lostPids.has(this.#pid) && !endedInOrder({ reasons }),
     };
   }
 }
@@ -180,15 +185,20 @@ export class StreamsBuilder {
     return true;
   }
 
-  take(): { readonly streams: readonly RecordedStream[]; readonly steps: readonly StepColumns[] } {
+  take(lostPids: ReadonlySet<number>): {
+    readonly streams: readonly RecordedStream[];
+    readonly steps: readonly StepColumns[];
+  } {
     return {
-      streams: [...this.#streams.values()].map((stream) => stream.take()).filter(({ timeNs }) => timeNs.length > 0),
+      streams: [...this.#streams.values()]
+        .map((stream) => stream.take(lostPids))
+        .filter(({ timeNs }) => timeNs.length > 0),
       steps: [...this.#steps].map(([pid, { timeNs, steps }]) => ({ pid, timeNs: timeNs.take(), steps: steps.take() })),
     };
   }
 }
 
 /** Whether a stream is complete: the probe writes a last row when its process ends normally. */
-export function endedInOrder(stream: RecordedStream): boolean {
-  return stream.reasons.includes(SampleReason.end);
+export function endedInOrder({ reasons }: Pick<RecordedStream, "reasons">): boolean {
+  return reasons.includes(SampleReason.end);
 }

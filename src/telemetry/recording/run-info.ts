@@ -108,6 +108,7 @@ export const RecordingInfoSchema = v.object({
   peaks: v.array(PeakSchema),
   output: nullable(v.object({ bytes: v.number(), kept_bytes: v.number() })),
   lost: v.array(v.string()),
+  cut: v.optional(v.array(v.object({ rank: count, device: v.string(), metric: v.picklist(METRICS) }))),
   probe: v.optional(ProbeSchema),
   oom: v.optional(OutOfMemorySchema),
   devices: v.optional(v.array(RecordedDeviceSchema)),
