@@ -20,6 +20,21 @@ export function formatBytes(bytes: number): string {
   return `${bytes < 0 && Number(text) !== 0 ? "-" : ""}${text} ${BINARY_UNITS[unit]}`;
 }
 
+/** Bytes in three significant digits, for screens ("1.50 GiB", "36.9 MiB", "281 KiB", "512 B", "0"). */
+export function formatShort(bytes: number): string {
+  if (bytes === 0) return "0";
+  const size = Math.abs(bytes);
+  let unit = 0;
+  let value = size;
+  // 999.5 and more would need a fourth digit.
+  while (value >= 999.5 && unit < BINARY_UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  const text = unit === 0 ? String(Math.round(value)) : value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
+  return `${bytes < 0 && Number(text) !== 0 ? "-" : ""}${text} ${BINARY_UNITS[unit]}`;
+}
+
 /** A signed size, for differences ("+12.00 MiB"). */
 export function formatBytesDelta(bytes: number): string {
   return bytes > 0 ? `+${formatBytes(bytes)}` : formatBytes(bytes);

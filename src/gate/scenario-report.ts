@@ -58,9 +58,11 @@ function assemble(run: ScenarioFacts, { word, judgement, error, subtitle, lines 
           verdict: word,
           subtitle,
           recording: shown.recording,
+          analysis: shown.analysis,
           judgement,
           policy: policyOf(request, scenario),
           envelopes: run.baseline.kind === "found" ? run.baseline.envelopes : [],
+          findings: lines,
         });
   const report = scenarioReport({
     scenario: scenario.name,

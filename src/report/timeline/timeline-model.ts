@@ -67,11 +67,7 @@ export function seriesLabel(series: TimelineSeries, timeline: Timeline): string 
   return parts.join(" ");
 }
 
-/** A summary of the series that are not drawn; null when all are. */
-export function hiddenSummary(ranked: RankedTimeline, timeline: Timeline): string | null {
-  const count = ranked.hidden.length;
-  if (count === 0) return null;
-  const worst = ranked.hidden.reduce((a, b) => ((b.peak?.bytes ?? -1) > (a.peak?.bytes ?? -1) ? b : a));
-  if (worst.peak === null) return `+${count} without a value`;
-  return `+${count} more, highest ${formatBytes(worst.peak.bytes)} (${seriesLabel(worst.series, timeline)})`;
+/** A note about deciding series for which the picture has no room. */
+export function hiddenPanels(count: number): string {
+  return `and ${count} more on the page`;
 }
