@@ -59,7 +59,10 @@ function highestPerSpan({ time_s, steps, bytes }: EnvelopeSeries, axis: Axis, is
 function axisOf(runs: readonly EnvelopeSeries[]): (Axis & { readonly isStepped: boolean }) | null {
   let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   if (runs.every(({ steps }) => steps?.some(Number.isFinite))) {
-    for (const step of runs.flatMap(({ steps }) => [steps!.find(Number.isFinite)!, steps!.findLast(Number.isFinite)!])) {
+    for (const step of runs.flatMap(({ steps }) => [
+      steps!.find(Number.isFinite)!,
+      steps!.findLast(Number.isFinite)!,
+    ])) {
       from = Math.min(from, step);
       to = Math.max(to, step);
     }

@@ -3,12 +3,15 @@ import { outerPhases } from "../analysis/phases.ts";
 import { seriesOf } from "../analysis/series.ts";
 import type { Envelope } from "../baseline/envelope.ts";
 import type { Timeline, TimelineCause, TimelinePanel, TimelineSeries, Verdict } from "../report/documents/model.ts";
-import { LEAK_LINE } from "../report/source-line.ts";
+import type { LEAK_LINE } from "../report/source-line.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { Check, Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import { type SeriesKey, sameSeries } from "../verdict/series-index.ts";
 import { decidingCheck } from "./headline.ts";
+
+/** Written out, because importing the value would load a module before the command is measured. */
+const LEAK: typeof LEAK_LINE = "leak_line";
 
 /** Marks that a chart shows as a line. */
 const SHOWN_MARKS = new Set(["phase", "oom", "source-error"]);
@@ -127,7 +130,7 @@ function rateOf(key: SeriesKey, analysis: AnalysisDocument | null): NonNullable<
 }
 
 function causeOf(findings: readonly Finding[]): TimelineCause | null {
-  const evidence = findings.find(({ classification }) => classification === LEAK_LINE)?.evidence;
+  const evidence = findings.find(({ classification }) => classification === LEAK)?.evidence;
   const location = evidence?.line;
   if (evidence === undefined || typeof location !== "string" || location === "") return null;
   const { code, share } = evidence;

@@ -7,7 +7,7 @@ import type { Repository } from "../run-context.ts";
 /** Where all picture refs live. */
 export const IMAGES = "refs/stormlog/images/";
 
-/** The picture of a report for light and for dark pages. `key` is the gate id, with the leg of a matrix behind a slash. */
+/** A report's picture for light and dark pages. `key` is the gate id, with the leg of a matrix behind a slash. */
 export interface ReportImage {
   readonly key: string;
   readonly light: Uint8Array;

@@ -72,9 +72,7 @@ function timelinePayload(timeline: Timeline) {
         metric: series.metric,
         gating: series.gating,
         time_s: [...thin.time_s].map((time) => Number(time.toFixed(4))),
-        ...(thin.steps === undefined
-          ? {}
-          : { steps: [...thin.steps].map((step) => known(Number(step.toFixed(3)))) }),
+        ...(thin.steps === undefined ? {} : { steps: [...thin.steps].map((step) => known(Number(step.toFixed(3)))) }),
         bytes: [...thin.bytes].map((value) => known(value)),
       };
     }),

@@ -195,9 +195,7 @@ const TimelineSchema = v.object({
       }),
     ),
   ),
-  cause: v.exactOptional(
-    v.nullable(v.object({ location: text, code: v.nullable(text), share: v.nullable(number) })),
-  ),
+  cause: v.exactOptional(v.nullable(v.object({ location: text, code: v.nullable(text), share: v.nullable(number) }))),
 });
 
 /** Memory by the phases that the program names. */

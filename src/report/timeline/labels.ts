@@ -59,10 +59,7 @@ export function placeLabels(
 /** Whether two boxes are nearer than a small gap. */
 export function overlaps(a: Box, b: Box): boolean {
   return (
-    a.x < b.x + b.width + GAP &&
-    b.x < a.x + a.width + GAP &&
-    a.y < b.y + b.height + GAP &&
-    b.y < a.y + a.height + GAP
+    a.x < b.x + b.width + GAP && b.x < a.x + a.width + GAP && a.y < b.y + b.height + GAP && b.y < a.y + a.height + GAP
   );
 }
 

@@ -161,7 +161,10 @@ function runsTable({ runs }: ScenarioReport): string {
     { head: "Run", isText: true, cell: ({ directory }) => directory },
     { head: "Of", isText: true, cell: ({ role }) => role },
     { head: "Ended", isText: true, cell: ({ info }) => capital(exitText(info.exit)) },
-    { head: "Time", cell: ({ info }) => info.clock.duration_s === null ? "–" : formatDuration(info.clock.duration_s) },
+    {
+      head: "Time",
+      cell: ({ info }) => (info.clock.duration_s === null ? "–" : formatDuration(info.clock.duration_s)),
+    },
     { head: "Commit", cell: ({ info }) => info.commit?.slice(0, 10) ?? "–" },
   ]);
 }
@@ -174,7 +177,9 @@ function statistics({ runs, judgement }: ScenarioReport): string {
   const name = ({ rank, device, metric }: SeriesAnalysis) =>
     [ranks ? `rank ${rank}` : "", device === metric ? "" : device, metric].filter((part) => part !== "").join(" ");
   const slope = ({ slope_interval: interval, steps }: SeriesAnalysis) =>
-    interval === null ? "–" : `${formatBytesDelta(interval[0])} to ${formatBytesDelta(interval[1])} a ${steps === null ? "second" : "step"}`;
+    interval === null
+      ? "–"
+      : `${formatBytesDelta(interval[0])} to ${formatBytesDelta(interval[1])} a ${steps === null ? "second" : "step"}`;
   const analysed =
     series.length === 0
       ? ""

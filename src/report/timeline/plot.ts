@@ -206,17 +206,20 @@ function labelsOf(
   }
   const rate = growth === undefined ? "" : `, +${formatShort(growth.bytes)}${growth.per === "step" ? " a step" : "/s"}`;
   const points = runs.flat();
-  if (points.length > 0) labels.push(label(text.name + rate, theme.line, nearLine(points, [0.6, 0.45, 0.75, 0.3], plane)));
+  if (points.length > 0)
+    labels.push(label(text.name + rate, theme.line, nearLine(points, [0.6, 0.45, 0.75, 0.3], plane)));
   if (band !== null) {
     const middle = band.x.map((at, i) => pixel(at, band.mid[i]!, plane));
     labels.push(label(band.label, theme.soft, nearLine(middle, [1, 0.85, 0.3, 0.5, 0.15], plane)));
   }
   for (const { x, text: mark } of marks) {
-    labels.push(label(fitText(mark, LABEL_SIZE, 220), theme.soft, (w, h) => [
-      { x: x + 6, y: bottom - h - 4 },
-      { x: x - w - 6, y: bottom - h - 4 },
-      { x: x + 6, y: top + 2 },
-    ]));
+    labels.push(
+      label(fitText(mark, LABEL_SIZE, 220), theme.soft, (w, h) => [
+        { x: x + 6, y: bottom - h - 4 },
+        { x: x - w - 6, y: bottom - h - 4 },
+        { x: x + 6, y: top + 2 },
+      ]),
+    );
   }
   return labels;
 }
@@ -246,10 +249,12 @@ function drawLabels(labels: readonly Label[], view: PanelView, runs: readonly Pi
     ...(view.band === null ? [] : [view.band.x.map((at, i) => pixel(at, view.band!.mid[i]!, plane))]),
     ...view.limits
       .filter(({ isInside }) => isInside)
-      .map(({ bytes }): Pixels => [
-        [left, yOf(bytes, plane)],
-        [right, yOf(bytes, plane)],
-      ]),
+      .map(
+        ({ bytes }): Pixels => [
+          [left, yOf(bytes, plane)],
+          [right, yOf(bytes, plane)],
+        ],
+      ),
   ];
   const boxes = placeLabels(labels, area, lines.flatMap(strokesOf));
   return labels.flatMap(({ text, color }, i) => {
@@ -268,7 +273,11 @@ function strokesOf(points: Pixels): Stroke[] {
     const steps = Math.max(1, Math.ceil(Math.abs(x1 - x0) / 6));
     for (let k = 0; k < steps; k++) {
       const [from, to] = [y0 + ((y1 - y0) * k) / steps, y0 + ((y1 - y0) * (k + 1)) / steps];
-      strokes.push({ x: x0 + ((x1 - x0) * (k + 0.5)) / steps, top: Math.min(from, to) - 2, bottom: Math.max(from, to) + 2 });
+      strokes.push({
+        x: x0 + ((x1 - x0) * (k + 0.5)) / steps,
+        top: Math.min(from, to) - 2,
+        bottom: Math.max(from, to) + 2,
+      });
     }
   }
   return strokes;

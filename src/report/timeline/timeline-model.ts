@@ -1,4 +1,3 @@
-import { formatBytes } from "../../core/units.ts";
 import type { Timeline, TimelineSeries } from "../documents/model.ts";
 import { known } from "../documents/payload.ts";
 import { indexOfPeak } from "./decimate.ts";
@@ -65,9 +64,4 @@ export function seriesLabel(series: TimelineSeries, timeline: Timeline): string 
   if (devices.size > 1 && series.device !== series.metric) parts.push(series.device);
   parts.push(series.metric);
   return parts.join(" ");
-}
-
-/** A note about deciding series for which the picture has no room. */
-export function hiddenPanels(count: number): string {
-  return `and ${count} more on the page`;
 }

@@ -7,7 +7,6 @@ import { drawPhases, PHASE_STRIP } from "./phases.ts";
 import { drawPlot, drawPositions, drawSizes, LABEL_SIZE, type Plane, xOf } from "./plot.ts";
 import { sizeTicks, stepTicks, timeTicks } from "./scale.ts";
 import { fitText, textWidth } from "./text-width.ts";
-import { hiddenPanels } from "./timeline-model.ts";
 
 /** Letters of 18 px stay readable where a page shows the picture 600 px wide. */
 const WIDTH = 1200;
@@ -124,14 +123,17 @@ function drawHeading(view: PanelView, unit: string, top: number, theme: Theme, h
   const more =
     hidden === 0
       ? ""
-      : `<text x="${RIGHT}" y="${top + 19}" font-size="${LABEL_SIZE}" fill="${theme.soft}" text-anchor="end">${hiddenPanels(hidden)}</text>`;
+      : `<text x="${RIGHT}" y="${top + 19}" font-size="${LABEL_SIZE}" fill="${theme.soft}" text-anchor="end">and ${hidden} more on the page</text>`;
   return `<text x="${MARGIN}" y="${top + 19}" font-size="${LABEL_SIZE}" font-weight="bold" fill="${theme.text}">${escapeHtml(name)}</text>${more}`;
 }
 
 /** The line of code that holds the memory. */
 function drawFoot({ cause }: Timeline, top: number, theme: Theme): { readonly svg: string; readonly bottom: number } {
   if (cause == null) return { svg: "", bottom: top + 6 };
-  const share = cause.share === null ? "" : `${cause.share < 1 ? Math.min(99, Math.round(100 * cause.share)) : 100} % of the growth`;
+  const share =
+    cause.share === null
+      ? ""
+      : `${cause.share < 1 ? Math.min(99, Math.round(100 * cause.share)) : 100} % of the growth`;
   const end = RIGHT - 16;
   const location = fitText(cause.location, LABEL_SIZE, 480);
   const codeAt = MARGIN + 16 + textWidth(location, LABEL_SIZE) + 36;

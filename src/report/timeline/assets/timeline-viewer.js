@@ -80,7 +80,13 @@ function shade(chart, panel, tables) {
   const { ctx: context, bbox } = chart;
   const of = (role) => tables[panel.lines.findIndex((line) => line.role === role)];
   const [xs, values] = of("series");
-  const edge = panel.excess === "baseline" ? of("baseline-high") : [[panel.from, panel.to], [panel.excess, panel.excess]];
+  const edge =
+    panel.excess === "baseline"
+      ? of("baseline-high")
+      : [
+          [panel.from, panel.to],
+          [panel.excess, panel.excess],
+        ];
   const bottom = bbox.top + bbox.height;
   context.save();
   context.beginPath();
