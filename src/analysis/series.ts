@@ -22,6 +22,8 @@ export interface ChartSeries {
   readonly device: string;
   readonly metric: Metric;
   readonly timeS: Float64Array;
+  /** Step of each sample with the share of it that had passed; NaN outside steps. Null if steps do not ascend. */
+  readonly steps: Float64Array | null;
   readonly bytes: Float64Array;
 }
 
@@ -213,28 +215,61 @@ export function collectSeries(recording: Recording): MetricSeries[] {
 
 /** The recording's series for charts: all usable samples, ascending in time. */
 export function seriesOf(recording: Recording): ChartSeries[] {
-  return seriesFrom(recording, (table) => table).map(({ rank, device, metric, timeNs, bytes }) => {
+  return seriesFrom(recording, (table) => table).map(({ rank, device, metric, timeNs, steps, bytes }) => {
     let kept = 0;
     const usable = (i: number) => Number.isFinite(bytes[i]!) && (timeNs === null || Number.isFinite(timeNs[i]!));
     for (let i = 0; i < bytes.length; i++) if (usable(i)) kept++;
     const timeS = new Float64Array(kept);
     const values = new Float64Array(kept);
+    const numbers = steps && new Float64Array(kept);
     let sorted = true;
     for (let i = 0, k = 0; i < bytes.length; i++) {
       if (!usable(i)) continue;
       timeS[k] = timeNs ? timeNs[i]! / 1e9 : i;
       values[k] = bytes[i]!;
+      if (numbers) numbers[k] = steps[i]!;
       if (k > 0 && timeS[k]! < timeS[k - 1]!) sorted = false;
       k++;
     }
-    if (sorted) return { rank, device, metric, timeS, bytes: values };
+    const key = { rank, device, metric };
+    if (sorted) return { ...key, timeS, steps: numbers && stepPositions(timeS, numbers), bytes: values };
     const order = Uint32Array.from(timeS.keys()).sort((a, b) => timeS[a]! - timeS[b]! || a - b);
+    const arrange = (column: Float64Array) => Float64Array.from(order, (i) => column[i]!);
+    const arranged = arrange(timeS);
     return {
-      rank,
-      device,
-      metric,
-      timeS: Float64Array.from(order, (i) => timeS[i]!),
-      bytes: Float64Array.from(order, (i) => values[i]!),
+      ...key,
+      timeS: arranged,
+      steps: numbers && stepPositions(arranged, arrange(numbers)),
+      bytes: arrange(values),
     };
   });
+}
+
+/**
+ * The step of each sample with the share of it that had passed, so that samples within one step have places of their
+ * own. The last step is as long as the one before it. Null with fewer than two steps, or where a number falls.
+ */
+export function stepPositions(timeS: Float64Array, steps: Float64Array): Float64Array | null {
+  const positions = new Float64Array(steps.length).fill(Number.NaN);
+  const starts: number[] = [];
+  for (let i = 0; i < steps.length; i++) {
+    const step = steps[i]!;
+    if (!Number.isFinite(step)) continue;
+    const before = starts.length === 0 ? Number.NEGATIVE_INFINITY : steps[starts[starts.length - 1]!]!;
+    if (step < before) return null;
+    if (step > before) starts.push(i);
+  }
+  if (starts.length < 2) return null;
+  let seconds = 0;
+  starts.forEach((from, n) => {
+    const next = starts[n + 1];
+    if (next !== undefined) seconds = timeS[next]! - timeS[from]!;
+    const width = next === undefined ? 1 : steps[next]! - steps[from]!;
+    for (let i = from; i < (next ?? steps.length); i++) {
+      if (!Number.isFinite(steps[i]!)) continue;
+      const share = seconds > 0 ? Math.min(1, (timeS[i]! - timeS[from]!) / seconds) : 0;
+      positions[i] = steps[from]! + share * width;
+    }
+  });
+  return positions;
 }

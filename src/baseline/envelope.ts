@@ -10,6 +10,10 @@ export interface Envelope {
   readonly low_bytes: readonly number[];
   readonly mid_bytes: readonly number[];
   readonly high_bytes: readonly number[];
+  /** Step of each point, ascending, where every run counts steps; the points then cover the steps alone. */
+  readonly steps?: readonly number[] | undefined;
+  /** Number of runs; absent in records of earlier versions. */
+  readonly runs?: number | undefined;
 }
 
 /** One run's series for the band: ascending seconds, bytes, NaN = gap. */
@@ -18,23 +22,54 @@ export interface EnvelopeSeries {
   readonly device: string;
   readonly metric: Metric;
   readonly time_s: Float64Array;
+  /** Ascending, NaN outside steps; null without steps. */
+  readonly steps?: Float64Array | null;
   readonly bytes: Float64Array;
 }
 
 const POINTS = 100;
 
-/** Highest value of each of {@link POINTS} equal spans of `duration`; NaN for a span without samples. */
-function highestPerSpan(series: EnvelopeSeries, duration: number): Float64Array {
+/** The range of an axis that a band divides into {@link POINTS} equal spans. */
+interface Axis {
+  readonly from: number;
+  readonly to: number;
+}
+
+function spanOf(at: number, { from, to }: Axis): number {
+  return Math.min(POINTS - 1, Math.floor(((at - from) / (to - from)) * POINTS));
+}
+
+/** Highest value of each span of an axis, and the time at which the run reached it; NaN for one without samples. */
+function highestPerSpan({ time_s, steps, bytes }: EnvelopeSeries, axis: Axis, isStepped: boolean) {
   const highest = new Float64Array(POINTS).fill(Number.NaN);
-  for (let index = 0; index < series.time_s.length; index += 1) {
-    const value = series.bytes[index] as number;
+  const times = new Float64Array(POINTS).fill(Number.NaN);
+  for (let index = 0; index < bytes.length; index += 1) {
+    const value = bytes[index]!;
+    const at = isStepped ? steps![index]! : time_s[index]!;
     // 0 means that the run had not begun or was over, not that it used little memory.
-    if (Number.isNaN(value) || value === 0) continue;
-    const span = Math.min(POINTS - 1, Math.floor(((series.time_s[index] as number) / duration) * POINTS));
-    const known = highest[span] as number;
-    if (!(known >= value)) highest[span] = value;
+    if (Number.isNaN(value) || value === 0 || Number.isNaN(at)) continue;
+    const span = spanOf(at, axis);
+    if (Number.isNaN(times[span]!)) times[span] = time_s[index]!;
+    if (!(highest[span]! >= value)) highest[span] = value;
   }
-  return highest;
+  return { highest, times };
+}
+
+/** Steps, where every run counts them, else seconds from 0; null when no run has a length. */
+function axisOf(runs: readonly EnvelopeSeries[]): (Axis & { readonly isStepped: boolean }) | null {
+  let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  if (runs.every(({ steps }) => steps?.some(Number.isFinite))) {
+    for (const step of runs.flatMap(({ steps }) => [
+      steps!.find(Number.isFinite)!,
+      steps!.findLast(Number.isFinite)!,
+    ])) {
+      from = Math.min(from, step);
+      to = Math.max(to, step);
+    }
+    if (from < to) return { from, to, isStepped: true };
+  }
+  to = Math.max(0, ...runs.map(({ time_s }) => time_s.at(-1) ?? 0));
+  return to > 0 ? { from: 0, to, isStepped: false } : null;
 }
 
 /**
@@ -43,24 +78,49 @@ function highestPerSpan(series: EnvelopeSeries, duration: number): Float64Array 
  */
 export function buildEnvelope(runs: readonly EnvelopeSeries[]): Envelope | null {
   const first = runs[0];
-  const duration = Math.max(0, ...runs.map(({ time_s }) => time_s.at(-1) ?? 0));
-  if (first === undefined || duration <= 0) return null;
-  const spans = runs.map((run) => highestPerSpan(run, duration));
+  const axis = axisOf(runs);
+  if (first === undefined || axis === null) return null;
+  const spans = runs.map((run) => highestPerSpan(run, axis, axis.isStepped));
   const time: number[] = [];
+  const steps: number[] = [];
   const low: number[] = [];
   const mid: number[] = [];
   const high: number[] = [];
   for (let point = 0; point < POINTS; point += 1) {
-    const values = spans.map((span) => span[point] as number).filter((value) => !Number.isNaN(value));
+    const values = spans.map(({ highest }) => highest[point]!).filter((value) => !Number.isNaN(value));
     if (values.length === 0) continue;
-    values.sort((a, b) => a - b);
-    time.push(Number((((point + 0.5) / POINTS) * duration).toPrecision(4)));
-    low.push(values[0] as number);
-    mid.push(values[Math.floor((values.length - 1) / 2)] as number);
-    high.push(values.at(-1) as number);
+    const center = axis.from + ((point + 0.5) / POINTS) * (axis.to - axis.from);
+    if (axis.isStepped) {
+      steps.push(Number(center.toPrecision(5)));
+      const times = sorted(spans.map(({ times }) => times[point]!).filter((at) => !Number.isNaN(at)));
+      time.push(Math.max(time.at(-1) ?? 0, Number(middle(times).toPrecision(4))));
+    } else {
+      time.push(Number(center.toPrecision(4)));
+    }
+    sorted(values);
+    low.push(values[0]!);
+    mid.push(middle(values));
+    high.push(values.at(-1)!);
   }
   const { rank, device, metric } = first;
-  return time.length === 0
-    ? null
-    : { rank, device, metric, time_s: time, low_bytes: low, mid_bytes: mid, high_bytes: high };
+  if (time.length === 0) return null;
+  return {
+    rank,
+    device,
+    metric,
+    time_s: time,
+    low_bytes: low,
+    mid_bytes: mid,
+    high_bytes: high,
+    ...(axis.isStepped ? { steps } : {}),
+    runs: runs.length,
+  };
+}
+
+function sorted(values: number[]): number[] {
+  return values.sort((a, b) => a - b);
+}
+
+function middle(values: readonly number[]): number {
+  return values[Math.floor((values.length - 1) / 2)]!;
 }

@@ -31,6 +31,7 @@ function coarser(record: BaselineRecord): BaselineRecord {
       low_bytes: thin(envelope.low_bytes),
       mid_bytes: thin(envelope.mid_bytes),
       high_bytes: thin(envelope.high_bytes),
+      ...(envelope.steps === undefined ? {} : { steps: thin(envelope.steps) }),
     })),
   };
 }

@@ -43,6 +43,8 @@ const EnvelopeSchema = v.object({
   low_bytes: points,
   mid_bytes: points,
   high_bytes: points,
+  steps: v.exactOptional(points),
+  runs: v.exactOptional(v.pipe(v.number(), v.safeInteger(), v.minValue(1))),
 });
 
 /** `stormlog.baseline/1`: measurements of a scenario in one environment. Epochs oldest first; the last is current. */
@@ -291,7 +293,7 @@ export function withEnvelopes(record: BaselineRecord, envelopes: readonly Envelo
   if (envelopes.length === 0) return record;
   return {
     ...record,
-    envelopes: envelopes.map(({ rank, device, metric, time_s, low_bytes, mid_bytes, high_bytes }) => ({
+    envelopes: envelopes.map(({ rank, device, metric, time_s, low_bytes, mid_bytes, high_bytes, steps, runs }) => ({
       rank,
       device,
       metric,
@@ -299,6 +301,8 @@ export function withEnvelopes(record: BaselineRecord, envelopes: readonly Envelo
       low_bytes: [...low_bytes],
       mid_bytes: [...mid_bytes],
       high_bytes: [...high_bytes],
+      ...(steps === undefined ? {} : { steps: [...steps] }),
+      ...(runs === undefined ? {} : { runs }),
     })),
   };
 }

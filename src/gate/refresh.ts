@@ -24,9 +24,9 @@ export function envelopesOf(runs: readonly FinishedRun[]): Envelope[] {
   const groups = new Map<string, EnvelopeSeries[]>();
   for (const run of runs) {
     if (run.recording === null) continue;
-    for (const { rank, device, metric, timeS, bytes } of seriesOf(run.recording)) {
+    for (const { rank, device, metric, timeS, steps, bytes } of seriesOf(run.recording)) {
       const key = `${rank} ${device} ${metric}`;
-      groups.set(key, [...(groups.get(key) ?? []), { rank, device, metric, time_s: timeS, bytes }]);
+      groups.set(key, [...(groups.get(key) ?? []), { rank, device, metric, time_s: timeS, steps, bytes }]);
     }
   }
   const envelopes = [...groups.values()].map(buildEnvelope).filter((envelope) => envelope !== null);

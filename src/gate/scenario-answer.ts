@@ -1,3 +1,4 @@
+import type { AnalysisDocument } from "../analysis/document.ts";
 import type { Envelope } from "../baseline/envelope.ts";
 import { decidingCheck } from "../report/answer/causes.ts";
 import { decisiveRun } from "../report/answer/decisive-run.ts";
@@ -21,6 +22,7 @@ export function shownRun({ runs, judgement }: Pick<ScenarioReport, "runs" | "jud
 }
 
 interface Shown {
+  readonly analysis: AnalysisDocument | null;
   /** Of the shown run; null when it could not be read. */
   readonly recording: Recording | null;
   readonly policy: Policy;
@@ -28,7 +30,7 @@ interface Shown {
 }
 
 /** The report with its picture under the answer's sentence, and what each finding and check is explained by. */
-export function withAnswer(report: ScenarioReport, { recording, policy, envelopes }: Shown): ScenarioReport {
+export function withAnswer(report: ScenarioReport, { recording, analysis, policy, envelopes }: Shown): ScenarioReport {
   const explained = withExplanations(report);
   const timeline =
     recording === null
@@ -38,9 +40,11 @@ export function withAnswer(report: ScenarioReport, { recording, policy, envelope
           verdict: report.word,
           subtitle: answerSentence(report),
           recording,
+          analysis,
           judgement: report.judgement,
           policy,
           envelopes,
+          findings: report.findings,
         });
   return { ...explained, timeline };
 }

@@ -59,6 +59,7 @@ async function assemble(run: ScenarioFacts, parts: Assembly): Promise<ReportedSc
   const shown = runs[shownRun(facts, run.candidate.length)];
   const report = withAnswer(scenarioReport(facts), {
     recording: shown?.recording ?? null,
+    analysis: shown?.analysis ?? null,
     policy: policyOf(request, scenario),
     envelopes: run.baseline.kind === "found" ? run.baseline.envelopes : [],
   });

@@ -56,4 +56,57 @@ describe("the timeline of a run", () => {
     expect(timeline.threshold_bytes).toBeGreaterThan(100 * MIB);
     expect(timeline.threshold_bytes).toBeLessThan(120 * MIB);
   });
+
+  it("has limits, band and rate of each series in a panel of its own, of which only the deciding one is drawn", () => {
+    const { judgement, policy } = judged(20 * MIB, 150 * MIB);
+    const band = { rank: 0, device: "host", time_s: [1], low_bytes: [1], mid_bytes: [2], high_bytes: [3] };
+    const leaking = recording(20 * MIB);
+    const [table] = leaking.tables;
+    const timeline = buildTimeline({
+      scenario: "s",
+      verdict: "fail",
+      subtitle: "",
+      recording: {
+        ...leaking,
+        tables: [{ ...table!, columns: { ...table!.columns, reserved: table!.columns.host! } }],
+      },
+      analysis: analyze(recording(20 * MIB)),
+      judgement,
+      policy,
+      envelopes: [
+        { ...band, metric: "host" },
+        { ...band, metric: "reserved" },
+      ],
+    });
+    const [host, reserved] = timeline.panels!;
+    expect(host).toMatchObject({ metric: "host", decides: true, budget_bytes: 150 * MIB, growth: { per: "second" } });
+    expect(host!.growth!.bytes / MIB).toBeCloseTo(20, 0);
+    expect(host!.threshold_bytes).toBe(timeline.threshold_bytes);
+    expect(reserved).toMatchObject({
+      metric: "reserved",
+      decides: false,
+      budget_bytes: null,
+      envelope: { metric: "reserved" },
+    });
+    expect(timeline.series.every(({ steps }) => steps === undefined)).toBe(true);
+  });
+
+  it("names the line of a leak, and no line of another finding", () => {
+    const { judgement, policy } = judged(20 * MIB, null);
+    const evidence = { line: "train.py:6", code: "  history.append(x)", share: 0.98 };
+    const finding = { severity: "critical", confidence: 1, rank: 0, device: null, metric: null } as const;
+    const cause = (classification: string) =>
+      buildTimeline({
+        scenario: "s",
+        verdict: "fail",
+        subtitle: "",
+        recording: recording(20 * MIB),
+        judgement,
+        policy,
+        envelopes: [],
+        findings: [{ ...finding, classification, evidence, description: "", remediation: [] }],
+      }).cause;
+    expect(cause("leak_line")).toEqual({ location: "train.py:6", code: "history.append(x)", share: 0.98 });
+    expect(cause("contributing_line")).toBeUndefined();
+  });
 });

@@ -80,8 +80,10 @@ export async function shardTimeline(
     verdict: scenario.word,
     subtitle,
     recording: mergeRecordings(drawn),
+    analysis: document,
     judgement: scenario.judgement,
     policy: { ...DEFAULT_POLICY, budgets: policy.budgets, horizon: policy.horizon },
     envelopes,
+    findings: scenario.findings,
   });
 }

@@ -18,13 +18,28 @@ describe("sparkline", () => {
     expect(sparkline([], 5)).toBe("");
   });
 
+  it("starts at zero, so that values close together look flat", () => {
+    const values = Array.from({ length: 40 }, (_, i) => 12.48 - (0.04 * i) / 39);
+    expect(sparkline(values, 8)).toMatch(/^(.)\1{7}$/);
+    expect(sparkline([4, 8], 2)).toBe("▅█");
+  });
+
+  it("marks where the series first passes its limit, which the scale includes", () => {
+    const ramp = Array.from({ length: 64 }, (_, i) => (i + 1) / 2);
+    expect(sparkline(ramp, 9, { limit: 16 })).toBe("▂▃▄▅┊▆▇██");
+    expect(sparkline([1, 1, 1, 1], 4, { limit: 8 })).toBe("▂▂▂▂");
+    expect(sparkline([9], 1, { limit: 8 })).toBe("┊");
+    expect(sparkline([9, 9], 4, { limit: null })).not.toContain("┊");
+  });
+
   it("always has the requested width when any value is finite", () => {
     fc.assert(
       fc.property(
         fc.array(fc.double(), { minLength: 1, maxLength: 200 }),
         fc.integer({ min: 1, max: 80 }),
-        (values, width) => {
-          const line = sparkline(values, width);
+        fc.option(fc.double()),
+        (values, width, limit) => {
+          const line = sparkline(values, width, { limit });
           expect([...line].length).toBe(values.some(Number.isFinite) ? width : 0);
         },
       ),

@@ -117,7 +117,7 @@ describe.skipIf(azurite === null)("a pull request", () => {
     expect(github.comments[0]?.body).toMatch(/^<!-- stormlog-gate:default -->\n/);
     const body = github.comments[0]?.body ?? "";
     const picture = pictures.git("rev-parse", `refs/stormlog/images/pr-${PR}`);
-    expect(body).toContain(`](https://github.com/octo/model/blob/${picture}/default.png?raw=true)`);
+    expect(body).toContain(` src="https://github.com/octo/model/blob/${picture}/default.png?raw=true"`);
     expect(body).toContain("**Intended?**");
     expect(body).toContain(`[Evidence bundle](${leaky.outputs["artifact-url"]})`);
     expect(body).toContain(`[Interactive timeline](${leaky.outputs["timeline-url"]})`);

@@ -43,31 +43,39 @@ afterEach(async () => {
 describe("pictures of a pull request", () => {
   it("pictures are addressed at the commit that has exactly these bytes", async () => {
     const images = [
-      { key: "default", png: png(1) },
-      { key: "default/py3.12, cuda 12", png: png(2) },
+      { key: "default", light: png(1), dark: png(11) },
+      { key: "default/py3.12, cuda 12", light: png(2), dark: png(12) },
     ];
     const addresses = await publishImages(gitData, SERVER, { pullRequest: 7, images });
     const tip = repository.git("rev-parse", imageRef(7));
     expect(Object.fromEntries(addresses)).toEqual({
-      default: `https://github.test/octo/model/blob/${tip}/default.png?raw=true`,
-      "default/py3.12, cuda 12": expect.stringMatching(
-        new RegExp(`/octo/model/blob/${tip}/default/py3\\.12-cuda-12-[0-9a-f]{8}\\.png\\?raw=true$`),
-      ),
+      default: {
+        light: `https://github.test/octo/model/blob/${tip}/default.png?raw=true`,
+        dark: `https://github.test/octo/model/blob/${tip}/default~dark.png?raw=true`,
+      },
+      "default/py3.12, cuda 12": {
+        light: expect.stringMatching(
+          new RegExp(`/octo/model/blob/${tip}/default/py3\\.12-cuda-12-[0-9a-f]{8}\\.png\\?raw=true$`),
+        ),
+        dark: expect.stringMatching(/-[0-9a-f]{8}~dark\.png\?raw=true$/),
+      },
     });
     const snapshot = await gitData.snapshot(imageRef(7));
     const held = await Promise.all((snapshot?.files ?? []).map(({ sha }) => gitData.blob(sha)));
-    expect(held.map((content) => [...content]).sort()).toEqual([[...png(1)], [...png(2)]]);
+    expect(held.map((content) => [...content]).sort()).toEqual([1, 11, 12, 2].map((fill) => [...png(fill)]).sort());
   });
 
   it("pictures of other legs stay, and an unchanged picture makes no commit", async () => {
     const publish = (key: string, fill: number) =>
-      publishImages(gitData, SERVER, { pullRequest: 7, images: [{ key, png: png(fill) }] });
+      publishImages(gitData, SERVER, { pullRequest: 7, images: [{ key, light: png(fill), dark: png(fill + 1) }] });
     await publish("gate/a", 1);
     const first = await publish("gate/b", 2);
     expect(await publish("gate/b", 2)).toEqual(first);
     expect(repository.git("ls-tree", "-r", "--name-only", imageRef(7)).split("\n")).toEqual([
       "gate/a.png",
+      "gate/a~dark.png",
       "gate/b.png",
+      "gate/b~dark.png",
     ]);
     expect(repository.git("rev-list", "--count", imageRef(7))).toBe("2");
   });
@@ -76,10 +84,15 @@ describe("pictures of a pull request", () => {
     const keys = Array.from({ length: 8 }, (_, n) => `gate/leg-${n}`);
     await Promise.all(
       keys.map((key, n) =>
-        publishImages(openGitData(octokit, PLACE), SERVER, { pullRequest: 7, images: [{ key, png: png(n) }] }),
+        publishImages(openGitData(octokit, PLACE), SERVER, {
+          pullRequest: 7,
+          images: [{ key, light: png(n), dark: png(n) }],
+        }),
       ),
     );
-    expect(repository.git("ls-tree", "-r", "--name-only", imageRef(7)).split("\n").sort()).toEqual(keys.map(imagePath));
+    expect(repository.git("ls-tree", "-r", "--name-only", imageRef(7)).split("\n").sort()).toEqual(
+      keys.flatMap((key) => [imagePath(key, "light"), imagePath(key, "dark")]),
+    );
   });
 
   it.each([
@@ -95,7 +108,10 @@ describe("pictures of a pull request", () => {
 describe("old pictures", () => {
   it("old pictures and those of closed pull requests are removed, even when one removal fails", async () => {
     for (const pullRequest of [1, 2, 3, 4]) {
-      await publishImages(gitData, SERVER, { pullRequest, images: [{ key: "default", png: png(pullRequest) }] });
+      await publishImages(gitData, SERVER, {
+        pullRequest,
+        images: [{ key: "default", light: png(pullRequest), dark: png(9) }],
+      });
     }
     for (const number of [1, 2, 4]) github.heads.set(number, "a".repeat(40));
     github.pulls.all.set(1, { headSha: "a".repeat(40), overrides: { state: "closed" } });
@@ -124,7 +140,7 @@ describe("the nightly refresh", () => {
 
   it("the nightly refresh removes pictures of closed pull requests, or names the missing permission once", async () => {
     for (const pullRequest of [1, 2]) {
-      await publishImages(gitData, SERVER, { pullRequest, images: [{ key: "default", png: png(1) }] });
+      await publishImages(gitData, SERVER, { pullRequest, images: [{ key: "default", light: png(1), dark: png(2) }] });
     }
     github.failure = ({ method }) => (method === "DELETE" ? { kind: "status", status: 403, message: "no" } : null);
     await tidyImages(night(), gitData);

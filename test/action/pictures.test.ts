@@ -65,12 +65,16 @@ describe("the comment's picture", () => {
     const result = await keep(async () => [section]);
     expect(result).toMatchObject({ action: "created", warnings: [] });
     const commit = git.git("rev-parse", REF);
-    expect(body()).toContain(`](https://github.com/octo/model/blob/${commit}/default.png?raw=true)`);
+    const address = `https://github.com/octo/model/blob/${commit}/default`;
+    expect(body()).toContain(`<source media="(prefers-color-scheme: dark)" srcset="${address}~dark.png?raw=true">`);
+    expect(body()).toContain(` src="${address}.png?raw=true"></picture></a>`);
     expect(body()).not.toContain("mermaid");
     const timeline = section.report.scenarios[0]?.timeline;
     if (timeline == null) throw new Error("the sample has a timeline");
     const stored = Number(git.git("cat-file", "-s", `${REF}:default.png`));
     expect(stored).toBe((await renderTimelinePng(timeline)).byteLength);
+    const dark = Number(git.git("cat-file", "-s", `${REF}:default~dark.png`));
+    expect(dark).toBe((await renderTimelinePng(timeline, "dark")).byteLength);
   });
 
   it("the next push replaces the comment's picture, and pictures of other gates stay", async () => {
@@ -79,7 +83,12 @@ describe("the comment's picture", () => {
     await keep(async () => [sampleSection("fail")]);
     await keep(async () => [sampleSection("pass")]);
     const commit = git.git("rev-parse", REF);
-    expect(git.git("ls-tree", "--name-only", commit).split("\n")).toEqual(["default.png", "gpu.png"]);
+    expect(git.git("ls-tree", "--name-only", commit).split("\n")).toEqual([
+      "default.png",
+      "default~dark.png",
+      "gpu.png",
+      "gpu~dark.png",
+    ]);
     expect(github.comments[1]?.body).toContain(`/blob/${commit}/default.png?raw=true`);
     expect(github.comments).toHaveLength(2);
   });
@@ -89,7 +98,12 @@ describe("the comment's picture", () => {
     const sections = (["fail", "pass", "unjudged"] as const).map((word, n) => sampleSection(word, { leg: `l${n}` }));
     await keep(async () => sections);
     const commit = git.git("rev-parse", REF);
-    expect(git.git("ls-tree", "-r", "--name-only", commit).split("\n")).toEqual(["default/l0.png", "default/l2.png"]);
+    expect(git.git("ls-tree", "-r", "--name-only", commit).split("\n")).toEqual([
+      "default/l0.png",
+      "default/l0~dark.png",
+      "default/l2.png",
+      "default/l2~dark.png",
+    ]);
     expect(body()).toContain(`/blob/${commit}/default/l2.png?raw=true`);
   });
 
@@ -110,7 +124,7 @@ describe("the comment's picture", () => {
     });
     github.use({ "/markdown": { POST: render } });
     expect(await keep(async () => [sampleSection("fail")], { image: "ref" })).toMatchObject({ warnings: [] });
-    expect(body()).toContain(`/${git.git("rev-parse", REF)}/default.png?raw=true)`);
+    expect(body()).toContain(`/${git.git("rev-parse", REF)}/default.png?raw=true"`);
     git.git("update-ref", "-d", "refs/stormlog/images/check");
     source = `${github.url}/nothing-here`;
     const result = await keep(async () => [sampleSection("fail", { leg: "other" })], { image: "ref" });
@@ -136,7 +150,7 @@ describe("the comment's picture", () => {
     expect(body()).toContain("```mermaid");
     await keep(async () => [sampleSection("fail")], { image: "none" });
     expect(body()).not.toContain("```mermaid");
-    expect(body()).toMatch(/^`[▁-█ ]+`$/m);
+    expect(body()).toMatch(/^`[▁-█ ┊]+`$/m);
     expect(writesToGit()).toBe(0);
   });
 });

@@ -7,10 +7,17 @@ import type { Repository } from "../run-context.ts";
 /** Where all picture refs live. */
 export const IMAGES = "refs/stormlog/images/";
 
-/** A picture of a report. `key` is the gate id, with the leg of a matrix behind a slash. */
+/** A report's picture for light and dark pages. `key` is the gate id, with the leg of a matrix behind a slash. */
 export interface ReportImage {
   readonly key: string;
-  readonly png: Uint8Array;
+  readonly light: Uint8Array;
+  readonly dark: Uint8Array;
+}
+
+/** Addresses of the two. */
+export interface ImageAddresses {
+  readonly light: string;
+  readonly dark: string;
 }
 
 export interface ImageRepository extends Repository {
@@ -33,25 +40,36 @@ export async function publishImages(
   gitData: GitData,
   repository: ImageRepository,
   input: { readonly pullRequest: number; readonly images: readonly ReportImage[] },
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, ImageAddresses>> {
   const { pullRequest, images } = input;
   if (images.length === 0) return new Map();
-  const files = new Map(images.map(({ key, png }) => [imagePath(key), png]));
+  const files = new Map(
+    images.flatMap(({ key, light, dark }) => [
+      [imagePath(key, "light"), light],
+      [imagePath(key, "dark"), dark],
+    ]),
+  );
   const commit = await gitData.commit(
     imageRef(pullRequest),
     `Pictures of pull request ${pullRequest}`,
     async () => files,
   );
   if (commit === null) return new Map();
-  return new Map(images.map(({ key }) => [key, imageAddress(repository, commit, imagePath(key))]));
+  const address = (key: string, theme: ImageTheme) => imageAddress(repository, commit, imagePath(key, theme));
+  return new Map(images.map(({ key }) => [key, { light: address(key, "light"), dark: address(key, "dark") }]));
 }
 
-/** File of a picture on the ref: a plain key, else its plain letters and a hash, so that keys never share a file. */
-export function imagePath(key: string): string {
+type ImageTheme = keyof ImageAddresses;
+
+/**
+ * File of a picture on the ref: a plain key, else its plain letters and a hash, so that keys never share a file. No
+ * plain key has the "~" of dark pictures.
+ */
+export function imagePath(key: string, theme: ImageTheme = "light"): string {
   const parts = key.split("/").map((part) => part.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^\.+/, "") || "-");
   const plain = parts.join("/");
-  if (plain === key) return `${plain}.png`;
-  return `${plain}-${createHash("sha256").update(key).digest("hex").slice(0, 8)}.png`;
+  const unique = plain === key ? "" : `-${createHash("sha256").update(key).digest("hex").slice(0, 8)}`;
+  return `${plain}${unique}${theme === "dark" ? "~dark" : ""}.png`;
 }
 
 /** Address by which signed-in readers of private repositories see a file too, pinned to a commit. */

@@ -1,5 +1,6 @@
 import type { Section } from "../../report/documents/section.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
+import type { PictureAddress } from "../../report/markdown/scenario.ts";
 import type { Octokit } from "../octokit.ts";
 import type { GitData } from "../repository/git-data.ts";
 import type { Repository } from "../run-context.ts";
@@ -62,7 +63,7 @@ export async function upsertSectionComment(given: SectionComment): Promise<Secti
   let result: CommentResult;
   let created = false;
   for (let round = 1; ; round += 1) {
-    const images = (await pictures?.addresses(sections)) ?? new Map<Section, string>();
+    const images = (await pictures?.addresses(sections)) ?? new Map<Section, PictureAddress>();
     const text = renderComment(sections, {
       gateId,
       repositoryUrl: `${serverUrl}/${owner}/${repo}`,

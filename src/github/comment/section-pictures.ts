@@ -8,7 +8,7 @@ import type { Octokit } from "../octokit.ts";
 import type { GitData } from "../repository/git-data.ts";
 import type { Repository } from "../run-context.ts";
 import { checkImages } from "./image-check.ts";
-import { publishImages, type ReportImage } from "./image-ref.ts";
+import { type ImageAddresses, publishImages, type ReportImage } from "./image-ref.ts";
 
 /** A comment waits no longer for its pictures; it can draw without them. */
 const PICTURES_DEADLINE_MS = 20_000;
@@ -27,7 +27,7 @@ export interface PicturesInput {
 export class SectionPictures {
   readonly #input: PicturesInput;
   /** By the content of the section; what was published once is not published again. */
-  readonly #addresses = new Map<string, string>();
+  readonly #addresses = new Map<string, ImageAddresses>();
   readonly warnings: string[] = [];
   #off = false;
   #mayShow: Promise<boolean> | undefined;
@@ -37,7 +37,7 @@ export class SectionPictures {
   }
 
   /** Addresses of the pictures that can be shown; the rest of the sections draws without. Never throws. */
-  async addresses(sections: readonly Section[]): Promise<ReadonlyMap<Section, string>> {
+  async addresses(sections: readonly Section[]): Promise<ReadonlyMap<Section, ImageAddresses>> {
     const shown = picturedSections(sections);
     const missing = shown.filter((section) => !this.#addresses.has(identity(section)));
     if (missing.length > 0 && !this.#off) {
@@ -65,7 +65,12 @@ export class SectionPictures {
     const images: ReportImage[] = [];
     for (const { section, key } of keyed) {
       const timeline = worstScenario(section.report)?.timeline;
-      if (timeline != null) images.push({ key, png: await renderTimelinePng(timeline) });
+      if (timeline == null) continue;
+      images.push({
+        key,
+        light: await renderTimelinePng(timeline, "light"),
+        dark: await renderTimelinePng(timeline, "dark"),
+      });
     }
     const { gitData, repository, pullRequest } = this.#input;
     const published = await publishImages(gitData, repository, { pullRequest, images });

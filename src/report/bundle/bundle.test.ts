@@ -34,6 +34,7 @@ describe("a bundle", () => {
       "report.json",
       "runs/train-mlp/1/output.log",
       "summary.md",
+      "timeline-dark.png",
       "timeline.html",
       "timeline.png",
     ]);
@@ -60,7 +61,7 @@ describe("a bundle", () => {
       expect(strip(read.report)).toEqual(strip(report));
       const peak = (one: typeof report) => Math.max(...one.scenarios[0]!.timeline!.series[0]!.bytes);
       expect(peak(read.report)).toBe(peak(report));
-      expect(renderTimelineSvg(read.report.scenarios[0]!.timeline!)).toContain(">train-mlp<");
+      expect(renderTimelineSvg(read.report.scenarios[0]!.timeline!)).toContain(">train-mlp: ");
       const look = { color: false, width: 100 };
       expect(renderTerminal(read.report, look).split("\n")[0]).toBe(renderTerminal(report, look).split("\n")[0]);
     }
@@ -98,7 +99,10 @@ describe("a bundle", () => {
     const scenario = sampleScenario("error", { timeline: null, runs: [] });
     const manifest = await writeBundle(directory, sampleReport("error", { scenarios: [scenario] }));
     expect(manifest.complete).toBe(false);
-    expect(manifest.missing).toEqual([{ path: "timeline.png", reason: "nothing was measured" }]);
+    expect(manifest.missing).toEqual([
+      { path: "timeline.png", reason: "nothing was measured" },
+      { path: "timeline-dark.png", reason: "nothing was measured" },
+    ]);
     expect((await readBundle(directory)).report.word).toBe("error");
   });
 

@@ -5,14 +5,22 @@ import { GateError, invalidInput, usageError } from "../../core/errors.ts";
 import { type JsonProblem, PARTIAL, readJson } from "../../core/files.ts";
 import { makeDirectories } from "../../core/make-directories.ts";
 import type { StormlogReport } from "../documents/envelope.ts";
-import type { GateReport } from "../documents/model.ts";
+import type { GateReport, Timeline } from "../documents/model.ts";
 import { worstScenario } from "../urgency.ts";
 import { type ListedFile, listFiles, writeBundleFile, writeError } from "./bundle-files.ts";
 import { LOCK_FILE, lockBundle, unlockBundle } from "./bundle-lock.ts";
 import { type BundleManifest, BundleManifestSchema, MANIFEST_FILE } from "./manifest.ts";
 
 /** The reports of a bundle. A telemetry loader must not pick up any of these names. */
-const REPORT_FILES = ["report.json", "measurements.json", "summary.md", "timeline.png", "timeline.html"] as const;
+const PICTURES = { light: "timeline.png", dark: "timeline-dark.png" } as const;
+const REPORT_FILES = [
+  "report.json",
+  "measurements.json",
+  "summary.md",
+  PICTURES.light,
+  PICTURES.dark,
+  "timeline.html",
+] as const;
 
 /**
  * Make the bundle's directory with the manifest of an incomplete bundle, which remains if the gate is killed. An
@@ -93,12 +101,11 @@ export async function writeBundle(
   for (const document of measurementDocuments(report)) await produce(document.path, () => json(document.content));
   const shown = worstScenario(report)?.timeline ?? null;
   await produce("summary.md", () =>
-    renderSummary(report, shown === null ? {} : { timelineImageUrl: "timeline.png", htmlUrl: "timeline.html" }),
+    renderSummary(report, shown === null ? {} : { timelineImageUrl: PICTURES, htmlUrl: "timeline.html" }),
   );
-  if (shown === null) {
-    missing.push({ path: "timeline.png", reason: "nothing was measured" });
-  } else {
-    await produce("timeline.png", async () => (await import("../timeline/timeline-png.ts")).renderTimelinePng(shown));
+  for (const theme of ["light", "dark"] as const) {
+    if (shown === null) missing.push({ path: PICTURES[theme], reason: "nothing was measured" });
+    else await produce(PICTURES[theme], () => renderPicture(shown, theme));
   }
   await produce("timeline.html", () => renderTimelineHtml(report));
   const runs = report.scenarios.flatMap((scenario) => scenario.runs);
@@ -125,6 +132,11 @@ export async function writeBundle(
   await unlockBundle(directory);
   if (failure !== undefined) throw failure;
   return manifest;
+}
+
+async function renderPicture(timeline: Timeline, theme: "light" | "dark"): Promise<Uint8Array> {
+  const { renderTimelinePng } = await import("../timeline/timeline-png.ts");
+  return renderTimelinePng(timeline, theme);
 }
 
 interface ReadBundle {

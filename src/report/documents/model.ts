@@ -16,7 +16,29 @@ export interface TimelineSeries {
   /** False for series that only explain (resident set, reserved). */
   readonly gating: boolean;
   readonly time_s: Float64Array;
+  /** Step of each sample with the share of it that had passed, ascending; NaN outside steps. Absent without steps. */
+  readonly steps?: Float64Array;
   readonly bytes: Float64Array;
+}
+
+/** The limits and the band of one series. */
+export interface TimelinePanel extends Pick<TimelineSeries, "rank" | "device" | "metric"> {
+  /** Whether its checks decided the verdict: the picture shows these series, the page the others too. */
+  readonly decides: boolean;
+  readonly envelope: Envelope | null;
+  readonly threshold_bytes: number | null;
+  readonly budget_bytes: number | null;
+  /** Rate of a growth that did not pass; absent without one. */
+  readonly growth?: { readonly bytes: number; readonly per: "step" | "second" };
+}
+
+/** The source line that holds most of a growth. Its texts come from the measured program. */
+export interface TimelineCause {
+  /** "train.py:6" */
+  readonly location: string;
+  readonly code: string | null;
+  /** Share of the growth, 0 to 1. */
+  readonly share: number | null;
 }
 
 /** What a timeline's picture shows, as PNG, HTML, mermaid or sparkline. */
@@ -36,6 +58,9 @@ export interface Timeline {
   readonly marks: readonly { readonly time_s: number; readonly text: string }[];
   /** Phases that the program names, one after the other; absent where it names none. */
   readonly phases?: readonly PhaseStretch[];
+  /** Absent in documents of earlier versions, where envelope and limits are those of the main series. */
+  readonly panels?: readonly TimelinePanel[];
+  readonly cause?: TimelineCause | null;
 }
 
 /** Why a run was made. Attribution slows and enlarges a run, which is then evidence and never judged. */

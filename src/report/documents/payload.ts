@@ -73,6 +73,7 @@ function timelinePayload(timeline: Timeline) {
         metric: series.metric,
         gating: series.gating,
         time_s: [...thin.time_s].map((time) => Number(time.toFixed(4))),
+        ...(thin.steps === undefined ? {} : { steps: [...thin.steps].map((step) => known(Number(step.toFixed(3)))) }),
         bytes: [...thin.bytes].map((value) => known(value)),
       };
     }),
@@ -97,15 +98,21 @@ export function reportOf(payload: Payload, tool: GateReport["tool"], generatedAt
             ? null
             : {
                 ...timeline,
-                series: timeline.series.map((series) => ({
+                series: timeline.series.map(({ steps, ...series }) => ({
                   ...series,
                   time_s: Float64Array.from(series.time_s),
-                  bytes: Float64Array.from(series.bytes, (value) => value ?? Number.NaN),
+                  ...(steps === undefined ? {} : { steps: columnOf(steps) }),
+                  bytes: columnOf(series.bytes),
                 })),
               },
       }),
     ),
   };
+}
+
+/** A stored column; null is a gap. */
+function columnOf(values: readonly (number | null)[]): Float64Array {
+  return Float64Array.from(values, (value) => value ?? Number.NaN);
 }
 
 /** Null for NaN and infinities, which JSON lacks. */

@@ -19,6 +19,7 @@ const text = v.pipe(v.string(), v.maxLength(20_000));
 const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX));
 const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX_OF_RANKS));
 const points = v.pipe(v.array(number), v.maxLength(MAX_POINTS));
+const values = v.pipe(v.array(v.nullable(number)), v.maxLength(MAX_POINTS));
 const scalar = v.union([text, number, v.null()]);
 const metric = v.picklist(METRICS);
 const driftClass = v.picklist(DRIFT_CLASSES);
@@ -159,6 +160,8 @@ const EnvelopeSchema = v.object({
   low_bytes: points,
   mid_bytes: points,
   high_bytes: points,
+  steps: v.exactOptional(points),
+  runs: v.exactOptional(count),
 });
 
 const TimelineSchema = v.object({
@@ -172,7 +175,8 @@ const TimelineSchema = v.object({
       metric,
       gating: v.boolean(),
       time_s: points,
-      bytes: v.pipe(v.array(v.nullable(number)), v.maxLength(MAX_POINTS)),
+      steps: v.exactOptional(values),
+      bytes: values,
     }),
   ),
   about: v.optional(v.object({ rank: count, device: text, metric })),
@@ -181,6 +185,21 @@ const TimelineSchema = v.object({
   threshold_bytes: v.nullable(number),
   marks: list(v.object({ time_s: number, text })),
   phases: v.exactOptional(list(v.object({ name: text, from_s: number, to_s: number }))),
+  panels: v.exactOptional(
+    list(
+      v.object({
+        rank: count,
+        device: text,
+        metric,
+        decides: v.boolean(),
+        envelope: v.nullable(EnvelopeSchema),
+        threshold_bytes: v.nullable(number),
+        budget_bytes: v.nullable(number),
+        growth: v.exactOptional(v.object({ bytes: number, per: v.picklist(["step", "second"]) })),
+      }),
+    ),
+  ),
+  cause: v.exactOptional(v.nullable(v.object({ location: text, code: v.nullable(text), share: v.nullable(number) }))),
 });
 
 /** Memory by the phases that the program names. */

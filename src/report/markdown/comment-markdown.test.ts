@@ -7,6 +7,7 @@ import {
   sampleJudgement,
   sampleReport,
   sampleScenario,
+  sampleTimeline,
 } from "../testing/sample-report.ts";
 import { type CommentOptions, picturedSections, renderComment } from "./comment-markdown.ts";
 
@@ -56,6 +57,18 @@ describe("the comment of a single job", () => {
     });
     expect(titleOf(text)).toBe("### ✅ Memory (gpu): no regression in `train-mlp`");
     expect(text).toContain("](https://github.com/x.png?raw=true)");
+    expect(text).not.toContain("mermaid");
+  });
+
+  it("shows a dark page its own picture where two are known, and escapes what is written beside them", () => {
+    const scenario = sampleScenario("fail", { timeline: sampleTimeline({ subtitle: 'a "quoted" <b> name' }) });
+    const section = alone("fail", { report: sampleReport("fail", { scenarios: [scenario] }) });
+    const addresses = { light: "https://github.com/x.png?raw=true&a=1", dark: "https://github.com/x~dark.png" };
+    const text = render([section], { images: new Map([[section, addresses]]) });
+    expect(text).toContain(
+      '<picture><source media="(prefers-color-scheme: dark)" srcset="https://github.com/x~dark.png">' +
+        '<img alt="Memory over time, FAIL: a &#34;quoted&#34; &#60;b&#62; name" src="https://github.com/x.png?raw=true&#38;a=1"></picture>',
+    );
     expect(text).not.toContain("mermaid");
   });
 
@@ -170,7 +183,7 @@ describe("the comment of several jobs", () => {
     const text = render(sections, { images });
     expect(text.match(/!\[/g)).toHaveLength(6);
     expect(text.match(/```mermaid/g)).toHaveLength(4);
-    expect(text.match(/^`[▁-█ ]+`$/gm)).toHaveLength(10);
+    expect(text.match(/^`[▁-█ ┊]+`$/gm)).toHaveLength(10);
   });
 
   it("fits 65 failing legs into its limit, keeps all of their names, and lists what was left out", () => {

@@ -15,7 +15,7 @@ import { type Leg, legTable, nameLegs } from "./comment-legs.ts";
 import { evidenceUrls } from "./comment-links.ts";
 import { folded } from "./details.ts";
 import { md } from "./markdown-text.ts";
-import { pictureParts } from "./scenario.ts";
+import { type PictureAddress, pictureParts } from "./scenario.ts";
 import { gateName, notesParts, qualifier, renderSummary, reportParts, warningParts } from "./summary-markdown.ts";
 
 export interface CommentOptions {
@@ -25,7 +25,7 @@ export interface CommentOptions {
   /** Workflow run of the sections' artifact ids; null = no links to artifacts. */
   readonly runId: number | null;
   /** Addresses of the published pictures. */
-  readonly images: ReadonlyMap<Section, string>;
+  readonly images: ReadonlyMap<Section, PictureAddress>;
   /** Draw a mermaid chart where the picture is missing; otherwise a sparkline. */
   readonly mermaid: boolean;
   /** Number of sections that a pass needs; null = as many as there are. */

@@ -1,5 +1,7 @@
+import { escapeHtml } from "../../core/escape.ts";
+import { oneLine } from "../../core/text.ts";
 import { answerSentence } from "../answer/sentence.ts";
-import type { ScenarioReport } from "../documents/model.ts";
+import type { ScenarioReport, Timeline } from "../documents/model.ts";
 import { sparkline } from "../sparkline.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
 import { rankSeries } from "../timeline/timeline-model.ts";
@@ -14,9 +16,12 @@ import { renderMermaid } from "./mermaid.ts";
 const MAX_SCENARIOS = 60;
 const TAIL_CHARS = 3000;
 
+/** Address (or relative path) of a picture; of two, the dark one is for dark pages. */
+export type PictureAddress = string | { readonly light: string; readonly dark: string };
+
 export interface PictureOptions {
-  /** Address (or relative path) of the timeline picture of the worst scenario. */
-  readonly timelineImageUrl?: string | null;
+  /** The timeline of the worst scenario. */
+  readonly timelineImageUrl?: PictureAddress | null;
   readonly htmlUrl?: string | null;
   /** Draw a mermaid chart where the picture is missing (default true); otherwise a sparkline. */
   readonly mermaid?: boolean;
@@ -27,23 +32,37 @@ export function pictureParts(scenario: ScenarioReport, picture: PictureOptions &
   const { timeline } = scenario;
   if (timeline === null) return [];
   const { at } = picture;
-  const address = linkTarget(picture.timelineImageUrl);
-  if (address !== null) {
-    const alt = md(`Memory over time, ${VERDICT_LOOK[timeline.verdict].label}: ${timeline.subtitle}`, 250);
-    const html = linkTarget(picture.htmlUrl);
-    const image = `![${alt}](${address})`;
-    return [{ kind: "image", at, text: html === null ? image : `[${image}](${html})` }];
-  }
+  const image = imageText(timeline, picture);
+  if (image !== null) return [{ kind: "image", at, text: image }];
   const chart = picture.mermaid === false ? null : renderMermaid(timeline);
   if (chart !== null) return [{ kind: "chart", at, text: `\`\`\`mermaid\n${chart}\n\`\`\`` }];
   const line = spark(scenario, 48);
   return line === "" ? [] : [{ kind: "chart", at, text: `\`${line}\`` }];
 }
 
+/** A picture that leads to the page, if there is one; as HTML where dark pages have their own. Null without any. */
+function imageText(timeline: Timeline, { timelineImageUrl, htmlUrl }: PictureOptions): string | null {
+  const given = timelineImageUrl ?? null;
+  const light = linkTarget(typeof given === "string" ? given : given?.light);
+  if (light === null) return null;
+  const dark = linkTarget(given === null || typeof given === "string" ? null : given.dark);
+  const html = linkTarget(htmlUrl);
+  const alt = `Memory over time, ${VERDICT_LOOK[timeline.verdict].label}: ${timeline.subtitle}`;
+  if (dark === null) {
+    const image = `![${md(alt, 250)}](${light})`;
+    return html === null ? image : `[${image}](${html})`;
+  }
+  const short = alt.length <= 250 ? alt : `${alt.slice(0, 249)}…`;
+  const source = `<source media="(prefers-color-scheme: dark)" srcset="${escapeHtml(dark)}">`;
+  const picture = `<picture>${source}<img alt="${escapeHtml(oneLine(short))}" src="${escapeHtml(light)}"></picture>`;
+  return html === null ? picture : `<a href="${escapeHtml(html)}">${picture}</a>`;
+}
+
 /** The memory of a scenario as a line of block letters; empty when nothing was measured. */
 export function spark(scenario: ScenarioReport, width: number): string {
-  const main = scenario.timeline === null ? null : rankSeries(scenario.timeline).main;
-  return main === null ? "" : sparkline(main.series.bytes, width);
+  const { timeline } = scenario;
+  const main = timeline === null ? null : rankSeries(timeline).main;
+  return main === null ? "" : sparkline(main.series.bytes, width, { limit: timeline?.threshold_bytes });
 }
 
 /** All scenarios of a report, one line each. */

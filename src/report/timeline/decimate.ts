@@ -2,6 +2,8 @@
 export interface Line {
   readonly time_s: Float64Array;
   readonly bytes: Float64Array;
+  /** A further column that is thinned with them. */
+  readonly steps?: Float64Array;
 }
 
 /**
@@ -10,11 +12,12 @@ export interface Line {
  * narrower than a column is bridged; a wider one is kept. At most `5 * columns` points for ascending times.
  */
 export function decimate(line: Line, from: number, to: number, columns: number): Line {
-  const { time_s, bytes } = line;
+  const { time_s, bytes, steps } = line;
   const span = to - from;
   const width = span > 0 ? span / columns : 1;
   const outTime: number[] = [];
   const outBytes: number[] = [];
+  const outSteps: number[] = [];
   let column = -1;
   let first = -1;
   let low = -1;
@@ -29,6 +32,7 @@ export function decimate(line: Line, from: number, to: number, columns: number):
       if (k > 0 && index === kept[k - 1]) continue;
       outTime.push(time_s[index]!);
       outBytes.push(bytes[index]!);
+      outSteps.push(steps?.[index] ?? Number.NaN);
     }
     first = -1;
   };
@@ -47,6 +51,7 @@ export function decimate(line: Line, from: number, to: number, columns: number):
       flush();
       outTime.push(time_s[last]!);
       outBytes.push(Number.NaN);
+      outSteps.push(steps?.[last] ?? Number.NaN);
     } else if (at !== column) {
       flush();
     }
@@ -62,7 +67,8 @@ export function decimate(line: Line, from: number, to: number, columns: number):
     last = i;
   }
   flush();
-  return { time_s: Float64Array.from(outTime), bytes: Float64Array.from(outBytes) };
+  const thinned = { time_s: Float64Array.from(outTime), bytes: Float64Array.from(outBytes) };
+  return steps === undefined ? thinned : { ...thinned, steps: Float64Array.from(outSteps) };
 }
 
 /** Index of the highest finite value that has a finite time, the earliest of equals; -1 when there is none. */

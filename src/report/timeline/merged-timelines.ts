@@ -19,7 +19,7 @@ export function withBoundedTimelines(
   const kept = new Set<ScenarioReport>();
   for (const scenario of byUrgency(scenarios)) {
     const points = (scenario.timeline?.series ?? []).reduce(
-      (sum, { time_s }) => sum + 2 * Math.min(time_s.length, STORED_POINTS),
+      (sum, { time_s, steps }) => sum + (steps === undefined ? 2 : 3) * Math.min(time_s.length, STORED_POINTS),
       0,
     );
     if (points > left) continue;

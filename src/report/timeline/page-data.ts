@@ -1,119 +1,125 @@
 import { escapeTerminal } from "../../core/escape.ts";
-import type { ScenarioReport, Timeline } from "../documents/model.ts";
+import type { ScenarioReport } from "../documents/model.ts";
 import { decimate, type Line } from "./decimate.ts";
-import { domainOf } from "./domain.ts";
-import { BASELINE, BUDGET_LINE, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
-import { rankSeries, seriesLabel, withUsableLimits } from "./timeline-model.ts";
+import { BUDGET_DASH, LIMIT_DASH, THEMES, type Theme } from "./palette.ts";
+import { type AxisView, type PanelView, viewOf } from "./panel-view.ts";
 
 /** Columns kept of a line: zooming shows more detail than the picture, and no extreme is lost. */
 const COLUMNS = 2000;
-const MAX_LINES = 24;
+/** Panels of a scenario, those of the deciding series first. */
+const MAX_PANELS = 24;
 
 /** One line of a page's chart. */
 interface PageLine {
   readonly role: "series" | "baseline-low" | "baseline-mid" | "baseline-high" | "limit" | "budget";
   readonly label: string;
-  readonly color: string;
-  /** Colour on a dark page, where the other one lacks contrast. */
-  readonly dark?: string;
+  readonly color: { readonly light: string; readonly dark: string };
   readonly width: number;
   readonly dash: readonly number[];
   /** Whether samples are drawn as points: a line of one sample has no length. */
   readonly lone: boolean;
-  /** Seconds, base64 of little-endian Float32. */
-  readonly time: string;
+  /** Seconds or steps, base64 of little-endian Float32. */
+  readonly x: string;
   /** Bytes, base64 of little-endian Float64; NaN = gap. */
   readonly bytes: string;
 }
 
+/** One series with its band and its limits. */
+export interface PagePanel {
+  readonly label: string;
+  readonly unit: AxisView["unit"];
+  readonly from: number;
+  readonly to: number;
+  /** Value at the top of the chart. */
+  readonly high: number;
+  /** Whether the picture shows it. */
+  readonly decides: boolean;
+  /** What is shaded: the series above this value, or above the baseline; null = nothing. */
+  readonly excess: number | "baseline" | null;
+  /** Limits too far above the series to be drawn. */
+  readonly far: readonly { readonly name: string; readonly bytes: number }[];
+  readonly lines: readonly PageLine[];
+}
+
 interface PageData {
-  readonly scenarios: readonly { readonly lines: readonly PageLine[] }[];
+  readonly scenarios: readonly { readonly panels: readonly PagePanel[] }[];
+  /** Colour of the shaded excess and of the baseline's band. */
+  readonly fills: Readonly<Record<"excess" | "band", { readonly light: string; readonly dark: string }>>;
 }
 
 /** The data block of the page's script, as JSON-safe values. */
 export function pageData(scenarios: readonly ScenarioReport[]): PageData {
   return {
-    scenarios: scenarios.map((scenario) => ({
-      lines: scenario.timeline === null ? [] : linesOf(withUsableLimits(scenario.timeline)),
-    })),
+    scenarios: scenarios.map((scenario) => ({ panels: panelsOf(scenario) })),
+    fills: { excess: both("excess"), band: both("band") },
   };
 }
 
-function linesOf(timeline: Timeline): PageLine[] {
-  const ranked = rankSeries(timeline);
-  const domain = domainOf(timeline, ranked);
-  const to = domain.timeTo_s;
+/** The panels of a scenario in the order of the page. */
+export function panelsOf({ timeline }: ScenarioReport): readonly PagePanel[] {
+  if (timeline === null) return [];
+  const { deciding, others } = viewOf(timeline);
+  const all = [deciding, ...others].flatMap((axis) => axis.panels.map((view) => ({ axis, view })));
+  return all.slice(0, MAX_PANELS).map(({ axis, view }): PagePanel => {
+    const lowest = view.limits.filter(({ isInside }) => isInside).at(-1);
+    const isOver = lowest !== undefined && view.peak !== null && view.peak.bytes > lowest.bytes;
+    const grows = timeline.verdict === "fail" && view.growth !== undefined && view.band !== null;
+    return {
+      label: escapeTerminal(view.label).slice(0, 80),
+      unit: axis.unit,
+      from: axis.from,
+      to: axis.to,
+      high: view.high,
+      decides: axis === deciding,
+      excess: isOver ? lowest.bytes : grows ? "baseline" : null,
+      far: view.limits.filter(({ isInside }) => !isInside).map(({ name, bytes }) => ({ name, bytes })),
+      lines: linesOf(view, axis),
+    };
+  });
+}
+
+function both(name: keyof Theme): PageLine["color"] {
+  return { light: THEMES.light[name], dark: THEMES.dark[name] };
+}
+
+function linesOf({ series, x, band, limits }: PanelView, { from, to }: AxisView): PageLine[] {
   const lines: PageLine[] = [];
-  const { envelope } = timeline;
-  if (envelope !== null && envelope.time_s.length > 0) {
-    const add = (
-      role: PageLine["role"],
-      label: string,
-      values: readonly number[],
-      width: number,
-      dash: readonly number[],
-    ) =>
+  if (band !== null) {
+    const add = (role: PageLine["role"], label: string, values: readonly number[], width: number) =>
       lines.push(
         pageLine(
-          { role, label, color: BASELINE.line, dark: "#9aa4af", width, dash },
-          alignedLine(envelope.time_s, values),
+          { role, label, color: both(role === "baseline-mid" ? "median" : "band"), width, dash: [] },
+          { time_s: Float64Array.from(band.x), bytes: Float64Array.from(values) },
         ),
       );
-    add("baseline-high", "baseline highest", envelope.high_bytes, 0.6, []);
-    add("baseline-low", "baseline lowest", envelope.low_bytes, 0.6, []);
-    add("baseline-mid", "baseline middle", envelope.mid_bytes, 1.5, [7, 5]);
+    add("baseline-high", "baseline highest", band.high, 0.6);
+    add("baseline-low", "baseline lowest", band.low, 0.6);
+    add("baseline-mid", band.label, band.mid, 1.5);
   }
-  const all = [ranked.main, ...ranked.others, ...ranked.hidden].filter((item) => item !== null && item.peak !== null);
-  const series = all.slice(0, MAX_LINES).map((item, index) => {
-    const style = LINE_STYLES[index % LINE_STYLES.length]!;
-    const dash = style.dash === "" ? [] : style.dash.split(" ").map(Number);
-    return pageLine(
-      {
-        role: "series",
-        label: escapeTerminal(seriesLabel(item!.series, timeline)).slice(0, 80),
-        color: style.color,
-        width: index === 0 ? 2 : 1.3,
-        dash,
-      },
-      decimate(item!.series, 0, to, COLUMNS),
-    );
-  });
-  lines.push(...series.reverse());
-  const flat = (bytes: number): Line => ({ time_s: Float64Array.of(0, to), bytes: Float64Array.of(bytes, bytes) });
-  if (timeline.threshold_bytes !== null) {
-    lines.push(
-      pageLine(
-        { role: "limit", label: "limit", color: LIMIT_LINE.color, width: 1.5, dash: [8, 5] },
-        flat(timeline.threshold_bytes),
-      ),
-    );
+  for (const { name, bytes, isInside } of limits) {
+    if (!isInside) continue;
+    const dash = (name === "limit" ? LIMIT_DASH : BUDGET_DASH).split(" ").map(Number);
+    const look = { role: name, label: name, color: both(name), width: 1.5, dash } as const;
+    lines.push(pageLine(look, { time_s: Float64Array.of(from, to), bytes: Float64Array.of(bytes, bytes) }));
   }
-  if (timeline.budget_bytes !== null) {
-    const look = {
-      role: "budget",
-      label: "budget",
-      color: BUDGET_LINE.color,
-      dark: "#e6edf3",
-      width: 1.5,
-      dash: [14, 5, 3, 5],
-    } as const;
-    lines.push(pageLine(look, flat(timeline.budget_bytes)));
-  }
+  const look = {
+    role: "series",
+    label: band === null ? "this run" : "this change",
+    color: both("line"),
+    width: 2,
+    dash: [],
+  } as const;
+  lines.push(pageLine(look, decimate({ time_s: x, bytes: series.bytes }, from, to, COLUMNS)));
   return lines;
 }
 
-function alignedLine(time: readonly number[], bytes: readonly number[]): Line {
-  const length = Math.min(time.length, bytes.length);
-  return { time_s: Float64Array.from(time.slice(0, length)), bytes: Float64Array.from(bytes.slice(0, length)) };
-}
-
-function pageLine(look: Omit<PageLine, "time" | "bytes" | "lone">, line: Line): PageLine {
+function pageLine(look: Omit<PageLine, "x" | "bytes" | "lone">, line: Line): PageLine {
   let finite = 0;
   for (const value of line.bytes) if (Number.isFinite(value)) finite += 1;
   return {
     ...look,
     lone: finite <= 2 && look.role === "series",
-    time: base64(Float32Array.from(line.time_s)),
+    x: base64(Float32Array.from(line.time_s)),
     bytes: base64(line.bytes),
   };
 }

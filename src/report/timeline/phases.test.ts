@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { payloadOf, reportOf } from "../documents/payload.ts";
 import { sampleReport, sampleScenario, sampleTimeline } from "../testing/sample-report.ts";
+import { THEMES } from "./palette.ts";
 import { drawPhases } from "./phases.ts";
 import { renderTimelinePng } from "./timeline-png.ts";
 import { renderTimelineSvg } from "./timeline-svg.ts";
 
-const LAYOUT = { left: 100, right: 1100, bottom: 400, xOf: (time: number) => 100 + time * 10 };
+const LAYOUT = { left: 100, right: 1100, bottom: 400, xOf: (time: number) => 100 + time * 10, theme: THEMES.light };
 const stretch = (name: string, from_s: number, to_s: number) => ({ name, from_s, to_s });
 const drawn = (...phases: ReturnType<typeof stretch>[]) => drawPhases(sampleTimeline({ phases }), LAYOUT);
 const boxes = (svg: string) =>

@@ -1,6 +1,6 @@
 import { escapeHtml } from "../../core/escape.ts";
 import type { Timeline } from "../documents/model.ts";
-import { INK } from "./palette.ts";
+import type { Theme } from "./palette.ts";
 import { fitText, textWidth } from "./text-width.ts";
 
 /** Height of the strip of phases above the time axis, pixels. */
@@ -20,10 +20,11 @@ interface StripLayout {
   readonly right: number;
   readonly bottom: number;
   readonly xOf: (time_s: number) => number;
+  readonly theme: Theme;
 }
 
 /** The phases that the program names, as a strip along the time axis; a name is written where it fits. */
-export function drawPhases({ phases = [] }: Timeline, { left, right, bottom, xOf }: StripLayout): string {
+export function drawPhases({ phases = [] }: Timeline, { left, right, bottom, xOf, theme }: StripLayout): string {
   const names = [...new Set(phases.map(({ name }) => name))];
   return phases
     .slice(0, MAX_STRETCHES)
@@ -32,11 +33,11 @@ export function drawPhases({ phases = [] }: Timeline, { left, right, bottom, xOf
       const width = Math.min(right, xOf(to_s)) - from - 1;
       if (!(width >= MIN_WIDTH)) return "";
       const tone = TONES[names.indexOf(name) % TONES.length];
-      const box = `<rect x="${from.toFixed(1)}" y="${bottom - PHASE_STRIP}" width="${width.toFixed(1)}" height="${PHASE_STRIP - 1}" fill="${INK.soft}" fill-opacity="${tone}"/>`;
+      const box = `<rect x="${from.toFixed(1)}" y="${bottom - PHASE_STRIP}" width="${width.toFixed(1)}" height="${PHASE_STRIP - 1}" fill="${theme.soft}" fill-opacity="${tone}"/>`;
       const room = width - 8;
       const text = room < MIN_NAME ? "" : fitText(name, NAME_SIZE, room);
       if (text === "" || textWidth(text, NAME_SIZE) > room) return box;
-      return `${box}<text x="${(from + width / 2).toFixed(1)}" y="${bottom - 7}" font-size="${NAME_SIZE}" text-anchor="middle" fill="${INK.text}">${escapeHtml(text)}</text>`;
+      return `${box}<text x="${(from + width / 2).toFixed(1)}" y="${bottom - 7}" font-size="${NAME_SIZE}" text-anchor="middle" fill="${theme.text}">${escapeHtml(text)}</text>`;
     })
     .join("\n");
 }

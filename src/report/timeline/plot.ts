@@ -1,80 +1,87 @@
 import { escapeHtml } from "../../core/escape.ts";
-import { formatBytes } from "../../core/units.ts";
-import type { Timeline } from "../documents/model.ts";
+import { formatShort } from "../../core/units.ts";
 import { decimate, type Line } from "./decimate.ts";
-import type { Domain } from "./domain.ts";
-import { BASELINE, BUDGET_LINE, INK, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
-import { drawPhases, PHASE_STRIP } from "./phases.ts";
+import { type LabelRequest, type Point, placeLabels, type Stroke } from "./labels.ts";
+import { BUDGET_DASH, LIMIT_DASH, type Theme } from "./palette.ts";
+import type { AxisView, BandView, LimitView, PanelView } from "./panel-view.ts";
+import type { Ticks } from "./scale.ts";
 import { fitText, textWidth } from "./text-width.ts";
-import type { RankedTimeline } from "./timeline-model.ts";
 
-/** The position of the plot in the picture (pixels) and the data it shows. */
+/** The position of a panel in the picture, pixels, and what it shows. */
 export interface Plane {
   readonly left: number;
   readonly right: number;
   readonly top: number;
   readonly bottom: number;
-  readonly domain: Domain;
+  readonly axis: AxisView;
+  /** Value at the top; the bottom is 0. */
+  readonly high: number;
+  readonly theme: Theme;
+  /** Unique within the picture. */
+  readonly id: string;
 }
 
-const LABEL_SIZE = 17;
+export interface PlotText {
+  /** Of the measured series: "this change". */
+  readonly name: string;
+  /** Whether growth beyond the baseline is shaded where no limit of the peak is exceeded. */
+  readonly shadesGrowth: boolean;
+  readonly marks: readonly { readonly time_s: number; readonly text: string }[];
+}
+
+export const LABEL_SIZE = 18;
+const LABEL_HEIGHT = 23;
 const MAX_MARKS = 6;
 
-/** Everything inside the axes. */
-export function drawPlot(timeline: Timeline, ranked: RankedTimeline, plane: Plane): string {
-  const out: string[] = [];
-  const { left, right, top, bottom, domain } = plane;
-  const clip = `<clipPath id="plot"><rect x="${left}" y="${top - 4}" width="${right - left}" height="${bottom - top + 5}"/></clipPath>`;
-  out.push(`<defs>${clip}</defs>`);
-  const { main, others } = ranked;
-  if (main === null) {
+type Pixels = readonly (readonly [number, number])[];
+
+/** Everything inside the axes of one panel: lines, the shaded excess, and their labels. */
+export function drawPlot(view: PanelView, plane: Plane, text: PlotText): string {
+  const { left, right, top, bottom, theme, id } = plane;
+  const clip = `clip-path="url(#${id})"`;
+  const runs = segments(view, plane);
+  const marks = markLines(text.marks, plane);
+  const out = [
+    `<defs><clipPath id="${id}"><rect x="${left}" y="${top - 4}" width="${right - left}" height="${bottom - top + 6}"/></clipPath></defs>`,
+    drawBand(view.band, plane, clip),
+    drawExcess(view, runs, plane, text.shadesGrowth),
+    ...marks.map(
+      ({ x }) =>
+        `<path d="M${x.toFixed(1)} ${top}V${bottom}" stroke="${theme.soft}" stroke-width="1.5" stroke-dasharray="2 5"/>`,
+    ),
+    ...view.limits.filter(({ isInside }) => isInside).map((limit) => drawLimit(limit, plane)),
+  ];
+  // A lone sample between gaps has no length; the short stroke with round ends makes it a dot.
+  const path = runs.map((points) => (points.length === 1 ? `${pathOf(points)}h2.5` : pathOf(points))).join("");
+  if (path !== "") {
     out.push(
-      `<text x="${(left + right) / 2}" y="${(top + bottom) / 2}" font-size="22" fill="${INK.soft}" text-anchor="middle">No memory samples were recorded.</text>`,
+      `<path d="${path}" fill="none" stroke="${theme.line}" stroke-width="3" stroke-linejoin="round" stroke-linecap="round" ${clip}/>`,
     );
   }
-  const mainLine = main === null ? null : columns(main.series, plane);
-  if (mainLine !== null) {
-    out.push(
-      `<path d="${areaPath(mainLine, bottom, plane)}" fill="${LINE_STYLES[0].color}" fill-opacity="0.07" clip-path="url(#plot)"/>`,
-    );
+  if (view.peak !== null) {
+    const [x, y] = pixel(view.peak.x, view.peak.bytes, plane);
+    out.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="5" fill="${theme.line}"/>`);
   }
-  out.push(drawEnvelope(timeline, plane));
-  const limits = shownLimits(timeline, domain);
-  if (mainLine !== null && limits.length > 0) {
-    const y = yOf(Math.min(...limits.map(({ bytes }) => bytes)), plane);
-    out.push(
-      `<defs><clipPath id="over"><rect x="${left}" y="${top - 4}" width="${right - left}" height="${Math.max(0, y - top + 4).toFixed(1)}"/></clipPath></defs>`,
-      `<path d="${areaPath(mainLine, y, plane)}" fill="${LIMIT_LINE.color}" fill-opacity="0.22" clip-path="url(#over)"/>`,
-    );
-  }
-  out.push(drawPhases(timeline, { ...plane, xOf: (time) => xOf(time, plane) }));
-  out.push(drawMarks(timeline, plane));
-  [...others].reverse().forEach((item, reversed) => {
-    const style = LINE_STYLES[(others.length - reversed) % LINE_STYLES.length]!;
-    out.push(linePath(columns(item.series, plane), style, plane));
-  });
-  if (mainLine !== null) out.push(linePath(mainLine, LINE_STYLES[0], plane));
-  const peak = main?.peak ?? null;
-  out.push(drawLimits(limits, plane, peak !== null && peak.time_s < domain.timeTo_s * 0.45));
-  if (peak !== null) out.push(drawPeak(peak, limits, plane));
-  return out.join("\n");
+  out.push(...drawLabels(labelsOf(view, runs, marks, plane, text), view, runs, plane));
+  return out.filter((part) => part !== "").join("\n");
 }
 
-function columns(series: Line, plane: Plane): Line {
-  return decimate(series, 0, plane.domain.timeTo_s, Math.round(plane.right - plane.left));
+export function xOf(at: number, { left, right, axis }: Plane): number {
+  return left + ((at - axis.from) / (axis.to - axis.from)) * (right - left);
 }
 
-function xOf(time: number, plane: Plane): number {
-  return plane.left + (time / plane.domain.timeTo_s) * (plane.right - plane.left);
+function yOf(bytes: number, { top, bottom, high }: Plane): number {
+  return bottom - (bytes / high) * (bottom - top);
 }
 
-function yOf(bytes: number, plane: Plane): number {
-  const { low, high } = plane.domain;
-  return plane.bottom - ((bytes - low) / (high - low)) * (plane.bottom - plane.top);
+function pixel(at: number, bytes: number, plane: Plane): [number, number] {
+  return [xOf(at, plane), yOf(bytes, plane)];
 }
 
-/** The segments of a line between its gaps, as pixel pairs. */
-function segments(line: Line, plane: Plane): [number, number][][] {
+/** The segments of the measured line between its gaps. */
+function segments({ series, x }: PanelView, plane: Plane): Pixels[] {
+  const { left, right, axis } = plane;
+  const line: Line = decimate({ time_s: x, bytes: series.bytes }, axis.from, axis.to, Math.round(right - left));
   const all: [number, number][][] = [];
   let current: [number, number][] = [];
   for (let i = 0; i < line.bytes.length; i++) {
@@ -83,158 +90,220 @@ function segments(line: Line, plane: Plane): [number, number][][] {
       if (current.length > 0) all.push(current);
       current = [];
     } else {
-      current.push([xOf(line.time_s[i]!, plane), yOf(value, plane)]);
+      current.push(pixel(line.time_s[i]!, value, plane));
     }
   }
   if (current.length > 0) all.push(current);
   return all;
 }
 
-function pathOf(points: readonly (readonly [number, number])[]): string {
+function pathOf(points: Pixels): string {
   return points.map(([x, y], i) => `${i === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 }
 
-function linePath(line: Line, style: { color: string; width: number; dash: string }, plane: Plane): string {
-  const dash = style.dash === "" ? "" : ` stroke-dasharray="${style.dash}"`;
-  // A lone sample between gaps has no length; the short stroke with round ends makes it a dot.
-  const path = segments(line, plane)
-    .map((points) => (points.length === 1 ? `${pathOf(points)}h2.5` : pathOf(points)))
-    .join("");
-  if (path === "") return "";
-  return `<path d="${path}" fill="none" stroke="${style.color}" stroke-width="${style.width}"${dash} stroke-linejoin="round" stroke-linecap="round" clip-path="url(#plot)"/>`;
+/** The area between a line and a lower edge. */
+function areaPath(points: Pixels, edge: Pixels): string {
+  return `${pathOf(points)}${pathOf([...edge].reverse()).replace("M", "L")}Z`;
 }
 
-function areaPath(line: Line, bottom: number, plane: Plane): string {
-  return segments(line, plane)
-    .map((points) => {
-      const [first, last] = [points[0]!, points[points.length - 1]!];
-      return `${pathOf(points)}L${last[0].toFixed(1)} ${bottom.toFixed(1)}L${first[0].toFixed(1)} ${bottom.toFixed(1)}Z`;
+function drawBand(band: BandView | null, plane: Plane, clip: string): string {
+  if (band === null) return "";
+  const { theme } = plane;
+  const edge = (values: readonly number[]): Pixels => band.x.map((at, i) => pixel(at, values[i]!, plane));
+  // The stroke keeps a band visible that is thinner than a pixel, as for baselines of a constant workload.
+  const area = `<path d="${areaPath(edge(band.high), edge(band.low))}" fill="${theme.band}" stroke="${theme.band}" stroke-width="2" stroke-linejoin="round" ${clip}/>`;
+  const middle = edge(band.mid);
+  const path = middle.length === 1 ? `${pathOf(middle)}h2.5` : pathOf(middle);
+  return `${area}<path d="${path}" fill="none" stroke="${theme.median}" stroke-width="1.8" stroke-linejoin="round" stroke-linecap="round" ${clip}/>`;
+}
+
+function drawLimit({ name, bytes }: LimitView, plane: Plane): string {
+  const { theme, left, right } = plane;
+  const [color, dash] = name === "limit" ? [theme.limit, LIMIT_DASH] : [theme.budget, BUDGET_DASH];
+  return `<path d="M${left} ${yOf(bytes, plane).toFixed(1)}H${right}" stroke="${color}" stroke-width="2" stroke-dasharray="${dash}" fill="none"/>`;
+}
+
+/** The area of the line above its lowest limit; of a growth within its limits, the area above the baseline. */
+function drawExcess({ peak, band, limits }: PanelView, runs: readonly Pixels[], plane: Plane, growth: boolean): string {
+  const { left, right, top, theme, id } = plane;
+  const lowest = limits.filter(({ isInside }) => isInside).at(-1);
+  let edge: Pixels;
+  if (lowest !== undefined && peak !== null && peak.bytes > lowest.bytes) {
+    edge = [pixel(plane.axis.from, lowest.bytes, plane), pixel(plane.axis.to, lowest.bytes, plane)];
+  } else if (growth && band !== null) {
+    const high = band.x.map((at, i) => pixel(at, band.high[i]!, plane));
+    // The band ends with the centres of its outermost spans.
+    edge = [[left, high[0]![1]], ...high, [right, high.at(-1)![1]]];
+  } else {
+    return "";
+  }
+  const above = `${pathOf(edge)}L${right} ${top - 4}L${left} ${top - 4}Z`;
+  const below = runs.map((points) =>
+    areaPath(points, [
+      [points[0]![0], plane.bottom],
+      [points.at(-1)![0], plane.bottom],
+    ]),
+  );
+  return `<defs><clipPath id="${id}-over"><path d="${above}"/></clipPath></defs><path d="${below.join("")}" fill="${theme.excess}" fill-opacity="0.13" clip-path="url(#${id}-over)"/>`;
+}
+
+interface MarkLine {
+  readonly x: number;
+  readonly text: string;
+}
+
+function markLines(marks: PlotText["marks"], plane: Plane): MarkLine[] {
+  return marks
+    .flatMap(({ time_s, text }) => {
+      const x = xOf(plane.axis.positionOf(time_s), plane);
+      return Number.isFinite(time_s) && x >= plane.left && x <= plane.right ? [{ x, text }] : [];
     })
-    .join("");
+    .slice(0, MAX_MARKS);
 }
 
-function drawEnvelope(timeline: Timeline, plane: Plane): string {
-  const { envelope } = timeline;
-  if (envelope === null) return "";
-  const low: [number, number][] = [];
-  const high: [number, number][] = [];
-  for (let i = 0; i < envelope.time_s.length; i++) {
-    const at = envelope.time_s[i];
-    const [lowest, highest] = [envelope.low_bytes[i], envelope.high_bytes[i]];
-    if (at === undefined || !Number.isFinite(at)) continue;
-    if (lowest === undefined || highest === undefined || !Number.isFinite(lowest) || !Number.isFinite(highest))
-      continue;
-    low.push([xOf(at, plane), yOf(lowest, plane)]);
-    high.push([xOf(at, plane), yOf(highest, plane)]);
-  }
-  const out: string[] = [];
-  if (low.length > 0) {
-    const outline = `${pathOf([...high, ...low.reverse()])}Z`;
-    out.push(
-      // The stroke keeps a band visible that is thinner than a pixel, as for baselines of a constant workload.
-      `<path d="${outline}" fill="${BASELINE.band}" fill-opacity="0.85" stroke="${BASELINE.band}" stroke-opacity="0.85" stroke-width="2" stroke-linejoin="round" clip-path="url(#plot)"/>`,
+interface Label extends LabelRequest {
+  readonly text: string;
+  readonly color: string;
+}
+
+function label(text: string, color: string, corners: (width: number, height: number) => readonly Point[]): Label {
+  const width = textWidth(text, LABEL_SIZE);
+  return { text, color, width, height: LABEL_HEIGHT, corners: corners(width, LABEL_HEIGHT) };
+}
+
+/** The labels, the most important first: one that finds no place is left out. */
+function labelsOf(
+  view: PanelView,
+  runs: readonly Pixels[],
+  marks: readonly MarkLine[],
+  plane: Plane,
+  text: PlotText,
+): Label[] {
+  const { left, right, top, bottom, theme } = plane;
+  const { peak, band, growth } = view;
+  const labels: Label[] = [];
+  if (peak !== null) {
+    const [x, y] = pixel(peak.x, peak.bytes, plane);
+    labels.push(
+      label(formatShort(peak.bytes), theme.line, (w, h) => [
+        { x: x - w - 10, y: y - h - 3 },
+        { x: x - w / 2, y: y - h - 9 },
+        { x: x + 10, y: y - h / 2 },
+        { x: x - w - 12, y: y + 4 },
+        { x: x - w / 2, y: y + 9 },
+      ]),
     );
   }
-  const middle = { time_s: Float64Array.from(envelope.time_s), bytes: Float64Array.from(envelope.mid_bytes) };
-  out.push(linePath(middle, { color: BASELINE.line, width: 2, dash: BASELINE.dash }, plane));
-  return out.join("\n");
-}
-
-interface LimitLine {
-  readonly bytes: number;
-  readonly name: string;
-  readonly look: { readonly color: string; readonly dash: string };
-}
-
-/** The limits inside the picture, the highest first; the area above the lowest is tinted. */
-function shownLimits({ threshold_bytes: limit, budget_bytes: budget }: Timeline, domain: Domain): LimitLine[] {
-  return [
-    ...(domain.showsThreshold && limit !== null ? [{ bytes: limit, name: "limit", look: LIMIT_LINE }] : []),
-    ...(domain.showsBudget && budget !== null ? [{ bytes: budget, name: "budget", look: BUDGET_LINE }] : []),
-  ].sort((a, b) => b.bytes - a.bytes);
-}
-
-function drawLimits(limits: readonly LimitLine[], plane: Plane, atRight: boolean): string {
-  const out: string[] = [];
-  let above = Number.NEGATIVE_INFINITY;
-  for (const { bytes, name, look } of limits) {
-    const y = yOf(bytes, plane);
-    out.push(
-      `<path d="M${plane.left} ${y.toFixed(1)}H${plane.right}" stroke="${look.color}" stroke-width="2.5" stroke-dasharray="${look.dash}" fill="none"/>`,
-    );
-    // Above its line, unless the label of the next higher line is there.
-    const label = y - above < 30 || y - plane.top < 14 ? y + 23 : y - 9;
-    above = y;
-    out.push(
-      plateText(
-        `${name} ${formatBytes(bytes)}`,
-        atRight ? plane.right - 8 : plane.left + 10,
-        label,
-        atRight ? "end" : "start",
-        look.color,
+  for (const { name, bytes, isInside } of view.limits) {
+    const y = isInside ? yOf(bytes, plane) : top + LABEL_HEIGHT;
+    labels.push(
+      label(`${name} ${formatShort(bytes)}${isInside ? "" : " ↑"}`, theme[name], (w, h) =>
+        [y - h - 3, y + 3].flatMap((at) =>
+          [left + 8, right - w - 8, (left + right - w) / 2].map((x) => ({ x, y: at })),
+        ),
       ),
     );
   }
-  return out.join("\n");
+  const rate = growth === undefined ? "" : `, +${formatShort(growth.bytes)}${growth.per === "step" ? " a step" : "/s"}`;
+  const points = runs.flat();
+  if (points.length > 0)
+    labels.push(label(text.name + rate, theme.line, nearLine(points, [0.6, 0.45, 0.75, 0.3], plane)));
+  if (band !== null) {
+    const middle = band.x.map((at, i) => pixel(at, band.mid[i]!, plane));
+    labels.push(label(band.label, theme.soft, nearLine(middle, [1, 0.85, 0.3, 0.5, 0.15], plane)));
+  }
+  for (const { x, text: mark } of marks) {
+    labels.push(
+      label(fitText(mark, LABEL_SIZE, 220), theme.soft, (w, h) => [
+        { x: x + 6, y: bottom - h - 4 },
+        { x: x - w - 6, y: bottom - h - 4 },
+        { x: x + 6, y: top + 2 },
+      ]),
+    );
+  }
+  return labels;
 }
 
-function drawPeak(peak: { time_s: number; bytes: number }, limits: readonly LimitLine[], plane: Plane): string {
-  const x = xOf(peak.time_s, plane);
-  const y = yOf(peak.bytes, plane);
-  const breached = limits.some(({ bytes }) => peak.bytes > bytes);
-  const label = formatBytes(peak.bytes);
-  const half = textWidth(label, LABEL_SIZE) / 2;
-  const center = Math.min(plane.right - half - 6, Math.max(plane.left + half + 6, x));
-  // Above the point where that is free, else below it, else beside it.
-  const positions = [
-    { x: center, y: y - 15 },
-    { x: center, y: y + 29 },
-    { x: x - half - 16 < plane.left ? x + half + 16 : x - half - 16, y: y + 6 },
+/** Corners above and below a line at shares of the plot's width: first ending at that share, then around it. */
+function nearLine(points: Pixels, shares: readonly number[], { left, right }: Plane) {
+  return (width: number, height: number): Point[] =>
+    shares.flatMap((share) => {
+      const end = left + share * (right - left);
+      return [end - width - 8, end - width / 2].flatMap((x) => {
+        const near = points.filter(([at]) => at >= x - 4 && at <= x + width + 4).map(([, y]) => y);
+        if (near.length === 0) return [];
+        const [above, below] = [Math.min(...near) - height - 5, Math.max(...near) + 5];
+        return [
+          { x, y: above },
+          { x, y: below },
+        ];
+      });
+    });
+}
+
+function drawLabels(labels: readonly Label[], view: PanelView, runs: readonly Pixels[], plane: Plane): string[] {
+  const { left, right, top, bottom, theme } = plane;
+  const area = { x: left + 2, y: top - 2, width: right - left, height: bottom - top };
+  const lines = [
+    ...runs,
+    ...(view.band === null ? [] : [view.band.x.map((at, i) => pixel(at, view.band!.mid[i]!, plane))]),
+    ...view.limits
+      .filter(({ isInside }) => isInside)
+      .map(
+        ({ bytes }): Pixels => [
+          [left, yOf(bytes, plane)],
+          [right, yOf(bytes, plane)],
+        ],
+      ),
   ];
-  const lines = limits.map(({ bytes }) => yOf(bytes, plane));
-  const isFree = (at: { y: number }) =>
-    at.y - 16 >= plane.top - 4 && lines.every((line) => line < at.y - 17 || line > at.y + 6);
-  const position = positions.find(isFree) ?? positions[1]!;
-  return [
-    `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="6.5" fill="${breached ? LIMIT_LINE.color : LINE_STYLES[0].color}" stroke="${INK.paper}" stroke-width="2.5"/>`,
-    plateText(label, position.x, position.y, "middle", breached ? "#a84300" : "#005a8f"),
-  ].join("\n");
+  const boxes = placeLabels(labels, area, lines.flatMap(strokesOf));
+  return labels.flatMap(({ text, color }, i) => {
+    const box = boxes[i] ?? null;
+    if (box === null) return [];
+    // The edge in the colour of the paper keeps letters readable where they cross a line.
+    return `<text x="${box.x.toFixed(1)}" y="${(box.y + 18).toFixed(1)}" font-size="${LABEL_SIZE}" fill="${color}" stroke="${theme.paper}" stroke-width="4" stroke-opacity="0.8" stroke-linejoin="round" paint-order="stroke">${escapeHtml(text)}</text>`;
+  });
 }
 
-function drawMarks(timeline: Timeline, plane: Plane): string {
-  const marks = timeline.marks
-    .filter((mark) => Number.isFinite(mark.time_s) && mark.time_s >= 0 && mark.time_s <= plane.domain.timeTo_s)
-    .slice(0, MAX_MARKS);
-  let free = plane.left;
-  const bottom = plane.bottom - (timeline.phases === undefined ? 0 : PHASE_STRIP);
-  return [...marks]
-    .sort((a, b) => a.time_s - b.time_s)
-    .map((mark) => {
-      const x = xOf(mark.time_s, plane);
-      const line = `<path d="M${x.toFixed(1)} ${plane.top}V${plane.bottom}" stroke="${INK.axis}" stroke-width="1.5" stroke-dasharray="2 5"/>`;
-      const text = fitText(mark.text, 15, 200);
-      const width = textWidth(text, 15);
-      const start = Math.min(x + 6, plane.right - width - 4);
-      if (start < free) return line;
-      free = start + width + 10;
-      return line + plateText(text, start, bottom - 9, "start", INK.soft, 15);
+/** A line as vertical strokes, one each 6 pixels. */
+function strokesOf(points: Pixels): Stroke[] {
+  const strokes: Stroke[] = [];
+  for (let i = 1; i < points.length; i++) {
+    const [[x0, y0], [x1, y1]] = [points[i - 1]!, points[i]!];
+    const steps = Math.max(1, Math.ceil(Math.abs(x1 - x0) / 6));
+    for (let k = 0; k < steps; k++) {
+      const [from, to] = [y0 + ((y1 - y0) * k) / steps, y0 + ((y1 - y0) * (k + 1)) / steps];
+      strokes.push({
+        x: x0 + ((x1 - x0) * (k + 0.5)) / steps,
+        top: Math.min(from, to) - 2,
+        bottom: Math.max(from, to) + 2,
+      });
+    }
+  }
+  return strokes;
+}
+
+/** Horizontal lines with their numbers at the left. */
+export function drawSizes({ values, labels }: Ticks, plane: Plane): string {
+  const { left, right, theme } = plane;
+  return values
+    .map((value, i) => {
+      const y = yOf(value, plane);
+      return `<path d="M${left} ${y.toFixed(1)}H${right}" stroke="${theme.grid}" stroke-width="${i === 0 ? 2 : 1.2}"/><text x="${left - 10}" y="${(y + 6).toFixed(1)}" font-size="${LABEL_SIZE}" fill="${theme.soft}" text-anchor="end">${labels[i]}</text>`;
     })
     .join("\n");
 }
 
-/** Text on a plate in the colour of the paper, so that no line crosses the letters. */
-function plateText(
-  text: string,
-  x: number,
-  y: number,
-  anchor: "start" | "middle" | "end",
-  color: string,
-  size = LABEL_SIZE,
-) {
-  const width = textWidth(text, size);
-  const start = x - (anchor === "end" ? width : anchor === "middle" ? width / 2 : 0);
-  return [
-    `<rect x="${(start - 4).toFixed(1)}" y="${(y - size).toFixed(1)}" width="${(width + 8).toFixed(1)}" height="${size + 6}" rx="3" fill="${INK.paper}" fill-opacity="0.82"/>`,
-    `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" font-size="${size}" text-anchor="${anchor}" fill="${color}">${escapeHtml(text)}</text>`,
-  ].join("");
+/** The numbers below the lowest panel. */
+export function drawPositions({ values, labels }: Ticks, plane: Plane): string {
+  const { left, right, bottom, theme } = plane;
+  return values
+    .map((value, i) => {
+      const x = xOf(value, plane);
+      const half = textWidth(labels[i]!, LABEL_SIZE) / 2;
+      // The edges of the picture would cut the outermost labels.
+      const at = Math.max(left - 40 + half, Math.min(right + 20 - half, x));
+      return `<path d="M${x.toFixed(1)} ${bottom}v5" stroke="${theme.soft}" stroke-width="1.2"/><text x="${at.toFixed(1)}" y="${bottom + 25}" font-size="${LABEL_SIZE}" fill="${theme.soft}" text-anchor="middle">${labels[i]}</text>`;
+    })
+    .join("\n");
 }

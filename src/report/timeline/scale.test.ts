@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GIB, MIB } from "../../core/units.ts";
-import { byteTicks, timeTicks } from "./scale.ts";
+import { byteTicks, sizeTicks, stepTicks, timeTicks } from "./scale.ts";
 
 describe("byteTicks", () => {
   it("steps by powers of two and prints short labels in one unit", () => {
@@ -48,5 +48,28 @@ describe("timeTicks", () => {
         expect(new Set(ticks.labels).size).toBe(ticks.labels.length);
       }),
     );
+  });
+});
+
+describe("sizeTicks", () => {
+  it("starts at zero, names its unit once and ends at or above the highest value", () => {
+    expect(sizeTicks(36.9 * MIB, 5)).toMatchObject({ unit: "MiB", labels: ["0", "10", "20", "30", "40"] });
+    expect(sizeTicks(1.28 * GIB, 3)).toMatchObject({ unit: "GiB", labels: ["0", "0.5", "1.0", "1.5"] });
+    fc.assert(
+      fc.property(fc.double({ min: 1, max: 1e18, noNaN: true }), fc.integer({ min: 3, max: 8 }), (high, count) => {
+        const ticks = sizeTicks(high, count);
+        expect(ticks.values[0]).toBe(0);
+        expect(ticks.values.at(-1)!).toBeGreaterThanOrEqual(high * (1 - 1e-6));
+        expect(ticks.values.length).toBeLessThanOrEqual(count + 1);
+        expect(new Set(ticks.labels).size).toBe(ticks.labels.length);
+      }),
+    );
+  });
+});
+
+describe("stepTicks", () => {
+  it("has whole steps and names the unit at the first", () => {
+    expect(stepTicks(0, 120, 6).labels).toEqual(["step 0", "20", "40", "60", "80", "100", "120"]);
+    expect(stepTicks(3, 5.5, 10).labels).toEqual(["step 3", "4", "5"]);
   });
 });

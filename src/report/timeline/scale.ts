@@ -26,6 +26,37 @@ export function byteTicks(low: number, high: number, count: number): Ticks {
   return { values, labels, step };
 }
 
+/** Ticks of an axis of bytes from 0 in one unit, which is named once beside it; the last tick is the axis' end. */
+export function sizeTicks(high: number, count: number): Ticks & { readonly unit: string } {
+  // 1023 would be a label of four digits: "1.0" of the next unit is shorter.
+  let unit = 0;
+  while (high >= 1000 * KIB ** unit && unit < BYTE_UNITS.length - 1) unit += 1;
+  const scale = KIB ** unit;
+  const step = roundStep(high / scale / count);
+  const last = Math.max(1, Math.ceil(high / scale / step - 1e-9));
+  const values = Array.from({ length: last + 1 }, (_, k) => k * step * scale);
+  return { values, labels: decimalLabels(values, scale, step), step: step * scale, unit: BYTE_UNITS[unit]! };
+}
+
+/** Ticks of an axis of steps; the first label names the unit. */
+export function stepTicks(low: number, high: number, count: number): Ticks {
+  const step = Math.max(1, roundStep((high - low) / count));
+  const values = multiples(low, high, step, 1e-9);
+  const labels = values.map((value, i) => (i === 0 ? `step ${value}` : String(value)));
+  return { values, labels, step };
+}
+
+/** The smallest of 1, 2 and 5 times a power of ten that is at least `raw`. */
+function roundStep(raw: number): number {
+  const power = 10 ** Math.floor(Math.log10(raw));
+  return ([1, 2, 5, 10].find((factor) => factor * power >= raw * (1 - 1e-9)) ?? 10) * power;
+}
+
+function decimalLabels(values: readonly number[], scale: number, step: number): string[] {
+  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  return values.map((value) => (value === 0 ? "0" : (value / scale).toFixed(decimals)));
+}
+
 const SECOND_STEPS = [1, 2, 5, 10, 20, 30];
 const TIME_UNITS = [
   { name: "ms", seconds: 1e-3, upTo: 2, steps: [1, 2, 5, 10, 20, 50, 100, 200, 500] },

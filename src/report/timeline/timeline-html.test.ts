@@ -60,7 +60,7 @@ describe("renderTimelineHtml", () => {
     );
     expect(page.length).toBeLessThan(600_000);
     const data = JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/.exec(page)![1]!);
-    const line = data.scenarios[0].lines.find((one: { role: string }) => one.role === "series");
+    const line = data.scenarios[0].panels[0].lines.find((one: { role: string }) => one.role === "series");
     const raw = Buffer.from(line.bytes, "base64");
     const values = new Float64Array(raw.buffer.slice(raw.byteOffset, raw.byteOffset + raw.length));
     expect(values.reduce((a, b) => Math.max(a, b))).toBe(7 * GIB);
@@ -88,10 +88,43 @@ describe.skipIf(chromium === null)("the page in a browser", () => {
   it("draws every line without violating its content security policy, hostile names included", async () => {
     const shown = await open(renderTimelineHtml(hostileReport()));
     await shown.until('document.documentElement.dataset.ready === "true"');
-    // Two series, three lines of the baseline, limit and budget.
-    expect(await shown.evaluate("document.documentElement.dataset.series")).toBe("7");
+    // The deciding series alone: three lines of the baseline, limit and budget.
+    expect(await shown.evaluate("document.documentElement.dataset.series")).toBe("6");
     expect(await shown.evaluate("document.querySelectorAll('canvas, img, script').length")).toBe(4);
+    await shown.evaluate("document.querySelector('details:has(.chart)').open = true");
+    await shown.until('document.documentElement.dataset.panels === "2"');
+    expect(await shown.evaluate("document.querySelectorAll('.chart canvas').length")).toBe(2);
     expect(await shown.evaluate("document.title")).not.toBe("hacked");
+    expect(shown.complaints).toEqual([]);
+  });
+
+  it("shows sentence, picture, line and what failed on the first screen, and cuts nothing at any width", async () => {
+    const cause = { location: "deeply/nested/module/train.py:6", code: "history.append(x)", share: 0.98 };
+    const timeline = sampleTimeline({ cause });
+    const report = sampleReport("fail", { scenarios: [sampleScenario("fail", { timeline })], warnings: ["a note"] });
+    const shown = await open(renderTimelineHtml(report));
+    for (const width of [390, 768, 1280]) {
+      const mobile = width < 600;
+      await shown.send("Emulation.setDeviceMetricsOverride", { width, height: 800, deviceScaleFactor: 1, mobile });
+      await shown.until(`innerWidth === ${width} && document.documentElement.dataset.ready === "true"`);
+      const first = "['.reason', '.chart canvas', '.cause', '.decided tbody tr']";
+      const ends = `${first}.map((one) => document.querySelector(one).getBoundingClientRect().bottom)`;
+      const [sentence, picture, line, failed] = (await shown.evaluate(ends)) as number[];
+      expect(sentence).toBeLessThan(picture!);
+      expect(picture).toBeLessThan(line!);
+      expect(line).toBeLessThan(failed!);
+      expect(failed).toBeLessThanOrEqual(800);
+      await shown.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })");
+      await shown.until('document.documentElement.dataset.panels === "2"');
+      expect(await shown.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+      const cut =
+        "[...document.querySelectorAll('main *')].filter((one) => one.checkVisibility() && (one.getBoundingClientRect().right > innerWidth + 1 || one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX === 'hidden')).map((one) => one.outerHTML.slice(0, 80))";
+      expect(await shown.evaluate(cut)).toEqual([]);
+      const emptyRows = "[...document.querySelectorAll('tr')].filter((one) => one.textContent.trim() === '').length";
+      expect(await shown.evaluate(emptyRows)).toBe(0);
+      await shown.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = false })");
+      await shown.until('document.documentElement.dataset.panels === "1"');
+    }
     expect(shown.complaints).toEqual([]);
   });
 

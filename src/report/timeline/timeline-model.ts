@@ -1,4 +1,3 @@
-import { formatBytes } from "../../core/units.ts";
 import type { Timeline, TimelineSeries } from "../documents/model.ts";
 import { known } from "../documents/payload.ts";
 import { indexOfPeak } from "./decimate.ts";
@@ -65,13 +64,4 @@ export function seriesLabel(series: TimelineSeries, timeline: Timeline): string 
   if (devices.size > 1 && series.device !== series.metric) parts.push(series.device);
   parts.push(series.metric);
   return parts.join(" ");
-}
-
-/** A summary of the series that are not drawn; null when all are. */
-export function hiddenSummary(ranked: RankedTimeline, timeline: Timeline): string | null {
-  const count = ranked.hidden.length;
-  if (count === 0) return null;
-  const worst = ranked.hidden.reduce((a, b) => ((b.peak?.bytes ?? -1) > (a.peak?.bytes ?? -1) ? b : a));
-  if (worst.peak === null) return `+${count} without a value`;
-  return `+${count} more, highest ${formatBytes(worst.peak.bytes)} (${seriesLabel(worst.series, timeline)})`;
 }

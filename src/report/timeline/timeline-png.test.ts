@@ -10,19 +10,22 @@ function inked(picture: Picture, x: number, y: number): boolean {
   for (let dy = -3; dy <= 3; dy++) {
     for (let dx = -3; dx <= 3; dx++) {
       const [red, green, blue] = picture.at(x + dx, y + dy);
-      if (Math.abs(red - 0x00) < 70 && Math.abs(green - 0x72) < 50 && Math.abs(blue - 0xb2) < 60) return true;
+      if (Math.abs(red - 0x09) < 70 && Math.abs(green - 0x69) < 50 && Math.abs(blue - 0xda) < 40) return true;
     }
   }
   return false;
 }
 
 describe("renderTimelinePng", () => {
-  it("is a small picture of 1200 by 500 with the colours of the lines", async () => {
-    const png = await renderTimelinePng(sampleTimeline());
-    expect(png.length).toBeLessThan(120_000);
-    const picture = decodeIndexedPng(png);
-    expect([picture.width, picture.height]).toEqual([1200, 500]);
-    expect(picture.at(2, 2)).toEqual([255, 255, 255]);
+  it("is a small picture 1200 pixels wide, on the colour of a light or a dark page", async () => {
+    for (const theme of ["light", "dark"] as const) {
+      const png = await renderTimelinePng(sampleTimeline(), theme);
+      expect(png.length).toBeLessThan(60_000);
+      const picture = decodeIndexedPng(png);
+      expect(picture.width).toBe(1200);
+      expect(picture.height).toBeLessThan(450);
+      expect(picture.at(2, 2)).toEqual(theme === "light" ? [255, 255, 255] : [13, 17, 23]);
+    }
   });
 
   it("draws the column of a single highest sample among a hundred thousand", async () => {
@@ -38,12 +41,13 @@ describe("renderTimelinePng", () => {
       marks: [],
     });
     const picture = decodeIndexedPng(await renderTimelinePng(timeline));
-    // The spike is a vertical line: half-way between the level (1.24 GiB) and the spike nothing else is blue.
+    // The spike is a vertical line: some way between the level (1.24 GiB) and the spike nothing else is blue.
     const columns: number[] = [];
-    for (let x = 150; x < 1150; x++) if (inked(picture, x, 190)) columns.push(x);
+    for (let x = 150; x < 1150; x++) if (inked(picture, x, 230)) columns.push(x);
     expect(columns.length).toBeGreaterThan(0);
     expect(columns.length).toBeLessThan(14);
-    const expected = 98 + (at / 100_000) * (1164 - 98);
+    const [left, right] = [72, 1168];
+    const expected = left + (at / 100_000) * (right - left);
     expect(Math.abs(columns[Math.floor(columns.length / 2)]! - expected)).toBeLessThan(12);
   });
 

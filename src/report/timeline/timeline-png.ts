@@ -1,6 +1,7 @@
 import { readAsset } from "../assets.ts";
 import type { Timeline } from "../documents/model.ts";
 import { encodeIndexedPng } from "./indexed-png.ts";
+import type { ThemeName } from "./palette.ts";
 import { renderTimelineSvg } from "./timeline-svg.ts";
 
 let engine: Promise<typeof import("@resvg/resvg-wasm")> | undefined;
@@ -12,9 +13,9 @@ async function loadEngine(): Promise<typeof import("@resvg/resvg-wasm")> {
   return resvg;
 }
 
-/** A timeline as a PNG of 1200x500 pixels, drawn without a browser or system fonts; throws ASSET_MISSING. */
-export async function renderTimelinePng(timeline: Timeline): Promise<Uint8Array> {
-  return svgToPng(renderTimelineSvg(timeline));
+/** A timeline as a PNG 1200 pixels wide, drawn without a browser or system fonts; throws ASSET_MISSING. */
+export async function renderTimelinePng(timeline: Timeline, theme: ThemeName = "light"): Promise<Uint8Array> {
+  return svgToPng(renderTimelineSvg(timeline, theme));
 }
 
 /** An SVG document as an indexed PNG of the same size, in the shipped font; throws ASSET_MISSING. */

@@ -1,111 +1,168 @@
 import { escapeHtml } from "../../core/escape.ts";
-import { formatBytes } from "../../core/units.ts";
+import { oneLine } from "../../core/text.ts";
 import type { Timeline } from "../documents/model.ts";
-import { domainOf } from "./domain.ts";
-import { layoutLegend } from "./legend.ts";
-import { INK, VERDICT_LOOK } from "./palette.ts";
-import { drawPlot, type Plane } from "./plot.ts";
-import { byteTicks, timeTicks } from "./scale.ts";
+import { THEMES, type Theme, type ThemeName, VERDICT_LOOK } from "./palette.ts";
+import { type AxisView, type PanelView, viewOf } from "./panel-view.ts";
+import { drawPhases, PHASE_STRIP } from "./phases.ts";
+import { drawPlot, drawPositions, drawSizes, LABEL_SIZE, type Plane, xOf } from "./plot.ts";
+import { sizeTicks, stepTicks, timeTicks } from "./scale.ts";
 import { fitText, textWidth } from "./text-width.ts";
-import { rankSeries, seriesLabel, withUsableLimits } from "./timeline-model.ts";
 
-/** Letters of 17 px stay readable where a comment shows the picture 760 px wide (then 11 px). */
-const SIZE = { width: 1200, height: 500 } as const;
-
+/** Letters of 18 px stay readable where a page shows the picture 600 px wide. */
+const WIDTH = 1200;
 const MARGIN = 28;
-const TICK_SIZE = 17;
-const SUBTITLE_SIZE = 19;
-const SUBTITLE_LINE = 26;
+const RIGHT = WIDTH - 32;
+const TITLE_SIZE = 24;
+const TITLE_LINE = 32;
+const HEADING = 40;
+const FOOT = 60;
+
+/** Panels of one picture, and the height of each plot when there are that many. */
+const PLOT_HEIGHTS = [250, 170, 140] as const;
 
 /** A timeline as a self-contained SVG document in the font "DejaVu Sans"; outside text is escaped and cut. */
-export function renderTimelineSvg(given: Timeline): string {
-  const timeline = withUsableLimits(given);
-  const ranked = rankSeries(timeline);
-  const domain = domainOf(timeline, ranked);
-  const inner = SIZE.width - 2 * MARGIN;
-  const subtitle = wrap(timeline.subtitle, SUBTITLE_SIZE, inner);
-  const legend = layoutLegend(timeline, ranked, domain, inner);
-
-  const top = 84 + subtitle.length * SUBTITLE_LINE;
-  const bottom = SIZE.height - 46 - legend.height;
-  const bytes = byteTicks(domain.low, domain.high, Math.max(3, Math.floor((bottom - top) / 44)));
-  const tickRoom = Math.max(...bytes.labels.map((label) => textWidth(label, TICK_SIZE)), 60);
-  const left = MARGIN + tickRoom + 12;
-  const right = SIZE.width - MARGIN - 8;
-  const time = timeTicks(domain.timeTo_s, Math.max(3, Math.floor((right - left) / 110)));
-  const plane: Plane = { left, right, top, bottom, domain };
-
+export function renderTimelineSvg(timeline: Timeline, themeName: ThemeName = "light"): string {
+  const theme = THEMES[themeName];
+  const { deciding } = viewOf(timeline);
+  const panels = deciding.panels.slice(0, PLOT_HEIGHTS.length);
+  const header = drawHeader(timeline, theme);
+  const body =
+    panels.length === 0
+      ? drawEmpty(header.height, theme)
+      : drawPanels(timeline, { ...deciding, panels }, header.height, theme, deciding.panels.length - panels.length);
+  const foot = drawFoot(timeline, body.bottom, theme);
+  const height = Math.round(foot.bottom);
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}" viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="DejaVu Sans, sans-serif">`,
-    `<rect width="${SIZE.width}" height="${SIZE.height}" fill="${INK.paper}"/>`,
-    header(timeline, ranked, subtitle),
-    grid(plane, bytes, time),
-    drawPlot(timeline, ranked, plane),
-    `<g transform="translate(${MARGIN} ${SIZE.height - 14 - legend.height})">${legend.svg}</g>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="DejaVu Sans, sans-serif">`,
+    `<rect width="${WIDTH}" height="${height}" fill="${theme.paper}"/>`,
+    header.svg,
+    body.svg,
+    foot.svg,
     "</svg>",
-  ].join("\n");
+  ]
+    .filter((part) => part !== "")
+    .join("\n");
 }
 
-function header(timeline: Timeline, ranked: ReturnType<typeof rankSeries>, subtitle: readonly string[]): string {
+/** Verdict and cause as a sentence of one or two lines. */
+function drawHeader(timeline: Timeline, theme: Theme): { readonly svg: string; readonly height: number } {
   const look = VERDICT_LOOK[timeline.verdict];
   const verdict = `${look.sign} ${look.label}`;
-  const pill = textWidth(verdict, 23) + 30;
-  const peak = ranked.main?.peak;
-  const summary =
-    ranked.main && peak
-      ? fitText(`${seriesLabel(ranked.main.series, timeline)} peak ${formatBytes(peak.bytes)}`, 20, 420)
-      : "";
-  const titleRoom = SIZE.width - 2 * MARGIN - pill - 16 - (summary === "" ? 0 : textWidth(summary, 20) + 24);
-  const title = fitText(timeline.scenario, 26, titleRoom);
-  const lines = subtitle.map(
-    (line, i) =>
-      `<text x="${MARGIN}" y="${92 + i * SUBTITLE_LINE}" font-size="${SUBTITLE_SIZE}" fill="${INK.soft}">${escapeHtml(line)}</text>`,
-  );
-  return [
-    `<rect x="${MARGIN}" y="20" width="${pill.toFixed(1)}" height="42" rx="8" fill="${look.color}"/>`,
-    `<text x="${MARGIN + 15}" y="49" font-size="23" fill="#ffffff">${escapeHtml(verdict)}</text>`,
-    `<text x="${(MARGIN + pill + 16).toFixed(1)}" y="50" font-size="26" fill="${INK.text}">${escapeHtml(title)}</text>`,
-    `<text x="${SIZE.width - MARGIN - 8}" y="49" font-size="20" fill="${INK.soft}" text-anchor="end">${escapeHtml(summary)}</text>`,
-    ...lines,
-  ].join("\n");
+  const pill = textWidth(verdict, 21) + 30;
+  const start = MARGIN + pill + 16;
+  const sentence = [timeline.scenario, lowered(timeline.subtitle)].map((text) => oneLine(text).trim());
+  const lines = wrap(sentence.filter((text) => text !== "").join(": "), [RIGHT - start, RIGHT - MARGIN]);
+  const svg = [
+    `<rect x="${MARGIN}" y="20" width="${pill.toFixed(1)}" height="40" rx="6" fill="${look.color}"/>`,
+    `<text x="${MARGIN + 15}" y="47.5" font-size="21" fill="#ffffff">${escapeHtml(verdict)}</text>`,
+    ...lines.map(
+      (line, i) =>
+        `<text x="${i === 0 ? start.toFixed(1) : MARGIN}" y="${48 + i * (TITLE_LINE + 6)}" font-size="${TITLE_SIZE}" fill="${theme.text}">${escapeHtml(line)}</text>`,
+    ),
+  ];
+  return { svg: svg.join("\n"), height: 72 + Math.max(0, lines.length - 1) * (TITLE_LINE + 2) };
 }
 
-function grid(plane: Plane, bytes: ReturnType<typeof byteTicks>, time: ReturnType<typeof timeTicks>): string {
+/** "Leak of …" after a name and a colon; "GPU …" stays. */
+function lowered(text: string): string {
+  return /^[A-Z][a-z]/.test(text) ? text.slice(0, 1).toLowerCase() + text.slice(1) : text;
+}
+
+function drawEmpty(top: number, theme: Theme): { readonly svg: string; readonly bottom: number } {
+  const svg = `<text x="${WIDTH / 2}" y="${top + 110}" font-size="22" fill="${theme.soft}" text-anchor="middle">No memory samples were recorded.</text>`;
+  return { svg, bottom: top + 210 };
+}
+
+function drawPanels(timeline: Timeline, axis: AxisView, top: number, theme: Theme, hidden: number) {
+  const ticks = axis.panels.map(({ high }) => sizeTicks(high * 1.01, axis.panels.length > 1 ? 4 : 6));
+  const room = Math.max(...ticks.flatMap(({ labels }) => labels.map((label) => textWidth(label, LABEL_SIZE))), 30);
+  const left = Math.ceil(MARGIN + room + 10);
+  const plot = PLOT_HEIGHTS[axis.panels.length - 1]!;
+  const strip = timeline.phases === undefined ? 0 : PHASE_STRIP + 4;
   const out: string[] = [];
-  const { domain } = plane;
-  bytes.values.forEach((value, i) => {
-    const y = plane.bottom - ((value - domain.low) / (domain.high - domain.low)) * (plane.bottom - plane.top);
-    out.push(`<path d="M${plane.left} ${y.toFixed(1)}H${plane.right}" stroke="${INK.grid}" stroke-width="1.2"/>`);
+  let y = top;
+  let plane: Plane | undefined;
+  axis.panels.forEach((view, i) => {
+    const { unit, values } = ticks[i]!;
+    plane = {
+      left,
+      right: RIGHT,
+      top: y + HEADING,
+      bottom: y + HEADING + plot,
+      axis,
+      // Above the highest value there is room for its label.
+      high: Math.max(values.at(-1)!, view.high * (1 + 30 / plot)),
+      theme,
+      id: `plot${i}`,
+    };
+    out.push(drawHeading(view, unit, y, theme, i === 0 ? hidden : 0));
+    out.push(drawSizes(ticks[i]!, plane));
     out.push(
-      `<text x="${(plane.left - 12).toFixed(1)}" y="${(y + 6).toFixed(1)}" font-size="${TICK_SIZE}" fill="${INK.soft}" text-anchor="end">${bytes.labels[i]}</text>`,
+      drawPlot(view, plane, {
+        name: view.band === null ? "this run" : "this change",
+        shadesGrowth: timeline.verdict === "fail" && view.growth !== undefined,
+        marks: i === 0 ? timeline.marks : [],
+      }),
     );
+    y += HEADING + plot + 14;
   });
-  time.values.forEach((value, i) => {
-    const x = plane.left + (value / domain.timeTo_s) * (plane.right - plane.left);
-    const label = time.labels[i]!;
-    // The edge of the picture would cut the last label.
-    const anchor = x + textWidth(label, TICK_SIZE) / 2 > plane.right + 30 ? "end" : "middle";
-    out.push(`<path d="M${x.toFixed(1)} ${plane.bottom}v6" stroke="${INK.axis}" stroke-width="1.5"/>`);
-    out.push(
-      `<text x="${x.toFixed(1)}" y="${plane.bottom + 26}" font-size="${TICK_SIZE}" fill="${INK.soft}" text-anchor="${anchor}">${label}</text>`,
-    );
-  });
-  out.push(`<path d="M${plane.left} ${plane.bottom}H${plane.right}" stroke="${INK.axis}" stroke-width="1.5"/>`);
-  return out.join("\n");
+  if (plane !== undefined) {
+    const { bottom } = plane;
+    const below = { ...plane, bottom: bottom + strip };
+    out.push(drawPhases(timeline, { ...below, xOf: (time) => xOf(axis.positionOf(time), below), theme }));
+    const count = Math.max(3, Math.floor((RIGHT - left) / 120));
+    const positions = axis.unit === "steps" ? stepTicks(axis.from, axis.to, count) : timeTicks(axis.to, count);
+    out.push(drawPositions(positions, below));
+    y = below.bottom + 40;
+  }
+  return { svg: out.filter((part) => part !== "").join("\n"), bottom: y };
 }
 
-/** One or two lines of at most `width` pixels. */
-function wrap(text: string, size: number, width: number): string[] {
-  if (text.trim() === "") return [];
-  const words = text.trim().split(/\s+/);
-  let first = "";
+function drawHeading(view: PanelView, unit: string, top: number, theme: Theme, hidden: number): string {
+  const name = fitText(`${view.label}, ${unit}`, LABEL_SIZE, RIGHT - MARGIN - 300);
+  const more =
+    hidden === 0
+      ? ""
+      : `<text x="${RIGHT}" y="${top + 19}" font-size="${LABEL_SIZE}" fill="${theme.soft}" text-anchor="end">and ${hidden} more on the page</text>`;
+  return `<text x="${MARGIN}" y="${top + 19}" font-size="${LABEL_SIZE}" font-weight="bold" fill="${theme.text}">${escapeHtml(name)}</text>${more}`;
+}
+
+/** The line of code that holds the memory. */
+function drawFoot({ cause }: Timeline, top: number, theme: Theme): { readonly svg: string; readonly bottom: number } {
+  if (cause == null) return { svg: "", bottom: top + 6 };
+  const share =
+    cause.share === null
+      ? ""
+      : `${cause.share < 1 ? Math.min(99, Math.round(100 * cause.share)) : 100} % of the growth`;
+  const end = RIGHT - 16;
+  const location = fitText(cause.location, LABEL_SIZE, 480);
+  const codeAt = MARGIN + 16 + textWidth(location, LABEL_SIZE) + 36;
+  const code = fitText(cause.code ?? "", LABEL_SIZE, Math.max(0, end - textWidth(share, LABEL_SIZE) - 24 - codeAt));
+  const text = (x: number, color: string, content: string, anchor = "start") =>
+    content === ""
+      ? ""
+      : `<text x="${x.toFixed(1)}" y="${top + 35}" font-size="${LABEL_SIZE}" fill="${color}" text-anchor="${anchor}">${escapeHtml(content)}</text>`;
+  const svg = [
+    `<rect x="${MARGIN}" y="${top}" width="${RIGHT - MARGIN}" height="${FOOT - 4}" rx="6" fill="${theme.plate}"/>`,
+    text(MARGIN + 16, theme.soft, location),
+    text(codeAt, theme.text, code),
+    text(end, theme.soft, share, "end"),
+  ];
+  return { svg: svg.filter((part) => part !== "").join("\n"), bottom: top + FOOT + 16 };
+}
+
+/** One or two lines; the first has its own width. */
+function wrap(text: string, [first, second]: readonly [number, number]): string[] {
+  const words = text.split(/\s+/).filter((word) => word !== "");
+  let line = "";
   while (words.length > 0) {
-    const next = first === "" ? words[0]! : `${first} ${words[0]!}`;
-    if (textWidth(next, size) > width && first !== "") break;
-    first = next;
+    const next = line === "" ? words[0]! : `${line} ${words[0]!}`;
+    if (line !== "" && textWidth(next, TITLE_SIZE) > first) break;
+    line = next;
     words.shift();
   }
-  const lines = [fitText(first, size, width)];
-  if (words.length > 0) lines.push(fitText(words.join(" "), size, width));
+  if (line === "") return [];
+  const lines = [fitText(line, TITLE_SIZE, first)];
+  if (words.length > 0) lines.push(fitText(words.join(" "), TITLE_SIZE, second));
   return lines;
 }

@@ -1,0 +1,219 @@
+import type { SeriesAnalysis } from "../../analysis/document.ts";
+import { escapeHtml } from "../../core/escape.ts";
+import { formatBytesDelta, formatDuration } from "../../core/units.ts";
+import type { Check } from "../../verdict/judgement.ts";
+import { causesOf } from "../answer/causes.ts";
+import { shownRows } from "../answer/rows.ts";
+import { answerSentence } from "../answer/sentence.ts";
+import type { ScenarioReport } from "../documents/model.ts";
+import { nextSteps } from "../next-steps.ts";
+import {
+  baselineText,
+  capital,
+  checkCells,
+  checkName,
+  differenceText,
+  exitText,
+  findingName,
+  findingSeries,
+  sizeCell,
+  sortChecks,
+} from "../wording.ts";
+import { type PagePanel, panelsOf } from "./page-data.ts";
+import { VERDICT_LOOK } from "./palette.ts";
+
+const MAX_CHECKS = 200;
+/** Rows of the table of what failed; the others are in the fold of all checks. */
+const MAX_FAILED = 8;
+const MAX_FINDINGS = 50;
+const MAX_RUNS = 100;
+
+/** One scenario: the sentence, its picture, its line, what failed and what to do; the rest is folded. */
+export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: boolean): string {
+  const panels = panelsOf(scenario);
+  const look = VERDICT_LOOK[scenario.word];
+  const title = isNamed ? `<h2>${look.label} ${escapeHtml(scenario.scenario)}</h2>` : "";
+  const sentence = answerSentence(scenario);
+  const parts = [
+    title,
+    `<p class="reason">${escapeHtml(capital(sentence))}</p>`,
+    panels.length === 0
+      ? `<p class="soft">No memory samples were recorded.</p>`
+      : charts(panels, ({ decides }) => decides),
+    causeLine(scenario),
+    failedTable(scenario),
+    steps(scenario),
+    ...folds(scenario, panels),
+  ];
+  return `<section data-scenario="${index}"${index === 0 ? "" : " hidden"}>${parts.filter((part) => part !== "").join("\n")}</section>`;
+}
+
+function charts(panels: readonly PagePanel[], isShown: (panel: PagePanel) => boolean): string {
+  return panels
+    .map((panel, at) => {
+      if (!isShown(panel)) return "";
+      const far = panel.far.map(({ name, bytes }) => `${name} ${sizeCell(bytes)}`).join(", ");
+      const above = far === "" ? "" : ` <span class="soft">${escapeHtml(far)}, above the chart</span>`;
+      return `<figure><figcaption>${escapeHtml(panel.label)}${above}</figcaption><div class="chart" data-panel="${at}"></div></figure>`;
+    })
+    .join("");
+}
+
+function causeLine({ timeline }: ScenarioReport): string {
+  const cause = timeline?.cause ?? null;
+  if (cause === null) return "";
+  const code = cause.code === null ? "" : `<code>${escapeHtml(cause.code)}</code>`;
+  const percent = cause.share === null ? null : cause.share < 1 ? Math.min(99, Math.round(100 * cause.share)) : 100;
+  const share = percent === null ? "" : `<span class="soft">${percent} % of the growth</span>`;
+  return `<p class="cause"><code class="soft">${escapeHtml(cause.location)}</code>${code}${share}</p>`;
+}
+
+interface Column<Row> {
+  readonly head: string;
+  /** Text of outside; escaped here. */
+  readonly cell: (row: Row) => string;
+  /** Written as it is instead. */
+  readonly html?: (row: Row) => string;
+  readonly isText?: boolean;
+}
+
+/** A table whose rows a narrow screen shows one below the other; columns without any value are left out. */
+function table<Row>(rows: readonly Row[], all: readonly Column<Row>[]): string {
+  const columns = all.filter(({ cell, html }) => html !== undefined || rows.some((row) => !isBlank(cell(row))));
+  const kind = ({ isText }: Column<Row>) => (isText ? ' class="text"' : "");
+  const head = columns.map((column) => `<th${kind(column)}>${column.head}</th>`).join("");
+  const body = rows.map((row) => {
+    const cells = columns.map((column) => {
+      const text = column.cell(row);
+      const blank = isBlank(text) && column.html === undefined ? " data-blank" : "";
+      return `<td data-label="${column.head}"${blank}${kind(column)}><span>${column.html?.(row) ?? escapeHtml(text)}</span></td>`;
+    });
+    return `<tr>${cells.join("")}</tr>`;
+  });
+  return `<table><thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody></table>`;
+}
+
+function isBlank(text: string): boolean {
+  return text === "" || text === "–";
+}
+
+function checkColumns(all: readonly Check[]): readonly Column<Check>[] {
+  return [
+    {
+      head: "Check",
+      isText: true,
+      cell: (check) => checkName(check, all),
+      html: (check) => {
+        const look = VERDICT_LOOK[check.verdict];
+        return `<span class="mark ${check.verdict}" title="${look.label}">${look.sign}</span>${escapeHtml(checkName(check, all))}`;
+      },
+    },
+    { head: "This change", cell: (check) => checkCells(check).candidate },
+    { head: "Baseline", cell: (check) => checkCells(check).baseline },
+    { head: "Limit", cell: (check) => checkCells(check).limit },
+  ];
+}
+
+/** The checks that made the verdict; nothing for a pass. */
+function failedTable({ judgement, word }: ScenarioReport): string {
+  if (judgement === null || word === "pass") return "";
+  const rows = shownRows(causesOf(judgement.checks));
+  const decided = rows.length > 0 ? rows : judgement.checks.filter(({ verdict }) => verdict === judgement.verdict);
+  if (decided.length === 0) return "";
+  const heading = { fail: "What failed", warn: "What warns", unjudged: "What was not judged", pass: "Checks" };
+  return `<h2>${heading[judgement.verdict]}</h2><div class="decided">${table(decided.slice(0, MAX_FAILED), checkColumns(judgement.checks))}</div>`;
+}
+
+function steps(scenario: ScenarioReport): string {
+  const items = nextSteps(scenario).map(
+    ({ text, command }) => escapeHtml(text) + (command ? ` <code>${escapeHtml(command)}</code>` : ""),
+  );
+  return items.length === 0 ? "" : `<h2>What to do next</h2>${list(items)}`;
+}
+
+function folds(scenario: ScenarioReport, panels: readonly PagePanel[]): string[] {
+  const checks = scenario.judgement?.checks ?? [];
+  const others = panels.filter(({ decides }) => !decides).length;
+  const environment = [baselineText(scenario), ...(scenario.judgement?.fingerprint ?? []).map(differenceText)];
+  for (const [field, value] of Object.entries(scenario.fingerprint)) {
+    if (value !== null) environment.push(`${field}: ${value}`);
+  }
+  const texts: readonly (readonly [string, string])[] = [
+    [`All checks (${checks.length})`, checks.length === 0 ? "" : checksTable(checks)],
+    [`Other series (${others})`, charts(panels, ({ decides }) => !decides)],
+    [`Findings (${scenario.findings.length})`, findings(scenario)],
+    [`Runs (${scenario.runs.length})`, runsTable(scenario)],
+    ["Environment", list(environment.map(escapeHtml))],
+    ["Statistics", statistics(scenario)],
+  ];
+  return texts.flatMap(([summary, html]) =>
+    html === "" ? [] : [`<details><summary>${escapeHtml(summary)}</summary>${html}</details>`],
+  );
+}
+
+function checksTable(checks: readonly Check[]): string {
+  const rows = sortChecks(checks).slice(0, MAX_CHECKS);
+  const note =
+    checks.length > rows.length ? `<p class="soft">…and ${checks.length - rows.length} more in report.json.</p>` : "";
+  return table(rows, [...checkColumns(checks), { head: "Why", isText: true, cell: ({ reason }) => reason }]) + note;
+}
+
+function runsTable({ runs }: ScenarioReport): string {
+  if (runs.length === 0) return "";
+  return table(runs.slice(0, MAX_RUNS), [
+    { head: "Run", isText: true, cell: ({ directory }) => directory },
+    { head: "Of", isText: true, cell: ({ role }) => role },
+    { head: "Ended", isText: true, cell: ({ info }) => capital(exitText(info.exit)) },
+    {
+      head: "Time",
+      cell: ({ info }) => (info.clock.duration_s === null ? "–" : formatDuration(info.clock.duration_s)),
+    },
+    { head: "Commit", cell: ({ info }) => info.commit?.slice(0, 10) ?? "–" },
+  ]);
+}
+
+/** What the newest candidate run showed of each series, and what it would have. */
+function statistics({ runs, judgement }: ScenarioReport): string {
+  const newest = runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null)?.analysis ?? null;
+  const series = (newest?.series ?? []).slice(0, MAX_CHECKS);
+  const ranks = new Set(series.map(({ rank }) => rank)).size > 1;
+  const name = ({ rank, device, metric }: SeriesAnalysis) =>
+    [ranks ? `rank ${rank}` : "", device === metric ? "" : device, metric].filter((part) => part !== "").join(" ");
+  const slope = ({ slope_interval: interval, steps }: SeriesAnalysis) =>
+    interval === null
+      ? "–"
+      : `${formatBytesDelta(interval[0])} to ${formatBytesDelta(interval[1])} a ${steps === null ? "second" : "step"}`;
+  const analysed =
+    series.length === 0
+      ? ""
+      : table(series, [
+          { head: "Series", isText: true, cell: name },
+          { head: "Class", cell: (one) => one.class },
+          { head: "Samples", cell: ({ samples }) => samples.toLocaleString("en-US") },
+          { head: "Slope, 95 %", cell: slope },
+          { head: "Growth", cell: ({ growth_bytes }) => sizeCell(growth_bytes) },
+          { head: "Would detect", cell: ({ mde_bytes }) => sizeCell(mde_bytes) },
+        ]);
+  const sensitive = sortChecks(judgement?.checks ?? []).filter(({ mde_bytes }) => mde_bytes !== null);
+  if (sensitive.length === 0) return analysed;
+  const all = judgement?.checks ?? [];
+  return `${analysed}${table(sensitive.slice(0, MAX_CHECKS), [
+    { head: "Check", isText: true, cell: (check) => checkName(check, all) },
+    { head: "Would detect", cell: ({ mde_bytes }) => sizeCell(mde_bytes) },
+  ])}`;
+}
+
+function findings(scenario: ScenarioReport): string {
+  const items = scenario.findings.slice(0, MAX_FINDINGS).map((finding) => {
+    const series = findingSeries(finding);
+    const where = series === "" ? "" : ` (${series})`;
+    const hint = finding.remediation.map((text) => `<br><span class="soft">${escapeHtml(text)}</span>`).join("");
+    return `<strong>${escapeHtml(findingName(finding))}</strong>${escapeHtml(where)}: ${escapeHtml(finding.description)}${hint}`;
+  });
+  return items.length === 0 ? "" : list(items);
+}
+
+/** Items are HTML. */
+export function list(items: readonly string[]): string {
+  return `<ul>${items.map((item) => `<li>${item}</li>`).join("")}</ul>`;
+}

@@ -1,0 +1,175 @@
+import { plural } from "../../core/text.ts";
+import type { Timeline, TimelinePanel, TimelineSeries } from "../documents/model.ts";
+import { known } from "../documents/payload.ts";
+import { indexOfPeak } from "./decimate.ts";
+import { rankSeries, seriesLabel } from "./timeline-model.ts";
+
+/** A limit further above the data would squeeze the lines into the bottom of a panel; its label then has an arrow. */
+const FAR_LIMIT = 3;
+
+export interface LimitView {
+  readonly name: "limit" | "budget";
+  readonly bytes: number;
+  readonly isInside: boolean;
+}
+
+export interface BandView {
+  readonly x: readonly number[];
+  readonly low: readonly number[];
+  readonly mid: readonly number[];
+  readonly high: readonly number[];
+  /** "baseline, 5 runs" */
+  readonly label: string;
+}
+
+/** One series with its own axis of bytes, band and limits. */
+export interface PanelView {
+  readonly series: TimelineSeries;
+  readonly label: string;
+  readonly growth: TimelinePanel["growth"];
+  /** Position of each sample on the axis: seconds or steps. */
+  readonly x: Float64Array;
+  readonly peak: { readonly x: number; readonly bytes: number } | null;
+  readonly band: BandView | null;
+  readonly limits: readonly LimitView[];
+  /** Highest value that is drawn; above 0. */
+  readonly high: number;
+}
+
+/** Panels that share an axis. */
+export interface AxisView {
+  readonly unit: "steps" | "seconds";
+  readonly from: number;
+  readonly to: number;
+  readonly panels: readonly PanelView[];
+  /** Position of a time; one outside the steps is at the nearer end. */
+  readonly positionOf: (time_s: number) => number;
+}
+
+/** A timeline as panels: those of the picture share an axis, and each other series has its own. */
+export interface TimelineView {
+  readonly deciding: AxisView;
+  readonly others: readonly AxisView[];
+}
+
+interface Source {
+  readonly series: TimelineSeries;
+  readonly panel: TimelinePanel;
+}
+
+/** The panels of a timeline; of one without any, which is of an earlier version, the main series alone decides. */
+export function viewOf(timeline: Timeline): TimelineView {
+  const ranked = rankSeries(timeline);
+  const order = [ranked.main, ...ranked.others, ...ranked.hidden].flatMap((item) => (item === null ? [] : [item]));
+  const sources = order.map(
+    ({ series }): Source => ({ series, panel: panelOf(timeline, series, ranked.main?.series) }),
+  );
+  const measured = sources.filter(({ series }) => indexOfPeak(series.bytes, series.time_s) >= 0);
+  const deciding = measured.filter(({ panel }) => panel.decides);
+  const shown = deciding.length > 0 ? deciding : measured.slice(0, 1);
+  return {
+    deciding: axisView(shown, timeline),
+    others: measured.filter((source) => !shown.includes(source)).map((source) => axisView([source], timeline)),
+  };
+}
+
+function panelOf(timeline: Timeline, series: TimelineSeries, main: TimelineSeries | undefined): TimelinePanel {
+  const { rank, device, metric } = series;
+  const own = timeline.panels?.find((one) => one.rank === rank && one.device === device && one.metric === metric);
+  if (own !== undefined) return own;
+  const isMain = timeline.panels === undefined && series === main;
+  return {
+    rank,
+    device,
+    metric,
+    decides: isMain,
+    envelope: isMain ? timeline.envelope : null,
+    threshold_bytes: isMain ? timeline.threshold_bytes : null,
+    budget_bytes: isMain ? timeline.budget_bytes : null,
+  };
+}
+
+/** Steps, where the series and its band count them and its peak is in one of them: no peak leaves the picture. */
+function countsSteps({ series, panel }: Source): boolean {
+  const { steps, bytes, time_s } = series;
+  if (steps === undefined || !Number.isFinite(steps[indexOfPeak(bytes, time_s)])) return false;
+  const band = panel.envelope;
+  return band === null || band.time_s.length === 0 || band.steps?.length === band.time_s.length;
+}
+
+function axisView(sources: readonly Source[], timeline: Timeline): AxisView {
+  const unit = sources.length > 0 && sources.every(countsSteps) ? "steps" : "seconds";
+  const panels = sources.map((source) => panelView(source, unit, timeline));
+  let [from, to] = unit === "steps" ? [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY] : [0, 0];
+  for (const { x, series, band } of panels) {
+    const include = (at: number | undefined, bytes: number | undefined) => {
+      if (at === undefined || bytes === undefined || !Number.isFinite(at) || !Number.isFinite(bytes)) return;
+      if (at < from) from = at;
+      if (at > to) to = at;
+    };
+    for (let i = 0; i < x.length; i++) include(x[i], series.bytes[i]);
+    band?.x.forEach((at, i) => {
+      include(at, band.mid[i]);
+    });
+  }
+  if (!(to > from)) to = from + 1;
+  const first = sources[0]?.series;
+  const positionOf = (time_s: number) =>
+    unit === "seconds" || first?.steps === undefined ? time_s : stepAt(first.time_s, first.steps, time_s);
+  return { unit, from, to, panels, positionOf };
+}
+
+/** The step at a time, that of the nearest sample which has one. */
+function stepAt(time_s: Float64Array, steps: Float64Array, at: number): number {
+  let nearest = Number.NaN;
+  let least = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < steps.length; i++) {
+    const distance = Math.abs(time_s[i]! - at);
+    if (Number.isFinite(steps[i]!) && distance < least) [nearest, least] = [steps[i]!, distance];
+  }
+  return nearest;
+}
+
+function panelView({ series, panel }: Source, unit: AxisView["unit"], timeline: Timeline): PanelView {
+  const x = unit === "steps" ? series.steps! : series.time_s;
+  const at = indexOfPeak(series.bytes, x);
+  const peak = at < 0 ? null : { x: x[at]!, bytes: series.bytes[at]! };
+  const band = bandView(panel, unit);
+  let high = peak?.bytes ?? 0;
+  for (const value of [...(band?.high ?? []), ...(band?.mid ?? [])]) if (value > high) high = value;
+  const limits = limitsOf(panel, high);
+  for (const { bytes, isInside } of limits) if (isInside && bytes > high) high = bytes;
+  if (!(high > 0)) high = 1024;
+  return { series, label: seriesLabel(series, timeline), growth: panel.growth, x, peak, band, limits, high };
+}
+
+/** The known limits of a series, the highest first. */
+function limitsOf({ threshold_bytes, budget_bytes }: TimelinePanel, high: number): LimitView[] {
+  const view = (name: LimitView["name"], given: number | null): LimitView[] => {
+    const bytes = known(given);
+    if (bytes === null || bytes < 0) return [];
+    return [{ name, bytes, isInside: high <= 0 || bytes <= high * FAR_LIMIT }];
+  };
+  return [...view("limit", threshold_bytes), ...view("budget", budget_bytes)].sort((a, b) => b.bytes - a.bytes);
+}
+
+/** The band without points that lack a value, as in documents from outside. */
+function bandView({ envelope }: TimelinePanel, unit: AxisView["unit"]): BandView | null {
+  if (envelope === null) return null;
+  const { time_s, low_bytes, mid_bytes, high_bytes, runs } = envelope;
+  const positions = unit === "steps" ? (envelope.steps ?? []) : time_s;
+  const kept: { x: number; low: number; mid: number; high: number }[] = [];
+  positions.forEach((x, i) => {
+    const mid = mid_bytes[i] ?? Number.NaN;
+    const [low, high] = [low_bytes[i] ?? mid, high_bytes[i] ?? mid];
+    if ([x, low, mid, high].every(Number.isFinite)) kept.push({ x, low, mid, high });
+  });
+  if (kept.length === 0) return null;
+  return {
+    x: kept.map(({ x }) => x),
+    low: kept.map(({ low }) => low),
+    mid: kept.map(({ mid }) => mid),
+    high: kept.map(({ high }) => high),
+    label: runs === undefined ? "baseline" : `baseline, ${plural(runs, "run")}`,
+  };
+}
