@@ -1,6 +1,7 @@
 import { plural } from "../../core/text.ts";
 import { formatShort } from "../../core/units.ts";
 import { type Cause, causesOf } from "../answer/causes.ts";
+import { comparisonNote } from "../answer/comparison-note.ts";
 import { decisiveRun } from "../answer/decisive-run.ts";
 import { changeNote, type LineAnswer, lineAnswer, oneTimeText, percent, unattributed } from "../answer/line-answer.ts";
 import { openFindings } from "../answer/open-findings.ts";
@@ -84,6 +85,8 @@ export function leadText(scenario: ScenarioReport): string {
   const [cause] = causesOf(judgement?.checks ?? []);
   if (cause === undefined || judgement === null || (word !== "fail" && word !== "warn")) {
     lines.push(`**${md(answerSentence(scenario), 600)}.**`);
+    const note = comparisonNote(scenario);
+    if (note !== null) lines.push(`${md(capital(note), 300)}.`);
     return lines.join(" ");
   }
   const line = lineAnswer(scenario.findings) ?? lineAnswer(scenario.findings, "one-time");
@@ -98,6 +101,8 @@ export function leadText(scenario: ScenarioReport): string {
   } else {
     lines.push(`**${md(answerSentence(scenario), 600)}.**`);
   }
+  const made = comparisonNote(scenario);
+  if (made !== null) lines.push(`${md(capital(made), 300)}.`);
   const rest = unattributed(scenario.findings);
   if (rest !== null)
     lines.push(`${md(capital(rest.text), 200)}.${rest.next === null ? "" : ` ${withCode(rest.next)}`}`);

@@ -2,6 +2,7 @@ import { shellWord } from "../../core/shell-word.ts";
 import { plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
 import { type Cause, causesOf } from "../answer/causes.ts";
+import { comparisonNote } from "../answer/comparison-note.ts";
 import { changeNote, type LineAnswer, lineAnswer, lineNote, oneTimeText, unattributed } from "../answer/line-answer.ts";
 import { openFindings } from "../answer/open-findings.ts";
 import { rowName, rowSize, shownRows } from "../answer/rows.ts";
@@ -122,6 +123,8 @@ export function renderJudgementTerminal(judgement: Judgement, options: TerminalO
 function answerLines(scenario: ScenarioReport, options: TerminalOptions, paint: Paint, width: number): string[] {
   const { judgement, word } = scenario;
   const lines = verdictLines(word, scenario.scenario, answerSentence(scenario), paint, width);
+  const made = comparisonNote(scenario);
+  if (made !== null) lines.push(...wrapText(`  ${safe(capital(made))}`, width, "    "));
   const accepted = acceptedNote(scenario);
   if (accepted !== null) lines.push(...wrapText(`  ${safe(accepted)}`, width, "    "));
   if (word === "pass") return lines;
@@ -178,7 +181,7 @@ function spark({ timeline }: ScenarioReport, check: Check): string {
   const series = timeline?.series.find(
     ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
   );
-  return series === undefined ? "" : sparkline(series.bytes, SPARK);
+  return series === undefined ? "" : sparkline(series.bytes, SPARK, { limit: check.threshold_bytes });
 }
 
 /** The line that holds the growth, or a one-time increase, with its code; or how much no line holds. */

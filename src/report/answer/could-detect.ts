@@ -1,5 +1,5 @@
-import type { Check } from "../verdict/judgement.ts";
-import type { ScenarioReport } from "./documents/model.ts";
+import type { Check } from "../../verdict/judgement.ts";
+import type { ScenarioReport } from "../documents/model.ts";
 
 /** The smallest changes that the runs of a scenario could have shown, bytes; null = not known. */
 interface Detectable {

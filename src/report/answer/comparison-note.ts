@@ -1,4 +1,4 @@
-import type { ScenarioReport } from "./documents/model.ts";
+import type { ScenarioReport } from "../documents/model.ts";
 
 /**
  * How the baseline was made, where that differs from what was measured: "the baseline was made by: python3 train.py
