@@ -11,6 +11,7 @@ import {
 /** The line an answer names. Texts come from the measured program: escape them where they are printed. */
 export interface LineAnswer {
   readonly kind: "leak" | "one-time";
+  readonly finding: Finding;
   /** "train.py:6" */
   readonly location: string;
   /** Null when the file is not in the repository. */
@@ -22,10 +23,6 @@ export interface LineAnswer {
   /** Share of the judged growth, 0 to 1. */
   readonly share: number | null;
   readonly bytes: number | null;
-  /** Whether the pull request changed the line; null when unknown. */
-  readonly changed: "changed" | "unchanged" | null;
-  /** A changed line that calls it; null when there is none. */
-  readonly calledFrom: string | null;
   /** What usually fixes it, by the retainer that was found. */
   readonly fix: string | null;
 }
@@ -39,17 +36,16 @@ export function lineAnswer(findings: readonly Finding[], kind: LineAnswer["kind"
   const finding = findings.find(({ classification }) => classification === wanted);
   const location = text(finding?.evidence.line);
   if (finding === undefined || location === null) return null;
-  const { code, kept_by, share, growth_bytes, changed, called_from } = finding.evidence;
+  const { code, kept_by, share, growth_bytes } = finding.evidence;
   return {
     kind,
+    finding,
     location,
     source: sourceLocationOf(finding),
     code: text(code),
     keptBy: text(kept_by),
     share: size(share),
     bytes: size(growth_bytes),
-    changed: changed === "changed" || changed === "unchanged" ? changed : null,
-    calledFrom: text(called_from),
     fix: finding.remediation[0] ?? null,
   };
 }
@@ -65,13 +61,6 @@ export function lineNote(line: LineAnswer): string {
   if (line.keptBy !== null) parts.push(line.keptBy.replace(/^the /, ""));
   if (line.kind === "leak" && line.share !== null) parts.push(`${percent(line.share)} of the growth`);
   return parts.join(", ");
-}
-
-/** "changed in this pull request", or "unchanged; called from trainer.py:88, which changed"; null when unknown. */
-export function changeNote({ changed, calledFrom }: LineAnswer): string | null {
-  if (changed === null) return null;
-  if (changed === "changed") return "changed in this pull request";
-  return calledFrom === null ? "unchanged in this pull request" : `unchanged; called from ${calledFrom}, which changed`;
 }
 
 /** "one-time +50.0 MiB at train.py:18, still held at the end" */

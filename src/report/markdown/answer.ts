@@ -3,10 +3,11 @@ import { formatShort } from "../../core/units.ts";
 import { type Cause, causesOf } from "../answer/causes.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
 import { decisiveRun } from "../answer/decisive-run.ts";
-import { changeNote, type LineAnswer, lineAnswer, oneTimeText, percent, unattributed } from "../answer/line-answer.ts";
+import { type LineAnswer, lineAnswer, oneTimeText, percent, unattributed } from "../answer/line-answer.ts";
 import { openFindings } from "../answer/open-findings.ts";
 import { rowName, rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence, certainty, leakAmount } from "../answer/sentence.ts";
+import { changedText } from "../changed-text.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts";
 import { nextSteps } from "../next-steps.ts";
 import { reproduceCommand } from "../reproduce.ts";
@@ -94,7 +95,7 @@ export function leadText(scenario: ScenarioReport): string {
   if (line !== null) {
     lines.push(`**${lineText(line)}.**`);
     if (sure !== "") lines.push(`${capital(sure)}.`);
-    const change = changeNote(line);
+    const change = changedText(line.finding, "pull-request");
     if (change !== null) lines.push(`The line is ${md(change, 200)}.`);
   } else if (cause.kind === "leak") {
     lines.push(`**${capital(sure === "" ? "grows" : sure)}.**`);

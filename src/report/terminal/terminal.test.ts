@@ -52,7 +52,7 @@ describe("renderTerminal", () => {
     );
     expect(text).toContain("Leak of 226 KiB a step at train.py:6, confirmed");
     expect(text).toMatch(/▶ 6 │ history\.append\(x\) +list `history`, 98 % of the growth/);
-    expect(text).toContain("changed in this pull request");
+    expect(text).toContain("changed since the base commit");
     expect(text).toContain("  Fix:       Empty the list.");
   });
 

@@ -3,10 +3,11 @@ import { plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
 import { type Cause, causesOf } from "../answer/causes.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
-import { changeNote, type LineAnswer, lineAnswer, lineNote, oneTimeText, unattributed } from "../answer/line-answer.ts";
+import { type LineAnswer, lineAnswer, lineNote, oneTimeText, unattributed } from "../answer/line-answer.ts";
 import { openFindings } from "../answer/open-findings.ts";
 import { rowName, rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence, judgementSentence } from "../answer/sentence.ts";
+import { changedText } from "../changed-text.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts";
 import { ACCEPT, nextSteps, REFRESH } from "../next-steps.ts";
 import { reproduceCommand } from "../reproduce.ts";
@@ -193,7 +194,7 @@ function lineLines(scenario: ScenarioReport, paint: Paint, width: number): strin
   if (line !== null) {
     if (line.kind === "one-time") out.push(...wrapText(`  ${safe(oneTimeText(line))}`, width, "    "));
     out.push(...excerpt(line, paint, width));
-    const change = changeNote(line);
+    const change = changedText(line.finding);
     if (change !== null) out.push(paint.dim(clip(`    ${safe(change)}`, width)));
   }
   for (const finding of openFindings(scenario)) {
