@@ -42,6 +42,24 @@ function everySeries(ranks: number): MeasuredSeries[] {
 const EMPTY = emptyRecord("train", { backend: "cuda" });
 
 describe("a baseline record", () => {
+  it("stores the steps of its runs and the command of the newest accepted ones", () => {
+    const series = everySeries(1);
+    const made = (index: number, command: string, approved: boolean): NewRun => ({
+      ...newRun(index, series),
+      measured: { session: `session-${index}`, commit: null, series, steps: 200 + index },
+      approved,
+      command,
+    });
+    const first = addRuns(EMPTY, [made(0, "python3 a.py", true)]);
+    const held = addRuns(first, [made(1, "python3 b.py", false)]);
+    expect(held.fingerprint.command).toBe("python3 a.py");
+    const accepted = acceptRuns(held, [made(2, "python3 b.py", true)], "longer");
+    const read = recordToMeasurements(JSON.parse(serializeRecord(accepted)), "record");
+    expect(read.fingerprint?.command).toBe("python3 b.py");
+    expect(read.runs.map(({ steps }) => steps)).toEqual([202]);
+    expect(fingerprintHash(accepted.fingerprint)).toBe(fingerprintHash(EMPTY.fingerprint));
+  });
+
   it("returns the stored runs through its file", () => {
     const value = fc.option(fc.integer({ min: 0, max: 2 ** 45 }), { nil: null });
     const series = fc.record({

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { Cost, cancelled, OUT_OF_TIME, outOfTime } from "./cost.ts";
+import { MIB } from "../core/units.ts";
+import { sampleCheck, sampleJudgement } from "../report/testing/sample-report.ts";
+import { announce, breachText, Cost, cancelled, OUT_OF_TIME, outOfTime } from "./cost.ts";
 
 const MINUTE = 60_000;
 
@@ -44,5 +46,46 @@ describe("an abort", () => {
     expect([cancelled(ended(OUT_OF_TIME)), outOfTime(ended(OUT_OF_TIME))]).toEqual([false, true]);
     const { signal } = new AbortController();
     expect([cancelled(signal), outOfTime(signal)]).toEqual([false, false]);
+  });
+});
+
+describe("what a confirmation costs", () => {
+  const cost = (maxRuns: number, maxMinutes: number | null = null) => {
+    const made = new Cost({ maxRuns, maxMinutes }, 0);
+    made.add();
+    made.took(2.6);
+    return made;
+  };
+
+  it("is at most all runs of the rule, each as long as the longest so far", () => {
+    expect(cost(10).forecast(1, 6, 0)).toBe("run 2 of at most 6, at most 13 s");
+  });
+
+  it("is limited by the runs and the minutes that are left", () => {
+    expect(cost(3).forecast(1, 6, 0)).toBe("run 2 of at most 3, at most 6 s");
+    expect(cost(10, 0.1).forecast(1, 6, 2000)).toBe("run 2 of at most 6, at most 5 s");
+  });
+
+  it("names the breach with its value and its limit", () => {
+    const check = sampleCheck({
+      aspect: "peak",
+      gating: true,
+      verdict: "fail",
+      metric: "allocated",
+      candidate_bytes: 37 * MIB,
+      threshold_bytes: 12 * MIB,
+    });
+    const judgement = sampleJudgement("fail", { checks: [check] });
+    expect(breachText(judgement)).toBe("allocated peak 37.00 MiB is over the limit of 12.00 MiB");
+    expect(breachText(sampleJudgement("pass", { checks: [{ ...check, verdict: "pass" }] }))).toBeNull();
+  });
+
+  it("is a line of a log, and on a terminal a status that the next one replaces", () => {
+    const lines: string[] = [];
+    const shown: (string | null)[] = [];
+    const log = (line: string) => lines.push(line);
+    announce({ log, progress: null }, "train: confirming");
+    announce({ log, progress: (text) => shown.push(text) }, "train: comparing");
+    expect([lines, shown]).toEqual([["train: confirming"], ["train: comparing"]]);
   });
 });

@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { DeviceReport } from "../../sampler/sampler.ts";
-import { allocatorSettings, collectFingerprint, definitionHash, pythonVersion } from "./fingerprint.ts";
+import {
+  allocatorSettings,
+  collectFingerprint,
+  declaredCommand,
+  definitionHash,
+  pythonVersion,
+} from "./fingerprint.ts";
 
 const device = (index: number, model: string): DeviceReport => ({
   index,
@@ -106,5 +112,32 @@ describe("pythonVersion", () => {
   it("is null without Python", async () => {
     expect(await pythonVersion("sh", "/", { PATH: "/nowhere" })).toBeNull();
     expect(await pythonVersion("/nowhere/python3", "/", {})).toBeNull();
+  });
+});
+
+describe("declaredCommand", () => {
+  const argv = (...words: string[]) => declaredCommand({ kind: "argv", argv: words }, "/work/repo");
+  const shell = (script: string) => declaredCommand({ kind: "shell", script }, "/work/repo");
+
+  it("is the command as written, the same with and without a shell", () => {
+    expect(argv("python3", "train.py", "--steps", "200")).toBe("python3 train.py --steps 200");
+    expect(shell("python3 train.py --steps 200")).toBe("python3 train.py --steps 200");
+    expect(argv("./train", "--name", "two words")).toBe("./train --name 'two words'");
+  });
+
+  it.each([
+    ["/usr/local/bin/python3", "train.py", "python3 train.py"],
+    [".venv/bin/python", "/work/repo/train.py", "python train.py"],
+    ["python3", "--out=/work/repo/out/x", "python3 --out=out/x"],
+    ["python3", "--out=/tmp/tmp1a2b3c/x", "python3 --out=$TMPDIR/…/x"],
+  ])("of %s %s omits what differs by machine: %s", (program, argument, text) => {
+    expect(argv(program, argument)).toBe(text);
+  });
+
+  it("hides secrets and keeps long commands apart", () => {
+    expect(argv("python3", "train.py", "--hf-token", "secret-value")).not.toContain("secret-value");
+    const long = "x".repeat(1000);
+    expect(argv("run", `${long}a`)).not.toBe(argv("run", `${long}b`));
+    expect(argv("run", long).length).toBeLessThan(300);
   });
 });

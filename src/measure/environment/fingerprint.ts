@@ -6,7 +6,6 @@ import path from "node:path";
 import { promisify } from "node:util";
 import type { Command } from "../../core/command.ts";
 import { hideSecrets } from "../../core/hide-secrets.ts";
-import { shellWord } from "../../core/shell-word.ts";
 import { oneLine } from "../../core/text.ts";
 import { vendorOf } from "../../sampler/device-backend.ts";
 import { DEVICE_BACKENDS, type DeviceReport } from "../../sampler/sampler.ts";
@@ -81,7 +80,7 @@ export function declaredCommand(command: Command, cwd: string): string {
   const [program = "", ...others] = command.kind === "shell" ? first.split(" ") : [first];
   const name = path.basename(program);
   const start = path.isAbsolute(program) || INTERPRETER.test(name) ? name : program;
-  const tail = command.kind === "shell" ? others : rest.map((word) => (/\s|^$/.test(word) ? shellWord(word) : word));
+  const tail = command.kind === "shell" ? others : rest.map((word) => (/\s|^$/.test(word) ? `'${word}'` : word));
   const text = oneLine([start, ...tail].join(" ")).trim();
   if (text.length <= MAX_COMMAND) return text;
   // Two long commands that differ at their end must still differ.

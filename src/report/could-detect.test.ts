@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { couldDetect } from "./could-detect.ts";
+import {
+  sampleAnalysis,
+  sampleCheck,
+  sampleJudgement,
+  sampleScenario,
+  sampleSeriesAnalysis,
+} from "./testing/sample-report.ts";
+
+const key = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
+
+function detected(checks: Parameters<typeof sampleCheck>[0][], mde: number | null) {
+  const base = sampleScenario("unjudged");
+  const analysis = sampleAnalysis({
+    series: [
+      sampleSeriesAnalysis({ ...key, mde_bytes: mde }),
+      // Not gating, so of no interest.
+      sampleSeriesAnalysis({ ...key, metric: "reserved", mde_bytes: 999 }),
+    ],
+  });
+  const runs = base.runs.map((run) => ({ ...run, analysis }));
+  const judgement = sampleJudgement("unjudged", {
+    checks: checks.map((check) => sampleCheck({ ...key, limit: "baseline", gating: true, ...check })),
+  });
+  return couldDetect(sampleScenario("unjudged", { runs, judgement }));
+}
+
+describe("what a run could have detected", () => {
+  it("without a baseline is the growth that its own noise leaves, and no peak", () => {
+    expect(detected([{ aspect: "peak", verdict: "unjudged", mde_bytes: null }], 8_000_000)).toEqual({
+      growth: 8_000_000,
+      peak: null,
+    });
+  });
+
+  it("with a baseline is what its checks could have detected", () => {
+    const checks = [
+      { aspect: "peak", verdict: "pass", mde_bytes: 2_000_000 },
+      { aspect: "growth", verdict: "pass", mde_bytes: 9_000_000 },
+    ] as const;
+    expect(detected([...checks], 8_000_000)).toEqual({ growth: 9_000_000, peak: 2_000_000 });
+  });
+
+  it("is unknown where the run was too short", () => {
+    expect(detected([{ aspect: "peak", verdict: "unjudged", mde_bytes: null }], null)).toEqual({
+      growth: null,
+      peak: null,
+    });
+  });
+});
