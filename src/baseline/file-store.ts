@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { invalidInput } from "../core/errors.ts";
 import { writeAtomically } from "../core/files.ts";
+import { makeDirectories } from "../core/make-directories.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { BaselineRecord } from "./record.ts";
 import { pruneRecord, serializeRecord } from "./record-size.ts";
@@ -86,7 +87,7 @@ export function openFileStore(name: string, directory: string): BaselineStore {
       const key = recordName(scenario, fingerprint);
       const file = path.join(directory, key);
       try {
-        await mkdir(path.dirname(file), { recursive: true });
+        makeDirectories(path.dirname(file));
       } catch (error) {
         throw unwritable(name, (error as Error).message);
       }

@@ -10,9 +10,12 @@ import { oneLine, plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
 import { acceptBundles } from "../gate/accept.ts";
 import { refreshScenario } from "../gate/refresh.ts";
+import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { actionOf, type CommandSpec, type Invocation } from "./command.ts";
 import { configOf, requestOf, rootOf, runOptions } from "./gate-options.ts";
+import { nextCommands } from "./next-commands.ts";
 import { consolePorts, interruptSignal } from "./ports.ts";
+import { programWords } from "./program.ts";
 
 const ACTIONS = {
   refresh: "Measure the command after `--`, or the scenarios of the config file, and add the runs",
@@ -42,6 +45,17 @@ function line({ name, record }: StoredRecord): string {
   return `${one(name)}  scenario "${one(record.scenario)}"  ${plural(runs.length, "run")}, ${plural(sessions, "session")}, newest ${one(newest)}, epoch ${record.epochs.length}`;
 }
 
+/** What comes after a refresh: the missing runs, or the gate. */
+function followingStep(invocation: Invocation, records: readonly StoredRecord[]): string {
+  const least = DEFAULT_POLICY.minBaselineRuns;
+  const fewest = Math.min(...records.map(({ record }) => selectRuns(record, null).length));
+  const { runs: _, ...text } = invocation.text;
+  const commands = nextCommands({ ...invocation, text }, DEFAULTS.bundle, programWords());
+  if (fewest >= least) return one(`Next: ${commands.run}`);
+  const more = commands.refresh.replace("baseline refresh", `baseline refresh --runs ${least - fewest}`);
+  return one(`A verdict needs ${least} runs. The missing ${least - fewest}: ${more}`);
+}
+
 async function refresh(invocation: Invocation): Promise<number> {
   const { console, text } = invocation;
   const runs = Number(text.runs ?? "5");
@@ -61,6 +75,7 @@ async function refresh(invocation: Invocation): Promise<number> {
       );
     }
     for (const record of records) console.print(`${one(store.name)}/${line(record)}`);
+    console.print(followingStep(invocation, records));
     console.document(records);
     return ExitCode.pass;
   } finally {

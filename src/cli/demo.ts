@@ -1,15 +1,20 @@
 import path from "node:path";
+import { DEFAULTS } from "../config/options.ts";
 import { GateError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { DEMO_STATES, type DemoState, runDemo } from "../lab/demo.ts";
+import { DEMO_STATES, type DemoState, demoWorkload, runDemo } from "../lab/demo.ts";
 import type { GateReport } from "../report/documents/model.ts";
 import { renderTerminal } from "../report/terminal/terminal.ts";
 import { checkDocument } from "../verdict/judgement-document.ts";
 import type { CommandSpec } from "./command.ts";
+import { nextCommands } from "./next-commands.ts";
 import { consolePorts, interruptSignal } from "./ports.ts";
+import { programWords } from "./program.ts";
 
-const DIRECTORY = "stormlog-demo";
+const DIRECTORY = DEFAULTS.demo;
 const EXPECTED: Readonly<Record<DemoState, string>> = { clean: "pass", leaky: "fail", fixed: "pass" };
+/** A command that any machine with this program has. */
+const EXAMPLE = "node -e 'setTimeout(() => {}, 1000)'";
 const CHAPTER: Readonly<Record<DemoState, string>> = {
   clean: "A change that does not touch memory",
   leaky: 'A change that keeps a copy of every step\'s activations "for debugging"',
@@ -39,6 +44,7 @@ export const demo: CommandSpec = {
   run: async ({ console, argv }) => {
     const interrupt = interruptSignal();
     const started = Date.now();
+    const program = programWords();
     const directory = path.resolve(DIRECTORY);
     try {
       const reports = await runDemo(
@@ -52,13 +58,14 @@ export const demo: CommandSpec = {
             ),
           judging: (state) => console.print(`\n── ${CHAPTER[state]} ──\n`),
           judged: (state, report) => {
-            const store = `--baseline file:${DIRECTORY}/baseline`;
-            const commands = {
-              accept: `stormlog-gate baseline accept ${DIRECTORY}/${state} ${store}`,
-              refresh: `stormlog-gate baseline refresh ${store}`,
+            const measured = {
+              text: { scenario: "demo" },
+              lists: { baseline: [`file:${DIRECTORY}/baseline`] },
+              rest: [process.execPath, demoWorkload(), "clean"],
             };
+            const commands = nextCommands(measured, path.join(directory, state), program);
             const { color, width } = console;
-            console.print(renderTerminal(report, { color, width, bundle: `${DIRECTORY}/${state}`, commands }));
+            console.print(renderTerminal(report, { color, width, bundle: `${DIRECTORY}/${state}`, program, commands }));
           },
         },
         consolePorts(console, interrupt.signal, true),
@@ -72,10 +79,13 @@ export const demo: CommandSpec = {
           hint: `A very busy machine can cause this. The measurements are in ${DIRECTORY}/.`,
         });
       }
+      const seconds = Math.round((Date.now() - started) / 1000);
       console.print(
-        `\nPass, fail, pass in ${Math.round((Date.now() - started) / 1000)} s, by measurement. Open ${DIRECTORY}/leaky/timeline.html, then try your own:`,
+        `\nPass, fail, pass in ${seconds} s, by measurement. The leak again: ${DIRECTORY}/leaky/timeline.html, or`,
       );
-      console.print("  stormlog-gate baseline refresh -- <your command>\n  stormlog-gate run -- <your command>");
+      console.print(`  ${program} show ${DIRECTORY}/leaky`);
+      console.print("Then measure a command of your own in place of the one after `--`:");
+      for (const words of ["baseline refresh", "run"]) console.print(`  ${program} ${words} -- ${EXAMPLE}`);
       return ExitCode.pass;
     } finally {
       interrupt.dispose();

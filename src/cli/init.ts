@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
+import { makeDirectories } from "../core/make-directories.ts";
 import type { CommandSpec } from "./command.ts";
 import { acceptWorkflow } from "./init/accept-workflow.ts";
 import { baselinesWorkflow } from "./init/baselines-workflow.ts";
@@ -11,6 +12,7 @@ import { CONFIG } from "./init/config-file.ts";
 import { detectRepository, type RepositoryLayout } from "./init/detect.ts";
 import { forkReportWorkflow } from "./init/fork-report-workflow.ts";
 import { gateWorkflow } from "./init/gate-workflow.ts";
+import { ignoredDirectories } from "./init/ignore-file.ts";
 import { nextSteps } from "./init/next-steps.ts";
 import { ownPin } from "./init/pins.ts";
 
@@ -38,10 +40,20 @@ function plan(repository: RepositoryLayout, choices: Choices, cwd: string): read
   return [{ path: path.join(cwd, CONFIG_FILE), text: CONFIG }, ...workflows];
 }
 
-function write(file: string, text: string): void {
+/** Keep the evidence out of the repository; whether that needed more lines. */
+function appendIgnored(file: string): boolean {
+  let text = "";
+  write(file, () => {
+    text = ignoredDirectories(existsSync(file) ? readFileSync(file, "utf8") : null);
+    // Appended, so that bytes that are not UTF-8 stay as they are.
+    if (text !== "") appendFileSync(file, text);
+  });
+  return text !== "";
+}
+
+function write(file: string, put: () => void): void {
   try {
-    mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, text);
+    put();
   } catch (error) {
     throw new GateError("WRITE_FAILED", `${file} cannot be written: ${(error as Error).message}`, {
       kind: "error",
@@ -52,7 +64,7 @@ function write(file: string, text: string): void {
 
 export const init: CommandSpec = {
   name: "init",
-  description: "Write a commented stormlog-gate.yml and the workflows",
+  description: "Write a commented stormlog-gate.yml and the workflows, and let git ignore the evidence",
   positionals: {},
   example: "stormlog-gate init --runner self-hosted,gpu --visibility private",
   exits: ["pass", "error"],
@@ -83,19 +95,25 @@ export const init: CommandSpec = {
         kept.push(shown(file.path));
         continue;
       }
-      write(file.path, file.text);
+      write(file.path, () => {
+        makeDirectories(path.dirname(file.path));
+        writeFileSync(file.path, file.text);
+      });
       written.push(shown(file.path));
     }
+    const ignore = path.join(repository.top, ".gitignore");
+    const isIgnoring = (repository.inRepository || existsSync(ignore)) && appendIgnored(ignore);
     const own = new Set(Object.keys(WORKFLOWS));
     const others = repository.gated.filter((name) => !own.has(name));
     const lines = [
       ...written.map((file) => `wrote  ${file}`),
+      ...(isIgnoring ? [`added  the directories of evidence to ${shown(ignore)}`] : []),
       ...kept.map((file) => `kept   ${file} (it exists; --force overwrites)`),
       ...nextSteps({ choices, inRepository: repository.inRepository, others }),
     ];
     // Names of files and branches are outside text.
     for (const line of lines) console.print(escapeTerminal(line));
-    console.document({ written, kept });
+    console.document({ written: isIgnoring ? [...written, shown(ignore)] : written, kept });
     return ExitCode.pass;
   },
 };

@@ -72,7 +72,7 @@ function describe(
 ): { readonly text: string; readonly code: string; readonly exit: number } {
   if (error instanceof GateError) {
     const where = error.where === undefined || error.message.includes(error.where) ? "" : ` (${error.where})`;
-    const hint = error.hint === undefined ? "" : `\n  ${oneLine(error.hint)}`;
+    const hint = error.hint === undefined ? "" : `\n  ${error.hint}`;
     const stack = debug && error.stack !== undefined ? `\n${error.stack}` : "";
     return {
       // Names and values in it may have line breaks.

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { parseBudget, parseHorizon } from "../config/options.ts";
+import { DEFAULTS, parseBudget, parseHorizon } from "../config/options.ts";
 import { mergeBundles } from "../merge/merge-bundles.ts";
 import { parseExpected } from "../merge/merge-legs.ts";
 import { stormlogReport } from "../report/documents/envelope.ts";
@@ -10,8 +10,6 @@ import { unjudgedOption } from "./judge.ts";
 import { programWords } from "./program.ts";
 import { shownPath } from "./shown-path.ts";
 
-const DEFAULT_BUNDLE = "stormlog-merged";
-
 export const merge: CommandSpec = {
   name: "merge",
   description: "Bundles of matrix legs, or recordings of ranks and nodes, as one bundle with one verdict",
@@ -19,7 +17,7 @@ export const merge: CommandSpec = {
   example: "stormlog-gate merge legs/a legs/b --expect 2 --bundle merged",
   exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged"],
   options: {
-    bundle: { type: "string", description: `The merged bundle (default ${DEFAULT_BUNDLE})`, valueHint: "OUT" },
+    bundle: { type: "string", description: `The merged bundle (default ${DEFAULTS.merged})`, valueHint: "OUT" },
     expect: {
       type: "string",
       description: "Number of legs, or their names; a missing one is never a pass",
@@ -33,7 +31,7 @@ export const merge: CommandSpec = {
   run: async ({ text, lists, flags, positionals, console, argv }) => {
     const { report, bundleDir } = await mergeBundles({
       directories: positionals,
-      bundle: path.resolve(text.bundle ?? DEFAULT_BUNDLE),
+      bundle: path.resolve(text.bundle ?? DEFAULTS.merged),
       expected: text.expect === undefined ? null : parseExpected(text.expect),
       unjudged: unjudgedOption(text.unjudged),
       again: {

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { DEFAULTS } from "../config/options.ts";
 import { GateError, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
@@ -20,8 +21,7 @@ export const record: CommandSpec = {
     ...runOptions("measure"),
     output: {
       type: "string",
-      description:
-        "Run directory to create, or the directory above one for each rank or node (default stormlog-recording)",
+      description: `Run directory to create, or the directory above one for each rank or node (default ${DEFAULTS.recording})`,
       valueHint: "DIR",
     },
   },
@@ -32,7 +32,7 @@ export const record: CommandSpec = {
     if (scenario === undefined || request.scenarios.length > 1) {
       throw usageError("SCENARIO_AMBIGUOUS", "`record` measures one scenario", "Choose one with --scenario NAME.");
     }
-    const output = path.resolve(text.output ?? "stormlog-recording");
+    const output = path.resolve(text.output ?? DEFAULTS.recording);
     const interrupt = interruptSignal();
     try {
       const finished = await recordOnce(request, scenario, output, consolePorts(console, interrupt.signal));

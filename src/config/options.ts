@@ -14,6 +14,9 @@ import type { ConfigFile, ConfigScenario } from "./schema.ts";
 export const DEFAULTS = {
   scenario: "default",
   bundle: "stormlog-bundle",
+  recording: "stormlog-recording",
+  merged: "stormlog-merged",
+  demo: "stormlog-demo",
   intervalMs: 5,
   deviceIntervalMs: 20,
   cpuBudgetPercent: 1,

@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { arch, hostname, platform, release } from "node:os";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
+import { makeDirectories } from "../core/make-directories.ts";
 import { packageVersion } from "../core/package-root.ts";
 import type { DeviceReport } from "../sampler/sampler.ts";
 import type { Diagnosis } from "./diagnosis.ts";
@@ -91,7 +92,7 @@ export async function writeDiagnoseDirectory(
     risk_detected: risk,
   };
   try {
-    await mkdir(directory, { recursive: true });
+    makeDirectories(directory);
     for (const [name, content] of Object.entries({ ...files, "manifest.json": manifest })) {
       await writeFile(path.join(directory, name), `${JSON.stringify(content, null, 2)}\n`);
     }

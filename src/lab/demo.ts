@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { openFileStore } from "../baseline/file-store.ts";
 import { gateRequest } from "../config/options.ts";
 import type { Environment } from "../core/environment.ts";
 import { GateError, usageError } from "../core/errors.ts";
+import { makeDirectories } from "../core/make-directories.ts";
 import { packageRoot } from "../core/package-root.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { refreshScenario } from "../gate/refresh.ts";
@@ -42,7 +43,7 @@ async function freshDirectory(directory: string): Promise<void> {
   }
   try {
     await rm(directory, { recursive: true, force: true });
-    await mkdir(directory, { recursive: true });
+    makeDirectories(directory);
     await writeFile(path.join(directory, MARKER), "");
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);

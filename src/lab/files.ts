@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GateError, invalidInput } from "../core/errors.ts";
+import { makeDirectories } from "../core/make-directories.ts";
 import { svgToPng } from "../report/timeline/timeline-png.ts";
 import { readReplay } from "./replay.ts";
 import { type LabCurve, labCurve } from "./report/curve.ts";
@@ -120,7 +121,7 @@ export async function writeLabReport(directory: string, rounds: readonly LabRoun
     [path.join(directory, REPORT.picture), await svgToPng(multiples)],
   ];
   try {
-    await mkdir(directory, { recursive: true });
+    makeDirectories(directory);
     for (const [file, content] of files) await writeFile(file, content);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);

@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { openFileStore } from "../baseline/file-store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
@@ -6,6 +5,7 @@ import { gateRequest, scenarioDefinition } from "../config/options.ts";
 import type { Environment } from "../core/environment.ts";
 import { assertNever, GateError } from "../core/errors.ts";
 import { writeAtomically } from "../core/files.ts";
+import { makeDirectories } from "../core/make-directories.ts";
 import { shellWord } from "../core/shell-word.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { lastPrinted, refreshScenario } from "../gate/refresh.ts";
@@ -224,7 +224,11 @@ function failedRow(entry: CatalogueEntry, error: unknown, interrupted: boolean):
  */
 export async function runLab(options: LabOptions, narrator: LabNarrator, ports: GatePorts): Promise<LabDocument> {
   const { directory } = options;
-  await mkdir(directory, { recursive: true }).catch((error: NodeJS.ErrnoException) => unwritable(directory, error));
+  try {
+    makeDirectories(directory);
+  } catch (error) {
+    unwritable(directory, error as NodeJS.ErrnoException);
+  }
   const lab = labDirectory(directory);
   const available = await labAvailability(options.python);
   // One session: a measured baseline is minutes older than the candidates, and of the same machine.

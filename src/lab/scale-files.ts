@@ -1,7 +1,8 @@
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { writeAtomically } from "../core/files.ts";
+import { makeDirectories } from "../core/make-directories.ts";
 import { svgToPng } from "../report/timeline/timeline-png.ts";
 import type { ScaleDocument } from "./report/scale-document.ts";
 import { scalePicture } from "./report/scale-picture.ts";
@@ -20,7 +21,7 @@ const RESULTS = ["baselines", "probes", SCALE_FILE, SCALE_PICTURE, SCALE_TABLE] 
 /** Make the directory, or empty an earlier search's. @throws GateError LAB_FOLDER_TAKEN (usage), LAB_UNWRITABLE */
 export async function prepareScaleDirectory(directory: string): Promise<void> {
   try {
-    await mkdir(directory, { recursive: true });
+    makeDirectories(directory);
     const there = await readdir(directory);
     if (there.length === 0) return await writeFile(path.join(directory, OWNED), "");
     const results = RESULTS.filter((name) => there.includes(name));

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -48,6 +49,16 @@ describe("the demo", () => {
       expect(JSON.parse(readFileSync(path.join(bundle, "manifest.json"), "utf8")).complete).toBe(true);
     }
   });
+
+  it("ends with commands that work as printed", () => {
+    const [, end = ""] = result.stderr.split("by measurement.");
+    const commands = [...end.matchAll(/^ {2}(\S.*)$/gm)].map(([, command = ""]) => command);
+    expect(commands).toHaveLength(3);
+    for (const command of commands) {
+      const { status, stderr } = spawnSync("sh", ["-c", command], { cwd: directory, encoding: "utf8" });
+      expect([status, stderr], command).toEqual([0, ""]);
+    }
+  }, 90_000);
 
   it("names the growth and calls it a leak", () => {
     expect(result.stderr).toMatch(/leak/);

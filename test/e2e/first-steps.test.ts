@@ -8,6 +8,8 @@ import { CLI, cli, freshDirectory } from "./cli.ts";
 const SHORT = ["--", process.execPath, "-e", "setTimeout(() => {}, 150)"];
 
 describe("a new user's first steps", () => {
+  const directory = freshDirectory();
+
   it("finds help with -h, in JSON, and the command in the usage line", async () => {
     const cwd = freshDirectory();
     const short = await cli(["run", "-h"], { cwd });
@@ -34,6 +36,19 @@ describe("a new user's first steps", () => {
     expect(whole.stdout).not.toContain("the limit of");
   });
 
+  it.skipIf(process.platform !== "linux")("refuses a bundle that cannot be written before it measures", async () => {
+    const cwd = path.join(directory, "bundles");
+    mkdirSync(cwd);
+    writeFileSync(path.join(cwd, "file"), "");
+    // Node never returns from making a directory with its parents below /proc.
+    const codes = { "/proc/x": 1, "/sys/x": 1, file: 1, "file/x": 1, ["x".repeat(300)]: 1, "": 2, ".": 2, "/": 2 };
+    for (const [bundle, wanted] of Object.entries(codes)) {
+      const { code, stdout, stderr } = await cli(["run", "--bundle", bundle, "--", "echo", "measured"], { cwd });
+      expect([code, stdout], bundle).toEqual([wanted, ""]);
+      expect(stderr, bundle).toMatch(/^error (?:BUNDLE_WRITE_FAILED|NO_PERMISSION|OPTION_INVALID): .*\n {2}.*\n$/);
+    }
+  });
+
   it("reports options that follow the command", async () => {
     const { code, stderr } = await cli(["--json", "run", "--", "true"], { cwd: freshDirectory() });
     expect(code).toBe(2);
@@ -41,10 +56,13 @@ describe("a new user's first steps", () => {
   });
 
   it("shows no memory for a command that never started", async () => {
-    const { code, stdout } = await cli(["run", "--", "no-such-command"], { cwd: freshDirectory() });
+    const { code, stdout } = await cli(["run", "--", "no-such-command"], { cwd: directory });
     expect(code).toBe(1);
     expect(stdout).toContain("Check the spelling");
     expect(stdout).not.toMatch(/up to .*iB/);
+    const quoted = await cli(["run", "--", "python3 train.py"], { cwd: directory });
+    expect(quoted.code).toBe(1);
+    expect(quoted.stdout).toContain("Leave out the quotes around the whole command");
   });
 
   it("shows what the command printed when a baseline run fails", async () => {
@@ -65,7 +83,8 @@ describe("a new user's first steps", () => {
     const { code, stdout } = await cli(["run", "--config", "sub/g.yml"], { cwd });
     expect(code).toBe(6);
     expect(stdout).toContain("The baseline has 1 run");
-    expect(stdout).toContain("stormlog-gate baseline refresh --config sub/g.yml");
+    expect(stdout).toContain("cli.js baseline refresh --config sub/g.yml");
+    expect(refreshed.stdout).toMatch(/The missing 4: .*cli\.js baseline refresh --runs 4 --config sub\/g\.yml$/m);
   });
 
   it("refuses a scenario whose directory is missing before it measures the others", async () => {

@@ -60,6 +60,9 @@ describe("init", () => {
     expect(code).toBe(0);
     expect(workflowFiles()).toEqual(FILES);
     expect(stdout.match(/^wrote /gm)).toHaveLength(5);
+    expect(stdout).toContain("added  the directories of evidence to .gitignore\n");
+    repository.write("stormlog-bundle/report.json", "{}");
+    expect(repository.git("status", "--porcelain", "--untracked-files=all")).not.toContain("stormlog-bundle");
     expect(stdout).toContain("merge into trunk");
     expect(stdout).toContain("--runner LABELS names yours");
     const config = loadConfig(path.join(repository.directory, "stormlog-gate.yml"));
@@ -71,11 +74,16 @@ describe("init", () => {
   it("init overwrites nothing without --force", () => {
     repository.write("stormlog-gate.yml", "mine\n");
     repository.write(".github/workflows/memory-gate.yml", "mine too\n");
+    repository.write(".gitignore", "dist\r\n");
     const kept = init(["--json"]);
     expect(JSON.parse(kept.stdout).kept).toEqual(["stormlog-gate.yml", ".github/workflows/memory-gate.yml"]);
+    expect(JSON.parse(kept.stdout).written).toContain(".gitignore");
+    const ignored = readFileSync(path.join(repository.directory, ".gitignore"), "utf8");
+    expect(ignored).toMatch(/^dist\r\n\r\n# Evidence of Stormlog Gate\r\nstormlog-bundle\/\r\n/);
     expect(text("memory-gate.yml")).toBe("mine too\n");
     const forced = init(["--force", "--json"]);
     expect(JSON.parse(forced.stdout)).toMatchObject({ kept: [] });
+    expect(readFileSync(path.join(repository.directory, ".gitignore"), "utf8")).toBe(ignored);
     expect(text("memory-gate.yml")).toContain("name: Memory gate");
   });
 

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { ignoredDirectories } from "./ignore-file.ts";
+
+const ALL = "stormlog-bundle/\nstormlog-recording/\nstormlog-merged/\nstormlog-demo/\n";
+
+describe("the lines that init adds to .gitignore", () => {
+  it("are all of them in a new or empty file", () => {
+    for (const present of [null, ""]) expect(ignoredDirectories(present)).toBe(`# Evidence of Stormlog Gate\n${ALL}`);
+  });
+
+  it("stand apart from a file with or without a last line ending", () => {
+    expect(ignoredDirectories("dist\n")).toBe(`\n# Evidence of Stormlog Gate\n${ALL}`);
+    expect(ignoredDirectories("dist")).toBe(`\n\n# Evidence of Stormlog Gate\n${ALL}`);
+  });
+
+  it("have the file's line ending", () => {
+    const added = ignoredDirectories("dist\r\n");
+    expect(added.replaceAll("\r\n", "")).not.toMatch(/[\r\n]/);
+  });
+
+  it("leave out what is ignored already, in any usual form", () => {
+    const present = "/stormlog-bundle\n**/stormlog-recording/\nstormlog-merged/*\n# stormlog-demo/\n";
+    expect(ignoredDirectories(present)).toBe("\n# Evidence of Stormlog Gate\nstormlog-demo/\n");
+    expect(ignoredDirectories(present + ignoredDirectories(present))).toBe("");
+    expect(ignoredDirectories("stormlog-*/\r\n")).toBe("");
+  });
+});
