@@ -41,6 +41,7 @@ describe("the demo", () => {
         "measurements.json",
         "summary.md",
         "timeline.png",
+        "timeline-dark.png",
         "timeline.html",
         "runs/demo/1/samples.parquet",
       ]) {

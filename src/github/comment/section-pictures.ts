@@ -10,8 +10,8 @@ import type { Repository } from "../run-context.ts";
 import { checkImages } from "./image-check.ts";
 import { type ImageAddresses, publishImages, type ReportImage } from "./image-ref.ts";
 
-/** A comment waits no longer for its pictures; it can draw without them. */
-const PICTURES_DEADLINE_MS = 20_000;
+/** A comment waits no longer for its pictures: a client pauses a second between the writes of up to twelve. */
+const PICTURES_DEADLINE_MS = 40_000;
 
 export interface PicturesInput {
   readonly octokit: Octokit;
