@@ -13,6 +13,8 @@ using testing_support::TempDirectory;
 namespace {
 
 constexpr uint64_t kFewDrains = 100000;
+// On a busy machine the writer may not run while the reader does: drains go on until it did.
+constexpr uint64_t kMinRecords = 5000;
 
 // The path of the only ring in the directory, once there is one.
 std::string ringIn(const TempDirectory& directory) {
@@ -60,14 +62,12 @@ TEST("no drain of the ring of a real Python process finds a torn header or a tor
   Sound visitor;
   uint64_t doubtful = 0;
   uint64_t dropped = 0;
-  uint64_t moved = 0;
   uint64_t fallen = 0;
   uint64_t step = 0;
-  for (uint64_t i = 0; i < drains && dropped == 0; ++i) {
+  for (uint64_t i = 0; (i < drains || (visitor.seen < kMinRecords && i < 100 * drains)) && dropped == 0; ++i) {
     uint64_t budget = 4096;
     const ProbeFile::Answer answer = ring.drain(monotonicNs(), visitor, batch, budget);
     dropped += answer == ProbeFile::Answer::kForeign || answer == ProbeFile::Answer::kTruncated ? 1 : 0;
-    moved += answer == ProbeFile::Answer::kMoved ? 1 : 0;
     doubtful += ring.inDoubt() ? 1 : 0;
     if (!ring.hasHeader() || (ring.header().flags & kProbeStepsSeen) == 0) continue;
     fallen += ring.header().step < step ? 1 : 0;
@@ -78,6 +78,6 @@ TEST("no drain of the ring of a real Python process finds a torn header or a tor
   CHECK_EQ(doubtful, 0);
   CHECK_EQ(fallen, 0);
   CHECK(visitor.sound);
-  CHECK(moved > drains / 1000);
+  CHECK(visitor.seen >= kMinRecords);
   CHECK_EQ(visitor.seen + ring.lost(), visitor.last + 1);
 }
