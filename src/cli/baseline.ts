@@ -1,14 +1,17 @@
 import { storeOf } from "../baseline/load.ts";
-import { selectRuns } from "../baseline/record.ts";
+import { earlierRuns, MIN_EPOCH_RUNS, selectRuns } from "../baseline/record.ts";
 import { MAX_RECORD_BYTES, serializeRecord } from "../baseline/record-size.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
+import type { GateRequest } from "../config/gate-request.ts";
 import { DEFAULTS } from "../config/options.ts";
-import { usageError } from "../core/errors.ts";
+import { GateError, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
+import { shellWord } from "../core/shell-word.ts";
 import { oneLine, plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
 import { acceptBundles } from "../gate/accept.ts";
+import type { GatePorts } from "../gate/ports.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { actionOf, type CommandSpec, type Invocation } from "./command.ts";
@@ -56,16 +59,23 @@ function followingStep(invocation: Invocation, records: readonly StoredRecord[])
   return one(`A verdict needs ${least} runs. The missing ${least - fewest}: ${more}`);
 }
 
+function runsOf({ text }: Invocation): number {
+  const runs = Number(text.runs ?? MIN_EPOCH_RUNS);
+  if (Number.isInteger(runs) && runs >= 1 && runs <= 100) return runs;
+  throw usageError("OPTION_INVALID", `--runs "${text.runs}" is not a whole number from 1 to 100`);
+}
+
+/** What to measure: the command or the scenarios of the config file, without any baseline. */
+function measuringRequest(invocation: Invocation): GateRequest {
+  const lists = { ...invocation.lists, baseline: [] };
+  return requestOf({ ...invocation, lists }, { baselines: [], unjudged: "pass" });
+}
+
 async function refresh(invocation: Invocation): Promise<number> {
-  const { console, text } = invocation;
-  const runs = Number(text.runs ?? "5");
-  if (!Number.isInteger(runs) || runs < 1 || runs > 100)
-    throw usageError("OPTION_INVALID", `--runs "${text.runs}" is not a whole number from 1 to 100`);
+  const { console } = invocation;
+  const runs = runsOf(invocation);
   const store = chosenStore(invocation);
-  const request = requestOf(
-    { ...invocation, lists: { ...invocation.lists, baseline: [] } },
-    { baselines: [], unjudged: "pass" },
-  );
+  const request = measuringRequest(invocation);
   const interrupt = interruptSignal();
   try {
     const records: StoredRecord[] = [];
@@ -136,13 +146,76 @@ async function verify(invocation: Invocation): Promise<number> {
   return problems.length === 0 ? ExitCode.pass : ExitCode.invalidInput;
 }
 
+/** The request that measures what is accepted. A command without a name is the only accepted scenario's. */
+function requestFor(invocation: Invocation, accepted: readonly string[]): GateRequest {
+  const { rest, text } = invocation;
+  const [only] = accepted.length === 1 ? accepted : [];
+  const named = rest !== null && text.scenario === undefined && only !== undefined;
+  const request = measuringRequest(named ? { ...invocation, text: { ...text, scenario: only } } : invocation);
+  const unknown = accepted.find((name) => !request.scenarios.some((scenario) => scenario.name === name));
+  if (unknown === undefined) return request;
+  throw usageError(
+    "SCENARIO_UNKNOWN",
+    `nothing measures the accepted scenario "${unknown}"`,
+    "Accept the bundle of one scenario with its command after `--`, or declare the scenario in stormlog-gate.yml.",
+  );
+}
+
+/** Accept bundles. With `--runs` or a command, the runs that the new level lacks are measured and added to it. */
 async function accept(invocation: Invocation): Promise<number> {
   const { console, positionals, text } = invocation;
   const bundles = positionals.length > 1 ? positionals.slice(1) : [DEFAULTS.bundle];
-  const records = await acceptBundles(bundles, text.reason ?? "accepted", chosenStore(invocation));
-  for (const record of records) console.print(line(record));
-  console.document(records);
-  return ExitCode.pass;
+  const wanted = runsOf(invocation);
+  const store = chosenStore(invocation);
+  const measures = text.runs !== undefined || invocation.rest !== null;
+  let request: GateRequest | null = null;
+  const accepted = await acceptBundles(bundles, text.reason ?? "accepted", store, (names) => {
+    if (measures) request = requestFor(invocation, names);
+  });
+  const interrupt = interruptSignal();
+  try {
+    const records: StoredRecord[] = [];
+    for (const stored of accepted) {
+      const missing = wanted - selectRuns(stored.record, null).length;
+      const measured =
+        request === null || missing <= 0
+          ? stored
+          : await missingRuns(request, stored, { runs: missing, store }, consolePorts(console, interrupt.signal, true));
+      records.push(measured);
+      console.print(line(measured));
+      if (measured === stored && missing > 0) console.print(missingText(stored, wanted, missing));
+    }
+    console.document(records);
+    return ExitCode.pass;
+  } finally {
+    interrupt.dispose();
+  }
+}
+
+/** How an accepted level of too few runs is judged, and the command that adds the missing ones. */
+function missingText({ record }: StoredRecord, wanted: number, missing: number): string {
+  const earlier = earlierRuns(record, selectRuns(record, null), null).length;
+  const judged = earlier === 0 ? "it is not judged" : `it is judged with the spread of the ${earlier} runs before it`;
+  const scenario = shellWord(one(record.scenario));
+  return `  Until this level has ${wanted} runs, ${judged}. To add them: stormlog-gate baseline refresh --scenario ${scenario} --runs ${missing} -- CMD`;
+}
+
+/** Measure the runs that an accepted level lacks. @throws GateError as `refreshScenario`, ENVIRONMENT_DIFFERS */
+async function missingRuns(
+  request: GateRequest,
+  { name, record }: StoredRecord,
+  options: { readonly runs: number; readonly store: BaselineStore },
+  ports: GatePorts,
+): Promise<StoredRecord> {
+  const scenario = request.scenarios.find((one) => one.name === record.scenario);
+  if (scenario === undefined) throw new Error(`scenario "${record.scenario}" was checked`);
+  const measured = await refreshScenario(request, scenario, options, ports);
+  if (measured.name === name) return measured;
+  throw new GateError(
+    "ENVIRONMENT_DIFFERS",
+    `scenario "${record.scenario}" was accepted from another environment than this one: the runs were added to ${measured.name}, and not to ${name}`,
+    { kind: "error", hint: "Measure the missing runs where the bundle was made, with the same command and options." },
+  );
 }
 
 export const baseline: CommandSpec = {
@@ -164,7 +237,11 @@ export const baseline: CommandSpec = {
       description: "The store: file:DIR or ref:NAME (default file:baselines)",
       valueHint: "SPEC",
     },
-    runs: { type: "string", description: "Runs per refresh (default 5)", valueHint: "N" },
+    runs: {
+      type: "string",
+      description: "Runs per refresh, or runs that an accepted level shall have (default 5)",
+      valueHint: "N",
+    },
     reason: { type: "string", description: "Why a new level is accepted", valueHint: "TEXT" },
   },
   run: async (invocation) => {

@@ -44,16 +44,19 @@ async function acceptedScenarios(bundle: string): Promise<readonly Accepted[]> {
 
 /**
  * Accept the measurements of bundles as the new baseline: each scenario, in each environment, opens a new epoch with
- * its runs of all bundles. All bundles are read before the first record is changed.
+ * its runs of all bundles. All bundles are read, and `checked` gets the names of their scenarios, before the first
+ * record is changed.
  * @throws GateError BUNDLE_… (exit 5), NOTHING_TO_ACCEPT when a scenario has no successful run, and those of the store
  */
 export async function acceptBundles(
   bundles: readonly string[],
   reason: string,
   store: BaselineStore,
+  checked: (scenarios: readonly string[]) => void = () => {},
 ): Promise<readonly StoredRecord[]> {
   const accepted: Accepted[] = [];
   for (const bundle of bundles) accepted.push(...(await acceptedScenarios(bundle)));
+  checked([...new Set(accepted.map(({ scenario: { scenario } }) => scenario))]);
   const keyOf = ({ scenario: { scenario, fingerprint } }: Accepted) =>
     JSON.stringify([scenario, fingerprintHash(fingerprint)]);
   const records: StoredRecord[] = [];

@@ -6,7 +6,7 @@ import {
   sampleJudgement,
   sampleScenario,
   sampleSeriesAnalysis,
-} from "./testing/sample-report.ts";
+} from "../testing/sample-report.ts";
 
 const key = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
 
