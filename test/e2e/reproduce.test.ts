@@ -55,7 +55,7 @@ describe("the command that reproduces a red verdict", () => {
   /** A shell line in a clone where the gate is installed, as `npm ci` would. */
   const shell = (line: string, cwd: string) => {
     const env = { PATH: `${bin}:${process.env.PATH}`, HOME: directory, NO_COLOR: "1", npm_config_offline: "true" };
-    return spawnSync("sh", ["-c", line], { cwd, env, encoding: "utf8", timeout: 120_000 });
+    return spawnSync("sh", ["-c", line], { cwd, env, encoding: "utf8", timeout: 240_000 });
   };
   const install = (clone: string): void => {
     mkdirSync(path.join(clone, "node_modules", ".bin"), { recursive: true });
@@ -74,7 +74,7 @@ describe("the command that reproduces a red verdict", () => {
     ({ bin } = await installGate(installed));
   }, 60_000);
 
-  it("is red for the same cause in a fresh clone", { timeout: 300_000 }, () => {
+  it("is red for the same cause in a fresh clone", { timeout: 600_000 }, () => {
     const top = path.join(directory, "repo");
     const pkg = path.join(top, "my service");
     mkdirSync(pkg, { recursive: true });
@@ -92,7 +92,7 @@ describe("the command that reproduces a red verdict", () => {
     writeFileSync(path.join(pkg, "store.cjs"), store("kept.push(Buffer.from(value));"));
     git(top, "commit", "--quiet", "-am", "keep everything");
 
-    const red = shell("stormlog-gate run --repeats 2", pkg);
+    const red = shell("stormlog-gate run --repeats 2 --base-run off", pkg);
     expect(red.status, red.stdout + red.stderr).toBe(4);
     const first = read(path.join(pkg, "stormlog-bundle"));
     expect(causeOf(first)).toEqual({
@@ -104,7 +104,7 @@ describe("the command that reproduces a red verdict", () => {
     expect(found).toEqual({
       command:
         `git checkout ${git(top, "rev-parse", "HEAD")} && cd "$(git rev-parse --show-toplevel)"/'my service' && ` +
-        "npx stormlog-gate run --scenario serve --repeats 2",
+        "npx stormlog-gate run --scenario serve --repeats 2 --base-run off",
       differs: expect.stringContaining("recorded on: "),
     });
 

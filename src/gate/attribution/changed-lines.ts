@@ -110,7 +110,7 @@ function callersOf(finding: Finding, { file, line }: SourceLocation): SourceLoca
 }
 
 /** The evidence of a finding about the change: whether its line is part of it, else what is nearest to it. */
-export function changeEvidence(
+function changeEvidence(
   finding: Finding,
   changes: MeasuredChanges | null,
 ): { readonly changed: LineStatus; readonly called_from: string | null; readonly nearest_change: string | null } {
