@@ -175,7 +175,7 @@ function givenOptions(options: GateOptions): readonly string[] {
   );
 }
 
-/** Where the command line looks for a baseline unless told otherwise. */
+/** Where the command line looks for a baseline without an option. */
 export const COMMAND_LINE_BASELINE = "file:baselines";
 
 export interface GateRequestInput {
