@@ -6,9 +6,9 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { rounds } from "./pace.mjs";
 
+const blocks = Array.from({ length: 8 }, () => Buffer.alloc(65_536, "some text to compress "));
 let written = 0;
-for await (const number of rounds(110, { ms: 12 })) {
-  const blocks = Array.from({ length: 8 }, () => Buffer.alloc(65_536, number));
+for await (const _ of rounds(110, { ms: 12 })) {
   const sink = new Writable({
     write(chunk, _encoding, done) {
       written += chunk.length;

@@ -1,4 +1,4 @@
-// Holds the listeners of the requests in flight. Bounded: each request adds three listeners with 64 KiB in their
+// Holds the listeners of the requests in flight. Bounded: each request adds three listeners with 8 KiB in their
 // closures, and removes them when it ends, a round later.
 
 import { EventEmitter } from "node:events";
@@ -9,7 +9,7 @@ bus.setMaxListeners(60);
 let heard = 0;
 
 function request() {
-  const body = Buffer.alloc(65_536, 1);
+  const body = Buffer.alloc(8192, 1);
   const listeners = ["data", "error", "end"].map((event) => [event, () => (heard += body[0])]);
   for (const [event, listener] of listeners) bus.on(event, listener);
   return () => {

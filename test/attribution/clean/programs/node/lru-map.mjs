@@ -1,4 +1,4 @@
-// Holds the last 200 pages of 16 KiB in a Map. Bounded: an insertion above the limit deletes the oldest key; it is full
+// Holds the last 200 pages of 8 KiB in a Map. Bounded: an insertion above the limit deletes the oldest key; it is full
 // at a sixth of the run and turns over from then on.
 
 import { rounds } from "./pace.mjs";
@@ -14,5 +14,5 @@ function remember(key, page) {
 
 for await (const number of rounds(130))
   for (let part = 0; part < 10; part += 1)
-    remember(`page-${10 * number + part}`, { body: Buffer.alloc(16_384, part), links: [`${number}`, `${part}`] });
+    remember(`page-${10 * number + part}`, { body: Buffer.alloc(8192, part), links: [`${number}`, `${part}`] });
 console.log(pages.size);

@@ -1,4 +1,4 @@
-// Holds the jobs between a producer and a consumer. Bounded: the producer waits while 24 jobs of 64 KiB are in the
+// Holds the jobs between a producer and a consumer. Bounded: the producer waits while 24 jobs of 16 KiB are in the
 // queue, and the consumer drops a job when it is done.
 
 import { rounds } from "./pace.mjs";
@@ -18,7 +18,7 @@ async function consume() {
 async function produce() {
   for await (const number of rounds(130))
     for (let part = 0; part < 1 + (number % 12) && queue.length < LIMIT; part += 1)
-      queue.push(Buffer.alloc(65_536, part));
+      queue.push(Buffer.alloc(16_384, part));
   ended = true;
 }
 
