@@ -102,7 +102,7 @@ export const CLEAN_PROGRAMS: readonly CleanProgram[] = [
   "node/sliding-window.mjs",
   "node/worker-pool.mjs",
   "node/gzip-streams.mjs",
-  "node/weak-cache.mjs",
+  "node/expiring-sessions.mjs",
   "node/busy-parser.mjs",
   "node/fill.mjs 5 25 map",
   "node/fill.mjs 8 60 array",
