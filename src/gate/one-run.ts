@@ -26,6 +26,11 @@ export interface FinishedRun {
   readonly warnings: readonly string[];
 }
 
+/** A run that ended itself, or one that a limit or a cancellation ended, which is evidence and is never judged. */
+export type Ran =
+  | { readonly kind: "whole"; readonly finished: FinishedRun }
+  | { readonly kind: "stopped"; readonly finished: FinishedRun | null; readonly reason: string };
+
 /** What is run, and in which directory. */
 export interface RunPlan {
   readonly role: RunRole;
@@ -37,9 +42,9 @@ export interface RunPlan {
   readonly session: string;
   readonly commit: string | null;
   /** Seconds left within the gate's cost limits; absent or null = no limit. The scenario's timeout applies too. */
-  readonly limitS?: number | null;
+  readonly limitS?: number | null | undefined;
   /** Variables of this run in addition to the scenario's. */
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 function progressText(
@@ -53,7 +58,7 @@ function progressText(
 }
 
 /** The shorter of two limits, seconds; null = none. */
-function shorter(one: number | null, other: number | null): number | null {
+export function shorter(one: number | null, other: number | null): number | null {
   return one === null ? other : other === null ? one : Math.min(one, other);
 }
 

@@ -4,14 +4,13 @@ import type { Measurements } from "../analysis/measurements.ts";
 import { absent, type BaselineAnswer } from "../baseline/answer.ts";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
-import { probeDirectory } from "../core/probe-directory.ts";
 import { lintPolicy } from "../verdict/config-lint.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import type { BaseCheckout } from "./base-run.ts";
 import { Cost, outOfTime } from "./cost.ts";
-import { type FinishedRun, oneRun, type RunPlan } from "./one-run.ts";
+import { type FinishedRun, oneRun, type Ran, type RunPlan, shorter } from "./one-run.ts";
 import { policyOf } from "./policy.ts";
 import type { GatePorts } from "./ports.ts";
 import type { ScenarioFacts } from "./scenario-report.ts";
@@ -20,11 +19,6 @@ export interface GateIdentity {
   readonly session: string;
   readonly commit: string | null;
 }
-
-/** A run that ended itself, or one that a limit or a cancellation ended, which is evidence and is never judged. */
-type Ran =
-  | { readonly kind: "whole"; readonly finished: FinishedRun }
-  | { readonly kind: "stopped"; readonly finished: FinishedRun | null; readonly reason: string };
 
 const TIME_IS_OVER = "timeout-minutes is over";
 
@@ -68,12 +62,13 @@ export class ScenarioRun implements ScenarioFacts {
   }
 
   async #run(plan: RunPlan, keep: FinishedRun[]): Promise<Ran> {
-    const limitS = this.cost.remainingS(this.#ports.now().getTime());
+    const remainingS = this.cost.remainingS(this.#ports.now().getTime());
     this.cost.add();
+    const limitS = shorter(remainingS, plan.limitS ?? null);
     const finished = await oneRun(this.request, this.scenario, { ...plan, limitS }, this.#ports);
     this.warnings.push(...finished.warnings);
     const { exit } = finished.info;
-    const cut = exit.kind === "timeout" && exit.after_s === limitS && limitS !== this.scenario.timeoutS;
+    const cut = exit.kind === "timeout" && exit.after_s === remainingS && remainingS !== this.scenario.timeoutS;
     if (!cut && finished.ending.kind !== "interrupted") {
       keep.push(finished);
       return { kind: "whole", finished };
@@ -115,48 +110,26 @@ export class ScenarioRun implements ScenarioFacts {
 
   /** Run the candidate with attribution on. @returns findings that name lines, the largest growth first, or none */
   async attribute(judgement: Judgement): Promise<readonly Finding[]> {
-    const newest = this.candidate.at(-1);
+    const judged = this.candidate.at(-1);
     // The probe attributes memory to lines.
-    if (this.request.probe === "off" || newest === undefined) return [];
-    const { attributionEnvironment, attributionTimes, attributionWanted } = await import("./attribution-plan.ts");
-    if (!attributionWanted(this.request.attribute, judgement, newest.analysis)) return [];
-    const stop = this.noMore();
-    const none = (note: string): readonly Finding[] => {
-      this.#warn(note);
-      return [];
-    };
-    if (stop !== null) return none(`${stop}, so no line was looked for`);
-    const times = newest.recording === null ? null : attributionTimes(newest.recording, newest.info.clock.duration_s);
-    if (times === null) return none("the run is too short to find the line that grows");
-    this.#ports.log(`${this.scenario.name}: running once more to find the line that grows`);
-    const ran = await this.#run(
-      {
-        role: "attribution",
-        number: 1,
-        directory: this.#directory("attribution-1"),
-        command: this.scenario.command,
-        cwd: this.scenario.cwd,
-        ...this.#identity,
-        env: attributionEnvironment(
-          times,
-          path.join(probeDirectory(), "node", "attribute.cjs"),
-          this.scenario.env.NODE_OPTIONS ?? this.request.env.NODE_OPTIONS,
-        ),
+    if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined) return [];
+    const { attributeGrowth } = await import("./attribution/attribute.ts");
+    const { request, scenario } = this;
+    return attributeGrowth({
+      request,
+      scenario,
+      judged,
+      judgement,
+      noMore: () => this.noMore(),
+      run: ({ number, env, limitS }) => {
+        const directory = this.#directory(`attribution-${number}`);
+        const { command, cwd } = scenario;
+        const plan: RunPlan = { role: "attribution", number, directory, command, cwd, ...this.#identity, env, limitS };
+        return this.#run(plan, this.attribution);
       },
-      this.attribution,
-    );
-    if (ran.kind === "stopped") return none(`${ran.reason}, so the search for the line was ended`);
-    const { finished } = ran;
-    if (finished.ending.kind === "failed") this.#warn(`with attribution on ${finished.ending.message}`);
-    const { growingLines } = await import("./growing-lines.ts");
-    const found = await growingLines({
-      directory: finished.directory,
-      cwd: this.scenario.cwd,
-      probe: finished.info.probe,
-      severity: judgement.verdict === "fail" ? "critical" : "warning",
+      log: (line) => this.#ports.log(line),
+      warn: (note) => this.#warn(note),
     });
-    for (const note of found.notes) this.#warn(note);
-    return found.findings;
   }
 
   #noBase(reason: string): null {

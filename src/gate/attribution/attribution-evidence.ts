@@ -1,15 +1,15 @@
 import { lstatSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import path from "node:path";
-import { GateError } from "../core/errors.ts";
-import { type JsonProblem, readJson } from "../core/files.ts";
-import { groupBy } from "../core/group-by.ts";
-import { readSnapshotFile } from "../inputs/snapshot-input.ts";
-import type { ProcessEvidence } from "../snapshot/attribution.ts";
-import { snapshotName } from "../snapshot/file-names.ts";
-import type { Frame } from "../snapshot/frames.ts";
-import { type LinesSample, parseLines } from "../snapshot/lines-document.ts";
-import { growthOverSnapshots } from "../snapshot/snapshot-growth.ts";
-import { PROBE_FOLDER } from "../telemetry/recording/probe-files.ts";
+import { GateError } from "../../core/errors.ts";
+import { type JsonProblem, readJson } from "../../core/files.ts";
+import { groupBy } from "../../core/group-by.ts";
+import { readSnapshotFile } from "../../inputs/snapshot-input.ts";
+import type { ProcessEvidence } from "../../snapshot/attribution.ts";
+import { snapshotName } from "../../snapshot/file-names.ts";
+import type { Frame } from "../../snapshot/frames.ts";
+import { type LinesSample, parseLines } from "../../snapshot/lines-document.ts";
+import { growthOverSnapshots } from "../../snapshot/snapshot-growth.ts";
+import { PROBE_FOLDER } from "../../telemetry/recording/probe-files.ts";
 
 /** Directory in a run directory with the files of an attribution run. */
 const SNAPSHOTS_FOLDER = "snapshots";
