@@ -42,7 +42,7 @@ export interface RunPlan {
   readonly session: string;
   readonly commit: string | null;
   /** Seconds left within the gate's cost limits; absent or null = no limit. The scenario's timeout applies too. */
-  readonly limitS?: number | null;
+  readonly limitS?: number | null | undefined;
   /** Variables of this run in addition to the scenario's. */
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
@@ -58,7 +58,7 @@ function progressText(
 }
 
 /** The shorter of two limits, seconds; null = none. */
-function shorter(one: number | null, other: number | null): number | null {
+export function shorter(one: number | null, other: number | null): number | null {
   return one === null ? other : other === null ? one : Math.min(one, other);
 }
 

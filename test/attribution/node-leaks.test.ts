@@ -48,7 +48,7 @@ describe("the growing line of a leak in Node", () => {
     const script = path.join(FIXTURES, "node-worker.cjs");
     const ran = await attributed(
       [process.execPath, script],
-      { kind: "seconds", at: [0.3, 0.5, 0.7] },
+      { kind: "seconds", at: [0.8, 1.1, 1.4] },
       { timeoutMs: 20_000 },
     );
     expect(ran).toMatchObject({ code: 0, stdout: "", stderr: "" });

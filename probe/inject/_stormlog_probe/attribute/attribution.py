@@ -11,7 +11,7 @@ import time
 from .frames import Stacks
 from .python_memory import PythonMemory
 from .retainers import Retainers
-from .schedule import Schedule
+from .schedule import Schedule, run_age
 
 SCHEMA = "stormlog.lines/1"
 MAX_LINES = 3000
@@ -38,7 +38,7 @@ class Attribution:
         self.hooks = None
         self.devices = []
         self.notes = []
-        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take)
+        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take, run_age())
         self._torch = None
         self._taking = threading.Lock()
 
@@ -59,10 +59,11 @@ class Attribution:
         self.devices = []
         self._taking = threading.Lock()
         self.retainers = Retainers()
-        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take)
+        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take, run_age())
         self.schedule.start()
         if self.tensors is not None:
             self.tensors.moments = self.schedule
+            self.schedule.operators = self.tensors.on
 
     def with_torch(self, torch):
         if self._torch is torch:
@@ -93,6 +94,7 @@ class Attribution:
         tensors = TensorMemory(torch, self.stacks, self.schedule)
         try:
             tensors.start()
+            self.schedule.operators = True
         except (ImportError, AttributeError) as error:
             complain(error)
             return ScannedTensors(torch, self.stacks)

@@ -202,7 +202,9 @@ def give_names(wanted):
         while frame is not None and left:
             if mark_of(frame.f_code.co_filename) == USER:
                 owner = None if frame.f_code.co_name == "<module>" else frame.f_code.co_name
-                look(frame.f_locals, owner)
+                variables = frame.f_locals
+                look(variables, owner)
+                _forget(frame, variables)
             frame = frame.f_back
     for module in list(sys.modules.values()):
         if not left:
@@ -212,6 +214,19 @@ def give_names(wanted):
             look(vars(module), None)
     for retainer in list(left.values()):
         _name_by_attribute(retainer)
+
+
+# inspect.CO_OPTIMIZED: the code of a function, whose variables are not a dict of its own.
+_OPTIMIZED = 1
+
+
+def _forget(frame, variables):
+    """Empty the copy of a function's variables that reading them made: it would keep what they held, and look like a
+    container that grows. A copy that the program holds too (`locals()`) is left alone.
+    """
+    # Held by the frame, the caller's variable, this argument and that of getrefcount.
+    if frame.f_code.co_flags & _OPTIMIZED and type(variables) is dict and sys.getrefcount(variables) <= 4:
+        variables.clear()
 
 
 def _name_by_attribute(retainer):
