@@ -90,14 +90,14 @@ describe("how a gate was started", () => {
       modified: false,
     });
     const script = gateRequestFromInputs({ run: "python3 train.py\nexit 0\n" }, env);
-    expect((await invocation(script)).command).toEqual(["sh", "-c", "python3 train.py\nexit 0"]);
+    expect((await invocation(script))?.command).toEqual(["sh", "-c", "python3 train.py\nexit 0"]);
   });
 
   it("leaves the baselines to the config file, and to the command line's own", async () => {
     const config = parseConfig("scenarios: [{ name: a, run: 'true' }]\nbaseline: [ref:refs/x]\n", "c.yml");
-    expect((await invocation(input({}))).baselines).toBeNull();
-    expect((await invocation(input({ config, command: null }))).baselines).toBeNull();
-    expect((await invocation(input({ options: { baseline: ["none"] } }))).baselines).toEqual([]);
+    expect((await invocation(input({})))?.baselines).toBeNull();
+    expect((await invocation(input({ config, command: null })))?.baselines).toBeNull();
+    expect((await invocation(input({ options: { baseline: ["none"] } })))?.baselines).toEqual([]);
   });
 
   it("differs from the commit by a tracked file, a new file of the command and a new baseline, not by others", async () => {
@@ -105,7 +105,7 @@ describe("how a gate was started", () => {
     mkdirSync(path.join(pkg, "out"));
     writeFileSync(path.join(pkg, "out", "tool"), "");
     const modified = async (argv: readonly string[], source?: string) =>
-      (await invocation(input({ command: { kind: "argv", argv } }), source)).modified;
+      (await invocation(input({ command: { kind: "argv", argv } }), source))?.modified;
     expect(await modified(["python3", "train.py", "out/tool"], "file:baselines")).toBe(false);
     expect(await modified(["python3", "notes.txt"])).toBe(true);
     mkdirSync(path.join(pkg, "baselines", "default"), { recursive: true });
@@ -116,6 +116,10 @@ describe("how a gate was started", () => {
     expect(await modified(["python3", "notes.txt"], "file:baselines")).toBe(false);
     writeFileSync(path.join(pkg, "train.py"), "changed");
     expect(await modified(["true"])).toBe(true);
+  });
+
+  it("is left out where the command is too long for a line", async () => {
+    expect(await invocation(input({ command: { kind: "shell", script: "true\n".repeat(2000) } }))).toBeNull();
   });
 
   it("has no directory outside a repository", async () => {
