@@ -51,7 +51,7 @@ async function isModified(top: string, needed: readonly string[]): Promise<boole
   return [tracked, added].some((output) => output !== null && output !== "");
 }
 
-/** A longer command is no help, and documents would cut it. */
+/** Documents would cut a longer command. */
 const MAX_CHARS = 8000;
 
 /** How this gate measures a scenario, without secrets; null where that is too long to repeat. */
