@@ -110,6 +110,7 @@ async function labRound(pattern: string): Promise<Round> {
 const RING_DRAINS = 5_000_000;
 const FUZZ_SMALL = 40_000;
 const FUZZ_LARGE = 20;
+const DRAWN_PROGRAMS = 8;
 const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
 
 /** Everything that is tried many times. Each round is judged by the test or program itself. */
@@ -213,5 +214,17 @@ export const CAMPAIGNS: readonly Campaign[] = [
     unit: "leaky and clean Node programs: the right line, or none",
     seconds: 20,
     round: (seed) => testRound(seed, { file: "test/attribution/node-leaks.test.ts", tries: 1 }),
+  },
+  {
+    name: "lines",
+    unit: "programs that do not leak, drawn from the corpus, with attribution always on: no line named, not red, no run broken",
+    seconds: 120,
+    round: (seed) =>
+      testRound(seed, {
+        file: "test/attribution/clean.test.ts",
+        only: "names no line",
+        tries: DRAWN_PROGRAMS,
+        env: { STORMLOG_TEST_CLEAN_PROGRAMS: String(DRAWN_PROGRAMS) },
+      }),
   },
 ];

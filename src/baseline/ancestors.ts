@@ -41,8 +41,8 @@ export async function baseCommit({ cwd, env, history }: History): Promise<string
 }
 
 /**
- * {@link baseCommit} without guesses: the cut history of a shallow clone may name another commit, so there only the port
- * is asked.
+ * {@link baseCommit} without guesses: the cut history of a shallow clone may name another commit, so only the port is
+ * asked there.
  */
 export async function certainBase(history: History): Promise<string | null> {
   const { cwd, env, history: port } = history;

@@ -81,7 +81,7 @@ export interface GateRequest {
   readonly argv: readonly string[];
   /** Options by which `stormlog-gate run` repeats this request, except scenario, baselines and those of the output. */
   readonly givenOptions: readonly string[];
-  /** Whether `stormlog-gate run` uses the same baselines without the option. */
+  /** Whether `stormlog-gate run` uses the same baselines without an option. */
   readonly usualBaselines: boolean;
   /** Absent when no config file defines what is measured. */
   readonly source?: ConfigSource;

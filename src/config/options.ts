@@ -174,7 +174,7 @@ function givenOptions(options: GateOptions): readonly string[] {
   );
 }
 
-/** Where the command line looks for a baseline by default. */
+/** Where the command line looks for a baseline without an option. */
 export const COMMAND_LINE_BASELINE = "file:baselines";
 
 export interface GateRequestInput {

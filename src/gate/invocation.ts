@@ -51,19 +51,22 @@ async function isModified(top: string, needed: readonly string[]): Promise<boole
   return [tracked, added].some((output) => output !== null && output !== "");
 }
 
-/** How this gate measures a scenario, without secrets. */
+/** Documents would cut a longer command. */
+const MAX_CHARS = 8000;
+
+/** How this gate measures a scenario, without secrets; null where that is too long to repeat. */
 export async function invocationOf(
   request: GateRequest,
   scenario: ScenarioRequest,
   { baseline }: ScenarioReport,
-): Promise<Invocation> {
+): Promise<Invocation | null> {
   const { root, env, source } = request;
   const [top, prefix] = await Promise.all([
     answer(root, ["rev-parse", "--show-toplevel"]),
     answer(root, ["rev-parse", "--show-prefix"]),
   ]);
   const hidden = (words: readonly string[]): string[] => [...hideSecrets(words)];
-  return {
+  const invocation: Invocation = {
     directory: top === null || prefix === null ? null : prefix.replace(/\/$/, ""),
     config: source === undefined ? null : path.relative(root, source.file),
     command: scenario.definition === null ? hidden(argvOf(scenario.command)) : null,
@@ -73,4 +76,5 @@ export async function invocationOf(
     fetch: env.GITHUB_ACTIONS === "true",
     modified: top !== null && (await isModified(top, neededFiles(request, scenario, baseline?.source ?? null))),
   };
+  return JSON.stringify(invocation).length > MAX_CHARS ? null : invocation;
 }

@@ -44,7 +44,7 @@ export interface RunPlan {
   /** Why the run is made, for the status of a terminal; absent = its role and number. */
   readonly purpose?: string | undefined;
   /** Seconds left within the gate's cost limits; absent or null = no limit. The scenario's timeout applies too. */
-  readonly limitS?: number | null;
+  readonly limitS?: number | null | undefined;
   /** Variables of this run in addition to the scenario's. */
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
@@ -60,7 +60,7 @@ function progressText(
 }
 
 /** The shorter of two limits, seconds; null = none. */
-function shorter(one: number | null, other: number | null): number | null {
+export function shorter(one: number | null, other: number | null): number | null {
   return one === null ? other : other === null ? one : Math.min(one, other);
 }
 

@@ -105,7 +105,8 @@ async function withInvocation(
 ): Promise<ScenarioReport> {
   if (report.kind === "missing" || (report.word !== "fail" && report.word !== "error")) return report;
   const { invocationOf } = await import("./invocation.ts");
-  return { ...report, invocation: await invocationOf(request, scenario, report) };
+  const invocation = await invocationOf(request, scenario, report);
+  return invocation === null ? report : { ...report, invocation };
 }
 
 /** The error of a scenario that was not measured: a missing scenario never passes. */

@@ -10,7 +10,7 @@ import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import type { BaseCheckout } from "./base-run.ts";
 import { announce, Cost, outOfTime } from "./cost.ts";
-import { type FinishedRun, oneRun, type Ran, type RunPlan } from "./one-run.ts";
+import { type FinishedRun, oneRun, type Ran, type RunPlan, shorter } from "./one-run.ts";
 import { policyOf } from "./policy.ts";
 import type { GatePorts } from "./ports.ts";
 import type { ScenarioFacts } from "./scenario-report.ts";
@@ -63,13 +63,14 @@ export class ScenarioRun implements ScenarioFacts {
 
   async #run(plan: RunPlan, keep: FinishedRun[]): Promise<Ran> {
     const startedMs = this.#ports.now().getTime();
-    const limitS = this.cost.remainingS(startedMs);
+    const remainingS = this.cost.remainingS(startedMs);
     this.cost.add();
+    const limitS = shorter(remainingS, plan.limitS ?? null);
     const finished = await oneRun(this.request, this.scenario, { ...plan, limitS }, this.#ports);
     this.cost.took((this.#ports.now().getTime() - startedMs) / 1000);
     this.warnings.push(...finished.warnings);
     const { exit } = finished.info;
-    const cut = exit.kind === "timeout" && exit.after_s === limitS && limitS !== this.scenario.timeoutS;
+    const cut = exit.kind === "timeout" && exit.after_s === remainingS && remainingS !== this.scenario.timeoutS;
     if (!cut && finished.ending.kind !== "interrupted") {
       keep.push(finished);
       return { kind: "whole", finished };
@@ -126,10 +127,10 @@ export class ScenarioRun implements ScenarioFacts {
       judged,
       judgement,
       noMore: () => this.noMore(),
-      run: ({ number, env }) => {
+      run: ({ number, env, limitS }) => {
         const directory = this.#directory(`attribution-${number}`);
         const { command, cwd } = scenario;
-        const plan: RunPlan = { role: "attribution", number, directory, command, cwd, ...this.#identity, env };
+        const plan: RunPlan = { role: "attribution", number, directory, command, cwd, ...this.#identity, env, limitS };
         return this.#run(plan, this.attribution);
       },
       log: (line) => this.#ports.log(line),

@@ -11,7 +11,7 @@ export interface Reproduction {
   readonly differs: string | null;
 }
 
-/** Baseline that the command line looks for by default. */
+/** Baseline that the command line looks for without an option. */
 const USUAL_BASELINE = "file:baselines";
 const CONFIG_FILE = "stormlog-gate.yml";
 /** Copy of a config file from another directory: its paths start at the directory of the gate. */

@@ -3,9 +3,11 @@ import { escapeTerminal } from "../core/escape.ts";
 
 /** Classification of a finding that names the source line that holds growing memory. */
 export const LEAK_LINE = "leak_line";
-/** Of one that names the line of a one-time increase that is still held at the end. */
+/** The same for a line that explains only a small share of the growth; for the details. */
+export const CONTRIBUTING_LINE = "contributing_line";
+/** Classification of a finding that names the line of one jump, still held at the end. */
 export const ONE_TIME_LINE = "one_time_line";
-/** Of growth that no line holds. */
+/** Classification of the share of a growth that no line holds. */
 export const UNATTRIBUTED_GROWTH = "unattributed_growth";
 
 /** A line of the repository that a finding points at. */

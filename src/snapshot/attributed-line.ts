@@ -25,6 +25,8 @@ export interface AttributedLine {
   readonly bytesPerStep: number | null;
   readonly bytesPerSecond: number | null;
   readonly growthBytes: number;
+  /** Live bytes in every sample of the process that holds most. */
+  readonly bytes: readonly number[];
   readonly countGrowth: number;
   /** Share of the growth of its device over all processes, 0 to 1. */
   readonly share: number;

@@ -131,7 +131,7 @@ describe("attribute", () => {
   it("omits lines of little growth, and returns nothing without growth", () => {
     const moments = [0, 1, 2].map((k) => moment(k, [entry(1000 * growing(k)), entry(k, { stack: [at(70)] })]));
     expect(attribute([of(moments)], { isUserFrame }).lines).toHaveLength(1);
-    expect(attribute([], { isUserFrame })).toEqual({ lines: [], devices: [], sources: [], notes: [] });
+    expect(attribute([], { isUserFrame })).toEqual({ lines: [], jumps: [], devices: [], sources: [], notes: [] });
   });
 
   it("attributes a device's line to the retainer that the process reports for its blocks", () => {

@@ -21,6 +21,8 @@ export interface ProcessEvidence {
 export interface Attribution {
   /** Growing lines, most growth first. On every device the shares are of its own growth. */
   readonly lines: readonly AttributedLine[];
+  /** Lines that rose once and stayed, most growth first. */
+  readonly jumps: readonly AttributedLine[];
   /** Growth of live memory by device, first to last sample, bytes, and the share that the lines explain. */
   readonly devices: readonly {
     readonly device: string;
@@ -57,11 +59,16 @@ export function attribute(
       sources.add("torch-snapshot");
       grew(device, own.totalGrowthBytes);
       found.push(
-        ...deviceLines(device, own.lines, moments, options.isUserFrame).map((line) => ({ ...line, processes: [id] })),
+        ...deviceLines(
+          device,
+          [...own.lines, ...own.discarded.filter(({ trend }) => trend === "once")],
+          moments,
+          options.isUserFrame,
+        ).map((line) => ({ ...line, processes: [id] })),
       );
     }
   }
-  const merged = mergedOverProcesses(found);
+  const merged = mergedOverProcesses(found.filter(({ trend }) => trend !== "once"));
   const whole = new Map(
     [...growth].map(([device, bytes]) => [device, Math.max(bytes, sumOn(device, merged))] as const),
   );
@@ -69,8 +76,10 @@ export function attribute(
     .map((line) => ({ ...line, share: shareOf(line.growthBytes, whole.get(line.device) ?? 0) ?? 0 }))
     .filter(({ share }) => share >= MIN_SHARE)
     .sort((a, b) => b.growthBytes - a.growthBytes || (locationKey(a) < locationKey(b) ? -1 : 1));
+  const jumps = mergedOverProcesses(found.filter(({ trend }) => trend === "once"));
   return {
     lines,
+    jumps: jumps.sort((a, b) => b.growthBytes - a.growthBytes),
     devices: [...growth].map(([device, growthBytes]) => ({
       device,
       growthBytes,

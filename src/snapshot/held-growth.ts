@@ -8,8 +8,9 @@ import { type HeldEntry, type HeldSample, type Retainer, retainerText } from "./
 
 type HeldLine = Omit<AttributedLine, "processes">;
 
-/** Growing lines of one process, from the samples it wrote. */
+/** Lines of one process that ended higher, from the samples it wrote. */
 export interface HeldGrowth {
+  /** Those that grow, and those that rose once. */
   readonly lines: readonly HeldLine[];
   /** Growth of everything counted, bytes, by device. */
   readonly growth: ReadonlyMap<string, number>;
@@ -49,7 +50,8 @@ export function heldGrowth(moments: readonly LinesSample[], isUserFrame: IsUserF
     growth.set(device, found.totalGrowthBytes);
     const contributions = contributionsByLine(own, retainers, isUserFrame);
     const isMoved = (entry: HeldEntry): boolean => retainers.has(makingKey(entry));
-    return found.lines.filter(isResolved).map((line) => {
+    const candidates = [...found.lines, ...found.discarded.filter(({ trend }) => trend === "once")];
+    return candidates.filter(isResolved).map((line) => {
       const parts = contributions.get(locationKey(line)) ?? [];
       const main = parts[0]?.entry;
       const held: HeldLine = {
@@ -83,7 +85,7 @@ export function factsOf(moments: readonly LinesSample[]): Facts {
 /** Common fields of a growing line and an attributed line. */
 export function placeOf(line: GrowthLine) {
   const { file, line: number, function: name, user, trend, bytesPerStep, bytesPerSecond } = line;
-  const { growthBytes, countGrowth, share, stack } = line;
+  const { growthBytes, bytes, countGrowth, share, stack } = line;
   return {
     file,
     line: number,
@@ -93,6 +95,7 @@ export function placeOf(line: GrowthLine) {
     bytesPerStep,
     bytesPerSecond,
     growthBytes,
+    bytes,
     countGrowth,
     share,
     stack,

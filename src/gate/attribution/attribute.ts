@@ -1,11 +1,22 @@
 import path from "node:path";
 import type { Finding } from "../../analysis/document.ts";
+import { growthStretch } from "../../analysis/growth-stretch.ts";
+import { collectSeries } from "../../analysis/series.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { probeDirectory } from "../../core/probe-directory.ts";
+import { formatDuration } from "../../core/units.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 import type { FinishedRun, Ran, RunPlan } from "../one-run.ts";
-import { attributionEnvironment, attributionTimes, attributionWanted } from "./attribution-plan.ts";
+import {
+  type AttributionDepth,
+  type AttributionTimes,
+  attributionEnvironment,
+  attributionTimes,
+  attributionWanted,
+  settledPart,
+} from "./attribution-plan.ts";
 import { growingLines } from "./growing-lines.ts";
+import { type JudgedGrowth, judgedGrowths } from "./judged-growth.ts";
 
 /** The scenario whose growth is attributed to lines, and the way to run it once more. */
 export interface AttributionSubject {
@@ -16,39 +27,107 @@ export interface AttributionSubject {
   readonly judgement: Judgement;
   /** Why no run may begin now; null when one may. */
   readonly noMore: () => string | null;
-  readonly run: (plan: Pick<RunPlan, "number" | "env">) => Promise<Ran>;
+  readonly run: (plan: Pick<RunPlan, "number" | "env" | "limitS">) => Promise<Ran>;
   readonly log: (line: string) => void;
   readonly warn: (note: string) => void;
 }
 
+/** All attribution runs of a scenario together take at most the judged run's length and this, seconds. */
+const EXTRA_TIME_S = 60;
+/** An attribution run that is this much slower per second is not believed to be. */
+const MAX_SLOWDOWN = 4;
+
 /** Run the candidate with attribution on. @returns findings that name lines, the largest growth first, or none */
 export async function attributeGrowth(subject: AttributionSubject): Promise<readonly Finding[]> {
   const { request, scenario, judged, judgement, warn } = subject;
-  if (!attributionWanted(request.attribute, judgement, judged.analysis)) return [];
-  const none = (note: string): readonly Finding[] => {
-    warn(note);
-    return [];
-  };
+  const { recording, analysis } = judged;
+  if (recording === null || analysis === null || !attributionWanted(request.attribute, judgement, analysis)) return [];
+  const growths = judgedGrowths(judgement, analysis, recording);
+  const durationS = judged.info.clock.duration_s ?? 0;
+  const [first] = growths;
+  // A higher peak without growth or a jump has nothing that a repetition could name.
+  if (first === undefined && request.attribute !== "always") return [];
   const stop = subject.noMore();
-  if (stop !== null) return none(`${stop}, so no line was looked for`);
-  const times = judged.recording === null ? null : attributionTimes(judged.recording, judged.info.clock.duration_s);
-  if (times === null) return none("the run is too short to find the line that grows");
-  subject.log(`${scenario.name}: running once more to find the line that grows`);
-  const env = attributionEnvironment(
-    times,
-    path.join(probeDirectory(), "node", "attribute.cjs"),
-    scenario.env.NODE_OPTIONS ?? request.env.NODE_OPTIONS,
-  );
-  const ran = await subject.run({ number: 1, env });
-  if (ran.kind === "stopped") return none(`${ran.reason}, so the search for the line was ended`);
-  const { finished } = ran;
-  if (finished.ending.kind === "failed") warn(`with attribution on ${finished.ending.message}`);
+  if (stop !== null) {
+    warn(`${stop}, so no line was looked for`);
+    return [];
+  }
+  const times = attributionTimes(first?.stretch ?? settledPart(recording, durationS));
+  if (times === null) {
+    warn(first === undefined ? "the run is too short to name a line" : "the growth is too short to name a line");
+    return [];
+  }
+  const finished = await runs(subject, times, durationS);
+  if (finished === null || first === undefined) return [];
   const found = await growingLines({
     directory: finished.directory,
     cwd: scenario.cwd,
     probe: finished.info.probe,
     severity: judgement.verdict === "fail" ? "critical" : "warning",
+    growths,
+    slowdown: slowdownOf(first, judged, finished),
   });
   for (const note of found.notes) warn(note);
   return found.findings;
+}
+
+/** The attribution run, or a second one of the lightest kind where the program does not survive the first. */
+async function runs(
+  subject: AttributionSubject,
+  times: AttributionTimes,
+  durationS: number,
+): Promise<FinishedRun | null> {
+  const { request, scenario, warn } = subject;
+  const allowedS = durationS + EXTRA_TIME_S;
+  let leftS = allowedS;
+  const kinds: readonly AttributionDepth[] = ["on", "light"];
+  for (const [index, depth] of kinds.entries()) {
+    const stop = subject.noMore();
+    if (index > 0 && (stop !== null || leftS < durationS)) {
+      warn(`no lighter attribution run was made: ${stop ?? "the time for attribution runs is used up"}`);
+      return null;
+    }
+    subject.log(
+      `${scenario.name}: running once more to find the line that grows${index === 0 ? "" : ", recording less"}`,
+    );
+    const env = attributionEnvironment(
+      times,
+      path.join(probeDirectory(), "node", "attribute.cjs"),
+      scenario.env.NODE_OPTIONS ?? request.env.NODE_OPTIONS,
+      depth,
+    );
+    const ran = await subject.run({ number: index + 1, env, limitS: leftS });
+    if (ran.kind === "stopped") {
+      warn(`${ran.reason}, so the search for the line was ended`);
+      return null;
+    }
+    const { finished } = ran;
+    const { exit } = finished.info;
+    if (finished.ending.kind === "ok") return finished;
+    if (exit.kind === "timeout" && exit.after_s === leftS) {
+      warn(
+        `the attribution run was ended after ${formatDuration(leftS)}: together they take at most the judged run's ` +
+          `length and ${EXTRA_TIME_S} s, so its later moments are missing`,
+      );
+      return finished;
+    }
+    if (finished.ending.kind === "failed") warn(`with attribution on ${finished.ending.message}`);
+    leftS -= finished.info.clock.duration_s ?? allowedS;
+  }
+  return null;
+}
+
+/** How much slower the attribution run grew than the judged one, for growth that is counted by the clock. */
+function slowdownOf({ device, metric, stretch }: JudgedGrowth, judged: FinishedRun, finished: FinishedRun): number {
+  if (stretch.kind === "jump" || stretch.unit === "steps") return 1;
+  const durationS = judged.info.clock.duration_s ?? 0;
+  const took = finished.info.clock.duration_s ?? 0;
+  const beforeS = Math.max(0, stretch.onset);
+  const slower = took > durationS && durationS > beforeS ? (took - beforeS) / (durationS - beforeS) : 1;
+  const series = finished.recording === null ? [] : collectSeries(finished.recording);
+  const own = series.find((one) => one.device === device && one.metric === metric);
+  const grew = own === undefined ? null : growthStretch(own);
+  const rate = stretch.bytes / (stretch.end - stretch.onset);
+  const ownRate = grew?.kind === "growth" && grew.unit === "seconds" ? grew.bytes / (grew.end - grew.onset) : rate;
+  return Math.min(MAX_SLOWDOWN, Math.max(1, slower, rate / ownRate));
 }

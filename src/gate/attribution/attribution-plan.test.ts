@@ -1,30 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { AnalysisDocument, DriftClass } from "../../analysis/document.ts";
-import type { Recording } from "../../telemetry/recording/model.ts";
+import type { GrowthStretch } from "../../analysis/growth-stretch.ts";
 import type { Aspect, Check, CheckVerdict, Judgement } from "../../verdict/judgement.ts";
 import { attributionEnvironment, attributionTimes, attributionWanted } from "./attribution-plan.ts";
-
-function recording(steps: readonly number[] | null): Recording {
-  return {
-    epochNs: null,
-    tables: [
-      {
-        rank: 0,
-        device: "host",
-        timeNs: null,
-        steps: steps === null ? null : Float64Array.from(steps),
-        columns: {},
-        highwater: new Set(),
-      },
-    ],
-    peaks: [],
-    marks: [],
-    events: null,
-    worldSize: null,
-    missing: {},
-    info: null,
-  };
-}
 
 function judgement(verdict: CheckVerdict, aspect: Aspect): Judgement {
   const check = { verdict, aspect, kind: aspect } as Check;
@@ -51,20 +29,44 @@ describe("an attribution run", () => {
   });
 });
 
-describe("the times of attribution snapshots", () => {
-  test("are steps of the last run where it has enough", () => {
-    expect(attributionTimes(recording([1, 2, 400]), 10)).toEqual({ kind: "steps", at: [140, 200, 260, 320, 368] });
+describe("the moments of an attribution run", () => {
+  const growth = (unit: "steps" | "seconds", onset: number, end: number): GrowthStretch => ({
+    kind: "growth",
+    unit,
+    start: 0,
+    onset,
+    end,
+    bytes: 1,
   });
 
-  test("are seconds where there are no steps, or too few", () => {
-    expect(attributionTimes(recording(null), 10)).toEqual({ kind: "seconds", at: [3.5, 5, 6.5, 8, 9.2] });
-    expect(attributionTimes(recording([1, 2]), 10)?.kind).toBe("seconds");
-    expect(attributionTimes(recording([Number.NaN]), 10)?.kind).toBe("seconds");
+  test.each([0, 30, 60, 75, 85])("lie after an onset at %i %% of the run, six of them at least", (percent) => {
+    const times = attributionTimes(growth("steps", 4 * percent, 400));
+    expect(times?.kind).toBe("steps");
+    expect(times?.at.length).toBeGreaterThanOrEqual(6);
+    expect(times?.at.every((at) => at > 4 * percent && at < 400)).toBe(true);
   });
 
-  test("do not exist for a very short run", () => {
-    expect(attributionTimes(recording(null), 0.1)).toBeNull();
-    expect(attributionTimes(recording(null), null)).toBeNull();
+  test("leave out the beginning of growth from the first step, which may be a warm-up", () => {
+    expect(attributionTimes(growth("seconds", 0, 10))?.at).toEqual([2.5, 3.7, 4.9, 6.1, 7.3, 8.4, 9.4]);
+  });
+
+  test("do not exist in a stretch that is too short for five of them", () => {
+    expect(attributionTimes(growth("steps", 396, 400))).toBeNull();
+    expect(attributionTimes(growth("seconds", 9.7, 10))).toBeNull();
+  });
+
+  test("stand on both sides of a jump", () => {
+    const times = attributionTimes({
+      kind: "jump",
+      unit: "steps",
+      start: 0,
+      before: 69,
+      after: 71,
+      end: 100,
+      bytes: 1,
+    });
+    expect(times?.at.filter((at) => at < 70)).toHaveLength(2);
+    expect(times?.at.filter((at) => at > 70)).toHaveLength(4);
   });
 });
 

@@ -1,18 +1,37 @@
 import type { AnalysisDocument } from "../../analysis/document.ts";
+import type { GrowthStretch } from "../../analysis/growth-stretch.ts";
 import type { AttributeMode } from "../../config/gate-request.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 
-/** When the attribution run records its live memory: ascending, at least {@link MIN_SNAPSHOTS}. */
-export type AttributionTimes =
-  | { readonly kind: "steps"; readonly at: readonly number[] }
-  | { readonly kind: "seconds"; readonly at: readonly number[] };
+/** When the attribution run records its live memory: ascending, at least {@link MIN_MOMENTS}. */
+export interface AttributionTimes {
+  readonly kind: "steps" | "seconds";
+  readonly at: readonly number[];
+}
 
-/** With two snapshots churn looks like a leak; three at the same phase show that a line keeps growing. */
-const MIN_SNAPSHOTS = 3;
+/** How much of a program is recorded. `light` samples allocations alone and never walks the heap. */
+export type AttributionDepth = "on" | "light";
 
-/** Fractions of the run at which live memory is recorded: after warm-up, and safe if a run has a few steps less. */
-const FRACTIONS = [0.35, 0.5, 0.65, 0.8, 0.92] as const;
+/** A line is named when it grows at four moments after the onset, which needs five. */
+const MIN_MOMENTS = 5;
+
+/**
+ * Fractions of the stretch from the onset to the end at which live memory is recorded. The last is reached even by a
+ * run with a few steps less. Growth from the beginning may be a warm-up, so its first quarter is left out.
+ */
+const AFTER_ONSET = [0.08, 0.23, 0.38, 0.53, 0.68, 0.82, 0.94] as const;
+const AFTER_WARM_UP = [0.25, 0.37, 0.49, 0.61, 0.73, 0.84, 0.94] as const;
+/** Of the time after a jump. */
+const AFTER_JUMP = [0.1, 0.35, 0.65, 0.94] as const;
+/** An onset within this share of the run is its beginning. */
+const BEGINNING_SHARE = 0.1;
+/** Shorter stretches, seconds, have no room for the moments. */
+const MIN_STRETCH_S = 0.4;
+
+/** Share of a run after which it has settled, and steps from which on it is counted in steps. */
+const SETTLED_SHARE = 0.4;
+const MIN_SETTLED_STEPS = 24;
 
 /** Whether a run is repeated to find the growing line. A higher, flat peak has its lines in a snapshot instead. */
 export function attributionWanted(
@@ -23,31 +42,43 @@ export function attributionWanted(
   if (mode === "off") return false;
   if (mode === "always") return true;
   if (judgement === null || judgement.verdict === "pass") return false;
-  const grows = analysis?.series.some(({ class: label }) => label === "leak" || label === "rising") ?? false;
+  const rises = analysis?.series.some(({ class: label }) => ["leak", "rising", "step"].includes(label)) ?? false;
   return judgement.checks.some(
     ({ verdict, aspect }) =>
-      (verdict === "fail" || verdict === "warn") && (aspect === "growth" || aspect === "class" || grows),
+      (verdict === "fail" || verdict === "warn") && (aspect === "growth" || aspect === "class" || rises),
   );
 }
 
-/** The last step any series of the recording reached; null when it has no steps. */
-function lastStep(recording: Recording): number | null {
-  let last: number | null = null;
-  for (const { steps } of recording.tables) {
-    for (const step of steps ?? []) if (step > (last ?? 0)) last = step;
+function positions(stretch: GrowthStretch): readonly number[] {
+  const { start, end } = stretch;
+  if (stretch.kind === "growth") {
+    const { onset } = stretch;
+    const early = onset - start < BEGINNING_SHARE * (end - start);
+    return (early ? AFTER_WARM_UP : AFTER_ONSET).map((fraction) => onset + fraction * (end - onset));
   }
-  return last;
+  const { before, after } = stretch;
+  const earlier = [0.5, 0.9].map((fraction) => start + fraction * (before - start));
+  return [...earlier, ...AFTER_JUMP.map((fraction) => after + fraction * (end - after))];
 }
 
-/** Snapshot times: fractions of the recording's steps, else of `durationS` seconds; null when the run is too short. */
-export function attributionTimes(recording: Recording, durationS: number | null): AttributionTimes | null {
-  const last = lastStep(recording);
-  if (last !== null) {
-    const at = [...new Set(FRACTIONS.map((fraction) => Math.round(fraction * last)))].filter((step) => step > 0);
-    if (at.length >= MIN_SNAPSHOTS) return { kind: "steps", at };
-  }
-  if (durationS === null || durationS < 0.2) return null;
-  return { kind: "seconds", at: FRACTIONS.map((fraction) => Math.round(fraction * durationS * 1000) / 1000) };
+/** The moments of an attribution run within the judged stretch; null when it is too short to name a line. */
+export function attributionTimes(stretch: GrowthStretch): AttributionTimes | null {
+  const inSteps = stretch.unit === "steps";
+  const onset = stretch.kind === "growth" ? stretch.onset : stretch.after;
+  if (!inSteps && stretch.end - onset < MIN_STRETCH_S) return null;
+  const rounded = positions(stretch).map((at) => (inSteps ? Math.round(at) : Math.round(at * 1000) / 1000));
+  // The step of the onset itself is before the growth, and the last may not be reached.
+  const first = stretch.kind === "growth" ? onset : 0;
+  const at = [...new Set(rounded)].filter((one) => one > first && one < stretch.end);
+  return at.length < MIN_MOMENTS ? null : { kind: stretch.unit, at };
+}
+
+/** A run in which nothing grew, past its start: recording while a program imports its libraries takes long. */
+export function settledPart(recording: Recording, durationS: number): GrowthStretch {
+  let last = 0;
+  for (const { steps } of recording.tables) for (const step of steps ?? []) if (step > last) last = step;
+  const [unit, end] = last >= MIN_SETTLED_STEPS ? (["steps", last] as const) : (["seconds", durationS] as const);
+  return { kind: "growth", unit, start: 0, onset: SETTLED_SHARE * end, end, bytes: 0 };
 }
 
 /** The environment that turns attribution on in the measured processes. */
@@ -55,11 +86,12 @@ export function attributionEnvironment(
   times: AttributionTimes,
   nodeAttribution: string,
   nodeOptions: string | undefined,
+  depth: AttributionDepth = "on",
 ): Readonly<Record<string, string>> {
   // Node reads NODE_OPTIONS like a shell line: quotes and backslashes in a path have to be escaped.
   const quoted = `"${nodeAttribution.replace(/[\\"]/g, "\\$&")}"`;
   return {
-    STORMLOG_GATE_ATTRIBUTE: "on",
+    STORMLOG_GATE_ATTRIBUTE: depth,
     STORMLOG_GATE_ATTRIBUTE_AT: `${times.kind}:${times.at.join(",")}`,
     NODE_OPTIONS: [nodeOptions ?? "", `--require ${quoted}`].join(" ").trim(),
   };

@@ -1,12 +1,12 @@
 import type { Finding } from "../../analysis/document.ts";
 import { certainBase, type History } from "../../baseline/ancestors.ts";
 import { git } from "../../baseline/git.ts";
-import { LEAK_LINE, type SourceLocation, sourceLocationOf } from "../../report/source-line.ts";
+import { LEAK_LINE, ONE_TIME_LINE, type SourceLocation, sourceLocationOf } from "../../report/source-line.ts";
 import { inPipeline } from "../base-config.ts";
 import { diffLines, type FileChange } from "./diff-lines.ts";
 
 /** Findings that name a line which may be the change's. */
-const NAMES_A_LINE: ReadonlySet<string> = new Set([LEAK_LINE, "one_time_line"]);
+const NAMES_A_LINE: ReadonlySet<string> = new Set([LEAK_LINE, ONE_TIME_LINE]);
 
 type LineStatus = "changed" | "unchanged" | null;
 
@@ -110,7 +110,7 @@ function callersOf(finding: Finding, { file, line }: SourceLocation): SourceLoca
 }
 
 /** The evidence of a finding about the change: whether its line is part of it, else what is nearest to it. */
-export function changeEvidence(
+function changeEvidence(
   finding: Finding,
   changes: MeasuredChanges | null,
 ): { readonly changed: LineStatus; readonly called_from: string | null; readonly nearest_change: string | null } {

@@ -3,11 +3,13 @@ import path from "node:path";
 import type { Finding, Severity } from "../../analysis/document.ts";
 import { git } from "../../baseline/git.ts";
 import { probeDirectory } from "../../core/probe-directory.ts";
-import { type AttributedLine, attribute } from "../../snapshot/attribution.ts";
+import { type AttributedLine, attribute, type ProcessEvidence } from "../../snapshot/attribution.ts";
 import { userFrames } from "../../snapshot/frames.ts";
 import type { ProbeSummary } from "../../telemetry/recording/model.ts";
 import { type AttributionEvidence, attributionEvidence } from "./attribution-evidence.ts";
-import { lineFinding } from "./line-finding.ts";
+import type { JudgedGrowth } from "./judged-growth.ts";
+import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-finding.ts";
+import { type Covered, nameLines } from "./name-lines.ts";
 
 /** The result of an attribution run: findings that name lines, and notes on what is missing. */
 interface GrowingLines {
@@ -23,11 +25,14 @@ interface AttributionRun {
   readonly probe: ProbeSummary | undefined;
   /** Severity of the line that grows most; the others are warnings. */
   readonly severity: Severity;
+  /** The growth that the verdict judged. */
+  readonly growths: readonly JudgedGrowth[];
+  /** How much slower than the judged run it went; 1 or more. */
+  readonly slowdown: number;
 }
 
-const MAX_LINES = 5;
-/** Smallest share of the growth for a finding. */
-const MIN_SHARE = 0.05;
+/** Growth without a line is reported from this share of the whole on. */
+const MIN_UNEXPLAINED = 0.2;
 const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
 const MAX_CODE = 200;
 
@@ -52,32 +57,58 @@ function rankOf(line: AttributedLine, probe: ProbeSummary | undefined): number |
   return ranks.size === 1 && only !== undefined ? only : null;
 }
 
-/** Read the files of an attribution run, and name the lines that grow, the largest growth first. */
+/** What the moments of the process that was recorded longest cover. */
+function coveredBy(processes: readonly ProcessEvidence[], slowdown: number): Covered {
+  const span = (values: readonly (number | null)[]): number | null => {
+    const known = values.filter((value) => value !== null);
+    return known.length < 2 ? null : Math.max(...known) - Math.min(...known);
+  };
+  const longest = (of: (process: ProcessEvidence) => number | null): number | null => {
+    const known = processes.map(of).filter((value) => value !== null);
+    return known.length === 0 ? null : Math.max(...known);
+  };
+  const nanoseconds = longest(({ moments }) => span(moments.map(({ sample }) => sample.timeNs)));
+  return {
+    steps: longest(({ moments }) => span(moments.map(({ sample }) => sample.step))),
+    seconds: nanoseconds === null ? null : nanoseconds / 1e9,
+    slowdown,
+  };
+}
+
+function languageOf(sources: readonly string[]): RecordedLanguage {
+  if (sources.includes("tracemalloc")) return "python";
+  return sources.includes("v8-heap") ? "node" : "none";
+}
+
+/** Read the files of an attribution run, and name the lines that explain the verdict's growth, the largest first. */
 export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const top = await git(run.cwd, ["rev-parse", "--show-toplevel"]);
   const root = top.ok && top.stdout !== "" ? top.stdout : run.cwd;
   const isUserFrame = userFrames({ root, exclude: [probeDirectory()] });
-  const unnamed = (why: string, notes: readonly string[] = []): GrowingLines => ({
-    findings: [],
-    notes: [...notes, `no line could be named: ${why}`],
-  });
   let evidence: AttributionEvidence;
   try {
     evidence = attributionEvidence(run.directory, isUserFrame);
   } catch (error) {
-    return unnamed(error instanceof Error ? error.message : String(error));
+    const why = error instanceof Error ? error.message : String(error);
+    return { findings: [], notes: [`no line could be named: ${why}`] };
   }
-  if (evidence.processes.length === 0) return unnamed("no measured process reported its live memory", evidence.notes);
-  const { lines, notes } = attribute(evidence.processes, { isUserFrame });
-  const reported = lines.filter(({ share, trend }) => share >= MIN_SHARE && trend === "grows").slice(0, MAX_LINES);
-  const findings = reported.map((line, index) =>
-    lineFinding(line, {
+  const attribution = attribute(evidence.processes, { isUserFrame });
+  const { named, unexplained } = nameLines(attribution, run.growths, coveredBy(evidence.processes, run.slowdown));
+  const lines = named.map((one, index) =>
+    lineFinding(one, {
       root,
       severity: index === 0 ? run.severity : "warning",
-      rank: rankOf(line, run.probe),
-      code: codeAt(path.resolve(run.cwd, line.file), line.line),
+      rank: rankOf(one.line, run.probe),
+      code: codeAt(path.resolve(run.cwd, one.line.file), one.line.line),
     }),
   );
-  const none = findings.length === 0 ? ["no line was found that grows throughout the attribution run"] : [];
-  return { findings, notes: [...evidence.notes, ...notes, ...none] };
+  const rest = unexplained.filter(({ share }) => share >= MIN_UNEXPLAINED);
+  const findings = [...lines, ...rest.map((one) => unattributedFinding(one, languageOf(attribution.sources)))];
+  const none =
+    evidence.processes.length === 0
+      ? ["no line could be named: no measured process reported its live memory"]
+      : named.some(({ kind }) => kind !== "contributing")
+        ? []
+        : ["no line was found that holds a fifth of the growth"];
+  return { findings, notes: [...evidence.notes, ...attribution.notes, ...none] };
 }

@@ -1,8 +1,10 @@
 import type { Finding, Severity } from "../../analysis/document.ts";
-import { formatBytes } from "../../core/units.ts";
-import { LEAK_LINE } from "../../report/source-line.ts";
+import { formatBytes, formatBytesDelta } from "../../core/units.ts";
+import { CONTRIBUTING_LINE, LEAK_LINE, ONE_TIME_LINE, UNATTRIBUTED_GROWTH } from "../../report/source-line.ts";
 import type { AttributedLine } from "../../snapshot/attribution.ts";
 import { relativePath } from "../../snapshot/frames.ts";
+import type { JudgedGrowth } from "./judged-growth.ts";
+import type { NamedLine, Unexplained } from "./name-lines.ts";
 
 /** What a finding needs besides the line. */
 interface LineContext {
@@ -22,51 +24,116 @@ function percent(share: number): string {
   return share < 0.01 ? "under 1 %" : `${Math.round(100 * share)} %`;
 }
 
-function rate({ bytesPerStep, bytesPerSecond, growthBytes }: AttributedLine): string {
-  if (bytesPerStep !== null) return `${formatBytes(Math.max(0, bytesPerStep))} more with every step`;
-  if (bytesPerSecond !== null) return `${formatBytes(Math.max(0, bytesPerSecond))} more every second`;
-  return `${formatBytes(growthBytes)} more`;
+/** The line's part of the verdict's growth: in total and per unit; null where the verdict has another unit. */
+function rates({ growth, share }: NamedLine) {
+  const { stretch } = growth;
+  const bytes = Math.round(share * growth.bytes);
+  const length = stretch.kind === "growth" ? stretch.end - stretch.onset : 0;
+  const rate = length > 0 ? (share * growth.bytes) / length : null;
+  return {
+    growth_bytes: bytes,
+    bytes_per_step: stretch.unit === "steps" ? rate : null,
+    bytes_per_s: stretch.unit === "seconds" ? rate : null,
+  };
 }
 
-/** The finding of a line whose memory grows: location, share, what retains the memory, and the usual remedy. */
-export function lineFinding(line: AttributedLine, context: LineContext): Finding {
-  const location = ({ file, line: number }: { readonly file: string; readonly line: number }): string =>
-    `${relativePath(file, context.root)}:${number}`;
+function amount(named: NamedLine): string {
+  const { bytes_per_step: perStep, bytes_per_s: perSecond, growth_bytes: bytes } = rates(named);
+  if (perStep !== null) return `${formatBytes(perStep)} more with every step`;
+  return perSecond === null ? `${formatBytes(bytes)} more` : `${formatBytes(perSecond)} more every second`;
+}
+
+function locationIn(root: string | null) {
+  return ({ file, line }: Pick<AttributedLine, "file" | "line">): string => `${relativePath(file, root)}:${line}`;
+}
+
+function sentence(named: NamedLine, root: string | null): string {
+  const { line, share } = named;
+  const location = locationIn(root);
   const at = location(line);
   const kept = line.keptBy === null ? "" : ` in ${line.keptBy}`;
+  if (named.kind === "one-time") {
+    return `one-time ${formatBytesDelta(rates(named).growth_bytes)} at ${at}${kept}, still held at the end`;
+  }
   const made =
     line.placed === "kept" && line.allocatedAt !== null && location(line.allocatedAt) !== at
       ? `, allocated at ${location(line.allocatedAt)}`
       : "";
   const verb = line.placed === "kept" ? "keeps" : "allocates and something keeps";
   const known = line.hint === null ? "" : `: ${line.hint.sentence.replace(/[.]$/, "")}`;
+  return `${at} ${verb} ${amount(named)}${kept}, ${percent(share)} of the growth${made}${known}`;
+}
+
+const CLASSIFICATIONS = { leak: LEAK_LINE, contributing: CONTRIBUTING_LINE, "one-time": ONE_TIME_LINE } as const;
+
+/** The finding of a line: location, its part of the verdict's growth, what retains the memory, and the usual remedy. */
+export function lineFinding(named: NamedLine, context: LineContext): Finding {
+  const { line, share } = named;
+  const location = locationIn(context.root);
+  // A jump has no pattern: the hints are about what repeats.
+  const hint = named.kind === "one-time" ? null : line.hint;
   return {
-    classification: LEAK_LINE,
-    severity: context.severity,
-    confidence: Math.max(0, Math.min(1, line.share)),
+    classification: CLASSIFICATIONS[named.kind],
+    severity: named.kind === "contributing" ? "info" : context.severity,
+    confidence: share,
     rank: context.rank,
     device: line.device,
     metric: null,
     evidence: {
-      line: at,
+      line: location(line),
       function: line.function,
       code: context.code,
-      bytes_per_step: line.bytesPerStep,
-      bytes_per_s: line.bytesPerSecond,
-      growth_bytes: line.growthBytes,
+      ...rates(named),
       objects: line.countGrowth,
-      share: line.share,
+      share,
       placed: line.placed,
       kept_by: line.keptBy,
       allocated_at: line.allocatedAt === null ? null : location(line.allocatedAt),
-      pattern: line.hint?.code ?? null,
-      pattern_evidence: line.hint === null ? null : line.hint.evidence.join("; "),
+      pattern: hint?.code ?? null,
+      pattern_evidence: hint === null ? null : hint.evidence.join("; "),
       stack: line.stack
         .slice(0, MAX_FRAMES)
         .map((frame) => `${location(frame)} ${frame.function}`)
         .join(" < "),
     },
-    description: `${at} ${verb} ${rate(line)}${kept}, ${percent(line.share)} of the growth${made}${known}`,
-    remediation: line.hint === null ? [] : [...line.hint.remediation],
+    description: sentence(named, context.root),
+    remediation: hint === null ? [] : [...hint.remediation],
+  };
+}
+
+/** Language of the processes that were recorded, which decides what tool sees the rest. */
+export type RecordedLanguage = "python" | "node" | "none";
+
+const NATIVE_TOOL: Readonly<Record<RecordedLanguage, string>> = {
+  python: "Run it under `memray run --native`, which records native allocations with their stacks.",
+  node: "Run it under `heaptrack`, which records native allocations with their stacks.",
+  none: "Run it under `heaptrack`, which records native allocations with their stacks.",
+};
+const OTHER_TOOL: Readonly<Record<RecordedLanguage, string>> = {
+  python: "Compare two snapshots of `tracemalloc`, taken at the same point of two distant steps.",
+  node: "Compare two heap snapshots (`node --heapsnapshot-signal=SIGUSR2`), taken some time apart.",
+  none: NATIVE_TOOL.none,
+};
+
+/** The finding of growth that no line holds. */
+export function unattributedFinding({ growth, share, native }: Unexplained, language: RecordedLanguage): Finding {
+  const bytes = Math.round(share * growth.bytes);
+  const what = native ? "memory outside of what the interpreter allocates" : "memory that no line was found to hold";
+  const device: JudgedGrowth["device"] = growth.device;
+  const onHost = device === "host";
+  return {
+    classification: UNATTRIBUTED_GROWTH,
+    severity: "info",
+    confidence: share,
+    rank: null,
+    device,
+    metric: null,
+    evidence: { share, growth_bytes: bytes, memory: native ? "native" : "unknown" },
+    description: `${percent(share)} of the growth (${formatBytesDelta(bytes)}) is ${what}`,
+    remediation: [
+      onHost
+        ? (native ? NATIVE_TOOL : OTHER_TOOL)[language]
+        : "Compare two memory snapshots of the device with `stormlog-gate snapshot`.",
+    ],
   };
 }

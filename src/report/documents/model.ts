@@ -127,7 +127,7 @@ interface ScenarioFacts {
   readonly timeline: Timeline | null;
   /** Token by which a person can accept what failed; absent when nothing can be accepted. */
   readonly difference?: string;
-  /** Present where the verdict is red. */
+  /** Present where the verdict is red, unless it is too long. */
   readonly invocation?: Invocation;
   /** Who accepted the difference; the verdict is then "warn", the judgement is unchanged. */
   readonly accepted?: Acceptance;

@@ -45,6 +45,28 @@ describe("a section", () => {
     expect(content(again)).toEqual(content(section()));
   });
 
+  it("keeps how the gate was started, or leaves it out where texts are cut", () => {
+    const invocation = {
+      directory: "",
+      config: null,
+      command: ["sh", "-c", "echo a command of several words; ".repeat(100)],
+      options: [],
+      baselines: null,
+      base: null,
+      fetch: true,
+      modified: false,
+    };
+    const read = (count: number) => {
+      const checks = Array.from({ length: 60 }, (_, rank) => sampleCheck({ rank, reason: "long ".repeat(3000) }));
+      const scenarios = Array.from({ length: count }, (_, n) =>
+        sampleScenario("fail", { scenario: `s${n}`, judgement: sampleJudgement("fail", { checks }), invocation }),
+      );
+      return parseSection(bytes(sectionText(section({ report: sampleReport("fail", { scenarios }) }))), "here");
+    };
+    expect(read(1).report.scenarios[0]?.invocation).toEqual(invocation);
+    expect(read(12).report.scenarios[0]).not.toHaveProperty("invocation");
+  });
+
   it("fits its limit with any number of findings, and keeps every scenario's verdict and reason", () => {
     const long = "very long ".repeat(3000);
     const checks = Array.from({ length: 60 }, (_, rank) => sampleCheck({ rank, verdict: "fail", reason: long }));

@@ -1,0 +1,117 @@
+import type { AttributedLine, Attribution } from "../../snapshot/attribution.ts";
+import type { JudgedGrowth } from "./judged-growth.ts";
+
+/** Smallest share of the verdict's growth of a line that is named as its cause, and of one that is mentioned. */
+const MIN_LEAK_SHARE = 0.2;
+const MIN_CONTRIBUTION = 0.05;
+/** Moments after the onset at which a line must have risen, so that one jump or a cache that fills is not a leak. */
+const MIN_RISES = 4;
+/** A rise counts from this share of the mean rise on: crumbs beside one jump do not. */
+const RISE_SHARE = 0.25;
+/** A line whose jump falls again by more than this share does not hold it. */
+const MAX_RELEASED = 0.2;
+const MAX_LINES = 5;
+
+/** A line with the part of the verdict's growth that it explains. */
+export interface NamedLine {
+  readonly kind: "leak" | "contributing" | "one-time";
+  readonly line: AttributedLine;
+  readonly growth: JudgedGrowth;
+  /** Of the verdict's growth, 0 to 1. */
+  readonly share: number;
+}
+
+/** What the lines of one device leave unexplained. */
+export interface Unexplained {
+  readonly growth: JudgedGrowth;
+  readonly share: number;
+  /** Whether most of it is outside of what the interpreters and allocators allocate that were recorded. */
+  readonly native: boolean;
+}
+
+export interface LineNames {
+  readonly named: readonly NamedLine[];
+  readonly unexplained: readonly Unexplained[];
+}
+
+/** Steps and seconds between the first and the last moment; null where unknown. */
+export interface Covered {
+  readonly steps: number | null;
+  readonly seconds: number | null;
+  /** How much slower than the judged run the attribution run went; 1 or more. */
+  readonly slowdown: number;
+}
+
+/** Number of moments at which the line's retained bytes rose. */
+export function risesOf(bytes: readonly number[]): number {
+  const least = (RISE_SHARE * ((bytes.at(-1) ?? 0) - (bytes[0] ?? 0))) / Math.max(1, bytes.length - 1);
+  return bytes.filter((value, at) => at > 0 && value > (bytes[at - 1] ?? 0) && value - (bytes[at - 1] ?? 0) >= least)
+    .length;
+}
+
+/** The largest rise between two moments that is still held at the end; 0 without one. */
+function heldJump(bytes: readonly number[]): number {
+  const rise = (at: number): number => (bytes[at] ?? 0) - (bytes[at - 1] ?? 0);
+  let top = 1;
+  for (let at = 2; at < bytes.length; at++) if (rise(at) > rise(top)) top = at;
+  const kept = Math.min(...bytes.slice(top)) - (bytes[top - 1] ?? 0);
+  return kept >= (1 - MAX_RELEASED) * rise(top) ? Math.max(0, kept) : 0;
+}
+
+/** What the line would have grown over the whole stretch of the judged run. */
+function overStretch({ bytesPerStep, bytesPerSecond, growthBytes }: AttributedLine, to: JudgedGrowth, of: Covered) {
+  const { stretch } = to;
+  if (stretch.kind === "jump") return growthBytes;
+  const length = stretch.end - stretch.onset;
+  if (stretch.unit === "steps" && bytesPerStep !== null) return bytesPerStep * length;
+  if (stretch.unit === "seconds" && bytesPerSecond !== null) return bytesPerSecond * of.slowdown * length;
+  return growthBytes;
+}
+
+function covering({ stretch }: JudgedGrowth, { steps, seconds, slowdown }: Covered): number {
+  if (stretch.kind === "jump") return 1;
+  const length = stretch.end - stretch.onset;
+  if (stretch.unit === "steps") return steps === null || steps <= 0 ? 1 : length / steps;
+  return seconds === null || seconds <= 0 ? 1 : (length * slowdown) / seconds;
+}
+
+const isOn = (device: string, growth: JudgedGrowth): boolean => device === growth.device;
+
+function linesOf(attribution: Attribution, growth: JudgedGrowth, covered: Covered): NamedLine[] {
+  const share = (bytes: number): number => (growth.bytes > 0 ? Math.max(0, Math.min(1, bytes / growth.bytes)) : 0);
+  if (growth.stretch.kind === "jump") {
+    return [...attribution.lines, ...attribution.jumps]
+      .filter(({ device }) => isOn(device, growth))
+      .map((line) => ({ kind: "one-time" as const, line, growth, share: share(heldJump(line.bytes)) }))
+      .filter(({ share: own }) => own >= MIN_LEAK_SHARE)
+      .sort((a, b) => b.share - a.share)
+      .slice(0, 1);
+  }
+  return attribution.lines
+    .filter(({ device, trend, bytes }) => isOn(device, growth) && trend === "grows" && risesOf(bytes) >= MIN_RISES)
+    .map((line): NamedLine => {
+      const own = share(overStretch(line, growth, covered));
+      return { kind: own >= MIN_LEAK_SHARE ? "leak" : "contributing", line, growth, share: own };
+    })
+    .filter(({ share: own }) => own >= MIN_CONTRIBUTION)
+    .sort((a, b) => b.share - a.share)
+    .slice(0, MAX_LINES);
+}
+
+/**
+ * Names the lines that explain the growth which the verdict judged. What grows on a device where nothing was judged to
+ * grow is not named.
+ */
+export function nameLines(attribution: Attribution, growths: readonly JudgedGrowth[], covered: Covered): LineNames {
+  const named = growths.flatMap((growth) => linesOf(attribution, growth, covered));
+  const unexplained = growths.map((growth): Unexplained => {
+    const own = named.filter((one) => one.growth === growth);
+    const share = Math.max(0, 1 - own.reduce((sum, one) => sum + one.share, 0));
+    const seen = attribution.devices.find(({ device }) => isOn(device, growth))?.growthBytes ?? 0;
+    const unseen = growth.bytes > 0 ? 1 - (seen * covering(growth, covered)) / growth.bytes : 0;
+    // Without two moments nothing shows what the interpreters allocated.
+    const compared = attribution.sources.length > 0 && (covered.seconds ?? covered.steps ?? 0) > 0;
+    return { growth, share, native: compared && growth.device === "host" && unseen >= share / 2 };
+  });
+  return { named, unexplained };
+}
