@@ -40,7 +40,7 @@ export function describeMismatches(differences: readonly FingerprintDifference[]
   return differences.map(({ field, baseline, candidate }) => `${field} (${baseline} → ${candidate})`).join(", ");
 }
 
-/** Fraction of the baseline's steps by which runs may always differ: growth differs by as much, far within its limit. */
+/** Fraction of the baseline's steps by which runs may always differ: growth differs by as much. */
 const STEPS_TOLERANCE = 0.1;
 
 const stepsOf = (runs: readonly MeasuredRun[]): readonly number[] => runs.flatMap(({ steps }) => steps ?? []);
