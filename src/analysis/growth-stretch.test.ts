@@ -21,7 +21,7 @@ function series(level: (step: number) => number, noise = 0.2): MetricSeries {
 }
 
 describe("the stretch in which a series grew", () => {
-  test.each([0, 30, 60, 75, 85])("begins at its onset, %i %% of the run", (percent) => {
+  test.each([0, 30, 60, 75, 85])("begins at its onset, %i percent of the run", (percent) => {
     const onset = 4 * percent;
     const stretch = growthStretch(series((step) => 100 + 0.5 * Math.max(0, step - onset)));
     if (stretch?.kind !== "growth") throw new Error("no growth");
@@ -30,7 +30,7 @@ describe("the stretch in which a series grew", () => {
     expect(stretch.bytes / (0.5 * (400 - onset) * MIB)).toBeCloseTo(1, 0);
   });
 
-  test.each([60, 75, 85])("begins at %i %% also after a warm-up", (percent) => {
+  test.each([60, 75, 85])("begins at %i percent also after a warm-up", (percent) => {
     const onset = 4 * percent;
     const warm = (step: number): number => 100 + 60 * (1 - Math.exp(-step / 8));
     const stretch = growthStretch(series((step) => warm(step) + 0.5 * Math.max(0, step - onset)));

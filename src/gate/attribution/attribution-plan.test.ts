@@ -39,7 +39,7 @@ describe("the moments of an attribution run", () => {
     bytes: 1,
   });
 
-  test.each([0, 30, 60, 75, 85])("lie after an onset at %i %% of the run, six of them at least", (percent) => {
+  test.each([0, 30, 60, 75, 85])("lie after an onset at %i percent of the run, six of them at least", (percent) => {
     const times = attributionTimes(growth("steps", 4 * percent, 400));
     expect(times?.kind).toBe("steps");
     expect(times?.at.length).toBeGreaterThanOrEqual(6);
@@ -52,7 +52,7 @@ describe("the moments of an attribution run", () => {
 
   test("do not exist in a stretch that is too short for five of them", () => {
     expect(attributionTimes(growth("steps", 396, 400))).toBeNull();
-    expect(attributionTimes(growth("seconds", 9.7, 10))).toBeNull();
+    expect(attributionTimes(growth("seconds", 9.95, 10))).toBeNull();
   });
 
   test("stand on both sides of a jump", () => {

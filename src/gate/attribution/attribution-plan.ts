@@ -27,7 +27,7 @@ const AFTER_JUMP = [0.1, 0.35, 0.65, 0.94] as const;
 /** An onset within this share of the run is its beginning. */
 const BEGINNING_SHARE = 0.1;
 /** Shorter stretches, seconds, have no room for the moments. */
-const MIN_STRETCH_S = 0.4;
+const MIN_STRETCH_S = 0.1;
 
 /** Share of a run after which it has settled, and steps from which on it is counted in steps. */
 const SETTLED_SHARE = 0.4;
