@@ -32,7 +32,12 @@ const codeOf = (contributions: readonly Contribution[], facts: Partial<HintEvide
 describe("hintFor", () => {
   it.each<[string, string, readonly Contribution[], Partial<HintEvidence>]>([
     ["duplicated-optimizers", "state of new optimizers", [part({ stack: STEP })], { optimizersGrown: 30 }],
-    ["duplicated-optimizers", "optimizer state on a device, where nothing is counted", [part({ stack: STEP })], {}],
+    [
+      "duplicated-optimizers",
+      "optimizer state in a list, where nothing is counted",
+      [part({ stack: STEP, retainer: retainer() })],
+      {},
+    ],
     [
       "missing-zero-grad",
       "copies of gradients that are never zeroed",
@@ -77,7 +82,7 @@ describe("hintFor", () => {
       {},
     ],
     ["kept-activations", "tensors without graphs in a list", [part({ retainer: retainer() })], {}],
-    ["kept-activations", "blocks of a device that layers allocate", [part({ kind: "block" })], {}],
+    ["kept-activations", "blocks of a device in a list", [part({ kind: "block", retainer: retainer() })], {}],
     ["kept-activations", "tensors of a device", [part({ kind: "tensor:mps", retainer: retainer() })], {}],
     [
       "growing-container",
@@ -93,6 +98,13 @@ describe("hintFor", () => {
     ["Python memory without a known retainer", [part({ kind: "python", stack: [TRAIN] })], {}],
     ["a tensor made outside of layers without a known retainer", [part({ stack: [TRAIN] })], {}],
     ["a line without growth", [part({}, 0)], {}],
+    ["blocks of a device that layers allocate, without a known retainer", [part({ kind: "block" })], {}],
+    ["optimizer state on a device, without a count or a retainer", [part({ stack: STEP })], {}],
+    [
+      "gradients that are never zeroed, without a known retainer",
+      [part({ stack: BACKWARD })],
+      { gradientsNeverZeroed: 6 },
+    ],
     ["gradients that are zeroed", [part({ stack: BACKWARD })], { gradientsNeverZeroed: 0 }],
   ])("gives no hint for %s", (_what, contributions, facts) => {
     expect(codeOf(contributions, facts)).toBeNull();
@@ -110,10 +122,13 @@ describe("hintFor", () => {
   it("recognises a hook by its caller, not by names of files or variables", () => {
     const hook = retainer({ stack: [at("/repo/forward.py", "keep_output"), CALL, TRAIN] });
     const forward = retainer({ stack: [at("/repo/hooks.py", "forward"), CALL, TRAIN] });
-    expect(
-      hintFor({ contributions: [part({ retainer: hook })], optimizersGrown: null, gradientsNeverZeroed: null })
-        ?.sentence,
-    ).toContain("The hook `keep_output`");
+    const hooked = hintFor({
+      contributions: [part({ retainer: hook })],
+      optimizersGrown: null,
+      gradientsNeverZeroed: null,
+    });
+    expect(hooked?.sentence).toContain("The hook `keep_output`");
+    expect(hooked?.remediation[0]).toContain("handle.remove()");
     expect(
       hintFor({ contributions: [part({ retainer: forward })], optimizersGrown: null, gradientsNeverZeroed: null })
         ?.sentence,

@@ -125,7 +125,7 @@ type Rule = (seen: Seen) => Hint | null;
 const duplicatedOptimizers: Rule = (seen) => {
   const made = seen.mostly(({ stack }) => phaseOf(stack) === "optimizer");
   const { optimizersGrown } = seen.evidence;
-  if (!made || (optimizersGrown !== null && optimizersGrown < 1)) return null;
+  if (!made || (optimizersGrown === null ? seen.retainer === null : optimizersGrown < 1)) return null;
   const more =
     optimizersGrown === null ? [] : [`${optimizersGrown} more optimizers are alive at the end than at the beginning`];
   return {
@@ -158,7 +158,7 @@ const missingZeroGrad: Rule = (seen) => {
   const ofGradients = seen.mostly(
     ({ stack, copiedFrom }) => copiedFrom === "backward" || phaseOf(stack) === "backward",
   );
-  if (never === 0 || !ofGradients) return null;
+  if (seen.retainer === null || never === 0 || !ofGradients) return null;
   return {
     code: "missing-zero-grad",
     sentence: "Gradients are never zeroed: they accumulate over all steps, and copies of them are retained.",
@@ -207,7 +207,7 @@ const lossAsTensor: Rule = (seen) => {
 };
 
 const autocastScope: Rule = (seen) => {
-  if (!seen.mostly(({ autocast }) => autocast === true)) return null;
+  if (seen.retainer === null || !seen.mostly(({ autocast }) => autocast === true)) return null;
   return {
     code: "autocast-scope",
     sentence: "Intermediate results of an autocast scope are retained in every step.",
@@ -259,10 +259,9 @@ const retainedGraph: Rule = (seen) => {
 };
 
 const keptActivations: Rule = (seen) => {
-  if (!seen.isTensors) return null;
-  const hook = hookOf(seen.retainer?.stack ?? []) ?? hookOf(seen.evidence.contributions[0]?.entry.stack ?? []);
+  if (!seen.isTensors || seen.retainer === null) return null;
+  const hook = hookOf(seen.retainer.stack);
   const inForward = seen.mostly(({ stack }) => phaseOf(stack) === "forward" && stack.some(isModuleCall));
-  if (hook === null && seen.retainer === null && !inForward) return null;
   return {
     code: "kept-activations",
     sentence:
@@ -275,9 +274,9 @@ const keptActivations: Rule = (seen) => {
       seen.kept,
     ],
     remediation: [
+      ...(hook === null ? [] : ["Remove the hook when it is no longer needed (`handle.remove()`)."]),
       "Keep a bounded number of tensors (`collections.deque(maxlen=…)`), or only scalars (`.mean().item()`).",
       "If the tensors are needed, move them off the device (`.cpu()`) and write them to disk.",
-      ...(hook === null ? [] : ["Remove the hook's handle when it is no longer needed."]),
     ],
   };
 };

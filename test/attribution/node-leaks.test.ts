@@ -1,6 +1,7 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
+import { nameLines } from "../../src/gate/attribution/name-lines.ts";
 import { attributed, FIXTURES, leakyBlock } from "./testing/attributed.ts";
 
 describe("the growing line of a leak in Node", () => {
@@ -19,8 +20,13 @@ describe("the growing line of a leak in Node", () => {
 
   it("names no line in the demo without its leak", async () => {
     const script = path.join(packageRoot(), "leak-lab", "demo", "workload.mjs");
-    const ran = await attributed([process.execPath, script, "clean"], { kind: "seconds", at: [0.7, 1, 1.3, 1.6] });
-    expect(ran.attribution.lines.filter(({ file }) => file === script)).toEqual([]);
+    const at = [0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9];
+    const ran = await attributed([process.execPath, script, "clean"], { kind: "seconds", at });
+    expect(ran.code, ran.stderr).toBe(0);
+    // Against the smallest growth that fails a verdict: V8 compiles code late, more so on a busy machine.
+    const stretch = { kind: "growth", unit: "seconds", start: 0, onset: 0, end: 2.2, bytes: 8 * 2 ** 20 } as const;
+    const growth = { device: "host", metric: "host", stretch, bytes: stretch.bytes } as const;
+    expect(nameLines(ran.attribution, [growth], { steps: null, seconds: 1.2, slowdown: 1 }).named).toEqual([]);
   });
 
   it("finds the line that keeps objects made elsewhere, in a program that never waits", async () => {

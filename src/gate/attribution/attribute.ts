@@ -13,7 +13,7 @@ import {
   attributionEnvironment,
   attributionTimes,
   attributionWanted,
-  wholeRun,
+  settledPart,
 } from "./attribution-plan.ts";
 import { growingLines } from "./growing-lines.ts";
 import { type JudgedGrowth, judgedGrowths } from "./judged-growth.ts";
@@ -52,9 +52,9 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<read
     warn(`${stop}, so no line was looked for`);
     return [];
   }
-  const times = first === undefined ? wholeRun(durationS) : attributionTimes(first.stretch);
+  const times = attributionTimes(first?.stretch ?? settledPart(recording, durationS));
   if (times === null) {
-    warn("the growth is too short to name a line");
+    warn(first === undefined ? "the run is too short to name a line" : "the growth is too short to name a line");
     return [];
   }
   const finished = await runs(subject, times, durationS);

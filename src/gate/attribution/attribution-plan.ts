@@ -1,6 +1,7 @@
 import type { AnalysisDocument } from "../../analysis/document.ts";
 import type { GrowthStretch } from "../../analysis/growth-stretch.ts";
 import type { AttributeMode } from "../../config/gate-request.ts";
+import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 
 /** When the attribution run records its live memory: ascending, at least {@link MIN_MOMENTS}. */
@@ -27,6 +28,10 @@ const AFTER_JUMP = [0.1, 0.35, 0.65, 0.94] as const;
 const BEGINNING_SHARE = 0.1;
 /** Shorter stretches, seconds, have no room for the moments. */
 const MIN_STRETCH_S = 0.4;
+
+/** Share of a run after which it has settled, and steps from which on it is counted in steps. */
+const SETTLED_SHARE = 0.4;
+const MIN_SETTLED_STEPS = 24;
 
 /** Whether a run is repeated to find the growing line. A higher, flat peak has its lines in a snapshot instead. */
 export function attributionWanted(
@@ -68,9 +73,12 @@ export function attributionTimes(stretch: GrowthStretch): AttributionTimes | nul
   return at.length < MIN_MOMENTS ? null : { kind: stretch.unit, at };
 }
 
-/** Moments over a whole run, for one in which nothing grew. */
-export function wholeRun(durationS: number): AttributionTimes {
-  return { kind: "seconds", at: AFTER_WARM_UP.map((fraction) => Math.round(fraction * durationS * 1000) / 1000) };
+/** A run in which nothing grew, past its start: recording while a program imports its libraries takes long. */
+export function settledPart(recording: Recording, durationS: number): GrowthStretch {
+  let last = 0;
+  for (const { steps } of recording.tables) for (const step of steps ?? []) if (step > last) last = step;
+  const [unit, end] = last >= MIN_SETTLED_STEPS ? (["steps", last] as const) : (["seconds", durationS] as const);
+  return { kind: "growth", unit, start: 0, onset: SETTLED_SHARE * end, end, bytes: 0 };
 }
 
 /** The environment that turns attribution on in the measured processes. */

@@ -109,7 +109,9 @@ export function nameLines(attribution: Attribution, growths: readonly JudgedGrow
     const share = Math.max(0, 1 - own.reduce((sum, one) => sum + one.share, 0));
     const seen = attribution.devices.find(({ device }) => isOn(device, growth))?.growthBytes ?? 0;
     const unseen = growth.bytes > 0 ? 1 - (seen * covering(growth, covered)) / growth.bytes : 0;
-    return { growth, share, native: growth.device === "host" && unseen >= share / 2 };
+    // Without two moments nothing shows what the interpreters allocated.
+    const compared = attribution.sources.length > 0 && (covered.seconds ?? covered.steps ?? 0) > 0;
+    return { growth, share, native: compared && growth.device === "host" && unseen >= share / 2 };
   });
   return { named, unexplained };
 }

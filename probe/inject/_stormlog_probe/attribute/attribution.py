@@ -27,7 +27,9 @@ def complain(error):
 class Attribution:
     """The attribution of one process."""
 
-    def __init__(self, base_path, wanted):
+    def __init__(self, base_path, wanted, light=False):
+        """`light`: no tensors, no history of devices, and no walk over the objects."""
+        self.light = light
         self.base = base_path
         self.pid = os.getpid()
         self.current_step = None
@@ -66,7 +68,7 @@ class Attribution:
             self.schedule.operators = self.tensors.on
 
     def with_torch(self, torch):
-        if self._torch is torch:
+        if self._torch is torch or self.light:
             return
         self._torch = torch
         from .cuda import MODULES, DeviceMemory
@@ -178,7 +180,8 @@ class Attribution:
             notes.append("the run ended before its last sample, which was taken at its end")
         python = self.python.live()
         look = Moment(self.stacks, self._torch, self.tensors, self.retainers, self.hooks, in_program)
-        look.look()
+        if not self.light:
+            look.look()
         notes.extend(look.notes)
         blocks = self._snapshots(moment, look)
         notes.extend(device.note for device in self.devices if device.note is not None)

@@ -63,6 +63,7 @@ class Retainers:
         # Identities, lengths, and at how many moments in a row each grew. Arrays: a dict of as many entries would be
         # tens of thousands of traced blocks of our own at the next moment.
         self._noted = None
+        self._comparisons = 0
         self._own = set()
 
     def ignore(self, *containers):
@@ -96,6 +97,11 @@ class Retainers:
             identities.append(identity)
             lengths.append(length)
             streaks.append(streak)
+        if before is not None:
+            self._comparisons += 1
+            if self._comparisons >= 3:
+                # Leaks grow from moment to moment. What grew once holds no leak, whatever hangs on it.
+                found = [row for row in found if row[0] >= 2]
         self._noted = (identities, lengths, streaks)
         # Those that grew at more moments first: at the first comparison everything that fills up looks like a leak.
         found.sort(key=lambda row: row[:2], reverse=True)

@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import type { AttributedLine, Attribution } from "../../snapshot/attribution.ts";
+import type { JudgedGrowth } from "./judged-growth.ts";
+import { lineFinding, unattributedFinding } from "./line-finding.ts";
+import { nameLines, risesOf } from "./name-lines.ts";
+
+const MIB = 2 ** 20;
+
+function line(bytes: readonly number[], some: Partial<AttributedLine> = {}): AttributedLine {
+  const growthBytes = (bytes.at(-1) ?? 0) - (bytes[0] ?? 0);
+  return {
+    file: "/repo/train.py",
+    line: 18,
+    function: "train",
+    placed: "kept",
+    user: true,
+    device: "host",
+    processes: ["1.0"],
+    allocatedAt: null,
+    keptBy: "the list `kept`",
+    trend: "grows",
+    bytesPerStep: growthBytes / 60,
+    bytesPerSecond: null,
+    growthBytes,
+    bytes,
+    countGrowth: 6,
+    share: 1,
+    stack: [],
+    hint: null,
+    ...some,
+  };
+}
+
+const seen = (...lines: readonly AttributedLine[]): Attribution => ({
+  lines: lines.filter(({ trend }) => trend !== "once"),
+  jumps: lines.filter(({ trend }) => trend === "once"),
+  devices: [{ device: "host", growthBytes: lines.reduce((sum, own) => sum + own.growthBytes, 0), explainedShare: 1 }],
+  sources: ["tracemalloc"],
+  notes: [],
+});
+
+const growth = (bytes: number, unit: "steps" | "seconds" = "steps"): JudgedGrowth => ({
+  device: "host",
+  metric: "host",
+  stretch: { kind: "growth", unit, start: 0, onset: 30, end: 100, bytes },
+  bytes,
+});
+const jump: JudgedGrowth = {
+  device: "host",
+  metric: "host",
+  stretch: { kind: "jump", unit: "steps", start: 0, before: 69, after: 71, end: 100, bytes: 50 * MIB },
+  bytes: 50 * MIB,
+};
+/** Moments over 60 of the 70 steps that were judged. */
+const COVERED = { steps: 60, seconds: 60, slowdown: 1 };
+const kindsOf = (attribution: Attribution, growths: readonly JudgedGrowth[]) =>
+  nameLines(attribution, growths, COVERED).named.map(({ kind }) => kind);
+
+const RISING = [0, 1, 2, 3, 4, 5, 6].map((n) => n * MIB);
+
+describe("the line of a growth", () => {
+  it("is named from a fifth of the verdict's growth on, mentioned from a twentieth, and else left out", () => {
+    expect(kindsOf(seen(line(RISING)), [growth(7 * MIB)])).toEqual(["leak"]);
+    expect(kindsOf(seen(line(RISING)), [growth(34 * MIB)])).toEqual(["leak"]);
+    expect(kindsOf(seen(line(RISING)), [growth(36 * MIB)])).toEqual(["contributing"]);
+    expect(kindsOf(seen(line(RISING)), [growth(150 * MIB)])).toEqual([]);
+  });
+
+  it("has its share of the verdict's growth, not of what the attribution run happened to see", () => {
+    // A native leak of 64 MiB beside a bounded cache that is 86 % of what the interpreter's own memory grew by.
+    const cache = line([0, 4000, 8000, 12_000, 15_000, 18_000, 20_000], { share: 0.86 });
+    const { named, unexplained } = nameLines(seen(cache), [growth(64 * MIB)], COVERED);
+    expect(named).toEqual([]);
+    expect(unexplained).toMatchObject([{ share: 1, native: true }]);
+  });
+
+  it("rises at four moments, so that one jump and a cache that fills up are not leaks", () => {
+    expect(risesOf(RISING)).toBe(6);
+    expect(risesOf([0, 0, 2, 2, 4, 4, 6, 8])).toBe(4);
+    expect(kindsOf(seen(line([0, 1, 2, 50 * MIB, 50 * MIB + 1, 50 * MIB + 2, 50 * MIB + 3])), [growth(MIB)])).toEqual(
+      [],
+    );
+    expect(kindsOf(seen(line([0, 2 * MIB, 4 * MIB, 6 * MIB, 6 * MIB, 6 * MIB, 6 * MIB])), [growth(6 * MIB)])).toEqual(
+      [],
+    );
+  });
+
+  it("is not named where nothing was judged to grow, whatever the interpreter's memory did", () => {
+    expect(kindsOf(seen(line(RISING)), [])).toEqual([]);
+    expect(kindsOf(seen(line(RISING, { device: "cuda:0" })), [growth(7 * MIB)])).toEqual([]);
+  });
+
+  it("counts by the clock as much as the judged run did when attribution slows the program down", () => {
+    const slow = line(RISING, { bytesPerStep: null, bytesPerSecond: MIB / 40 });
+    const named = (slowdown: number) =>
+      nameLines(seen(slow), [growth(7 * MIB, "seconds")], { ...COVERED, slowdown }).named[0]?.share;
+    expect(named(1)).toBeCloseTo(0.25, 2);
+    expect(named(4)).toBeCloseTo(1, 2);
+  });
+
+  it("reports its part of the verdict's growth in the verdict's unit", () => {
+    const { named } = nameLines(seen(line(RISING)), [growth(14 * MIB)], COVERED);
+    const [first] = named;
+    if (first === undefined) throw new Error("no line");
+    const finding = lineFinding(first, { root: "/repo", severity: "critical", rank: null, code: null });
+    expect(finding.classification).toBe("leak_line");
+    expect(finding.evidence).toMatchObject({ growth_bytes: 7 * MIB, bytes_per_step: MIB / 10, bytes_per_s: null });
+    expect(finding.evidence.share).toBeCloseTo(0.5, 6);
+  });
+});
+
+describe("the line of a jump", () => {
+  const held = line([0, 0, 50 * MIB, 50 * MIB, 50 * MIB, 50 * MIB], {
+    trend: "once",
+    keptBy: null,
+    placed: "allocated",
+  });
+
+  it("is reported as one-time memory that is still held", () => {
+    const { named } = nameLines(seen(held, line(RISING)), [jump], COVERED);
+    expect(named.map(({ kind }) => kind)).toEqual(["one-time"]);
+    const [first] = named;
+    if (first === undefined) throw new Error("no line");
+    const finding = lineFinding(first, { root: "/repo", severity: "critical", rank: null, code: "cache = ones()" });
+    expect(finding).toMatchObject({ classification: "one_time_line", severity: "critical", remediation: [] });
+    expect(finding.description).toBe("one-time +50.00 MiB at train.py:18, still held at the end");
+  });
+
+  it("is not reported when the memory is released again", () => {
+    expect(kindsOf(seen(line([0, 0, 50 * MIB, 50 * MIB, MIB, MIB], { trend: "once" })), [jump])).toEqual([]);
+  });
+});
+
+it("growth without a line names the memory and the tool that would tell", () => {
+  const { unexplained } = nameLines(seen(), [growth(64 * MIB)], COVERED);
+  const [rest] = unexplained;
+  if (rest === undefined) throw new Error("nothing is unexplained");
+  expect(unattributedFinding(rest, "python")).toMatchObject({
+    classification: "unattributed_growth",
+    severity: "info",
+    evidence: { share: 1, memory: "native", growth_bytes: 64 * MIB },
+  });
+  expect(unattributedFinding(rest, "python").remediation[0]).toContain("memray run --native");
+  expect(unattributedFinding(rest, "node").remediation[0]).toContain("heaptrack");
+});
