@@ -42,7 +42,7 @@ const STARTING_SHARE = 0.1;
 /** Shares of the beginning that are left out as a warm-up, until the rest is flat and then rises. */
 const WARM_UPS = [0, 0.05, 0.1, 0.2, 0.3] as const;
 const GOOD_FIT = 0.9;
-/** Points after the onset without which there is no growth to speak of. */
+/** Points after the onset without which nothing shows growth. */
 const MIN_RISING = 3;
 /** Processes load code for about this long; see `startupEnd` in series-analysis.ts. */
 const STARTUP_NS = 1e9;

@@ -24,7 +24,7 @@ function percent(share: number): string {
   return share < 0.01 ? "under 1 %" : `${Math.round(100 * share)} %`;
 }
 
-/** The line's part of the verdict's growth, in total, per step and per second; null where the verdict has no such unit. */
+/** The line's part of the verdict's growth: in total and per unit; null where the verdict has another unit. */
 function rates({ growth, share }: NamedLine) {
   const { stretch } = growth;
   const bytes = Math.round(share * growth.bytes);
