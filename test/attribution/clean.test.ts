@@ -43,12 +43,14 @@ describe("attribution of a program that does not leak", { timeout: 240_000 }, ()
   const chosen = DRAWN > 0 ? drawn(DRAWN, SEED) : available.filter(({ name }) => FIXED.includes(name));
 
   for (const program of chosen) {
-    it(`names no line and breaks nothing: ${program.name}`, async () => {
+    it(`names no line and breaks nothing: ${program.name}`, async (context) => {
       const { verdict, leakLines, exits } = await gated(program);
       expect(leakLines).toEqual([]);
       if (!program.mayFail) expect(verdict).not.toBe("fail");
-      // The limit on the time of attribution may end its run.
       expect(exits.filter((exit) => !/ (?:0|timeout)$/.test(exit))).toEqual([]);
+      // Where no line could have been named, naming none shows nothing: that is not a try.
+      if (exits.some((exit) => exit.endsWith("timeout")))
+        context.skip("the limit on its time ended the attribution run");
     });
   }
 });
