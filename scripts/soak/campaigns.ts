@@ -135,7 +135,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
   },
   {
     name: "clean",
-    unit: "clean runs of the PyTorch walkthrough that pass",
+    unit: "clean runs of the PyTorch walkthrough that pass without a finding",
     seconds: 90,
     round: (seed) =>
       testRound(seed, {

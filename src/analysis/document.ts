@@ -58,8 +58,8 @@ export interface Finding {
 }
 
 /**
- * Whether a finding only says how a run was measured: why a series has no class, or what a leak that nobody saw would
- * look like. It is in the analysis of the run, and not among the findings of a report.
+ * Whether a finding only says how a run was measured: why a series has no class, or how long a leak would stay
+ * hidden. It is in the analysis of the run, and not among the findings of a report.
  */
 export function isBackground({ classification, severity, evidence }: Finding): boolean {
   if (severity !== "info") return false;

@@ -171,8 +171,8 @@ function firstFrom(times: Float64Array, time: number): number {
 }
 
 /**
- * Index of the sample that has the level at the beginning of a phase: its own first one, `from`, or a nearer one before,
- * such as the last of the previous phase, unless memory was released in between.
+ * Index of the sample that has the level at the beginning of a phase: its own first one, `from`, or a nearer one
+ * before, such as the last of the previous phase, unless memory was released in between.
  */
 function atBeginning({ timeS, bytes }: ChartSeries, from: number, began: number): number {
   const before = from - 1;

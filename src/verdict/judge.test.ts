@@ -100,37 +100,6 @@ describe("peak against the baseline", () => {
     expect(judgement).toMatchObject({ verdict: "pass", final: true });
   });
 
-  it("passes an improvement and proposes to refresh the baseline", () => {
-    const judgement = ask([runOf("pr", { peak_bytes: GIB / 2 })]);
-    expect(judgement.verdict).toBe("pass");
-    expect(check(judgement, "peak")).toMatchObject({ improved: true });
-    expect(judgement.reason).toContain("refresh the baseline");
-  });
-
-  it("proposes no refresh for one run that is low by no more than sessions or runs of the baseline differ", () => {
-    const noisy = measured([0, 9, -8, 3, -4, 6].map((at, i) => runOf(`night-${i}`, { peak_bytes: GIB + at * MIB })));
-    const improved = (more: Partial<JudgeInput>, ...low: readonly number[]) =>
-      check(
-        ask(
-          low.map((by) => runOf("pr", { peak_bytes: GIB - by * MIB })),
-          more,
-        ),
-        "peak",
-      )?.improved;
-    expect(improved({ baseline: noisy }, 20)).toBe(false);
-    expect(improved({ baseline: noisy }, 20, 21)).toBe(false);
-    expect(improved({ baseline: noisy }, 200)).toBe(true);
-    const oneSession = measured([0, 1, 2, 3, 4].map((at) => runOf("night-0", { peak_bytes: GIB + at * MIB })));
-    expect(improved({ baseline: oneSession }, 200, 200, 200)).toBe(false);
-  });
-
-  it("proposes a refresh when runs of the base commit in this session lie above those of the change", () => {
-    const here = measured(Array.from({ length: 6 }, () => runOf("pr", { peak_bytes: GIB })));
-    const low = Array.from({ length: 4 }, () => runOf("pr", { peak_bytes: GIB - 60 * MIB }));
-    expect(check(ask(low, { baseline: here }), "peak")).toMatchObject({ verdict: "pass", improved: true });
-    expect(check(ask(low.slice(0, 1), { baseline: here }), "peak")).toMatchObject({ improved: false });
-  });
-
   it("passes a level that the baseline reaches too", () => {
     const modes = measured(
       Array.from({ length: 10 }, (_, i) => runOf(`night-${i}`, { peak_bytes: i < 7 ? GIB : GIB + 40 * MIB })),

@@ -143,10 +143,10 @@ function runsBySession(baseline: readonly BaselineValue[], session: string) {
 }
 
 /**
- * Whether the measured runs show an improvement: the rule of a breach, mirrored, which never asks for a run. Without the
+ * Whether the measured runs show an improvement: the rule of a breach, mirrored, which asks for no run. Without the
  * base commit in this session, they must also lie below every level that a new session of the baseline may have. A
- * single run must lie below all runs of the baseline by the margin besides: of unchanged programs, 0.2 % or fewer are
- * then called improved, and without these conditions up to 43 % (five noise models and three offsets of sessions).
+ * single run must lie below all runs of the baseline by the margin besides. Of unchanged programs, 0.2 % or fewer
+ * are then called improved, and without these conditions up to 43 % (five noise models, three offsets of sessions).
  */
 function isImprovement(context: RelativeContext, input: RelativeQuantity): boolean {
   const candidate = input.candidate.map((value) => -value);

@@ -137,7 +137,7 @@ describe.skipIf(!hasTorch || process.platform !== "linux")("a CPU training that 
     }
   }, 600_000);
 
-  it("is no finding and passes without a horizon", async () => {
+  it("has no finding and passes without a horizon", async () => {
     const run = await gate(cwd, program("leaky"));
     expect(run.verdict).not.toBe("fail");
     expect(run.code).not.toBe(4);

@@ -67,7 +67,7 @@ describe("a horizon of a million steps", () => {
   const judged = (perStep: number, given: typeof horizon | null) =>
     analyze(recordingOf([tableOf({ allocated: heap(perStep) }, { steps: true, device: "host" })]), { horizon: given });
 
-  it("makes 1.3 kB a step a leak, which is no finding without it", () => {
+  it("makes 1.3 kB a step a leak, which has no finding without it", () => {
     expect(judged(1300, horizon).series[0]?.class).toBe("leak");
     const now = judged(1300, null);
     expect(now.series[0]?.class).toBe("flat");

@@ -373,21 +373,6 @@ describe("errors in a probe's records", () => {
     expect(file.streams).toHaveLength(1);
   });
 
-  it("keep records that are late by less than a second, in the order they were written", () => {
-    // The step of a ring's header has the time of the tick, and the ring's own records were written after it.
-    const late = fileOf([
-      stream({ id: 5, pid: 9 }),
-      row(10, 5, [1]),
-      row(8, 5, [2]),
-      stepOf(20, 9, 3),
-      stepOf(18, 9, 4),
-    ]);
-    expect(late.skippedRecords).toBe(0);
-    expect([...late.streams[0]!.timeNs]).toEqual([10 * MS, 10 * MS]);
-    expect([...late.steps[0]!.timeNs]).toEqual([20 * MS, 20 * MS]);
-    expect([...late.steps[0]!.steps]).toEqual([3, 4]);
-  });
-
   it("yield a recording for any records", () => {
     const value = fc.oneof(fc.constant(null), fc.nat(1e6), fc.constant(2 ** 52));
     const any = fc.record({
