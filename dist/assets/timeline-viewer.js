@@ -1,17 +1,20 @@
-// The script of the page: reads the data block, draws one uPlot chart per scenario, and switches between scenarios.
+// The script of the page: reads the data block, draws one uPlot chart per panel, and switches between scenarios.
 // It runs under a content security policy that allows exactly this text, and loads nothing.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+const darkPage = matchMedia("(prefers-color-scheme: dark)");
+const narrow = matchMedia("(max-width: 600px)");
 
 function formatBytes(bytes) {
   let value = Math.abs(bytes);
   let unit = 0;
-  while (value >= 1023.995 && unit < UNITS.length - 1) {
+  while (value >= 999.5 && unit < UNITS.length - 1) {
     value /= 1024;
     unit += 1;
   }
-  return `${bytes < 0 ? "-" : ""}${unit === 0 ? Math.round(value) : value.toFixed(2)} ${UNITS[unit]}`;
+  const digits = unit === 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return `${bytes < 0 ? "-" : ""}${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
 function formatSeconds(seconds) {
@@ -31,17 +34,27 @@ function column(base64, Type) {
   return new Type(bytes.buffer);
 }
 
-/** Axis steps that are round in binary units. */
-const BYTE_STEPS = Array.from({ length: 60 }, (_, i) => 2 ** i);
+/** The unit of a chart's axis, and its steps: 1, 2 and 5 times a power of ten of that unit. */
+function unitOf(high) {
+  let unit = 0;
+  while (high >= 1000 * 1024 ** unit && unit < UNITS.length - 1) unit += 1;
+  const bytes = 1024 ** unit;
+  const steps = [0.01, 0.1, 1, 10, 100].flatMap((power) => [1, 2, 5].map((step) => step * power * bytes));
+  return { name: UNITS[unit], bytes, steps: unit === 0 ? steps.filter((step) => step >= 1) : steps };
+}
 
 function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+function colorOf({ light, dark }) {
+  return darkPage.matches ? dark : light;
+}
+
 function tableOf(line) {
-  const time = Array.from(column(line.time, Float32Array));
+  const x = Array.from(column(line.x, Float32Array));
   const bytes = Array.from(column(line.bytes, Float64Array), (value) => (Number.isNaN(value) ? null : value));
-  return [time, bytes];
+  return [x, bytes];
 }
 
 /** Index of this series' sample that is nearest to the hovered one, because lines have different clocks. */
@@ -54,73 +67,127 @@ function nearest(values, from) {
   return from;
 }
 
-function draw(scenario, host) {
+/** The outline of points in the chart's pixels. */
+function outline(context, chart, [xs, values]) {
+  xs.forEach((x, i) => {
+    if (values[i] !== null) context.lineTo(chart.valToPos(x, "x", true), chart.valToPos(values[i], "y", true));
+  });
+}
+
+/** Shades the series above its limit, or above the baseline. */
+function shade(chart, panel, tables) {
+  if (panel.excess === null) return;
+  const { ctx: context, bbox } = chart;
+  const of = (role) => tables[panel.lines.findIndex((line) => line.role === role)];
+  const [xs, values] = of("series");
+  const edge =
+    panel.excess === "baseline"
+      ? of("baseline-high")
+      : [
+          [panel.from, panel.to],
+          [panel.excess, panel.excess],
+        ];
+  const bottom = bbox.top + bbox.height;
+  context.save();
+  context.beginPath();
+  context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  context.clip();
+  context.beginPath();
+  context.moveTo(bbox.left, bbox.top);
+  context.lineTo(bbox.left, chart.valToPos(edge[1][0], "y", true));
+  outline(context, chart, edge);
+  context.lineTo(bbox.left + bbox.width, chart.valToPos(edge[1].at(-1), "y", true));
+  context.lineTo(bbox.left + bbox.width, bbox.top);
+  context.clip();
+  context.beginPath();
+  const known = xs.filter((_, i) => values[i] !== null);
+  context.moveTo(chart.valToPos(known[0], "x", true), bottom);
+  outline(context, chart, [xs, values]);
+  context.lineTo(chart.valToPos(known.at(-1), "x", true), bottom);
+  context.globalAlpha = 0.14;
+  context.fillStyle = colorOf(data.fills.excess);
+  context.fill();
+  context.restore();
+}
+
+function highest(values) {
+  return values.reduce((most, value) => (value !== null && value > most ? value : most), 0);
+}
+
+function sizeOf(host, panels) {
+  const height = narrow.matches ? 230 : panels > 1 ? 240 : 320;
+  return { width: Math.max(240, host.clientWidth), height };
+}
+
+function draw(panel, host, key, panels) {
   host.replaceChildren();
-  if (scenario.lines.length === 0) {
-    host.textContent = "No memory samples were recorded.";
-    return null;
-  }
-  const joined = uPlot.join(scenario.lines.map(tableOf));
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const tables = panel.lines.map(tableOf);
+  const joined = uPlot.join(tables);
   const axis = {
     stroke: css("--soft"),
     grid: { stroke: css("--grid"), width: 1 },
-    ticks: { stroke: css("--line"), width: 1 },
+    ticks: { show: false },
     font: "13px system-ui, sans-serif",
   };
-  const bandOf = (role) => scenario.lines.findIndex((line) => line.role === role) + 1;
-  const high = bandOf("baseline-high");
-  const low = bandOf("baseline-low");
+  const unit = unitOf(panel.high);
+  const at = (role) => panel.lines.findIndex((line) => line.role === role) + 1;
+  const isStepped = panel.unit === "steps";
+  const position = (value) => (isStepped ? value.toFixed(1) : formatSeconds(value));
+  const tick = (value) => {
+    if (isStepped) return String(Number(value.toFixed(2)));
+    return value < 60 ? `${Number(value.toFixed(3))} s` : formatSeconds(value).replace(/\.00$/, "");
+  };
+  const range = (value) => `${tick(panel.from)} to ${tick(value)}`;
   const options = {
-    width: Math.max(320, host.clientWidth),
-    height: 460,
-    scales: { x: { time: false }, y: { range: (_, min, max) => rangeOf(min, max) } },
+    ...sizeOf(host, panels),
+    scales: { x: { time: false }, y: { range: () => [0, panel.high * 1.08] } },
     axes: [
       {
         ...axis,
-        values: (_, ticks) =>
-          ticks.map((tick) => (tick < 60 ? `${Number(tick.toFixed(3))} s` : formatSeconds(tick).replace(/\.00$/, ""))),
+        size: 34,
+        values: (_, ticks) => ticks.map((value, i) => (i === 0 && isStepped ? `step ${tick(value)}` : tick(value))),
       },
       {
         ...axis,
-        size: 92,
-        incrs: BYTE_STEPS,
-        values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : formatBytes(tick).replace(/\.00 /, " "))),
+        size: 68,
+        incrs: unit.steps,
+        values: (_, ticks) =>
+          ticks.map((value) => (value === 0 ? "0" : `${Number((value / unit.bytes).toFixed(2))} ${unit.name}`)),
       },
     ],
     series: [
-      { label: "time", value: (_, value) => (value === null ? "–" : formatSeconds(value)) },
-      ...scenario.lines.map((line) => ({
+      {
+        label: isStepped ? "step" : "time",
+        value: (_, value) => (value === null || value === undefined ? range(panel.to) : position(value)),
+      },
+      ...panel.lines.map((line, index) => ({
         label: line.label,
-        stroke: dark && line.dark ? line.dark : line.color,
+        class: line.role,
+        stroke: colorOf(line.color),
         width: line.width,
         dash: line.dash,
         points: { show: line.lone },
         spanGaps: false,
-        value: (_, value) => (value === null || value === undefined ? "–" : formatBytes(value)),
+        // Without a pointer the legend has the highest value.
+        value: (_, value, __, hovered) => {
+          if (hovered === null || hovered === undefined) return formatBytes(highest(tables[index][1]));
+          return value === null || value === undefined ? "" : formatBytes(value);
+        },
       })),
     ],
     bands:
-      high > 0 && low > 0
-        ? [{ series: [high, low], fill: dark ? "rgba(140,149,159,0.42)" : "rgba(140,149,159,0.50)" }]
+      at("baseline-high") > 0
+        ? [{ series: [at("baseline-high"), at("baseline-low")], fill: `${colorOf(data.fills.band)}b0` }]
         : [],
     cursor: {
       drag: { x: true, y: false },
+      sync: { key, scales: ["x", null] },
       dataIdx: (self, series, hovered) => (series === 0 ? hovered : nearest(self.data[series], hovered)),
     },
+    hooks: { drawAxes: [(chart) => shade(chart, panel, tables)] },
     legend: { live: true },
-    tzDate: (seconds) => new Date(seconds * 1000),
   };
   return new uPlot(options, joined, host);
-}
-
-function rangeOf(min, max) {
-  if (min === null || max === null) return [0, 1024];
-  if (min > max * 0.6 && min < max) {
-    const pad = (max - min) * 0.12;
-    return [Math.max(0, min - pad), max + pad];
-  }
-  return [0, max <= 0 ? 1024 : max * 1.08];
 }
 
 const charts = new Map();
@@ -137,24 +204,43 @@ function show(index) {
   redraw();
 }
 
+/** Charts that can be seen: those of the scenario, unless they are in a closed fold. */
+function hosts() {
+  return [...document.querySelectorAll(`section[data-scenario="${shown}"] .chart`)].filter(
+    (host) => host.closest("details:not([open])") === null,
+  );
+}
+
 function redraw() {
-  const host = document.querySelector(`section[data-scenario="${shown}"] .chart`);
-  if (host === null) return;
-  charts.get(shown)?.destroy();
-  const chart = draw(data.scenarios[shown], host);
-  charts.set(shown, chart);
+  for (const chart of charts.values()) chart.destroy();
+  charts.clear();
+  const { panels } = data.scenarios[shown];
+  const deciding = panels.filter(({ decides }) => decides).length;
+  for (const host of hosts()) {
+    const at = Number(host.dataset.panel);
+    const panel = panels[at];
+    const key = panel.decides ? `scenario-${shown}` : `panel-${shown}-${at}`;
+    charts.set(host, draw(panel, host, key, panel.decides ? deciding : 2));
+  }
   const root = document.documentElement;
-  root.dataset.series = String(chart === null ? 0 : chart.series.length - 1);
-  root.dataset.points = String(chart === null ? 0 : chart.data[0].length);
+  const drawn = [...charts.values()];
+  root.dataset.panels = String(drawn.length);
+  root.dataset.series = String(drawn.reduce((sum, chart) => sum + chart.series.length - 1, 0));
   root.dataset.ready = "true";
 }
 
 for (const button of document.querySelectorAll("nav button")) {
   button.addEventListener("click", () => show(Number(button.dataset.scenario)));
 }
+for (const fold of document.querySelectorAll("details")) {
+  if (fold.querySelector(".chart") !== null) fold.addEventListener("toggle", redraw);
+}
 addEventListener("resize", () => {
-  const host = document.querySelector(`section[data-scenario="${shown}"] .chart`);
-  charts.get(shown)?.setSize({ width: Math.max(320, host.clientWidth), height: 460 });
+  const { panels } = data.scenarios[shown];
+  const deciding = panels.filter(({ decides }) => decides).length;
+  for (const [host, chart] of charts) {
+    chart.setSize(sizeOf(host, panels[Number(host.dataset.panel)].decides ? deciding : 2));
+  }
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+darkPage.addEventListener("change", redraw);
 show(0);

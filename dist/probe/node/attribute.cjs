@@ -5,10 +5,9 @@
 // `<pid>.<n>.lines.<k>.v8-heap.json`.
 //
 // What is measured, and why so:
-// - Buffers (ArrayBuffers and their views) exactly: the heap is asked for every one that lives, and the line
-//   that made it
-// was noted when it was made. They are outside of V8's heap, where no profiler of V8 sees more than their small
-// wrappers.
+// - Buffers (ArrayBuffers and their views) exactly: each is followed by a weak reference, with the line that made it.
+//   They are outside of V8's heap, where no profiler of V8 sees more than their small wrappers. The heap is not walked
+//   for them: that takes seconds in a large one, and a service's clients do not wait so long.
 // - Objects by V8's sampling heap profiler, which keeps only what lives. It costs little, and names functions, not
 //   lines. V8's
 //   exact allocation tracker names no lines either, and its timer keeps the process alive for ever.
@@ -24,11 +23,12 @@ function start() {
   const { env, argv } = process;
   const directory = env.STORMLOG_GATE_PROBE_DIR;
   const at = env.STORMLOG_GATE_ATTRIBUTE_AT;
-  if (env.STORMLOG_GATE_ATTRIBUTE !== "on" || !directory || !at) return;
+  const depth = env.STORMLOG_GATE_ATTRIBUTE;
+  if ((depth !== "on" && depth !== "light") || !directory || !at) return;
   // Package managers only start what is measured.
   if (WRAPPERS.test(argv[1] ?? "")) return;
   const { Attribution } = require("./attribution.cjs");
-  const attribution = Attribution.of(directory, at, env.STORMLOG_GATE_STEP_FILE ?? null);
+  const attribution = Attribution.of(directory, at, env.STORMLOG_GATE_STEP_FILE ?? null, depth === "light");
   attribution?.start();
 }
 

@@ -14,12 +14,14 @@ const STORES = /([A-Za-z_$][\w$]*)\s*\??\.\s*(?:push|unshift|splice|set|add)\s*\
 
 /** The attribution of one thread of one process. */
 class Attribution {
-  static of(directory, at, stepFile) {
+  /** `light`: nothing of the program is wrapped, and only V8's samples are recorded. */
+  static of(directory, at, stepFile, light) {
     const moments = parseMoments(at);
-    return moments === null ? null : new Attribution(directory, moments, stepFile);
+    return moments === null ? null : new Attribution(directory, moments, stepFile, light);
   }
 
-  constructor(directory, moments, stepFile) {
+  constructor(directory, moments, stepFile, light) {
+    this.light = light;
     this.directory = directory;
     this.base = null;
     const passing = () => {
@@ -27,14 +29,18 @@ class Attribution {
     };
     this.buffers = new Buffers(passing);
     this.containers = new Containers(passing);
-    this.schedule = new Schedule(moments, stepFile, (moment, step) => this.take(moment, step, false));
+    this.schedule = new Schedule(moments, stepFile, runAge(directory), (moment, step) =>
+      this.take(moment, step, false),
+    );
     this.taking = false;
   }
 
   start() {
     this.heap = new Heap();
-    this.buffers.start();
-    this.containers.start();
+    if (!this.light) {
+      this.buffers.start();
+      this.containers.start();
+    }
     this.schedule.start();
     process.on("exit", () => this.finish());
   }
@@ -63,10 +69,12 @@ class Attribution {
 
   write(moment, step, ended) {
     const time = Number(process.hrtime.bigint());
-    const { buffers, containers } = this.heap.livingParts();
-    const retainers = this.containers.grown(containers);
+    // First, because it collects garbage.
+    const objects = this.heap.readable ? this.heap.sampled() : [];
+    const retainers = this.containers.grown();
     const table = new RetainerTable();
-    const lines = [...this.bufferLines(buffers, retainers, table), ...this.objectLines(retainers, table)];
+    const buffers = this.bufferLines(this.buffers.living.all(), retainers, table);
+    const lines = [...buffers, ...this.objectLines(objects, retainers, table)];
     lines.sort((a, b) => b.bytes - a.bytes);
     const kept = lines.slice(0, MAX_LINES);
     // Not the heap's own sum, which includes what this code allocates.
@@ -83,7 +91,10 @@ class Attribution {
       others_bytes: Math.max(0, total - kept.reduce((sum, { bytes }) => sum + bytes, 0)),
       retainers: table.rows,
       facts: {},
-      notes: ended ? ["the run ended before its last sample, which was taken at its end"] : [],
+      notes: [
+        ...(ended ? ["the run ended before its last sample, which was taken at its end"] : []),
+        ...(this.heap.note === null ? [] : [this.heap.note]),
+      ],
       ...(ended ? { ended: true } : {}),
     };
     const file = `${this.claim()}.lines.${moment}.v8-heap.json`;
@@ -123,8 +134,8 @@ class Attribution {
    * Objects by the function that made them. V8 knows no line of theirs: where a growing container is filled by a
    * function of the stack, that store is the line.
    */
-  objectLines(retainers, table) {
-    return this.heap.sampled().map(({ bytes, count, frames }) => {
+  objectLines(sampled, retainers, table) {
+    return sampled.map(({ bytes, count, frames }) => {
       const retainer = retainers.find(({ stack }) => {
         const [store] = stack;
         return store !== undefined && frames.some((frame) => isWithin(store, frame));
@@ -160,6 +171,16 @@ class Attribution {
         if (error.code !== "EEXIST") throw error;
       }
     }
+  }
+}
+
+/** Seconds since the run began, 0 when unknown: the gate writes its recording file just before. */
+function runAge(directory) {
+  try {
+    const { mtimeMs } = fs.statSync(path.join(path.dirname(directory), "recording.json"));
+    return Math.max(0, (Date.now() - mtimeMs) / 1000);
+  } catch {
+    return process.uptime();
   }
 }
 

@@ -2,6 +2,7 @@
 
 // The line that made a buffer: recorded when it is made, read when the buffer is found alive.
 
+const { Living } = require("./heap.cjs");
 const { takeStack } = require("./stacks.cjs");
 
 const TYPED = [
@@ -18,13 +19,14 @@ const TYPED = [
   "BigUint64Array",
 ];
 const BUFFER_FUNCTIONS = ["alloc", "allocUnsafe", "allocUnsafeSlow", "from", "concat", "copyBytesFrom"];
-/** Buffers below this size are not worth a stack; they still count, by what keeps them. */
+/** Buffers below this size are not worth a stack. */
 const MIN_BYTES = 64;
 
 class Buffers {
   /** `passing()` is called whenever the program makes one. */
   constructor(passing) {
     this.made = new WeakMap();
+    this.living = new Living();
     this.passing = passing;
   }
 
@@ -41,7 +43,10 @@ class Buffers {
   note(made) {
     try {
       const buffer = ArrayBuffer.isView(made) ? made.buffer : made;
-      if (buffer.byteLength >= MIN_BYTES && !this.made.has(buffer)) this.made.set(buffer, takeStack());
+      if (buffer.byteLength >= MIN_BYTES && !this.made.has(buffer)) {
+        this.made.set(buffer, takeStack());
+        this.living.add(buffer);
+      }
       this.passing();
     } catch {
       // Looking must not stop the program.

@@ -2,10 +2,11 @@
 
 // Arrays, maps and sets that grow from moment to moment, and the lines that put something into them.
 
+const { Living } = require("./heap.cjs");
 const { takeStack } = require("./stacks.cjs");
 
 /** Shorter containers are ignored. */
-const MIN_LENGTH = 4;
+const MIN_LENGTH = 8;
 const MAX_RETAINERS = 32;
 /** New elements looked into, objects per element, and levels below an element. */
 const ELEMENTS = 12;
@@ -20,6 +21,7 @@ class Containers {
   constructor(passing) {
     this.passing = passing;
     this.stores = new WeakMap();
+    this.living = new Living();
     this.lengths = new WeakMap();
     this.moments = 0;
     this.calls = 0;
@@ -51,7 +53,10 @@ class Containers {
   stored(container) {
     try {
       const size = sizeOf(container);
-      if (size >= 8 && (size & (size - 1)) === 0) this.stores.set(container, takeStack());
+      if (size >= MIN_LENGTH && (size & (size - 1)) === 0) {
+        if (!this.stores.has(container)) this.living.add(container);
+        this.stores.set(container, takeStack());
+      }
       this.calls += 1;
       if (this.calls % PASSING === 0) this.passing();
     } catch {
@@ -60,9 +65,9 @@ class Containers {
   }
 
   /** Of all living containers those that grew since the moment before, the most steadily growing first. */
-  grown(living) {
+  grown() {
     const found = [];
-    for (const container of living) {
+    for (const container of this.living.all()) {
       const size = sizeOf(container);
       if (size < MIN_LENGTH) continue;
       const known = this.lengths.get(container);

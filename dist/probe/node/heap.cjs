@@ -3,14 +3,63 @@
 // V8's own knowledge of the heap, through the inspector protocol and without a port or a debugger.
 
 const { setFlagsFromString } = require("node:v8");
-const { isAnyArrayBuffer, isMap, isSet } = require("node:util/types");
+const vm = require("node:vm");
 const { isOurs } = require("./stacks.cjs");
 
 // Mean bytes between two samples. V8's default of 32 KiB sees a leak of 1 KB a step once in 32 steps.
 const SAMPLING_BYTES = 4096;
-/** Up to this size of the heap one question for all objects is cheaper than several, each of which collects garbage. */
-const SMALL_HEAP = 96 * 1024 * 1024;
-const HANDLE = Symbol.for("stormlog-gate.attribution");
+/** Weak references after which what they keep is released. */
+const KEPT = 32;
+/** A collection of the heap that takes longer would stop the program for longer than its clients may wait. */
+const MAX_PAUSE_MS = 200;
+/** Milliseconds for each MiB of the heap, before the first collection was timed. */
+const EXPECTED_MS_PER_MIB = 1;
+
+let checkpoint = null;
+
+/**
+ * Let go of what weak references keep alive until the program's current job ends, so that a loop that never waits is
+ * collected as without them. The end of a script in a context with a queue of its own does that, and runs none of the
+ * program's microtasks.
+ */
+function releaseKept() {
+  checkpoint ??= {
+    script: new vm.Script("0"),
+    context: vm.createContext({}, { microtaskMode: "afterEvaluate" }),
+  };
+  checkpoint.script.runInContext(checkpoint.context);
+}
+
+/** Objects of the program by weak reference; forgets those that are gone. */
+class Living {
+  constructor() {
+    this.references = [];
+    this.limit = 4096;
+    this.added = 0;
+  }
+
+  add(object) {
+    this.references.push(new WeakRef(object));
+    this.added += 1;
+    if (this.added % KEPT === 0) releaseKept();
+    if (this.references.length >= this.limit) {
+      this.all();
+      this.limit = 2 * this.references.length + 4096;
+    }
+  }
+
+  /** Those that live. */
+  all() {
+    const found = [];
+    this.references = this.references.filter((reference) => {
+      const object = reference.deref();
+      if (object !== undefined) found.push(object);
+      return object !== undefined;
+    });
+    releaseKept();
+    return found;
+  }
+}
 
 class Heap {
   constructor() {
@@ -21,6 +70,18 @@ class Heap {
     this.session = new Session();
     this.session.connect();
     this.post("HeapProfiler.startSampling", { samplingInterval: SAMPLING_BYTES });
+    this.msPerMib = EXPECTED_MS_PER_MIB;
+    this.note = null;
+  }
+
+  /** Whether the heap can be collected and read without a long pause. */
+  get readable() {
+    const mib = process.memoryUsage().heapUsed / 2 ** 20;
+    if (this.msPerMib * mib <= MAX_PAUSE_MS) return true;
+    this.note =
+      `the JavaScript heap has ${Math.round(mib)} MiB and cannot be read within ${MAX_PAUSE_MS} ms: ` +
+      "its objects were left out, and buffers were counted as of the last collection";
+    return false;
   }
 
   /** A command's answer. Commands of a session of the same thread are answered before `post` returns. */
@@ -33,49 +94,22 @@ class Heap {
     return answer;
   }
 
-  /** Every living buffer and container: {buffers, containers}. Collects garbage first. */
-  livingParts() {
-    const buffers = [];
-    const containers = [];
-    const small = process.memoryUsage().heapUsed <= SMALL_HEAP;
-    const prototypes = small ? [Object.prototype] : [ArrayBuffer, Array, Map, Set].map(({ prototype }) => prototype);
-    for (const prototype of prototypes) {
-      for (const one of this.living(prototype)) {
-        // By its own type, not by its prototype: prototypes themselves are found too.
-        if (Array.isArray(one) || isMap(one) || isSet(one)) containers.push(one);
-        else if (isAnyArrayBuffer(one)) buffers.push(one);
-      }
-    }
-    return { buffers, containers };
-  }
-
-  /** Every living object with `prototype` among its own prototypes. Collects garbage first. */
-  living(prototype) {
-    let found = [];
-    globalThis[HANDLE] = { prototype, take: (objects) => (found = objects) };
-    const group = "stormlog-gate";
-    try {
-      const key = 'globalThis[Symbol.for("stormlog-gate.attribution")]';
-      const { result } = this.post("Runtime.evaluate", { expression: `${key}.prototype`, objectGroup: group });
-      const { objects } = this.post("Runtime.queryObjects", { prototypeObjectId: result.objectId, objectGroup: group });
-      this.post("Runtime.callFunctionOn", {
-        objectId: objects.objectId,
-        functionDeclaration: `function () { ${key}.take(this); }`,
-        objectGroup: group,
-      });
-    } finally {
-      delete globalThis[HANDLE];
-      this.post("Runtime.releaseObjectGroup", { objectGroup: group });
-    }
-    return found;
-  }
-
   /**
-   * What lives of what was sampled: [{bytes, count, frames}], frames innermost first, each at the first line of its
-   * function.
+   * What lives of what was sampled, after a collection: [{bytes, count, frames}], frames innermost first, each at the
+   * first line of its function.
    */
   sampled() {
+    const mib = process.memoryUsage().heapUsed / 2 ** 20;
+    const began = performance.now();
+    const used = process.cpuUsage();
     const { profile } = this.post("HeapProfiler.getSamplingProfile");
+    // A small heap takes as long as the call itself.
+    if (mib > 32) {
+      // On a busy machine the clock runs on, and with several collecting threads the processor's time does.
+      const { user, system } = process.cpuUsage(used);
+      const took = Math.min(performance.now() - began, (user + system) / 1000);
+      this.msPerMib = Math.max(EXPECTED_MS_PER_MIB, took / mib);
+    }
     const counts = new Map();
     for (const { nodeId } of profile.samples ?? []) counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
     const rows = [];
@@ -100,4 +134,4 @@ class Heap {
   }
 }
 
-module.exports = { Heap };
+module.exports = { Heap, Living };

@@ -17,7 +17,9 @@ function parseMoments(text) {
 
 /** Calls `take(moment, step)` once for each moment, in order; one that was overtaken is left out. */
 class Schedule {
-  constructor({ kind, at }, stepFile, take) {
+  /** `age`: seconds that the run has lasted already, which is what moments in seconds are counted from. */
+  constructor({ kind, at }, stepFile, age, take) {
+    this.began = process.uptime() - age;
     this.kind = kind;
     this.at = at;
     this.next = 0;
@@ -33,7 +35,7 @@ class Schedule {
 
   /** Seconds the program has had for itself. */
   get elapsed() {
-    return process.uptime() - this.spent;
+    return process.uptime() - this.began - this.spent;
   }
 
   start() {

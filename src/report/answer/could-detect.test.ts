@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { couldDetect } from "./could-detect.ts";
 import {
   sampleAnalysis,
   sampleCheck,
@@ -7,6 +6,7 @@ import {
   sampleScenario,
   sampleSeriesAnalysis,
 } from "../testing/sample-report.ts";
+import { couldDetect } from "./could-detect.ts";
 
 const key = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
 

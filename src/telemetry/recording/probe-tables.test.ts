@@ -8,88 +8,15 @@ import {
   RecordSource,
   SampleReason,
 } from "../../sampler/record-layout.ts";
-import { type RecordInput, recordBytes } from "../testing/record-bytes.ts";
+import { exit, fileOf, peaks, recorded, row, start, stepOf, stream, tableOf, tick } from "../testing/probe-records.ts";
+import type { RecordInput } from "../testing/record-bytes.ts";
 import { recordingInfo } from "../testing/recordings.ts";
-import type { ProbeDevice, ProbeProcess, Recording, RecordingInfo } from "./model.ts";
-import { parseRecordFile } from "./record-file.ts";
+import type { ProbeDevice, ProbeProcess, RecordingInfo } from "./model.ts";
 import { lossesOf, recordFileToRecording } from "./record-recording.ts";
 
 const MS = 1e6;
 const MIB = 2 ** 20;
-const { timer, step: atStep, end } = SampleReason;
-
-interface StreamOf {
-  readonly id?: number;
-  readonly pid?: number;
-  readonly kind?: AllocatorKind;
-  readonly index?: number;
-  readonly rank?: number;
-  readonly worldSize?: number;
-  readonly role?: number;
-  readonly flags?: number;
-}
-
-const stream = ({
-  id = 0,
-  pid = 5,
-  kind = AllocatorKind.hostHeap,
-  index = 0,
-  rank = -1,
-  worldSize = -1,
-  role = 0,
-  flags = 0,
-}: StreamOf): RecordInput => ({
-  timeNs: 0,
-  kind: RecordKind.stream,
-  source: RecordSource.probe,
-  id,
-  values: [pid, kind, index, rank + 1 + (worldSize + 1) * 2 ** 16 + role * 2 ** 32 + flags * 2 ** 40],
-});
-const row = (
-  ms: number,
-  id: number,
-  [allocated, reserved = null, step = null]: readonly (number | null)[],
-  reason: number = timer,
-): RecordInput => ({
-  timeNs: ms * MS,
-  kind: RecordKind.allocator,
-  source: RecordSource.probe,
-  id,
-  values: [allocated ?? null, reserved, null, step],
-  reason,
-});
-const peaks = (ms: number, id: number, values: readonly (number | null)[]): RecordInput => ({
-  timeNs: ms * MS,
-  kind: RecordKind.allocatorPeaks,
-  source: RecordSource.probe,
-  id,
-  values,
-});
-const stepOf = (ms: number, pid: number, step: number): RecordInput => ({
-  timeNs: ms * MS,
-  kind: RecordKind.step,
-  source: RecordSource.probe,
-  id: pid,
-  values: [step],
-});
-const tick = (ms: number, anon: number): RecordInput => ({
-  timeNs: ms * MS,
-  kind: RecordKind.tree,
-  values: [anon, anon, 0, 1n],
-});
-const exit = (ms: number, pid: number): RecordInput => ({ timeNs: ms * MS, kind: RecordKind.processExit, id: pid });
-const start = (ms: number, pid: number): RecordInput => ({
-  timeNs: ms * MS,
-  kind: RecordKind.processStart,
-  id: pid,
-  values: [1],
-});
-
-const fileOf = (records: readonly RecordInput[]) => parseRecordFile(recordBytes(records), "a.rec");
-const recorded = (records: readonly RecordInput[], info: RecordingInfo | null = null): Recording =>
-  recordFileToRecording(fileOf(records), info);
-const tableOf = ({ tables }: Recording, rank: number, device: string, column: "allocated" | "used" | "host") =>
-  tables.find((table) => table.rank === rank && table.device === device && table.columns[column] !== undefined);
+const { step: atStep, end } = SampleReason;
 
 const process = (changes: Partial<ProbeProcess>): ProbeProcess => ({
   pid: 5,

@@ -13,7 +13,7 @@ describe("records of a probe", () => {
     // The step of a ring's header has the time of the tick, and the ring's own records were written after it.
     expect([builder.step(9, 1020 * MS, 3), builder.step(9, 1018 * MS, 4)]).toEqual([true, true]);
     expect(builder.step(9, 19 * MS, 5)).toBe(false);
-    const { streams, steps } = builder.take();
+    const { streams, steps } = builder.take(new Set());
     expect([...streams[0]!.timeNs]).toEqual([1010 * MS, 1010 * MS]);
     expect([...steps[0]!.timeNs]).toEqual([1020 * MS, 1020 * MS]);
     expect([...steps[0]!.steps]).toEqual([3, 4]);

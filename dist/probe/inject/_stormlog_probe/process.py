@@ -268,7 +268,7 @@ class Process:
 
     def fast_path(self):
         """A function that counts an optimizer's step and returns whether that is all it needs; None under attribution."""
-        if settings.get("ATTRIBUTE") == "on":
+        if settings.get("ATTRIBUTE") in ("on", "light"):
             return None
         steps, reading, stepped, now = self.steps, self._reading, self._ring.stepped, ring.monotonic_ns
 
@@ -317,7 +317,7 @@ class Process:
             self.facts.save()
 
     def _attribute(self, has_torch):
-        if settings.get("ATTRIBUTE") == "on":
+        if settings.get("ATTRIBUTE") in ("on", "light"):
             from . import attribute
 
             self._attribution = attribute

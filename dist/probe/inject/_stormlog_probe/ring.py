@@ -24,9 +24,10 @@ _FIXED = struct.Struct("<8sIIIiQQIIiiiiq")
 _RECORD = struct.Struct("<QQHHHHQQQQQQQQQ")
 _RANKS = struct.Struct("<iiii")
 _U64 = struct.Struct("<Q")
-_U32 = struct.Struct("<I")
 
-HEAD_AT, FLAGS_AT, STATE_AT, RANKS_AT, STEP_AT = 24, 40, 44, 48, 72
+HEAD_AT, FLAGS_AT, RANKS_AT, STEP_AT = 24, 40, 48, 72
+#: The same places as `_words` has them, which stores eight bytes at once; `pack_into` zeroes what it will fill.
+_MAGIC, _HEAD, _FLAGS_AND_STATE, _RANK, _WORLD, _STEP = 0, HEAD_AT // 8, FLAGS_AT // 8, RANKS_AT // 8, RANKS_AT // 8 + 1, STEP_AT // 8
 
 #: A writer that waits longer than this for another leaves its record out. Seconds.
 _MAX_WAIT_S = 0.05
@@ -102,6 +103,25 @@ def _map(handle, size):
     return made
 
 
+class _Swapped:
+    """Words of a machine that is not little-endian, as the file is."""
+
+    def __init__(self, words):
+        self._words = words
+
+    def __setitem__(self, at, value):
+        self._words[at] = int.from_bytes(value.to_bytes(8, "little"), "big")
+
+
+def _words(mapping):
+    """
+    The header of `mapping` as 64-bit numbers. Each is written by one aligned store, so a reader sees the old or the new
+    one. A reader that saw a head fall would take the ring for another file.
+    """
+    words = memoryview(mapping)[:HEADER_BYTES].cast("Q")
+    return words if sys.byteorder == "little" else _Swapped(words)
+
+
 class Ring:
     """Any number of readers. Writing is a copy into the mapping: no system call, nothing to fail."""
 
@@ -109,17 +129,21 @@ class Ring:
         size = HEADER_BYTES + CAPACITY * RECORD_BYTES
         _take_blocks(handle, size)
         self._map = _map(handle, size)
+        self._words = _words(self._map)
         self._head = 0
         self._flags = 0
+        self._state = 0
         self._writing = threads.allocate_lock()
         #: Writes the number of a step after the first `step`: a single call, since it runs within every step of the
         #: program.
-        self.stepped = functools.partial(_U64.pack_into, self._map, STEP_AT)
+        self.stepped = functools.partial(self._words.__setitem__, _STEP)
         self._writer = 0
         self.pid = pid
         _FIXED.pack_into(
-            self._map, 0, MAGIC, HEADER_BYTES, RECORD_BYTES, CAPACITY, pid, 0, monotonic_ns(), 0, 0, -1, -1, -1, 0, os.getppid()
+            self._map, 0, b"", HEADER_BYTES, RECORD_BYTES, CAPACITY, pid, 0, monotonic_ns(), 0, 0, -1, -1, -1, 0, os.getppid()
         )
+        # Last: a reader takes the file for a ring from now on.
+        self._words[_MAGIC] = int.from_bytes(MAGIC, "little")
 
     def put_heap(self, time_ns, reason, allocated, reserved, step):
         """The record that is written most often. `step` is None before the first."""
@@ -151,7 +175,7 @@ class Ring:
             head += 1
             _RECORD.pack_into(self._map, at, head, *values, head)
             self._head = head
-            _U64.pack_into(self._map, HEAD_AT, head)
+            self._words[_HEAD] = head
         finally:
             self._writer = 0
             writing.release()
@@ -163,14 +187,21 @@ class Ring:
     def flag(self, flag):
         if not self._flags & flag:
             self._flags |= flag
-            _U32.pack_into(self._map, FLAGS_AT, self._flags)
+            self._put_state()
 
     def state(self, state):
-        _U32.pack_into(self._map, STATE_AT, state)
+        self._state = state
+        self._put_state()
+
+    def _put_state(self):
+        self._words[_FLAGS_AND_STATE] = self._state << 32 | self._flags
 
     def ranks(self, rank, local_rank, world_size, role):
-        _RANKS.pack_into(self._map, RANKS_AT, rank, local_rank, world_size, role)
+        own, world = struct.unpack("<QQ", _RANKS.pack(rank, local_rank, world_size, role))
+        # In this order: a rank is never seen without the size of its world.
+        self._words[_WORLD] = world
+        self._words[_RANK] = own
 
     def step(self, step):
-        _U64.pack_into(self._map, STEP_AT, step)
+        self._words[_STEP] = step
         self.flag(FLAG_STEPS)

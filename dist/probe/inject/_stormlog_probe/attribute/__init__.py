@@ -1,6 +1,6 @@
 """Attribution: writes down, at given moments, what lives in this process and which lines retain it.
 
-Only in a run that looks for a line (STORMLOG_GATE_ATTRIBUTE=on). A judged run never loads this. The probe calls `start` when
+Only in a run that looks for a line (STORMLOG_GATE_ATTRIBUTE=on, or light: Python's allocations alone). A judged run never loads this. The probe calls `start` when
 the process begins and again once torch is imported, and `on_step` after every step. Neither ever raises.
 
 Per moment k it leaves, next to the probe's own files: BASE.lines.<k>.tracemalloc.json (Python's memory), with torch
@@ -25,7 +25,7 @@ def start(base_path, has_torch):
         if wanted is None:
             return
         if _attribution is None:
-            _attribution = Attribution(base_path, wanted)
+            _attribution = Attribution(base_path, wanted, os.environ.get("STORMLOG_GATE_ATTRIBUTE") == "light")
             _attribution.start()
         elif _attribution.pid != os.getpid():
             # A forked child has its own files and its own clock, and starts from the parent's traces.

@@ -11,7 +11,7 @@ import time
 from .frames import Stacks
 from .python_memory import PythonMemory
 from .retainers import Retainers
-from .schedule import Schedule
+from .schedule import Schedule, run_age
 
 SCHEMA = "stormlog.lines/1"
 MAX_LINES = 3000
@@ -27,7 +27,9 @@ def complain(error):
 class Attribution:
     """The attribution of one process."""
 
-    def __init__(self, base_path, wanted):
+    def __init__(self, base_path, wanted, light=False):
+        """`light`: no tensors, no history of devices, and no walk over the objects."""
+        self.light = light
         self.base = base_path
         self.pid = os.getpid()
         self.current_step = None
@@ -38,7 +40,7 @@ class Attribution:
         self.hooks = None
         self.devices = []
         self.notes = []
-        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take)
+        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take, run_age())
         self._torch = None
         self._taking = threading.Lock()
 
@@ -59,13 +61,14 @@ class Attribution:
         self.devices = []
         self._taking = threading.Lock()
         self.retainers = Retainers()
-        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take)
+        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take, run_age())
         self.schedule.start()
         if self.tensors is not None:
             self.tensors.moments = self.schedule
+            self.schedule.operators = self.tensors.on
 
     def with_torch(self, torch):
-        if self._torch is torch:
+        if self._torch is torch or self.light:
             return
         self._torch = torch
         from .cuda import MODULES, DeviceMemory
@@ -93,6 +96,7 @@ class Attribution:
         tensors = TensorMemory(torch, self.stacks, self.schedule)
         try:
             tensors.start()
+            self.schedule.operators = True
         except (ImportError, AttributeError) as error:
             complain(error)
             return ScannedTensors(torch, self.stacks)
@@ -176,7 +180,8 @@ class Attribution:
             notes.append("the run ended before its last sample, which was taken at its end")
         python = self.python.live()
         look = Moment(self.stacks, self._torch, self.tensors, self.retainers, self.hooks, in_program)
-        look.look()
+        if not self.light:
+            look.look()
         notes.extend(look.notes)
         blocks = self._snapshots(moment, look)
         notes.extend(device.note for device in self.devices if device.note is not None)

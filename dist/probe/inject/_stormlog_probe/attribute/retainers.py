@@ -63,6 +63,7 @@ class Retainers:
         # Identities, lengths, and at how many moments in a row each grew. Arrays: a dict of as many entries would be
         # tens of thousands of traced blocks of our own at the next moment.
         self._noted = None
+        self._comparisons = 0
         self._own = set()
 
     def ignore(self, *containers):
@@ -96,6 +97,11 @@ class Retainers:
             identities.append(identity)
             lengths.append(length)
             streaks.append(streak)
+        if before is not None:
+            self._comparisons += 1
+            if self._comparisons >= 3:
+                # Leaks grow from moment to moment. What grew once holds no leak, whatever hangs on it.
+                found = [row for row in found if row[0] >= 2]
         self._noted = (identities, lengths, streaks)
         # Those that grew at more moments first: at the first comparison everything that fills up looks like a leak.
         found.sort(key=lambda row: row[:2], reverse=True)
@@ -202,7 +208,9 @@ def give_names(wanted):
         while frame is not None and left:
             if mark_of(frame.f_code.co_filename) == USER:
                 owner = None if frame.f_code.co_name == "<module>" else frame.f_code.co_name
-                look(frame.f_locals, owner)
+                variables = frame.f_locals
+                look(variables, owner)
+                _forget(frame, variables)
             frame = frame.f_back
     for module in list(sys.modules.values()):
         if not left:
@@ -212,6 +220,19 @@ def give_names(wanted):
             look(vars(module), None)
     for retainer in list(left.values()):
         _name_by_attribute(retainer)
+
+
+# inspect.CO_OPTIMIZED: the code of a function, whose variables are not a dict of its own.
+_OPTIMIZED = 1
+
+
+def _forget(frame, variables):
+    """Empty the copy of a function's variables that reading them made: it would keep what they held, and look like a
+    container that grows. A copy that the program holds too (`locals()`) is left alone.
+    """
+    # Held by the frame, the caller's variable, this argument and that of getrefcount.
+    if frame.f_code.co_flags & _OPTIMIZED and type(variables) is dict and sys.getrefcount(variables) <= 4:
+        variables.clear()
 
 
 def _name_by_attribute(retainer):

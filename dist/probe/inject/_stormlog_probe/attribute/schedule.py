@@ -1,5 +1,6 @@
 """When the live memory is written down: at given steps, or at given seconds of the process."""
 
+import os
 import threading
 import time
 
@@ -23,13 +24,24 @@ def parse(text):
     return (kind, at) if at else None
 
 
+def run_age():
+    """Seconds since the run began, 0 when unknown: the gate writes its recording file just before."""
+    directory = os.environ.get("STORMLOG_GATE_PROBE_DIR")
+    try:
+        began = os.stat(os.path.join(os.path.dirname(directory), "recording.json")).st_mtime
+    except (OSError, TypeError):
+        return 0.0
+    return max(0.0, time.time() - began)
+
+
 class Schedule:
     """Calls `take(moment, in_program)` once for every moment, in order; a moment that was overtaken is left out.
 
     Before them, one interval ahead of the first, it calls `prepare()` once.
     """
 
-    def __init__(self, kind, at, prepare, take):
+    def __init__(self, kind, at, prepare, take, age=0.0):
+        """`age`: seconds that the run has lasted already, which is what moments in seconds are counted from."""
         self.kind = kind
         self.at = at
         self.prepare = prepare
@@ -41,8 +53,10 @@ class Schedule:
         self.due = False
         self._due_since = 0.0
         self._stepped = False
+        # Whether the program's operators call `at_operator`.
+        self.operators = False
         self._lock = threading.Lock()
-        self._started = time.monotonic()
+        self._started = time.monotonic() - age
         # Taking a moment is slow beside the program's work, so its time does not count as the program's.
         self._spent = 0.0
         self._wake = threading.Event()
@@ -131,7 +145,7 @@ class Schedule:
                 continue
             self._due_since = time.monotonic()
             self.due = True
-            patience = OPERATOR_PATIENCE_S + (STEP_PATIENCE_S if self._stepped else 0.0)
+            patience = (OPERATOR_PATIENCE_S if self.operators else 0.0) + (STEP_PATIENCE_S if self._stepped else 0.0)
             deadline = self._due_since + patience
             while self.due and not self._stopped and time.monotonic() < deadline:
                 self._wake.wait(0.05)

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{d as a,e as b}from"./chunk-YS7Y4IJD.js";import"./chunk-VBRIJQC5.js";import"./chunk-F75OIANX.js";import"./chunk-GQRXRZJI.js";import"./chunk-U7BJMMAU.js";import"./chunk-VTZ7X3P2.js";import"./chunk-O7RMJJOR.js";import"./chunk-DVSJSEJJ.js";import"./chunk-JQILUUCD.js";import"./chunk-74BTALFN.js";import"./chunk-BYNVEYTT.js";import"./chunk-HXWCCUTA.js";import"./chunk-U5UJSTM5.js";import"./chunk-NYRTOUVY.js";export{a as renderTimelinePng,b as svgToPng};
