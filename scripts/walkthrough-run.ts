@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { packageRoot } from "../src/core/package-root.ts";
@@ -17,7 +17,8 @@ export class WalkthroughDirectory {
     mkdirSync(this.directory);
     mkdirSync(this.#bin);
     cpSync(path.join(packageRoot(), "leak-lab"), path.join(this.directory, "leak-lab"), { recursive: true });
-    this.#program("stormlog-gate", [process.execPath, path.join(packageRoot(), "dist", "cli.js")]);
+    // As npm installs it: the commands that it prints then start with its name.
+    symlinkSync(path.join(packageRoot(), "dist", "cli.js"), path.join(this.#bin, "stormlog-gate"));
     this.#program("python3", [python]);
   }
 

@@ -87,9 +87,8 @@ async function runs(
       warn(`no lighter attribution run was made: ${stop ?? "the time for attribution runs is used up"}`);
       return null;
     }
-    subject.log(
-      `${scenario.name}: running once more to find the line that grows${index === 0 ? "" : ", recording less"}`,
-    );
+    const most = formatDuration(Math.ceil(leftS)).replace(".0 s", " s");
+    subject.log(`${scenario.name}: finding the line, at most ${most}${index === 0 ? "" : ", recording less"}`);
     const env = attributionEnvironment(
       times,
       path.join(probeDirectory(), "node", "attribute.cjs"),

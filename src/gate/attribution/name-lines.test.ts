@@ -85,6 +85,12 @@ describe("the line of a growth", () => {
     );
   });
 
+  it("is not named when it stopped growing before the end", () => {
+    const filled = [0, 2, 4, 6, 8, 8, 8].map((n) => n * MIB);
+    expect(risesOf(filled)).toBe(4);
+    expect(kindsOf(seen(line(filled)), [growth(8 * MIB)])).toEqual([]);
+  });
+
   it("is not named where nothing was judged to grow, whatever the interpreter's memory did", () => {
     expect(kindsOf(seen(line(RISING)), [])).toEqual([]);
     expect(kindsOf(seen(line(RISING, { device: "cuda:0" })), [growth(7 * MIB)])).toEqual([]);

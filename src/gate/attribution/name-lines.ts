@@ -49,6 +49,12 @@ export function risesOf(bytes: readonly number[]): number {
     .length;
 }
 
+/** Whether the line rose in one of the last two intervals: what has stopped growing is not a leak. */
+function stillRises(bytes: readonly number[]): boolean {
+  const least = (RISE_SHARE * ((bytes.at(-1) ?? 0) - (bytes[0] ?? 0))) / Math.max(1, bytes.length - 1);
+  return (bytes.at(-1) ?? 0) - (bytes.at(-3) ?? bytes[0] ?? 0) >= least;
+}
+
 /** The largest rise between two moments that is still held at the end; 0 without one. */
 function heldJump(bytes: readonly number[]): number {
   const rise = (at: number): number => (bytes[at] ?? 0) - (bytes[at - 1] ?? 0);
@@ -88,7 +94,8 @@ function linesOf(attribution: Attribution, growth: JudgedGrowth, covered: Covere
       .slice(0, 1);
   }
   return attribution.lines
-    .filter(({ device, trend, bytes }) => isOn(device, growth) && trend === "grows" && risesOf(bytes) >= MIN_RISES)
+    .filter(({ device, trend }) => isOn(device, growth) && trend === "grows")
+    .filter(({ bytes }) => risesOf(bytes) >= MIN_RISES && stillRises(bytes))
     .map((line): NamedLine => {
       const own = share(overStretch(line, growth, covered));
       return { kind: own >= MIN_LEAK_SHARE ? "leak" : "contributing", line, growth, share: own };

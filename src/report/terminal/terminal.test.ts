@@ -10,7 +10,7 @@ describe("renderTerminal", () => {
     const lines = renderTerminal(sampleReport("fail"), { ...PLAIN, bundle: "out" }).split("\n");
     expect(lines[0]).toBe("✗ FAIL  train-mlp  Leak of 226 KiB a step, confirmed");
     expect(lines[2]).toMatch(/^ {2}allocated growth +\+451 MiB +limit \+12\.0 MiB +baseline \+96\.0 KiB$/);
-    expect(lines[3]).toMatch(/^ {2}allocated peak +1\.88 GiB +limit 1\.45 GiB +[▁-█]{20} +baseline 1\.43 GiB$/);
+    expect(lines[3]).toMatch(/^ {2}allocated peak +1\.88 GiB +limit 1\.45 GiB +[▁-█┊]{20} +baseline 1\.43 GiB$/);
     expect(lines).toContain("  Intended:  stormlog-gate baseline accept");
     expect(lines.at(-1)).toBe("  Evidence:  out/timeline.html      details: stormlog-gate show -v out");
     expect(lines.length).toBeLessThanOrEqual(24);

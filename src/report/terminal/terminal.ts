@@ -39,6 +39,7 @@ const TAIL_LINES = 8;
 const MAX_WIDTH = 120;
 const LABEL = 10;
 const SPARK = 20;
+const CODE = 44;
 /** Columns from which a row has room for its series. */
 const WIDE = 92;
 const MAX_REPRODUCED = 3;
@@ -125,9 +126,9 @@ function answerLines(scenario: ScenarioReport, options: TerminalOptions, paint: 
   const { judgement, word } = scenario;
   const lines = verdictLines(word, scenario.scenario, answerSentence(scenario), paint, width);
   const made = comparisonNote(scenario);
-  if (made !== null) lines.push(...wrapText(`  ${safe(capital(made))}`, width, "    "));
+  if (made !== null) lines.push(...indented(safe(capital(made)), width));
   const accepted = acceptedNote(scenario);
-  if (accepted !== null) lines.push(...wrapText(`  ${safe(accepted)}`, width, "    "));
+  if (accepted !== null) lines.push(...indented(safe(accepted), width));
   if (word === "pass") return lines;
   const causes = causesOf(judgement?.checks ?? []);
   const body = [
@@ -192,28 +193,37 @@ function lineLines(scenario: ScenarioReport, paint: Paint, width: number): strin
   const out: string[] = [];
   const line = lineAnswer(findings) ?? lineAnswer(findings, "one-time");
   if (line !== null) {
-    if (line.kind === "one-time") out.push(...wrapText(`  ${safe(oneTimeText(line))}`, width, "    "));
+    if (line.kind === "one-time") out.push(...indented(safe(oneTimeText(line)), width));
     out.push(...excerpt(line, paint, width));
     const change = changedText(line.finding);
     if (change !== null) out.push(paint.dim(clip(`    ${safe(change)}`, width)));
   }
   for (const finding of openFindings(scenario)) {
-    out.push(...wrapText(`  ${safe(`${capital(findingName(finding))}: ${finding.description}`)}`, width, "    "));
+    out.push(...indented(safe(`${capital(findingName(finding))}: ${finding.description}`), width));
   }
   const rest = unattributed(findings);
   if (rest !== null) {
-    out.push(...wrapText(`  ${safe(rest.text)}`, width, "    "));
-    if (rest.next !== null) out.push(...labelled("Next", rest.next, width));
+    out.push(...indented(safe(rest.text), width));
+    if (rest.next !== null && line === null) out.push(...labelled("Next", rest.next, width));
   }
   return out;
 }
 
+/** The line's code with what holds its memory, below each other where they do not fit side by side. */
 function excerpt(line: LineAnswer, paint: Paint, width: number): string[] {
   const number = line.location.split(":").at(-1) ?? "";
-  const note = lineNote(line);
-  if (line.code === null) return note === "" ? [] : [clip(`    ${safe(`${line.location}: ${note}`)}`, width)];
-  const code = clip(`  ▶ ${safe(number)} │ ${safe(line.code)}`, Math.max(30, width - displayWidth(note) - 4));
-  return [note === "" ? code : `${code.padEnd(44)}  ${paint.dim(safe(note))}`];
+  const note = safe(lineNote(line));
+  if (line.code === null) return note === "" ? [] : [clip(`    ${safe(line.location)}: ${note}`, width)];
+  const code = clip(`  ▶ ${safe(number)} │ ${safe(line.code)}`, width);
+  if (note === "") return [code];
+  const padded = code + " ".repeat(Math.max(2, CODE - displayWidth(code)));
+  if (displayWidth(padded) + displayWidth(note) <= width) return [padded + paint.dim(note)];
+  return [code, paint.dim(clip(`    ${note}`, width))];
+}
+
+/** Text wrapped below the verdict; later lines further in. */
+function indented(text: string, width: number): string[] {
+  return wrapText(text, width - 2, "  ").map((line) => `  ${line}`);
 }
 
 function labelled(name: string, text: string, width: number): string[] {
