@@ -1,6 +1,7 @@
 import type { AnalysisDocument, DriftClass, SeriesAnalysis } from "../../analysis/document.ts";
 import { type GrowthStretch, growthStretch } from "../../analysis/growth-stretch.ts";
 import { collectSeries } from "../../analysis/series.ts";
+import { decidingCheck } from "../../report/answer/causes.ts";
 import type { Metric, Recording } from "../../telemetry/recording/model.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 
@@ -22,9 +23,11 @@ type SeriesName = Pick<SeriesAnalysis, "rank" | "device" | "metric">;
 const isSame = (one: SeriesName, other: SeriesName): boolean =>
   one.rank === other.rank && one.device === other.device && one.metric === other.metric;
 
-/** Order of the series of a device: those of failed checks, then of warnings, then the others, most growth first. */
+/** Order of the series of a device: that of the deciding check, of failed checks, of warnings, most growth first. */
 function weight(judgement: Judgement, series: SeriesAnalysis): number {
   const own = judgement.checks.filter((check) => isSame(check, series));
+  const deciding = decidingCheck(judgement.checks);
+  if (deciding !== null && deciding.verdict !== "pass" && isSame(deciding, series)) return 4;
   if (own.some(({ verdict, gating }) => verdict === "fail" && gating)) return 3;
   if (own.some(({ verdict }) => verdict === "fail")) return 2;
   return own.some(({ verdict }) => verdict === "warn") ? 1 : 0;
