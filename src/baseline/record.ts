@@ -226,7 +226,7 @@ function middle(runs: readonly MeasuredSeries[], quantity: Quantity): number | n
 
 /**
  * Earlier runs that give an epoch of few runs its spread: those of the epoch before it, each series moved so that its
- * middle is that of the selected runs. Empty once the current epoch has enough runs of its own.
+ * middle is that of the selected runs, with deviations that grow with how few there are. Empty once the current epoch has enough runs of its own.
  */
 export function earlierRuns(
   record: BaselineRecord,
@@ -247,19 +247,22 @@ export function earlierRuns(
   const shifts = new Map(
     [...byName(runs)].map(([name, before]) => {
       const now = accepted.get(name) ?? [];
-      const shift = (quantity: Quantity): number | null => {
+      const levels = (quantity: Quantity) => {
         const [from, to] = [middle(before, quantity), middle(now, quantity)];
-        return from === null || to === null ? null : to - from;
+        return from === null || to === null ? null : { from, to };
       };
-      return [name, { newest: now.at(-1), by: QUANTITIES.map((quantity) => [quantity, shift(quantity)] as const) }];
+      // A run differs from the middle of n others by the spread of both, sqrt(1 + 1/n) times that of one.
+      const widen = Math.sqrt(1 + 1 / Math.max(1, now.length));
+      const by = QUANTITIES.map((quantity) => [quantity, levels(quantity)] as const);
+      return [name, { newest: now.at(-1), widen, by }];
     }),
   );
   const moved = (series: MeasuredSeries): MeasuredSeries[] => {
-    const { newest, by } = shifts.get(nameOf(series)) ?? { newest: undefined, by: [] };
+    const { newest, widen, by } = shifts.get(nameOf(series)) ?? { newest: undefined, widen: 1, by: [] };
     if (newest === undefined) return [];
-    const values = by.map(([quantity, shift]) => {
+    const values = by.map(([quantity, level]) => {
       const value = series[quantity] ?? null;
-      const there = value === null || shift === null ? null : value + shift;
+      const there = value === null || level === null ? null : level.to + widen * (value - level.from);
       return [quantity, there !== null && quantity === "peak_bytes" ? Math.max(0, there) : there];
     });
     const { rank, device, metric } = series;

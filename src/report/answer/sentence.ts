@@ -17,7 +17,7 @@ const STILL = new Set(["flat", "plateau", "step", "spike", "sawtooth", "shrink"]
 export function answerSentence(scenario: ScenarioReport): string {
   const { judgement, error } = scenario;
   if (judgement === null || (scenario.word === "error" && error !== null)) {
-    return capital(error?.message ?? "nothing was measured");
+    return error?.message ?? "nothing was measured";
   }
   switch (scenario.word) {
     case "pass":
