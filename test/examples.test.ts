@@ -145,6 +145,6 @@ describe("the examples", () => {
     const args = ["run", "--baseline", "none", "--repeats", "1", "--base-run", "off", "--attribute", "off"];
     const run = await cli(args, { cwd: copy });
     expect(run.code, run.stdout).toBe(4);
-    expect(run.stdout).toContain("over the budget of 112.00 MiB");
+    expect(run.stdout).toContain("above the budget of 112 MiB");
   }, 120_000);
 });

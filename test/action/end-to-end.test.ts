@@ -112,7 +112,7 @@ describe.skipIf(azurite === null)("a pull request", () => {
     const checks = JSON.parse(leaky.outputs.results ?? "[]")[0].checks as { verdict: string }[];
     expect(checks.some(({ verdict }) => verdict === "fail")).toBe(true);
     expect(leaky.commands.some(({ command }) => command === "error")).toBe(true);
-    expect(leaky.summary).toContain("fail");
+    expect(leaky.summary).toContain("### ❌ Memory: `train` leaks");
     expect(github.comments).toHaveLength(1);
     expect(github.comments[0]?.body).toMatch(/^<!-- stormlog-gate:default -->\n/);
     const body = github.comments[0]?.body ?? "";

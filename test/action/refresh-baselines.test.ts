@@ -105,7 +105,7 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
   it("a missing baseline is unjudged with a next step, and exits 6 with unjudged: fail", async () => {
     const result = await gate();
     expect([result.code, result.outputs.verdict], result.log).toEqual([0, "unjudged"]);
-    expect(result.summary).toContain("unjudged");
+    expect(result.summary).toContain("**No baseline yet.");
     expect(result.summary).toContain("baseline refresh");
     const strict = await gate({ unjudged: "fail" });
     expect([strict.code, strict.outputs["exit-code"]]).toEqual([6, "6"]);

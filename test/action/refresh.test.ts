@@ -56,7 +56,9 @@ describe.skipIf(process.platform !== "linux")("nightly runs of the main branch",
     expect(runs?.slice(5).length).toBeGreaterThanOrEqual(2);
     expect(runs?.slice(5)).not.toContain(true);
     // Recorded before it was judged, and confirmed by the commit that the baseline was measured at.
-    const [recorded, base] = ["before any verdict", "running the base commit"].map((text) => red.log.indexOf(text));
+    const [recorded, base] = ["before any verdict", "comparing with the base commit"].map((text) =>
+      red.log.indexOf(text),
+    );
     expect(recorded).toBeGreaterThan(0);
     expect(base).toBeGreaterThan(recorded as number);
     const report = JSON.parse(readFileSync(path.join(red.outputs["bundle-path"] ?? "", "report.json"), "utf8"));

@@ -205,7 +205,7 @@ describe("a bundle that cannot be used", () => {
     const directory = broken("gone", (at) => rmSync(at, { recursive: true }));
     const result = await merge("legs/mac", directory, "--bundle", "b-gone");
     expect([result.code, payload(result).verdict]).toEqual([5, "fail"]);
-    expect(result.stderr).toContain("over the budget");
+    expect(result.stderr).toContain("above the budget");
   });
 
   it("is not overwritten by the merged one", async () => {

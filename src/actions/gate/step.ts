@@ -93,8 +93,9 @@ async function reportOutcome(step: GateStep, { report, bundleDir }: EngineOutcom
   const exitCode = stopped === null ? report.exit_code : stoppedExitCode(stopped, report.exit_code);
   if (stopped !== null) annotateError(step.env, stopped);
   const shown = { ...report, scenarios: stopped === null ? report.scenarios : [] };
-  // The report's own notes stand in the summary; beside the run stands only what could not be published.
-  for (const annotation of annotationsOf({ ...shown, warnings })) {
+  // Notes on a scenario's runs stand in the summary; beside the run stands what a person has to do something about.
+  const own = report.warnings.filter((note) => /\bacceptance\b/.test(note) || !isOnRuns(note, report));
+  for (const annotation of annotationsOf({ ...shown, warnings: [...own, ...warnings] })) {
     const { level, title, message, place } = annotation;
     const show = level === "error" ? showError : warning;
     show(message, { title, ...(place === undefined ? {} : { file: place.file, startLine: place.line }) });
@@ -103,6 +104,11 @@ async function reportOutcome(step: GateStep, { report, bundleDir }: EngineOutcom
   const { runs, minutes } = report.cost;
   log(`${title}: ${report.word} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
   return stepExitCode(exitCode, step.settings.verdictFails);
+}
+
+/** Whether a note is about the runs of one scenario. */
+function isOnRuns(note: string, { scenarios }: GateReport): boolean {
+  return scenarios.some(({ scenario }) => note.startsWith(`${scenario}: `));
 }
 
 /** A breach that was found before the time was over remains one; otherwise the interruption decides. */
