@@ -28,7 +28,8 @@ describe("measurements that an earlier version judged are judged alike in every 
       baseline: baselines[input.baseline] ?? null,
       policy: { ...DEFAULT_POLICY, ...input.policy },
     });
-    expect(facts(judgementDocument(judgement))).toEqual(facts(output));
+    // A document may gain fields.
+    expect(facts(judgementDocument(judgement))).toMatchObject(facts(output) as object);
   });
 
   test("two bundles that were compared", () => {
@@ -40,6 +41,7 @@ describe("measurements that an earlier version judged are judged alike in every 
       policy: DEFAULT_POLICY,
       baseRunsPossible: false,
     });
-    expect(facts(judgementDocument(judgement))).toEqual(facts(output));
+    // A document may gain fields.
+    expect(facts(judgementDocument(judgement))).toMatchObject(facts(output) as object);
   });
 });

@@ -38,7 +38,7 @@ describe("the packed package, installed into an empty project without a network"
     const { status, stdout } = npm(project, "npx", "stormlog-gate", "run", "--", "node", "-e", script);
     expect(status).toBe(6);
     expect(stdout).toContain(`npx stormlog-gate baseline refresh -- node -e '${script}'`);
-    const [, bundle = ""] = /`npx stormlog-gate show (\S+)`/.exec(stdout) ?? [];
+    const [, bundle = ""] = /npx stormlog-gate show -v (\S+)/.exec(stdout) ?? [];
     expect(npm(project, "npx", "stormlog-gate", "show", bundle).status).toBe(0);
   }, 60_000);
 
