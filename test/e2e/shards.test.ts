@@ -144,7 +144,7 @@ describe("merging recordings", () => {
     expect(result.code, result.stderr).toBe(4);
     const { verdict, scenarios } = payload(result);
     expect([verdict, scenarios.length]).toEqual(["fail", 1]);
-    expect(scenarios[0]?.judgement?.reason).toMatch(/^rank 3 \(node1\) host/);
+    expect(scenarios[0]?.judgement?.reason).toMatch(/^rank 3 \(on node1\) host/);
     expect(scenarios[0]?.runs[0]?.analysis.ranks).toMatchObject({ world_size: 4, participating_ranks: [0, 1, 2, 3] });
     const directory = scenarios[0]?.runs[0]?.directory ?? "";
     const bundle = `merged-${merges}`;
