@@ -28,7 +28,7 @@ const STYLE = `
   th, td { border: 1px solid #d1d9e0; padding: 4px 10px }
   tr:nth-child(2n) td { background: #f6f8fa }
   code { font: 12px/1.45 "Liberation Mono", monospace; background: #eff1f3; border-radius: 4px; padding: 2px 4px }
-  pre { background: #f6f8fa; border-radius: 6px; padding: 10px } pre code { background: none; padding: 0 }
+  pre { background: #f6f8fa; border-radius: 6px; padding: 10px; overflow: hidden } pre code { background: none; padding: 0 }
   img { max-width: 100% } a { color: #0969da; text-decoration: none } ul { padding-left: 24px }
   blockquote { margin: 0 0 12px; padding: 0 12px; border-left: 4px solid #d1d9e0; color: #59636e }
   details { margin-bottom: 8px }`;
