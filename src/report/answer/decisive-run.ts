@@ -9,7 +9,7 @@ export interface DecisiveRun {
 }
 
 /** The value of a series that a check compares; null = unknown. Bytes. */
-function comparedValue(series: SeriesAnalysis, { kind }: Check): number | null {
+export function comparedValue(series: SeriesAnalysis, { kind }: Check): number | null {
   return kind === "growth" || kind === "class" ? series.growth_bytes : series.peak_bytes;
 }
 

@@ -1,20 +1,34 @@
 import { formatShort } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
+import type { RunReport, ScenarioReport } from "../documents/model.ts";
 import { checkName } from "../wording.ts";
-import type { Cause } from "./causes.ts";
+import { causesOf } from "./causes.ts";
+import { comparedValue, decisiveRun } from "./decisive-run.ts";
 
 const MAX_ROWS = 3;
 
-/** The decisive checks, at most {@link MAX_ROWS}: of the first cause the peak too, of the others the deciding one. */
-export function shownRows(causes: readonly Cause[]): readonly Check[] {
-  const [first, ...others] = causes;
+/**
+ * The decisive checks, at most {@link MAX_ROWS}: of the first cause the peak too, of the others the deciding one. Their
+ * values are those of the run that the picture shows.
+ */
+export function shownRows({ judgement, runs }: Pick<ScenarioReport, "judgement" | "runs">): readonly Check[] {
+  const [first, ...others] = causesOf(judgement?.checks ?? []);
   if (first === undefined) return [];
   const { decisive } = first;
   const peak = first.explained.find(
     ({ aspect, rank, device, metric }) =>
       aspect === "peak" && rank === decisive.rank && device === decisive.device && metric === decisive.metric,
   );
-  return [decisive, ...(peak === undefined ? [] : [peak]), ...others.map((cause) => cause.decisive)].slice(0, MAX_ROWS);
+  const shown = decisiveRun(runs, decisive)?.run ?? null;
+  const rows = [decisive, ...(peak === undefined ? [] : [peak]), ...others.map((cause) => cause.decisive)];
+  return rows.slice(0, MAX_ROWS).map((check) => withValue(check, shown));
+}
+
+/** The check with the value of one run; unchanged where the run does not have it, and for a projected growth. */
+function withValue(check: Check, run: RunReport | null): Check {
+  const found = run === null || check.horizon !== undefined ? null : decisiveRun([run], check);
+  const value = found === null ? null : comparedValue(found.series, check);
+  return value === null ? check : { ...check, candidate_bytes: Math.round(value) };
 }
 
 /** A size of a row; growth has a sign. */

@@ -120,7 +120,7 @@ function lineText(line: LineAnswer): string {
 /** The deciding rows, at most three; null without any. */
 export function rowsText(scenario: ScenarioReport): string | null {
   const checks = scenario.judgement?.checks ?? [];
-  const rows = shownRows(causesOf(checks)).filter(({ aspect }) => aspect !== "oom");
+  const rows = shownRows(scenario).filter(({ aspect }) => aspect !== "oom");
   if (rows.length === 0) return null;
   return table(
     ["", "This change", "Baseline", "Limit"],

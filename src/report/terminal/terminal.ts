@@ -1,7 +1,6 @@
 import { shellWord } from "../../core/shell-word.ts";
 import { plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
-import { type Cause, causesOf } from "../answer/causes.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
 import { type LineAnswer, lineAnswer, lineNote, oneTimeText, unattributed } from "../answer/line-answer.ts";
 import { openFindings } from "../answer/open-findings.ts";
@@ -123,16 +122,15 @@ export function renderJudgementTerminal(judgement: Judgement, options: TerminalO
 
 /** One scenario: verdict and sentence; unless it passed, its rows, its line, and what to do. */
 function answerLines(scenario: ScenarioReport, options: TerminalOptions, paint: Paint, width: number): string[] {
-  const { judgement, word } = scenario;
+  const { word } = scenario;
   const lines = verdictLines(word, scenario.scenario, answerSentence(scenario), paint, width);
   const made = comparisonNote(scenario);
   if (made !== null) lines.push(...indented(safe(capital(made)), width));
   const accepted = acceptedNote(scenario);
   if (accepted !== null) lines.push(...indented(safe(accepted), width));
   if (word === "pass") return lines;
-  const causes = causesOf(judgement?.checks ?? []);
   const body = [
-    ...rowLines(scenario, causes, paint, width),
+    ...rowLines(scenario, paint, width),
     ...errorLines(scenario, paint, width),
     ...lineLines(scenario, paint, width),
   ];
@@ -158,9 +156,9 @@ function label(name: string): string {
   return `  ${`${name}:`.padEnd(LABEL + 1)}`;
 }
 
-function rowLines(scenario: ScenarioReport, causes: readonly Cause[], paint: Paint, width: number): string[] {
+function rowLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
   const checks = scenario.judgement?.checks ?? [];
-  const rows = shownRows(causes).filter(({ aspect }) => aspect !== "oom");
+  const rows = shownRows(scenario).filter(({ aspect }) => aspect !== "oom");
   return alignRows(
     rows.map((check) => {
       const value = rowSize(check, check.candidate_bytes);

@@ -2,7 +2,6 @@ import type { SeriesAnalysis } from "../../analysis/document.ts";
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
-import { causesOf } from "../answer/causes.ts";
 import { shownRows } from "../answer/rows.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import type { ScenarioReport } from "../documents/model.ts";
@@ -115,9 +114,10 @@ function checkColumns(all: readonly Check[]): readonly Column<Check>[] {
 }
 
 /** The checks that made the verdict; nothing for a pass. */
-function failedTable({ judgement, word }: ScenarioReport): string {
+function failedTable(scenario: ScenarioReport): string {
+  const { judgement, word } = scenario;
   if (judgement === null || word === "pass") return "";
-  const rows = shownRows(causesOf(judgement.checks));
+  const rows = shownRows(scenario);
   const decided = rows.length > 0 ? rows : judgement.checks.filter(({ verdict }) => verdict === judgement.verdict);
   if (decided.length === 0) return "";
   const heading = { fail: "What failed", warn: "What warns", unjudged: "What was not judged", pass: "Checks" };
