@@ -225,9 +225,9 @@ function middle(runs: readonly MeasuredSeries[], quantity: Quantity): number | n
 }
 
 /**
- * Earlier runs that give an epoch of few runs its spread: those of the epoch before it. Each series is moved so that its
- * middle is that of the selected runs, with deviations that grow with how few there are. Empty once the current epoch
- * has enough runs of its own.
+ * Earlier runs that give an epoch of few runs its spread: those of the epoch before it. Each series is moved so that
+ * its middle is that of the selected runs, with deviations that grow with how few there are. Empty once the current
+ * epoch has enough runs of its own.
  */
 export function earlierRuns(
   record: BaselineRecord,
