@@ -236,7 +236,7 @@ describe.skipIf(!hasRanks || process.platform !== "linux")("four ranks under one
 
   it("name the rank that was killed", async () => {
     const cwd = repositoryWith("test/e2e/fixtures/ranks.py", place);
-    const run = await gate(cwd, torchrun("--dies", "3"));
+    const run = await gate(cwd, torchrun("--dies", "3"), ["--verbose"]);
     expect(run.code).toBe(1);
     const document = await analysed(run);
     const heaps = document.series.filter(({ device, metric }) => device === "host" && metric === "allocated");

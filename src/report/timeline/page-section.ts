@@ -2,7 +2,8 @@ import type { SeriesAnalysis } from "../../analysis/document.ts";
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
-import { shownRows } from "../answer/rows.ts";
+import { lineAnswer } from "../answer/line-answer.ts";
+import { rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { nextSteps } from "../next-steps.ts";
@@ -113,6 +114,17 @@ function checkColumns(all: readonly Check[]): readonly Column<Check>[] {
   ];
 }
 
+/** The rows of the answer, with its rounding. */
+function decidedColumns(all: readonly Check[]): readonly Column<Check>[] {
+  const [name] = checkColumns(all);
+  return [
+    ...(name === undefined ? [] : [name]),
+    { head: "This change", cell: (check) => rowSize(check, check.candidate_bytes) },
+    { head: "Baseline", cell: (check) => rowSize(check, check.baseline_bytes) },
+    { head: "Limit", cell: (check) => rowSize(check, check.threshold_bytes) },
+  ];
+}
+
 /** The checks that made the verdict; nothing for a pass. */
 function failedTable(scenario: ScenarioReport): string {
   const { judgement, word } = scenario;
@@ -121,13 +133,17 @@ function failedTable(scenario: ScenarioReport): string {
   const decided = rows.length > 0 ? rows : judgement.checks.filter(({ verdict }) => verdict === judgement.verdict);
   if (decided.length === 0) return "";
   const heading = { fail: "What failed", warn: "What warns", unjudged: "What was not judged", pass: "Checks" };
-  return `<h2>${heading[judgement.verdict]}</h2><div class="decided">${table(decided.slice(0, MAX_FAILED), checkColumns(judgement.checks))}</div>`;
+  return `<h2>${heading[judgement.verdict]}</h2><div class="decided">${table(decided.slice(0, MAX_FAILED), decidedColumns(judgement.checks))}</div>`;
 }
 
 function steps(scenario: ScenarioReport): string {
+  const isBreach = scenario.word === "fail" || scenario.word === "warn";
+  const fix = isBreach ? (lineAnswer(scenario.findings)?.fix ?? null) : null;
   const items = nextSteps(scenario).map(
-    ({ text, command }) => escapeHtml(text) + (command ? ` <code>${escapeHtml(command)}</code>` : ""),
+    ({ name, text, command }) =>
+      escapeHtml(`${name}: ${text}`) + (command ? ` <code>${escapeHtml(command)}</code>` : ""),
   );
+  if (fix !== null) items.unshift(escapeHtml(`Fix: ${fix}`));
   return items.length === 0 ? "" : `<h2>What to do next</h2>${list(items)}`;
 }
 
