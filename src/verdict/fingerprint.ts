@@ -40,14 +40,17 @@ export function describeMismatches(differences: readonly FingerprintDifference[]
   return differences.map(({ field, baseline, candidate }) => `${field} (${baseline} → ${candidate})`).join(", ");
 }
 
-/** Fraction of the baseline's steps by which runs may always differ: growth differs by as much. */
-const STEPS_TOLERANCE = 0.1;
+/**
+ * Fraction of the baseline's steps by which runs may always differ. Observed steps begin with the first sample, which
+ * comes late in a short run on a busy machine: 100 and 115 of the same 120 were seen.
+ */
+const STEPS_TOLERANCE = 0.4;
 
 const stepsOf = (runs: readonly MeasuredRun[]): readonly number[] => runs.flatMap(({ steps }) => steps ?? []);
 
 /**
  * The number of steps, where it differs by more than runs vary: the candidate's median lies outside the range of the
- * baseline's runs by more than that range (programs that run for a time), and by more than a tenth (programs that count
+ * baseline's runs by more than that range (programs that run for a time), and by more than two fifths (programs that count
  * their steps). Runs of the base commit in the candidate's session do not count: they are as long as the candidate's.
  */
 export function stepsDifference(baseline: Measurements | null, candidate: Measurements): FingerprintDifference | null {
