@@ -50,8 +50,9 @@ const stepsOf = (runs: readonly MeasuredRun[]): readonly number[] => runs.flatMa
 
 /**
  * The number of steps, where it differs by more than runs vary: the candidate's median lies outside the range of the
- * baseline's runs by more than that range (programs that run for a time), and by more than two fifths (programs that count
- * their steps). Runs of the base commit in the candidate's session do not count: they are as long as the candidate's.
+ * baseline's runs by more than that range (programs that run for a time), and by more than two fifths (programs that
+ * count their steps). Runs of the base commit in the candidate's session do not count: they are as long as the
+ * candidate's.
  */
 export function stepsDifference(baseline: Measurements | null, candidate: Measurements): FingerprintDifference | null {
   const session = candidate.runs[0]?.session;
