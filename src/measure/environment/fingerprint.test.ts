@@ -116,8 +116,8 @@ describe("pythonVersion", () => {
 });
 
 describe("declaredCommand", () => {
-  const argv = (...words: string[]) => declaredCommand({ kind: "argv", argv: words }, "/work/repo");
-  const shell = (script: string) => declaredCommand({ kind: "shell", script }, "/work/repo");
+  const argv = (...words: string[]) => declaredCommand({ kind: "argv", argv: words }, "/home/me/repo");
+  const shell = (script: string) => declaredCommand({ kind: "shell", script }, "/home/me/repo");
 
   it("is the command as written, the same with and without a shell", () => {
     expect(argv("python3", "train.py", "--steps", "200")).toBe("python3 train.py --steps 200");
@@ -127,8 +127,8 @@ describe("declaredCommand", () => {
 
   it.each([
     ["/usr/local/bin/python3", "train.py", "python3 train.py"],
-    [".venv/bin/python", "/work/repo/train.py", "python train.py"],
-    ["python3", "--out=/work/repo/out/x", "python3 --out=out/x"],
+    [".venv/bin/python", "/home/me/repo/train.py", "python train.py"],
+    ["python3", "--out=/home/me/repo/out/x", "python3 --out=out/x"],
     ["python3", "--out=/tmp/tmp1a2b3c/x", "python3 --out=$TMPDIR/…/x"],
   ])("of %s %s omits what differs by machine: %s", (program, argument, text) => {
     expect(argv(program, argument)).toBe(text);

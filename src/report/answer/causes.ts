@@ -1,4 +1,5 @@
 import type { Check } from "../../verdict/judgement.ts";
+import { sameSeries } from "../../verdict/series-index.ts";
 import { verdictUrgency } from "../urgency.ts";
 
 /** Checks with one cause: the one that decides, and those that it explains. */
@@ -34,10 +35,6 @@ export function decidingCheck(checks: readonly Check[]): Check | null {
 /** Memory of the host and memory of devices have causes of their own. */
 function domain({ device, metric }: Check): "host" | "device" {
   return device === "host" || metric === "host" ? "host" : "device";
-}
-
-function sameSeries(a: Check, b: Check): boolean {
-  return a.rank === b.rank && a.device === b.device && a.metric === b.metric;
 }
 
 function grows({ kind }: Check): boolean {

@@ -1,5 +1,6 @@
 import type { SeriesAnalysis } from "../../analysis/document.ts";
 import type { Check } from "../../verdict/judgement.ts";
+import { sameSeries } from "../../verdict/series-index.ts";
 import type { RunReport } from "../documents/model.ts";
 
 /** The candidate run that a check is about, and its analysis of the check's series. */
@@ -18,9 +19,7 @@ export function decisiveRun(runs: readonly RunReport[], check: Check): DecisiveR
   let nearest: (DecisiveRun & { readonly distance: number }) | null = null;
   for (const run of runs) {
     if (run.role !== "candidate") continue;
-    const series = run.analysis?.series.find(
-      ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
-    );
+    const series = run.analysis?.series.find((one) => sameSeries(one, check));
     if (series === undefined) continue;
     const value = comparedValue(series, check);
     const wanted = check.candidate_bytes;

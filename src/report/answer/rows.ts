@@ -1,5 +1,6 @@
 import { formatShort } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
+import { sameSeries } from "../../verdict/series-index.ts";
 import type { RunReport, ScenarioReport } from "../documents/model.ts";
 import { checkName } from "../wording.ts";
 import { causesOf } from "./causes.ts";
@@ -15,10 +16,7 @@ export function shownRows({ judgement, runs }: Pick<ScenarioReport, "judgement" 
   const [first, ...others] = causesOf(judgement?.checks ?? []);
   if (first === undefined) return [];
   const { decisive } = first;
-  const peak = first.explained.find(
-    ({ aspect, rank, device, metric }) =>
-      aspect === "peak" && rank === decisive.rank && device === decisive.device && metric === decisive.metric,
-  );
+  const peak = first.explained.find((check) => check.aspect === "peak" && sameSeries(check, decisive));
   const shown = decisiveRun(runs, decisive)?.run ?? null;
   const rows = [decisive, ...(peak === undefined ? [] : [peak]), ...others.map((cause) => cause.decisive)];
   return rows.slice(0, MAX_ROWS).map((check) => withValue(check, shown));

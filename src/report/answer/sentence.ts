@@ -1,9 +1,10 @@
+import type { SeriesAnalysis } from "../../analysis/document.ts";
 import { formatDuration, formatShort } from "../../core/units.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { capital } from "../wording.ts";
 import { type Cause, causesOf } from "./causes.ts";
-import { type DecisiveRun, decisiveRun } from "./decisive-run.ts";
+import { comparedValue, type DecisiveRun, decisiveRun } from "./decisive-run.ts";
 import { detectable } from "./detectable.ts";
 import { type LineAnswer, lineAnswer } from "./line-answer.ts";
 
@@ -120,13 +121,18 @@ export function certainty(check: Check, { verdict, confirmed }: Judgement, scena
   if (check.verdict === "warn") return check.gating ? ", not certain" : ", which does not gate";
   if (verdict !== "fail" || check.limit === "budget") return "";
   if (!confirmed) return ", unconfirmed";
-  const runs = scenario === null ? 0 : candidateRuns(scenario);
-  return runs > 1 ? `, confirmed in ${runs} of ${runs} runs` : ", confirmed";
+  const shown = scenario === null ? [] : scenario.runs.flatMap((run) => decisiveRun([run], check)?.series ?? []);
+  const breaching = shown.filter((series) => breaches(series, check)).length;
+  return breaching > 1 ? `, confirmed in ${breaching} of ${shown.length} runs` : ", confirmed";
 }
 
-/** Candidate runs of a scenario; the ranks of one job are one run. */
-function candidateRuns({ runs }: ScenarioReport): number {
-  return new Set(runs.filter(({ role }) => role === "candidate").map(({ info }) => info.run)).size;
+/** Whether one run shows what a check fails by; false where that is not known, as for a projected growth. */
+function breaches(series: SeriesAnalysis, check: Check): boolean {
+  if (check.horizon !== undefined) return false;
+  const { threshold_bytes: limit } = check;
+  if (limit === null) return check.kind === "class" && series.class === "leak";
+  const value = comparedValue(series, check);
+  return value !== null && value > limit;
 }
 
 function passSentence(scenario: ScenarioReport, judgement: Judgement): string {
