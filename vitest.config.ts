@@ -18,6 +18,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts"],
+          setupFiles: ["./test/testing/property-seed.ts"],
           // One process for many files: loading the modules took longer than the tests.
           isolate: false,
           execArgv,

@@ -10,13 +10,18 @@
 #include <vector>
 
 #include "device_backends.h"
+#include "orphans_binding.h"
+#include "records_binding.h"
 #include "sampler.h"
-#include "sources/cgroup_source.h"
+#include "sources/host/cgroup_source.h"
+#include "sources/nvidia/nvml_library.h"
 #include "support/clock.h"
 #include "support/errno_name.h"
 
 #if defined(__linux__)
 #include <sys/prctl.h>
+
+#include "support/system_libraries.h"
 #endif
 #include <unistd.h>
 
@@ -260,6 +265,15 @@ Napi::Value stop(const Napi::CallbackInfo& info) {
   return result;
 }
 
+// A function of `records_binding.h` with the records of a sampler, which is stopped.
+template <Napi::Value (*kOf)(const Napi::CallbackInfo&, stormlog::RecordWriter&)>
+Napi::Value ofRecords(const Napi::CallbackInfo& info) {
+  Sampler* sampler = samplerOf(info);
+  if (sampler == nullptr) return info.Env().Undefined();
+  sampler->stop();
+  return kOf(info, sampler->records());
+}
+
 Napi::Value describe(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const Sampler* sampler = samplerOf(info);
@@ -315,6 +329,8 @@ Napi::Value probe(const Napi::CallbackInfo& info) {
   const std::unique_ptr<stormlog::HostSource> hostSource = stormlog::HostSource::create(host);
   sources.push_back(hostSource->probe());
   sources.push_back(stormlog::createCgroupSource(host.procRoot, host.rootPid, nullptr)->probe());
+  const std::unique_ptr<stormlog::DeviceBackend> shared = stormlog::createSharedMemory(host.procRoot, host.rootPid);
+  if (shared != nullptr) sources.push_back(shared->probe());
   probeDevices(backends, static_cast<uint64_t>(timeoutMs * 1e6), sources, devices);
   Napi::Object result = Napi::Object::New(env);
   result.Set("sources", sourcesToJs(env, sources));
@@ -352,15 +368,30 @@ Napi::Value setDumpable(const Napi::CallbackInfo& info) {
   return env.Undefined();
 }
 
+// Opens now and for good what this process would search LD_LIBRARY_PATH for later, from the system alone.
+Napi::Value openLibraries(const Napi::CallbackInfo& info) {
+#if defined(__linux__)
+  stormlog::loadNameServices();
+#endif
+  stormlog::nvmlLibrary("", stormlog::LibrarySearch::kSystem);
+  return info.Env().Undefined();
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(new Instance());
   exports.Set("start", Napi::Function::New<start>(env, "start"));
   exports.Set("live", Napi::Function::New<live>(env, "live"));
   exports.Set("stop", Napi::Function::New<stop>(env, "stop"));
+  exports.Set("readRecords", Napi::Function::New<ofRecords<stormlog::readRecords>>(env, "readRecords"));
+  exports.Set("checkRecords", Napi::Function::New<ofRecords<stormlog::checkRecords>>(env, "checkRecords"));
+  exports.Set("closeRecords", Napi::Function::New<ofRecords<stormlog::closeRecords>>(env, "closeRecords"));
   exports.Set("info", Napi::Function::New<describe>(env, "info"));
   exports.Set("probe", Napi::Function::New<probe>(env, "probe"));
   exports.Set("emptyLoop", Napi::Function::New<emptyLoop>(env, "emptyLoop"));
+  exports.Set("adoptOrphans", Napi::Function::New<stormlog::adoptOrphans>(env, "adoptOrphans"));
+  exports.Set("reap", Napi::Function::New<stormlog::reap>(env, "reap"));
   exports.Set("setDumpable", Napi::Function::New<setDumpable>(env, "setDumpable"));
+  exports.Set("openLibraries", Napi::Function::New<openLibraries>(env, "openLibraries"));
   return exports;
 }
 

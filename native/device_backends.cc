@@ -1,10 +1,11 @@
 #include "device_backends.h"
 
-#include "sources/nvml.h"
+#include "sources/nvidia/nvml.h"
 #if defined(__linux__)
-#include "sources/drm.h"
+#include "sources/drm/drm.h"
+#include "sources/host/shared_memory.h"
 #elif defined(__APPLE__)
-#include "sources/apple.h"
+#include "sources/apple/apple.h"
 #endif
 
 namespace stormlog {
@@ -19,6 +20,16 @@ std::vector<NamedBackend> createDeviceBackends(const BackendOptions& options) {
   all.push_back(NamedBackend{"apple", createAppleBackend()});
 #endif
   return all;
+}
+
+std::unique_ptr<DeviceBackend> createSharedMemory(const std::string& procRoot, int rootPid) {
+#if defined(__linux__)
+  return std::unique_ptr<DeviceBackend>(new SharedMemory(procRoot, rootPid));
+#else
+  (void)procRoot;
+  (void)rootPid;
+  return nullptr;
+#endif
 }
 
 }  // namespace stormlog

@@ -22,6 +22,9 @@ struct NamedBackend {
   std::unique_ptr<DeviceBackend> backend;
 };
 
+// The reader of the job's shared memory (sources/shared_memory.h); null where the platform has none.
+std::unique_ptr<DeviceBackend> createSharedMemory(const std::string& procRoot, int rootPid);
+
 // In the order in which their devices are reported. A backend that finds nothing costs a thread's start and end.
 std::vector<NamedBackend> createDeviceBackends(const BackendOptions& options);
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "record_format.h"
-#include "sources/host_source.h"
+#include "sources/host/host_source.h"
 #include "support/pid_map.h"
 
 namespace stormlog {

@@ -242,6 +242,7 @@ std::vector<DeviceReport> DeviceWorker::devices() const {
 bool DeviceWorker::active() const { return shared_->probed.load(std::memory_order_acquire) && shared_->report.available; }
 void DeviceWorker::setCpuBudget(double budget) { shared_->budget.store(budget, std::memory_order_relaxed); }
 void DeviceWorker::publishPids(const int* pids, size_t count) { shared_->pids.publish(pids, count); }
+void DeviceWorker::publishMemory(uint64_t bytes) { shared_->pids.setMemoryBytes(bytes); }
 bool DeviceWorker::take(Record& out) { return shared_->ring.records.pop(out) || shared_->events.records.pop(out); }
 
 bool DeviceWorker::watchdog(uint64_t nowNs, Record& out) {

@@ -63,6 +63,7 @@ class DeviceWorker {
 
   // Host thread only, all of the following up to the statistics.
   void publishPids(const int* pids, size_t count);
+  void publishMemory(uint64_t bytes);
   bool take(Record& out);
   // True when a stall or its end has to be reported; `out` is then its record.
   bool watchdog(uint64_t nowNs, Record& out);

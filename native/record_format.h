@@ -43,6 +43,7 @@ enum class RecordKind : uint8_t {
   kDeviceProcessPeak = 16,
   kDeviceEvent = 17,
   kDeviceList = 18,
+  kHostShared = 19,
 };
 
 enum class RecordSource : uint16_t {
@@ -61,6 +62,7 @@ enum class RecordSource : uint16_t {
   kFdinfo = 12,
   kDmem = 13,
   kApple = 14,
+  kRollup = 15,
 };
 
 // v0 of a device event.

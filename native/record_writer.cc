@@ -8,7 +8,7 @@
 namespace stormlog {
 
 int RecordWriter::open(const char* path, const FileHeader& header) {
-  const int fd = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int fd = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (fd < 0) return errno;
   return adopt(UniqueFd(fd), header);
 }
@@ -17,7 +17,12 @@ int RecordWriter::adopt(UniqueFd fd, const FileHeader& header) {
   fd_ = std::move(fd);
   error_ = 0;
   count_ = 0;
-  writeAll(&header, sizeof header);
+  uint64_t key[2];
+  error_ = randomKey(key);
+  if (error_ != 0) return error_;
+  digested_ = KeyedDigest(key);
+  readBack_ = KeyedDigest(key);
+  if (writeAll(&header, sizeof header) == sizeof header) digested_.add(&header, sizeof header);
   return error_;
 }
 
@@ -34,6 +39,7 @@ void RecordWriter::flush() {
   if (count_ == 0) return;
   const size_t done = writeAll(buffer_, count_ * sizeof(Record));
   const size_t whole = done / sizeof(Record);
+  digested_.add(buffer_, whole * sizeof(Record));
   written_ += whole;
   lost_ += count_ - whole;
   count_ = 0;
@@ -44,9 +50,27 @@ void RecordWriter::flush() {
   }
 }
 
-void RecordWriter::close() {
-  flush();
-  fd_.reset();
+void RecordWriter::close() { flush(); }
+
+ssize_t RecordWriter::readBack(void* out, size_t size) {
+  char* bytes = static_cast<char*>(out);
+  const uint64_t left = digested_.bytes() - readBack_.bytes();
+  if (size > left) size = static_cast<size_t>(left);
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t n = ::pread(fd_.get(), bytes + done, size - done, static_cast<off_t>(readBack_.bytes() + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return -1;
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  // A file that was cut within a word cannot be intact; the whole words are digested.
+  readBack_.add(bytes, done);
+  return static_cast<ssize_t>(done);
+}
+
+bool RecordWriter::intact() const {
+  return readBack_.bytes() == digested_.bytes() && readBack_.value() == digested_.value();
 }
 
 size_t RecordWriter::writeAll(const void* data, size_t size) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "record_format.h"
+#include "support/keyed_digest.h"
 #include "support/unique_fd.h"
 
 namespace stormlog {
@@ -26,7 +27,22 @@ class RecordWriter final : public RecordSink {
   // whole record is honest, one with a hole in the middle is not.
   void flush();
 
+  // Writes what is buffered for the last time. The descriptor stays open for `readBack`.
   void close();
+
+  // The next bytes of what was written, through the same descriptor; 0 at the end, and -1 on an error. The file may be
+  // shorter than what was written, where another process cut it. Call it after `close`.
+  ssize_t readBack(void* out, size_t size);
+
+  // Whether all bytes were read back as they were written.
+  bool intact() const;
+
+  // The descriptor, for fstat; -1 after `release`.
+  int fd() const { return fd_.get(); }
+  void release() { fd_.reset(); }
+
+  // Bytes of the header and of the whole records that were written.
+  uint64_t bytes() const { return digested_.bytes(); }
 
   // 0, or the errno that ended writing.
   int error() const { return error_; }
@@ -44,6 +60,8 @@ class RecordWriter final : public RecordSink {
   uint64_t written_ = 0;
   uint64_t lost_ = 0;
   int error_ = 0;
+  KeyedDigest digested_;
+  KeyedDigest readBack_;
 };
 
 }  // namespace stormlog

@@ -7,7 +7,6 @@
 
 #include "device_backends.h"
 #include "governor.h"
-#include "sources/cgroup_source.h"
 #include "support/clock.h"
 #include "tick_schedule.h"
 
@@ -21,6 +20,8 @@ constexpr uint64_t kCgroupPeriodNs = 100 * kMillisecond;
 constexpr uint64_t kDeviceStopNs = 1 * kSecond;
 // The device threads widen their own periods above half the budget; the host thread answers for the sum of all.
 constexpr double kDeviceBudgetShare = 0.5;
+
+constexpr char kNoSharedMemory[] = "this platform does not list shared pages by process";
 
 uint64_t bitsOf(double value) {
   uint64_t bits = 0;
@@ -83,6 +84,13 @@ int Sampler::start() {
     if (deviceError != 0) return deviceError;
   }
 
+  if (std::unique_ptr<DeviceBackend> backend = createSharedMemory(options_.procRoot, options_.rootPid)) {
+    device.periodNs = kMaxPeriodNs;
+    sharedMemory_.reset(new DeviceWorker("host_shared_once", static_cast<std::unique_ptr<DeviceBackend>&&>(backend), device));
+    const int sharedError = sharedMemory_->start();
+    if (sharedError != 0) return sharedError;
+  }
+
   pushRate(0, 0);
   hostTick(monotonicNs(), 0);
   // After the first sample, when it is known which processes are the job's.
@@ -95,6 +103,7 @@ int Sampler::start() {
   // The host is being sampled while the drivers make up their minds.
   const uint64_t deadline = monotonicNs() + options_.deviceProbeTimeoutNs;
   for (const auto& worker : workers_) worker->waitReady(deadline);
+  if (sharedMemory_ != nullptr) sharedMemory_->waitReady(deadline);
   return 0;
 }
 
@@ -149,8 +158,18 @@ void Sampler::hostTick(uint64_t nowNs, uint64_t latenessNs) {
     cgroup_->sample(timeNs, writer_);
     nextCgroupNs_ = timeNs + kCgroupPeriodNs;
   }
+  if (sharedMemory_ != nullptr && host_->totals().hostKnown) sharedMemory_->publishMemory(host_->totals().hostBytes);
   ++ticks_;
   publish(timeNs);
+}
+
+void Sampler::serveSharedMemory() {
+  Record record;
+  while (sharedMemory_ != nullptr && sharedMemory_->take(record)) {
+    uint64_t charged = 0;
+    if (cgroup_ != nullptr && cgroup_->ownShmem(charged)) record.set(2, charged);
+    writer_.push(record);
+  }
 }
 
 void Sampler::serveDevices(uint64_t nowNs) {
@@ -164,24 +183,27 @@ void Sampler::serveDevices(uint64_t nowNs) {
     }
     if (worker->watchdog(nowNs, record)) writer_.push(record);
   }
+  serveSharedMemory();
 }
 
 void Sampler::shareMembers(uint64_t timeNs) {
-  size_t active = 0;
-  for (const auto& worker : workers_) active += worker->active() ? 1 : 0;
+  size_t devices = 0;
+  for (const auto& worker : workers_) devices += worker->active() ? 1 : 0;
+  const size_t active = devices + (sharedMemory_ != nullptr && sharedMemory_->active() ? 1 : 0);
   if (active == 0 || (active == sharedWith_ && host_->membership() == sharedMembership_)) return;
-  if (active != sharedWith_ && options_.cpuBudget >= 0) {
-    for (const auto& worker : workers_) worker->setCpuBudget(options_.cpuBudget * kDeviceBudgetShare / static_cast<double>(active));
+  if (active != sharedWith_ && devices > 0 && options_.cpuBudget >= 0) {
+    for (const auto& worker : workers_) worker->setCpuBudget(options_.cpuBudget * kDeviceBudgetShare / static_cast<double>(devices));
   }
   sharedWith_ = active;
   sharedMembership_ = host_->membership();
   const size_t count = host_->members(members_.get(), JobPids::kCapacity);
   owners_->update(members_.get(), count, timeNs);
   for (const auto& worker : workers_) worker->publishPids(members_.get(), count);
+  if (sharedMemory_ != nullptr) sharedMemory_->publishPids(members_.get(), count);
 }
 
 uint64_t Sampler::deviceCpuNs() const {
-  uint64_t sum = 0;
+  uint64_t sum = sharedMemory_ == nullptr ? 0 : sharedMemory_->cpuNs();
   for (const auto& worker : workers_) sum += worker->cpuNs();
   return sum;
 }
@@ -247,8 +269,10 @@ SamplerStats Sampler::stop() {
   stopped_ = true;
   // All drivers are waited for together: one that hangs takes no more of the end than several.
   for (const auto& worker : workers_) worker->askStop();
+  if (sharedMemory_ != nullptr) sharedMemory_->askStop();
   const uint64_t deadline = monotonicNs() + kDeviceStopNs;
   for (const auto& worker : workers_) worker->stop(deadline);
+  if (sharedMemory_ != nullptr) sharedMemory_->stop(deadline);
   stopAsked_.store(true, std::memory_order_release);
   thread_.join();
   const uint64_t timeNs = monotonicNs() - startNs_;
@@ -284,8 +308,23 @@ SamplerStats Sampler::stop() {
   return stats_;
 }
 
+SourceReport Sampler::unmappedReport() const {
+  SourceReport report;
+  report.name = "host_unmapped";
+  uint64_t charged = 0;
+  report.available = sharedMemory_ != nullptr && sharedMemory_->active() && cgroup_ != nullptr && cgroup_->ownShmem(charged);
+  if (sharedMemory_ == nullptr) {
+    report.reason = kNoSharedMemory;
+  } else if (!report.available) {
+    report.reason = cgroupReport_.available ? "the job has no cgroup of its own, or shared memory cannot be read" : cgroupReport_.reason;
+  }
+  return report;
+}
+
 std::vector<SourceReport> Sampler::sources() const {
   std::vector<SourceReport> all = {hostReport_, cgroupReport_};
+  all.push_back(sharedMemory_ != nullptr ? sharedMemory_->report() : SourceReport{"host_shared_once", false, kNoSharedMemory, {}});
+  all.push_back(unmappedReport());
   for (const auto& worker : workers_) all.push_back(worker->report());
   if (probe_ != nullptr) all.push_back(probeReport_);
   return all;

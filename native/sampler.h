@@ -9,8 +9,9 @@
 #include "device_owners.h"
 #include "device_worker.h"
 #include "record_writer.h"
-#include "sources/host_source.h"
-#include "sources/probe_source.h"
+#include "sources/host/cgroup_source.h"
+#include "sources/host/host_source.h"
+#include "sources/probe/probe_source.h"
 #include "support/thread.h"
 
 namespace stormlog {
@@ -76,6 +77,8 @@ class Sampler {
   int64_t epochNs() const { return epochNs_; }
   std::vector<SourceReport> sources() const;
   std::vector<DeviceReport> devices() const;
+  // What was recorded, to be read back after `stop`.
+  RecordWriter& records() { return writer_; }
 
  private:
   static void* runHost(void* self);
@@ -83,6 +86,8 @@ class Sampler {
   void hostTick(uint64_t nowNs, uint64_t latenessNs);
   // Exchanges records and membership with the device threads.
   void serveDevices(uint64_t nowNs);
+  void serveSharedMemory();
+  SourceReport unmappedReport() const;
   void shareMembers(uint64_t timeNs);
   uint64_t deviceCpuNs() const;
   uint64_t devicePeriodNs() const;
@@ -94,10 +99,12 @@ class Sampler {
   int64_t epochNs_ = 0;
   RecordWriter writer_;
   std::unique_ptr<HostSource> host_;
-  std::unique_ptr<Source> cgroup_;
+  std::unique_ptr<CgroupSource> cgroup_;
   std::unique_ptr<ProbeSource> probe_;
   std::unique_ptr<DeviceOwners> owners_;
   std::vector<std::unique_ptr<DeviceWorker>> workers_;
+  // Reads no devices, so it counts neither for their rates nor for their stalls. Null where there is none.
+  std::unique_ptr<DeviceWorker> sharedMemory_;
   SourceReport hostReport_;
   SourceReport cgroupReport_;
   SourceReport probeReport_;

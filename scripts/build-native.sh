@@ -28,7 +28,7 @@ for platform in "${platforms[@]}"; do
     -DCMAKE_SYSTEM_PROCESSOR="$processor" -DCMAKE_CXX_COMPILER="$compiler" >/dev/null
   cmake --build "$build" --parallel 2 >"$build/build.log" 2>&1 || { cat "$build/build.log" >&2; exit 1; }
   mkdir -p "dist/prebuilds/$platform"
-  for file in sampler.node launcher libstormlog_heap.so; do
+  for file in sampler.node launcher libstormlog_heap.so libstormlog_stacks.so; do
     # Through a new file: a running launcher keeps the old one.
     cp "$build/$file" "dist/prebuilds/$platform/.$file.new"
     mv -f "dist/prebuilds/$platform/.$file.new" "dist/prebuilds/$platform/$file"

@@ -16,3 +16,6 @@ export interface StartSize {
  * @throws Error when a step of the Action starts with more than it may
  */
 export function buildInto(outdir: string, entries?: Record<string, string>): Promise<Record<string, StartSize>>;
+
+/** Directories, relative to the project, of the packages whose code or files dist/ contains. Writes nothing. */
+export function shippedPackages(): Promise<readonly string[]>;

@@ -4,12 +4,13 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, wr
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { entryFile, PACK, packChunks, sha256 } from "./pack.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
 /** Output name -> source. An entry without a source file is left out. */
 const ENTRIES = {
-  cli: "src/cli/main.ts",
+  cli: "src/cli/start.ts",
   guard: "src/measure/guard/main.ts",
   "shard-worker": "src/merge/shard-worker.ts",
   "action/main": "src/actions/gate/main.ts",
@@ -19,6 +20,9 @@ const ENTRIES = {
   "action/refresh": "src/actions/refresh/main.ts",
   "action/accept": "src/actions/accept/main.ts",
 };
+
+/** Entries that are one file each: a step that measures holds them, and starts them as they were. */
+const STANDALONE = ["guard", "shard-worker"];
 
 /** Files read at run time beside the code: our own assets and those of packages. */
 const PACKAGE_ASSETS = [
@@ -98,14 +102,17 @@ function licenceText(directory) {
     .join("\n\n");
 }
 
-function licences(metafile) {
+/** Directories of the packages that dist/ contains code or files of. */
+function shippedDirectories(inputs) {
   const directories = new Set(SHIPPED_PACKAGES.map((name) => `node_modules/${name}`));
-  for (const output of Object.values(metafile.outputs)) {
-    for (const input of Object.keys(output.inputs)) {
-      const directory = packageOf(input);
-      if (directory !== null) directories.add(directory);
-    }
+  for (const input of inputs) {
+    const directory = packageOf(input);
+    if (directory !== null) directories.add(directory);
   }
+  return directories;
+}
+
+function licences(directories) {
   // Many small packages share one text: it is written once, under all their names.
   const packages = new Map();
   for (const directory of directories) {
@@ -173,45 +180,85 @@ function removeStale(outdir, written) {
   }
 }
 
+/** Options of all builds. The metafile's names are relative to the output directory whatever it is. */
+const bundled = (entryPoints, more) => ({
+  absWorkingDir: root,
+  entryPoints,
+  outdir: path.join(root, "dist"),
+  write: false,
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  target: "node20",
+  minify: true,
+  charset: "utf8",
+  legalComments: "none",
+  chunkNames: "chunks/[name]-[hash]",
+  metafile: true,
+  logLevel: "warning",
+  plugins: [wholeOnlyWhenUsed],
+  ...more,
+});
+
+// sql.js looks for its module's directory, to find a file that it receives directly.
+const DEFINE = { "process.env.NODE_ENV": '"production"', __dirname: '"."' };
+const AS_MODULE = { banner: { js: BANNER }, define: { ...DEFINE, stormlogCode: "undefined" } };
+/** The loader passes `stormlogCode` to every chunk. */
+const AS_PACK = { splitting: true, define: { ...DEFINE, "import.meta.url": "stormlogCode.url" } };
+
+/** Bundle entries by how they are started; returns output files by name below dist/, and each entry's start. */
+async function bundle(entries) {
+  const existing = Object.entries(entries).filter(([, source]) => existsSync(path.join(root, source)));
+  const select = (test) => Object.fromEntries(existing.filter(([name]) => test(name)));
+  const isAction = (name) => name.startsWith("action/");
+  const groups = [
+    ...STANDALONE.map((one) => ({ entryPoints: select((name) => name === one), options: AS_MODULE })),
+    {
+      entryPoints: select((name) => !isAction(name) && !STANDALONE.includes(name)),
+      options: { ...AS_MODULE, splitting: true },
+    },
+    { entryPoints: select(isAction), options: AS_PACK },
+  ];
+  const modules = [];
+  const packed = [];
+  const inputs = new Set();
+  const sizes = {};
+  for (const { entryPoints, options } of groups) {
+    if (Object.keys(entryPoints).length === 0) continue;
+    const { outputFiles, metafile } = await build(bundled(entryPoints, options));
+    for (const file of outputFiles) {
+      const name = path.relative(path.join(root, "dist"), file.path).split(path.sep).join("/");
+      (options === AS_PACK ? packed : modules).push({ path: name, text: file.text });
+    }
+    for (const output of Object.values(metafile.outputs)) {
+      for (const input of Object.keys(output.inputs)) inputs.add(input);
+    }
+    for (const name of Object.keys(entryPoints)) sizes[name] = startSize(metafile, `dist/${name}.js`);
+  }
+  return { modules, packed, inputs, sizes, actions: Object.keys(select(isAction)) };
+}
+
+/** Directories, relative to the project, of the packages whose code or files dist/ contains; writes nothing. */
+export async function shippedPackages() {
+  const { inputs } = await bundle(ENTRIES);
+  // Where node_modules is a link, the bundler reports the directory that it leads to.
+  const inProject = (directory) => directory.slice(directory.indexOf("node_modules/"));
+  return [...new Set([...shippedDirectories(inputs)].map(inProject))].sort();
+}
+
 /** Build into a directory; returns what each entry starts with. Its types are in build.d.mts. */
 export async function buildInto(outdir, entries = ENTRIES) {
-  const entryPoints = Object.fromEntries(
-    Object.entries(entries).filter(([, source]) => existsSync(path.join(root, source))),
-  );
-  // The metafile's names are relative to the output directory whatever it is, so that they do not reach the output.
-  const virtual = path.join(root, "dist");
-  const result = await build({
-    absWorkingDir: root,
-    entryPoints,
-    outdir: virtual,
-    write: false,
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    minify: true,
-    charset: "utf8",
-    legalComments: "none",
-    chunkNames: "chunks/[name]-[hash]",
-    banner: { js: BANNER },
-    // sql.js looks for its module's directory, to find a file that it receives directly.
-    define: { "process.env.NODE_ENV": '"production"', __dirname: '"."' },
-    metafile: true,
-    logLevel: "warning",
-    plugins: [wholeOnlyWhenUsed],
-  });
-  const written = new Set();
+  const { modules, packed, inputs, sizes, actions } = await bundle(entries);
+  const written = new Map();
   const put = (relative, contents) => {
     const file = path.join(outdir, relative);
     mkdirSync(path.dirname(file), { recursive: true });
     writeFileSync(file, contents);
-    written.add(relative);
+    written.set(relative, contents);
   };
-  for (const file of result.outputFiles) {
-    const relative = path.relative(virtual, file.path).split(path.sep).join("/");
-    const shebang = relative === "cli.js" && !file.text.startsWith("#!") ? "#!/usr/bin/env node\n" : "";
-    put(relative, shebang + file.text);
+  for (const { path: name, text } of modules) {
+    const shebang = name === "cli.js" && !text.startsWith("#!") ? "#!/usr/bin/env node\n" : "";
+    put(name, shebang + text);
   }
   if (written.has("cli.js")) chmodSync(path.join(outdir, "cli.js"), 0o755);
   const own = path.join(root, "src/report/timeline/assets");
@@ -223,11 +270,15 @@ export async function buildInto(outdir, entries = ENTRIES) {
     put(`assets/${path.posix.basename(source)}`, readFileSync(path.join(root, "node_modules", source)));
   }
   for (const name of probeFiles()) put(name, readFileSync(path.join(root, name)));
-  put("licenses.txt", licences(result.metafile));
+  put("licenses.txt", licences(shippedDirectories(inputs)));
+  if (actions.length > 0) {
+    const digests = [...written].map(([name, contents]) => [name, sha256(contents)]).sort();
+    const pack = await packChunks(packed, Object.fromEntries(digests));
+    put(PACK, pack);
+    for (const name of actions) put(`${name}.js`, await entryFile(root, name, sha256(pack)));
+  }
   removeStale(outdir, written);
-  const sizes = {};
-  for (const name of Object.keys(entryPoints)) sizes[name] = startSize(result.metafile, `dist/${name}.js`);
-  for (const [name, size] of Object.entries(sizes)) if (name.startsWith("action/")) checkStart(name, size);
+  for (const name of actions) checkStart(name, sizes[name]);
   return sizes;
 }
 

@@ -12,10 +12,10 @@ problem() { echo "check-native: $1" >&2; failed=1; }
 for platform in linux-x64:X86-64 linux-arm64:AArch64; do
   directory=${platform%%:*}
   machine=${platform##*:}
-  for file in "$directory/sampler.node" "$directory/launcher" "$directory/libstormlog_heap.so"; do
+  for file in "$directory/sampler.node" "$directory/launcher" "$directory/libstormlog_heap.so" "$directory/libstormlog_stacks.so"; do
     [ -f "$file" ] || { problem "$file is missing"; continue; }
     readelf -h "$file" | grep -q "Machine:.*$machine" || problem "$file is not a file for $machine"
-    case "$file" in *libstormlog_heap.so) newest_allowed=2.17 ;; *) newest_allowed=2.28 ;; esac
+    case "$file" in *libstormlog_*.so) newest_allowed=2.17 ;; *) newest_allowed=2.28 ;; esac
     size=$(stat -c %s "$file")
     [ "$size" -lt "$largest_allowed" ] || problem "$file has $size bytes, more than $largest_allowed"
     newest=$(readelf -V "$file" | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -1)
@@ -28,9 +28,16 @@ for platform in linux-x64:X86-64 linux-arm64:AArch64; do
       foreign=$(readelf --dyn-syms -W "$file" | awk '$7 == "UND" && $5 != "WEAK" && $8 != "" { print $8 }' | grep -vE '@|^napi_|^node_api_' || true)
       [ -z "$foreign" ] || problem "$file needs symbols that no library provides: $foreign"
     fi
-    if [ "${file##*/}" = libstormlog_heap.so ]; then
+    wanted=
+    case "${file##*/}" in
+      libstormlog_heap.so) wanted="stormlog_gate_step " ;;
+      libstormlog_stacks.so)
+        wanted="aligned_alloc calloc free malloc memalign posix_memalign realloc stormlog_stacks_frames stormlog_stacks_python stormlog_stacks_state stormlog_stacks_write "
+        ;;
+    esac
+    if [ -n "$wanted" ]; then
       exported=$(readelf --dyn-syms -W "$file" | awk '$7 != "UND" && $7 ~ /^[0-9]+$/ && ($5 == "GLOBAL" || $5 == "WEAK") { print $8 }' | sort | tr '\n' ' ')
-      [ "$exported" = "stormlog_gate_step " ] || problem "$file exports $exported instead of stormlog_gate_step alone"
+      [ "$exported" = "$wanted" ] || problem "$file exports $exported instead of $wanted"
     fi
     echo "$file  $size bytes  $machine  glibc $newest  needs ${needed% }"
   done

@@ -15,6 +15,7 @@ import { ScaleDocumentSchema } from "../src/lab/report/scale-document.ts";
 import { NightlyStateSchema } from "../src/nightly/state.ts";
 import { BundleManifestSchema } from "../src/report/bundle/manifest.ts";
 import { REPORT_KIND, StormlogReportSchema } from "../src/report/documents/envelope.ts";
+import { FeaturesFileSchema } from "../src/report/documents/features-document.ts";
 import { AnalysisSchema, JudgementSchema, PayloadSchema } from "../src/report/documents/report-schema.ts";
 import { RecordingInfoSchema } from "../src/telemetry/recording/run-info.ts";
 
@@ -42,6 +43,12 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
     title: "stormlog.recording/1",
     description: "recording.json of a run directory: what was run, how it ended, what was measured and what was lost.",
     schema: RecordingInfoSchema,
+  },
+  features: {
+    title: "stormlog.features/1",
+    description:
+      "features.json of a rank's run directory: what `merge` judges it by, with the digests of its files. Sizes in bytes.",
+    schema: FeaturesFileSchema,
   },
   measurements: {
     title: "stormlog.measurements/1",

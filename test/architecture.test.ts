@@ -5,9 +5,10 @@ import { packageRoot } from "../src/core/package-root.ts";
 
 /** Every room of `src` and the rooms it may use, from the top of the house to the ground. */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
-  actions: ["github", "nightly", "merge", "gate", "report", "config", "verdict", "baseline", "core"],
+  actions: ["github", "nightly", "merge", "gate", "report", "config", "verdict", "baseline", "sampler", "git", "core"],
   cli: [
     "lab",
+    "bisect",
     "merge",
     "gate",
     "doctor",
@@ -18,6 +19,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "baseline",
     "analysis",
     "snapshot",
+    "git",
     "core",
   ],
   github: ["report", "verdict", "baseline", "analysis", "core"],
@@ -34,6 +36,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "stats",
     "core",
   ],
+  bisect: ["gate", "report", "config", "verdict", "baseline", "git", "core"],
   nightly: ["gate", "report", "config", "verdict", "baseline", "analysis", "telemetry", "core"],
   merge: ["gate", "report", "config", "verdict", "baseline", "analysis", "measure", "telemetry", "core"],
   gate: [
@@ -47,6 +50,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "measure",
     "telemetry",
     "stats",
+    "git",
     "core",
   ],
   doctor: ["measure", "sampler", "core"],
@@ -54,13 +58,14 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   report: ["verdict", "baseline", "analysis", "snapshot", "telemetry", "stats", "core"],
   config: ["verdict", "core"],
   verdict: ["baseline", "analysis", "telemetry", "stats", "core"],
-  baseline: ["analysis", "telemetry", "core"],
+  baseline: ["analysis", "telemetry", "git", "core"],
   analysis: ["snapshot", "telemetry", "stats", "core"],
   snapshot: ["telemetry", "core"],
   measure: ["telemetry", "sampler", "core"],
   telemetry: ["sampler", "core"],
   sampler: ["core"],
   stats: [],
+  git: ["core"],
   core: [],
 };
 const MAX_LINES = 400;
@@ -133,6 +138,20 @@ const graphOf = (files: readonly string[], edges: (file: string) => readonly str
   findCircle(new Map(files.map((file) => [shown(file), edges(file).map(shown)])));
 
 describe("the layout of the house", () => {
+  it("starts programs in a few files alone, so that git has one environment and one configuration", () => {
+    const starting = production.filter((file) => readFileSync(file, "utf8").includes('"node:child_process"'));
+    expect(starting.map(shown).sort()).toEqual([
+      "src/core/child.ts",
+      "src/lab/availability.ts",
+      "src/lab/scale-run.ts",
+      "src/measure/environment/probe-trial.ts",
+      "src/measure/guard/guard.ts",
+      "src/measure/launch/launch.ts",
+    ]);
+    const gits = production.filter((file) => /find\("git"\)/.test(readFileSync(file, "utf8")));
+    expect(gits.map(shown).sort()).toEqual(["src/doctor/doctor.ts", "src/git/git.ts"]);
+  });
+
   it("gives every source file a room of the table", () => {
     expect(filesBelow(source, [".ts"]).filter((file) => ROOMS[room(file)] === undefined)).toEqual([]);
   });
@@ -180,8 +199,12 @@ describe("the layout of the house", () => {
     expect(long.map(shown)).toEqual([]);
   });
 
-  it(`keeps every directory of src and probe within ${MAX_FILES} source files`, () => {
-    const files = [...production, ...filesBelow(path.join(root, "probe"), [".py", ".cjs"])];
+  it(`keeps every directory of src, native and probe within ${MAX_FILES} source files`, () => {
+    const files = [
+      ...production,
+      ...filesBelow(path.join(root, "native"), [".c", ".cc", ".h"]),
+      ...filesBelow(path.join(root, "probe"), [".py", ".cjs"]),
+    ];
     const sizes = new Map<string, number>();
     for (const file of files) sizes.set(path.dirname(file), (sizes.get(path.dirname(file)) ?? 0) + 1);
     expect([...sizes].filter(([, size]) => size > MAX_FILES).map(([directory]) => shown(directory))).toEqual([]);

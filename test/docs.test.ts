@@ -10,7 +10,7 @@ const root = packageRoot();
 const read = (file: string): string => readFileSync(path.join(root, file), "utf8");
 
 const PAGES = [
-  ...["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"],
+  ...["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"],
   ...readdirSync(path.join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
@@ -99,6 +99,15 @@ describe("the documentation", () => {
     expect(unknown).toEqual([]);
   });
 
+  it("pins the Action by the commit of a release wherever a page shows how to use it", () => {
+    const examples = [...PAGES, ...["report", "merge", "accept", "refresh"].map((name) => `${name}/README.md`)].flatMap(
+      (page) => [...read(page).matchAll(/uses: (stormlog\/gate\S*?@.*)$/gm)].map(([, name]) => `${page}: ${name}`),
+    );
+    expect(examples.length).toBeGreaterThan(10);
+    const form = /: stormlog\/gate(?:\/[a-z]+)?@<40-hex commit> # v1\.\d+\.\d+$/;
+    expect(examples.filter((example) => !form.test(example))).toEqual([]);
+  });
+
   it("contains no path of a developer's machine", () => {
     const paths = PAGES.filter((page) => /(?:^|[\s`("'])\/(?:work|home|tmp|root|Users)\//m.test(read(page)));
     expect(paths).toEqual([]);
@@ -116,9 +125,7 @@ describe("docs/commands.md", () => {
 
   it("has every option of every command, and no other", async () => {
     const options = new Set(Object.keys(GLOBAL_OPTIONS));
-    for (const { load } of Object.values(COMMANDS)) {
-      for (const name of Object.keys((await load()).options)) options.add(name);
-    }
+    for (const spec of Object.values(COMMANDS)) for (const name of Object.keys(spec.options)) options.add(name);
     const named = new Set([...page.matchAll(/--([a-z][a-z-]+)/g)].map(([, name]) => name));
     expect([...named].sort()).toEqual([...options].sort());
   });
@@ -132,5 +139,22 @@ describe("docs/how-verdicts-are-made.md", () => {
     expect(rows.length).toBeGreaterThan(10);
     for (const [, name = "", value] of rows) expect(known[name], name).toBe(Number(value));
     expect(METRIC_SCALES.allocated.peakFloor).toBe(2 * 1024 ** 2);
+  });
+});
+
+describe("docs/security.md", () => {
+  it("names tests that exist in every row of its table", () => {
+    const rows = read("docs/security.md")
+      .split("\n")
+      .filter((line) => line.startsWith("| ") && !line.startsWith("| who |"));
+    expect(rows.length).toBeGreaterThan(10);
+    for (const row of rows) {
+      const named = [...(row.split(" | ").at(-1) ?? "").matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
+      expect(named, row).not.toEqual([]);
+      const missing = named.filter((name) =>
+        [name, `${name}.test.ts`].every((file) => !existsSync(path.join(root, "test", file))),
+      );
+      expect(missing, row).toEqual([]);
+    }
   });
 });

@@ -54,7 +54,7 @@ scenarios:
     budget: { host: 4GiB }
     repeats: auto
 policy: { unjudged: warn, max-runs: 2, base-run: "off" }
-report: { bundle: configured, warning-percent: 70 }
+report: { bundle: configured, warning-percent: 70, csv: true }
 `;
 
 const directory = freshDirectory();
@@ -119,7 +119,11 @@ describe("the published schemas", () => {
     it("the report and manifest of a configured run", async () => {
       const configured = await answer(["run", "--config", "gate.yml"]);
       expect(problems("report", configured)).toEqual([]);
-      expect(problems("manifest", json("configured", "manifest.json"))).toEqual([]);
+      const manifest = json("configured", "manifest.json") as { files: { path: string }[] };
+      expect(problems("manifest", manifest)).toEqual([]);
+      const events = (files: typeof manifest.files) => files.filter((one) => one.path.endsWith("/events.csv")).length;
+      expect(events(manifest.files)).toBeGreaterThan(0);
+      expect(events((json("stormlog-bundle", "manifest.json") as typeof manifest).files)).toBe(0);
     });
 
     it("the other documents of a bundle", () => {

@@ -1,7 +1,7 @@
 /**
- * What merging the recordings of a large job costs: time wall and CPU, and resident memory at its
- * highest, beside what reading their samples alone takes. The shards are written by the product's own writer, a rank
- * each. Usage: npm run bench:merge [-- --json] [--ranks N] [--samples N] [--shards DIR] [--rounds N] (`--shards`
+ * What merging the recordings of a large job costs: time wall and CPU, and resident memory at its highest, beside what
+ * reading and parsing their features alone takes. The shards are written by the product's own writer, a rank each.
+ * Usage: npm run bench:merge [-- --json] [--ranks N] [--samples N] [--shards DIR] [--rounds N] (`--shards`
  * keeps the shards for the next time). Exits 1 when a limit is missed.
  */
 import { spawn } from "node:child_process";
@@ -117,7 +117,7 @@ async function built(): Promise<string> {
 try {
   const cli = await built();
   const shards = await writeShards();
-  const reading: { cpuS: number; wallS: number; rows: number } = JSON.parse(await inProcess("read-only.ts", [shards]));
+  const reading: { cpuS: number; wallS: number; bytes: number } = JSON.parse(await inProcess("read-only.ts", [shards]));
   const merges: Merge[] = [];
   for (let round = 0; round < rounds; round++) merges.push(await mergeOnce(cli, shards));
   const best = merges.reduce((a, b) => (b.wallS < a.wallS ? b : a));
@@ -129,13 +129,13 @@ try {
   ];
   const verdict = JSON.parse(readFileSync(path.join(directory, "merged/report.json"), "utf8")).payload;
   const result = {
-    ...{ ranks, samples, rows: reading.rows, cores: availableParallelism(), node: process.version },
+    ...{ ranks, samples, bytes: reading.bytes, cores: availableParallelism(), node: process.version },
     ...{ reading, merges, ratio: best.cpuS / reading.cpuS, verdict: verdict.verdict, limits },
   };
   if (values.json) console.log(JSON.stringify(result, null, 2));
   else {
     console.log(
-      `${ranks} ranks x ${samples} samples (${reading.rows} rows), ${result.cores} cores, Node ${process.version}`,
+      `${ranks} ranks x ${samples} samples (${reading.bytes} bytes of features), ${result.cores} cores, Node ${process.version}`,
     );
     console.log(
       `reading alone: ${reading.cpuS.toFixed(1)} s of the processor, ${reading.wallS.toFixed(1)} s by the clock`,

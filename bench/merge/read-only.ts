@@ -1,18 +1,19 @@
 /**
- * Reads the samples of every shard only, in a separate process: DIR. Prints its CPU seconds
- * and wall seconds.
+ * Reads and parses the features of every shard only, in a separate process: DIR. Prints its CPU seconds and wall
+ * seconds.
  */
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { readParquet } from "../../src/telemetry/formats/parquet.ts";
+import { FEATURES_FILE } from "../../src/report/documents/features-document.ts";
 
 const directory = process.argv[2] ?? "";
 const began = { cpu: process.cpuUsage(), at: process.hrtime.bigint() };
-let rows = 0;
+let bytes = 0;
 for (const name of readdirSync(directory)) {
-  const { tables } = await readParquet(path.join(directory, name, "samples.parquet"));
-  for (const { timeNs } of tables) rows += timeNs?.length ?? 0;
+  const text = readFileSync(path.join(directory, name, FEATURES_FILE), "utf8");
+  bytes += text.length;
+  JSON.parse(text);
 }
 const { user, system } = process.cpuUsage(began.cpu);
 const wallS = Number(process.hrtime.bigint() - began.at) / 1e9;
-console.log(JSON.stringify({ rows, cpuS: (user + system) / 1e6, wallS }));
+console.log(JSON.stringify({ bytes, cpuS: (user + system) / 1e6, wallS }));

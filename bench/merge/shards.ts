@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { writeFeatures } from "../../src/report/bundle/run-features.ts";
 import type { Recording, SampleTable } from "../../src/telemetry/recording/model.ts";
 import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
 import { recordingInfo } from "../../src/telemetry/testing/recordings.ts";
@@ -99,4 +100,5 @@ export async function writeShard(parent: string, rank: number, ranks: number, sa
   };
   await writeRunFiles(directory, recording);
   writeFileSync(path.join(directory, "output.log"), `rank ${rank} of ${ranks}\n`.repeat(50));
+  await writeFeatures(directory);
 }

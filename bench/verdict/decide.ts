@@ -5,12 +5,15 @@ import { judge } from "../../src/verdict/judge.ts";
 import type { Judgement } from "../../src/verdict/judgement.ts";
 import { judgementDocument } from "../../src/verdict/judgement-document.ts";
 
+/** One run: its only series, or all of them. */
+export type RunOfSeries = MeasuredSeries | readonly MeasuredSeries[];
+
 export interface DecisionInput {
   /** Baseline runs, by session. */
-  readonly baseline: readonly (readonly MeasuredSeries[])[];
-  readonly candidate: () => MeasuredSeries;
+  readonly baseline: readonly (readonly RunOfSeries[])[];
+  readonly candidate: () => RunOfSeries;
   /** A run of the base commit in the candidate's session; null where none can be had. */
-  readonly base: (() => MeasuredSeries) | null;
+  readonly base: (() => RunOfSeries) | null;
   /** Metric that gates; default: the policy's own choice. */
   readonly gating?: Metric;
   /**
@@ -34,7 +37,11 @@ export function peakOnly(peak: number, metric: Metric = "allocated"): MeasuredSe
   return { rank: 0, device: "cuda:0", metric, peak_bytes: peak };
 }
 
-const runOf = (session: string, series: MeasuredSeries): MeasuredRun => ({ session, commit: null, series: [series] });
+const runOf = (session: string, run: RunOfSeries): MeasuredRun => ({
+  session,
+  commit: null,
+  series: "metric" in run ? [run] : run,
+});
 
 const measurements = (runs: readonly MeasuredRun[]): Measurements => ({
   scenario: "scenario",
@@ -52,7 +59,7 @@ export function judgeUntilFinal({
   gating,
   pace = "one",
 }: DecisionInput): DecisionOutcome {
-  const baseline = nights.flatMap((runs, night) => runs.map((series) => runOf(`night-${night}`, series)));
+  const baseline = nights.flatMap((runs, night) => runs.map((run) => runOf(`night-${night}`, run)));
   const stored = baseline.length;
   const candidate = [runOf(SESSION, draw())];
   for (let round = 0; round < MAX_ROUNDS; round += 1) {

@@ -2,19 +2,24 @@ import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { accuracyTables, withAccuracy } from "./accuracy-page.ts";
+import { constants } from "./parts/constants.ts";
 import { early } from "./parts/early.ts";
 import { efficiency } from "./parts/efficiency.ts";
 import { growth } from "./parts/growth.ts";
 import { healthy } from "./parts/healthy.ts";
 import { heldout } from "./parts/heldout.ts";
 import { injected } from "./parts/injected.ts";
+import { packages } from "./parts/packages.ts";
 import type { BenchSettings, Part, Table } from "./parts/part.ts";
 import { peaks } from "./parts/peaks.ts";
 import { reruns } from "./parts/reruns.ts";
 import { sessions } from "./parts/sessions.ts";
+import { shapes } from "./parts/shapes.ts";
 import { stability } from "./parts/stability.ts";
+import { suspects } from "./parts/suspects.ts";
 import { synthetic } from "./parts/synthetic.ts";
 import { tradeOffs } from "./parts/trade-offs.ts";
+import { warnings } from "./parts/warnings.ts";
 import { markdown } from "./report.ts";
 import { RULES } from "./rules/all.ts";
 import { SEEDS } from "./seeds.ts";
@@ -31,6 +36,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: 
   synthetic: { part: synthetic, needsData: false },
   heldout: { part: heldout, needsData: false },
   efficiency: { part: efficiency, needsData: false },
+  shapes: { part: shapes, needsData: false },
   stability: { part: stability, needsData: true },
   "trade-offs": { part: tradeOffs, needsData: true },
   peaks: { part: peaks, needsData: false },
@@ -38,6 +44,10 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: 
   growth: { part: growth, needsData: false },
   early: { part: early, needsData: false },
   reruns: { part: reruns, needsData: true },
+  warnings: { part: warnings, needsData: true },
+  suspects: { part: suspects, needsData: false },
+  packages: { part: packages, needsData: false },
+  constants: { part: constants, needsData: false },
 };
 
 const { values } = parseArgs({

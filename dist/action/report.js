@@ -1,2 +1,50 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a as r}from"../chunks/chunk-PNFWVA3Y.js";import"../chunks/chunk-LA4VYSEP.js";import"../chunks/chunk-FHTKPQKY.js";import"../chunks/chunk-IE5RTLR6.js";import"../chunks/chunk-74BTALFN.js";import"../chunks/chunk-I4IFS3F6.js";import"../chunks/chunk-QVO6PPBB.js";import"../chunks/chunk-WH6WVWRB.js";import"../chunks/chunk-X72C6VR4.js";import"../chunks/chunk-SMEKOB6Y.js";import"../chunks/chunk-U5UJSTM5.js";import"../chunks/chunk-NYRTOUVY.js";await r("Stormlog report",async t=>{let{report:o}=await import("../chunks/report-JLQMPSS4.js");return o(t)});
+// src/actions/code/loader.ts
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createRequire, isBuiltin } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { Script } from "node:vm";
+var PACK = "code.js";
+function loadPack(entryUrl, digest) {
+  const file = path.join(path.dirname(fileURLToPath(entryUrl)), PACK);
+  const bytes = readFileSync(file);
+  const found = createHash("sha256").update(bytes).digest("hex");
+  if (found !== digest) {
+    throw new Error(`${file} is not the file that this Action was built with: its SHA-256 is ${found}, not ${digest}`);
+  }
+  const start = bytes.indexOf("\n") + 1;
+  const { chunks, files } = JSON.parse(bytes.toString("utf8", "// ".length, start));
+  const code = { url: entryUrl, dist: path.resolve(file, "../.."), bytes, files };
+  const nodeRequire = createRequire(entryUrl);
+  const loaded = /* @__PURE__ */ new Map();
+  const load2 = (name) => {
+    const known = loaded.get(name);
+    if (known !== void 0) return known.exports;
+    const place = chunks[name];
+    if (place === void 0) throw new Error(`the code of this Action has no chunk "${name}"`);
+    const [offset, length, line] = place;
+    const text = bytes.toString("utf8", start + offset, start + offset + length);
+    const run = new Script(text, { filename: file, lineOffset: line }).runInThisContext();
+    const module = { exports: {} };
+    loaded.set(name, module);
+    const require2 = (wanted) => isBuiltin(wanted) ? nodeRequire(wanted) : load2(path.posix.basename(wanted));
+    run(module.exports, require2, module, code);
+    return module.exports;
+  };
+  return load2;
+}
+
+// src/actions/code/entry.ts
+var FAILED = 1;
+var load;
+try {
+  load = loadPack(import.meta.url, "1ebb842c7e80aabb215ddb9d55b669d1907e993be2b85a4c127234d52ba9b3b3");
+} catch (error) {
+  const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
+  const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";
+  process.stdout.write(`::error title=Stormlog Gate%3A CODE_CHANGED::${why}. ${hint}
+`);
+  process.exit(FAILED);
+}
+await load("report.js").done;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace stormlog_launcher {
@@ -19,7 +20,7 @@ constexpr size_t kMaxProcesses = 65536;
 struct Row {
   int pid;
   int parent;
-  bool zombie;
+  bool ended;
   bool member;
 };
 Row rows[kMaxProcesses];
@@ -36,7 +37,13 @@ int pidOf(const char* name) {
   return static_cast<int>(value);
 }
 
-bool readParent(int pid, Row& row) {
+// Field `index` of /proc/<pid>/stat, counted from the state, as a number; 0 where there is none.
+long statField(const char* state, int index) {
+  for (; index > 0 && *state != '\0'; ++state) index -= *state == ' ';
+  return strtol(state, nullptr, 10);
+}
+
+bool readRow(int pid, Row& row) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -50,10 +57,11 @@ bool readParent(int pid, Row& row) {
   const char* close_ = strrchr(text, ')');
   if (close_ == nullptr || close_[1] != ' ' || close_[2] == '\0' || close_[3] != ' ') return false;
   row.pid = pid;
-  row.zombie = close_[2] == 'Z' || close_[2] == 'X';
+  const char* state = close_ + 2;
+  // Where only the first thread has ended, it is a zombie that still has threads.
+  row.ended = *state == 'X' || (*state == 'Z' && statField(state, 17) < 2);
   row.member = false;
-  row.parent = 0;
-  for (const char* p = close_ + 4; *p >= '0' && *p <= '9'; ++p) row.parent = row.parent * 10 + (*p - '0');
+  row.parent = static_cast<int>(statField(state, 1));
   return true;
 }
 
@@ -125,7 +133,7 @@ size_t Descendants::scan() {
       memcpy(&length, buffer + at + 16, sizeof length);
       const int pid = pidOf(buffer + at + 19);
       at += length;
-      if (pid > 0 && pid != self_ && count < kMaxProcesses && readParent(pid, rows[count])) ++count;
+      if (pid > 0 && pid != self_ && count < kMaxProcesses && readRow(pid, rows[count])) ++count;
     }
   }
   close(directory);
@@ -140,8 +148,8 @@ size_t Descendants::scan() {
     }
   }
   for (size_t i = 0; i < count; ++i) {
-    if (!rows[i].member && !rows[i].zombie && markerSize_ > 0) rows[i].member = carriesMarker(rows[i].pid);
-    if (rows[i].member && !rows[i].zombie) members[members_++] = rows[i].pid;
+    if (!rows[i].member && !rows[i].ended && markerSize_ > 0) rows[i].member = carriesMarker(rows[i].pid);
+    if (rows[i].member && !rows[i].ended) members[members_++] = rows[i].pid;
   }
   return members_;
 }

@@ -161,7 +161,8 @@ void restorePreload() {
 }
 
 [[noreturn]] void runCommand(char** argv, int go, int failed) {
-  // Before anything else: if the launcher is killed, the command goes with it. (Its descendants have the marker only.)
+  // Before anything else: if the launcher is killed, the command goes with it. Its descendants go to the gate, which is
+  // the next subreaper.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   setpgid(0, 0);
   for (int signal = 1; signal < NSIG; ++signal) {
@@ -262,6 +263,8 @@ int main(int argc, char** argv) {
 
   prctl(PR_SET_NAME, "slg-launcher", 0, 0, 0);
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  // The command may stop this process: it continues when the gate dies, and then ends the job.
+  prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
   const int error = start(argv + 4);
   char line[96];
   if (error != 0) {

@@ -1,5 +1,5 @@
-// The pids of the measured job, published by the host thread and copied by the threads that talk to devices: a sequence
-// lock over a fixed array, so that neither ever waits for the other.
+// The pids of the measured job and the memory of its processes, published by the host thread and copied by the threads
+// that talk to devices: a sequence lock over a fixed array, so that neither ever waits for the other.
 #pragma once
 
 #include <atomic>
@@ -27,6 +27,10 @@ class JobPids {
   // Rises with every publication; a reader that remembers it knows whether anything changed.
   uint64_t version() const { return sequence_.load(std::memory_order_acquire) / 2; }
 
+  // Host memory of the job at the last tick; one publisher.
+  void setMemoryBytes(uint64_t bytes) { memory_.store(bytes, std::memory_order_relaxed); }
+  uint64_t memoryBytes() const { return memory_.load(std::memory_order_relaxed); }
+
   // Copies at most `most` pids and returns how many; 0 when the publisher was in the way a hundred times over.
   size_t copy(int* out, size_t most) const {
     for (int attempt = 0; attempt < 100; ++attempt) {
@@ -43,6 +47,7 @@ class JobPids {
  private:
   std::atomic<uint64_t> sequence_{0};
   std::atomic<size_t> count_{0};
+  std::atomic<uint64_t> memory_{0};
   std::atomic<int> pids_[kCapacity] = {};
 };
 

@@ -1,5 +1,5 @@
 // What Apple's numbers mean; fetching them needs a Mac.
-#include "../sources/apple_numbers.h"
+#include "../sources/apple/apple_numbers.h"
 
 #include "harness.h"
 

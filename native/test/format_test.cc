@@ -87,6 +87,65 @@ TEST("records come out in order, in whole batches and with the header first") {
   CHECK(ordered);
 }
 
+TEST("a digest is SipHash-2-4, as its authors publish it") {
+  const uint64_t key[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
+  unsigned char input[8];
+  for (unsigned char i = 0; i < 8; ++i) input[i] = i;
+  KeyedDigest digest(key);
+  CHECK_EQ(digest.value(), 0x726fdb47dd0e0e31);
+  digest.add(input, sizeof input);
+  CHECK_EQ(digest.value(), 0x93f5f5799a932462);
+}
+
+namespace {
+
+// Writes 3000 records, lets `alter` change the file, and reads it back. Returns whether that was noticed.
+template <typename Alter>
+bool noticed(Alter alter, size_t& size) {
+  TempDirectory directory;
+  const std::string path = directory / "a.slg";
+  RecordWriter writer;
+  writer.open(path.c_str(), sampleHeader());
+  for (uint64_t i = 0; i < 3000; ++i) writer.push(numbered(i));
+  writer.close();
+  alter(path);
+  std::vector<char> chunk(70000);
+  size = 0;
+  for (ssize_t n = writer.readBack(chunk.data(), chunk.size()); n > 0; n = writer.readBack(chunk.data(), chunk.size())) {
+    size += static_cast<size_t>(n);
+  }
+  return !writer.intact();
+}
+
+void overwrite(const std::string& path, off_t at, const char* bytes, size_t size) {
+  const int fd = open(path.c_str(), O_WRONLY);
+  CHECK_EQ(pwrite(fd, bytes, size, at), static_cast<ssize_t>(size));
+  close(fd);
+}
+
+}  // namespace
+
+TEST("what was written is read back through the descriptor, also after the path is gone or another file") {
+  const size_t all = kHeaderBytes + 3000 * kRecordBytes;
+  size_t size = 0;
+  CHECK(!noticed([](const std::string&) {}, size));
+  CHECK_EQ(size, all);
+  CHECK(!noticed([](const std::string& path) { unlink(path.c_str()); }, size));
+  CHECK_EQ(size, all);
+  CHECK(!noticed([](const std::string& path) { overwrite(path, static_cast<off_t>(kHeaderBytes + 3000 * kRecordBytes), "more", 4); }, size));
+  CHECK_EQ(size, all);
+}
+
+TEST("a record file that another process altered or cut is noticed") {
+  size_t size = 0;
+  CHECK(noticed([](const std::string& path) { overwrite(path, 100, "\xff", 1); }, size));
+  CHECK(noticed([](const std::string& path) { overwrite(path, 0, "\xff", 1); }, size));
+  CHECK(noticed([](const std::string& path) { CHECK_EQ(truncate(path.c_str(), 20000), 0); }, size));
+  CHECK_EQ(size, 20000);
+  CHECK(noticed([](const std::string& path) { CHECK_EQ(truncate(path.c_str(), 20003), 0); }, size));
+  CHECK(noticed([](const std::string& path) { CHECK_EQ(truncate(path.c_str(), 0), 0); }, size));
+}
+
 TEST("an existing file, a missing directory and a directory are refused with their errno") {
   TempDirectory directory;
   directory.write("there", "x");
@@ -155,6 +214,7 @@ TEST("short writes into a pipe are continued until everything is out") {
   // 240 kB through a 64 kB pipe.
   for (uint64_t i = 0; i < 5000; ++i) writer.push(numbered(i));
   writer.close();
+  writer.release();
   void* total = nullptr;
   pthread_join(reader, &total);
   CHECK_EQ(*static_cast<size_t*>(total), kHeaderBytes + 5000 * kRecordBytes);

@@ -8,7 +8,7 @@
 
 #include "../probe_ring.h"
 #include "harness.h"
-#include "probe_reader.h"
+#include "probe/probe_reader.h"
 
 using namespace stormlog;
 using testing_support::built;

@@ -56,6 +56,7 @@ class Launch {
       text += c;
     }
   }
+  pid_t pid() const { return pid_; }
   // Exit status of the launcher; -1 when it did not end in time.
   int wait(uint64_t ms) {
     for (uint64_t i = 0; i < ms; i += 5) {
@@ -196,4 +197,30 @@ TEST("an interrupt reaches the command, and its exit is reported") {
   sleepMs(200);
   launch.send('i');
   CHECK(launch.line() == "exit 9");
+}
+
+TEST("a launcher that its job stopped ends the job when the gate is killed") {
+  int channel[2];
+  CHECK(pipe2(channel, O_CLOEXEC) == 0);
+  const pid_t gate = fork();
+  if (gate == 0) {
+    Launch launch({built("child"), "stubborn", "31337005"});
+    launch.line();
+    launch.send('g');
+    launch.line();
+    const pid_t launcher = launch.pid();
+    if (write(channel[1], &launcher, sizeof launcher) != sizeof launcher) _exit(1);
+    for (;;) pause();
+  }
+  pid_t launcher = 0;
+  CHECK(read(channel[0], &launcher, sizeof launcher) == static_cast<ssize_t>(sizeof launcher));
+  close(channel[0]);
+  close(channel[1]);
+  sleepMs(300);
+  CHECK_EQ(kill(launcher, SIGSTOP), 0);
+  CHECK_EQ(running("31337005"), 2);
+  CHECK_EQ(kill(gate, SIGKILL), 0);
+  CHECK_EQ(waitpid(gate, nullptr, 0), gate);
+  for (int i = 0; i < 300 && running("31337005") > 0; ++i) sleepMs(10);
+  CHECK_EQ(running("31337005"), 0);
 }

@@ -1,4 +1,4 @@
-#include "../sources/procfs.h"
+#include "../sources/host/procfs.h"
 
 #include <cstdint>
 #include <random>

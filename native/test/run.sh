@@ -17,22 +17,22 @@ common=$out/common
 mkdir -p "$common/full" "$common/v1" "$common/nocount"
 ${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/child" test/child.c
 ${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/heap_host" test/heap_host.c
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/stacks_host" test/stacks_host.c -ldl
 ${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fno-pie -no-pie -o "$common/heap_fixed" test/heap_host.c
 ${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fno-builtin -rdynamic -DOWN_MALLOC -o "$common/heap_own_malloc" test/heap_host.c
-${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -fno-exceptions -fno-rtti -fvisibility=hidden -shared -fPIC -o "$common/libstormlog_heap.so" \
-  preload/heap.cc -pthread -ldl
+for preloaded in heap stacks; do
+  ${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -fno-exceptions -fno-rtti -fvisibility=hidden -shared -fPIC \
+    -o "$common/libstormlog_$preloaded.so" "preload/$preloaded.cc" -pthread -ldl
+done
 fake=$common/full/libnvidia-ml.so.1
 fake-nvml/build.sh "$fake"
 fake-nvml/without.sh "$fake" "$common/v1/libnvidia-ml.so.1" nvmlDeviceGetMemoryInfo_v2
 fake-nvml/without.sh "$fake" "$common/nocount/libnvidia-ml.so.1" nvmlDeviceGetCount nvmlDeviceGetCount_v2
 ${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -o "$common/launcher" launcher/launcher.cc launcher/descendants.cc support/errno_name.cc
 
-sources=(record_writer.cc sampler.cc device_worker.cc support/errno_name.cc device_backends.cc device_owners.cc sources/nvml.cc sources/nvml_accounting.cc sources/nvml_api.cc
-    sources/nvml_devices.cc sources/nvml_health.cc sources/nvml_processes.cc sources/probe_directory.cc
-  sources/probe_file.cc sources/probe_source.cc sources/step_file.cc sources/host_linux.cc
-  sources/cgroup_linux.cc sources/procfs.cc sources/tree_scan.cc sources/marker_scan.cc
-  sources/amd.cc sources/dmem.cc sources/drm.cc sources/drm_cards.cc sources/drm_device.cc sources/drm_processes.cc sources/drm_sysfs.cc
-  sources/fdinfo.cc sources/fdinfo_scan.cc sources/intel.cc sources/kfd.cc test/*.cc)
+shopt -s extglob
+sources=(record_writer.cc sampler.cc device_worker.cc device_backends.cc device_owners.cc support/!(no_libstdcxx).cc sources/{nvidia,probe,drm}/*.cc
+  sources/host/!(host_darwin|cgroup_none).cc test/*.cc test/*/*.cc)
 passed=0
 failed=0
 for variant in "${variants[@]}"; do
@@ -46,7 +46,7 @@ for variant in "${variants[@]}"; do
   mkdir -p "$directory"
   printf '%s\n' "${sources[@]}" | xargs -P 2 -I{} bash -c '
     object="$1/$(echo "$2" | tr / _).o"; source=$2; shift 2
-    newest=$(ls -t "$source" *.h */*.h | head -1)
+    newest=$(ls -t "$source" *.h */*.h */*/*.h | head -1)
     [ "$object" -nt "$newest" ] || "${CXX:-g++}" -std=c++17 -g -Wall -Wextra -Wshadow -Werror "$@" -c "$source" -o "$object"' _ "$directory" {} "${flags[@]}"
   ${CXX:-g++} "${flags[@]}" "$directory"/*.o -o "$directory/tests" -pthread -ldl
   echo "== $variant"

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 #include "harness.h"
-#include "ring_writer.h"
+#include "probe/ring_writer.h"
 #include "support.h"
 
 using namespace stormlog;

@@ -1,7 +1,7 @@
 #include <sys/prctl.h>
 
-#include "../sources/host_source.h"
-#include "../sources/procfs.h"
+#include "../sources/host/host_source.h"
+#include "../sources/host/procfs.h"
 #include "harness.h"
 #include "support.h"
 

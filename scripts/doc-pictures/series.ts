@@ -33,6 +33,9 @@ function exampleSeries(
 const noise = (random: () => number, bytes: number): number => bytes * normal(random);
 const warming = (step: number): number => -1.6 * GIB * Math.exp(-step / 22);
 const LEAK = 0.5 * MIB;
+/** Growth of 300 MiB from one step to another. */
+const ramp = (step: number, from: number, to: number): number =>
+  300 * MIB * Math.min(1, Math.max(0, (step - from) / (to - from)));
 /** Fills over twenty steps, then empties: an evaluation phase, a cache that is dropped. */
 const tooth = (step: number, height: number): number => ((step % 24) / 24) * height;
 
@@ -93,6 +96,22 @@ export const PAIRS: Readonly<Record<string, readonly [ExampleSeries, ExampleSeri
       "the same over a leak of 300 MiB",
       "leak",
       (i, r) => 4 * GIB + tooth(i, 900 * MIB) + LEAK * i + noise(r, 10 * MIB),
+    ),
+  ],
+  ended: [
+    exampleSeries(
+      "ended",
+      19,
+      "two ramps, then it rests",
+      "plateau",
+      (i, r) => 4 * GIB + (ramp(i, 60, 150) + ramp(i, 240, 330)) / 2 + noise(r, 8 * MIB),
+    ),
+    exampleSeries(
+      "going-on",
+      20,
+      "two ramps, and it goes on",
+      "leak",
+      (i, r) => 4 * GIB + (ramp(i, 0, 200) + ramp(i, 330, STEPS)) / 2 + noise(r, 8 * MIB),
     ),
   ],
   "high-water": [

@@ -14,7 +14,9 @@ const DIRECTORY = path.join("dist", "prebuilds");
 
 /** Files a platform must have: without the launcher the gate still measures, so macOS does without. */
 function needed(platform) {
-  return platform.startsWith("linux-") ? ["launcher", "libstormlog_heap.so", "sampler.node"] : ["sampler.node"];
+  return platform.startsWith("linux-")
+    ? ["launcher", "libstormlog_heap.so", "libstormlog_stacks.so", "sampler.node"]
+    : ["sampler.node"];
 }
 
 function filesBelow(directory) {
@@ -30,7 +32,8 @@ function filesBelow(directory) {
     .sort();
 }
 
-function sumsOf(directory) {
+/** SHA-256 sums of the files that are there, by name below the directory. */
+export function prebuildSums(directory = DIRECTORY) {
   const sum = (name) =>
     createHash("sha256")
       .update(readFileSync(path.join(directory, name)))
@@ -54,7 +57,7 @@ function recordedSums(directory) {
 /** Problems of the prebuilds of a directory; empty when there are none. */
 export function prebuildProblems(directory = DIRECTORY, platforms = []) {
   const recorded = recordedSums(directory);
-  const actual = sumsOf(directory);
+  const actual = prebuildSums(directory);
   return [
     ...[...actual].flatMap(([name, sum]) => {
       if (!recorded.has(name)) return [`${name} has no recorded sum`];
@@ -71,7 +74,7 @@ export function prebuildProblems(directory = DIRECTORY, platforms = []) {
 
 /** Record the sums of what is there; returns the number of files. What came through an artifact may be run again. */
 export function writeSums(directory = DIRECTORY) {
-  const sums = sumsOf(directory);
+  const sums = prebuildSums(directory);
   for (const name of sums.keys()) chmodSync(path.join(directory, name), 0o755);
   writeFileSync(path.join(directory, SUMS), [...sums].map(([name, sum]) => `${sum}  ${name}\n`).join(""));
   return sums.size;

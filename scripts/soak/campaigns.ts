@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { CATALOGUE } from "../../src/lab/catalogue.ts";
+import { fuzzRound } from "./fuzz.ts";
+import { storeRounds } from "./stores.ts";
 
 /** Result of one round: tries and failures, or why it could not run. */
 export type Round =
@@ -41,14 +43,18 @@ interface VitestReport {
   readonly numFailedTests: number;
 }
 
+interface TestRound {
+  readonly files: readonly string[];
+  readonly only?: string;
+  readonly tries?: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /**
- * A round that is a test file: `tries` is the number of tries per run, set through `env`; without it each test that was
- * not skipped is one.
+ * A round that is one or several test files: `tries` is the number of tries per run, set through `env`; without it each
+ * test that was not skipped is one.
  */
-async function testRound(
-  seed: number,
-  { file, only, tries, env = {} }: { file: string; only?: string; tries?: number; env?: Record<string, string> },
-): Promise<Round> {
+async function testRound(seed: number, { files, only, tries, env = {} }: TestRound): Promise<Round> {
   const directory = mkdtempSync(path.join(tmpdir(), "gate-soak-"));
   const report = path.join(directory, "report.json");
   try {
@@ -57,7 +63,7 @@ async function testRound(
       "npx",
       "vitest",
       "run",
-      file,
+      ...files,
       ...filter,
       "--reporter=default",
       "--reporter=json",
@@ -73,6 +79,17 @@ async function testRound(
   }
 }
 
+/** Every unit test file with a property; the seed of the draws is that of the round. */
+function propertyRound(seed: number): Promise<Round> {
+  const tests = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".test.ts"));
+  const found = tests
+    .map((name) => path.join("src", name))
+    .map((file) => ({ file, properties: readFileSync(file, "utf8").split("fc.assert(").length - 1 }))
+    .filter(({ properties }) => properties > 0);
+  const tries = found.reduce((sum, { properties }) => sum + properties, 0);
+  return testRound(seed, { files: found.map(({ file }) => file), tries });
+}
+
 /** A round that is a program: one failure when it does not exit with 0. */
 async function programRound(argv: readonly string[], tries: number, env: Record<string, string> = {}): Promise<Round> {
   const { code, output } = await run(argv, env);
@@ -82,7 +99,7 @@ async function programRound(argv: readonly string[], tries: number, env: Record<
 /** Both readers on the ring of a Python process that writes without a pause. The native one needs a compiler. */
 async function ringRound(seed: number): Promise<Round> {
   const env = { STORMLOG_TEST_RING_DRAINS: String(RING_DRAINS) };
-  const plain = await testRound(seed, { file: "test/probe/ring-stress.test.ts", tries: RING_DRAINS, env });
+  const plain = await testRound(seed, { files: ["test/probe/ring-stress.test.ts"], tries: RING_DRAINS, env });
   if (plain.kind === "unavailable") return plain;
   const filter = ["--", "ring of a real Python process"];
   const native = await programRound(["bash", "native/test/run.sh", "plain", ...filter], RING_DRAINS, env);
@@ -112,8 +129,10 @@ async function labRound(pattern: string): Promise<Round> {
 }
 
 const RING_DRAINS = 5_000_000;
+const FUZZ_EXECUTIONS = 100_000;
 const FUZZ_SMALL = 40_000;
 const FUZZ_LARGE = 20;
+const STORE_ROUNDS = 200;
 const DRAWN_PROGRAMS = 8;
 const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
 
@@ -124,14 +143,25 @@ export const CAMPAIGNS: readonly Campaign[] = [
     unit: "gates killed at a random time: recording readable, no process left",
     seconds: 60,
     round: (seed) =>
-      testRound(seed, { file: "test/measure/gate-death.test.ts", tries: 20, env: { STORMLOG_TEST_KILLS: "20" } }),
+      testRound(seed, { files: ["test/measure/gate-death.test.ts"], tries: 20, env: { STORMLOG_TEST_KILLS: "20" } }),
+  },
+  {
+    name: "launchers",
+    unit: "launchers and commands killed at a random time, with daemons in sessions of their own: no process left",
+    seconds: 120,
+    round: (seed) =>
+      testRound(seed, {
+        files: ["test/measure/launcher-death.test.ts"],
+        tries: 60,
+        env: { STORMLOG_TEST_KILLS: "20" },
+      }),
   },
   {
     name: "peaks",
     unit: "peaks of 1 GiB held for 20 ms, within 2 %",
     seconds: 10,
     round: (seed) =>
-      testRound(seed, { file: "test/measure/peaks.test.ts", tries: 10, env: { STORMLOG_TEST_PEAK_TRIES: "5" } }),
+      testRound(seed, { files: ["test/measure/peaks.test.ts"], tries: 10, env: { STORMLOG_TEST_PEAK_TRIES: "5" } }),
   },
   {
     name: "clean",
@@ -139,7 +169,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     seconds: 90,
     round: (seed) =>
       testRound(seed, {
-        file: "test/e2e/walkthrough.test.ts",
+        files: ["test/e2e/walkthrough.test.ts"],
         only: "passes the clean state",
         tries: 4,
         env: { STORMLOG_TEST_CLEAN_TRIES: "4" },
@@ -151,7 +181,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     seconds: 150,
     round: (seed) =>
       testRound(seed, {
-        file: "test/e2e/inside.test.ts",
+        files: ["test/e2e/inside.test.ts"],
         tries: 4,
         env: { STORMLOG_TEST_HEAP_TRIES: "1", STORMLOG_TEST_HEAP_CLEAN_TRIES: "3" },
       }),
@@ -162,7 +192,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     seconds: 60,
     round: (seed) =>
       testRound(seed, {
-        file: "test/action/matrix.test.ts",
+        files: ["test/action/matrix.test.ts"],
         only: "every time",
         tries: 10,
         env: { STORMLOG_TEST_MATRIX_TRIES: "10" },
@@ -173,7 +203,21 @@ export const CAMPAIGNS: readonly Campaign[] = [
     unit: "rounds of concurrent writers of one ref: no record lost",
     seconds: 60,
     round: (seed) =>
-      testRound(seed, { file: "test/action/ref-store.test.ts", tries: 5, env: { STORMLOG_TEST_WRITER_ROUNDS: "5" } }),
+      testRound(seed, {
+        files: ["test/action/ref-store.test.ts"],
+        tries: 5,
+        env: { STORMLOG_TEST_WRITER_ROUNDS: "5" },
+      }),
+  },
+  {
+    name: "stores",
+    unit: "writers of one file store killed or stopped at a random time: no acknowledged run lost",
+    seconds: 60,
+    round: async (seed) => {
+      const { rounds, lost, errors, ...counts } = await storeRounds(STORE_ROUNDS, seed);
+      const output = JSON.stringify({ ...counts, lost, errors });
+      return { kind: "tried", tries: rounds, failures: lost.length + errors.length, output };
+    },
   },
   {
     name: "lab",
@@ -186,7 +230,16 @@ export const CAMPAIGNS: readonly Campaign[] = [
   },
   {
     name: "fuzz",
-    unit: "mutated snapshots read or refused within their time and memory",
+    unit: "mutated files read or refused by any reader, at most a third of them plain text, within 10 s and 1 GiB",
+    seconds: 60,
+    round: async (seed) => {
+      const { executions, faults } = await fuzzRound(FUZZ_EXECUTIONS, seed);
+      return { kind: "tried", tries: executions, failures: faults.length, output: faults.join("\n") };
+    },
+  },
+  {
+    name: "snapshots",
+    unit: "mutated snapshots read or refused within a second per megabyte and three times their size",
     seconds: 30,
     round: (seed) => {
       const sizes = ["--small", String(FUZZ_SMALL), "--large", String(FUZZ_LARGE), "--seed", String(seed)];
@@ -208,16 +261,22 @@ export const CAMPAIGNS: readonly Campaign[] = [
     seconds: 20,
     round: (seed) =>
       testRound(seed, {
-        file: "test/action/attacks/fuzz.test.ts",
+        files: ["test/action/attacks/fuzz.test.ts"],
         tries: 120,
         env: { STORMLOG_TEST_ATTACK_TRIES: "120" },
       }),
   },
   {
+    name: "properties",
+    unit: "properties of the units, each with 100 draws or as many as it says",
+    seconds: 25,
+    round: propertyRound,
+  },
+  {
     name: "attribution",
     unit: "leaky and clean Node programs: the right line, or none",
     seconds: 20,
-    round: (seed) => testRound(seed, { file: "test/attribution/node-leaks.test.ts", tries: 1 }),
+    round: (seed) => testRound(seed, { files: ["test/attribution/node-leaks.test.ts"], tries: 1 }),
   },
   {
     name: "lines",
@@ -225,7 +284,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     seconds: 120,
     round: (seed) =>
       testRound(seed, {
-        file: "test/attribution/clean.test.ts",
+        files: ["test/attribution/clean.test.ts"],
         only: "names no line",
         env: { STORMLOG_TEST_CLEAN_PROGRAMS: String(DRAWN_PROGRAMS) },
       }),

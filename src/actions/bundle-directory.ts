@@ -1,12 +1,24 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Environment } from "../core/environment.ts";
+import { GateError } from "../core/errors.ts";
+import { makeDirectories } from "../core/make-directories.ts";
 
 /** A directory of this step's own; a second step of the job under the same name gets the next number. */
 export function freeBundleDirectory(env: Environment, name: string): string {
   const parent = path.join(env.RUNNER_TEMP || tmpdir(), "stormlog");
-  mkdirSync(parent, { recursive: true });
+  try {
+    makeDirectories(parent);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new GateError("RUNNER_TEMP_UNWRITABLE", `no directory can be made in RUNNER_TEMP: ${why}`, {
+      kind: "error",
+      where: parent,
+      hint: "RUNNER_TEMP has to name a directory that the runner's user may write.",
+      cause,
+    });
+  }
   for (let n = 1; ; n += 1) {
     const candidate = path.join(parent, n === 1 ? name : `${name}-${n}`);
     if (!existsSync(candidate)) return candidate;

@@ -3,6 +3,7 @@ import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
 import { OUT_OF_TIME } from "../gate/cost.ts";
 import type { GatePorts } from "../gate/ports.ts";
+import { holdOwnFiles } from "./code/held-files.ts";
 import { raiseCommandFence } from "./command-fence.ts";
 import { guardFileCommands, writtenWarning } from "./file-commands.ts";
 
@@ -31,6 +32,7 @@ export async function fenced<T>(
   { env, signal, warn }: FencedStep,
   work: (ports: GatePorts) => Promise<T>,
 ): Promise<T> {
+  const restoreOwnFiles = holdOwnFiles(env, warn);
   startGroup(title);
   const fence = raiseCommandFence((chunk) => process.stdout.write(chunk));
   const files = guardFileCommands(env);
@@ -53,7 +55,8 @@ export async function fenced<T>(
     process.off("exit", onExit);
     fence.close();
     endGroup();
-    const written = writtenWarning(files.restore());
-    if (written !== null) warn(written);
+    for (const message of [writtenWarning(files.restore()), restoreOwnFiles()]) {
+      if (message !== null) warn(message);
+    }
   }
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   existsSync,
   lstatSync,
@@ -6,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,6 +44,15 @@ describe("the step's files while a command is measured", () => {
     expect(readFileSync(file("env"), "utf8")).toBe("");
     expect(existsSync(file("path"))).toBe(false);
     expect(writtenWarning(changed)).toContain("GITHUB_ENV, GITHUB_OUTPUT, GITHUB_PATH");
+  });
+
+  it("are removed when they were not kept and have become a FIFO", () => {
+    truncateSync(file("env"), 1e9);
+    const kept = guardFileCommands(env);
+    rmSync(file("env"));
+    execFileSync("mkfifo", [file("env")]);
+    expect(kept.restore()).toEqual([]);
+    expect(existsSync(file("env"))).toBe(false);
   });
 
   it("are not written through a link or a directory put in their place", () => {

@@ -1,5 +1,6 @@
-import { lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, rmSync } from "node:fs";
 import type { Environment } from "../core/environment.ts";
+import { readBounded, writeOwn } from "../core/files.ts";
 
 /** Files by which a step gives commands to the runner, and the one that describes the event. */
 const KEPT = [
@@ -12,22 +13,29 @@ const KEPT = [
 ] as const;
 
 /** Larger ones are not the runner's. */
-const MAX_BYTES = 32 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 type Content = Buffer | "absent" | "unknown";
 
 function contentOf(file: string): Content {
   try {
-    const entry = lstatSync(file, { throwIfNoEntry: false });
-    if (entry === undefined) return "absent";
-    return entry.isFile() && entry.size <= MAX_BYTES ? readFileSync(file) : "unknown";
-  } catch {
-    return "unknown";
+    return readBounded(file, MAX_BYTES, "refuse");
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? "absent" : "unknown";
   }
 }
 
 function isSame(a: Content, b: Content): boolean {
   return typeof a === "string" || typeof b === "string" ? a === b : a.equals(b);
+}
+
+/** A file that was not kept may have become a FIFO, on which a reader or writer would wait for ever. */
+function removeSpecial(file: string): void {
+  try {
+    if (!lstatSync(file).isFile()) rmSync(file, { recursive: true, force: true });
+  } catch {
+    // It is gone, or stays as it is.
+  }
 }
 
 export interface KeptFiles {
@@ -46,12 +54,13 @@ export function guardFileCommands(env: Environment): KeptFiles {
   });
   return {
     restore() {
+      for (const { file, before } of kept) if (before === "unknown") removeSpecial(file);
       const changed = kept.filter(({ file, before }) => before !== "unknown" && !isSame(contentOf(file), before));
       for (const { file, before } of changed) {
         try {
           // It may be a link or a directory now; neither is written through.
           if (contentOf(file) === "unknown" || before === "absent") rmSync(file, { recursive: true, force: true });
-          if (before !== "absent" && before !== "unknown") writeFileSync(file, before);
+          if (before !== "absent" && before !== "unknown") writeOwn(file, "replace", () => before);
         } catch {
           // A file that cannot be restored is reported all the same.
         }

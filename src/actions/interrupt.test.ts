@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, it, vi } from "vitest";
 import { GateError } from "../core/errors.ts";
-import { EXIT_AFTER_INTERRUPT_MS, watchInterruption } from "./interrupt.ts";
+import { EXIT_AFTER_INTERRUPT_MS, EXIT_AFTER_TIMEOUT_MS, watchInterruption } from "./interrupt.ts";
 
 describe("watchInterruption", () => {
   it("aborts once, with the first signal as its reason", () => {
@@ -36,15 +36,42 @@ describe("watchInterruption", () => {
     vi.useFakeTimers();
     try {
       const source = new EventEmitter();
-      let hopeless = 0;
-      watchInterruption(60_000, () => (hopeless += 1), source);
+      const hopeless: string[] = [];
+      watchInterruption(60_000, ({ code }) => hopeless.push(code), source);
       source.emit("SIGINT");
       vi.advanceTimersByTime(EXIT_AFTER_INTERRUPT_MS - 1);
       source.emit("SIGINT");
-      expect(hopeless).toBe(0);
+      expect(hopeless).toEqual([]);
       vi.advanceTimersByTime(1);
-      expect(hopeless).toBe(1);
-      expect(EXIT_AFTER_INTERRUPT_MS).toBeLessThan(7500);
+      expect(hopeless).toEqual(["INTERRUPTED"]);
+      expect(EXIT_AFTER_INTERRUPT_MS).toBeLessThanOrEqual(5000);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("gives up within 10 s of the step's timeout, and within 5 s of a signal after it", () => {
+    vi.useFakeTimers();
+    try {
+      for (const [signalAfterMs, givenUpAfterMs] of [
+        [null, EXIT_AFTER_TIMEOUT_MS],
+        [1000, 1000 + EXIT_AFTER_INTERRUPT_MS],
+      ] as const) {
+        const source = new EventEmitter();
+        const hopeless: string[] = [];
+        const { dispose } = watchInterruption(2000, ({ code }) => hopeless.push(code), source);
+        vi.advanceTimersByTime(2000);
+        if (signalAfterMs !== null) {
+          vi.advanceTimersByTime(signalAfterMs);
+          source.emit("SIGTERM");
+        }
+        vi.advanceTimersByTime(givenUpAfterMs - (signalAfterMs ?? 0) - 1);
+        expect(hopeless).toEqual([]);
+        vi.advanceTimersByTime(1);
+        expect(hopeless).toEqual(["STEP_TIMEOUT"]);
+        dispose();
+      }
+      expect(EXIT_AFTER_TIMEOUT_MS).toBeLessThan(10_000);
     } finally {
       vi.useRealTimers();
     }

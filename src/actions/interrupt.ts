@@ -1,7 +1,9 @@
 import { GateError } from "../core/errors.ts";
 
 /** From the first SIGINT the runner waits 7.5 s before SIGTERM and 2.5 s more before it kills: be gone before. */
-export const EXIT_AFTER_INTERRUPT_MS = 6500;
+export const EXIT_AFTER_INTERRUPT_MS = 5000;
+/** A step that is over its time ends within 10 s, published or not. */
+export const EXIT_AFTER_TIMEOUT_MS = 9000;
 
 export interface Interruption {
   /** Fires once, with a GateError as its reason: INTERRUPTED (exit 130) or STEP_TIMEOUT (exit 1). */
@@ -10,25 +12,30 @@ export interface Interruption {
   dispose(): void;
 }
 
-/** Turn SIGINT, SIGTERM and the step's timeout into one abort signal. The post step uploads what is on disk. */
+/**
+ * Turn SIGINT, SIGTERM and the step's timeout into one abort signal. The post step uploads what is on disk.
+ * @param onHopeless called when the step has not ended some seconds later, with the signal's reason
+ */
 export function watchInterruption(
   timeoutMs: number,
-  onHopeless: () => void,
+  onHopeless: (reason: GateError) => void,
   source: NodeJS.EventEmitter = process,
 ): Interruption {
   const controller = new AbortController();
-  let hopeless: NodeJS.Timeout | undefined;
-  const stop = (error: GateError): void => {
+  const hopeless: NodeJS.Timeout[] = [];
+  const stop = (error: GateError, exitAfterMs: number): void => {
+    hopeless.push(setTimeout(() => onHopeless(controller.signal.reason), exitAfterMs).unref());
     if (!controller.signal.aborted) controller.abort(error);
   };
+  let signalled = false;
   const onSignal = (name: string): void => {
-    hopeless ??= setTimeout(onHopeless, EXIT_AFTER_INTERRUPT_MS).unref();
-    stop(
-      new GateError("INTERRUPTED", `the step was cancelled (${name})`, {
-        kind: "interrupted",
-        hint: "What was measured until then is in the bundle.",
-      }),
-    );
+    if (signalled) return;
+    signalled = true;
+    const error = new GateError("INTERRUPTED", `the step was cancelled (${name})`, {
+      kind: "interrupted",
+      hint: "What was measured until then is in the bundle.",
+    });
+    stop(error, EXIT_AFTER_INTERRUPT_MS);
   };
   const onInt = (): void => onSignal("SIGINT");
   const onTerm = (): void => onSignal("SIGTERM");
@@ -37,12 +44,11 @@ export function watchInterruption(
   // setTimeout holds 31 bits of milliseconds; a longer limit has no effect within a job.
   const timer = setTimeout(
     () => {
-      stop(
-        new GateError("STEP_TIMEOUT", `the gate took longer than timeout-minutes (${timeoutMs / 60_000})`, {
-          kind: "error",
-          hint: "Raise timeout-minutes, or give max-runs or max-minutes.",
-        }),
-      );
+      const error = new GateError("STEP_TIMEOUT", `the gate took longer than timeout-minutes (${timeoutMs / 60_000})`, {
+        kind: "error",
+        hint: "Raise timeout-minutes, or give max-runs or max-minutes.",
+      });
+      stop(error, EXIT_AFTER_TIMEOUT_MS);
     },
     Math.min(timeoutMs, 2 ** 31 - 1),
   ).unref();
@@ -50,7 +56,7 @@ export function watchInterruption(
     signal: controller.signal,
     dispose() {
       clearTimeout(timer);
-      clearTimeout(hopeless);
+      for (const timer of hopeless) clearTimeout(timer);
       source.off("SIGINT", onInt);
       source.off("SIGTERM", onTerm);
     },

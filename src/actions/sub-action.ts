@@ -1,7 +1,8 @@
+import "./closed-process.ts";
+
 import { setOutput, setSecret, error as showError, warning } from "@actions/core";
 import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
-import { ExitCode } from "../core/exit-codes.ts";
 import { connect, type Octokit } from "../github/octokit.ts";
 import { type KnownRun, runContext } from "../github/run-context.ts";
 import { asGateError } from "./gate-error.ts";
@@ -66,7 +67,7 @@ export async function runSubAction(title: string, work: (action: SubAction) => P
     if (token === undefined) throw usageError("NO_TOKEN", "the token is missing", "Give the input token.");
     setSecret(token);
     const context = knownRun(env);
-    const { signal } = watchInterruption(timeoutMs(input("timeout-minutes")), () => process.exit(ExitCode.interrupted));
+    const { signal } = watchInterruption(timeoutMs(input("timeout-minutes")), ({ exitCode }) => process.exit(exitCode));
     const octokit = await connect({ token, context, signal, longestWaitS: MAX_WAIT_S, log });
     code = await work({
       input,

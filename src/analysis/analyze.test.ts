@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { prng } from "../stats/testing/prng.ts";
+import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { analyze } from "./analyze.ts";
 import { collectSeries, seriesOf } from "./series.ts";
 import { recordingOf, tableOf } from "./testing/recordings.ts";
@@ -43,6 +44,19 @@ describe("analyze", () => {
       "1 cuda:0 reserved true",
       "1 cuda:0 used true",
     ]);
+  });
+
+  it.each([
+    ["a framework", [{ framework: "torch", python: "3.11" }], "tensors with their graph"],
+    ["Python alone", [{ framework: null, python: "3.11" }], "callbacks that are never removed"],
+    ["a preloaded C++ program", [{ framework: null, python: null }], "allocations that are never freed"],
+    ["a program that the probe did not enter", [], "allocations that are never freed"],
+  ])("advises on a leak in the terms of %s", (_name, processes, expected) => {
+    const info = { exit: { kind: "exited", code: 0 }, sources: [], identity: {}, probe: { processes } };
+    const leak = tableOf({ host: growing(noisy(1), 300)(300, prng(3)) }, { device: "host" });
+    const { findings } = analyze(recordingOf([leak], { info: info as unknown as RecordingInfo }));
+    expect(findings.map(({ classification }) => classification)).toContain("leak");
+    expect(findings.find(({ classification }) => classification === "leak")?.remediation[0]).toContain(expected);
   });
 
   it("gives the same bytes for any order of the tables, including shards of one series", () => {

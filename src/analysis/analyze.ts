@@ -1,16 +1,17 @@
-import type { Recording } from "../telemetry/recording/model.ts";
-import type { AnalysisDocument, Finding } from "./document.ts";
+import { ON_REQUEST, type Recording } from "../telemetry/recording/model.ts";
+import { ANALYSIS_VERSION, type AnalysisDocument, type Finding, type PhaseAnalysis } from "./document.ts";
 import { extractFeatures, type RecordingFeatures } from "./features.ts";
 import { slackFindings } from "./findings/capacity.ts";
 import { dataFindings } from "./findings/data-findings.ts";
 import { withoutUnknownTenants } from "./findings/device-tenants.ts";
-import { growthFindings, pressureFindings, rankSkewFindings } from "./findings/findings.ts";
+import { growthFindings, type ProgramKind, pressureFindings, rankSkewFindings } from "./findings/findings.ts";
 import { hiddenGapFindings } from "./findings/gap-findings.ts";
-import { withGrowthSuspects } from "./findings/growth-suspects.ts";
+import { rankSuspects, suspectFindings } from "./findings/growth-suspects.ts";
 import { type AnalysisOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { combineEvidence } from "./ranks.ts";
 import { compareKeys } from "./series.ts";
 import { diagnoseEvidence } from "./step-peaks.ts";
+import type { FragmentationRule } from "./stormlog/gap.ts";
 
 /** Peak, growth, class and detectable minimum of each series, and findings. The same for any order of the tables. */
 export function analyze(recording: Recording, options: AnalysisOptions = {}): AnalysisDocument {
@@ -20,9 +21,21 @@ export function analyze(recording: Recording, options: AnalysisOptions = {}): An
   return recording.info?.exit.kind === "not-started" ? { ...document, findings: [] } : document;
 }
 
+/** The releases of Stormlog whose rules were applied; nothing without samples for them. */
+function rulesOf(fragmentation: readonly FragmentationRule[]): Pick<AnalysisDocument, "rules"> {
+  const releases = [...new Set(fragmentation)].sort();
+  return releases.length === 0 ? {} : { rules: { fragmentation_like: releases } };
+}
+
+/** The kind of program that a job is taken for comes first. */
+const PROGRAMS: readonly ProgramKind[] = ["framework", "python", "other"];
+
 /** Findings of several recordings in the order of their ranks. Those of one keep their order. */
 const byRank = (parts: readonly (readonly Finding[])[]): readonly Finding[] =>
   parts.length === 1 ? (parts[0] ?? []) : parts.flat().sort((a, b) => compareKeys(keyOf(a), keyOf(b)));
+
+const judgedPhases = (phases: readonly PhaseAnalysis[]): readonly PhaseAnalysis[] =>
+  [...phases].sort((a, b) => compareKeys(a, b) || (a.phase < b.phase ? -1 : 1));
 
 const keyOf = ({ rank, device, metric }: Finding) => ({ rank: rank ?? -1, device: device ?? "", metric });
 
@@ -39,18 +52,25 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: Re
       }),
     )
     .sort((a, b) => compareKeys(a.shape, b.shape));
-  const series = measured.map(({ entry }) => entry);
-  const shapes = measured.map(({ shape }) => shape);
+  // Metrics that count on request say again what others say, so they cause no findings.
+  const usual = measured.filter(({ shape }) => !ON_REQUEST.has(shape.metric));
+  const series = usual.map(({ entry }) => entry);
   const all = <T>(pick: (part: RecordingFeatures) => readonly T[]): T[] => parts.flatMap(pick);
   const gaps = all((part) => part.gaps).sort((a, b) => compareKeys(a.analysis, b.analysis));
   const own = withoutUnknownTenants(
     series,
     all((part) => part.devices),
   );
+  const ranks = combineEvidence(parts.map(({ ranks }) => ranks));
+  const suspects = rankSuspects(
+    ranks,
+    all((part) => part.curves),
+  );
   const findings: Finding[] = [
     ...byRank(parts.map(({ oom }) => oom)),
     ...byRank(parts.map(({ health }) => health)),
-    ...growthFindings(own),
+    ...growthFindings(own, PROGRAMS.find((kind) => parts.some(({ program }) => program === kind)) ?? "framework"),
+    ...byRank(parts.map(({ phases }) => phases)),
     ...hiddenGapFindings(gaps, series),
     ...byRank(parts.map((part) => part.gapFindings)),
     ...byRank(parts.map(({ collectives }) => collectives)),
@@ -59,8 +79,13 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: Re
       own,
       all((part) => part.jobPeaks),
     ),
+    ...suspectFindings(suspects),
     ...slackFindings(series),
-    ...dataFindings(shapes, series, options.horizon),
+    ...dataFindings(
+      usual.map(({ shape }) => shape),
+      series,
+      options.horizon,
+    ),
   ];
   const missing: Record<string, number> = {};
   for (const part of parts) {
@@ -68,14 +93,13 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: Re
   }
   return {
     schema: "stormlog.analysis/1",
-    series: series.map(({ analysis }) => analysis),
+    analysis_version: ANALYSIS_VERSION,
+    series: measured.map(({ entry }) => entry.analysis),
     findings,
     diagnosis: diagnoseEvidence(parts.map(({ stepPeaks }) => stepPeaks)),
-    ranks: withGrowthSuspects(
-      combineEvidence(parts.map(({ ranks }) => ranks)),
-      series.map(({ analysis }) => analysis),
-      all((part) => part.onsets).sort((a, b) => a.rank - b.rank),
-    ),
+    ranks: { ...ranks, suspects },
+    ...rulesOf(all((part) => part.fragmentationRules)),
+    ...(options.phases.length === 0 ? {} : { phases: judgedPhases(all((part) => part.judgedPhases)) }),
     missing: Object.fromEntries(Object.entries(missing).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))),
   };
 }

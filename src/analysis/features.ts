@@ -1,5 +1,6 @@
-import type { CutSeries, Recording } from "../telemetry/recording/model.ts";
-import type { Finding } from "./document.ts";
+import { groupBy } from "../core/group-by.ts";
+import { type CutSeries, ON_REQUEST, type Recording } from "../telemetry/recording/model.ts";
+import type { Finding, PhaseAnalysis } from "./document.ts";
 import { type SeriesShape, shapeOf } from "./findings/data-findings.ts";
 import {
   type DeviceEvidence,
@@ -9,19 +10,21 @@ import {
   locationKey,
 } from "./findings/device-evidence.ts";
 import { tenantFindings } from "./findings/device-tenants.ts";
+import type { ProgramKind } from "./findings/findings.ts";
 import { type AnalysedGap, measuredGaps } from "./findings/gap-series.ts";
 import { gapSamples } from "./findings/gap-source.ts";
-import { type GrowthOnset, growthOnsets } from "./findings/growth-suspects.ts";
+import { type RankCurve, rankCurves } from "./findings/growth-suspects.ts";
 import { healthFindings } from "./findings/health-findings.ts";
 import { oomFindings } from "./findings/oom-findings.ts";
+import { analysePhases, phaseGrowthFindings } from "./findings/phase-growth.ts";
 import { unreadDeviceFindings } from "./findings/unread-devices.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { type RanksEvidence, ranksEvidence } from "./ranks.ts";
 import { collectSeries } from "./series.ts";
-import { type AnalysedSeries, analyseSeries, type SeriesContext } from "./series-analysis.ts";
+import { type AnalysedSeries, analyseSeries, type SeriesContext, seriesKey } from "./series-analysis.ts";
 import { type StepPeakEvidence, stepPeakEvidence } from "./step-peaks.ts";
 import { attributeCollectives, type CollectiveAttribution } from "./stormlog/collective.ts";
-import { gapFindings } from "./stormlog/gap.ts";
+import { type FragmentationRule, fragmentationRule, gapFindings } from "./stormlog/gap.ts";
 
 /**
  * Features of a recording at its full sampling rate: a few numbers for each series, for any length. Every comparison of
@@ -38,14 +41,20 @@ export interface RecordingFeatures {
   readonly oom: readonly Finding[];
   /** Findings about the state of its devices and their other users. */
   readonly health: readonly Finding[];
+  /** Growth that one phase of the program causes alone. */
+  readonly phases: readonly Finding[];
+  readonly judgedPhases: readonly PhaseAnalysis[];
   readonly devices: readonly DeviceEvidence[];
   /** Peaks that drivers report for each rank. */
   readonly jobPeaks: readonly JobPeak[];
   readonly gapFindings: readonly Finding[];
+  /** Releases of Stormlog whose rules its gap findings follow. */
+  readonly fragmentationRules: readonly FragmentationRule[];
   readonly collectives: readonly Finding[];
-  readonly onsets: readonly GrowthOnset[];
+  readonly curves: readonly RankCurve[];
   readonly stepPeaks: StepPeakEvidence;
   readonly ranks: RanksEvidence;
+  readonly program: ProgramKind;
   readonly missing: Readonly<Record<string, number>>;
 }
 
@@ -57,36 +66,47 @@ export interface FeatureLimits {
 
 export function extractFeatures(
   recording: Recording,
-  { horizon, gapThresholds, deviceCapacityBytes }: ResolvedOptions,
+  { horizon, gapThresholds, deviceCapacityBytes, phases: judged }: ResolvedOptions,
   limits?: FeatureLimits,
 ): RecordingFeatures {
-  const context: SeriesContext = { peaks: recording.peaks, horizon, deviceCapacityBytes };
+  const context: SeriesContext = { peaks: groupBy(recording.peaks, seriesKey), horizon, deviceCapacityBytes };
   const collected = collectSeries(recording);
   const devices = deviceEvidence(recording);
   const series = markCut(agreeingSources(collected.map((one) => analyseSeries(one, context))), recording.cut ?? []);
   const measured = collected.flatMap((one, i) => {
     const entry = series[i];
-    return entry === undefined ? [] : [{ series: one, analysis: entry.analysis }];
+    return entry === undefined || ON_REQUEST.has(one.metric) ? [] : [{ series: one, analysis: entry.analysis }];
   });
+  const gaps = gapSamples(recording, devices);
   return {
     series,
     shapes: collected.map(shapeOf),
     gaps: measuredGaps(recording, collected, devices).map(({ series: gap, shares, lateBytes }) => ({
-      ...analyseSeries(gap, { ...context, peaks: [] }),
+      ...analyseSeries(gap, { ...context, peaks: new Map() }),
       shares,
       lateBytes,
     })),
     oom: oomFindings(recording),
     health: [...healthFindings(recording), ...tenantFindings(devices), ...unreadDeviceFindings(recording)],
+    phases: phaseGrowthFindings(recording),
+    judgedPhases: analysePhases(recording, judged),
     devices,
     jobPeaks: jobPeaks(recording),
-    gapFindings: gapSamples(recording, devices).flatMap((samples) => gapFindings(samples, gapThresholds)),
+    gapFindings: gaps.flatMap((samples) => gapFindings(samples, gapThresholds)),
+    fragmentationRules: [...new Set(gaps.map(fragmentationRule))],
     collectives: collectiveFindings(attributeCollectives(recording.events ?? [])),
-    onsets: growthOnsets(measured, recording.epochNs ?? 0n),
+    curves: rankCurves(measured, recording.epochNs ?? 0n),
     stepPeaks: stepPeakEvidence(recording, deviceCapacityBytes, limits?.steps),
     ranks: ranksEvidence(recording, limits?.intervals),
+    program: programKind(recording),
     missing: recording.missing,
   };
+}
+
+function programKind({ info }: Recording): ProgramKind {
+  const processes = info?.probe?.processes;
+  if (processes === undefined || processes.some(({ framework }) => framework !== null)) return "framework";
+  return processes.some(({ python }) => python !== null) ? "python" : "other";
 }
 
 /** Reserved or device-used memory that rises while the allocator's own level leaks is the same leak. */
@@ -103,11 +123,10 @@ function agreeingSources(all: readonly AnalysedSeries[]): AnalysedSeries[] {
 
 function markCut(all: readonly AnalysedSeries[], cut: readonly CutSeries[]): readonly AnalysedSeries[] {
   if (cut.length === 0) return all;
-  return all.map((entry) => {
-    const { rank, device, metric } = entry.analysis;
-    const short = cut.some((one) => one.rank === rank && one.device === device && one.metric === metric);
-    return short ? { ...entry, analysis: { ...entry.analysis, cut: true } } : entry;
-  });
+  const short = new Set(cut.map(seriesKey));
+  return all.map((entry) =>
+    short.has(seriesKey(entry.analysis)) ? { ...entry, analysis: { ...entry.analysis, cut: true } } : entry,
+  );
 }
 
 function collectiveFindings(attributions: readonly CollectiveAttribution[]): Finding[] {

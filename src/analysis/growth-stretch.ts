@@ -1,3 +1,4 @@
+import { fitHinge } from "../stats/least-squares.ts";
 import { median } from "../stats/order-statistics.ts";
 import { orderSeries } from "./ordered.ts";
 import type { MetricSeries } from "./series.ts";
@@ -103,45 +104,28 @@ function jumpOf({ x, held, middle }: Curve): { before: number; after: number; by
   return { before: x[at - 1] ?? 0, after: x[at + 1] ?? 0, bytes };
 }
 
-interface Hinge {
+/** A level up to an onset, and a constant slope from there on. */
+export interface Hinge {
   readonly onset: number;
+  /** Growth from the onset to the end. */
   readonly bytes: number;
   /** Share of the variation that the fit explains. */
   readonly explained: number;
 }
 
 /** The best fit of memory that is flat up to a point and rises from there on; null when none rises. */
-function hinge(x: Float64Array, y: Float64Array): Hinge | null {
-  const n = x.length;
-  const meanY = y.reduce((sum, value) => sum + value, 0) / n;
-  const syy = y.reduce((sum, value) => sum + (value - meanY) ** 2, 0);
-  const end = x[n - 1] ?? 0;
-  let best: Hinge | null = null;
-  for (let t = 0; t < n - MIN_RISING; t++) {
-    const onset = x[t] ?? 0;
-    const ramp = x.map((at) => Math.max(0, at - onset));
-    const mean = ramp.reduce((sum, value) => sum + value, 0) / n;
-    let sxx = 0;
-    let sxy = 0;
-    for (let i = 0; i < n; i++) {
-      const dx = (ramp[i] ?? 0) - mean;
-      sxx += dx * dx;
-      sxy += dx * ((y[i] ?? 0) - meanY);
-    }
-    const slope = sxx > 0 ? sxy / sxx : 0;
-    const explained = syy > 0 ? (slope * sxy) / syy : 0;
-    if (slope > 0 && (best === null || explained > best.explained)) {
-      best = { onset, bytes: slope * (end - onset), explained };
-    }
-  }
-  return best;
+export function risingHinge(x: Float64Array, y: Float64Array): Hinge | null {
+  const fit = fitHinge(x, y, 0, x.length - 1 - MIN_RISING);
+  if (fit === null) return null;
+  const onset = x[fit.onset] ?? 0;
+  return { onset, bytes: fit.slope * ((x.at(-1) ?? 0) - onset), explained: fit.explained };
 }
 
 function riseOf({ x, held }: Curve): Pick<Hinge, "onset" | "bytes"> | null {
   let best: Hinge | null = null;
   for (const share of WARM_UPS) {
     const from = Math.floor(share * x.length);
-    const fit = hinge(x.subarray(from), held.subarray(from));
+    const fit = risingHinge(x.subarray(from), held.subarray(from));
     if (fit !== null && fit.explained >= GOOD_FIT) return fit;
     if (fit !== null && (best === null || fit.explained > best.explained)) best = fit;
   }

@@ -1,8 +1,8 @@
-import type { AnalysisDocument, SeriesAnalysis } from "./document.ts";
+import type { AnalysisDocument, PhaseAnalysis, SeriesAnalysis } from "./document.ts";
 import { locationKey } from "./findings/device-evidence.ts";
 import { unreliableDevices } from "./findings/device-tenants.ts";
 import { OOM, OOM_SUSPECTED } from "./findings/oom-findings.ts";
-import type { MeasuredRun } from "./measurements.ts";
+import type { MeasuredRun, MeasuredSeries } from "./measurements.ts";
 
 /** Used memory that other processes changed is not judged. */
 const NO_EVIDENCE = {
@@ -21,6 +21,8 @@ const evidenceOf = (series: SeriesAnalysis) => ({
   class: series.class,
 });
 
+const phaseEvidence = ({ occurrences: _, ...phase }: PhaseAnalysis): MeasuredSeries => phase;
+
 /** The fields of an analysis that are judged and stored. */
 export function measuredRun(
   document: AnalysisDocument,
@@ -28,17 +30,21 @@ export function measuredRun(
 ): MeasuredRun {
   const found = (name: string) => document.findings.some(({ classification }) => classification === name);
   const unreliable = unreliableDevices(document.findings);
-  const steps = Math.max(0, ...document.series.flatMap((series) => series.steps ?? []));
+  const steps = document.series.reduce((most, series) => Math.max(most, series.steps ?? 0), 0);
   return {
     session: origin.session,
     commit: origin.commit,
-    series: document.series.map((series) => ({
-      rank: series.rank,
-      device: series.device,
-      metric: series.metric,
-      ...(series.metric === "used" && unreliable.has(locationKey(series)) ? NO_EVIDENCE : evidenceOf(series)),
-      ...(series.cut === true ? { cut: true } : {}),
-    })),
+    ...(document.analysis_version === undefined ? {} : { analysis_version: document.analysis_version }),
+    series: [
+      ...document.series.map((series) => ({
+        rank: series.rank,
+        device: series.device,
+        metric: series.metric,
+        ...(series.metric === "used" && unreliable.has(locationKey(series)) ? NO_EVIDENCE : evidenceOf(series)),
+        ...(series.cut === true ? { cut: true } : {}),
+      })),
+      ...(document.phases ?? []).map(phaseEvidence),
+    ],
     ...(steps > 0 ? { steps } : {}),
     ...(found(OOM) ? { oom: true } : {}),
     ...(found(OOM_SUSPECTED) ? { oom_suspected: true } : {}),

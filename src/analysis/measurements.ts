@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { METRICS } from "../telemetry/recording/model.ts";
+import { MAX_RANK, METRICS } from "../telemetry/recording/model.ts";
 import { DRIFT_CLASSES } from "./document.ts";
 
 const bytes = v.pipe(v.number(), v.finite());
@@ -7,9 +7,11 @@ const size = v.pipe(bytes, v.minValue(0));
 
 /** Features of one series of one run: the fields of an analysis that are judged and stored. */
 export const MeasuredSeriesSchema = v.object({
-  rank: v.pipe(v.number(), v.integer(), v.minValue(0)),
+  rank: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_RANK)),
   device: v.string(),
   metric: v.picklist(METRICS),
+  /** The phase of the program in which the series was measured; absent = the whole run. */
+  phase: v.optional(v.pipe(v.string(), v.maxLength(80))),
   peak_bytes: v.nullable(size),
   growth_bytes: v.optional(v.nullable(bytes)),
   slope_bytes_per_step: v.optional(v.nullable(bytes)),
@@ -20,10 +22,14 @@ export const MeasuredSeriesSchema = v.object({
 });
 export type MeasuredSeries = v.InferOutput<typeof MeasuredSeriesSchema>;
 
+/** Version of the analysis that measured growth and class; absent = 1. Those of other versions are not compared. */
+export const AnalysisVersionSchema = v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1)));
+
 /** One execution. `metrics` is shorthand for one rank on one device: `{"allocated_peak_bytes": n, …}`. */
 export const MeasuredRunSchema = v.object({
   session: v.string(),
   commit: v.optional(v.nullable(v.string())),
+  analysis_version: AnalysisVersionSchema,
   series: v.optional(v.array(MeasuredSeriesSchema)),
   metrics: v.optional(v.record(v.string(), v.union([v.number(), v.string(), v.null()]))),
   /** Steps that the run made; absent = not known. */
@@ -48,6 +54,8 @@ export type MeasurementsInput = v.InferOutput<typeof MeasurementsSchema>;
 export interface MeasuredRun {
   readonly session: string;
   readonly commit: string | null;
+  /** Version of the analysis; absent = 1. */
+  readonly analysis_version?: number;
   readonly series: readonly MeasuredSeries[];
   /** Steps that the run made; absent = not known. */
   readonly steps?: number;

@@ -8,12 +8,15 @@ export interface AnalysisOptions {
   readonly gapThresholds?: Partial<GapThresholds>;
   /** Capacity of every device, bytes, for sources that do not contain it; default null (unknown). */
   readonly deviceCapacityBytes?: number | null;
+  /** Phases whose series the document has, for a policy that judges them; default none. */
+  readonly phases?: readonly string[];
 }
 
 export interface ResolvedOptions {
   readonly horizon: Horizon | null;
   readonly gapThresholds: GapThresholds;
   readonly deviceCapacityBytes: number | null;
+  readonly phases: readonly string[];
 }
 
 export function resolveOptions(options: AnalysisOptions = {}): ResolvedOptions {
@@ -21,5 +24,6 @@ export function resolveOptions(options: AnalysisOptions = {}): ResolvedOptions {
     horizon: options.horizon ?? null,
     gapThresholds: { ...DEFAULT_GAP_THRESHOLDS, ...options.gapThresholds },
     deviceCapacityBytes: options.deviceCapacityBytes ?? null,
+    phases: options.phases ?? [],
   };
 }

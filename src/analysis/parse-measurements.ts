@@ -11,14 +11,19 @@ import {
 } from "./measurements.ts";
 import { compareKeys } from "./series.ts";
 
+/** Judging compares runs in pairs: ten thousand take gigabytes. A baseline keeps fifty. */
+const MAX_RUNS = 2000;
+/** An environment has some thirty fields, and the differences of two are listed. */
+export const MAX_FINGERPRINT_FIELDS = 500;
+
 const SCHEMA_NAME = "stormlog.measurements/";
 
 /** Suffixes of a metric in a shorthand key. */
 const ASPECTS = ["peak_bytes", "growth_bytes", "slope_bytes_per_step", "slope_bytes_per_s", "class"] as const;
 
 function splitKey(key: string): { metric: Metric; aspect: (typeof ASPECTS)[number] } | null {
-  const metric = METRICS.find((name) => key.startsWith(`${name}_`));
-  const aspect = metric && ASPECTS.find((name) => key === `${metric}_${name}`);
+  const aspect = ASPECTS.find((name) => key.endsWith(`_${name}`));
+  const metric = METRICS.find((name) => key === `${name}_${aspect}`);
   return metric && aspect ? { metric, aspect } : null;
 }
 
@@ -42,7 +47,7 @@ function expandShorthand(metrics: NonNullable<MeasuredRunInput["metrics"]>, wher
   return METRICS.flatMap((metric) => {
     const given = perMetric.get(metric);
     if (!given) return [];
-    const device = metric === "host" ? "host" : "cuda:0";
+    const device = metric.startsWith("host") ? "host" : "cuda:0";
     const series = v.safeParse(MeasuredSeriesSchema, { rank: 0, device, metric, peak_bytes: null, ...given });
     if (!series.success) throw schemaError(series.issues[0], where, `metrics.${metric}_`);
     return [series.output];
@@ -59,7 +64,11 @@ function schemaError(issue: v.BaseIssue<unknown>, where: string, prefix = ""): G
   );
 }
 
-const seriesKey = (series: MeasuredSeries): string => `rank ${series.rank}, ${series.device}, ${series.metric}`;
+/** The whole run first, then its phases by name. */
+const comparePhases = (a = "", b = ""): number => (a < b ? -1 : a > b ? 1 : 0);
+
+const seriesKey = (series: MeasuredSeries): string =>
+  `rank ${series.rank}, ${series.device}, ${series.metric}${series.phase === undefined ? "" : `, phase ${series.phase}`}`;
 
 /**
  * Resolves the shorthand and orders series by rank, device and metric.
@@ -75,7 +84,7 @@ function resolveMeasurements(input: MeasurementsInput, where = "measurements"): 
         throw invalidInput("MEASUREMENTS_INVALID", 'a run has neither "series" nor "metrics"', at);
       }
       const series = [...(run.series ?? []), ...(run.metrics ? expandShorthand(run.metrics, at) : [])];
-      series.sort(compareKeys);
+      series.sort((a, b) => compareKeys(a, b) || comparePhases(a.phase, b.phase));
       for (let i = 1; i < series.length; i++) {
         if (seriesKey(series[i]!) === seriesKey(series[i - 1]!)) {
           throw invalidInput("MEASUREMENTS_INVALID", `${seriesKey(series[i]!)} is present twice`, at);
@@ -84,6 +93,7 @@ function resolveMeasurements(input: MeasurementsInput, where = "measurements"): 
       return {
         session: run.session,
         commit: run.commit ?? null,
+        ...(run.analysis_version === undefined ? {} : { analysis_version: run.analysis_version }),
         series,
         ...(run.steps === undefined ? {} : { steps: run.steps }),
         ...(run.oom === true ? { oom: true } : {}),
@@ -91,6 +101,14 @@ function resolveMeasurements(input: MeasurementsInput, where = "measurements"): 
       };
     }),
   };
+}
+
+function checkSize({ runs, fingerprint }: MeasurementsInput, where: string): void {
+  const fields = Object.keys(fingerprint ?? {}).length;
+  const [count, most, what] =
+    runs.length > MAX_RUNS ? [runs.length, MAX_RUNS, "runs"] : [fields, MAX_FINGERPRINT_FIELDS, "fingerprint fields"];
+  if (count > most)
+    throw invalidInput("MEASUREMENTS_INVALID", `the document has ${count} ${what} (at most ${most})`, where);
 }
 
 /**
@@ -108,7 +126,8 @@ export function parseMeasurements(json: unknown, where: string): Measurements {
       "Update stormlog-gate, or write the file again with this version.",
     );
   }
-  const parsed = v.safeParse(MeasurementsSchema, json);
+  const parsed = v.safeParse(MeasurementsSchema, json, { abortEarly: true });
   if (!parsed.success) throw schemaError(parsed.issues[0], where);
+  checkSize(parsed.output, where);
   return resolveMeasurements(parsed.output, where);
 }

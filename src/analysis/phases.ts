@@ -36,9 +36,17 @@ export interface PhasesMemory {
 /** Maximum number of reported names. Names with numbers (epochs, batches) would fill any page. */
 export const MAX_NAMES = 64;
 
-interface Entry extends ProbePhase {
+export interface PhaseEntry extends ProbePhase {
   readonly pid: number;
   readonly rank: number;
+}
+
+/** Phases of all processes in the order of their beginnings. */
+export function phaseEntries({ info }: Recording): PhaseEntry[] {
+  const entries = (info?.probe?.processes ?? []).flatMap(({ pid, rank, phases = [] }): PhaseEntry[] =>
+    phases.map((phase) => ({ ...phase, pid, rank: rank ?? info?.identity.rank ?? 0 })),
+  );
+  return entries.sort((a, b) => a.began_ns - b.began_ns);
 }
 
 /**
@@ -47,17 +55,14 @@ interface Entry extends ProbePhase {
  * @returns null without phases
  */
 export function phasesMemory(recording: Recording): PhasesMemory | null {
-  const processes = recording.info?.probe?.processes ?? [];
-  const entries = processes.flatMap(({ pid, rank, phases = [] }): Entry[] =>
-    phases.map((phase) => ({ ...phase, pid, rank: rank ?? recording.info?.identity.rank ?? 0 })),
-  );
+  const entries = phaseEntries(recording);
   if (entries.length === 0) return null;
-  entries.sort((a, b) => a.began_ns - b.began_ns);
   const groups = groupBy(entries, ({ name }) => name);
   const { metric, byRank } = leadingSeries(recording, new Set(entries.map(({ rank }) => rank)));
   const devices = new Set([...byRank.values()].map(({ device }) => device));
   const kept = [...groups.values()].slice(0, MAX_NAMES);
   const known = kept.reduce((sum, group) => sum + group.length, 0);
+  const processes = recording.info?.probe?.processes ?? [];
   const unrecorded = processes.reduce((sum, { phases_dropped: dropped = 0 }) => sum + dropped, 0);
   const endOf = processEnds(recording);
   return {
@@ -95,14 +100,14 @@ export function outerPhases(recording: Recording): PhaseStretch[] {
 }
 
 /** End of a process, nanoseconds: as recorded, else the end of the recording; NaN when neither is known. */
-function processEnds({ marks, info }: Recording): (pid: number) => number {
+export function processEnds({ marks, info }: Recording): (pid: number) => number {
   const exits = new Map(marks.flatMap(({ kind, pid, timeNs }) => (kind === "process-exit" ? [[pid, timeNs]] : [])));
   const end = (info?.clock.duration_s ?? Number.NaN) * 1e9;
   return (pid) => exits.get(pid) ?? end;
 }
 
 /** The most informative series of each rank. */
-function leadingSeries(
+export function leadingSeries(
   recording: Recording,
   ranks: ReadonlySet<number>,
 ): { readonly metric: PhasesMemory["metric"]; readonly byRank: ReadonlyMap<number, ChartSeries> } {
@@ -127,7 +132,7 @@ function highest(bytes: Float64Array, from = 0, to = bytes.length): number {
 }
 
 function memoryOf(
-  group: readonly Entry[],
+  group: readonly PhaseEntry[],
   byRank: ReadonlyMap<number, ChartSeries>,
   endOf: (pid: number) => number,
 ): PhaseMemory {
@@ -160,7 +165,7 @@ function memoryOf(
 }
 
 /** Index of the first of ascending times that is at least `time`, else their number. */
-function firstFrom(times: Float64Array, time: number): number {
+export function firstFrom(times: Float64Array, time: number): number {
   let [low, high] = [0, times.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -181,7 +186,7 @@ function atBeginning({ timeS, bytes }: ChartSeries, from: number, began: number)
 }
 
 /** Index of the first of ascending times that is later than `time`. */
-function firstAfter(times: Float64Array, time: number): number {
+export function firstAfter(times: Float64Array, time: number): number {
   let i = firstFrom(times, time);
   while (i < times.length && times[i]! === time) i++;
   return i;

@@ -8,12 +8,15 @@ import { type Bins, toBins } from "./trend/bins.ts";
 import { classifyDrift } from "./trend/classify-drift.ts";
 import { classifyHighwater } from "./trend/highwater.ts";
 import { horizonFactor, materialChange, materialGrowth } from "./trend/materiality.ts";
+import { grownAfter, lengthsUntil, type Slowdown } from "./trend/slowdown.ts";
 
 /** Minimum number of usable points that is judged. Shorter series are `insufficient`. */
 export const MIN_SAMPLES = 24;
 
 /** Processes load code and grow their heaps for about this long before their actual work. */
 const STARTUP_NS = 1e9;
+/** Steps or seconds from which on the time to out of memory counts as never: a logarithm reaches any size. */
+const MAX_PROJECTED = 1e12;
 /** A recording contains the start of the process if it began below this share of its usual level. */
 const STARTED_SHARE = 0.25;
 
@@ -24,7 +27,8 @@ function startupEnd(device: string, ordered: OrderedSeries, bins: Bins, level: n
 }
 
 export interface SeriesContext {
-  readonly peaks: readonly KnownPeak[];
+  /** Peaks that a source reports, by {@link seriesKey}. */
+  readonly peaks: ReadonlyMap<string, readonly KnownPeak[]>;
   readonly horizon: Horizon | null;
   readonly deviceCapacityBytes: number | null;
 }
@@ -39,17 +43,29 @@ export interface AnalysedSeries {
   readonly growthAtHorizon: number | null;
   /** Growth differs from zero at the 1 % level; false for running maxima. */
   readonly significant: boolean;
+  /** Growth that slows down without an end, with the length that it was fitted to; null for any other. */
+  readonly slowdown: SlowGrowth | null;
   /** The growth exceeds the floor below which none is judged, at the stated horizon where there is one. */
   readonly material: boolean;
 }
 
+/** Projections of growth that slows down come from its logarithm, not from a line. */
+export interface SlowGrowth extends Slowdown {
+  readonly steps: number | null;
+  readonly seconds: number | null;
+}
+
+/** Rank, device and metric as a map key. */
+export const seriesKey = ({ rank, device, metric }: Pick<KnownPeak, "rank" | "device" | "metric">): string =>
+  `${rank} ${metric} ${device}`;
+
 type Peak = Pick<SeriesAnalysis, "peak_bytes" | "peak_kind">;
 
 /** The best known peak: an exact one, else the largest. A sampled value above it wins. */
-function peakOf(series: MetricSeries, sampled: number | null, known: readonly KnownPeak[]): Peak {
-  const own = known
-    .filter((peak) => peak.rank === series.rank && peak.device === series.device && peak.metric === series.metric)
-    .sort((a, b) => Number(b.kind === "exact") - Number(a.kind === "exact") || b.bytes - a.bytes)[0];
+function peakOf(sampled: number | null, known: readonly KnownPeak[]): Peak {
+  const own = [...known].sort(
+    (a, b) => Number(b.kind === "exact") - Number(a.kind === "exact") || b.bytes - a.bytes,
+  )[0];
   if (!own) return { peak_bytes: sampled, peak_kind: "sampled" };
   if (sampled !== null && sampled > own.bytes) return { peak_bytes: sampled, peak_kind: "sampled" };
   return { peak_bytes: own.bytes, peak_kind: own.kind };
@@ -81,10 +97,17 @@ const UNKNOWN_GROWTH = {
 
 const positive = (value: number | null): value is number => value !== null && value > 0;
 
+function slowGrowth(slowdown: Slowdown, { x, durationS, stepSpan }: OrderedSeries, startup: number | null): SlowGrowth {
+  const [first, last] = [x[0]!, x[x.length - 1]!];
+  const share = startup === null ? 1 : (last - startup) / (last - first);
+  const part = (whole: number | null) => (positive(whole) ? share * whole : null);
+  return { ...slowdown, steps: part(stepSpan), seconds: part(durationS) };
+}
+
 /** Analyses one series. */
 export function analyseSeries(series: MetricSeries, context: SeriesContext): AnalysedSeries {
   const sampled = largest(series.bytes);
-  const peak = peakOf(series, sampled, context.peaks);
+  const peak = peakOf(sampled, context.peaks.get(seriesKey(series)) ?? []);
   const totalBytes = series.device === "host" ? series.totalBytes : (series.totalBytes ?? context.deviceCapacityBytes);
   const plain = (klass: "insufficient" | "unavailable", ordered: OrderedSeries | null): AnalysedSeries => ({
     analysis: { ...firstPart(series, peak, ordered), ...UNKNOWN_GROWTH, class: klass },
@@ -92,6 +115,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
     lastBytes: ordered?.bytes.at(-1) ?? null,
     growthAtHorizon: null,
     significant: false,
+    slowdown: null,
     material: false,
   });
   if (sampled === null) return plain("unavailable", null);
@@ -108,7 +132,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   const floor = materialGrowth(level, series.metric, factor);
   const startup = startupEnd(series.device, ordered, bins, level);
   const drift = series.highwater
-    ? { ...classifyHighwater(bins, change), interval: null, significant: false }
+    ? { ...classifyHighwater(bins, change), interval: null, significant: false, slowdown: null }
     : classifyDrift({
         bins,
         metric: series.metric,
@@ -123,17 +147,24 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   // comparable.
   const young = startup !== null && span < 2 * STARTUP_NS && ["leak", "rising", "step", "shrink"].includes(drift.class);
   const driftClass = young ? "insufficient" : drift.class;
-  const growth = drift.slope * span;
-  // The axis may be time although steps exist (too few of them), so both slopes come from the growth over the whole
-  // span.
-  const perSecond = positive(durationS) ? growth / durationS : null;
-  const perStep = positive(stepSpan) ? growth / stepSpan : null;
+  const { growth } = drift;
+  // The axis may be time although steps exist (too few of them), so both slopes come from a growth over the whole span.
+  const whole = drift.slope * span;
+  const perSecond = positive(durationS) ? whole / durationS : null;
+  const perStep = positive(stepSpan) ? whole / stepSpan : null;
   const unit = positive(stepSpan) ? stepSpan : positive(durationS) ? durationS : span;
   const scale = span / unit;
   const growing = growth > 0 && (driftClass === "leak" || driftClass === "rising");
   const room = totalBytes === null ? null : Math.max(0, totalBytes - bytes[bytes.length - 1]!);
-  const until = (slope: number | null): number | null => (growing && room !== null && slope ? room / slope : null);
-  const steps = until(perStep);
+  const { slowdown } = drift;
+  const fitted = slowdown === null || young ? null : slowGrowth(slowdown, ordered, startup);
+  const until = (slope: number | null, length: number | null | undefined): number | null => {
+    if (!growing || room === null) return null;
+    if (fitted === null) return slope ? room / slope : null;
+    const left = length == null ? Number.POSITIVE_INFINITY : length * lengthsUntil(fitted, room);
+    return left < MAX_PROJECTED ? left : null;
+  };
+  const steps = until(perStep, fitted?.steps);
   return {
     analysis: {
       ...firstPart(series, peak, ordered),
@@ -144,12 +175,13 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
       class: driftClass,
       mde_bytes: drift.mde === null ? null : Math.ceil(drift.mde),
       steps_to_oom: steps === null ? null : Math.floor(steps),
-      seconds_to_oom: until(perSecond),
+      seconds_to_oom: until(perSecond, fitted?.seconds),
     },
     totalBytes,
     lastBytes: bytes[bytes.length - 1]!,
-    growthAtHorizon: factor === null ? null : growth * factor,
+    growthAtHorizon: factor === null ? null : fitted === null ? whole * factor : grownAfter(fitted, factor),
     significant: drift.significant && !young,
-    material: growth > floor,
+    slowdown: fitted,
+    material: (floor < change ? whole : growth) > floor,
   };
 }

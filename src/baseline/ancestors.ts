@@ -1,5 +1,5 @@
 import type { Environment } from "../core/environment.ts";
-import { git } from "./git.ts";
+import { git } from "../git/git.ts";
 import type { HistoryPort } from "./history-port.ts";
 
 const REMOTE = "origin/";

@@ -1,58 +1,54 @@
-import { randomBytes } from "node:crypto";
-import { open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { invalidInput } from "../core/errors.ts";
-import { writeAtomically } from "../core/files.ts";
+import { readBounded, TOO_LARGE } from "../core/files.ts";
 import { makeDirectories } from "../core/make-directories.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { BaselineRecord } from "./record.ts";
+import type { RecordClaim } from "./record-claim.ts";
 import { pruneRecord, serializeRecord } from "./record-size.ts";
 import {
   type BaselineStore,
   busy,
   contentOf,
+  MAX_STORED_BYTES,
   parseStored,
   recordName,
   type StoreContent,
   type StoredRecord,
+  tooLarge,
   unwritable,
 } from "./store.ts";
 
-/** A lock older than this belongs to a writer that died: an update takes milliseconds. */
-const STALE_LOCK_MS = 10_000;
-const LOCK_TIMEOUT_MS = 30_000;
-
 const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
-async function acquire(lock: string, store: string): Promise<void> {
-  const deadline = Date.now() + LOCK_TIMEOUT_MS;
-  for (;;) {
-    try {
-      await (await open(lock, "wx")).close();
-      return;
-    } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw unwritable(store, (error as Error).message);
-    }
-    const age = await stat(lock).then(
-      ({ mtimeMs }) => Date.now() - mtimeMs,
-      () => 0,
-    );
-    if (age > STALE_LOCK_MS) {
-      // Removed by renaming: of several writers that find it stale one succeeds, and the others find it gone.
-      const taken = `${lock}.${randomBytes(6).toString("hex")}`;
-      await rename(lock, taken).then(
-        () => rm(taken, { force: true }),
-        () => {},
-      );
-      continue;
-    }
-    if (Date.now() > deadline) throw busy(store);
-    await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20));
+/** How often a writer that was taken for dead begins again: each time it was stopped for longer than ten seconds. */
+const MAX_ATTEMPTS = 5;
+
+/** The text of a record; null when it cannot be read. The change may have put anything in its place. */
+function listed(file: string): string | null {
+  try {
+    return readBounded(file, MAX_STORED_BYTES).toString("utf8");
+  } catch {
+    return null;
   }
 }
 
-/** `file:DIR`: one JSON file per record, reviewed in pull requests. `directory` is absolute. */
-export function openFileStore(name: string, directory: string): BaselineStore {
+/** The text of a record that is updated. Only a missing one may be created: others contain runs. */
+function textOf(file: string, key: string, store: string): string | null {
+  try {
+    return readBounded(file, MAX_STORED_BYTES).toString("utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw unwritable(store, codeOf(error) === TOO_LARGE ? tooLarge(key) : (error as Error).message);
+  }
+}
+
+/**
+ * `file:DIR`: one JSON file per record, reviewed in pull requests. `directory` is absolute.
+ * @param staleMs when a claim of another machine's writer counts as left behind; absent = the claims' own limit
+ */
+export function openFileStore(name: string, directory: string, staleMs?: number): BaselineStore {
   return {
     name,
     kind: "file",
@@ -72,11 +68,8 @@ export function openFileStore(name: string, directory: string): BaselineStore {
       const texts = names
         .filter((one) => one.endsWith(".json"))
         .sort()
-        .map(async (file) => ({
-          name: file.split(path.sep).join("/"),
-          text: await readFile(path.join(directory, file), "utf8").catch(() => null),
-        }));
-      return contentOf(await Promise.all(texts));
+        .map((file) => ({ name: file.split(path.sep).join("/"), text: listed(path.join(directory, file)) }));
+      return contentOf(texts);
     },
 
     async update(
@@ -91,25 +84,39 @@ export function openFileStore(name: string, directory: string): BaselineStore {
       } catch (error) {
         throw unwritable(name, (error as Error).message);
       }
-      const lock = `${file}.lock`;
-      await acquire(lock, name);
-      try {
-        const text = await readFile(file, "utf8").catch((error: unknown) => {
-          // Only a missing record may be created. An unreadable one contains runs that must not be lost.
-          if (codeOf(error) === "ENOENT") return null;
-          throw error;
-        });
-        const current = text === null ? null : parseStored(key, text);
-        // An unreadable record is not overwritten, because a newer version may have written it.
-        if (current !== null && "skipped" in current) throw unwritable(name, current.skipped);
-        const record = pruneRecord(change(current?.record ?? null));
-        await writeAtomically(file, serializeRecord(record));
-        return { name: key, record };
-      } catch (error) {
-        throw /^E[A-Z]+$/.test(codeOf(error) ?? "") ? unwritable(name, (error as Error).message) : error;
-      } finally {
-        await rm(lock, { force: true });
+      // Loaded on use: a gate that only reads baselines needs none of it.
+      const { ClaimLostError, NoTurnError, RecordClaim } = await import("./record-claim.ts");
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return { name: key, record: await replace(name, key, await RecordClaim.of(file, staleMs), change) };
+        } catch (error) {
+          if (error instanceof NoTurnError) throw busy(name);
+          if (error instanceof ClaimLostError) {
+            if (attempt === MAX_ATTEMPTS) throw busy(name);
+            continue;
+          }
+          throw /^E[A-Z]+$/.test(codeOf(error) ?? "") ? unwritable(name, (error as Error).message) : error;
+        }
       }
     },
   };
+}
+
+async function replace(
+  store: string,
+  key: string,
+  claim: RecordClaim,
+  change: (current: BaselineRecord | null) => BaselineRecord,
+): Promise<BaselineRecord> {
+  try {
+    const text = textOf(claim.file, key, store);
+    const current = text === null ? null : parseStored(key, text);
+    // An unreadable record is not overwritten, because a newer version may have written it.
+    if (current !== null && "skipped" in current) throw unwritable(store, current.skipped);
+    const record = pruneRecord(change(current?.record ?? null));
+    await claim.commit(serializeRecord(record));
+    return record;
+  } finally {
+    await claim.drop();
+  }
 }

@@ -36,21 +36,42 @@ function nearest(records: readonly StoredRecord[], fingerprint: Fingerprint): St
   })[0];
 }
 
+/** A scenario as its records may know it. */
+export interface WantedScenario {
+  readonly name: string;
+  /** Hashes of other spellings of its definition; a record of one of them is a record of this scenario. */
+  readonly otherDefinitions?: readonly string[] | undefined;
+  /** Its name in the base commit, looked for when its own name has no baseline. */
+  readonly formerName?: string | undefined;
+}
+
+/** The fingerprint with our own spelling of the scenario's definition. */
+export function spelledLike(
+  theirs: Fingerprint,
+  ours: Fingerprint,
+  { otherDefinitions = [] }: WantedScenario,
+): Fingerprint {
+  const { scenario_definition: definition = null } = theirs;
+  return typeof definition === "string" && otherDefinitions.includes(definition)
+    ? { ...theirs, scenario_definition: ours.scenario_definition ?? null }
+    : theirs;
+}
+
 /**
  * Commits whose runs count. A file store is part of the measured tree and was reviewed with it, so runs of commits that
  * this clone does not contain (squashed, force-pushed away) count as well. Commits it contains must be ancestors.
  */
 async function comparable(
-  store: BaselineStore,
-  record: BaselineRecord,
+  { kind }: BaselineStore,
+  records: readonly BaselineRecord[],
   { root, env, history }: LoadContext,
 ): Promise<ComparableCommits> {
-  const runs = comparedEpochs(record).flatMap((epoch) => epoch.runs);
+  const runs = records.flatMap(comparedEpochs).flatMap((epoch) => epoch.runs);
   const commits = [...new Set(runs.flatMap(({ commit }) => (commit === null ? [] : [commit])))];
   // Reviewed with the tree, so the port is not needed.
-  const asked = store.kind === "file" ? undefined : history;
+  const asked = kind === "file" ? undefined : history;
   const { commits: ancestors, warnings } = await comparableCommits({ cwd: root, env, history: asked }, commits);
-  if (store.kind !== "file") return { commits: ancestors, warnings };
+  if (kind !== "file") return { commits: ancestors, warnings };
   if (ancestors === null) return { commits: null, warnings: [] };
   const unrelated = commits.filter((commit) => !ancestors.has(commit));
   return { commits: new Set([...ancestors, ...(await unknownCommits(root, unrelated))]), warnings: [] };
@@ -81,36 +102,73 @@ async function read(store: BaselineStore, scenario: string): Promise<StoreConten
   }
 }
 
+/** The records of some scenarios as they were read once, with the history that decides which of their runs count. */
+export interface HeldStore {
+  readonly store: BaselineStore;
+  readonly content: StoreContent | { readonly failure: string };
+  /** By scenario. */
+  readonly comparable: ReadonlyMap<string, ComparableCommits>;
+}
+
+/** Everything that {@link fromHeldStore} needs of a store. @throws GateError BASELINE_STORE_UNREADABLE (exit 5) */
+export async function holdStore(
+  store: BaselineStore,
+  scenarios: readonly string[],
+  context: LoadContext,
+): Promise<HeldStore> {
+  const [first, ...others] = scenarios;
+  let content = await read(store, first ?? "");
+  // A store of files is read whole by the first look.
+  for (const scenario of store.kind === "file" ? [] : others) {
+    const more = await read(store, scenario);
+    if ("failure" in content || "failure" in more) break;
+    content = {
+      exists: content.exists || more.exists,
+      records: [...content.records, ...more.records],
+      skipped: [...new Set([...content.skipped, ...more.skipped])],
+    };
+  }
+  const comparableOf = new Map<string, ComparableCommits>();
+  if ("failure" in content) return { store, content, comparable: comparableOf };
+  for (const scenario of scenarios) {
+    const own = content.records.flatMap(({ record }) => (record.scenario === scenario ? [record] : []));
+    if (own.length > 0) comparableOf.set(scenario, await comparable(store, own, context));
+  }
+  return { store, content, comparable: comparableOf };
+}
+
 /**
  * The runs of a store to compare with: from the record of this scenario with the closest environment, the accepted runs
  * on an ancestor, unless the newest of them is too old.
- * @throws GateError BASELINE_STORE_UNREADABLE for an existing local store that cannot be read (exit 5)
  */
-export async function fromStore(
-  store: BaselineStore,
-  scenario: string,
+export function fromHeldStore(
+  { store, content, comparable: comparableOf }: HeldStore,
+  wanted: WantedScenario,
   fingerprint: Fingerprint,
-  context: LoadContext,
-): Promise<BaselineAnswer> {
-  const content = await read(store, scenario);
+  { env, now }: LoadContext,
+): BaselineAnswer {
+  const { name: scenario } = wanted;
   if ("failure" in content) return absent(`${store.name} could not be read`, NextStep.retry, [content.failure]);
   if (!content.exists) return { ...absent(`the baseline store ${store.name} does not exist`), missing: true };
-  const chosen = nearest(
-    content.records.filter(({ record }) => record.scenario === scenario),
-    fingerprint,
-  );
+  const records = content.records
+    .filter(({ record }) => record.scenario === scenario)
+    .map(({ name, record }) => ({
+      name,
+      record: { ...record, fingerprint: { ...spelledLike(record.fingerprint, fingerprint, wanted) } },
+    }));
+  const chosen = nearest(records, fingerprint);
   if (chosen === undefined) return unusable(store, scenario, content.skipped);
   const skipped = content.skipped.map((reason) => `skipped in ${store.name}: ${reason}`);
-  const { commits, warnings: unchecked } = await comparable(store, chosen.record, context);
+  const { commits, warnings: unchecked } = comparableOf.get(scenario) ?? { commits: null, warnings: [] };
   const warnings = [...skipped, ...unchecked];
   const runs = selectRuns(chosen.record, commits);
   if (runs.length === 0) {
     return absent(`no approved run in ${store.name} is on an ancestor of this commit`, NextStep.record, warnings);
   }
-  const limit = maxAgeDays(context.env);
+  const limit = maxAgeDays(env);
   const age = ageDays(
     runs.map(({ time }) => time),
-    context.now?.() ?? new Date(),
+    now?.() ?? new Date(),
   );
   if (age !== null && limit !== null && age > limit) {
     const reason = `the baseline in ${store.name} is stale: its newest run is ${Math.floor(age)} days old, more than ${limit}`;

@@ -1,9 +1,6 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { invalidInput } from "../core/errors.ts";
+import { git } from "../git/git.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
-import { git } from "./git.ts";
 import { depthOf, withDepth } from "./history.ts";
 import type { BaselineRecord } from "./record.ts";
 import { pruneRecord, serializeRecord } from "./record-size.ts";
@@ -32,41 +29,50 @@ const AUTHOR = {
 
 /** `ref:NAME`: records in the tree of a hidden ref of this clone, each change one commit. */
 export function openGitStore(name: string, cwd: string, ref: string): BaselineStore {
-  async function tipOf(): Promise<string | null> {
-    const { ok, stdout } = await git(cwd, ["rev-parse", "--verify", "--quiet", `${ref}^{commit}`]);
+  async function tipOf(live: boolean): Promise<string | null> {
+    const { ok, stdout } = await git(cwd, ["rev-parse", "--verify", "--quiet", `${ref}^{commit}`], { live });
     return ok && stdout !== "" ? stdout : null;
   }
 
   /** One compare-and-swap; null when the ref moved in between. */
   async function attempt(
     key: string,
-    index: string,
     change: (current: BaselineRecord | null) => BaselineRecord,
   ): Promise<StoredRecord | null> {
     const must = async (args: readonly string[], input?: string): Promise<string> => {
-      const env = { ...AUTHOR, GIT_INDEX_FILE: index };
-      const { ok, stdout, stderr } = await git(cwd, args, input === undefined ? { env } : { env, input });
+      const { ok, stdout, stderr } = await git(cwd, args, { env: AUTHOR, ...(input === undefined ? {} : { input }) });
       if (!ok) throw unwritable(name, stderr.split("\n")[0] ?? "git failed");
       return stdout;
     };
-    const tip = await tipOf();
+    /** The tree with one file replaced, made without an index, which a killed process would leave. */
+    const treeWith = async (tree: string | null, [name = "", ...rest]: string[], blob: string): Promise<string> => {
+      const listed = tree === null ? "" : await must(["ls-tree", "-z", tree]);
+      const entries = listed.split("\0").filter((entry) => entry !== "");
+      const nameOf = (entry: string): string => entry.slice(entry.indexOf("\t") + 1);
+      const [, type, id = null] = entries.find((entry) => nameOf(entry) === name)?.split(/[ \t]/) ?? [];
+      const made =
+        rest.length === 0
+          ? `100644 blob ${blob}`
+          : `040000 tree ${await treeWith(type === "tree" ? id : null, rest, blob)}`;
+      const others = entries.filter((entry) => nameOf(entry) !== name);
+      return must(["mktree", "-z"], [...others, `${made}\t${name}`].map((entry) => `${entry}\0`).join(""));
+    };
+    const tip = await tipOf(true);
     let current: BaselineRecord | null = null;
     if (tip !== null) {
       const blob = await git(cwd, ["cat-file", "blob", `${tip}:${key}`]);
       const parsed = blob.ok ? parseStored(key, blob.stdout) : null;
       if (parsed !== null && "skipped" in parsed) throw unwritable(name, parsed.skipped);
       current = parsed?.record ?? null;
-      await must(["read-tree", tip]);
     }
     const record = pruneRecord(change(current));
     const blob = await must(["hash-object", "-w", "--stdin"], serializeRecord(record));
-    await must(["update-index", "--add", "--cacheinfo", `100644,${blob},${key}`]);
-    const tree = await must(["write-tree"]);
+    const tree = await treeWith(tip, key.split("/"), blob);
     const parents = tip === null ? [] : ["-p", tip];
     const depth = tip === null ? 0 : depthOf(await must(["log", "-1", "--format=%B", tip]));
     const message = withDepth(`Baseline of ${key}`, depth + 1);
     const commit = await must(["commit-tree", tree, ...parents], message);
-    const swapped = await git(cwd, ["update-ref", ref, commit, tip ?? "0".repeat(40)]);
+    const swapped = await git(cwd, ["update-ref", ref, commit, tip ?? ""], { live: true });
     return swapped.ok ? { name: key, record } : null;
   }
 
@@ -76,7 +82,7 @@ export function openGitStore(name: string, cwd: string, ref: string): BaselineSt
 
     async list(scenario?: string): Promise<StoreContent> {
       const inside = await git(cwd, ["rev-parse", "--git-dir"]);
-      const tip = inside.ok ? await tipOf() : null;
+      const tip = inside.ok ? await tipOf(false) : null;
       if (tip === null) return { exists: false, records: [], skipped: [] };
       const listing = await git(cwd, ["ls-tree", "-r", "--name-only", "-z", tip]);
       if (!listing.ok)
@@ -97,17 +103,12 @@ export function openGitStore(name: string, cwd: string, ref: string): BaselineSt
       change: (current: BaselineRecord | null) => BaselineRecord,
     ): Promise<StoredRecord> {
       const key = recordName(scenario, fingerprint);
-      const directory = await mkdtemp(path.join(tmpdir(), "stormlog-gate-index-"));
-      try {
-        for (let round = 0; round < ATTEMPTS; round += 1) {
-          const written = await attempt(key, path.join(directory, `index-${round}`), change);
-          if (written !== null) return written;
-          await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(500, 20 * (round + 1))));
-        }
-        throw busy(name);
-      } finally {
-        await rm(directory, { recursive: true, force: true });
+      for (let round = 0; round < ATTEMPTS; round += 1) {
+        const written = await attempt(key, change);
+        if (written !== null) return written;
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(500, 20 * (round + 1))));
       }
+      throw busy(name);
     },
   };
 }

@@ -24,12 +24,19 @@ export function runsOfJobs(runs: readonly MeasuredRun[]): readonly MeasuredRun[]
   });
 }
 
+/** The version of the analysis of parts of one run; of several versions the lowest, so that none counts as newer. */
+export function analysisOf(parts: readonly MeasuredRun[]): Pick<MeasuredRun, "analysis_version"> {
+  const version = Math.min(...parts.map(({ analysis_version = 1 }) => analysis_version));
+  return version > 1 && Number.isFinite(version) ? { analysis_version: version } : {};
+}
+
 function united(parts: readonly MeasuredRun[]): MeasuredRun {
   const [first] = parts;
   if (first === undefined || parts.length === 1) return first ?? { session: "", commit: null, series: [] };
   return {
     session: first.session,
     commit: first.commit ?? null,
+    ...analysisOf(parts),
     series: parts.flatMap(({ series }) => series),
     ...(first.steps === undefined ? {} : { steps: Math.max(...parts.flatMap(({ steps }) => steps ?? [])) }),
     ...(parts.some(({ oom }) => oom === true) ? { oom: true } : {}),

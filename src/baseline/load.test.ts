@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GateError } from "../core/errors.ts";
 import { MAX_AGE_DAYS, QUIET_DAYS } from "./age.ts";
-import { type BaselineAnswer, loadFirstBaseline, storeOf } from "./load.ts";
+import { type BaselineAnswer, holdBaselines, loadFirstBaseline, storeOf } from "./load.ts";
 import { acceptRuns, addRuns, emptyRecord, type NewRun } from "./record.ts";
 import { recordName } from "./store.ts";
 
@@ -145,6 +145,51 @@ describe("a baseline on a ref", () => {
     await keep("ref:refs/stormlog/baselines", run(daysAgo(QUIET_DAYS + 1)));
     const answer = await load(["ref:refs/stormlog/baselines"]);
     expect(answer).toMatchObject({ kind: "found", warnings: [expect.stringMatching(/31 days old: .*nightly/)] });
+  });
+});
+
+describe("baselines that are held", () => {
+  const hold = (names: readonly string[], ...specs: readonly string[]) =>
+    holdBaselines(specs, names, { root, env: {}, now: () => NOW });
+
+  it("are those that were read, whatever happens to their files", async () => {
+    await keep("file:baselines", run(daysAgo(1)));
+    const file = path.join(root, "record.json");
+    writeFileSync(file, readFileSync(path.join(root, "baselines", recordName("train", FINGERPRINT))));
+    const held = [await hold(["train"], "file:baselines"), await hold(["train"], "record.json")];
+    rmSync(path.join(root, "baselines"), { recursive: true });
+    writeFileSync(file, "{");
+    for (const one of held) expect(one.find({ name: "train" }, FINGERPRINT)).toMatchObject({ summary: { runs: 1 } });
+  });
+
+  it("report a file that cannot be used when a scenario needs it", async () => {
+    await keep("file:baselines", run(daysAgo(1)));
+    writeFileSync(path.join(root, "cut.json"), "{");
+    const held = await hold(["train", "eval"], "file:baselines", "cut.json");
+    expect(held.find({ name: "train" }, FINGERPRINT)).toMatchObject({ kind: "found" });
+    expect(() => held.find({ name: "eval" }, FINGERPRINT)).toThrow(/not complete JSON/);
+  });
+
+  it("of another spelling of the scenario are its own, others are not", async () => {
+    const theirs = { ...FINGERPRINT, scenario_definition: "aaaa" };
+    await storeOf("file:baselines", root).update("train", theirs, (current) =>
+      addRuns(current ?? emptyRecord("train", theirs), [run(daysAgo(1))]),
+    );
+    const ours = { ...FINGERPRINT, scenario_definition: "bbbb" };
+    const held = await hold(["train"], "file:baselines");
+    const definition = (otherDefinitions: readonly string[]) => {
+      const answer = held.find({ name: "train", otherDefinitions }, ours);
+      return answer.kind === "found" ? answer.measurements.fingerprint?.scenario_definition : null;
+    };
+    expect(definition(["cccc", "aaaa"])).toBe("bbbb");
+    expect(definition(["cccc"])).toBe("aaaa");
+  });
+
+  it("of a former name count where the new one has none", async () => {
+    await keep("file:baselines", run(daysAgo(1)));
+    const held = await hold(["train2", "train"], "file:baselines");
+    expect(held.find({ name: "train2" }, FINGERPRINT).kind).toBe("absent");
+    expect(held.find({ name: "train2", formerName: "train" }, FINGERPRINT)).toMatchObject({ summary: { runs: 1 } });
   });
 });
 

@@ -2,23 +2,27 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { parseMeasurements } from "../analysis/parse-measurements.ts";
 import { GateError, invalidInput } from "../core/errors.ts";
-import { type JsonProblem, readJson } from "../core/files.ts";
+import { type JsonProblem, NOT_A_FILE, readJson } from "../core/files.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { type AbsentBaseline, absent, type BaselineAnswer, found, NextStep, noneOf } from "./answer.ts";
-import { fromStore, type LoadContext } from "./from-store.ts";
+import { fromHeldStore, holdStore, type LoadContext, spelledLike, type WantedScenario } from "./from-store.ts";
 import { parseBaselineRecord, selectRuns } from "./record.ts";
 import { scenarioDirectory } from "./scenario-name.ts";
 import { type BaselineSpec, parseBaselineSpec, type StoreOpeners } from "./spec.ts";
 import type { BaselineStore } from "./store.ts";
 
 export type { BaselineAnswer } from "./answer.ts";
-export type { LoadContext } from "./from-store.ts";
+export type { LoadContext, WantedScenario } from "./from-store.ts";
 
 const refused =
   (file: string) =>
   (problem: JsonProblem): GateError => {
+    if (problem.kind === "too-large")
+      return invalidInput("INPUT_TOO_LARGE", `the baseline ${file} has ${problem.bytes} bytes`, file);
     if (problem.kind === "absent" || problem.kind === "unreadable") {
-      const code = problem.cause.code === "ENOENT" ? "INPUT_NOT_FOUND" : "INPUT_NO_PERMISSION";
+      const { code: cause } = problem.cause;
+      const refused = cause === NOT_A_FILE ? "INPUT_NOT_A_FILE" : "INPUT_NO_PERMISSION";
+      const code = cause === "ENOENT" ? "INPUT_NOT_FOUND" : refused;
       return invalidInput(code, `the baseline ${file} cannot be read: ${problem.cause.message}`, file);
     }
     const code = problem.kind === "empty" ? "INPUT_EMPTY" : "INPUT_TRUNCATED";
@@ -26,7 +30,7 @@ const refused =
   };
 
 /** A baseline that the user names directly must be usable: any problem is an error, not a reason to look elsewhere. */
-async function fromFile(source: string, file: string): Promise<BaselineAnswer> {
+function fromFile(source: string, file: string): BaselineAnswer {
   const json = readJson(file, refused(file));
   const schema = (json as { schema?: unknown } | null)?.schema;
   if (typeof schema === "string" && schema.startsWith("stormlog.baseline/")) {
@@ -51,44 +55,93 @@ function bundleFile(directory: string, scenario: string): string {
   return existsSync(own) ? own : path.join(directory, "measurements.json");
 }
 
-async function load(
-  spec: BaselineSpec,
-  scenario: string,
-  fingerprint: Fingerprint,
-  context: LoadContext,
-): Promise<BaselineAnswer> {
-  switch (spec.kind) {
-    case "store":
-      return fromStore(spec.store, scenario, fingerprint, context);
-    case "bundle":
-      return fromFile(spec.text, bundleFile(spec.directory, scenario));
-    case "file":
-      return fromFile(spec.text, spec.file);
-    default:
-      return spec satisfies never;
+/** Baselines that were read once: what happens to their files afterwards does not change the answers. */
+export interface HeldBaselines {
+  /**
+   * The first spec with a usable baseline. Without one, the reasons of all of them are combined.
+   * @throws GateError for a file named directly that was corrupt, of a newer schema or absent (exit 5)
+   */
+  find(wanted: WantedScenario, fingerprint: Fingerprint): BaselineAnswer;
+}
+
+type Held = (wanted: WantedScenario, fingerprint: Fingerprint) => BaselineAnswer;
+
+/** The answers of one spec. An error is kept until a scenario asks, because an earlier spec may have a baseline. */
+async function hold(spec: BaselineSpec, scenarios: readonly string[], context: LoadContext): Promise<Held> {
+  try {
+    if (spec.kind === "store") {
+      const held = await holdStore(spec.store, scenarios, context);
+      return (wanted, fingerprint) => fromHeldStore(held, wanted, fingerprint, context);
+    }
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+  const answers = new Map(scenarios.map((name) => [name, heldFile(spec, name)]));
+  return (wanted, fingerprint) => {
+    const answer = (answers.get(wanted.name) ?? heldFile(spec, wanted.name))();
+    if (answer.kind === "absent") return answer;
+    const { fingerprint: theirs, ...measurements } = answer.measurements;
+    if (theirs === null) return answer;
+    return { ...answer, measurements: { ...measurements, fingerprint: spelledLike(theirs, fingerprint, wanted) } };
+  };
+}
+
+function heldFile(spec: Exclude<BaselineSpec, { kind: "store" }>, scenario: string): () => BaselineAnswer {
+  try {
+    const file = spec.kind === "bundle" ? bundleFile(spec.directory, scenario) : spec.file;
+    const answer = fromFile(spec.text, file);
+    return () => answer;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
   }
 }
 
+function firstFound(held: Iterable<Held>, wanted: WantedScenario, fingerprint: Fingerprint): BaselineAnswer {
+  const answers: AbsentBaseline[] = [];
+  for (const find of held) {
+    const answer = find(wanted, fingerprint);
+    if (answer.kind === "found")
+      return { ...answer, warnings: [...answers.flatMap(({ warnings }) => warnings), ...answer.warnings] };
+    answers.push(answer);
+  }
+  return answers.length === 0 ? absent("no baseline was given", NextStep.record) : noneOf(answers);
+}
+
 /**
- * The first spec with a usable baseline. Without one, the reasons of all of them are combined.
- * @throws GateError for a file named directly that is corrupt, of a newer schema or absent (exit 5), and for a bad spec
- *   (exit 2)
+ * Reads the baselines of some scenarios once.
+ * @throws GateError for a bad spec (exit 2)
  */
+export async function holdBaselines(
+  specs: readonly string[],
+  scenarios: readonly string[],
+  context: LoadContext,
+): Promise<HeldBaselines> {
+  const parsed = specs.map((text) => parseBaselineSpec(text, context.root, context));
+  const held: Held[] = [];
+  for (const spec of parsed) held.push(await hold(spec, scenarios, context));
+  return {
+    find(wanted, fingerprint) {
+      const own = firstFound(held, wanted, fingerprint);
+      if (own.kind === "found" || wanted.formerName === undefined) return own;
+      const former = firstFound(held, { ...wanted, name: wanted.formerName }, fingerprint);
+      return former.kind === "found" ? former : own;
+    },
+  };
+}
+
+/** The baseline of one scenario, from the first spec that has one; errors as {@link HeldBaselines}. */
 export async function loadFirstBaseline(
   specs: readonly string[],
   scenario: string,
   fingerprint: Fingerprint,
   context: LoadContext,
 ): Promise<BaselineAnswer> {
-  if (specs.length === 0) return absent("no baseline was given", NextStep.record);
-  const answers: AbsentBaseline[] = [];
-  for (const text of specs) {
-    const answer = await load(parseBaselineSpec(text, context.root, context), scenario, fingerprint, context);
-    if (answer.kind === "found")
-      return { ...answer, warnings: [...answers.flatMap(({ warnings }) => warnings), ...answer.warnings] };
-    answers.push(answer);
-  }
-  return noneOf(answers);
+  const held = await holdBaselines(specs, [scenario], context);
+  return held.find({ name: scenario }, fingerprint);
 }
 
 /** Stores that `refresh` and `accept` can write. @throws GateError BASELINE_SPEC_INVALID (usage) */

@@ -1,3 +1,4 @@
+import { type Metric, ON_REQUEST } from "../telemetry/recording/model.ts";
 import { type BaselineEpoch, type BaselineRecord, type BaselineRun, comparedEpochs } from "./record.ts";
 
 /** Size limits of a record file, bytes of its JSON. */
@@ -6,8 +7,8 @@ export const MAX_RUN_BYTES = 400;
 
 /** The record as stored: stable key order, one line per run, so that reviews and merges are readable. */
 export function serializeRecord(record: BaselineRecord): string {
-  const epoch = ({ opened, reason, series, runs }: BaselineEpoch): string =>
-    `{"opened":${JSON.stringify(opened)},"reason":${JSON.stringify(reason)},"series":${JSON.stringify(series)},"runs":[\n${runs
+  const epoch = ({ opened, reason, series, phases, runs }: BaselineEpoch): string =>
+    `{"opened":${JSON.stringify(opened)},"reason":${JSON.stringify(reason)},"series":${JSON.stringify(series)},${phases === undefined ? "" : `"phases":${JSON.stringify(phases)},`}"runs":[\n${runs
       .map((run) => JSON.stringify(run))
       .join(",\n")}\n]}`;
   return [
@@ -50,16 +51,21 @@ type SeriesValue = BaselineRun["values"][number];
 /** Fields that are dropped from a run that is too large, in this order: descriptive ones first, never gating ones. */
 const SLIMMER: readonly ((value: NonNullable<SeriesValue>, metric: string, counted: boolean) => SeriesValue)[] = [
   ([peak, growth, , , drift]) => [peak, growth, null, null, drift],
+  (value, metric) => (ON_REQUEST.has(metric as Metric) ? null : value),
   (value, metric) => (metric === "reserved" || metric === "used" ? null : value),
   (value, metric, counted) => (metric === "host" && counted ? null : value),
 ];
 
 /**
- * A run of at most {@link MAX_RUN_BYTES}: slopes are dropped first, then reserved and device-used memory, then host
- * memory if an allocator was recorded. A run of more ranks keeps peak, growth and class of each, at any size.
+ * A run of at most {@link MAX_RUN_BYTES}: slopes are dropped first, then metrics that are judged only on request, then
+ * reserved and device-used memory, then host memory if the allocator of a device was recorded. A run of more ranks
+ * keeps peak, growth and class of each, at any size.
  */
 function fitRun(run: BaselineRun, series: BaselineEpoch["series"]): BaselineRun {
-  const counted = series.some(([, , metric], index) => metric === "allocated" && run.values[index] != null);
+  // As gating is decided: an allocator of the host does not replace host memory.
+  const counted = series.some(
+    ([, device, metric], index) => metric === "allocated" && device !== "host" && run.values[index] != null,
+  );
   let fitted = run;
   for (const slimmer of SLIMMER) {
     if (Buffer.byteLength(JSON.stringify(fitted)) <= MAX_RUN_BYTES) return fitted;

@@ -46,7 +46,7 @@ describe("a baseline record", () => {
     const series = everySeries(1);
     const made = (index: number, command: string, approved: boolean): NewRun => ({
       ...newRun(index, series),
-      measured: { session: `session-${index}`, commit: null, series, steps: 200 + index },
+      measured: { session: `session-${index}`, commit: null, series, steps: 200 + index, analysis_version: 1 + index },
       approved,
       command,
     });
@@ -56,7 +56,7 @@ describe("a baseline record", () => {
     const accepted = acceptRuns(held, [made(2, "python3 b.py", true)], "longer");
     const read = recordToMeasurements(JSON.parse(serializeRecord(accepted)), "record");
     expect(read.fingerprint?.command).toBe("python3 b.py");
-    expect(read.runs.map(({ steps }) => steps)).toEqual([202]);
+    expect(read.runs.map(({ steps, analysis_version }) => [steps, analysis_version])).toEqual([[202, 3]]);
     expect(fingerprintHash(accepted.fingerprint)).toBe(fingerprintHash(EMPTY.fingerprint));
   });
 
@@ -99,6 +99,34 @@ describe("a baseline record", () => {
       ?.series.filter(({ metric }) => metric === "allocated");
     expect(kept).toHaveLength(ranks);
     expect(kept?.[0]).toMatchObject({ peak_bytes: 78_123_456_789, growth_bytes: 123_456_789, class: "sawtooth" });
+  });
+
+  it("keeps host memory beside the heap of many ranks without a device, because it gates there", () => {
+    const series = Array.from({ length: 8 }, (_, rank) =>
+      (["allocated", "reserved", "host"] as const).map((metric) => ({
+        ...{ rank, device: "host", metric, growth_bytes: 1_234_567, class: "flat" as const },
+        peak_bytes: 78_123_456_789,
+      })),
+    ).flat();
+    const record = pruneRecord(addRuns(EMPTY, [newRun(0, series)]));
+    const kept = toMeasurements(record, selectRuns(record, null)).runs[0]?.series.map(({ metric }) => metric);
+    expect(kept?.filter((metric) => metric === "host")).toHaveLength(8);
+    expect(kept).not.toContain("reserved");
+  });
+
+  it("stores the phases that the policy judges beside the series, and skips metrics that it does not know", () => {
+    const series = everySeries(1).slice(0, 1);
+    const phase: MeasuredSeries = { ...series[0]!, phase: "validation", growth_bytes: 7 };
+    const record = addRuns(addRuns(EMPTY, [newRun(0, series)]), [newRun(1, [...series, phase])]);
+    const stored = JSON.parse(serializeRecord(record));
+    expect(stored.epochs[0].series).toHaveLength(1);
+    expect(recordToMeasurements(stored, "r").runs.map((run) => run.series.map((one) => one.phase))).toEqual([
+      [undefined],
+      [undefined, "validation"],
+    ]);
+    expect(recordToMeasurements(stored, "r").runs[1]!.series[1]).toMatchObject({ growth_bytes: 7 });
+    stored.epochs[0].phases[0][2] = "newer_metric";
+    expect(recordToMeasurements(stored, "r").runs[1]!.series).toHaveLength(1);
   });
 
   it("compares with the newest fifty accepted runs on ancestors only", () => {
@@ -147,14 +175,23 @@ describe("a baseline record", () => {
 
     it("has the earlier runs' spread around that level, their sessions, and its class", () => {
       const earlier = earlierRuns(accepted, selectRuns(accepted, null), null);
-      // One accepted run: the deviations are those of a difference of two, sqrt(2) times as large.
-      const around = (middle: number, deviations: readonly number[]) =>
-        deviations.map((one) => expect.closeTo(middle + Math.SQRT2 * one, 6));
-      expect(earlier.map(({ series }) => series[0]?.peak_bytes)).toEqual(around(112, [-2, 0, -1, 2, 1, 0]));
-      expect(earlier.map(({ series }) => series[0]?.growth_bytes)).toEqual(around(9025, [-25, -15, -5, 5, 15, 25]));
+      // One accepted run: around it lie the differences of two runs, in proportion to the higher level.
+      const around = (middle: number, share: number, differences: readonly number[]) =>
+        differences.map((one) => expect.closeTo(middle + share * one, 6));
+      expect(earlier.map(({ series }) => series[0]?.peak_bytes)).toEqual(around(112, 112 / 12, [-4, 0, -2, 4, 2, 0]));
+      expect(earlier.map(({ series }) => series[0]?.growth_bytes)).toEqual(
+        around(9025, 9025 / 25, [-50, -30, -10, 10, 30, 50]),
+      );
       expect(earlier.map(({ session }) => session)).toEqual([0, 1, 2, 3, 4, 5].map((i) => `session-${i}`));
       expect(new Set(earlier.map(({ series }) => series[0]?.class))).toEqual(new Set(["leak"]));
       expect(earlier[0]?.series[0]?.slope_bytes_per_step).toBeNull();
+    });
+
+    it("keeps the spread at a lower level, and narrows it with each accepted run", () => {
+      const lower = acceptRuns(old, [newRun(10, [heap(6, 0)]), newRun(11, [heap(6, 0)])], "smaller");
+      const peaks = earlierRuns(lower, selectRuns(lower, null), null).map(({ series }) => series[0]?.peak_bytes);
+      const narrowed = Math.sqrt((1 + 1 / 2) / 2);
+      expect(peaks).toEqual([-4, 0, -2, 4, 2, 0].map((one) => expect.closeTo(6 + narrowed * one, 6)));
     });
 
     it("has none of them once it has five runs, or where too few of them are comparable", () => {

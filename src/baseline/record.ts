@@ -1,6 +1,12 @@
 import * as v from "valibot";
 import { DRIFT_CLASSES } from "../analysis/document.ts";
-import type { MeasuredRun, MeasuredSeries, Measurements } from "../analysis/measurements.ts";
+import {
+  AnalysisVersionSchema,
+  type MeasuredRun,
+  type MeasuredSeries,
+  type Measurements,
+} from "../analysis/measurements.ts";
+import { MAX_FINGERPRINT_FIELDS } from "../analysis/parse-measurements.ts";
 import { invalidInput } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 import { METRICS } from "../telemetry/recording/model.ts";
@@ -23,19 +29,26 @@ export const BaselineRunSchema = v.object({
   approved: v.boolean(),
   /** Steps that the run made; absent = not known. */
   steps: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))),
+  analysis_version: AnalysisVersionSchema,
   values: v.array(v.nullable(ValueSchema)),
+  /** One value per phase series of the epoch; absent = none. */
+  phases: v.exactOptional(v.array(v.nullable(ValueSchema))),
 });
+
+const seriesTuple = [v.pipe(v.number(), v.integer(), v.minValue(0)), v.string()] as const;
 
 export const EpochSchema = v.object({
   opened: v.string(),
   /** Reason for the new epoch, given by its author. */
   reason: v.string(),
   /** Series of the runs' values, in order: rank, device, metric. */
-  series: v.array(v.tuple([v.pipe(v.number(), v.integer(), v.minValue(0)), v.string(), v.picklist(METRICS)])),
+  series: v.array(v.tuple([...seriesTuple, v.picklist(METRICS)])),
+  /** Series of phases that the policy judges: rank, device, metric, phase. Metrics that are not known are skipped. */
+  phases: v.exactOptional(v.array(v.tuple([...seriesTuple, v.string(), v.string()]))),
   runs: v.array(BaselineRunSchema),
 });
 
-const EnvelopeSchema = v.object({
+export const EnvelopeSchema = v.object({
   rank: v.pipe(v.number(), v.integer(), v.minValue(0)),
   device: v.string(),
   metric: v.picklist(METRICS),
@@ -83,7 +96,7 @@ export function parseBaselineRecord(json: unknown, where: string): BaselineRecor
       "Use a newer stormlog-gate.",
     );
   }
-  const result = v.safeParse(BaselineRecordSchema, json);
+  const result = v.safeParse(BaselineRecordSchema, json, { abortEarly: true });
   if (!result.success) {
     const issue = result.issues[0];
     throw invalidInput(
@@ -91,6 +104,11 @@ export function parseBaselineRecord(json: unknown, where: string): BaselineRecor
       `${where} is not a baseline record: ${v.getDotPath(issue) ?? "document"}: ${issue.message}`,
       where,
     );
+  }
+  const fields = Object.keys(result.output.fingerprint).length;
+  if (fields > MAX_FINGERPRINT_FIELDS) {
+    const message = `${where} has ${fields} fingerprint fields (at most ${MAX_FINGERPRINT_FIELDS})`;
+    throw invalidInput("BASELINE_INVALID", message, where);
   }
   return result.output;
 }
@@ -115,20 +133,43 @@ type SeriesKey = BaselineEpoch["series"][number];
 
 const same = (a: SeriesKey, b: SeriesKey): boolean => a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
 
+type PhaseKey = NonNullable<BaselineEpoch["phases"]>[number];
+
+const phaseKey = ({ rank, device, metric, phase = "" }: MeasuredSeries): PhaseKey => [rank, device, metric, phase];
+const samePhase = (a: PhaseKey, b: PhaseKey): boolean => a.every((one, i) => one === b[i]);
+
+/** The phases of an epoch, with those of a run that it lacks appended. */
+function phaseKeys({ phases: known = [] }: BaselineEpoch, measured: readonly MeasuredSeries[]): PhaseKey[] {
+  const keys = measured.map(phaseKey);
+  return [...known, ...keys.filter((key) => !known.some((one) => samePhase(one, key)))];
+}
+
 /** The epoch with one more run. New series are appended. Those that it lacks, or whose samples end early, are null. */
 function withRun(epoch: BaselineEpoch, run: NewRun): BaselineEpoch {
-  const measured = run.measured.series.filter(({ cut }) => cut !== true);
+  const whole = run.measured.series.filter(({ cut }) => cut !== true);
+  const measured = whole.filter(({ phase }) => phase === undefined);
   const keys: SeriesKey[] = measured.map(({ rank, device, metric }) => [rank, device, metric]);
   const series = [...epoch.series, ...keys.filter((key) => !epoch.series.some((known) => same(known, key)))];
   const values = series.map((key) => {
     const found = measured.find(({ rank, device, metric }) => same(key, [rank, device, metric]));
     return found === undefined ? null : storedValue(found);
   });
-  const { session, commit, steps } = run.measured;
+  const { session, commit, steps, analysis_version } = run.measured;
   const time = `${run.timeIso.slice(0, 19)}Z`;
   const { approved } = run;
-  const added = { session, commit, time, approved, ...(steps === undefined ? {} : { steps }), values };
-  return { ...epoch, series, runs: [...epoch.runs, added] };
+  const known = {
+    ...(steps === undefined ? {} : { steps }),
+    ...(analysis_version === undefined ? {} : { analysis_version }),
+  };
+  const added = { session, commit, time, approved, ...known, values };
+  const phased = whole.filter(({ phase }) => phase !== undefined);
+  if (phased.length === 0) return { ...epoch, series, runs: [...epoch.runs, added] };
+  const phases = phaseKeys(epoch, phased);
+  const inPhases = phases.map((key) => {
+    const found = phased.find((one) => samePhase(key, phaseKey(one)));
+    return found === undefined ? null : storedValue(found);
+  });
+  return { ...epoch, series, phases, runs: [...epoch.runs, { ...added, phases: inPhases }] };
 }
 
 /** A record of a scenario in an environment that has none yet. */
@@ -175,24 +216,29 @@ export function selectRuns(record: BaselineRecord, ancestors: ReadonlySet<string
 }
 
 function measuredRunOf(run: BaselineRun, epoch: BaselineEpoch): MeasuredRun {
-  const series = epoch.series.flatMap(([rank, device, metric], index): MeasuredSeries[] => {
-    const value = run.values[index];
+  const measured = (
+    key: Pick<MeasuredSeries, "rank" | "device" | "metric" | "phase">,
+    value?: BaselineValue | null,
+  ) => {
     if (value === undefined || value === null) return [];
     const [peak_bytes, growth_bytes, slope_bytes_per_s, slope_bytes_per_step, driftClass] = value;
-    return [
-      {
-        rank,
-        device,
-        metric,
-        peak_bytes,
-        growth_bytes,
-        slope_bytes_per_s,
-        slope_bytes_per_step,
-        ...(driftClass === null ? {} : { class: driftClass }),
-      },
-    ];
-  });
-  return { session: run.session, commit: run.commit, series, ...(run.steps === undefined ? {} : { steps: run.steps }) };
+    const slopes = { slope_bytes_per_s, slope_bytes_per_step };
+    return [{ ...key, peak_bytes, growth_bytes, ...slopes, ...(driftClass === null ? {} : { class: driftClass }) }];
+  };
+  const series: MeasuredSeries[] = [
+    ...epoch.series.flatMap(([rank, device, metric], i) => measured({ rank, device, metric }, run.values[i])),
+    ...(epoch.phases ?? []).flatMap(([rank, device, name, phase], i) => {
+      const metric = METRICS.find((known) => known === name);
+      return metric === undefined ? [] : measured({ rank, device, metric, phase }, run.phases?.[i]);
+    }),
+  ];
+  return {
+    session: run.session,
+    commit: run.commit,
+    series,
+    ...(run.steps === undefined ? {} : { steps: run.steps }),
+    ...(run.analysis_version === undefined ? {} : { analysis_version: run.analysis_version }),
+  };
 }
 
 /**
@@ -224,9 +270,27 @@ function middle(runs: readonly MeasuredSeries[], quantity: Quantity): number | n
   return known.length === 0 ? null : (known[Math.ceil(half) - 1]! + known[Math.floor(half)]!) / 2;
 }
 
+/** The runs of each series with a known quantity, and how far each may lie from the middle of the accepted ones. */
+function deviations(before: readonly MeasuredSeries[], now: readonly MeasuredSeries[], quantity: Quantity) {
+  const [from, to] = [middle(before, quantity), middle(now, quantity)];
+  const ordered = before.flatMap((series) => {
+    const value = series[quantity] ?? null;
+    return value === null ? [] : [{ series, value }];
+  });
+  if (from === null || to === null) return null;
+  ordered.sort((a, b) => a.value - b.value);
+  // A run differs from an accepted one by the difference of two runs, which is as likely to be positive as negative.
+  const differences = ordered.map(({ value }, index) => value - (ordered.at(-1 - index)?.value ?? value));
+  const far = Math.max(...ordered.map(({ value }) => Math.abs(value - from)));
+  // Of n accepted runs the middle is nearer to the next one: sqrt(1 + 1/n) spreads instead of sqrt(2). A higher level
+  // has at least the same spread in proportion.
+  const scale = Math.sqrt((1 + 1 / now.length) / 2) * Math.max(1, Math.abs(to) / Math.max(Math.abs(from), far, 1));
+  return { to, of: new Map(ordered.map(({ series }, index) => [series, scale * (differences[index] ?? 0)])) };
+}
+
 /**
- * Earlier runs that give an epoch of few runs its spread: those of the epoch before it. Each series is moved so that
- * its middle is that of the selected runs, with deviations that grow with how few there are. Empty once the current
+ * Earlier runs that give an epoch of few runs its spread: those of the epoch before it. Each series is moved to the
+ * level of the selected runs, around which its runs lie as two runs differ from each other. Empty once the current
  * epoch has enough runs of its own.
  */
 export function earlierRuns(
@@ -238,37 +302,31 @@ export function earlierRuns(
   if (current === undefined || earlier === null) return [];
   const runs = selectRuns({ ...record, epochs: [earlier] }, ancestors).map((run) => measuredRunOf(run, earlier));
   if (runs.length < MIN_EPOCH_RUNS) return [];
-  const nameOf = ({ rank, device, metric }: MeasuredSeries) => JSON.stringify([rank, device, metric]);
+  const nameOf = ({ rank, device, metric, phase }: MeasuredSeries) => JSON.stringify([rank, device, metric, phase]);
   const byName = (all: readonly MeasuredRun[]) =>
     groupBy(
       all.flatMap(({ series }) => series),
       nameOf,
     );
   const accepted = byName(selected.map((run) => measuredRunOf(run, current)));
-  const shifts = new Map(
+  const levels = new Map(
     [...byName(runs)].map(([name, before]) => {
       const now = accepted.get(name) ?? [];
-      const levels = (quantity: Quantity) => {
-        const [from, to] = [middle(before, quantity), middle(now, quantity)];
-        return from === null || to === null ? null : { from, to };
-      };
-      // A run differs from the middle of n others by the spread of both, sqrt(1 + 1/n) times that of one.
-      const widen = Math.sqrt(1 + 1 / Math.max(1, now.length));
-      const by = QUANTITIES.map((quantity) => [quantity, levels(quantity)] as const);
-      return [name, { newest: now.at(-1), widen, by }];
+      return [name, { newest: now.at(-1), by: QUANTITIES.map((one) => [one, deviations(before, now, one)] as const) }];
     }),
   );
   const moved = (series: MeasuredSeries): MeasuredSeries[] => {
-    const { newest, widen, by } = shifts.get(nameOf(series)) ?? { newest: undefined, widen: 1, by: [] };
+    const { newest, by } = levels.get(nameOf(series)) ?? { newest: undefined, by: [] };
     if (newest === undefined) return [];
     const values = by.map(([quantity, level]) => {
-      const value = series[quantity] ?? null;
-      const there = value === null || level === null ? null : level.to + widen * (value - level.from);
+      const deviation = level?.of.get(series);
+      const there = level === null || deviation === undefined ? null : level.to + deviation;
       return [quantity, there !== null && quantity === "peak_bytes" ? Math.max(0, there) : there];
     });
-    const { rank, device, metric } = series;
+    const { rank, device, metric, phase } = series;
     const drift = newest.class === undefined ? {} : { class: newest.class };
-    return [{ rank, device, metric, ...Object.fromEntries(values), ...drift }];
+    const key = { rank, device, metric, ...(phase === undefined ? {} : { phase }) };
+    return [{ ...key, ...Object.fromEntries(values), ...drift }];
   };
   return runs.map((run) => ({ ...run, series: run.series.flatMap(moved) }));
 }

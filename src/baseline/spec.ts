@@ -17,6 +17,8 @@ export type OpenStore = (name: string, location: string) => BaselineStore;
 export interface StoreOpeners {
   /** For `ref:`; without it the clone's own ref is used. */
   readonly openRef?: OpenStore | undefined;
+  /** For `file:` where the work tree is not what counts; null = this directory is read from the work tree. */
+  readonly openFile?: ((name: string, directory: string) => BaselineStore | null) | undefined;
   /** For `artifact:`. */
   readonly openArtifact?: OpenStore | undefined;
 }
@@ -43,8 +45,10 @@ export function parseBaselineSpec(text: string, root: string, openers: StoreOpen
     throw usageError("BASELINE_SPEC_INVALID", `baseline "${text}" has no value after "${scheme}:"`);
   }
   switch (scheme) {
-    case "file":
-      return { kind: "store", store: openFileStore(text, path.resolve(root, rest)) };
+    case "file": {
+      const directory = path.resolve(root, rest);
+      return { kind: "store", store: openers.openFile?.(text, directory) ?? openFileStore(text, directory) };
+    }
     case "ref":
       if (!/^refs\/[\w./-]+$/.test(rest) || rest.includes("..") || rest.endsWith("/") || rest.endsWith(".lock")) {
         throw usageError(

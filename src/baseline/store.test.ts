@@ -1,10 +1,14 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { MeasuredRun } from "../analysis/measurements.ts";
-import { addRuns, emptyRecord, type NewRun, selectRuns } from "./record.ts";
+import { openFileStore } from "./file-store.ts";
+import { addRuns, type BaselineRecord, emptyRecord, type NewRun, selectRuns } from "./record.ts";
+import { RecordClaim } from "./record-claim.ts";
+import { serializeRecord } from "./record-size.ts";
 import { parseBaselineSpec } from "./spec.ts";
 import { type BaselineStore, recordName } from "./store.ts";
 
@@ -106,14 +110,48 @@ describe("a file store", () => {
     expect((await store.list()).skipped.join()).toMatch(/cannot be read/);
   });
 
-  it("takes over the lock of a writer that died, and leaves no lock or temporary file", async () => {
+  it("removes the claim of a writer that died, and leaves no other file", async () => {
+    const root = directory();
+    const { pid } = spawnSync(process.execPath, ["--version"]);
+    const file = path.join(root, "baselines", recordName("train", FINGERPRINT));
+    const host = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(`${file}.${host}-${pid}-0123456789abcdef.lock`, '{"half":');
+    await add(storeAt("file:baselines", root), "one");
+    expect(readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
+  });
+
+  it("writes nothing over another writer's record when its own claim was removed, and begins again", async () => {
     const root = directory();
     const store = storeAt("file:baselines", root);
-    const lock = path.join(root, "baselines", `${recordName("train", FINGERPRINT)}.lock`);
-    mkdirSync(path.dirname(lock), { recursive: true });
-    writeFileSync(lock, "");
-    utimesSync(lock, new Date(0), new Date(0));
-    await add(store, "one");
-    expect(readdirSync(path.dirname(lock))).toEqual([path.basename(recordName("train", FINGERPRINT))]);
+    const file = path.join(root, "baselines", recordName("train", FINGERPRINT));
+    const seen: (readonly string[])[] = [];
+    const runsOf = (record: BaselineRecord | null) =>
+      record === null ? [] : selectRuns(record, null).map(({ session }) => session);
+    await store.update("train", FINGERPRINT, (current) => {
+      seen.push(runsOf(current));
+      if (seen.length === 1) {
+        // What a writer does that takes this one for dead: it removes the claim and commits.
+        for (const name of readdirSync(path.dirname(file))) rmSync(path.join(path.dirname(file), name));
+        writeFileSync(file, serializeRecord(addRuns(emptyRecord("train", FINGERPRINT), [newRun("other")])));
+      }
+      return addRuns(current ?? emptyRecord("train", FINGERPRINT), [newRun("own")]);
+    });
+    expect(seen).toEqual([[], ["other"]]);
+    const { records } = await store.list();
+    expect(records.flatMap(({ record }) => runsOf(record)).sort()).toEqual(["other", "own"]);
+  });
+
+  it("waits for a living writer, however long its update takes by the clock of the machine", async () => {
+    const root = directory();
+    const store = openFileStore("file:baselines", path.join(root, "baselines"));
+    const file = path.join(root, "baselines", recordName("train", FINGERPRINT));
+    mkdirSync(path.dirname(file), { recursive: true });
+    const first = await RecordClaim.of(file);
+    for (const name of readdirSync(path.dirname(file))) utimesSync(path.join(path.dirname(file), name), 0, 0);
+    const second = add(store, "second");
+    await first.commit(serializeRecord(addRuns(emptyRecord("train", FINGERPRINT), [newRun("first")])));
+    const { record } = await second;
+    expect(selectRuns(record, null).map(({ session }) => session)).toEqual(["first", "second"]);
   });
 });

@@ -4,11 +4,9 @@ import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { AnalysisDocument } from "../analysis/document.ts";
 import { GateError } from "../core/errors.ts";
-import { analyzeCommand } from "./analyze.ts";
-import { type CommandSpec, parseArguments } from "./command.ts";
-import { compare } from "./compare.ts";
+import { parseArguments } from "./command.ts";
+import { COMMANDS } from "./commands.ts";
 import type { Console } from "./console.ts";
-import { judgeCommand } from "./judge.ts";
 
 const MIB = 2 ** 20;
 const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-bad-data-"));
@@ -34,9 +32,11 @@ const whole = ({ step, time, bytes }: Row) => [step, time, bytes];
 
 /** A command's answer as a program would get it: the document, or the code of what was wrong. */
 async function answer(
-  spec: CommandSpec,
+  name: "analyze" | "compare" | "judge",
   ...args: string[]
 ): Promise<{ exit: number; document: unknown; text: string }> {
+  const spec = COMMANDS[name];
+  if (spec === undefined) throw new Error(name);
   let document: unknown = null;
   let text = "";
   const console: Console = {
@@ -54,7 +54,7 @@ async function answer(
     progress: null,
   };
   try {
-    const exit = await spec.run({ ...parseArguments(spec, args), argv: args, console });
+    const exit = await (await spec.load())({ ...parseArguments(spec, args), argv: args, console });
     return { exit, document: JSON.parse(JSON.stringify(document)), text };
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
@@ -63,7 +63,7 @@ async function answer(
 }
 
 const analysis = async (...args: string[]): Promise<AnalysisDocument> =>
-  (await answer(analyzeCommand, ...args)).document as AnalysisDocument;
+  (await answer("analyze", ...args)).document as AnalysisDocument;
 const shown = ({ series }: AnalysisDocument) => series.map(({ rank, class: is, samples }) => [rank, is, samples]);
 const kinds = ({ findings }: AnalysisDocument) => findings.map(({ classification }) => classification);
 
@@ -153,7 +153,7 @@ describe("analyze of odd data", () => {
     const a = csv("a.csv", `rank,${STEP_TIME}`, (row) => [0, ...whole(row)]);
     const b = csv("b.csv", `rank,${STEP_TIME}`, (row) => [1, ...whole(row)]);
     expect(await analysis(b, a)).toEqual(await analysis(a, b));
-    expect(await answer(analyzeCommand, a, a)).toMatchObject({ exit: 5, document: { error: "RANK_CLASH" } });
+    expect(await answer("analyze", a, a)).toMatchObject({ exit: 5, document: { error: "RANK_CLASH" } });
   });
 
   it("every second sample, time instead of steps, no axis at all: the same leak", async () => {
@@ -189,7 +189,7 @@ describe("analyze of odd data", () => {
     ["half a rank", `rank,${STEP_TIME}\n0.5,0,0,5\n`, "RANK_INVALID"],
     ["a row cut in two", `${STEP_TIME}\n0,0,5\n1,1`, "INPUT_TRUNCATED"],
   ])("%s is invalid input", async (_, text, error) => {
-    expect(await answer(analyzeCommand, file("bad.csv", text))).toMatchObject({ exit: 5, document: { error } });
+    expect(await answer("analyze", file("bad.csv", text))).toMatchObject({ exit: 5, document: { error } });
   });
 });
 
@@ -211,9 +211,9 @@ describe("a horizon", () => {
 
   it.each(["0", "abc", "12H", "", "1e400", "0h", "NaN", "Infinity"])("%j is a usage error", async (horizon) => {
     for (const [spec, ...args] of [
-      [analyzeCommand, slow()],
-      [judgeCommand, "--candidate", slow()],
-      [compare, slow(), slow()],
+      ["analyze", slow()],
+      ["judge", "--candidate", slow()],
+      ["compare", slow(), slow()],
     ] as const) {
       expect(await answer(spec, ...args, "--horizon", horizon)).toMatchObject({ exit: 2 });
     }
@@ -229,13 +229,13 @@ describe("judge and compare of odd data", () => {
     const one = csv("one.csv", STEP_TIME, whole, rows.slice(0, 1));
     for (const candidate of [none, one]) {
       for (const args of [[], ["--baseline", candidate], ["--budget", "allocated=1GiB", "--baseline", none]]) {
-        const result = await answer(judgeCommand, "--candidate", candidate, "--exit-code", ...args);
+        const result = await answer("judge", "--candidate", candidate, "--exit-code", ...args);
         expect(["unjudged", "fail"]).toContain(verdicts(result).verdict);
         expect(result.exit).not.toBe(0);
         for (const { reason } of verdicts(result).checks) expect(reason).not.toBe("");
       }
     }
-    expect(verdicts(await answer(compare, none, one)).verdict).toBe("unjudged");
+    expect(verdicts(await answer("compare", none, one)).verdict).toBe("unjudged");
   });
 
   it("name the file that cannot be read, whichever side it is", async () => {
@@ -245,13 +245,13 @@ describe("judge and compare of odd data", () => {
       [good, empty],
       [empty, good],
     ])
-      expect(await answer(compare, ...sides)).toMatchObject({ exit: 5, document: { error: "INPUT_EMPTY" } });
+      expect(await answer("compare", ...sides)).toMatchObject({ exit: 5, document: { error: "INPUT_EMPTY" } });
   });
 
   it("refuse budgets that are no sizes", async () => {
     const good = csv("good.csv", STEP_TIME, whole);
     for (const size of ["-5", "1e400", "many", ""])
-      expect(await answer(judgeCommand, "--candidate", good, "--budget", `allocated=${size}`)).toMatchObject({
+      expect(await answer("judge", "--candidate", good, "--budget", `allocated=${size}`)).toMatchObject({
         exit: 2,
       });
   });

@@ -3,7 +3,7 @@ import { earlierRuns, MIN_EPOCH_RUNS, selectRuns } from "../baseline/record.ts";
 import { MAX_RECORD_BYTES, serializeRecord } from "../baseline/record-size.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest } from "../config/gate-request.ts";
-import { DEFAULTS } from "../config/options.ts";
+import { DEFAULTS } from "../config/run-options.ts";
 import { GateError, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
@@ -14,19 +14,11 @@ import { acceptBundles } from "../gate/accept.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
-import { actionOf, type CommandSpec, type Invocation } from "./command.ts";
-import { configOf, requestOf, rootOf, runOptions } from "./gate-options.ts";
+import { actionOf, type Invocation } from "./command.ts";
+import { configOf, requestOf, rootOf } from "./gate-request.ts";
 import { nextCommands } from "./next-commands.ts";
 import { consolePorts, interruptSignal } from "./ports.ts";
 import { programWords } from "./program.ts";
-
-const ACTIONS = {
-  refresh: "Measure the command after `--`, or the scenarios of the config file, and add the runs",
-  accept: "Make the runs of bundles the new accepted level",
-  list: "The records of the store",
-  show: "The records with environment and runs",
-  verify: "Check every record; 5 when one has a problem",
-} as const;
 
 /** The named store, else the first one of the config file that can be written, else `file:baselines`. */
 function chosenStore(invocation: Invocation): BaselineStore {
@@ -157,7 +149,7 @@ function requestFor(invocation: Invocation, accepted: readonly string[]): GateRe
   throw usageError(
     "SCENARIO_UNKNOWN",
     `nothing measures the accepted scenario "${unknown}"`,
-    "Accept the bundle of one scenario with its command after `--`, or declare the scenario in stormlog-gate.yml.",
+    "Accept one scenario (`--scenario NAME`) with its command after `--`, or declare the scenario in stormlog-gate.yml.",
   );
 }
 
@@ -169,8 +161,11 @@ async function accept(invocation: Invocation): Promise<number> {
   const store = chosenStore(invocation);
   const measures = text.runs !== undefined || invocation.rest !== null;
   let request: GateRequest | null = null;
-  const accepted = await acceptBundles(bundles, text.reason ?? "accepted", store, (names) => {
-    if (measures) request = requestFor(invocation, names);
+  const accepted = await acceptBundles(bundles, text.reason ?? "accepted", store, {
+    only: text.scenario,
+    checked: (names) => {
+      if (measures) request = requestFor(invocation, names);
+    },
   });
   const interrupt = interruptSignal();
   try {
@@ -218,49 +213,18 @@ async function missingRuns(
   );
 }
 
-export const baseline: CommandSpec = {
-  name: "baseline",
-  description: "The baseline store: refresh, accept, list, show, verify",
-  positionals: {
-    ACTION: "One of the actions below",
-    "[ITEM]…": `accept: bundles (default ${DEFAULTS.bundle}); list and show: one record or scenario`,
-  },
-  actions: ACTIONS,
-  example: "stormlog-gate baseline refresh --runs 5 -- python train.py --steps 200",
-  exits: ["pass", "error", "invalidInput", "interrupted"],
-  takesCommand: true,
-  options: {
-    ...runOptions("measure"),
-    baseline: {
-      type: "string",
-      multiple: true,
-      description: "The store: file:DIR or ref:NAME (default file:baselines)",
-      valueHint: "SPEC",
-    },
-    runs: {
-      type: "string",
-      description: "Runs per refresh, or runs that an accepted level shall have (default 5)",
-      valueHint: "N",
-    },
-    reason: { type: "string", description: "Why a new level is accepted", valueHint: "TEXT" },
-  },
-  run: async (invocation) => {
-    const action = actionOf("baseline", ACTIONS, invocation.positionals[0]);
-    const extra = action === "accept" ? undefined : invocation.positionals[2];
-    if (extra !== undefined) throw usageError("ARGUMENT_UNEXPECTED", `"${extra}" is unexpected`);
-    switch (action) {
-      case "refresh":
-        return refresh(invocation);
-      case "accept":
-        return accept(invocation);
-      case "list":
-        return list(invocation, false);
-      case "show":
-        return list(invocation, true);
-      case "verify":
-        return verify(invocation);
-      default:
-        return action satisfies never;
-    }
-  },
-};
+const ACTIONS = {
+  refresh,
+  accept,
+  list: (invocation: Invocation) => list(invocation, false),
+  show: (invocation: Invocation) => list(invocation, true),
+  verify,
+} as const;
+export type BaselineAction = keyof typeof ACTIONS;
+
+export async function baseline(invocation: Invocation): Promise<number> {
+  const action = actionOf("baseline", ACTIONS, invocation.positionals[0]);
+  const extra = action === "accept" ? undefined : invocation.positionals[2];
+  if (extra !== undefined) throw usageError("ARGUMENT_UNEXPECTED", `"${extra}" is unexpected`);
+  return ACTIONS[action](invocation);
+}

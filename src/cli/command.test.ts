@@ -3,6 +3,7 @@ import { type CommandSpec, parseArguments, splitCommand } from "./command.ts";
 
 const SPEC: CommandSpec = {
   name: "run",
+  summary: "",
   description: "",
   positionals: {},
   example: "",
@@ -13,7 +14,7 @@ const SPEC: CommandSpec = {
     bundle: { type: "string", description: "" },
     force: { type: "boolean", description: "" },
   },
-  run: async () => 0,
+  load: async () => async () => 0,
 };
 const FILES: CommandSpec = { ...SPEC, name: "analyze", positionals: { "FILE…": "" } };
 const { takesCommand: _, ...NO_COMMAND } = { ...SPEC, name: "show", positionals: { BUNDLE: "", "[ITEM]": "" } };

@@ -39,9 +39,12 @@ export interface Invocation {
   readonly argv: readonly string[];
 }
 
-/** A command is data: options, positionals and one function that returns the exit status. */
+/** A command is data: options, positionals and where its program is, which returns the exit status. */
 export interface CommandSpec {
   readonly name: string;
+  /** For the overview of all commands. */
+  readonly summary: string;
+  /** For its own help. */
   readonly description: string;
   readonly options: Readonly<Record<string, OptionSpec>>;
   /** Positionals with their meaning, in order: `[OPTIONAL]`; a trailing `…` takes any number. */
@@ -54,7 +57,7 @@ export interface CommandSpec {
   readonly exits: readonly (keyof typeof ExitCode)[];
   /** Whether a measured command may follow after `--`. */
   readonly takesCommand?: true;
-  readonly run: (invocation: Invocation) => Promise<number>;
+  readonly load: () => Promise<(invocation: Invocation) => Promise<number>>;
 }
 
 /** Split at the first bare `--`: what follows belongs to the measured command and is never parsed. */
@@ -141,7 +144,7 @@ function checkPositionals(spec: CommandSpec, given: readonly string[], rest: rea
 /** The action that a first positional names. @throws GateError ACTION_UNKNOWN (usage) */
 export function actionOf<Action extends string>(
   command: string,
-  actions: Readonly<Record<Action, string>>,
+  actions: Readonly<Record<Action, unknown>>,
   word = "",
 ): Action {
   if (Object.hasOwn(actions, word)) return word as Action;

@@ -4,14 +4,14 @@ import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { plural } from "../core/text.ts";
 import { notedMeasurements } from "../inputs/measurements-input.ts";
+import { isSnapshotDatabase, isSnapshotFile } from "../inputs/snapshot-input.ts";
 import { renderComparisonTerminal } from "../report/terminal/comparison-terminal.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { judgementDocument } from "../verdict/judgement-document.ts";
 import { answerExit } from "./answer-exit.ts";
-import type { CommandSpec } from "./command.ts";
-import { runOption } from "./gate-options.ts";
+import type { Invocation } from "./command.ts";
 import { unjudgedOption } from "./judge.ts";
 
 /** What a reference of few runs leaves open: the differences are known, whether runs vary by as much is not. */
@@ -27,46 +27,37 @@ function withReference(judgement: Judgement, { runs }: Measurements): Judgement 
   return { ...judgement, reason };
 }
 
-export const compare: CommandSpec = {
-  name: "compare",
-  description: "Two recordings, bundles, baselines or measurement files side by side; A is the reference",
-  positionals: {
-    A: "The reference: a recording, bundle, baseline record or measurement file",
-    B: "What is compared with it",
-  },
-  example: "stormlog-gate compare before/stormlog-bundle stormlog-bundle",
-  exits: ["pass", "error", "findings", "gateFailed", "invalidInput", "unjudged"],
-  options: {
-    horizon: runOption("horizon"),
-    unjudged: runOption("unjudged"),
-    "exit-code": { type: "boolean", description: "Exit with the verdict's status" },
-  },
-  run: async ({ positionals, text, flags, console }) => {
-    const unjudged = unjudgedOption(text.unjudged);
-    const [first, second] = positionals as [string, string];
-    const { measurements: a, notes: notesOfA } = await notedMeasurements(first);
-    const { measurements: b, notes: notesOfB } = await notedMeasurements(second);
-    for (const note of new Set([...notesOfA, ...notesOfB])) console.print(`note: ${escapeTerminal(note)}`);
-    const judgement = withReference(
-      judge({
-        candidate: b,
-        baseline: a,
-        anchor: null,
-        policy: { ...DEFAULT_POLICY, horizon: text.horizon === undefined ? null : parseHorizon(text.horizon) },
-        baseRunsPossible: false,
-        moreRunsPossible: false,
-      }),
-      a,
-    );
-    if (!console.json) {
-      const sides = { a: { name: first, measurements: a }, b: { name: second, measurements: b } };
-      console.print(renderComparisonTerminal(sides, judgement, { color: console.color, width: console.width }));
-    }
-    console.document({
-      ...judgementDocument(judgement),
-      a: { file: first, notes: notesOfA, ...a },
-      b: { file: second, notes: notesOfB, ...b },
-    });
-    return flags["exit-code"] === true ? answerExit(judgement.verdict, unjudged) : ExitCode.pass;
-  },
-};
+const isSnapshot = (file: string): boolean => isSnapshotFile(file) || isSnapshotDatabase(file);
+
+export async function compare({ positionals, text, flags, console }: Invocation): Promise<number> {
+  if (positionals.every(isSnapshot)) {
+    const { compareSnapshots } = await import("./snapshot.ts");
+    return compareSnapshots(positionals, process.cwd(), null, { flags, console });
+  }
+  const unjudged = unjudgedOption(text.unjudged);
+  const [first, second] = positionals as [string, string];
+  const { measurements: a, notes: notesOfA } = await notedMeasurements(first);
+  const { measurements: b, notes: notesOfB } = await notedMeasurements(second);
+  for (const note of new Set([...notesOfA, ...notesOfB])) console.print(`note: ${escapeTerminal(note)}`);
+  const judgement = withReference(
+    judge({
+      candidate: b,
+      baseline: a,
+      anchor: null,
+      policy: { ...DEFAULT_POLICY, horizon: text.horizon === undefined ? null : parseHorizon(text.horizon) },
+      baseRunsPossible: false,
+      moreRunsPossible: false,
+    }),
+    a,
+  );
+  if (!console.json) {
+    const sides = { a: { name: first, measurements: a }, b: { name: second, measurements: b } };
+    console.print(renderComparisonTerminal(sides, judgement, { color: console.color, width: console.width }));
+  }
+  console.document({
+    ...judgementDocument(judgement),
+    a: { file: first, notes: notesOfA, ...a },
+    b: { file: second, notes: notesOfB, ...b },
+  });
+  return flags["exit-code"] === true ? answerExit(judgement.verdict, unjudged) : ExitCode.pass;
+}

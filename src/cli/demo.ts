@@ -1,12 +1,12 @@
 import path from "node:path";
-import { DEFAULTS } from "../config/options.ts";
+import { DEFAULTS } from "../config/run-options.ts";
 import { GateError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { DEMO_STATES, type DemoState, demoWorkload, runDemo } from "../lab/demo.ts";
 import type { GateReport } from "../report/documents/model.ts";
 import { renderTerminal } from "../report/terminal/terminal.ts";
 import { checkDocument } from "../verdict/judgement-document.ts";
-import type { CommandSpec } from "./command.ts";
+import type { Invocation } from "./command.ts";
 import { nextCommands } from "./next-commands.ts";
 import { consolePorts, interruptSignal } from "./ports.ts";
 import { programWords } from "./program.ts";
@@ -33,62 +33,61 @@ function verdictOf(report: GateReport | undefined): unknown {
   };
 }
 
-export const demo: CommandSpec = {
-  name: "demo",
-  description:
-    "Show on this machine that a clean change passes, a leak fails with its growth named, and its fix passes",
-  positionals: {},
-  example: "stormlog-gate demo",
-  exits: ["pass", "error", "interrupted"],
-  options: {},
-  run: async ({ console, argv }) => {
-    const interrupt = interruptSignal();
-    const started = Date.now();
-    const program = programWords();
-    const directory = path.resolve(DIRECTORY);
-    try {
-      const reports = await runDemo(
-        directory,
-        argv,
-        process.env,
-        {
-          baseline: (runs) =>
-            console.print(
-              `Measuring the baseline: ${runs} clean runs of leak-lab/demo/workload.mjs, about two seconds each.\n`,
-            ),
-          judging: (state) => console.print(`\n── ${CHAPTER[state]} ──\n`),
-          judged: (state, report) => {
-            const measured = {
-              text: { scenario: "demo" },
-              lists: { baseline: [`file:${DIRECTORY}/baseline`] },
-              rest: [process.execPath, demoWorkload(), "clean"],
-            };
-            const commands = nextCommands(measured, path.join(directory, state), program);
-            const { color, width } = console;
-            console.print(renderTerminal(report, { color, width, bundle: `${DIRECTORY}/${state}`, program, commands }));
-          },
+export async function demo({ console, argv }: Invocation): Promise<number> {
+  const interrupt = interruptSignal();
+  const started = performance.now();
+  const program = programWords();
+  const directory = path.resolve(DIRECTORY);
+  try {
+    const reports = await runDemo(
+      directory,
+      argv,
+      process.env,
+      {
+        baseline: (runs) =>
+          console.print(
+            `Measuring the baseline: ${runs} clean runs of leak-lab/demo/workload.mjs, about two seconds each.\n`,
+          ),
+        judging: (state) => console.print(`\n── ${CHAPTER[state]} ──\n`),
+        judged: (state, report) => {
+          const measured = {
+            text: { scenario: "demo" },
+            lists: { baseline: [`file:${DIRECTORY}/baseline`] },
+            rest: [process.execPath, demoWorkload(), "clean"],
+          };
+          const commands = nextCommands(measured, path.join(directory, state), program);
+          const { color, width } = console;
+          console.print(
+            renderTerminal(report, {
+              color,
+              width,
+              bundle: `${DIRECTORY}/${state}`,
+              program,
+              commands: () => commands,
+            }),
+          );
         },
-        consolePorts(console, interrupt.signal, true),
-      );
-      console.document(Object.fromEntries(DEMO_STATES.map((state) => [state, verdictOf(reports[state])])));
-      if (interrupt.signal.aborted) return ExitCode.interrupted;
-      const surprises = DEMO_STATES.filter((state) => reports[state]?.word !== EXPECTED[state]);
-      if (surprises.length > 0) {
-        throw new GateError("DEMO_SURPRISE", `the verdict on ${surprises.join(" and ")} was unexpected`, {
-          kind: "error",
-          hint: `A very busy machine can cause this. The measurements are in ${DIRECTORY}/.`,
-        });
-      }
-      const seconds = Math.round((Date.now() - started) / 1000);
-      console.print(
-        `\nPass, fail, pass in ${seconds} s, by measurement. The leak again: ${DIRECTORY}/leaky/timeline.html, or`,
-      );
-      console.print(`  ${program} show ${DIRECTORY}/leaky`);
-      console.print("Then measure a command of your own in place of the one after `--`:");
-      for (const words of ["baseline refresh", "run"]) console.print(`  ${program} ${words} -- ${EXAMPLE}`);
-      return ExitCode.pass;
-    } finally {
-      interrupt.dispose();
+      },
+      consolePorts(console, interrupt.signal, true),
+    );
+    console.document(Object.fromEntries(DEMO_STATES.map((state) => [state, verdictOf(reports[state])])));
+    if (interrupt.signal.aborted) return ExitCode.interrupted;
+    const surprises = DEMO_STATES.filter((state) => reports[state]?.word !== EXPECTED[state]);
+    if (surprises.length > 0) {
+      throw new GateError("DEMO_SURPRISE", `the verdict on ${surprises.join(" and ")} was unexpected`, {
+        kind: "error",
+        hint: `A very busy machine can cause this. The measurements are in ${DIRECTORY}/.`,
+      });
     }
-  },
-};
+    const seconds = Math.round((performance.now() - started) / 1000);
+    console.print(
+      `\nPass, fail, pass in ${seconds} s, by measurement. The leak again: ${DIRECTORY}/leaky/timeline.html, or`,
+    );
+    console.print(`  ${program} show ${DIRECTORY}/leaky`);
+    console.print("Then measure a command of your own in place of the one after `--`:");
+    for (const words of ["baseline refresh", "run"]) console.print(`  ${program} ${words} -- ${EXAMPLE}`);
+    return ExitCode.pass;
+  } finally {
+    interrupt.dispose();
+  }
+}

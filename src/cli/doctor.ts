@@ -4,7 +4,7 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { writeDiagnoseDirectory } from "../doctor/diagnose-directory.ts";
 import type { Diagnosis } from "../doctor/diagnosis.ts";
 import { diagnose } from "../doctor/doctor.ts";
-import type { CommandSpec } from "./command.ts";
+import type { Invocation } from "./command.ts";
 
 const MARK = { ok: ["✓", "green"], limited: ["–", "yellow"], missing: ["✗", "red"] } as const;
 
@@ -37,23 +37,15 @@ function rows({ name, status, detail, hint }: Diagnosis, nameWidth: number, widt
   ].join("\n");
 }
 
-export const doctor: CommandSpec = {
-  name: "doctor",
-  description: "What can be measured here, and the reason for everything else",
-  positionals: {},
-  example: "stormlog-gate doctor --output diagnosis",
-  exits: ["pass", "error"],
-  options: { output: { type: "string", description: "Also write a Stormlog diagnose directory", valueHint: "DIR" } },
-  run: async ({ text, console, argv }) => {
-    const { findings, devices } = await diagnose(process.cwd());
-    const width = Math.max(...findings.map(({ name }) => name.length));
-    for (const one of findings) console.print(rows(one, width, console.width, console.color));
-    let directory: string | null = null;
-    if (text.output !== undefined) {
-      directory = await writeDiagnoseDirectory(text.output, argv, findings, devices);
-      console.print(`\nDiagnose directory: ${escapeTerminal(directory)}`);
-    }
-    console.document({ findings, directory });
-    return findings.some(({ status }) => status === "missing") ? ExitCode.error : ExitCode.pass;
-  },
-};
+export async function doctor({ text, console, argv }: Invocation): Promise<number> {
+  const { findings, devices } = await diagnose(process.cwd());
+  const width = Math.max(...findings.map(({ name }) => name.length));
+  for (const one of findings) console.print(rows(one, width, console.width, console.color));
+  let directory: string | null = null;
+  if (text.output !== undefined) {
+    directory = await writeDiagnoseDirectory(text.output, argv, findings, devices);
+    console.print(`\nDiagnose directory: ${escapeTerminal(directory)}`);
+  }
+  console.document({ findings, directory });
+  return findings.some(({ status }) => status === "missing") ? ExitCode.error : ExitCode.pass;
+}

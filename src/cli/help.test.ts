@@ -7,9 +7,8 @@ import { parseArguments } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
 import { commandHelp, EXIT_MEANING } from "./help.ts";
 
-describe.each(Object.entries(COMMANDS))("the help of %s", (name, { load }) => {
+describe.each(Object.entries(COMMANDS))("the help of %s", (name, spec) => {
   it(`has an example of ${name} that ${name} accepts`, async () => {
-    const spec = await load();
     expect(await commandHelp(spec)).toContain(`\nEXAMPLE\n\n  ${spec.example}\n`);
     const [program, command, ...args] = spec.example.split(" ");
     expect([program, command]).toEqual(["stormlog-gate", name]);
@@ -17,7 +16,6 @@ describe.each(Object.entries(COMMANDS))("the help of %s", (name, { load }) => {
   });
 
   it(`explains every positional and action of ${name}, and how it can end`, async () => {
-    const spec = await load();
     const help = await commandHelp(spec);
     const texts = [...Object.entries(spec.positionals), ...Object.entries(spec.actions ?? {})];
     for (const [word, text] of texts) {

@@ -4,7 +4,7 @@ import { GateError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { makeDirectories } from "../core/make-directories.ts";
-import type { CommandSpec } from "./command.ts";
+import type { Invocation } from "./command.ts";
 import { acceptWorkflow } from "./init/accept-workflow.ts";
 import { baselinesWorkflow } from "./init/baselines-workflow.ts";
 import { type Choices, runner, visibility } from "./init/choices.ts";
@@ -62,58 +62,42 @@ function write(file: string, put: () => void): void {
   }
 }
 
-export const init: CommandSpec = {
-  name: "init",
-  description: "Write a commented stormlog-gate.yml and the workflows, and let git ignore the evidence",
-  positionals: {},
-  example: "stormlog-gate init --runner self-hosted,gpu --visibility private",
-  exits: ["pass", "error"],
-  options: {
-    force: { type: "boolean", description: "Overwrite files that exist" },
-    runner: {
-      type: "string",
-      description: "Labels of the runner that measures, as in self-hosted,gpu",
-      valueHint: "LABELS",
-    },
-    visibility: { type: "string", description: "Whether the repository is public or private", valueHint: "WHO" },
-  },
-  run: async ({ flags, text, console }) => {
-    const cwd = process.cwd();
-    const repository = await detectRepository(cwd);
-    const choices: Choices = {
-      ...runner(text.runner),
-      visibility: visibility(text.visibility),
-      defaultBranch: repository.defaultBranch,
-      directory: repository.directory,
-      pin: ownPin(),
-    };
-    const written: string[] = [];
-    const kept: string[] = [];
-    const shown = (file: string): string => path.relative(cwd, file) || file;
-    for (const file of plan(repository, choices, cwd)) {
-      if (existsSync(file.path) && flags.force !== true) {
-        kept.push(shown(file.path));
-        continue;
-      }
-      write(file.path, () => {
-        makeDirectories(path.dirname(file.path));
-        writeFileSync(file.path, file.text);
-      });
-      written.push(shown(file.path));
+export async function init({ flags, text, console }: Invocation): Promise<number> {
+  const cwd = process.cwd();
+  const repository = await detectRepository(cwd);
+  const choices: Choices = {
+    ...runner(text.runner),
+    visibility: visibility(text.visibility),
+    defaultBranch: repository.defaultBranch,
+    directory: repository.directory,
+    pin: ownPin(),
+  };
+  const written: string[] = [];
+  const kept: string[] = [];
+  const shown = (file: string): string => path.relative(cwd, file) || file;
+  for (const file of plan(repository, choices, cwd)) {
+    if (existsSync(file.path) && flags.force !== true) {
+      kept.push(shown(file.path));
+      continue;
     }
-    const ignore = path.join(repository.top, ".gitignore");
-    const isIgnoring = (repository.inRepository || existsSync(ignore)) && appendIgnored(ignore);
-    const own = new Set(Object.keys(WORKFLOWS));
-    const others = repository.gated.filter((name) => !own.has(name));
-    const lines = [
-      ...written.map((file) => `wrote  ${file}`),
-      ...(isIgnoring ? [`added  the directories of evidence to ${shown(ignore)}`] : []),
-      ...kept.map((file) => `kept   ${file} (it exists; --force overwrites)`),
-      ...nextSteps({ choices, inRepository: repository.inRepository, others }),
-    ];
-    // Names of files and branches are outside text.
-    for (const line of lines) console.print(escapeTerminal(line));
-    console.document({ written: isIgnoring ? [...written, shown(ignore)] : written, kept });
-    return ExitCode.pass;
-  },
-};
+    write(file.path, () => {
+      makeDirectories(path.dirname(file.path));
+      writeFileSync(file.path, file.text);
+    });
+    written.push(shown(file.path));
+  }
+  const ignore = path.join(repository.top, ".gitignore");
+  const isIgnoring = (repository.inRepository || existsSync(ignore)) && appendIgnored(ignore);
+  const own = new Set(Object.keys(WORKFLOWS));
+  const others = repository.gated.filter((name) => !own.has(name));
+  const lines = [
+    ...written.map((file) => `wrote  ${file}`),
+    ...(isIgnoring ? [`added  the directories of evidence to ${shown(ignore)}`] : []),
+    ...kept.map((file) => `kept   ${file} (it exists; --force overwrites)`),
+    ...nextSteps({ choices, inRepository: repository.inRepository, others }),
+  ];
+  // Names of files and branches are outside text.
+  for (const line of lines) console.print(escapeTerminal(line));
+  console.document({ written: isIgnoring ? [...written, shown(ignore)] : written, kept });
+  return ExitCode.pass;
+}

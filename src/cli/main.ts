@@ -2,14 +2,14 @@ import { GateError, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { packageVersion } from "../core/package-root.ts";
-import { didYouMean, oneLine } from "../core/text.ts";
+import { cutText, didYouMean, oneLine } from "../core/text.ts";
 import { type GLOBAL_OPTIONS, parseArguments } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
 import { type Console, processConsole } from "./console.ts";
 
 function overview(): string {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
-  const lines = Object.entries(COMMANDS).map(([name, { description }]) => `  ${name.padEnd(width)}  ${description}`);
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
   return [
     "stormlog-gate: a CI gate for GPU and host memory",
     "",
@@ -42,18 +42,17 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
     console.print(packageVersion());
     return ExitCode.pass;
   }
-  const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (entry === undefined && name.startsWith("-")) {
+  const spec = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (spec === undefined && name.startsWith("-")) {
     throw usageError("COMMAND_MISSING", `expected a command, got "${name}"`, "Options come after the command.");
   }
-  if (entry === undefined)
+  if (spec === undefined)
     throw usageError(
       "COMMAND_UNKNOWN",
       `unknown command "${name}"`,
       `${didYouMean(name, Object.keys(COMMANDS))}Run \`stormlog-gate --help\` for a list.`,
     );
   checkOwnDirectory();
-  const spec = await entry.load();
   const parsed = parseArguments(spec, args.slice(1));
   if (parsed.flags.help === true) {
     const { commandHelp } = await import("./help.ts");
@@ -62,8 +61,31 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
     console.document({ help: text });
     return ExitCode.pass;
   }
-  return spec.run({ ...parsed, console, argv: ["stormlog-gate", ...args] });
+  const run = await spec.load();
+  return run({ ...parsed, console, argv: ["stormlog-gate", ...args] });
 }
+
+/** A limit of the machine that ended the work anywhere, such as while a part of the program was loaded. */
+function limitReached(error: unknown): GateError | null {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const limited = (name: string, what: string, hint: string) =>
+    new GateError(name, what, { kind: "error", hint, cause: error });
+  switch (code) {
+    case "EMFILE":
+    case "ENFILE":
+      return limited("TOO_MANY_OPEN_FILES", "no more files can be opened", "Raise the limit to 256 (ulimit -n).");
+    case "ENOSPC":
+    case "EDQUOT":
+      return limited("DISK_FULL", `the disk is full (${message})`, "Free some space and run again.");
+    case "ENOMEM":
+      return limited("OUT_OF_MEMORY", `not enough memory (${message})`, "Raise the limit of memory or address space.");
+    default:
+      return null;
+  }
+}
+
+/** Maximum length of a message and of its hint: a file of a megabyte can be one name, or have ten thousand problems. */
+const MAX_TEXT = 4000;
 
 /** What a failure looks like to a person: code, message, what to do; a stack only with `--debug`. */
 function describe(
@@ -76,11 +98,13 @@ function describe(
     const stack = debug && error.stack !== undefined ? `\n${error.stack}` : "";
     return {
       // Names and values in it may have line breaks.
-      text: `error ${error.code}: ${oneLine(`${error.message}${where}`)}${hint}${stack}`,
+      text: `error ${error.code}: ${oneLine(cutText(`${error.message}${where}`, MAX_TEXT))}${cutText(hint, MAX_TEXT)}${stack}`,
       code: error.code,
       exit: error.exitCode,
     };
   }
+  const limit = limitReached(error);
+  if (limit !== null) return describe(limit, debug);
   const failure = error instanceof Error ? error : new Error(String(error));
   const text = debug
     ? (failure.stack ?? failure.message)

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { DEFAULTS } from "../config/options.ts";
-import { nextCommands } from "./next-commands.ts";
+import { DEFAULTS } from "../config/run-options.ts";
+import { limitsFor, nextCommands } from "./next-commands.ts";
 
 const BUNDLE = path.resolve(DEFAULTS.bundle);
 const commands = (over: Partial<Parameters<typeof nextCommands>[0]>, bundle = BUNDLE) =>
@@ -26,6 +26,32 @@ describe("the commands a report proposes", () => {
       show: "stormlog-gate show out/one",
       run: "stormlog-gate run --scenario 'my train' --baseline bundle:x --baseline file:b -- a -x",
     });
+  });
+
+  it("are about one scenario where the bundle has several", () => {
+    const invocation = { text: { bundle: "out/all" }, lists: {}, rest: null };
+    const { accept, refresh, run } = nextCommands(invocation, path.resolve("out/all"), "gate", { scenario: "a b" });
+    expect([accept, refresh, run]).toEqual([
+      "gate baseline accept out/all --scenario 'a b'",
+      "gate baseline refresh --scenario 'a b'",
+      "gate run --bundle out/all --scenario 'a b'",
+    ]);
+  });
+
+  it.each([
+    ["the limit of 2 runs is reached, so 2 of 5 runs were made", "gate run --repeats 5 --max-runs 5 -- a"],
+    [
+      "the limit of 1.5 minutes is reached, so 2 of 5 runs were made",
+      "gate run --repeats 5 --max-runs 2 --max-minutes 5 -- a",
+    ],
+    ["another reason", "gate run --repeats 5 --max-runs 2 -- a"],
+  ])("raise the limit that ended a judgement early: %s", (reason, expected) => {
+    const next = { kind: "candidate-runs", runs: 3, baseRuns: 0 } as const;
+    const judgement = { verdict: "unjudged", next, confirmed: false, checks: [], fingerprint: [], reason } as const;
+    const limits = limitsFor({ runs: new Array(2), judgement });
+    const invocation = { text: { repeats: "5", "max-runs": "2" }, lists: {}, rest: ["a"] };
+    expect(nextCommands(invocation, BUNDLE, "gate", { limits }).run).toBe(expected);
+    expect(limitsFor({ runs: new Array(2), judgement: { ...judgement, next: { kind: "done" } } })).toEqual({});
   });
 
   it("mean the same when they are pasted into a shell", () => {

@@ -1,51 +1,66 @@
 import { COMMAND_LINE_BASELINE } from "../config/options.ts";
+import { escapeTerminal } from "../core/escape.ts";
+import { oneLine } from "../core/text.ts";
 import { runGate } from "../gate/run-gate.ts";
 import { ownBundle } from "../gate/shard-origin.ts";
-import type { CommandSpec } from "./command.ts";
-import { requestOf, runOptions } from "./gate-options.ts";
+import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
+import type { Invocation } from "./command.ts";
+import { requestOf } from "./gate-request.ts";
 import { consolePorts, interruptSignal } from "./ports.ts";
 
-export const run: CommandSpec = {
-  name: "run",
-  description: "Measure a command or the scenarios of the config file, judge, leave a bundle",
-  positionals: {},
-  example: "stormlog-gate run --budget host=2GiB -- python train.py --steps 200",
-  exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged", "interrupted"],
-  takesCommand: true,
-  options: runOptions(),
-  run: async (invocation) => {
-    const { console, flags } = invocation;
-    const request = ownBundle(requestOf(invocation, { baselines: [COMMAND_LINE_BASELINE], unjudged: "fail" }));
-    const interrupt = interruptSignal();
-    try {
-      const { report, bundleDir, bundleError } = await runGate(request, consolePorts(console, interrupt.signal));
-      // Loaded after measuring, as everything is that only the report needs.
-      const [{ renderTerminal }, { nextCommands }, { programWords }, { shownPath }] = await Promise.all([
-        import("../report/terminal/terminal.ts"),
+export async function run(invocation: Invocation): Promise<number> {
+  const { console, flags } = invocation;
+  const request = ownBundle(requestOf(invocation, { baselines: [COMMAND_LINE_BASELINE], unjudged: "fail" }));
+  const interrupt = interruptSignal();
+  try {
+    // Loaded after measuring, as everything is that only the report needs.
+    const commandsFor = async (scenarios: readonly ScenarioReport[]) => {
+      const [{ limitsFor, nextCommands }, { programWords }] = await Promise.all([
         import("./next-commands.ts"),
+        import("./program.ts"),
+      ]);
+      return (scenario: ScenarioReport) =>
+        nextCommands(invocation, request.bundle, programWords(), {
+          scenario: scenarios.length > 1 ? scenario.scenario : undefined,
+          limits: limitsFor(scenario),
+        });
+    };
+    const acceptCommand = async (scenarios: readonly ScenarioReport[]) => {
+      const commands = await commandsFor(scenarios);
+      return (scenario: ScenarioReport) => commands(scenario).accept;
+    };
+    let printed = 0;
+    const decided = async (report: GateReport) => {
+      const [{ renderTerminal }, { programWords }, { shownPath }] = await Promise.all([
+        import("../report/terminal/terminal.ts"),
         import("./program.ts"),
         import("./shown-path.ts"),
       ]);
-      const program = programWords();
-      const commands = nextCommands(invocation, bundleDir, program);
+      const commands = await commandsFor(report.scenarios);
       const { color, width } = console;
       const options = {
         color,
         width,
         verbose: flags.verbose === true,
-        bundle: shownPath(bundleDir),
-        program,
+        bundle: shownPath(request.bundle),
+        program: programWords(),
         commands,
       };
       console.print(renderTerminal(report, options));
-      if (console.json) {
-        const { stormlogReport } = await import("../report/documents/envelope.ts");
-        console.document(stormlogReport(report));
-      }
-      if (bundleError !== null) throw bundleError;
-      return report.exit_code;
-    } finally {
-      interrupt.dispose();
+      printed = report.warnings.length;
+    };
+    const ports = { ...consolePorts(console, interrupt.signal), acceptCommand, decided };
+    const { report, bundleError } = await runGate(request, ports);
+    // An incomplete bundle has an error of its own.
+    if (bundleError === null)
+      for (const note of report.warnings.slice(printed)) console.print(`  note: ${escapeTerminal(oneLine(note))}`);
+    if (console.json) {
+      const { stormlogReport } = await import("../report/documents/envelope.ts");
+      console.document(stormlogReport(report));
     }
-  },
-};
+    if (bundleError !== null) throw bundleError;
+    return report.exit_code;
+  } finally {
+    interrupt.dispose();
+  }
+}

@@ -1,9 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../core/package-root.ts";
+import type { SnapshotDifference } from "../snapshot/peak-difference.ts";
 import { parseArguments } from "./command.ts";
+import { COMMANDS } from "./commands.ts";
+import { compare } from "./compare.ts";
 import type { Console } from "./console.ts";
 import { snapshot } from "./snapshot.ts";
 
@@ -11,21 +14,28 @@ const fixtures = path.join(packageRoot(), "test", "snapshot", "fixtures");
 const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-snapshot-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
+const quiet: Console = {
+  json: false,
+  color: false,
+  width: 100,
+  interactive: false,
+  print: () => {},
+  document: () => {},
+  childOutput: () => () => {},
+  progress: null,
+};
+
 /** The command with a console that keeps what it is given. */
 async function run(...args: string[]) {
   const printed: string[] = [];
   const documents: Record<string, unknown>[] = [];
   const console: Console = {
+    ...quiet,
     json: args.includes("--json"),
-    color: false,
-    width: 100,
-    interactive: false,
     print: (text) => printed.push(text),
     document: (value) => documents.push(value as Record<string, unknown>),
-    childOutput: () => () => {},
-    progress: null,
   };
-  const code = await snapshot.run({ ...parseArguments(snapshot, args), console, argv: ["snapshot", ...args] });
+  const code = await snapshot({ ...parseArguments(COMMANDS.snapshot!, args), console, argv: ["snapshot", ...args] });
   return { code, text: printed.join("\n"), document: documents[0] };
 }
 
@@ -56,6 +66,54 @@ describe("snapshot", () => {
   it("exits 3 when a line grows and it was asked to", async () => {
     expect((await run("--exit-code", ...fixture("before", "after"))).code).toBe(3);
     expect((await run("--exit-code", ...fixture("before-blocks"))).code).toBe(0);
+  });
+
+  it("compares the peaks of two by line, and exits 3 when the later one is higher and it was asked to", async () => {
+    const { code, text } = await run("--diff", "--exit-code", ...fixture("before", "after"));
+    expect(code).toBe(3);
+    expect(text).toMatch(/^Peak of cuda:0: 128\.68 MiB → 136\.30 MiB, \+7\.62 MiB\n/m);
+    expect(text).toMatch(/ \+7\.50 MiB +5\.00 MiB +12\.50 MiB +train\.py:48 +training_step\n/);
+    const totals = async (...names: string[]): Promise<readonly number[]> => {
+      const { document } = await run("--diff", "--json", ...fixture(...names));
+      const { devices } = document as unknown as SnapshotDifference;
+      return devices.flatMap(({ difference_bytes: bytes, lines, unexplained_bytes: rest }) => [
+        bytes,
+        lines.reduce((sum, line) => sum + line.difference_bytes, rest),
+      ]);
+    };
+    const [forth = 0, sum] = await totals("before", "after");
+    expect(sum).toBe(forth);
+    expect(await totals("after", "before")).toEqual([-forth, -forth]);
+    await expect(run("--diff", ...fixture("before"))).rejects.toMatchObject({ exitCode: 2 });
+  });
+
+  it("gives what `compare` gives for the two", async () => {
+    const args = fixture("before", "after");
+    const printed: string[] = [];
+    const console = { ...quiet, print: (text: string) => void printed.push(text) };
+    await compare({ ...parseArguments(COMMANDS.compare!, args), console, argv: ["compare", ...args] });
+    expect(printed.join("\n")).toBe((await run("--diff", ...args)).text);
+  });
+
+  it("writes the difference as markdown, or as a picture for light and one for dark pages", async () => {
+    const written = async (name: string) => {
+      await run("--diff", "--output", path.join(directory, name), ...fixture("before", "after"));
+      return readFileSync(path.join(directory, name));
+    };
+    expect(String(await written("peaks.md"))).toContain("| +7.50 MiB | 5.00 MiB | 12.50 MiB | train.py:48 |");
+    expect(String(await written("peaks.svg"))).toContain("train.py:48 training_step");
+    const light = await written("peaks.png");
+    const dark = readFileSync(path.join(directory, "peaks-dark.png"));
+    for (const picture of [light, dark]) expect(picture.subarray(1, 4).toString()).toBe("PNG");
+    expect(dark.equals(light)).toBe(false);
+  });
+
+  it.each([
+    ["of another ending", ["--diff", "--output", "peaks.pdf"], "FORMAT_UNKNOWN"],
+    ["that cannot be written", ["--diff", "--output", "/dev/null/peaks.md"], "WRITE_FAILED"],
+    ["without --diff", ["--output", "peaks.md"], "ARGUMENT_UNEXPECTED"],
+  ])("refuses a file %s", async (_, args, code) => {
+    await expect(run(...args, ...fixture("before", "after"))).rejects.toMatchObject({ code });
   });
 
   it("prints tables as JSON, and nothing else", async () => {

@@ -21,7 +21,14 @@ describe("a change of the gate's own configuration", () => {
       { policy: { unjudged: "fail" }, baseline: "file:baselines" },
       { budget: { host: "2GiB" }, horizon: "1e6" },
     );
-    expect(underBasePolicy(one, one)).toEqual({ config: one, changes: [], removed: [], redefined: [], notes: [] });
+    expect(underBasePolicy(one, one)).toEqual({
+      config: one,
+      changes: [],
+      removed: [],
+      redefined: [],
+      renamed: new Map(),
+      notes: [],
+    });
   });
 
   it("is nothing when the same is written differently", () => {
@@ -115,15 +122,62 @@ describe("a change of the gate's own configuration", () => {
     expect(judged.config.scenarios).toEqual([scenario({ run: "true", cwd: "sub", env: { X: "1" } })]);
   });
 
-  it("never loses a scenario that is removed or renamed", () => {
+  it("never loses a scenario that is removed", () => {
     const base: ConfigFile = { scenarios: [scenario(), scenario({ name: "eval", run: "python eval.py" })] };
     const judged = underBasePolicy(base, {
-      scenarios: [scenario(), scenario({ name: "evaluate", run: "python eval.py" })],
+      scenarios: [scenario(), scenario({ name: "evaluate", run: "python evaluate.py" })],
     });
     expect(judged.removed).toEqual(["eval"]);
     expect(judged.changes).toEqual([{ path: "scenarios.eval", base: "python eval.py", head: null }]);
     expect(judged.notes).toEqual(["evaluate: this scenario is new, its settings are this change's own"]);
+    expect(judged.renamed.size).toBe(0);
   });
+
+  it("recognizes a renamed scenario by its content, and keeps its settings", () => {
+    const base = config({}, { budget: { host: "1GiB" }, horizon: "72h", env: { A: 1 } });
+    const judged = underBasePolicy(base, {
+      scenarios: [scenario({ name: "train2", run: " python train.py ", env: { A: "1" }, budget: { host: "9GiB" } })],
+    });
+    expect([...judged.renamed]).toEqual([["train2", "train"]]);
+    expect([judged.removed, judged.redefined, judged.notes]).toEqual([[], [], []]);
+    expect(judged.changes.map(({ path }) => path)).toEqual([
+      "scenarios.train.name",
+      "scenarios.train.budget.host",
+      "scenarios.train.horizon",
+    ]);
+    expect(judged.config.scenarios).toEqual([
+      { name: "train2", run: "python train.py", env: { A: 1 }, budget: { host: "1GiB" }, horizon: "72h" },
+    ]);
+  });
+
+  it("takes each scenario of the base commit for one of the change at most", () => {
+    const base: ConfigFile = {
+      scenarios: [scenario(), scenario({ name: "strict", budget: { host: "1GiB" } })],
+    };
+    const judged = underBasePolicy(base, {
+      scenarios: [scenario({ name: "a", budget: { host: "1GiB" } }), scenario({ name: "b" }), scenario({ name: "c" })],
+    });
+    expect([...judged.renamed]).toEqual([
+      ["a", "strict"],
+      ["b", "train"],
+    ]);
+    expect(judged.notes).toEqual(["c: this scenario is new, its settings are this change's own"]);
+  });
+
+  it.each([" python train.py", "python train.py  ", "python train.py\n", "\t python train.py \n\n"])(
+    "does not take blanks around a command for a change: %j",
+    (run) => {
+      const judged = underBasePolicy(config(), config({}, { run }));
+      expect(judged).toMatchObject({ changes: [], redefined: [], config: config() });
+    },
+  );
+
+  it.each(["python  train.py", "python train.py \\ ", "python train.py #"])(
+    "takes blanks within a command, or escaped, for a change: %j",
+    (run) => {
+      expect(underBasePolicy(config(), config({}, { run })).redefined).toEqual(["train"]);
+    },
+  );
 
   it("applies a tighter budget and a new one, with a note", () => {
     const judged = underBasePolicy(
@@ -183,13 +237,14 @@ describe("whatever a change writes", () => {
       });
     fc.assert(
       fc.property(anyConfig, anyConfig, (base, head) => {
-        const { config: judged, removed } = underBasePolicy(base, head);
+        const { config: judged, removed, renamed } = underBasePolicy(base, head);
+        const names = new Map([...renamed].map(([name, former]) => [former, name]));
         const [before, now] = [request(base), request(judged)];
         const { scenarios: _a, bundle: _b, ...policyBefore } = before;
         const { scenarios: _c, bundle: _d, ...policyNow } = now;
         expect(policyNow).toEqual(policyBefore);
         for (const was of before.scenarios) {
-          const is = now.scenarios.find(({ name }) => name === was.name);
+          const is = now.scenarios.find(({ name }) => name === (names.get(was.name) ?? was.name));
           if (is === undefined) {
             expect(removed).toContain(was.name);
             continue;

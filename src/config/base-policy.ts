@@ -1,4 +1,4 @@
-import { type ConfigChange, definitionChanges, isTighter, policyChanges } from "./policy-changes.ts";
+import { type ConfigChange, definitionChanges, isTighter, policyChanges, scenarioPairs } from "./policy-changes.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
 
 /** A change's configuration as it is judged: measured as the change defines, judged as its base commit defines. */
@@ -10,6 +10,8 @@ export interface JudgedConfig {
   readonly removed: readonly string[];
   /** Scenarios that measure something else than at the base commit. */
   readonly redefined: readonly string[];
+  /** Names in the base commit of scenarios that measure the same under another name. */
+  readonly renamed: ReadonlyMap<string, string>;
   /** What applies although it is new: scenarios and tighter budgets, one line each. */
   readonly notes: readonly string[];
 }
@@ -25,8 +27,11 @@ function budgetUnder(base: Budget, head: Budget): Budget {
 function scenarioUnder(base: ConfigScenario, head: ConfigScenario): ConfigScenario {
   const { budget: own = {}, horizon: _horizon, repeats: _repeats, ...measured } = head;
   const budget = budgetUnder(base.budget ?? {}, own);
+  // The same in other words keeps the words that its records know.
+  const { name: _name, timeout: _timeout, budget: _budget, ...words } = base;
   return {
     ...measured,
+    ...(definitionChanges(base, head).length === 0 ? words : {}),
     ...(base.horizon === undefined ? {} : { horizon: base.horizon }),
     ...(base.repeats === undefined ? {} : { repeats: base.repeats }),
     ...(Object.keys(budget).length === 0 ? {} : { budget }),
@@ -49,26 +54,27 @@ function tightened(base: ConfigScenario, head: ConfigScenario): readonly string[
  * may only get tighter.
  */
 export function underBasePolicy(base: ConfigFile, head: ConfigFile): JudgedConfig {
-  const before = new Map(base.scenarios.map((scenario) => [scenario.name, scenario]));
-  const names = new Set(head.scenarios.map(({ name }) => name));
-  const pairs = head.scenarios.map((now) => ({ now, was: before.get(now.name) }));
+  const { pairs, removed } = scenarioPairs(base, head);
   const { baseline: _baseline, policy: _policy, scenarios: _scenarios, ...own } = head;
   return {
     config: {
       ...own,
-      scenarios: pairs.map(({ now, was }) => (was === undefined ? now : scenarioUnder(was, now))),
+      scenarios: pairs.map(({ now, was }) => (was === null ? now : scenarioUnder(was, now))),
       ...(base.baseline === undefined ? {} : { baseline: base.baseline }),
       ...(base.policy === undefined ? {} : { policy: base.policy }),
     },
     changes: policyChanges(base, head),
-    removed: base.scenarios.filter(({ name }) => !names.has(name)).map(({ name }) => name),
+    removed: removed.map(({ name }) => name),
     redefined: pairs.flatMap(({ now, was }) =>
-      was !== undefined && definitionChanges(was, now).length > 0 ? [now.name] : [],
+      was !== null && definitionChanges(was, now).length > 0 ? [now.name] : [],
+    ),
+    renamed: new Map(
+      pairs.flatMap(({ now, was }): [string, string][] =>
+        was !== null && was.name !== now.name ? [[now.name, was.name]] : [],
+      ),
     ),
     notes: pairs.flatMap(({ now, was }) =>
-      was === undefined
-        ? [`${now.name}: this scenario is new, its settings are this change's own`]
-        : tightened(was, now),
+      was === null ? [`${now.name}: this scenario is new, its settings are this change's own`] : tightened(was, now),
     ),
   };
 }

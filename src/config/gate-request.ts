@@ -5,7 +5,7 @@ import type { Policy } from "../verdict/policy.ts";
 import type { JudgedConfig } from "./base-policy.ts";
 import type { ConfigFile } from "./schema.ts";
 
-/** Where a base re-run comes from: the merge base in a git worktree, nowhere, or a command of the user's. */
+/** Where a base re-run comes from: the merge base in a checkout of its own, nowhere, or a command of the user's. */
 export type BaseRun =
   | { readonly kind: "auto" }
   | { readonly kind: "off" }
@@ -33,6 +33,10 @@ export interface ScenarioRequest {
   readonly repeats: "auto" | number;
   /** Canonical text of the scenario's definition in the config file; null for a command given on the spot. */
   readonly definition: string | null;
+  /** Other texts of the same definition; absent = none. */
+  readonly otherDefinitions?: readonly string[];
+  /** Name that its baseline records and anchors have, where a change renamed it. */
+  readonly formerName?: string;
   /** Runs of any number of steps are compared with each other. */
   readonly anySteps?: true;
 }
@@ -40,7 +44,15 @@ export interface ScenarioRequest {
 /** What a request takes from the policy part of a config file, so that another version of the file can replace it. */
 type JudgedBy = Pick<
   GateRequest,
-  "scenarios" | "baselines" | "baseRun" | "maxRuns" | "maxMinutes" | "unjudged" | "gatingMetrics" | "relativeMargin"
+  | "scenarios"
+  | "baselines"
+  | "baseRun"
+  | "maxRuns"
+  | "maxMinutes"
+  | "unjudged"
+  | "gatingMetrics"
+  | "gatingPhases"
+  | "relativeMargin"
 >;
 
 /** The config file that a request was made from. */
@@ -71,8 +83,11 @@ export interface GateRequest {
   readonly maxMinutes: number | null;
   readonly warningPercent: number;
   readonly criticalPercent: number;
+  /** Also write `events.csv` into the directory of each run. */
+  readonly csv: boolean;
   readonly unjudged: UnjudgedMode;
   readonly gatingMetrics: Policy["gatingMetrics"];
+  readonly gatingPhases: Policy["gatingPhases"];
   /** Fraction; null = the policy's default. */
   readonly relativeMargin: number | null;
   /** The probe may report its own errors on the measured processes' stderr. */

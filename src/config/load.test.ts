@@ -78,3 +78,21 @@ describe("the error of a bad configuration file", () => {
     );
   });
 });
+
+describe("a file of more keys and values than the parser may be given", () => {
+  it.each([
+    ["brackets", "[".repeat(60_000)],
+    ["anchors", Array.from({ length: 6000 }, (_, i) => `k${i}: &a${i} 1`).join("\n")],
+    ["scenarios", `scenarios:\n${"  - {name: a, run: x}\n".repeat(6000)}`],
+  ])("is refused: %s", (_, text) => {
+    expect(() => parseConfig(text, "gate.yml")).toThrowError(
+      expect.objectContaining({ code: "CONFIG_TOO_LARGE", exitCode: 5 }),
+    );
+  });
+
+  it("does not count a long script", () => {
+    const script = "      echo a: [b, c] # d\n".repeat(20_000);
+    const { scenarios } = parseConfig(`scenarios:\n  - name: a\n    run: |\n${script}`, "gate.yml");
+    expect(scenarios).toHaveLength(1);
+  });
+});

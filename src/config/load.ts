@@ -1,13 +1,19 @@
-import { readFileSync } from "node:fs";
 import * as v from "valibot";
-import { type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import { type Document, isAlias, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, parseDocument } from "yaml";
 import { GateError, invalidInput } from "../core/errors.ts";
+import { readBounded, TOO_LARGE } from "../core/files.ts";
 import { didYouMean } from "../core/text.ts";
 import { parseBudget, parseHorizon } from "./options.ts";
 import { type ConfigFile, ConfigSchema, ScenarioSchema } from "./schema.ts";
 
 /** Larger files are not configuration; the cap keeps a wrong path from being read whole. */
 const MAX_CONFIG_BYTES = 1024 * 1024;
+
+/**
+ * Maximum tokens, several for each key and value. The parser's memory grows with them, and its time with their square:
+ * a megabyte of short keys or brackets takes a minute or a gigabyte.
+ */
+const MAX_CONFIG_TOKENS = 50_000;
 
 const EXAMPLE_HINT = "`stormlog-gate init` in an empty directory writes a commented example.";
 
@@ -78,8 +84,26 @@ function checkValues(config: ConfigFile, refuse: (path: Path, problem: string, h
   });
 }
 
-/** Check a configuration. @throws GateError CONFIG_SYNTAX, CONFIG_INVALID, CONFIG_DUPLICATE_SCENARIO (exit 5) */
+/** @throws GateError CONFIG_TOO_LARGE */
+function checkTokens(text: string, where: string): void {
+  let tokens = 0;
+  for (const _ of new Lexer().lex(text)) {
+    tokens += 1;
+    if (tokens > MAX_CONFIG_TOKENS)
+      throw invalidInput(
+        "CONFIG_TOO_LARGE",
+        `${where} has more keys and values than a configuration file may have`,
+        where,
+      );
+  }
+}
+
+/**
+ * Check a configuration.
+ * @throws GateError CONFIG_TOO_LARGE, CONFIG_SYNTAX, CONFIG_INVALID, CONFIG_DUPLICATE_SCENARIO (exit 5)
+ */
 export function parseConfig(text: string, where: string): ConfigFile {
+  checkTokens(text, where);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
   const syntax = document.errors[0];
@@ -121,14 +145,11 @@ export function parseConfig(text: string, where: string): ConfigFile {
 export function loadConfig(file: string): ConfigFile {
   let text: string;
   try {
-    const bytes = readFileSync(file);
-    if (bytes.length > MAX_CONFIG_BYTES) {
-      throw invalidInput("CONFIG_TOO_LARGE", `${file} is larger than 1 MiB and cannot be a configuration file`, file);
-    }
-    text = bytes.toString("utf8");
+    text = readBounded(file, MAX_CONFIG_BYTES).toString("utf8");
   } catch (error) {
-    if (error instanceof GateError) throw error;
     const code = (error as NodeJS.ErrnoException).code;
+    if (code === TOO_LARGE)
+      throw invalidInput("CONFIG_TOO_LARGE", `${file} is larger than 1 MiB and cannot be a configuration file`, file);
     if (code === "ENOENT") {
       throw invalidInput(
         "CONFIG_NOT_FOUND",

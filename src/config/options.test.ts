@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "./load.ts";
-import { type GateRequestInput, gateRequest, parseBudget, parseHorizon } from "./options.ts";
+import { type GateRequestInput, gateRequest, parseBudget, parseHorizon, scenarioDefinition } from "./options.ts";
 
 const input = (over: Partial<GateRequestInput>): GateRequestInput => ({
   options: {},
@@ -28,7 +28,7 @@ scenarios:
     run: ["./serve", "--quick"]
 baseline: [ref:refs/stormlog/baselines, file:baselines]
 policy: { unjudged: warn, relative-margin-percent: 2 }
-report: { bundle: out }
+report: { bundle: out, csv: true }
 `,
   "test.yml",
 );
@@ -44,6 +44,7 @@ describe("the gate's request", () => {
       cpuBudget: 0.01,
       maxRuns: 10,
       maxMinutes: null,
+      csv: false,
       unjudged: "fail",
       attribute: "auto",
       baseRun: { kind: "auto" },
@@ -63,7 +64,7 @@ describe("the gate's request", () => {
       timeoutS: 60,
       horizon: { kind: "seconds", seconds: 259200 },
     });
-    expect(request).toMatchObject({ unjudged: "warn", relativeMargin: 0.02, bundle: "/project/out" });
+    expect(request).toMatchObject({ unjudged: "warn", relativeMargin: 0.02, bundle: "/project/out", csv: true });
     expect(request.baselines).toEqual(["ref:refs/stormlog/baselines", "file:baselines"]);
   });
 
@@ -178,5 +179,32 @@ describe("budgets and horizons", () => {
     }
     const given = input({ options: { horizon: "soon" } });
     expect(() => gateRequest(given)).toThrow(expect.objectContaining({ code: "HORIZON_INVALID", exitCode: 2 }));
+  });
+});
+
+describe("the definition of a scenario", () => {
+  const text = (run: string) => scenarioDefinition({ run });
+
+  it("is that of earlier versions for a plain command, a YAML block and a list", () => {
+    expect(text("python train.py")).toBe('{"run":"python train.py","cwd":".","env":[]}');
+    expect(text("python train.py\n")).toBe('{"run":"python train.py\\n","cwd":".","env":[]}');
+    expect(scenarioDefinition({ run: ["a ", ""], env: { B: 1 } })).toBe(
+      '{"run":["a ",""],"cwd":".","env":[["B","1"]]}',
+    );
+  });
+
+  it("does not depend on blanks around the command", () => {
+    for (const run of [" python train.py", "python train.py  ", "\tpython train.py\t"])
+      expect(text(run)).toBe(text("python train.py"));
+    expect(text("python train.py \n\n")).toBe(text("python train.py\n"));
+    expect(text("python  train.py")).not.toBe(text("python train.py"));
+  });
+
+  it("lists the other spellings by which records may know it", () => {
+    const of = (run: string) =>
+      gateRequest(input({ command: null, config: { scenarios: [{ name: "a", run }] } })).scenarios[0]?.otherDefinitions;
+    expect(of("x")).toEqual([text("x\n")]);
+    expect(of("x\n")).toEqual([text("x")]);
+    expect(of("x \n\n")).toEqual([text("x"), '{"run":"x \\n\\n","cwd":".","env":[]}']);
   });
 });

@@ -4,26 +4,13 @@ import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
 import type { Horizon } from "../core/horizon.ts";
 import { parseSize } from "../core/units.ts";
+import { METRIC_SCALES } from "../verdict/defaults.ts";
 import type { Budget } from "../verdict/policy.ts";
 import { type JudgedConfig, underBasePolicy } from "./base-policy.ts";
 import type { BaseRun, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
-import { type GateOptions, RUN_OPTION_ENTRIES } from "./run-options.ts";
+import { plainScript } from "./policy-changes.ts";
+import { DEFAULTS, type GateOptions, RUN_OPTION_ENTRIES } from "./run-options.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
-
-/** Defaults of the contract; the sampler's rates are 200 Hz for the host and 50 Hz for devices. */
-export const DEFAULTS = {
-  scenario: "default",
-  bundle: "stormlog-bundle",
-  recording: "stormlog-recording",
-  merged: "stormlog-merged",
-  demo: "stormlog-demo",
-  intervalMs: 5,
-  deviceIntervalMs: 20,
-  cpuBudgetPercent: 1,
-  maxRuns: 10,
-  warningPercent: 80,
-  criticalPercent: 95,
-} as const;
 
 function number(name: string, text: string, low: number, high: number): number {
   const value = Number(text);
@@ -51,11 +38,11 @@ function choice<T extends string>(name: string, text: string, allowed: readonly 
 export function parseBudget(text: string): Budget {
   const at = text.indexOf("=");
   const metric = text.slice(0, at);
-  if (at < 1 || !["allocated", "reserved", "used", "host"].includes(metric)) {
+  if (at < 1 || !Object.hasOwn(METRIC_SCALES, metric)) {
     throw usageError(
       "BUDGET_INVALID",
       `budget "${text}" is not METRIC=SIZE`,
-      "METRIC is allocated, reserved, used or host, for example host=2GiB.",
+      `METRIC is one of ${Object.keys(METRIC_SCALES).join(", ")}, for example host=2GiB.`,
     );
   }
   return { metric: metric as Budget["metric"], bytes: parseSize(text.slice(at + 1)) };
@@ -97,10 +84,30 @@ function bundleDirectory(root: string, text: string): string {
   return directory;
 }
 
-/** Canonical text of what a scenario does; records of different texts are never compared. */
-export function scenarioDefinition({ run, cwd, env }: Pick<ConfigScenario, "run" | "cwd" | "env">): string {
+type Defined = Pick<ConfigScenario, "run" | "cwd" | "env">;
+
+function definitionOf(run: ConfigScenario["run"], { cwd, env }: Defined): string {
   const pairs = Object.entries(env ?? {}).map(([key, value]) => [key, String(value)]);
   return JSON.stringify({ run, cwd: cwd ?? ".", env: pairs.sort() });
+}
+
+/**
+ * Canonical text of what a scenario does; records of different texts are never compared. Blanks around a command do not
+ * count, except for the line end of a YAML block, by which existing records know their scenario.
+ */
+export function scenarioDefinition(scenario: Defined): string {
+  const { run } = scenario;
+  if (typeof run !== "string") return definitionOf(run, scenario);
+  return definitionOf(`${plainScript(run)}${/\n\s*$/.test(run) ? "\n" : ""}`, scenario);
+}
+
+/** Other texts of the same definition, by which records of other spellings and earlier versions know it. */
+function otherDefinitions(scenario: Defined): readonly string[] {
+  const { run } = scenario;
+  if (typeof run !== "string") return [];
+  const plain = plainScript(run);
+  const all = [plain, `${plain}\n`, run].map((text) => definitionOf(text, scenario));
+  return [...new Set(all)].filter((text) => text !== scenarioDefinition(scenario));
 }
 
 function scenarioFromConfig(scenario: ConfigScenario, root: string, options: GateOptions): ScenarioRequest {
@@ -120,6 +127,7 @@ function scenarioFromConfig(scenario: ConfigScenario, root: string, options: Gat
     budgets: mergeBudgets(budgets, (options.budget ?? []).map(parseBudget)),
     repeats: parseRepeats(options.repeats ?? (scenario.repeats === undefined ? undefined : String(scenario.repeats))),
     definition: scenarioDefinition(scenario),
+    otherDefinitions: otherDefinitions(scenario),
   };
 }
 
@@ -259,12 +267,14 @@ export function gateRequest(input: GateRequestInput): GateRequest {
       0,
       100,
     ),
+    csv: config?.report?.csv ?? false,
     unjudged: choice("unjudged", options.unjudged ?? policy?.unjudged ?? input.defaultUnjudged, [
       "fail",
       "warn",
       "pass",
     ]),
     gatingMetrics: policy?.gating ?? null,
+    gatingPhases: [...new Set(policy?.["gating-phases"])],
     relativeMargin: margin === undefined ? null : margin / 100,
     debug: input.debug ?? false,
     argv: input.argv,
@@ -281,7 +291,7 @@ export function gateRequest(input: GateRequestInput): GateRequest {
 function narrowed(differs: JudgedConfig, { command, options }: GateRequestInput): JudgedConfig {
   if (command !== null) {
     const changes = differs.changes.filter(({ path: place }) => !place.startsWith("scenarios."));
-    return { ...differs, changes, removed: [], redefined: [], notes: [] };
+    return { ...differs, changes, removed: [], redefined: [], renamed: new Map(), notes: [] };
   }
   return options.scenario === undefined ? differs : { ...differs, removed: [] };
 }
@@ -293,9 +303,10 @@ function sourceOf(input: GateRequestInput): Pick<GateRequest, "source"> {
   const under: ConfigSource["under"] = (base) => {
     const differs = narrowed(underBasePolicy(base, config), input);
     const judged = gateRequest({ ...input, config: differs.config, configFile: undefined });
-    const { scenarios, baselines, baseRun, maxRuns, maxMinutes, unjudged, gatingMetrics, relativeMargin } = judged;
-    const judgedBy = { scenarios, baselines, baseRun, maxRuns, maxMinutes, unjudged, gatingMetrics, relativeMargin };
-    return { judgedBy, differs };
+    const { scenarios, baselines, baseRun, maxRuns, maxMinutes, unjudged, relativeMargin } = judged;
+    const { gatingMetrics, gatingPhases } = judged;
+    const limits = { baseRun, maxRuns, maxMinutes, unjudged, relativeMargin };
+    return { judgedBy: { scenarios, baselines, ...limits, gatingMetrics, gatingPhases }, differs };
   };
   return { source: { file: configFile, under } };
 }

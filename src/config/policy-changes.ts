@@ -20,10 +20,18 @@ function written(value: unknown): string | null {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
 }
 
+/** A script without the blanks around it, which a shell ignores. An escaped blank at its end is part of a word. */
+export function plainScript(script: string): string {
+  const plain = script.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
+  const [slashes = ""] = /\\+$/.exec(plain) ?? [];
+  return slashes.length % 2 === 0 ? plain : script.replace(/^[ \t\r\n]+/, "").slice(0, plain.length + 1);
+}
+
 /** The meaning of a value: `1e3` and `1000` steps, or a name and a list of it, are no change. */
 type Meaning = (value: unknown) => unknown;
 
 const same: Meaning = (value) => value;
+const command: Meaning = (value) => (typeof value === "string" ? plainScript(value) : value);
 const asList: Meaning = (value) => (value === undefined ? undefined : [value].flat());
 const sorted: Meaning = (value) => (Array.isArray(value) ? [...value].sort() : value);
 const orAuto: Meaning = (value) => (value === undefined ? "auto" : String(value));
@@ -57,6 +65,7 @@ const POLICY: Readonly<Record<string, Meaning>> = {
   unjudged: same,
   "base-run": orAuto,
   gating: sorted,
+  "gating-phases": sorted,
   "relative-margin-percent": same,
   "max-runs": same,
   "max-minutes": same,
@@ -78,17 +87,18 @@ function budgetChanges(place: string, base: ConfigScenario, head: ConfigScenario
 
 /** The parts of a scenario that define what is measured; a change of them makes another scenario of the same name. */
 export function definitionChanges(base: ConfigScenario, head: ConfigScenario): readonly ConfigChange[] {
-  const place = `scenarios.${head.name}`;
+  const place = `scenarios.${base.name}`;
   return [
-    ...changed(`${place}.run`, base.run, head.run, same),
+    ...changed(`${place}.run`, base.run, head.run, command),
     ...changed(`${place}.cwd`, base.cwd, head.cwd, orHere),
     ...changed(`${place}.env`, base.env, head.env, environment),
   ];
 }
 
 function scenarioChanges(base: ConfigScenario, head: ConfigScenario): readonly ConfigChange[] {
-  const place = `scenarios.${head.name}`;
+  const place = `scenarios.${base.name}`;
   return [
+    ...changed(`${place}.name`, base.name, head.name, same),
     ...definitionChanges(base, head),
     ...budgetChanges(place, base, head),
     ...changed(`${place}.horizon`, base.horizon, head.horizon, length),
@@ -96,14 +106,44 @@ function scenarioChanges(base: ConfigScenario, head: ConfigScenario): readonly C
   ];
 }
 
+/** A scenario of a change, and what it was in the base commit; null where it is new. */
+export interface ScenarioPair {
+  readonly was: ConfigScenario | null;
+  readonly now: ConfigScenario;
+}
+
+/**
+ * The scenarios of a change, each with that of the base commit: of the same name, or of the same content (command,
+ * directory, environment) where the name is gone. Of several with this content, one with the same settings comes first.
+ */
+export function scenarioPairs(
+  base: ConfigFile,
+  head: ConfigFile,
+): { readonly pairs: readonly ScenarioPair[]; readonly removed: readonly ConfigScenario[] } {
+  const byName = new Map(base.scenarios.map((scenario) => [scenario.name, scenario]));
+  const names = new Set(head.scenarios.map(({ name }) => name));
+  const gone = new Set(base.scenarios.filter(({ name }) => !names.has(name)));
+  const pairs = head.scenarios.map((now): ScenarioPair => {
+    const named = byName.get(now.name);
+    if (named !== undefined) return { was: named, now };
+    const alike = [...gone].filter((was) => definitionChanges(was, now).length === 0);
+    // Compared both ways, because tighter budgets are not listed.
+    const same = (one: ConfigScenario): boolean =>
+      scenarioChanges(one, now).length + scenarioChanges(now, one).length === 2;
+    const was = alike.find(same) ?? alike[0] ?? null;
+    if (was !== null) gone.delete(was);
+    return { was, now };
+  });
+  return { pairs, removed: [...gone] };
+}
+
 /** Settings of measurement and judgement that differ from the base, without tighter budgets and new scenarios. */
 export function policyChanges(base: ConfigFile, head: ConfigFile): readonly ConfigChange[] {
-  const heads = new Map(head.scenarios.map((scenario) => [scenario.name, scenario]));
-  const scenarios = base.scenarios.flatMap((scenario) => {
-    const now = heads.get(scenario.name);
-    if (now !== undefined) return scenarioChanges(scenario, now);
-    return [{ path: `scenarios.${scenario.name}`, base: written(scenario.run), head: null }];
-  });
+  const { pairs, removed } = scenarioPairs(base, head);
+  const scenarios = [
+    ...pairs.flatMap(({ was, now }) => (was === null ? [] : scenarioChanges(was, now))),
+    ...removed.map(({ name, run }) => ({ path: `scenarios.${name}`, base: written(run), head: null })),
+  ];
   const before: Readonly<Record<string, unknown>> = base.policy ?? {};
   const now: Readonly<Record<string, unknown>> = head.policy ?? {};
   const policy = Object.entries(POLICY).flatMap(([key, meaning]) =>

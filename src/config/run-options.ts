@@ -105,7 +105,8 @@ export const RUN_OPTIONS = {
     group: "judge",
     value: "METRIC=SIZE",
     multiple: true,
-    description: "Absolute limit on a peak (`allocated`, `reserved`, `used` or `host`), for example `host=2GiB`",
+    description:
+      "Absolute limit on a peak (`allocated`, `reserved`, `used`, `host`, `host_shared_once` or `host_unmapped`), for example `host=2GiB`",
     input: { name: "budget" },
   },
   "warning-percent": {
@@ -158,3 +159,20 @@ type Repeatable = {
 export type GateOptions = {
   readonly [Name in RunOptionName]?: (Name extends Repeatable ? readonly string[] : string) | undefined;
 };
+
+/** Defaults of the contract; the sampler's rates are 200 Hz for the host and 50 Hz for devices. */
+export const DEFAULTS = {
+  scenario: "default",
+  bundle: "stormlog-bundle",
+  recording: "stormlog-recording",
+  merged: "stormlog-merged",
+  demo: "stormlog-demo",
+  bisect: "stormlog-bisect",
+  culprit: "stormlog-culprit",
+  intervalMs: 5,
+  deviceIntervalMs: 20,
+  cpuBudgetPercent: 1,
+  maxRuns: 10,
+  warningPercent: 80,
+  criticalPercent: 95,
+} as const;

@@ -7,7 +7,7 @@ const sizeText = v.union([v.string(), v.pipe(v.number(), v.integer(), v.minValue
 const baselineSpec = v.union([names, v.pipe(v.array(names), v.minLength(1, "must not be empty"))]);
 
 const unjudged = v.picklist(["fail", "warn", "pass"]);
-const metric = v.picklist(["allocated", "reserved", "used", "host"]);
+const metric = v.picklist(["allocated", "reserved", "used", "host", "host_shared_once", "host_unmapped"]);
 const repeats = v.union([v.literal("auto"), v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50))]);
 
 /** One named command to measure. A string `run` is given to `sh -c`; a list is started as it is, without a shell. */
@@ -32,6 +32,10 @@ export const ConfigSchema = v.strictObject({
       unjudged: v.optional(unjudged),
       "base-run": v.optional(names),
       gating: v.optional(v.pipe(v.array(metric), v.minLength(1, "must not be empty"))),
+      /** Phases whose peak, growth and class are judged like those of the run, for metrics that gate. */
+      "gating-phases": v.optional(
+        v.pipe(v.array(v.pipe(names, v.maxLength(80))), v.minLength(1, "must not be empty"), v.maxLength(8)),
+      ),
       "relative-margin-percent": v.optional(v.pipe(percent, v.gtValue(0))),
       "max-runs": v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100))),
       "max-minutes": v.optional(seconds),
@@ -42,6 +46,7 @@ export const ConfigSchema = v.strictObject({
       bundle: v.optional(names),
       "warning-percent": v.optional(percent),
       "critical-percent": v.optional(percent),
+      csv: v.optional(v.boolean()),
     }),
   ),
 });

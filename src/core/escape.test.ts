@@ -28,4 +28,36 @@ describe("escaping at the edges", () => {
   it("keeps a mermaid string inside its quotes", () => {
     expect(escapeMermaid('a"]\n%%{init}')).not.toMatch(/["\n%{}\]]/);
   });
+
+  const EDGES = { escapeHtml, escapeMarkdown, escapeMermaid, escapeTerminal };
+  const invisible = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\p{Cs}]|(?![\t\n])\p{Cc}/u;
+
+  it("every edge shows each code point that a renderer ignores, obeys or cannot draw", () => {
+    const passed = Object.entries(EDGES).flatMap(([name, shown]) =>
+      Array.from({ length: 0x110000 }, (_, point) => String.fromCodePoint(point))
+        .filter((character) => invisible.test(character) && shown(`a${character}b`).includes(character))
+        .filter((character) => !/[\r\u200b]/.test(character) || shown === escapeTerminal)
+        .map((character) => `${name} ${character.codePointAt(0)?.toString(16)}`),
+    );
+    expect(passed).toEqual([]);
+  });
+
+  it("joiners and selectors stay only where a script or an emoji needs them", () => {
+    const kept = ["می\u200cخواهم", "क्\u200dष", "⚠\ufe0f", "👩🏽\u200d🚀", "❤\ufe0f\u200d🔥"];
+    for (const text of kept)
+      expect([escapeTerminal(text), escapeHtml(text), escapeMarkdown(text)]).toEqual([text, text, text]);
+    const removed = [
+      "a\u200cb",
+      "م\u200c",
+      "\u200dم",
+      "a\u200dم",
+      "⚠\ufe0f\ufe0f",
+      "1\ufe0f",
+      "👩\u200da",
+      "م\u0600\u200dم",
+      "\u17b4\u200d\u17b4",
+    ];
+    for (const text of removed) expect(escapeTerminal(text)).not.toBe(text);
+    expect(escapeTerminal("⚠\ufe0f\ufe0f")).toBe("⚠\ufe0f\\xfe0f");
+  });
 });

@@ -2,12 +2,36 @@ import { oneLine } from "./text.ts";
 
 /** Outside text is escaped where it is printed, with one function per edge; each is total and never throws. */
 
+const FORMAT = String.raw`\p{Cf}\p{Default_Ignorable_Code_Point}`;
+/** Scripts in which a joiner between two letters changes the shape of both. */
+const JOINING = [
+  "Arab",
+  "Syrc",
+  "Deva",
+  "Beng",
+  "Guru",
+  "Gujr",
+  "Orya",
+  "Taml",
+  "Telu",
+  "Knda",
+  "Mlym",
+  "Sinh",
+  "Khmr",
+];
+const JOINED = `[${JOINING.map((script) => `\\p{sc=${script}}`).join("")}](?<![${FORMAT}])`;
+const PICTURE = String.raw`\p{Extended_Pictographic}`;
+
 /**
- * Characters that act without being seen: controls but tab and newline, marks of direction, letters and spaces without
- * width, tag letters, halves of a character. With the flag `u` whole characters are matched.
+ * Characters that act without being seen: controls but tab and newline, format characters, everything that Unicode lets
+ * a renderer ignore, halves of a character. Not matched are a joiner between two letters of a script that needs it, a
+ * joiner between two emoji, and the one selector after an emoji. With the flag `u` whole characters are matched.
  */
-export const HIDDEN_CHARACTERS =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}\p{Cs}]/gu;
+export const HIDDEN_CHARACTERS = new RegExp(
+  String.raw`[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\p{Cs}${FORMAT}]` +
+    `(?<!${JOINED}[\u200c\u200d](?=${JOINED})|${PICTURE}[\ufe0e\ufe0f]|${PICTURE}[\ufe0f\u{1f3fb}-\u{1f3ff}]?\u200d(?=${PICTURE}))`,
+  "gu",
+);
 
 /** For a terminal: control characters (ANSI sequences, bidi overrides) become visible `\xNN`, newlines stay. */
 export function escapeTerminal(text: string): string {

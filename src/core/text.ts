@@ -10,6 +10,16 @@ export function oneLine(text: string): string {
   return text.replace(/[\r\n]+/g, " ");
 }
 
+/** Reasons in a sentence, and characters of each. */
+const MAX_REASONS = 3;
+const MAX_REASON_CHARS = 200;
+
+/** The first of many reasons, for one sentence that counts them; not escaped. */
+export function firstReasons(reasons: readonly string[]): string {
+  const shown = reasons.slice(0, MAX_REASONS).map((reason) => oneLine(reason).slice(0, MAX_REASON_CHARS));
+  return [...shown, ...(reasons.length > shown.length ? [`${reasons.length - shown.length} more`] : [])].join("; ");
+}
+
 /** Every note once, with the number of equal ones: one cause shows in every run. */
 export function countedNotes(notes: readonly string[]): string[] {
   return [...groupBy(notes, (note) => note)].map(([note, { length }]) =>
@@ -56,4 +66,11 @@ export function closestWord(word: string, candidates: Iterable<string>): string 
 export function didYouMean(word: string, candidates: Iterable<string>, prefix = ""): string {
   const found = closestWord(word, candidates);
   return found === undefined ? "" : `Did you mean ${prefix}${found}? `;
+}
+
+/** A text of at most `most` UTF-16 units: a longer one ends in "…", never in half a character. Cut before escaping. */
+export function cutText(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const end = text.charCodeAt(most - 2);
+  return `${text.slice(0, end >= 0xd800 && end <= 0xdbff ? most - 2 : most - 1)}…`;
 }

@@ -1,9 +1,9 @@
-import { execFile } from "node:child_process";
 import { accessSync, constants, existsSync, statfsSync } from "node:fs";
 import { availableParallelism, release } from "node:os";
-import { promisify } from "node:util";
+import { helperEnvironment, helperPrograms, runChild } from "../core/child.ts";
 import { formatBytes, GIB, MIB } from "../core/units.ts";
 import { type ProbeTrial, tryProbe } from "../measure/environment/probe-trial.ts";
+import { scrubEnvironment } from "../measure/environment/scrub-environment.ts";
 import { findPrebuild } from "../sampler/prebuild.ts";
 import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
 import { type ProbeReport, probeSources } from "../sampler/start.ts";
@@ -11,15 +11,9 @@ import type { Diagnosis } from "./diagnosis.ts";
 import { deviceDiagnoses } from "./doctor-devices.ts";
 import { detectEnvironment, rootsFrom } from "./host-environment.ts";
 
-const execFileAsync = promisify(execFile);
-
-async function versionOf(program: string, args: readonly string[]): Promise<string | null> {
-  try {
-    const { stdout, stderr } = await execFileAsync(program, args, { timeout: 10_000 });
-    return (stdout || stderr).trim().split("\n")[0] ?? null;
-  } catch {
-    return null;
-  }
+async function versionOf(file: string, args: readonly string[], env = helperEnvironment()): Promise<string | null> {
+  const { end, stdout, stderr } = await runChild(file, args, { env, timeoutMs: 10_000 });
+  return end.kind === "exit" && end.code === 0 ? ((stdout || stderr).trim().split("\n")[0] ?? null) : null;
 }
 
 function samplerDiagnosis(probe: ProbeReport): Diagnosis {
@@ -34,7 +28,7 @@ function samplerDiagnosis(probe: ProbeReport): Diagnosis {
 }
 
 /** Sources of the machine itself. All others read devices. */
-const MACHINE_SOURCES: readonly string[] = ["host", "cgroup", "probe"];
+const MACHINE_SOURCES: readonly string[] = ["host", "cgroup", "host_shared_once", "host_unmapped", "probe"];
 
 /** Only the host source is `missing` where it is not available. The others are optional. */
 function machineDiagnosis({ name, available, reason, capabilities }: SourceReport): Diagnosis {
@@ -104,11 +98,13 @@ export async function diagnose(directory: string): Promise<Diagnoses> {
   const probe = probeSources();
   const isMachine = ({ name }: SourceReport): boolean => MACHINE_SOURCES.includes(name);
   const here = detectEnvironment(rootsFrom(process.env), process.env);
+  // As a measured command's.
+  const { env } = scrubEnvironment(process.env, {}, "doctor");
   const [git, python, torch, trial] = await Promise.all([
-    versionOf("git", ["--version"]),
-    versionOf("python3", ["--version"]),
-    versionOf("python3", ["-c", "import importlib.metadata as m; print('torch ' + m.version('torch'))"]),
-    tryProbe(process.env),
+    versionOf(helperPrograms().find("git")?.path ?? "git", ["--version"]),
+    versionOf("python3", ["--version"], env),
+    versionOf("python3", ["-c", "import importlib.metadata as m; print('torch ' + m.version('torch'))"], env),
+    tryProbe(env),
   ]);
   const findings: readonly Diagnosis[] = [
     {

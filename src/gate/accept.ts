@@ -4,35 +4,58 @@ import { fingerprintHash } from "../baseline/identity.ts";
 import { runsOfJobs } from "../baseline/job-runs.ts";
 import { acceptRuns, emptyRecord, type NewRun } from "../baseline/record.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
-import { invalidInput } from "../core/errors.ts";
+import { invalidInput, usageError } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 import { keptSession } from "../measure/session/session.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
-import type { ScenarioReport } from "../report/documents/model.ts";
+import { comparableRole, type RunRole, type ScenarioReport } from "../report/documents/model.ts";
 
-/** The successful candidate runs of a scenario, as judged. */
+/** The successful runs of a scenario in one role, as judged. */
 export function successfulRuns(
   { runs }: ScenarioReport,
   sessionOf: (session: string) => string,
+  wanted: RunRole = comparableRole(runs),
 ): readonly MeasuredRun[] {
   return runs.flatMap(({ role, info, analysis }) => {
     const ok = info.exit.kind === "exited" && info.exit.code === 0;
-    if (role !== "candidate" || !ok || analysis === null) return [];
+    if (role !== wanted || !ok || analysis === null) return [];
     return [measuredRun(analysis, { session: sessionOf(info.session), commit: info.commit })];
   });
 }
 
-/** A scenario of one of the bundles, with its runs. */
+/** A scenario of one of the bundles, and when the bundle was made. */
+interface InBundle {
+  readonly bundle: string;
+  readonly timeIso: string;
+  readonly scenario: ScenarioReport;
+}
+
+/** A scenario with its runs. */
 interface Accepted {
   readonly scenario: ScenarioReport;
   readonly runs: readonly NewRun[];
 }
 
-async function acceptedScenarios(bundle: string): Promise<readonly Accepted[]> {
+async function scenariosOf(bundle: string): Promise<readonly InBundle[]> {
   const { report } = await readBundle(bundle);
   if (report.scenarios.length === 0) throw invalidInput("NOTHING_TO_ACCEPT", `${bundle} has no scenario`, bundle);
-  return report.scenarios.map((scenario) => {
-    const timeIso = report.generated_at_utc;
+  return report.scenarios.map((scenario) => ({ bundle, timeIso: report.generated_at_utc, scenario }));
+}
+
+/** The scenarios of these names, separated by commas; all without names. @throws GateError SCENARIO_UNKNOWN (exit 2) */
+function chosen(all: readonly InBundle[], names: string | undefined): readonly InBundle[] {
+  if (names === undefined) return all;
+  const known = [...new Set(all.map(({ scenario }) => scenario.scenario))];
+  // A name may contain a comma.
+  const wanted = known.includes(names.trim()) ? [names.trim()] : names.split(",").map((name) => name.trim());
+  const unknown = wanted.find((name) => !known.includes(name));
+  if (unknown === undefined) return all.filter(({ scenario }) => wanted.includes(scenario.scenario));
+  const list = known.map((name) => `"${name}"`).join(", ");
+  throw usageError("SCENARIO_UNKNOWN", `nothing was measured of a scenario "${unknown}"`, `The bundles have: ${list}.`);
+}
+
+function acceptedRuns(scenarios: readonly InBundle[]): readonly Accepted[] {
+  return scenarios.map(({ bundle, timeIso, scenario }) => {
     const { command } = scenario.fingerprint;
     const measured = successfulRuns(scenario, (session) => keptSession(session, timeIso));
     // Ranks that were measured separately are runs of their job.
@@ -43,19 +66,28 @@ async function acceptedScenarios(bundle: string): Promise<readonly Accepted[]> {
 }
 
 /**
- * Accept the measurements of bundles as the new baseline: each scenario, in each environment, opens a new epoch with
- * its runs of all bundles. All bundles are read, and `checked` gets the names of their scenarios, before the first
- * record is changed.
- * @throws GateError BUNDLE_… (exit 5), NOTHING_TO_ACCEPT when a scenario has no successful run, and those of the store
+ * Accept the measurements of bundles as the new baseline: each scenario, or each of `only`, opens a new epoch in each
+ * environment with its runs of all bundles. All bundles are read, and `checked` gets the names of their scenarios,
+ * before the first record is changed.
+ * @throws GateError BUNDLE_… (exit 5), NOTHING_TO_ACCEPT when a scenario has no successful run,
+ *   SCENARIO_UNKNOWN for a name that no bundle has (exit 2), and those of the store
  */
 export async function acceptBundles(
   bundles: readonly string[],
   reason: string,
   store: BaselineStore,
-  checked: (scenarios: readonly string[]) => void = () => {},
+  {
+    only,
+    checked = () => {},
+  }: {
+    /** Names of scenarios, separated by commas; default: all. */
+    readonly only?: string | undefined;
+    readonly checked?: (scenarios: readonly string[]) => void;
+  } = {},
 ): Promise<readonly StoredRecord[]> {
-  const accepted: Accepted[] = [];
-  for (const bundle of bundles) accepted.push(...(await acceptedScenarios(bundle)));
+  const all: InBundle[] = [];
+  for (const bundle of bundles) all.push(...(await scenariosOf(bundle)));
+  const accepted = acceptedRuns(chosen(all, only));
   checked([...new Set(accepted.map(({ scenario: { scenario } }) => scenario))]);
   const keyOf = ({ scenario: { scenario, fingerprint } }: Accepted) =>
     JSON.stringify([scenario, fingerprintHash(fingerprint)]);

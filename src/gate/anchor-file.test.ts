@@ -75,11 +75,11 @@ describe("the anchors in force for a change", () => {
   it("come with a warning when a scenario has anchors of other environments only", async () => {
     commit(100);
     const book = await readAnchors(top, {});
-    expect(anchorFor(book, "train", { backend: "cuda" })).toMatchObject({
+    expect(anchorFor(book, { name: "train" }, { backend: "cuda" })).toMatchObject({
       measurements: null,
       warnings: [expect.stringContaining("other environments")],
     });
-    expect(anchorFor(book, "serve", { backend: "cpu" })).toEqual({ measurements: null, warnings: [] });
-    expect(anchorFor(book, "train", { backend: "cpu" }).measurements?.runs).toHaveLength(1);
+    expect(anchorFor(book, { name: "serve" }, { backend: "cpu" })).toEqual({ measurements: null, warnings: [] });
+    expect(anchorFor(book, { name: "train" }, { backend: "cpu" }).measurements?.runs).toHaveLength(1);
   });
 });

@@ -1,23 +1,27 @@
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Measurements } from "../analysis/measurements.ts";
 import { mergeBase } from "../baseline/ancestors.ts";
-import { git } from "../baseline/git.ts";
+import { spelledLike, type WantedScenario } from "../baseline/from-store.ts";
 import type { Environment } from "../core/environment.ts";
 import { invalidInput } from "../core/errors.ts";
+import { readBounded } from "../core/files.ts";
+import { git } from "../git/git.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { ANCHORS_FILE, type Anchor, anchorMeasurements, findAnchor, parseAnchors } from "./anchor.ts";
 
+/** Far above the anchors of thousands of scenarios. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
 /** The release anchors of a gate, with warnings. */
-interface AnchorBook {
+export interface AnchorBook {
   readonly anchors: readonly Anchor[];
   readonly warnings: readonly string[];
 }
 
-async function inTree(root: string): Promise<string | null> {
+function inTree(root: string): string | null {
   const file = path.join(root, ANCHORS_FILE);
   try {
-    return await readFile(file, "utf8");
+    return readBounded(file, MAX_BYTES).toString("utf8");
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return null;
@@ -38,7 +42,7 @@ function onPullRequest(env: Environment): boolean {
  * @throws GateError ANCHORS_INVALID, ANCHORS_UNREADABLE, INPUT_SCHEMA_VERSION (exit 5)
  */
 export async function readAnchors(root: string, env: Environment): Promise<AnchorBook> {
-  const own = await inTree(root);
+  const own = inTree(root);
   if (!onPullRequest(env)) return book(own, ANCHORS_FILE, []);
   const base = await mergeBase(root, env);
   if (base === null) {
@@ -66,10 +70,16 @@ function book(text: string | null, where: string, warnings: readonly string[]): 
 /** The anchor of one scenario, with a warning where only other environments have one. */
 export function anchorFor(
   { anchors }: AnchorBook,
-  scenario: string,
+  wanted: WantedScenario,
   fingerprint: Fingerprint,
 ): { readonly measurements: Measurements | null; readonly warnings: readonly string[] } {
-  const anchor = findAnchor(anchors, scenario, fingerprint);
+  const { name: scenario, formerName } = wanted;
+  const spelled = anchors.map((one) => ({
+    ...one,
+    fingerprint: { ...spelledLike(one.fingerprint, fingerprint, wanted) },
+  }));
+  const named = (name: string) => findAnchor(spelled, name, fingerprint);
+  const anchor = named(scenario) ?? (formerName === undefined ? null : named(formerName));
   if (anchor !== null) return { measurements: anchorMeasurements(anchor), warnings: [] };
   const elsewhere = anchors.some((one) => one.scenario === scenario);
   return {

@@ -49,7 +49,7 @@ export function parseAnchors(text: string, where: string): readonly Anchor[] {
       "Use a newer stormlog-gate.",
     );
   }
-  const result = v.safeParse(AnchorsSchema, json);
+  const result = v.safeParse(AnchorsSchema, json, { abortEarly: true });
   if (result.success) return result.output.anchors;
   const issue = result.issues[0];
   const field = v.getDotPath(issue) ?? "document";

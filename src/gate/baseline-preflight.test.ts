@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { gateRequest } from "../config/options.ts";
-import { checkBaselines } from "./baseline-preflight.ts";
+import { readBaselines } from "./baseline-preflight.ts";
 
 const root = mkdtempSync(path.join(tmpdir(), "stormlog-gate-preflight-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-const check = (...baseline: string[]): Promise<void> =>
-  checkBaselines(
+const check = async (...baseline: string[]): Promise<void> => {
+  await readBaselines(
     gateRequest({
       options: { baseline },
       command: { kind: "argv", argv: ["true"] },
@@ -20,7 +20,9 @@ const check = (...baseline: string[]): Promise<void> =>
       argv: [],
       env: {},
     }),
+    { now: () => new Date() },
   );
+};
 
 describe("the check of baselines before anything runs", () => {
   it("accepts absent stores, empty stores, and no baseline", async () => {

@@ -89,9 +89,10 @@ export function announce(ports: Pick<GatePorts, "log" | "progress">, line: strin
 
 const named = ({ rank, metric, aspect }: Check): string => `${rank > 0 ? `rank ${rank} ` : ""}${metric} ${aspect}`;
 
-/** "allocated peak 36.9 MiB is over the limit of 12.0 MiB": the first breach of a gating check. Null without one. */
+/** "allocated peak 36.9 MiB is over the limit of 12.0 MiB": the first breach that fails, or that needs runs to warn. */
 export function breachText({ checks }: Judgement): string | null {
-  const breaches = checks.filter(({ gating, verdict }) => gating && verdict === "fail");
+  const failed = checks.filter(({ gating, verdict }) => gating && verdict === "fail");
+  const breaches = failed.length > 0 ? failed : checks.filter((one) => !one.gating && one.needs_more_runs > 0);
   for (const check of breaches) {
     const { candidate_bytes: value, threshold_bytes: limit } = check;
     if (value === null || limit === null) continue;

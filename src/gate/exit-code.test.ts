@@ -45,6 +45,17 @@ describe("the verdict of an invocation", () => {
 });
 
 describe("the exit status of an invocation", () => {
+  it.each(["fail", "warn", "pass"] as const)(
+    "is that of unjudged under %s where the change itself caused it, unless something failed",
+    (unjudged) => {
+      const caused = { ...scenario("unjudged"), caused_by: "edited" as const };
+      expect(exitCodeOf([caused, scenario("pass")], unjudged, false)).toBe(6);
+      expect(exitCodeOf([caused, scenario("fail", "peak")], unjudged, false)).toBe(4);
+      expect(exitCodeOf([{ ...caused, word: "warn" } as ScenarioReport], unjudged, false)).toBe(0);
+      expect(exitCodeOf([scenario("unjudged"), scenario("pass")], unjudged, false)).toBe(unjudged === "fail" ? 6 : 0);
+    },
+  );
+
   it("passes with an accepted budget breach, and fails when only another scenario is accepted", () => {
     const accepted = { ...scenario("warn", "budget"), accepted: { by: "ann" } } as unknown as ScenarioReport;
     expect(exitCodeOf([accepted], "fail", false)).toBe(0);

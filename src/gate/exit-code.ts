@@ -43,7 +43,10 @@ export function exitCodeOf(
     case "error":
       return ExitCode.error;
     case "unjudged":
-      return unjudged === "fail" ? ExitCode.unjudged : ExitCode.pass;
+      // What the change itself made unjudged is none of the cases that a setting may let pass.
+      return unjudged === "fail" || scenarios.some((one) => one.caused_by !== undefined && one.word === "unjudged")
+        ? ExitCode.unjudged
+        : ExitCode.pass;
     case "warn":
     case "pass":
       return ExitCode.pass;

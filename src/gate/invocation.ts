@@ -1,18 +1,15 @@
 import { realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { namedBase } from "../baseline/ancestors.ts";
-import { git } from "../baseline/git.ts";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { hideSecrets } from "../core/hide-secrets.ts";
+import { git, isTreeModified } from "../git/git.ts";
 import { argvOf } from "../measure/session/request.ts";
 import type { Invocation, ScenarioReport } from "../report/documents/model.ts";
 
-/** Maximum time of one git command, milliseconds. */
-const GIT_MS = 30_000;
-
 async function answer(cwd: string, args: readonly string[]): Promise<string | null> {
-  const { ok, stdout } = await git(cwd, args, { timeoutMs: GIT_MS, env: { GIT_OPTIONAL_LOCKS: "0" } });
+  const { ok, stdout } = await git(cwd, args);
   return ok ? stdout : null;
 }
 
@@ -43,12 +40,12 @@ function resolved(file: string): string {
 async function isModified(top: string, needed: readonly string[]): Promise<boolean> {
   const inside = needed.map(resolved).filter((file) => !path.relative(top, file).startsWith(".."));
   const [tracked, added] = await Promise.all([
-    answer(top, ["status", "--porcelain", "--untracked-files=no"]),
+    isTreeModified(top),
     inside.length === 0
       ? null
       : answer(top, ["--literal-pathspecs", "ls-files", "--others", "--exclude-standard", "--", ...inside]),
   ]);
-  return [tracked, added].some((output) => output !== null && output !== "");
+  return tracked === true || (added !== null && added !== "");
 }
 
 /** Documents would cut a longer command. */

@@ -10,7 +10,7 @@ import { measure } from "../measure/measure.ts";
 import type { RunReport, RunRole } from "../report/documents/model.ts";
 import type { Recording, RecordingInfo } from "../telemetry/recording/model.ts";
 import type { GatePorts } from "./ports.ts";
-import { probedEnding, type RunEnding, runEnding } from "./run-ending.ts";
+import { failure, probedEnding, type RunEnding, runEnding } from "./run-ending.ts";
 
 /** One execution, measured and analysed. */
 export interface FinishedRun {
@@ -24,6 +24,10 @@ export interface FinishedRun {
   readonly ending: RunEnding;
   /** What could not be measured or written: a fallback sampler, lost samples, a file that could not be written. */
   readonly warnings: readonly string[];
+  /** What was done to the gate's own files while the command ran, one sentence each. */
+  readonly interference: readonly string[];
+  /** Why `recording.json` was not completed; null when it was. */
+  readonly unwritten: GateError | null;
 }
 
 /** A run that ended itself, or one that a limit or a cancellation ended, which is evidence and is never judged. */
@@ -76,7 +80,13 @@ export async function oneRun(
   plan: RunPlan,
   ports: GatePorts,
 ): Promise<FinishedRun> {
-  const { info: ended, recording } = await measure({
+  const {
+    info: ended,
+    recording,
+    interference,
+    altered,
+    unwritten,
+  } = await measure({
     scenario: scenario.name,
     run: plan.number,
     session: plan.session,
@@ -101,7 +111,10 @@ export async function oneRun(
     debug: request.debug,
   });
   ports.progress?.(null);
-  const ending = probedEnding(runEnding(ended.exit, ended.oom, ended.command), request.probe, ended);
+  const own = probedEnding(runEnding(ended.exit, ended.oom, ended.command), request.probe, ended);
+  // Samples that were altered prove nothing, neither a breach nor its absence.
+  const ending =
+    altered === null || own.kind !== "ok" ? own : failure(altered.code, altered.message, altered.hint ?? null);
   const warnings: string[] = [];
   let info = ended;
   if (recording !== null) {
@@ -110,6 +123,7 @@ export async function oneRun(
       const written = await writeRunFiles(plan.directory, recording, {
         warningPercent: request.warningPercent,
         criticalPercent: request.criticalPercent,
+        csv: request.csv,
         telemetry: plan.role === "candidate",
         infoWritten: true,
       });
@@ -124,12 +138,14 @@ export async function oneRun(
     import("../analysis/analyze.ts"),
     import("../analysis/measured-run.ts"),
   ]);
-  const analysis = recording === null ? null : analyze(recording, { horizon: scenario.horizon });
+  const analysis =
+    recording === null ? null : analyze(recording, { horizon: scenario.horizon, phases: request.gatingPhases });
   // Without the run's number, so that the same notice of several runs is printed once.
   warnings.push(...(info.sampler.reason === null ? [] : [info.sampler.reason]), ...info.lost);
   const origin = { session: plan.session, commit: plan.commit };
   const measured = analysis === null ? unsampled(info, origin) : measuredRun(analysis, origin);
-  return { role: plan.role, directory: plan.directory, info, recording, analysis, measured, ending, warnings };
+  const { role, directory } = plan;
+  return { role, directory, info, recording, analysis, measured, ending, warnings, interference, unwritten };
 }
 
 /** A run whose samples are lost is not judged, unless it is known to have run out of memory. */

@@ -1,5 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import path from "node:path";
+import { readTail } from "../core/files.ts";
 
 /** Bytes of the command's output that an error shows. */
 const TAIL_BYTES = 2048;
@@ -10,17 +10,10 @@ export const lastLine = (text: string): string => text.slice(text.lastIndexOf("\
 /** The last whole lines of the command's output; null when it printed nothing or nothing was kept. */
 export function outputTail(runDirectory: string): string | null {
   try {
-    const fd = openSync(path.join(runDirectory, "output.log"), "r");
-    try {
-      const size = fstatSync(fd).size;
-      const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
-      readSync(fd, bytes, 0, bytes.length, size - bytes.length);
-      const text = bytes.toString("utf8");
-      const whole = size > TAIL_BYTES ? text.slice(text.indexOf("\n") + 1) : text;
-      return whole.trim() === "" ? null : whole.trimEnd();
-    } finally {
-      closeSync(fd);
-    }
+    const bytes = readTail(path.join(runDirectory, "output.log"), TAIL_BYTES + 1, "refuse");
+    const text = bytes.toString("utf8");
+    const whole = bytes.length > TAIL_BYTES ? text.slice(text.indexOf("\n") + 1) : text;
+    return whole.trim() === "" ? null : whole.trimEnd();
   } catch {
     return null;
   }

@@ -9,6 +9,7 @@ export function policyOf(request: GateRequest, scenario: ScenarioRequest): Polic
     budgets: scenario.budgets,
     horizon: scenario.horizon,
     gatingMetrics: request.gatingMetrics,
+    gatingPhases: request.gatingPhases,
     ...(request.relativeMargin === null ? {} : { relativeMargin: request.relativeMargin }),
   };
 }

@@ -1,7 +1,16 @@
 import type { HistoryPort } from "../baseline/history-port.ts";
 import type { BaselineStore } from "../baseline/store.ts";
+import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
+import type { AcceptCommand } from "../report/next-steps.ts";
 import type { LiveAcceptances } from "./acceptance.ts";
-import type { FileAt } from "./base-config.ts";
+import type { FileAt } from "./base/base-config.ts";
+
+/** A baseline record of a commit; null = it cannot be read. */
+export interface RecordText {
+  /** Path in the store. */
+  readonly name: string;
+  readonly text: string | null;
+}
 
 /** What the gate needs from its caller; the command line and the Action each provide their own. */
 export interface GatePorts {
@@ -14,6 +23,7 @@ export interface GatePorts {
   readonly progress: ((text: string | null) => void) | null;
   /** Aborted when the user or the runner wants an end; its reason is the signal's name. */
   readonly interrupt: AbortSignal;
+  /** For stored timestamps. Durations and limits use the monotonic clock, which does not step. */
   readonly now: () => Date;
   /** Opens `ref:` baselines elsewhere than in the local clone (over GitHub's API); absent = the local clone. */
   readonly openRef?: (name: string, ref: string) => BaselineStore;
@@ -23,6 +33,14 @@ export interface GatePorts {
   readonly history?: HistoryPort;
   /** Reads a file of a commit that the clone does not have; absent = not available. */
   readonly fileAt?: FileAt;
+  /** Reads the records below a directory of a commit that the clone does not have; absent = not available. */
+  readonly recordsAt?: (commit: string, directory: string) => Promise<readonly RecordText[]>;
   /** Reads the acceptances of this pull request, once a scenario fails; absent = not available. */
   readonly acceptances?: () => Promise<LiveAcceptances>;
+  /** The command that accepts a scenario of the report, for its page; absent = the command for the default bundle. */
+  readonly acceptCommand?: (scenarios: readonly ScenarioReport[]) => Promise<AcceptCommand>;
+  /** Takes the report once the verdict is known: drawing and writing the evidence takes longer than judging. */
+  readonly decided?: (report: GateReport) => Promise<void>;
+  /** What the caller found before the gate began; first in the report. */
+  readonly warnings?: readonly string[];
 }

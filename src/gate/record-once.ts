@@ -1,10 +1,23 @@
 import os from "node:os";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
-import { currentCommit } from "../measure/environment/commit.ts";
+import { currentCommit, holdRepositories } from "../git/git.ts";
 import { sessionId } from "../measure/session/session.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import type { GatePorts } from "./ports.ts";
 import { claimShardDirectory, shardOrigin, withCommandsJob } from "./shard-origin.ts";
+
+/** The run with the features of its samples stored beside them; `merge` computes what is missing. */
+async function withFeatures(finished: FinishedRun): Promise<FinishedRun> {
+  if (finished.unwritten !== null || finished.recording === null) return finished;
+  const { writeFeatures } = await import("../report/bundle/run-features.ts");
+  try {
+    await writeFeatures(finished.directory);
+    return finished;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { ...finished, warnings: [...finished.warnings, `features were not stored (${reason})`] };
+  }
+}
 
 /**
  * Measure a scenario once, without a verdict, into `output`, or below it for one of several ranks or nodes.
@@ -19,8 +32,9 @@ export async function recordOnce(
   const env = { ...request.env, ...scenario.env };
   const session = sessionId(withCommandsJob(env, scenario.command));
   const claimed = claimShardDirectory(output, shardOrigin(scenario.command, env, os.hostname()), session);
+  const release = await holdRepositories([scenario.cwd], ports.interrupt);
   try {
-    return await oneRun(
+    const finished = await oneRun(
       request,
       scenario,
       {
@@ -34,8 +48,11 @@ export async function recordOnce(
       },
       ports,
     );
+    return await withFeatures(finished);
   } catch (error) {
     claimed.release();
     throw error;
+  } finally {
+    release();
   }
 }

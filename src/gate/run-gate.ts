@@ -1,23 +1,34 @@
+import path from "node:path";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
 import { hideSecrets } from "../core/hide-secrets.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { countedNotes } from "../core/text.ts";
-import { currentCommit } from "../measure/environment/commit.ts";
+import { currentCommit, gitWarnings, holdRepositories } from "../git/git.ts";
+import { endOrphans } from "../measure/launch/process-tree.ts";
 import { checkWorkingDirectory } from "../measure/session/run-directory.ts";
 import { sessionId } from "../measure/session/session.ts";
 import { prepareBundle, writeBundle } from "../report/bundle/bundle.ts";
 import { unlockBundle } from "../report/bundle/bundle-lock.ts";
 import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
+import type { AcceptCommand } from "../report/next-steps.ts";
 import { AcceptanceMatcher } from "./acceptance.ts";
-import { checkBaselines } from "./baseline-preflight.ts";
+import { ANCHORS_FILE } from "./anchor.ts";
+import { readAnchors } from "./anchor-file.ts";
+import type { BasePlanner } from "./base/base-run.ts";
+import { readBaselines, wantedScenario } from "./baseline-preflight.ts";
 import { cancelled, outOfTime } from "./cost.ts";
 import { exitCodeOf, reportVerdict } from "./exit-code.ts";
-import { policyInForce, removedScenario, withoutUnverifiablePass } from "./policy-in-force.ts";
+import { policyInForce, removedScenarios, withoutUnverifiablePass } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
 import { judgeScenario } from "./scenario.ts";
 import { NO_HOOKS, type ScenarioHooks } from "./scenario-hooks.ts";
 import { brokenScenario } from "./scenario-report.ts";
+import type { HeldInputs } from "./scenario-run.ts";
+import type { Watched } from "./watched-files.ts";
+
+/** Limit for ending what is left of all runs. */
+const LAST_MS = 500;
 
 export interface GateOutcome {
   readonly report: GateReport;
@@ -25,6 +36,11 @@ export interface GateOutcome {
   readonly bundleDir: string;
   /** Why the bundle is incomplete (disk full, no permission); null when it is complete. */
   readonly bundleError: GateError | null;
+}
+
+/** The directories in which a gate asks git. */
+function directoriesOf({ root, source, scenarios }: GateRequest): readonly string[] {
+  return [root, ...(source === undefined ? [] : [path.dirname(source.file)]), ...scenarios.map(({ cwd }) => cwd)];
 }
 
 /**
@@ -36,16 +52,36 @@ export async function runGate(
   ports: GatePorts,
   hooks: ScenarioHooks = NO_HOOKS,
 ): Promise<GateOutcome> {
+  const release = await holdRepositories(directoriesOf(asked), ports.interrupt);
+  try {
+    return await runHeld(asked, ports, hooks);
+  } finally {
+    release();
+  }
+}
+
+async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHooks): Promise<GateOutcome> {
   const session = sessionId(asked.env);
-  const started = ports.now();
+  const startedMs = performance.now();
   const policy = await policyInForce(asked, ports);
   const { request } = policy;
   for (const { cwd } of request.scenarios) checkWorkingDirectory(cwd);
-  await checkBaselines(request);
-  await prepareBundle(request.bundle, { argv: hideSecrets(request.argv), createdIso: started.toISOString() });
+  const baselines = await readBaselines(request, ports, policy.openFile);
+  const anchors = await readAnchors(request.root, request.env);
+  const basePlans = await planBaseRuns(request, baselines, ports);
+  await prepareBundle(request.bundle, { argv: hideSecrets(request.argv), createdIso: ports.now().toISOString() });
+  const { BundleGuard, WatchedFiles } = await import("./watched-files.ts");
+  const watched = watchedBy(request, hooks);
+  const held: HeldInputs = {
+    baselines,
+    anchors,
+    basePlans,
+    bundle: new BundleGuard(request.bundle),
+    watch: () => new WatchedFiles(watched),
+  };
   const commit = await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env);
   const scenarios: ScenarioReport[] = [];
-  const warnings: string[] = [...policy.warnings];
+  const warnings: string[] = [...(ports.warnings ?? []), ...policy.warnings];
   const acceptances = new AcceptanceMatcher(ports.acceptances);
   let runs = 0;
   for (const scenario of request.scenarios) {
@@ -54,7 +90,7 @@ export async function runGate(
       scenarios.push(brokenScenario(scenario, notReached()).report);
       continue;
     }
-    const outcome = await judgeScenario(request, scenario, { session, commit }, ports, hooks).catch(
+    const outcome = await judgeScenario(request, scenario, { session, commit }, ports, hooks, held).catch(
       (error: unknown) => {
         // A later scenario must not cost the measurements of earlier ones.
         if (error instanceof GateError && ["error", "interrupted"].includes(error.kind))
@@ -68,7 +104,13 @@ export async function runGate(
     runs += outcome.report.runs.length;
   }
   warnings.push(...(await acceptances.notes()));
-  scenarios.push(...policy.removed.map(removedScenario));
+  // What git or another helper left behind must not write while the evidence is written and published.
+  await endOrphans(LAST_MS);
+  scenarios.push(...removedScenarios(policy));
+  const inBundle = held.bundle.changes();
+  const [first] = scenarios;
+  if (first !== undefined && inBundle.length > 0)
+    scenarios[0] = { ...first, interference: [...(first.interference ?? []), ...inBundle] };
   const interrupted = cancelled(ports.interrupt);
   const failing = scenarios.filter(({ word }) => word === "fail");
   const report: GateReport = {
@@ -80,21 +122,65 @@ export async function runGate(
     session,
     commit,
     scenarios,
-    cost: { runs, minutes: (ports.now().getTime() - started.getTime()) / 60_000 },
-    warnings: countedNotes(warnings),
+    cost: { runs, minutes: (performance.now() - startedMs) / 60_000 },
+    warnings: countedNotes([...warnings, ...gitWarnings()]),
     ...policy.reported,
   };
+  const printed = ports.decided?.(report);
+  // Also where the report cannot be printed, the evidence is written.
+  await printed?.catch(() => {});
+  const outcome = await writeEvidence(request.bundle, report, await ports.acceptCommand?.(scenarios));
+  await printed;
+  return outcome;
+}
+
+async function writeEvidence(bundleDir: string, report: GateReport, accept?: AcceptCommand): Promise<GateOutcome> {
   try {
-    await writeBundle(request.bundle, report);
+    const written = await writeBundle(bundleDir, report, [], accept);
+    return { report: written.report, bundleDir, bundleError: null };
   } catch (error) {
     // The verdict does not depend on its evidence, and the caller needs both.
     if (!(error instanceof GateError)) throw error;
     const warned = { ...report, warnings: [...report.warnings, error.message] };
-    return { report: warned, bundleDir: request.bundle, bundleError: error };
+    return { report: warned, bundleDir, bundleError: error };
   } finally {
-    await unlockBundle(request.bundle).catch(() => {});
+    await unlockBundle(bundleDir).catch(() => {});
   }
-  return { report, bundleDir: request.bundle, bundleError: null };
+}
+
+/** How to run the base of each scenario whose baseline store exists: nothing else can ask for it. */
+async function planBaseRuns(
+  { scenarios, baseRun, env, baselines: specs }: GateRequest,
+  baselines: HeldInputs["baselines"],
+  { history }: GatePorts,
+): Promise<HeldInputs["basePlans"]> {
+  const plans = new Map<string, BasePlanner>();
+  const byDirectory = new Map<string, BasePlanner>();
+  for (const scenario of scenarios) {
+    const answer = baselines.find(wantedScenario(scenario), {});
+    if (specs.length === 0 || (answer.kind === "absent" && answer.missing)) continue;
+    const { baseRunPlanner } = await import("./base/base-run.ts");
+    const plan = byDirectory.get(scenario.cwd) ?? (await baseRunPlanner(baseRun, scenario, env, history));
+    byDirectory.set(scenario.cwd, plan);
+    plans.set(scenario.name, plan);
+  }
+  return plans;
+}
+
+/** The files that were read before measuring, and that a measured command has no reason to write. */
+function watchedBy({ root, source, baselines }: GateRequest, { writesBaselines }: ScenarioHooks): Watched {
+  const locations = (scheme: string): string[] =>
+    baselines.flatMap((spec) => (spec.startsWith(scheme) ? [path.resolve(root, spec.slice(scheme.length))] : []));
+  const named = baselines.filter((spec) => !/^(file|ref|bundle|artifact):/.test(spec));
+  return {
+    root,
+    files: [
+      ...(source === undefined ? [] : [source.file]),
+      path.join(root, ANCHORS_FILE),
+      ...named.map((file) => path.resolve(root, file)),
+    ],
+    directories: writesBaselines ? [] : locations("file:"),
+  };
 }
 
 /** A red report, with how to repeat its runs. */

@@ -4,7 +4,7 @@ import { decidingCheck } from "../report/answer/causes.ts";
 import { decisiveRun } from "../report/answer/decisive-run.ts";
 import { withExplanations } from "../report/answer/open-findings.ts";
 import { answerSentence } from "../report/answer/sentence.ts";
-import type { RunReport, ScenarioReport } from "../report/documents/model.ts";
+import type { RunReport, ScenarioReport, Timeline } from "../report/documents/model.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { Policy } from "../verdict/policy.ts";
 import { buildTimeline } from "./timeline.ts";
@@ -27,10 +27,15 @@ interface Shown {
   readonly recording: Recording | null;
   readonly policy: Policy;
   readonly envelopes: readonly Envelope[];
+  /** Which of the candidate's runs it is; absent when it is none of them. */
+  readonly run: Timeline["run"];
 }
 
 /** The report with its picture under the answer's sentence, and what each finding and check is explained by. */
-export function withAnswer(report: ScenarioReport, { recording, analysis, policy, envelopes }: Shown): ScenarioReport {
+export function withAnswer(
+  report: ScenarioReport,
+  { recording, analysis, policy, envelopes, run }: Shown,
+): ScenarioReport {
   const explained = withExplanations(report);
   const timeline =
     recording === null
@@ -46,5 +51,5 @@ export function withAnswer(report: ScenarioReport, { recording, analysis, policy
           envelopes,
           findings: report.findings,
         });
-  return { ...explained, timeline };
+  return { ...explained, timeline: timeline === null || run === undefined ? timeline : { ...timeline, run } };
 }

@@ -9,6 +9,8 @@ export interface ScenarioHooks {
   readonly measured: (scenario: ScenarioRequest, runs: readonly FinishedRun[]) => void | Promise<void>;
   /** Whether an anchor breach may ask for runs; otherwise the anchor is checked last, on the baseline's runs. */
   readonly anchorAsksForRuns: boolean;
+  /** Whether the caller writes to the baselines while a scenario is measured, which is then nothing to report. */
+  readonly writesBaselines: boolean;
 }
 
 /** The gate on its own: as many runs as the scenario asks for, and every limit checked together. */
@@ -16,4 +18,5 @@ export const NO_HOOKS: ScenarioHooks = {
   candidateRuns: ({ repeats }) => (repeats === "auto" ? 1 : repeats),
   measured: () => {},
   anchorAsksForRuns: true,
+  writesBaselines: false,
 };

@@ -3,7 +3,12 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import { type ScenarioError, type ScenarioReport, scenarioReport } from "../report/documents/model.ts";
+import {
+  type LockChanges,
+  type ScenarioError,
+  type ScenarioReport,
+  scenarioReport,
+} from "../report/documents/model.ts";
 import { judge } from "../verdict/judge.ts";
 import { DONE, isHardBreach, type Judgement } from "../verdict/judgement.ts";
 import { outOfTime } from "./cost.ts";
@@ -24,6 +29,8 @@ export interface ScenarioFacts {
   candidateMeasurements(): Measurements;
   /** All of them, in the order a report shows them. */
   runs(): readonly FinishedRun[];
+  /** What was done to the gate's own files while the commands ran. */
+  interference(): readonly string[];
 }
 
 const SEVERITY_ORDER = { critical: 0, warning: 1, info: 2 } as const;
@@ -38,11 +45,13 @@ function findingsOf(runs: readonly FinishedRun[]): readonly Finding[] {
 interface Assembly extends Pick<ScenarioReport, "word" | "judgement" | "error"> {
   /** Findings that name source lines; they come before the others. */
   readonly lines?: readonly Finding[];
+  readonly locks?: LockChanges | null;
 }
 
 async function assemble(run: ScenarioFacts, parts: Assembly): Promise<ReportedScenario> {
   const { request, scenario } = run;
   const runs = run.runs();
+  const interference = run.interference();
   const facts = {
     scenario: scenario.name,
     word: parts.word,
@@ -53,15 +62,19 @@ async function assemble(run: ScenarioFacts, parts: Assembly): Promise<ReportedSc
     fingerprint: (run.candidate[0] ?? run.stopped[0])?.info.fingerprint ?? {},
     findings: [...(parts.lines ?? []), ...findingsOf(run.candidate)],
     timeline: null,
+    ...(parts.locks == null ? {} : { lock_changes: parts.locks }),
+    ...(interference.length === 0 ? {} : { interference }),
   };
   // Loaded after measuring, as everything is that only the report needs.
   const { shownRun, withAnswer } = await import("./scenario-answer.ts");
-  const shown = runs[shownRun(facts, run.candidate.length)];
+  const at = shownRun(facts, run.candidate.length);
+  const shown = runs[at];
   const report = withAnswer(scenarioReport(facts), {
     recording: shown?.recording ?? null,
     analysis: shown?.analysis ?? null,
     policy: policyOf(request, scenario),
     envelopes: run.baseline.kind === "found" ? run.baseline.envelopes : [],
+    run: at >= 0 && at < run.candidate.length ? { number: at + 1, of: run.candidate.length } : undefined,
   });
   return { report, warnings: run.warnings };
 }
@@ -81,8 +94,9 @@ export function judgedScenario(
   run: ScenarioFacts,
   judgement: Judgement,
   lines: readonly Finding[] = [],
+  locks: LockChanges | null = null,
 ): Promise<ReportedScenario> {
-  return assemble(run, { word: judgement.verdict, judgement, error: null, lines });
+  return assemble(run, { word: judgement.verdict, judgement, error: null, lines, locks });
 }
 
 /** A scenario whose command failed or was interrupted: only absolute budgets and out-of-memory are judged. */

@@ -2,25 +2,44 @@ import path from "node:path";
 import type { Finding } from "../analysis/document.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import { absent, type BaselineAnswer } from "../baseline/answer.ts";
+import type { HeldBaselines } from "../baseline/load.ts";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import type { LockChanges } from "../report/documents/model.ts";
 import { lintPolicy } from "../verdict/config-lint.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
-import type { BaseCheckout } from "./base-run.ts";
+import type { AnchorBook } from "./anchor-file.ts";
+import type { BaseCheckout, BasePlanner } from "./base/base-run.ts";
 import { announce, Cost, outOfTime } from "./cost.ts";
 import { type FinishedRun, oneRun, type Ran, type RunPlan, shorter } from "./one-run.ts";
 import { policyOf } from "./policy.ts";
 import type { GatePorts } from "./ports.ts";
 import type { ScenarioFacts } from "./scenario-report.ts";
+import type { BundleGuard, WatchedFiles } from "./watched-files.ts";
 
 export interface GateIdentity {
   readonly session: string;
   readonly commit: string | null;
 }
 
+/** What was read before the first run of the gate: nothing of it is read again once measured code has run. */
+export interface HeldInputs {
+  readonly baselines: HeldBaselines;
+  readonly anchors: AnchorBook;
+  /** By scenario; missing where no baseline could ask for a base run. */
+  readonly basePlans: ReadonlyMap<string, BasePlanner>;
+  readonly bundle: BundleGuard;
+  /** Begins to watch the files that were read. */
+  readonly watch: () => WatchedFiles;
+}
+
 const TIME_IS_OVER = "timeout-minutes is over";
+
+/** Whether a run shows what V8's heap holds after collections. */
+const showsCollections = ({ measured }: FinishedRun): boolean =>
+  measured?.series.some(({ metric }) => metric === "js_heap") ?? false;
 
 /** One scenario while it is being judged: what was measured so far, and what it may still cost. */
 export class ScenarioRun implements ScenarioFacts {
@@ -33,6 +52,8 @@ export class ScenarioRun implements ScenarioFacts {
   readonly candidate: FinishedRun[] = [];
   readonly base: FinishedRun[] = [];
   readonly attribution: FinishedRun[] = [];
+  /** Candidate runs in whose place others are judged, in which V8 collected. */
+  readonly superseded: FinishedRun[] = [];
   readonly stopped: FinishedRun[] = [];
   readonly warnings: string[] = [];
   /** Null before the first base run; then the checkout, or why there is none. */
@@ -40,14 +61,27 @@ export class ScenarioRun implements ScenarioFacts {
   /** The release anchor of this environment; null where there is none. */
   anchor: Measurements | null = null;
   baseline: BaselineAnswer = absent("no baseline was read");
+  readonly held: HeldInputs;
+  readonly #files: WatchedFiles;
+  #candidateRuns = 0;
+  /** Variables of candidate runs from now on. */
+  #candidateEnv: Readonly<Record<string, string>> = {};
 
-  constructor(request: GateRequest, scenario: ScenarioRequest, identity: GateIdentity, ports: GatePorts) {
+  constructor(
+    request: GateRequest,
+    scenario: ScenarioRequest,
+    identity: GateIdentity,
+    ports: GatePorts,
+    held: HeldInputs,
+  ) {
     this.request = request;
     this.scenario = scenario;
+    this.held = held;
+    this.#files = held.watch();
     this.#identity = identity;
     this.#ports = ports;
     this.#policy = policyOf(request, scenario);
-    this.cost = new Cost(request, ports.now().getTime());
+    this.cost = new Cost(request, performance.now());
   }
 
   #directory(name: string): string {
@@ -58,16 +92,17 @@ export class ScenarioRun implements ScenarioFacts {
   noMore(): string | null {
     if (this.#ports.interrupt.aborted)
       return outOfTime(this.#ports.interrupt) ? TIME_IS_OVER : "the gate was cancelled";
-    return this.cost.exhausted(this.#ports.now().getTime());
+    return this.cost.exhausted(performance.now());
   }
 
   async #run(plan: RunPlan, keep: FinishedRun[]): Promise<Ran> {
-    const startedMs = this.#ports.now().getTime();
+    const startedMs = performance.now();
     const remainingS = this.cost.remainingS(startedMs);
     this.cost.add();
     const limitS = shorter(remainingS, plan.limitS ?? null);
+    this.held.bundle.restore();
     const finished = await oneRun(this.request, this.scenario, { ...plan, limitS }, this.#ports);
-    this.cost.took((this.#ports.now().getTime() - startedMs) / 1000);
+    this.cost.took((performance.now() - startedMs) / 1000);
     this.warnings.push(...finished.warnings);
     const { exit } = finished.info;
     const cut = exit.kind === "timeout" && exit.after_s === remainingS && remainingS !== this.scenario.timeoutS;
@@ -81,23 +116,45 @@ export class ScenarioRun implements ScenarioFacts {
   }
 
   async runCandidate(purpose?: string): Promise<Ran> {
-    const number = this.candidate.length + 1;
+    this.#candidateRuns += 1;
+    const number = this.#candidateRuns;
     const { command, cwd } = this.scenario;
     const directory = this.#directory(String(number));
+    const env = this.#candidateEnv;
     return this.#run(
-      { role: "candidate", number, directory, command, cwd, purpose, ...this.#identity },
+      { role: "candidate", number, directory, command, cwd, purpose, ...this.#identity, env },
       this.candidate,
     );
+  }
+
+  /**
+   * Run the candidate with V8 collecting. Where that shows what its heap holds, this and later runs are judged in the
+   * place of those before; else it is one more of them, or evidence where the program does not survive it.
+   */
+  async runCollecting(env: Readonly<Record<string, string>>, purpose: string): Promise<Ran> {
+    this.#candidateEnv = env;
+    const ran = await this.runCandidate(purpose);
+    if (ran.kind === "whole" && ran.finished.ending.kind === "ok" && showsCollections(ran.finished)) {
+      const before = this.candidate.splice(0, this.candidate.length - 1);
+      this.superseded.push(...before.map((run): FinishedRun => ({ ...run, role: "superseded" })));
+      return ran;
+    }
+    this.#candidateEnv = {};
+    if (ran.kind === "whole" && ran.finished.ending.kind !== "ok") {
+      this.candidate.pop();
+      this.stopped.push(ran.finished);
+      if (ran.finished.ending.kind === "failed") this.#warn(`with V8 collecting ${ran.finished.ending.message}`);
+    }
+    return ran;
   }
 
   /** Run the base commit once in this session; null, with a warning, where that is not possible. */
   async runBase(purpose: string): Promise<Ran | null> {
     if (this.#checkout === null) {
       const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
-      const { baseRun, env } = this.request;
-      const { checkOutBase, planBaseRun } = await import("./base-run.ts");
-      const plan = await planBaseRun(baseRun, this.scenario, env, known, this.#ports.history);
-      this.#checkout = await checkOutBase(plan, this.scenario);
+      const { checkOutBase } = await import("./base/base-run.ts");
+      const plan = await this.held.basePlans.get(this.scenario.name)?.(known);
+      this.#checkout = await checkOutBase(plan ?? { kind: "impossible", reason: "it was not planned" }, this.scenario);
     }
     if ("reason" in this.#checkout) return this.#noBase(this.#checkout.reason);
     // The checkout may have used up the time.
@@ -140,6 +197,14 @@ export class ScenarioRun implements ScenarioFacts {
     return markChangedLines(findings, { cwd: scenario.cwd, env: request.env, history: this.#ports.history });
   }
 
+  /** After a breach, the packages that the change locks to other versions; null for none. */
+  async lockChanges({ verdict }: Judgement, findings: readonly Finding[]): Promise<LockChanges | null> {
+    if (verdict !== "fail" && verdict !== "warn") return null;
+    const { lockChanges } = await import("./attribution/lock-changes.ts");
+    const { scenario, request } = this;
+    return lockChanges({ cwd: scenario.cwd, env: request.env, history: this.#ports.history }, findings);
+  }
+
   #noBase(reason: string): null {
     this.#warn(`the base could not be run here (${reason}), so a breach stays unconfirmed`);
     return null;
@@ -151,7 +216,12 @@ export class ScenarioRun implements ScenarioFacts {
 
   /** All runs, in the order of a report. */
   runs(): readonly FinishedRun[] {
-    return [...this.candidate, ...this.base, ...this.attribution, ...this.stopped];
+    return [...this.candidate, ...this.base, ...this.attribution, ...this.superseded, ...this.stopped];
+  }
+
+  /** What was done to the gate's own files while the commands ran, one sentence each. */
+  interference(): readonly string[] {
+    return [...new Set([...this.#files.changes(), ...this.runs().flatMap((run) => run.interference)])];
   }
 
   async dispose(): Promise<void> {

@@ -5,7 +5,7 @@ import type { Envelope } from "../baseline/envelope.ts";
 import { causesOf, decidingCheck } from "../report/answer/causes.ts";
 import type { Timeline, TimelineCause, TimelinePanel, TimelineSeries, Verdict } from "../report/documents/model.ts";
 import { LEAK_LINE } from "../report/source-line.ts";
-import type { Recording } from "../telemetry/recording/model.ts";
+import { ON_REQUEST, type Recording } from "../telemetry/recording/model.ts";
 import type { Check, Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import { type SeriesKey, sameSeries } from "../verdict/series-index.ts";
@@ -29,7 +29,10 @@ interface TimelineInput {
 /** The chart of one run: the judged series first, and of each series the baseline's envelope and its own limits. */
 export function buildTimeline(input: TimelineInput): Timeline {
   const { judgement } = input;
-  const all = seriesOf(input.recording);
+  const checks = judgement?.checks ?? [];
+  const all = seriesOf(input.recording).filter(
+    (one) => !ON_REQUEST.has(one.metric) || checks.some((check) => sameSeries(check, one)),
+  );
   const allocated = all.some(({ metric, device }) => metric === "allocated" && device !== "host");
   const gating = (metric: string): boolean =>
     input.policy.gatingMetrics?.some((name) => name === metric) ??
@@ -49,7 +52,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
     // The series that decided comes first: the picture is about it.
     .sort((a, b) => Number(decides(b)) - Number(decides(a)) || Number(b.gating) - Number(a.gating));
   const main = series[0];
-  const deciding = decided === null ? [] : decidingSeries(decided, judgement?.checks ?? []);
+  const deciding = decided === null ? [] : decidingSeries(decided, checks);
   const panels = series.map((key) => panelOf(key, input, deciding.length > 0 ? deciding : main ? [main] : []));
   const about = main === undefined ? undefined : panels.find((panel) => sameSeries(panel, main));
   const phases = outerPhases(input.recording);

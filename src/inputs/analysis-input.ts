@@ -1,6 +1,7 @@
 import type { AnalysisDocument } from "../analysis/document.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import { parseMeasurements } from "../analysis/parse-measurements.ts";
+import { missingRanks } from "../analysis/stormlog/cross-rank.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
 import type { Telemetry } from "../telemetry/read.ts";
@@ -17,7 +18,8 @@ export type AnalysisInput = { readonly notes: readonly string[] } & (
 /** The newest run of a measurements file as an analysis. Features that need samples are null. */
 function analysisOfMeasurements(measurements: Measurements): AnalysisDocument {
   const newest = measurements.runs.at(-1);
-  const series = (newest?.series ?? []).map((one): AnalysisDocument["series"][number] => ({
+  const whole = (newest?.series ?? []).filter(({ phase }) => phase === undefined);
+  const series = whole.map((one): AnalysisDocument["series"][number] => ({
     rank: one.rank,
     device: one.device,
     metric: one.metric,
@@ -41,6 +43,7 @@ function analysisOfMeasurements(measurements: Measurements): AnalysisDocument {
   const worldSize = (ranks.at(-1) ?? 0) + 1;
   return {
     schema: "stormlog.analysis/1",
+    ...(newest?.analysis_version === undefined ? {} : { analysis_version: newest.analysis_version }),
     series,
     findings: [],
     diagnosis: [],
@@ -48,7 +51,7 @@ function analysisOfMeasurements(measurements: Measurements): AnalysisDocument {
       job_id: null,
       world_size: worldSize,
       participating_ranks: ranks,
-      missing_ranks: Array.from({ length: worldSize }, (_, rank) => rank).filter((rank) => !ranks.includes(rank)),
+      missing_ranks: missingRanks(ranks, worldSize),
       rank_sample_counts: {},
       alignment_offsets_ns: {},
       cluster_onset_timestamp_ns: null,

@@ -1,14 +1,18 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { assertNever, invalidInput } from "../core/errors.ts";
+import { readBounded } from "../core/files.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
 import { renderJUnit } from "../report/documents/junit.ts";
+import type { GateReport } from "../report/documents/model.ts";
 import { renderSarif } from "../report/documents/sarif.ts";
-import { readTelemetry } from "../telemetry/read.ts";
+import { telemetryEvents } from "../telemetry/formats/stormlog/sample-events.ts";
+import { eventsCsv } from "../telemetry/formats/stormlog/serialize.ts";
+import { fileError } from "../telemetry/input-file.ts";
 import type { Recording, SampleTable } from "../telemetry/recording/model.ts";
-
-export const EXPORT_FORMATS = ["csv", "json", "parquet", "junit", "sarif", "html", "png"] as const;
-export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+import type { ExportFormat } from "./export-format.ts";
+import { readInput } from "./telemetry-input.ts";
+import { NOT_VERIFIED, verifiedFile } from "./verified-bundle.ts";
 
 export interface Exported {
   readonly bytes: Uint8Array;
@@ -54,8 +58,9 @@ function noteOf(shown: string, runs: number): string | null {
   return runs > 1 ? `the bundle holds ${runs} runs; this is ${shown}` : null;
 }
 
-async function csv(bundle: string): Promise<Exported> {
-  const telemetry = await readTelemetry(bundle);
+/** The newest run of a bundle as text. */
+async function newestRun(bundle: string, write: (name: string, recording: Recording) => string): Promise<Exported> {
+  const telemetry = await readInput(bundle);
   const runs =
     telemetry.kind === "runs"
       ? telemetry.runs
@@ -64,23 +69,33 @@ async function csv(bundle: string): Promise<Exported> {
         : [];
   const newest = runs.at(-1);
   if (newest === undefined) throw invalidInput("INPUT_EMPTY", `${bundle} holds no samples`, bundle);
-  const text = `${csvRows(newest.name, newest.recording).join("\n")}\n`;
-  return { bytes: encoder.encode(text), note: noteOf(newest.name, runs.length) };
+  const unread = "notes" in telemetry ? telemetry.notes.find((note) => note.includes(NOT_VERIFIED)) : undefined;
+  return {
+    bytes: encoder.encode(write(newest.name, newest.recording)),
+    note: unread ?? noteOf(newest.name, runs.length),
+  };
 }
+
+/** Far above a run of a day at full rate. */
+const MAX_BYTES = 2 ** 31;
 
 /** A file of the bundle as it is. */
-function fileOf(bundle: string, name: string): Exported {
-  const file = path.join(bundle, name);
-  if (!existsSync(file)) throw invalidInput("INPUT_NOT_FOUND", `${bundle} has no ${name}`, file);
-  return { bytes: readFileSync(file), note: null };
+async function fileOf(bundle: string, name: string): Promise<Exported> {
+  const { file, note } = await verifiedFile(bundle, name);
+  try {
+    return { bytes: readBounded(file, MAX_BYTES), note };
+  } catch (error) {
+    throw fileError(error, file);
+  }
 }
 
-function text(bytes: string): Exported {
-  return { bytes: encoder.encode(bytes), note: null };
+async function reportAs(bundle: string, render: (report: GateReport) => string): Promise<Exported> {
+  const { report, note } = await readBundle(bundle);
+  return { bytes: encoder.encode(render(report)), note };
 }
 
 /** The candidate's newest samples. A bundle has one file per run. */
-function newestParquet(bundle: string): Exported {
+async function newestParquet(bundle: string): Promise<Exported> {
   if (!existsSync(bundle)) throw invalidInput("INPUT_NOT_FOUND", `${bundle} does not exist`, bundle);
   const files = readdirSync(bundle, { recursive: true, encoding: "utf8" }).filter(
     (name) => path.basename(name) === "samples.parquet",
@@ -89,22 +104,25 @@ function newestParquet(bundle: string): Exported {
   const own = files.some((file) => !isBase(file)) ? files.filter((file) => !isBase(file)) : files;
   const newest = own.sort(new Intl.Collator("en", { numeric: true }).compare).at(-1);
   if (newest === undefined) throw invalidInput("INPUT_NOT_FOUND", `${bundle} has no samples.parquet`, bundle);
-  return { ...fileOf(bundle, newest), note: noteOf(path.dirname(newest), own.length) };
+  const { bytes, note } = await fileOf(bundle, newest);
+  return { bytes, note: note ?? noteOf(path.dirname(newest), own.length) };
 }
 
 /** A bundle in another format, as bytes. @throws GateError INPUT_… (exit 5) */
 export async function exportBundle(bundle: string, format: ExportFormat): Promise<Exported> {
   switch (format) {
     case "csv":
-      return csv(bundle);
+      return newestRun(bundle, (name, recording) => `${csvRows(name, recording).join("\n")}\n`);
+    case "events-csv":
+      return newestRun(bundle, (_, recording) => eventsCsv(telemetryEvents(recording)));
     case "json":
       return fileOf(bundle, "report.json");
     case "parquet":
       return newestParquet(bundle);
     case "junit":
-      return text(renderJUnit((await readBundle(bundle)).report));
+      return reportAs(bundle, renderJUnit);
     case "sarif":
-      return text(renderSarif((await readBundle(bundle)).report));
+      return reportAs(bundle, renderSarif);
     case "html":
       return fileOf(bundle, "timeline.html");
     case "png":

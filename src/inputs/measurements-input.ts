@@ -9,6 +9,7 @@ import { invalidInput } from "../core/errors.ts";
 import { readJson } from "../core/files.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import { readInput } from "./telemetry-input.ts";
+import { verifyBundle } from "./verified-bundle.ts";
 
 /** Judged features of recordings of any format, one run each. */
 function fromRecordings(
@@ -28,14 +29,16 @@ function fromRecordings(
   };
 }
 
-function measurementsOfBundle(directory: string): Measurements | null {
+async function measurementsOfBundle(directory: string): Promise<NotedMeasurements | null> {
   const file = path.join(directory, "measurements.json");
   if (!existsSync(file)) return null;
   const truncated = () => invalidInput("INPUT_TRUNCATED", `${file} is not complete JSON`, file);
   const content = readJson(file, (problem) =>
     problem.kind === "absent" || problem.kind === "unreadable" ? problem.cause : truncated(),
   );
-  return parseMeasurements(content, file);
+  const measurements = parseMeasurements(content, file);
+  const note = await verifyBundle(directory, [path.basename(file)]);
+  return { measurements, notes: note === null ? [] : [note] };
 }
 
 /** Measurements with the notes of their reader. */
@@ -46,8 +49,8 @@ export interface NotedMeasurements {
 
 /** Read anything that can be judged. @throws GateError INPUT_… and INPUT_SCHEMA_VERSION (exit 5) */
 export async function notedMeasurements(file: string): Promise<NotedMeasurements> {
-  const ofBundle = measurementsOfBundle(file);
-  if (ofBundle !== null) return { measurements: ofBundle, notes: [] };
+  const ofBundle = await measurementsOfBundle(file);
+  if (ofBundle !== null) return ofBundle;
   const telemetry = await readInput(file);
   switch (telemetry.kind) {
     case "measurements":

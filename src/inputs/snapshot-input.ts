@@ -1,5 +1,6 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync } from "node:fs";
 import { invalidInput } from "../core/errors.ts";
+import { openRegular } from "../core/files.ts";
 import type { NamedSnapshot } from "../snapshot/document.ts";
 import { snapshotName } from "../snapshot/file-names.ts";
 import type { TorchSnapshot } from "../snapshot/model.ts";
@@ -33,7 +34,7 @@ export function readSnapshotFile(path: string): TorchSnapshot {
   refuseUnread(readHead(path, 8), path);
   let descriptor: number;
   try {
-    descriptor = openSync(path, "r");
+    descriptor = openRegular(path).fd;
   } catch (error) {
     throw fileError(error, path);
   }
@@ -51,7 +52,37 @@ export function readSnapshotFile(path: string): TorchSnapshot {
   }
 }
 
+/** Bytes of a database's first page, which contains the names of its tables. */
+const SCHEMA_BYTES = 1 << 16;
+
+/** Whether a path is a SQLite database with PyTorch's traces. */
+export function isSnapshotDatabase(path: string): boolean {
+  const stats = statInput(path);
+  if (!stats.isFile() || stats.size === 0) return false;
+  const head = readHead(path, SCHEMA_BYTES).toString("latin1");
+  return head.startsWith("SQLite format 3\u0000") && head.includes("device_traces");
+}
+
+/**
+ * Read PyTorch's snapshot in a SQLite database.
+ * @throws GateError INPUT_TOO_LARGE above 500 MiB, SQLITE_UNREADABLE and those of `readSnapshotTables`
+ */
+export async function readSnapshotDatabase(path: string): Promise<TorchSnapshot> {
+  const [{ readSqlite }, { readSnapshotTables }] = await Promise.all([
+    import("../telemetry/formats/sqlite.ts"),
+    import("../snapshot/database.ts"),
+  ]);
+  const remedy =
+    "Dump it with _dump_snapshot instead: a pickle of any size is read. Or record with a smaller max_entries.";
+  return readSqlite(path, (rows) => readSnapshotTables(rows, statInput(path).size, path), remedy);
+}
+
 /** Snapshots with the rank and step of their file names. */
-export function readSnapshotFiles(paths: readonly string[]): readonly NamedSnapshot[] {
-  return paths.map((file) => ({ file, name: snapshotName(file), snapshot: readSnapshotFile(file) }));
+export async function readSnapshotFiles(paths: readonly string[]): Promise<readonly NamedSnapshot[]> {
+  const read: NamedSnapshot[] = [];
+  for (const file of paths) {
+    const snapshot = isSnapshotDatabase(file) ? await readSnapshotDatabase(file) : readSnapshotFile(file);
+    read.push({ file, name: snapshotName(file), snapshot });
+  }
+  return read;
 }

@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { analyze } from "../analysis/analyze.ts";
 import { packageRoot } from "../core/package-root.ts";
+import { MIB } from "../core/units.ts";
+import { type Plain, pickled } from "../snapshot/testing/pickle-writer.ts";
 import { analysisInput } from "./analysis-input.ts";
 import { measurementsInput } from "./measurements-input.ts";
 
@@ -9,6 +13,29 @@ const fixture = (name: string) => path.join(packageRoot(), "test", "snapshot", "
 
 async function recordingOf(...names: string[]) {
   const input = await analysisInput(names.map(fixture));
+  if (input.kind !== "recording") throw new Error("no recording");
+  return input;
+}
+
+/** Twenty allocations of 64 MiB, each freed before the next, in 256 MiB. */
+function churn({ freed, requestsLost = [] }: { freed: readonly string[]; requestsLost?: readonly number[] }): Plain {
+  const trace: Plain[] = [];
+  for (let i = 0; i < 20; i++) {
+    const actions = ["alloc", ...freed].filter((action) => action !== "free_requested" || !requestsLost.includes(i));
+    for (const action of actions) {
+      trace.push({ action, addr: 4096 + i, size: 64 * MIB, stream: 0, time_us: 1e15 + trace.length, frames: [] });
+    }
+  }
+  const block = { address: 4096, size: 256 * MIB, requested_size: 0, state: "inactive", frames: [] };
+  const segment = { device: 0, address: 4096, total_size: 256 * MIB, stream: 0, segment_type: "large", frames: [] };
+  return { segments: [{ ...segment, blocks: [block] }], device_traces: [trace] };
+}
+
+async function written(snapshot: Plain) {
+  const file = path.join(mkdtempSync(path.join(tmpdir(), "snapshot-")), "s.pickle");
+  writeFileSync(file, pickled(snapshot));
+  const input = await analysisInput([file]);
+  rmSync(path.dirname(file), { recursive: true });
   if (input.kind !== "recording") throw new Error("no recording");
   return input;
 }
@@ -48,6 +75,29 @@ describe("a memory snapshot as input of analyze", () => {
     const { recording, notes } = await recordingOf("before-blocks.pickle");
     expect(recording.tables[0]?.columns.allocated).toHaveLength(1);
     expect(notes.join()).toContain("no trace");
+  });
+
+  it("frees by free_completed alone where no free was requested", async () => {
+    const { recording, notes } = await written(churn({ freed: ["free_completed"] }));
+    const allocated = recording.tables[0]?.columns.allocated;
+    expect(Math.max(...(allocated ?? []))).toBe(64 * MIB);
+    expect(allocated?.at(-1)).toBe(0);
+    expect(notes.join()).not.toContain("damaged");
+    const both = await written(churn({ freed: ["free_requested", "free_completed"] }));
+    expect(Math.max(...(both.recording.tables[0]?.columns.allocated ?? []))).toBe(64 * MIB);
+    // An entry of the ring whose request was overwritten, and one allocation that is only completed.
+    const mixed = await written(churn({ freed: ["free_requested", "free_completed"], requestsLost: [0, 5] }));
+    expect(mixed.recording.tables[0]?.columns.allocated?.at(-1)).toBe(0);
+    expect(Math.max(...(mixed.recording.tables[0]?.columns.allocated ?? []))).toBe(64 * MIB);
+  });
+
+  it("with more allocated than reserved is reported as damaged, and its growth is not judged", async () => {
+    const { recording, notes } = await written(churn({ freed: [] }));
+    expect(notes.at(-1)).toBe(
+      "the trace of cuda:0 is damaged: 1.25 GiB allocated in 256.00 MiB reserved is impossible, so only the sizes at the time of the snapshot are read",
+    );
+    expect(recording.tables[0]?.columns.allocated).toEqual(Float64Array.of(0));
+    expect(analyze(recording).series.map((series) => series.class)).toEqual(["insufficient", "insufficient"]);
   });
 
   it("of several ranks becomes one run", async () => {

@@ -1,3 +1,4 @@
+import { formatBytes } from "../core/units.ts";
 import { snapshotName } from "../snapshot/file-names.ts";
 import { allocatedBytes, devicesOf } from "../snapshot/live.ts";
 import { Action, type TorchSnapshot, type TraceTable } from "../snapshot/model.ts";
@@ -21,15 +22,23 @@ function tableOf(
   rank: number,
   startUs: number | null,
   ends: Float64Array,
+  damaged: string[],
 ): SampleTable {
   const named = { rank, device: `cuda:${device}`, highwater: new Set<never>() };
   const trace = snapshot.traces.find((one) => one.device === device);
-  if (trace === undefined) {
+  const series = trace === undefined ? null : deviceSeries(snapshot, trace);
+  if (series !== null && series.impossible !== null) {
+    const { allocated, reserved } = series.impossible;
+    damaged.push(
+      `the trace of cuda:${device} is damaged: ${formatBytes(allocated)} allocated in ${formatBytes(reserved)} reserved is impossible, so only the sizes at the time of the snapshot are read`,
+    );
+  }
+  if (series === null || series.impossible !== null) {
     const allocated = Float64Array.of(allocatedBytes(snapshot, device));
     const reserved = Float64Array.of(reservedBytes(snapshot, device));
     return { ...named, timeNs: null, steps: null, columns: { allocated, reserved } };
   }
-  const { timeUs, allocated, active, reserved } = deviceSeries(snapshot, trace);
+  const { timeUs, allocated, active, reserved } = series;
   return {
     ...named,
     timeNs: timeUs === null ? null : timeUs.map((time) => Math.round((time - (startUs ?? 0)) * NS_PER_US)),
@@ -55,9 +64,10 @@ export function snapshotTelemetry(snapshot: TorchSnapshot, file: string): Teleme
   const { rank } = snapshotName(file);
   const startUs = startOf(snapshot.traces);
   const ends = stepEnds(snapshot.annotations);
+  const damaged: string[] = [];
   const recording: Recording = {
     epochNs: startUs === null ? null : BigInt(Math.round(startUs)) * 1000n,
-    tables: devicesOf(snapshot).map((device) => tableOf(snapshot, device, rank ?? 0, startUs, ends)),
+    tables: devicesOf(snapshot).map((device) => tableOf(snapshot, device, rank ?? 0, startUs, ends, damaged)),
     peaks: [],
     marks: outOfMemoryMarks(snapshot.traces, startUs),
     events: null,
@@ -69,5 +79,5 @@ export function snapshotTelemetry(snapshot: TorchSnapshot, file: string): Teleme
   const notes = traced
     ? ["sizes within the trace are requested bytes, counted back from the sizes at the time of the snapshot"]
     : ["the snapshot has no trace, so each device has one sample and no growth"];
-  return { kind: "recording", format: "torch-snapshot", recording, notes };
+  return { kind: "recording", format: "torch-snapshot", recording, notes: [...notes, ...damaged] };
 }

@@ -1,8 +1,16 @@
 import { readTelemetry, type Telemetry } from "../telemetry/read.ts";
-import { isSnapshotFile, readSnapshotFile } from "./snapshot-input.ts";
+import { isSnapshotDatabase, isSnapshotFile, readSnapshotDatabase, readSnapshotFile } from "./snapshot-input.ts";
 import { snapshotTelemetry } from "./snapshot-recording.ts";
+import { verifyRuns } from "./verified-bundle.ts";
 
-/** Read {@link readTelemetry}'s formats and PyTorch's memory snapshots. @throws GateError (exit 5) of both readers */
+/**
+ * Read {@link readTelemetry}'s formats and PyTorch's memory snapshots; a bundle's recordings are compared with its
+ * manifest. @throws GateError (exit 5) of both readers, BUNDLE_CORRUPT
+ */
 export async function readInput(path: string): Promise<Telemetry> {
-  return isSnapshotFile(path) ? snapshotTelemetry(readSnapshotFile(path), path) : readTelemetry(path);
+  if (isSnapshotFile(path)) return snapshotTelemetry(readSnapshotFile(path), path);
+  if (isSnapshotDatabase(path)) return snapshotTelemetry(await readSnapshotDatabase(path), path);
+  const note = await verifyRuns(path);
+  const telemetry = await readTelemetry(path);
+  return note === null || !("notes" in telemetry) ? telemetry : { ...telemetry, notes: [note, ...telemetry.notes] };
 }

@@ -185,7 +185,7 @@ class SizeSearch {
     const { setting } = this.#pattern;
     this.#judging = value;
     const predicted = this.predicted();
-    const begun = this.#ports.now().getTime();
+    const begun = performance.now();
     let runs = 0;
     let baseline = this.#served(value);
     const measureHere = async (): Promise<number> => {
@@ -222,7 +222,7 @@ class SizeSearch {
         class: series?.class ?? null,
         baseline,
         runs,
-        seconds: (this.#ports.now().getTime() - begun) / 1000,
+        seconds: (performance.now() - begun) / 1000,
         bundle: probeDirectory(value),
       };
     }

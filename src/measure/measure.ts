@@ -1,8 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { assertNever, GateError, usageError } from "../core/errors.ts";
+import { heldFiles } from "../core/package-root.ts";
+import { denyInspection } from "../sampler/native.ts";
 import type { Sampler } from "../sampler/sampler.ts";
-import { denyInspection, startSampler } from "../sampler/start.ts";
+import { startSampler } from "../sampler/start.ts";
 import { PROBE_FOLDER } from "../telemetry/oom/probe-files.ts";
 import type { ExitState, Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
 import { RAW_RECORD_FILE } from "../telemetry/recording/record-columns.ts";
@@ -55,7 +57,14 @@ export async function measure(request: MeasureRequest): Promise<MeasuredRecordin
   // Loaded after the run: the command does not wait for what reads it.
   const { recordingOf } = await import("./session/recording-of.ts");
   const measured = await recordingOf(prepared, ran);
-  writeRecordingInfo(request.directory, measured.info);
+  try {
+    writeRecordingInfo(request.directory, measured.info);
+  } catch (error) {
+    // The command may have removed the directory, which costs evidence and not the verdict.
+    if (!(error instanceof GateError)) throw error;
+    const info = { ...measured.info, lost: [...measured.info.lost, error.message] };
+    return { ...measured, info, unwritten: error };
+  }
   return measured;
 }
 
@@ -103,6 +112,7 @@ async function prepare(request: MeasureRequest): Promise<Prepared> {
   const describe = (devices: Sampler["devices"]) =>
     collectFingerprint({ devices, env, worldSize: identity.world_size, scenarioDefinition, command, python });
   createRunDirectory(request.directory);
+  renewCopies();
   const probe = request.probe === "off" ? null : openProbe(request, env);
   const setup: ProbeSetup =
     probe === null
@@ -115,17 +125,18 @@ async function prepare(request: MeasureRequest): Promise<Prepared> {
     monotonicNs: process.hrtime.bigint(),
     epochNs: BigInt(Date.now()) * 1_000_000n,
   });
+  // Before there are samples, so that those of a killed gate are never without it.
+  writeRecordingInfo(request.directory, info);
   const log = openLog(request.directory);
   const variable = `${MARKER_VARIABLE}=${marker}`;
   return { request, argv, env, marker: variable, describe, probe, setup, info, log, killsBefore: machineKillsNow() };
 }
 
-async function launchHeld({ request, argv, env, probe, info, log }: Prepared): Promise<Launched> {
+async function launchHeld({ request, argv, env, probe, log }: Prepared): Promise<Launched> {
   try {
     return await launch({ argv, cwd: request.cwd, env: probe?.env ?? env });
   } catch (error) {
     log.close();
-    writeRecordingInfo(request.directory, info);
     throw error;
   }
 }
@@ -154,6 +165,7 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
       exit = await explainStartFailure(end.errno, argv[0]!, request.cwd, env.PATH);
     } else exit = end;
   } finally {
+    tree.remember(sampler?.seen?.() ?? []);
     // Samples after the command's end are not the command's.
     sampler?.stop();
     lost.push(...(await endLeftovers(launched, tree)));
@@ -170,28 +182,23 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
   const { devices } = sampler;
   // A driver may have answered only after the start.
   if (devices.length > 0) info = { ...info, fingerprint: await describe(devices) };
-  return { info, devices, beganNs };
+  return { info, devices, beganNs, records: sampler };
 }
 
-function samplerOf({ request, marker, probe, info }: Prepared, launched: Launched): Sampler {
-  try {
-    return startSampler({
-      file: path.join(request.directory, RAW_RECORD_FILE),
-      rootPid: launched.rootPid,
-      includeRoot: false,
-      hostPeriodNs: request.hostPeriodNs,
-      devicePeriodNs: request.devicePeriodNs,
-      cpuBudget: request.cpuBudget,
-      marker,
-      probeDirectory: probe === null ? null : path.join(request.directory, PROBE_FOLDER),
-    });
-  } catch (error) {
-    writeRecordingInfo(request.directory, info);
-    throw error;
-  }
+function samplerOf({ request, marker, probe }: Prepared, launched: Launched): Sampler {
+  return startSampler({
+    file: path.join(request.directory, RAW_RECORD_FILE),
+    rootPid: launched.rootPid,
+    includeRoot: false,
+    hostPeriodNs: request.hostPeriodNs,
+    devicePeriodNs: request.devicePeriodNs,
+    cpuBudget: request.cpuBudget,
+    marker,
+    probeDirectory: probe === null ? null : path.join(request.directory, PROBE_FOLDER),
+  });
 }
 
-/** Write `recording.json` before the command is let go, so that the run directory of a killed gate has one. */
+/** What the sampler and the launcher know is in `recording.json` before the command is let go. */
 function writeStart(directory: string, info: RecordingInfo, launched: Launched): void {
   writeRecordingInfo(directory, info);
   if (launched.commandPid() !== null) return;
@@ -271,6 +278,16 @@ function openProbe(request: MeasureRequest, env: Readonly<Record<string, string>
     throw unwritable(directory, error);
   }
   return probeEnvironment(env, directory, request.debug ?? false);
+}
+
+/** What an earlier run's command could have changed is started from a fresh copy. */
+function renewCopies(): void {
+  const held = heldFiles();
+  try {
+    held?.renewCopies();
+  } catch (error) {
+    throw unwritable(held?.copies ?? "", error);
+  }
 }
 
 async function usedPython(

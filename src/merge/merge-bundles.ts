@@ -11,8 +11,11 @@ import { type JudgeAgain, judgeAgain } from "./merge-judge.ts";
 import { absentLegs, type ExpectedLegs } from "./merge-legs.ts";
 import { type MergeLeg, readLegs, resolved } from "./merge-read.ts";
 import { type Job, type MissingLeg, mergedReport, missingLeg, planJobs, scenarioOfJob } from "./merge-report.ts";
+import type { ShardJob } from "./shard-jobs.ts";
+import type { Verification } from "./shard-pool.ts";
+import { type FeaturesSource, verifyShard } from "./shard-read.ts";
 import { hostsOf, reasonWithHost, type ShardPolicy } from "./shard-report.ts";
-import { shardTimeline } from "./shard-timeline.ts";
+import { decidingShards, shardTimeline } from "./shard-timeline.ts";
 
 interface MergeRequest {
   /** Bundles, recordings and directories of them, in any order. */
@@ -22,6 +25,7 @@ interface MergeRequest {
   readonly expected: ExpectedLegs | null;
   readonly unjudged: UnjudgedMode;
   readonly again: JudgeAgain;
+  readonly verification: Verification;
   readonly argv: readonly string[];
   readonly now: () => Date;
 }
@@ -98,6 +102,33 @@ async function judgedJob(job: Job, again: JudgeAgain, warnings: string[]): Promi
   return { scenario: { ...scenario, baseline: baseline.summary }, envelopes: baseline.envelopes };
 }
 
+/** The recordings of a job; null where it is of bundles. */
+function jobOf(job: Job, legs: readonly ReadLeg[]): ShardJob | null {
+  return legs.find((leg) => leg.job !== null && job.nodes.some((node) => node.leg === leg.name))?.job ?? null;
+}
+
+/** Number of recordings by the source of their features. */
+export type FeatureCounts = Readonly<Record<FeaturesSource, number>>;
+
+/** Compare the stored features of the ranks that decide with their samples, and count the sources of all. */
+async function checkedFeatures(
+  job: Job,
+  { scenario }: Judged,
+  legs: readonly ReadLeg[],
+  policy: ShardPolicy,
+  counts: Record<FeaturesSource, number>,
+): Promise<void> {
+  const shards = jobOf(job, legs);
+  if (shards === null) return;
+  for (const { source } of shards.shards) counts[source] += 1;
+  for (const shard of decidingShards(shards, scenario)) {
+    if (shard.source !== "stored") continue;
+    await verifyShard(shard, policy.horizon);
+    counts.stored -= 1;
+    counts.verified += 1;
+  }
+}
+
 /** Add the chart of a job of recordings, and the hosts of its ranks. */
 async function withRanksShown(
   job: Job,
@@ -106,7 +137,7 @@ async function withRanksShown(
   policy: ShardPolicy,
 ): Promise<ScenarioReport> {
   const { scenario, envelopes } = judged;
-  const shards = legs.find((leg) => leg.job !== null && job.nodes.some((node) => node.leg === leg.name))?.job ?? null;
+  const shards = jobOf(job, legs);
   if (shards === null) return scenario;
   const { judgement } = scenario;
   const named = scenarioReport({
@@ -116,27 +147,47 @@ async function withRanksShown(
   return { ...named, timeline: scenario.timeline ?? (await shardTimeline(shards, named, policy, envelopes)) };
 }
 
+interface MergedBundle {
+  readonly report: GateReport;
+  readonly bundleDir: string;
+  readonly features: FeatureCounts;
+}
+
 type ReadLeg = Extract<MergeLeg, { kind: "read" }>;
 
 /**
- * Merge bundles of matrix legs, nodes or ranks, in any order, into one bundle with one verdict; no samples are read.
- * @throws GateError MERGE_INTO_INPUT, those of `prepareBundle` and `writeBundle`, an unreadable baseline (exit 5)
+ * Merge bundles of matrix legs, nodes or ranks, in any order, into one bundle with one verdict. Recordings are judged
+ * by the features that their ranks stored; samples are read where there are none, and of some ranks to compare.
+ * @throws GateError MERGE_INTO_INPUT, SHARD_INVALID (exit 5), those of `prepareBundle` and `writeBundle`, an unreadable
+ *   baseline (exit 5)
  */
-export async function mergeBundles(request: MergeRequest): Promise<{ report: GateReport; bundleDir: string }> {
-  const { bundle, argv } = request;
+export async function mergeBundles(request: MergeRequest): Promise<MergedBundle> {
+  const { bundle, argv, verification } = request;
   await checkTarget(bundle, request.directories);
   const now = request.now();
   const { budgets, horizon } = request.again;
   const policy: ShardPolicy = { budgets, horizon };
-  const { legs, refused, present, warnings: readWarnings } = await readLegs(request.directories, { policy, argv, now });
+  const {
+    legs,
+    refused,
+    present,
+    warnings: readWarnings,
+  } = await readLegs(request.directories, {
+    policy,
+    verification,
+    argv,
+    now,
+  });
   const reported = legs.filter((leg) => leg.kind === "read");
   checkLimits(request.again, reported);
   const warnings = [...readWarnings];
   for (const { name, notes } of reported) warnings.push(...notes.map((note) => `${name}: its bundle lacks ${note}`));
   const scenarios: ScenarioReport[] = [];
   const copies: RunCopy[] = [];
+  const counts = { stored: 0, verified: 0, computed: 0 };
   for (const job of planJobs(reported)) {
     const judged = await judgedJob(job, request.again, warnings);
+    await checkedFeatures(job, judged, reported, policy, counts);
     const numbered = numberRuns(job, await withRanksShown(job, judged, reported, policy));
     scenarios.push(numbered.scenario);
     copies.push(...numbered.copies);
@@ -150,9 +201,9 @@ export async function mergeBundles(request: MergeRequest): Promise<{ report: Gat
       const own = copies.filter(({ leg }) => leg === name);
       return copyRuns(evidence, own, bundle);
     });
-    await writeBundle(bundle, report, copied);
+    const written = await writeBundle(bundle, report, copied);
+    return { report: written.report, bundleDir: bundle, features: counts };
   } finally {
     await unlockBundle(bundle).catch(() => {});
   }
-  return { report, bundleDir: bundle };
 }

@@ -1,6 +1,7 @@
-import { copyFileSync, linkSync, mkdirSync } from "node:fs";
+import { copyFileSync, linkSync } from "node:fs";
 import path from "node:path";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
+import { makeDirectories } from "../core/make-directories.ts";
 import { type ListedFile, writeError } from "../report/bundle/bundle-files.ts";
 import type { RunReport, RunRole, ScenarioReport } from "../report/documents/model.ts";
 import type { Evidence } from "./merge-read.ts";
@@ -13,19 +14,26 @@ export interface RunCopy {
   readonly to: string;
 }
 
-const PREFIX: Readonly<Record<RunRole, string>> = { candidate: "", base: "base-", attribution: "attribution-" };
+const PREFIX: Readonly<Record<RunRole, string>> = {
+  candidate: "",
+  base: "base-",
+  attribution: "attribution-",
+  superseded: "",
+};
 
 /** A job's scenario with the runs of all nodes numbered as `runs/<scenario>/<n>`: every node's runs start with 1. */
 export function numberRuns(
   job: Job,
   scenario: ScenarioReport,
 ): { readonly scenario: ScenarioReport; readonly copies: readonly RunCopy[] } {
-  const counts: Record<RunRole, number> = { candidate: 0, base: 0, attribution: 0 };
+  const counts: Record<string, number> = {};
   const copies: RunCopy[] = [];
   const runs = job.nodes.flatMap(({ leg, scenario: own }) =>
     own.runs.map((run): RunReport => {
-      counts[run.role] += 1;
-      const to = `runs/${scenarioDirectory(job.name)}/${PREFIX[run.role]}${counts[run.role]}`;
+      const prefix = PREFIX[run.role];
+      const number = (counts[prefix] ?? 0) + 1;
+      counts[prefix] = number;
+      const to = `runs/${scenarioDirectory(job.name)}/${prefix}${number}`;
       copies.push({ leg, from: run.directory, to });
       return { ...run, directory: to };
     }),
@@ -64,7 +72,7 @@ export function copyRuns(
         const copy = path.join(target, bundlePath);
         const parent = path.dirname(copy);
         try {
-          if (!made.has(parent)) mkdirSync(parent, { recursive: true });
+          if (!made.has(parent)) makeDirectories(parent);
           made.add(parent);
           linkOrCopy(path.join(directory, name), copy);
         } catch (cause) {

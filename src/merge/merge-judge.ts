@@ -1,5 +1,6 @@
 import { measuredRun } from "../analysis/measured-run.ts";
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
+import { analysisOf } from "../baseline/job-runs.ts";
 import { type BaselineAnswer, loadFirstBaseline } from "../baseline/load.ts";
 import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
@@ -48,6 +49,7 @@ function jobRuns(nodes: readonly LegScenario[], role: RunRole): readonly Measure
     return {
       session: parts[0]?.session ?? "",
       commit: parts[0]?.commit ?? null,
+      ...analysisOf(parts),
       series: parts.flatMap(({ series }) => series),
       ...(parts.some(({ oom }) => oom === true) ? { oom: true } : {}),
       ...(parts.some(({ oom_suspected }) => oom_suspected === true) ? { oom_suspected: true } : {}),
@@ -77,6 +79,7 @@ function policyOfChecks(checks: readonly Check[], again: JudgeAgain): Policy {
     ...DEFAULT_POLICY,
     budgets: [...budgets].map(([metric, bytes]) => ({ metric, bytes })),
     horizon: again.horizon,
+    gatingPhases: [...new Set(checks.flatMap((check) => (check.gating ? (check.phase ?? []) : [])))],
     gatingMetrics: gating.length === 0 ? null : [...new Set(gating)],
   };
 }

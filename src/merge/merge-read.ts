@@ -1,16 +1,16 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
-import { GateError, invalidInput } from "../core/errors.ts";
+import { GateError } from "../core/errors.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
-import { type ListedFile, listFiles } from "../report/bundle/bundle-files.ts";
+import { corruptBundle, type ListedFile, listFiles, UNLIMITED } from "../report/bundle/bundle-files.ts";
 import type { GateReport } from "../report/documents/model.ts";
 import { compareNames, legNames, withoutCopies } from "./merge-legs.ts";
 import type { MissingLeg } from "./merge-report.ts";
-import { type FoundInputs, findInputs } from "./shard-find.ts";
+import { type FoundInputs, type FoundShard, findInputs } from "./shard-find.ts";
 import { groupShards, type NamedShard, type ShardJob } from "./shard-jobs.ts";
-import { readShards } from "./shard-pool.ts";
-import { failureOf, type ShardFailure } from "./shard-read.ts";
+import { readShards, type Verification } from "./shard-pool.ts";
+import { failureOf, SHARD_INVALID, type Shard, type ShardFailure } from "./shard-read.ts";
 import { reportOfShards, type ShardPolicy } from "./shard-report.ts";
 import { SHARD_RUN } from "./shard-run.ts";
 
@@ -51,6 +51,7 @@ interface MergeInput {
 /** What a report of recordings is made with. */
 interface ReadContext {
   readonly policy: ShardPolicy;
+  readonly verification: Verification;
   readonly argv: readonly string[];
   readonly now: Date;
 }
@@ -58,29 +59,20 @@ interface ReadContext {
 /** The run directories of a gate. Any other path in a report is foreign and could lead out of the bundle. */
 const RUN_DIRECTORY = /^runs\/[a-z0-9][a-z0-9._-]{0,199}\/(?:base-|attribution-)?\d{1,4}$/;
 
-/** Files listed in a message. */
-const MAX_NAMED = 3;
-
 /** Refuse a bundle with missing or altered files, as an interrupted transfer leaves it (`BUNDLE_CORRUPT`, exit 5). */
 async function checkFiles(
   directory: string,
   listed: readonly ListedFile[],
   report: GateReport,
 ): Promise<readonly ListedFile[]> {
-  const found = new Map((await listFiles(directory, new Set())).map((file) => [file.path, file]));
+  const found = new Map((await listFiles(directory, { limits: UNLIMITED })).files.map((file) => [file.path, file]));
   const wrong = listed.filter(({ path: name, sha256 }) => found.get(name)?.sha256 !== sha256).map((file) => file.path);
   for (const { runs } of report.scenarios) {
     for (const run of runs) if (!RUN_DIRECTORY.test(run.directory)) wrong.push(run.directory);
   }
   if (!listed.some((file) => file.path === "report.json")) wrong.push("report.json");
   if (wrong.length === 0) return listed;
-  const more = wrong.length > MAX_NAMED ? ` and ${wrong.length - MAX_NAMED} more` : "";
-  throw invalidInput(
-    "BUNDLE_CORRUPT",
-    `files differ from the manifest: ${wrong.slice(0, MAX_NAMED).join(", ")}${more}`,
-    directory,
-    "Download the bundle again, or measure this leg again.",
-  );
+  throw corruptBundle(directory, wrong);
 }
 
 async function readLeg(name: string, directory: string): Promise<MergeLeg> {
@@ -92,6 +84,14 @@ async function readLeg(name: string, directory: string): Promise<MergeLeg> {
   } catch (error) {
     return unusable(name, failureOf(directory, error, "bundle"));
   }
+}
+
+/** Refuse a shard of a merged bundle whose files are not those of the bundle's manifest (`BUNDLE_CORRUPT`, exit 5). */
+function checkListed({ directory, files }: Shard, listed: readonly ListedFile[] | null): void {
+  if (listed === null) return;
+  const known = new Map(listed.map((file) => [file.path, file.sha256]));
+  const wrong = files.filter(({ path: name, sha256 }) => known.get(name) !== sha256).map((file) => file.path);
+  if (wrong.length > 0 || known.size !== files.length) throw corruptBundle(directory, wrong);
 }
 
 /** The real path of a directory, or its absolute one if it does not exist, which reading reports. */
@@ -108,7 +108,7 @@ function reportDigest(leg: MergeLeg): string | null {
 /** Every bundle and recording at or below the given directories, each once. */
 async function findAll(given: readonly string[], warnings: string[]): Promise<FoundInputs> {
   const bundles = new Set<string>();
-  const shards = new Set<string>();
+  const shards = new Map<string, FoundShard>();
   const seen = new Set<string>();
   for (const directory of await Promise.all(given.map(resolved))) {
     if (seen.has(directory)) warnings.push(`${directory} was given more than once and counts once`);
@@ -116,16 +116,18 @@ async function findAll(given: readonly string[], warnings: string[]): Promise<Fo
       seen.add(directory);
       const found = await findInputs(directory);
       for (const one of found.bundles) bundles.add(one);
-      for (const one of found.shards) shards.add(one);
+      for (const one of found.shards) shards.set(one.directory, one);
     }
   }
-  return { bundles: [...bundles], shards: [...shards] };
+  return { bundles: [...bundles], shards: [...shards.values()] };
+}
+
+function errorOf({ code, kind, message, hint, directory }: ShardFailure): GateError {
+  return new GateError(code, message, { kind, where: directory, ...(hint === null ? {} : { hint }) });
 }
 
 function unusable(name: string, failure: ShardFailure): MergeLeg {
-  const { code, kind, message, hint, directory } = failure;
-  const error = new GateError(code, message, { kind, where: directory, ...(hint === null ? {} : { hint }) });
-  return { kind: "unusable", name, directory, error };
+  return { kind: "unusable", name, directory: failure.directory, error: errorOf(failure) };
 }
 
 function legOfJob(job: ShardJob, { policy, argv, now }: ReadContext): MergeLeg {
@@ -144,21 +146,32 @@ function legOfJob(job: ShardJob, { policy, argv, now }: ReadContext): MergeLeg {
 /**
  * Read bundles and recordings at or below directories, given in any order. An unusable input (unfinished, damaged,
  * foreign, of a newer release) is an answer and not an exception, so that the others still count.
+ * @throws GateError SHARD_INVALID for features that are not those of their samples, BUNDLE_CORRUPT for files of a
+ *   merged bundle that are not those of its manifest
  */
 export async function readLegs(given: readonly string[], context: ReadContext): Promise<MergeInput> {
   const warnings: string[] = [];
   const found = await findAll(given, warnings);
-  const directories = [...found.bundles, ...found.shards];
+  const listed = new Map(found.shards.map((one) => [one.directory, one.listed]));
+  const directories = [...found.bundles, ...listed.keys()];
   const names = new Map(legNames(directories).map((name, index) => [directories[index] ?? name, name]));
   const nameOf = (directory: string): string => names.get(directory) ?? directory;
   const sorted = (all: readonly string[]) => [...all].sort((a, b) => compareNames(nameOf(a), nameOf(b)));
   const legs: MergeLeg[] = [];
   for (const directory of sorted(found.bundles)) legs.push(await readLeg(nameOf(directory), directory));
   const shards: NamedShard[] = [];
-  await readShards(sorted(found.shards), { horizon: context.policy.horizon }, (answer) => {
-    if (answer.kind === "unusable") legs.push(unusable(nameOf(answer.failure.directory), answer.failure));
-    else shards.push({ ...answer.shard, name: nameOf(answer.shard.directory) });
+  const contradicted: ShardFailure[] = [];
+  const { policy, verification } = context;
+  await readShards(sorted([...listed.keys()]), { horizon: policy.horizon, verification }, (answer) => {
+    if (answer.kind === "unusable" && answer.failure.code === SHARD_INVALID) contradicted.push(answer.failure);
+    else if (answer.kind === "unusable") legs.push(unusable(nameOf(answer.failure.directory), answer.failure));
+    else {
+      checkListed(answer.shard, listed.get(answer.shard.directory) ?? null);
+      shards.push({ ...answer.shard, name: nameOf(answer.shard.directory) });
+    }
   });
+  const [first] = contradicted.sort((a, b) => compareNames(nameOf(a.directory), nameOf(b.directory)));
+  if (first !== undefined) throw errorOf(first);
   const grouped = groupShards(shards);
   legs.push(...grouped.jobs.map((job) => legOfJob(job, context)));
   legs.sort((a, b) => compareNames(a.name, b.name));

@@ -20,7 +20,7 @@ function answer(given: readonly Section[], more: Partial<SectionsRequest> = {}) 
     given,
     united: uniteSections(given),
     expected: null,
-    refused: 0,
+    refused: [],
     recorded: null,
     unjudged: "warn",
     argv: [],
@@ -41,8 +41,8 @@ describe("the sections of a gate", () => {
     for (const [given, more, expected] of [
       [two, { expected: parseExpected("3") }, 3],
       [two, { expected: parseExpected("a,b,c,d") }, 4],
-      [two, { refused: 2 }, 4],
-      [two, { expected: parseExpected("3"), refused: 1 }, 3],
+      [two, { refused: ["x is not JSON", "y is of an attempt that has not been"] }, 4],
+      [two, { expected: parseExpected("3"), refused: ["x"] }, 3],
       [[], {}, 1],
     ] as const) {
       expect(answer(given, more)).toMatchObject({ expected, report: { word: "unjudged", exit_code: 6 } });

@@ -1,7 +1,7 @@
 import type { UnjudgedMode } from "../config/gate-request.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
-import { plural } from "../core/text.ts";
+import { firstReasons, plural } from "../core/text.ts";
 import type { GateReport, Verdict } from "../report/documents/model.ts";
 import type { Section } from "../report/documents/section.ts";
 import { verdictUrgency } from "../report/urgency.ts";
@@ -105,8 +105,8 @@ export interface SectionsRequest {
   /** With nodes united and claims verified. */
   readonly united: UnitedSections;
   readonly expected: ExpectedLegs | null;
-  /** Number of artifacts that are named like a section and were rejected. */
-  readonly refused: number;
+  /** Why artifacts that are named like a section were rejected, one sentence each. Outside text. */
+  readonly refused: readonly string[];
   /** The result of the legs' jobs by GitHub's record; null = success or unknown. */
   readonly recorded: string | null;
   readonly unjudged: UnjudgedMode;
@@ -123,9 +123,10 @@ export function answerOfSections(request: SectionsRequest): SectionsAnswer {
   const missing = [...absentLegs(wanted, present)];
   let gone = wanted?.kind === "count" ? Math.max(0, wanted.count - present.length) : missing.length;
   // A rejected section may be that of the failed leg.
-  if (refused > gone) {
-    missing.push({ name: "refused", message: `${plural(refused, "section was", "sections were")} rejected` });
-    gone = refused;
+  if (refused.length > 0) {
+    const rejected = plural(refused.length, "section was", "sections were");
+    missing.push({ name: "refused", message: `${rejected} rejected: ${firstReasons(refused)}` });
+    gone = Math.max(gone, refused.length);
   }
   if (given.length === 0 && gone === 0) {
     missing.push({ name: "legs", message: "no leg of this gate has reported" });

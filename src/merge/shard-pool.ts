@@ -1,8 +1,10 @@
+import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
 import { GateError } from "../core/errors.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { packageRoot } from "../core/package-root.ts";
 import { readShard, type ShardAnswer, type ShardOptions } from "./shard-read.ts";
 
@@ -11,6 +13,12 @@ export interface ShardTask {
   readonly directory: string;
   readonly options: ShardOptions;
 }
+
+/** Which of the stored features are compared with their samples. */
+export type Verification = "some" | "all";
+
+/** One in this many shards, drawn for each, is compared. */
+const ONE_IN = 64;
 
 /** Fewer shards are read before a second thread has started. */
 const WORTH_A_THREAD = 8;
@@ -28,26 +36,26 @@ function workerFile(): string | null {
 type Take = (answer: ShardAnswer) => void;
 
 /** A thread that takes directories from the queue until it is empty, and empties it when it fails. */
-function reader(file: string, queue: string[], options: ShardOptions, take: Take): Promise<void> {
+function reader(file: string, queue: ShardTask[], take: Take): Promise<void> {
   const worker = new Worker(file, {
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
     // The options of the parent process may name files that a thread must not load.
     execArgv: [],
   });
   return new Promise<void>((resolve, reject) => {
-    let directory: string | undefined;
+    let task: ShardTask | undefined;
     const readNext = () => {
-      directory = queue.shift();
-      if (directory === undefined) {
+      task = queue.shift();
+      if (task === undefined) {
         void worker.terminate();
         resolve();
-      } else worker.postMessage({ directory, options } satisfies ShardTask);
+      } else worker.postMessage(task);
     };
     const failed = (cause: unknown) => {
       void worker.terminate();
       queue.length = 0;
       const reason = cause instanceof Error ? cause.message : String(cause);
-      const message = `a thread that reads recordings failed${directory === undefined ? "" : ` at ${directory}`} (${reason})`;
+      const message = `a thread that reads recordings failed${task === undefined ? "" : ` at ${task.directory}`} (${reason})`;
       const hint = "Merge fewer recordings at once.";
       reject(new GateError("MERGE_READER_LOST", message, { kind: "error", hint, cause }));
     };
@@ -65,13 +73,18 @@ function reader(file: string, queue: string[], options: ShardOptions, take: Take
  * Read shards, two at a time where there are many and the machine has the cores. `take` receives them in any order.
  * @throws GateError MERGE_READER_LOST
  */
-export async function readShards(directories: readonly string[], options: ShardOptions, take: Take): Promise<void> {
+export async function readShards(
+  directories: readonly string[],
+  { horizon, verification }: { readonly horizon: Horizon | null; readonly verification: Verification },
+  take: Take,
+): Promise<void> {
+  const isVerified = (): boolean => verification === "all" || randomInt(ONE_IN) === 0;
+  const queue = directories.map((directory): ShardTask => ({ directory, options: { horizon, verify: isVerified() } }));
   const threads = Math.min(MAX_THREADS, availableParallelism());
   const file = workerFile();
-  if (threads < 2 || directories.length < WORTH_A_THREAD || file === null) {
-    for (const directory of directories) take(await readShard(directory, options));
+  if (threads < 2 || queue.length < WORTH_A_THREAD || file === null) {
+    for (const { directory, options } of queue) take(await readShard(directory, options));
     return;
   }
-  const queue = [...directories];
-  await Promise.all(Array.from({ length: threads }, () => reader(file, queue, options, take)));
+  await Promise.all(Array.from({ length: threads }, () => reader(file, queue, take)));
 }

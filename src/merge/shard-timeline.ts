@@ -29,7 +29,8 @@ function weightOf(shard: NamedShard, failing: ReadonlySet<number>, deciding: num
   ];
 }
 
-function worstShards(job: ShardJob, scenario: ScenarioReport): readonly NamedShard[] {
+/** At most a dozen recordings: those that decide, fail, grow or use the most. */
+export function decidingShards(job: ShardJob, scenario: ScenarioReport): readonly NamedShard[] {
   const checks = scenario.judgement?.checks ?? [];
   const deciding = decidingCheck(checks)?.rank ?? null;
   const failing = new Set(checks.filter(({ verdict }) => verdict === "fail").map(({ rank }) => rank));
@@ -58,7 +59,7 @@ async function alignedRecording(
   }
 }
 
-/** The chart of a job of many ranks; samples are read again only of those that decide, fail, grow or use the most. */
+/** The chart of a job of many ranks; samples are read again only of {@link decidingShards}. */
 export async function shardTimeline(
   job: ShardJob,
   scenario: ScenarioReport,
@@ -67,7 +68,7 @@ export async function shardTimeline(
 ): Promise<Timeline | null> {
   const document = scenario.runs[0]?.analysis ?? null;
   const drawn: Recording[] = [];
-  for (const shard of worstShards(job, scenario)) {
+  for (const shard of decidingShards(job, scenario)) {
     const recording = await alignedRecording(shard, document?.ranks.alignment_offsets_ns ?? {});
     if (recording !== null) drawn.push(recording);
   }

@@ -60,7 +60,7 @@ async function attempt(
   parent: string,
   ports: GatePorts,
 ): Promise<Try> {
-  const cost = new Cost(request, ports.now().getTime());
+  const cost = new Cost(request, performance.now());
   const done: Record<"candidate" | "base", FinishedRun[]> = { candidate: [], base: [] };
   const run = async (role: "candidate" | "base"): Promise<string | null> => {
     const number = done[role].length + 1;
@@ -87,7 +87,7 @@ async function attempt(
   for (;;) {
     const failed = await run(wanted);
     if (failed !== null) return { kind: "none", reason: failed };
-    const stop = cost.exhausted(ports.now().getTime());
+    const stop = cost.exhausted(performance.now());
     if (stop !== null || ports.interrupt.aborted) possible = false;
     const candidate: Measurements = {
       scenario: scenario.name,

@@ -4,6 +4,7 @@ import { fingerprintHash } from "../baseline/identity.ts";
 import { type BaselineRecord, type BaselineRun, type NewRun, selectRuns, toMeasurements } from "../baseline/record.ts";
 import { type BaselineStore, recordName } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { invalidInput } from "../core/errors.ts";
 import { oneLine } from "../core/text.ts";
 import { successfulRuns } from "../gate/accept.ts";
 import type { FinishedRun } from "../gate/one-run.ts";
@@ -12,13 +13,13 @@ import type { GatePorts } from "../gate/ports.ts";
 import { envelopesOf } from "../gate/refresh.ts";
 import { type GateOutcome, runGate } from "../gate/run-gate.ts";
 import type { ScenarioHooks } from "../gate/scenario-hooks.ts";
-import type { ScenarioReport } from "../report/documents/model.ts";
+import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { differenceOf } from "../verdict/difference.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { type Decision, decide, leadingCheck, leadingGrowth } from "./decision.ts";
-import { acceptSession, openEpoch, recordSession, type SessionRuns } from "./records.ts";
+import { acceptSession, openEpoch, recordSession, type SessionRuns, takesName } from "./records.ts";
 import type { NightlyEntry } from "./state.ts";
 
 /** The outcome of a scenario's session. */
@@ -40,6 +41,8 @@ export interface NightlyScenario {
   /** The runs of this session. */
   readonly night: Measurements;
   readonly entry: NightlyEntry;
+  /** The session's curves, for the band of the baseline. */
+  readonly envelopes: readonly Envelope[];
   /** The session's own change of a record, for a copy of the store written elsewhere; null when nothing was stored. */
   readonly change: ((current: BaselineRecord | null) => BaselineRecord) | null;
 }
@@ -87,6 +90,8 @@ interface Session {
   readonly fingerprint: Fingerprint;
   readonly prior: Prior;
   readonly envelopes: readonly Envelope[];
+  /** False when another job handed over the measurement with its judgement, which is then made again. */
+  readonly judgedHere: boolean;
   /** Why the store could not be read or written so far; null when it could. */
   readonly trouble: string | null;
 }
@@ -96,6 +101,7 @@ class Sessions implements ScenarioHooks {
   readonly #ports: GatePorts;
   /** A breach of the anchor must not cut short the comparison that decides whether a session joins the baseline. */
   readonly anchorAsksForRuns = false;
+  readonly writesBaselines = true;
   readonly all = new Map<string, Session>();
 
   constructor(options: NightlyOptions, ports: GatePorts) {
@@ -112,7 +118,7 @@ class Sessions implements ScenarioHooks {
     } catch (error) {
       trouble = textOf(error);
     }
-    this.all.set(scenario.name, { fingerprint, prior, envelopes: [], trouble });
+    this.all.set(scenario.name, { fingerprint, prior, envelopes: [], judgedHere: true, trouble });
     if (this.#options.runs !== "auto") return this.#options.runs;
     return prior.runs.length < FIRST_SESSION_RUNS ? FIRST_SESSION_RUNS : SESSION_RUNS;
   }
@@ -157,31 +163,52 @@ function candidateRuns(report: ScenarioReport, timeIso: string): readonly NewRun
 }
 
 /**
- * Where the gate found no baseline although the store has runs of this environment (the newest is too old, or the
- * commits are gone), the session is compared with these runs: a higher level must not slip in because a week of nightly
- * runs is missing.
+ * The session compared with the stored runs of its environment; null where it was judged here and there are none. This
+ * decides where the gate found no baseline (the newest is too old, or the commits are gone): a higher level must not
+ * slip in because a week of nightly runs is missing. It also decides where another job judged: its numbers must support
+ * what it claims.
  */
 function judgedByStore(
   request: GateRequest,
   scenario: ScenarioRequest,
   report: ScenarioReport,
-  session: Session,
+  { prior, fingerprint, judgedHere }: Session,
   runs: readonly NewRun[],
 ): Judgement | null {
-  const { measurements } = session.prior;
-  if (report.baseline !== null || measurements === null) return null;
+  const session = runs[0]?.measured.session;
+  // Stored runs of this session are those of an earlier attempt to store it.
+  const older = prior.measurements?.runs.filter((run) => run.session !== session) ?? [];
+  const known = prior.measurements === null || older.length === 0 ? null : prior.measurements;
+  if (known === null && judgedHere) return null;
   return judge({
-    candidate: {
-      scenario: scenario.name,
-      fingerprint: session.fingerprint,
-      runs: runs.map(({ measured }) => measured),
-    },
-    baseline: measurements,
+    candidate: { scenario: scenario.name, fingerprint, runs: runs.map(({ measured }) => measured) },
+    baseline: known && { ...known, runs: [...older, ...successfulRuns(report, (own) => own, "base")] },
     anchor: null,
     policy: policyOf(request, scenario),
     baseRunsPossible: false,
     moreRunsPossible: false,
   });
+}
+
+/** The judgement that decides about the session, and the decision. */
+function decided(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  report: ScenarioReport,
+  judgement: Judgement,
+  session: Session,
+  runs: readonly NewRun[],
+): { readonly judgement: Judgement; readonly decision: Decision } {
+  const { minBaselineRuns } = policyOf(request, scenario);
+  const decisionOn = (one: Judgement) => ({
+    judgement: one,
+    decision: decide(one, session.prior.runs.length, minBaselineRuns),
+  });
+  const own = decisionOn(judgement);
+  const found = report.baseline !== null;
+  if (found && session.judgedHere) return own;
+  const again = judgedByStore(request, scenario, report, session, runs);
+  return again === null || (found && own.decision !== "approve") ? own : decisionOn(again);
 }
 
 /** The difference to the baseline. Breaches of a budget or the anchor do not decide about the session. */
@@ -210,11 +237,7 @@ async function storeSession(
   const mine = sessionOf(scenario.name, session, runs);
   const { store } = options;
   const older = session.prior.runs;
-  const decision = decide(
-    judgedByStore(request, scenario, report, session, runs) ?? judgement,
-    older.length,
-    policyOf(request, scenario).minBaselineRuns,
-  );
+  const { judgement: decisive, decision } = decided(request, scenario, report, judgement, session, runs);
   const put = async (
     sessionOutcome: SessionOutcome,
     change: NonNullable<NightlyScenario["change"]>,
@@ -228,7 +251,7 @@ async function storeSession(
       reason = await options
         .accepted({
           scenario: scenario.name,
-          difference: differenceToBaseline(scenario.name, session.fingerprint, judgement),
+          difference: differenceToBaseline(scenario.name, session.fingerprint, decisive),
           commit: report.runs[0]?.info.commit ?? null,
           since: older.at(-1)?.commit ?? null,
         })
@@ -286,12 +309,59 @@ export async function runNightly(request: GateRequest, options: NightlyOptions, 
   const sessions = new Sessions(options, ports);
   const judged: GateRequest = { ...request, baselines: [options.spec], unjudged: "warn" };
   const outcome = await runGate(judged, ports, sessions);
-  const timeIso = ports.now().toISOString();
+  return settle(request, outcome, sessions.all, options, ports.now().toISOString());
+}
+
+/** What another job measured and judged, checked by the caller. */
+interface MeasuredElsewhere {
+  readonly report: GateReport;
+  /** Curves of each scenario. */
+  readonly envelopes: ReadonlyMap<string, readonly Envelope[]>;
+}
+
+/**
+ * Store what another job measured, as {@link runNightly} does; runs nothing. A store that fails is an outcome.
+ * @throws GateError SESSION_REFUSED (exit 5) when the session has the name of a stored session with other runs
+ */
+export async function storeMeasured(
+  request: GateRequest,
+  { report, envelopes }: MeasuredElsewhere,
+  options: NightlyOptions,
+  now: Date,
+): Promise<NightlyRun> {
+  const all = new Map<string, Session>();
+  for (const one of report.scenarios) {
+    const { scenario, fingerprint } = one;
+    const handed = { fingerprint, envelopes: envelopes.get(scenario) ?? [], judgedHere: false };
+    const session = await priorOf(options.store, scenario, fingerprint).then(
+      (prior): Session => ({ ...handed, prior, trouble: null }),
+      (error: unknown): Session => ({
+        ...handed,
+        prior: { runs: [], measurements: null },
+        trouble: textOf(error),
+      }),
+    );
+    const mine = sessionOf(scenario, session, candidateRuns(one, now.toISOString()));
+    if (takesName(mine, session.prior.measurements?.runs ?? []))
+      throw invalidInput("SESSION_REFUSED", "the measured session is not stored: a stored session has its name");
+    all.set(scenario, session);
+  }
+  const outcome: GateOutcome = { report, bundleDir: request.bundle, bundleError: null };
+  return settle(request, outcome, all, options, now.toISOString());
+}
+
+async function settle(
+  request: GateRequest,
+  outcome: GateOutcome,
+  sessions: ReadonlyMap<string, Session>,
+  options: NightlyOptions,
+  timeIso: string,
+): Promise<NightlyRun> {
   const scenarios: NightlyScenario[] = [];
   for (const report of outcome.report.scenarios) {
     const scenario = request.scenarios.find(({ name }) => name === report.scenario);
     if (scenario === undefined) continue;
-    const session = sessions.all.get(scenario.name);
+    const session = sessions.get(scenario.name);
     const { sessionOutcome, change } = await storeSession(request, scenario, report, session, options, timeIso);
     scenarios.push({
       scenario,
@@ -304,6 +374,7 @@ export async function runNightly(request: GateRequest, options: NightlyOptions, 
         runs: candidateRuns(report, timeIso).map(({ measured }) => measured),
       },
       entry: entryOf(report, sessionOutcome, timeIso, outcome.report.session),
+      envelopes: session?.envelopes ?? [],
       change,
     });
   }

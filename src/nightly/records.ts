@@ -1,3 +1,4 @@
+import type { MeasuredRun } from "../analysis/measurements.ts";
 import type { Envelope } from "../baseline/envelope.ts";
 import {
   acceptRuns,
@@ -5,6 +6,7 @@ import {
   type BaselineRecord,
   emptyRecord,
   type NewRun,
+  toMeasurements,
   withEnvelopes,
 } from "../baseline/record.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
@@ -68,4 +70,19 @@ export function acceptSession(current: BaselineRecord | null, session: SessionRu
 /** Accept a session as the new baseline: it opens an epoch, and older runs are no longer used for comparisons. */
 export function openEpoch(current: BaselineRecord | null, session: SessionRuns, reason: string): BaselineRecord {
   return withEnvelopes(acceptRuns(withoutSession(current, session), runsOf(session, true), reason), session.envelopes);
+}
+
+/**
+ * Whether a session has the name of stored runs that it does not contain. Saving a session again replaces its runs, so
+ * such a name would take those of another session out of the comparison. @param stored approved runs of its record
+ */
+export function takesName(session: SessionRuns, stored: readonly MeasuredRun[]): boolean {
+  const named = stored.filter((run) => run.session === session.session);
+  if (named.length === 0) return false;
+  // The values as a record has them, whatever the order of its series.
+  const valuesOf = ({ commit, series }: MeasuredRun): string =>
+    JSON.stringify([commit, series.map((one) => JSON.stringify(one)).sort()]);
+  const record = acceptSession(null, session);
+  const own = new Set(toMeasurements(record, record.epochs.at(-1)?.runs ?? []).runs.map(valuesOf));
+  return named.some((run) => !own.has(valuesOf(run)));
 }

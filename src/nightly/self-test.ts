@@ -14,6 +14,9 @@ import type { Trial } from "./state.ts";
 /** Injected size in detectable minima, of which 9 in 10 are detected: with 1.5 a miss shows a fault of the gate. */
 const INJECTED_MINIMA = 1.5;
 
+/** Share of a run in which growth counts at least: the warm-up, which does not, ends in its first half. */
+const JUDGED_SHARE = { peak: 1, growth: 0.5 } as const;
+
 export interface SelfTest {
   readonly trials: readonly Trial[];
   /** What was not tested, and why. */
@@ -109,7 +112,7 @@ export async function selfTest(
       notes.push(`${name}: no injected ${shape}, the detectable minimum of these runs is unknown`);
       continue;
     }
-    const bytes = Math.ceil(minimum * INJECTED_MINIMA);
+    const bytes = Math.ceil((minimum * INJECTED_MINIMA) / JUDGED_SHARE[shape]);
     ports.log(`${name}: self-test, ${shape === "peak" ? "a peak" : "growth"} of ${formatBytes(bytes)} held beside it`);
     const injection: Injection = { shape, bytes, seconds: canary.verdict.durationS * 0.9 };
     const answer = await judgeKnownChange(

@@ -34,7 +34,7 @@ const NightlyEntrySchema = v.object({
   growth_bytes: bytes,
 });
 
-const TrialSchema = v.object({
+export const TrialSchema = v.object({
   time: v.string(),
   scenario: v.string(),
   kind: v.picklist(["canary", "peak", "growth"]),
@@ -84,7 +84,7 @@ export function parseState(text: string): ReadState {
   const schema = (json as { schema?: unknown } | null)?.schema;
   if (typeof schema === "string" && schema.startsWith("stormlog.nightly/") && schema !== NIGHTLY_SCHEMA)
     return { kind: "newer", schema };
-  const result = v.safeParse(NightlyStateSchema, json);
+  const result = v.safeParse(NightlyStateSchema, json, { abortEarly: true });
   if (result.success) return { kind: "state", state: result.output };
   const issue = result.issues[0];
   return { kind: "broken", reason: `${v.getDotPath(issue) ?? "document"}: ${issue.message}` };

@@ -14,6 +14,11 @@ type Reader = "terminal" | "pull-request";
 /** Commands for the default bundle and baseline. */
 export const ACCEPT = "stormlog-gate baseline accept";
 export const REFRESH = "stormlog-gate baseline refresh";
+/** Complete only at the terminal that started the gate: nothing else knows the command. */
+export const RUN = "stormlog-gate run";
+
+/** Accepts a scenario's runs, complete: with the bundle, the store and the configuration of this invocation. */
+export type AcceptCommand = (scenario: ScenarioReport) => string;
 
 /** What to do next about a scenario, most useful first. */
 export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal"): Step[] {
@@ -35,11 +40,17 @@ export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal")
         : [{ name: "Then", text: "The next refresh after the merge makes the new level the baseline." }];
     case "fail":
       return failedSteps(scenario, reader);
-    case "unjudged":
+    case "unjudged": {
+      const comment = scenario.caused_by === undefined ? null : acceptComment(scenario);
+      if (comment !== null)
+        return [
+          { name: "Intended", text: "someone with write permission comments on the pull request", command: comment },
+        ];
       // A leg that did not report has nothing to make a baseline of.
       return judgement === null && error?.hint
         ? [{ name: "Hint", text: error.hint }]
         : [unjudgedStep(scenario, reader)];
+    }
     case "error":
       return error?.hint ? [{ name: "Hint", text: error.hint }] : [];
   }
@@ -64,14 +75,10 @@ function failedSteps(scenario: ScenarioReport, reader: Reader): Step[] {
 function unjudgedStep({ judgement }: ScenarioReport, reader: Reader): Step {
   const inPullRequest = reader === "pull-request";
   if (judgement !== null && judgement.next.kind !== "done") {
-    const text = "A verdict needs more runs:";
+    const text = "A verdict needs more runs: raise max-runs or max-minutes, and run ";
     return inPullRequest
-      ? { name: "Next", text: `${text} raise max-runs or max-minutes and run the job again.` }
-      : {
-          name: "Next",
-          text: `${text} let the gate make them, or raise its limit.`,
-          command: "stormlog-gate run --max-runs 10",
-        };
+      ? { name: "Next", text: `${text}the job again.` }
+      : { name: "Next", text: `${text}the gate again.`, command: RUN };
   }
   const isForeign = judgement?.fingerprint.some(({ kind }) => kind === "identity") ?? false;
   const record = isForeign

@@ -4,7 +4,7 @@ import { plural } from "../core/text.ts";
 import { formatBytes, formatDuration } from "../core/units.ts";
 import type { ExitState } from "../telemetry/recording/model.ts";
 import type { Check, FingerprintDifference } from "../verdict/judgement.ts";
-import type { GateReport, ScenarioReport } from "./documents/model.ts";
+import type { GateReport, ScenarioReport, Timeline } from "./documents/model.ts";
 import { verdictUrgency } from "./urgency.ts";
 
 /** Phrases that all written reports share, not escaped: each renderer escapes outside text where it prints it. */
@@ -17,10 +17,13 @@ export function sortChecks(checks: readonly Check[]): Check[] {
   );
 }
 
-/** "allocated growth", with the device where the checks cover several, and the rank where one is above 0. */
+/**
+ * "allocated growth", with the phase it is of, the device where the checks cover several, and the rank where one is
+ * above 0.
+ */
 export function checkName(check: Check, all: readonly Check[]): string {
   const { ranks, devices } = distinguished(all);
-  const where: string[] = [];
+  const where: string[] = check.phase === undefined ? [] : [check.phase];
   if (ranks) where.push(`rank ${check.rank}`);
   if (devices && check.device !== check.metric) where.push(check.device);
   const name = check.aspect === "oom" ? "out of memory" : `${check.metric} ${check.aspect}`;
@@ -89,6 +92,12 @@ export function baselineText({ baseline }: ScenarioReport): string {
   if (baseline === null) return "no baseline";
   const newest = baseline.newest_iso === null ? "" : `, newest ${baseline.newest_iso.slice(0, 10)}`;
   return `${baseline.source}: ${plural(baseline.runs, "run")} of ${plural(baseline.sessions, "session")}${newest}`;
+}
+
+/** "run 3 of 5": the run whose picture and sizes are shown; null where there was only one, or it is not known. */
+export function shownRunText(timeline: Timeline | null): string | null {
+  const run = timeline?.run;
+  return run === undefined || run.of < 2 ? null : `run ${run.number} of ${run.of}`;
 }
 
 /** "leak", "transient spike" */

@@ -4,7 +4,7 @@ import { ProcessMemory } from "./process-memory.ts";
 import { allProcesses, descendantsOf } from "./ps.ts";
 import { RecordKind, RecordSource } from "./record-layout.ts";
 import { RecordWriter } from "./record-writer.ts";
-import type { LiveView, Sampler, SamplerOptions, SamplerStats, SourceReport } from "./sampler.ts";
+import type { LiveView, RecordsCheck, Sampler, SamplerOptions, SamplerStats, SourceReport } from "./sampler.ts";
 import { Governor, TickSchedule } from "./tick-schedule.ts";
 import { TreeScan } from "./tree-scan.ts";
 
@@ -36,6 +36,8 @@ export function fallbackSources(): SourceReport[] {
   return [
     host,
     { name: "cgroup", available: false, reason, capabilities: [] },
+    { name: "host_shared_once", available: false, reason, capabilities: [] },
+    { name: "host_unmapped", available: false, reason, capabilities: [] },
     { name: "nvml", available: false, reason, capabilities: [] },
   ];
 }
@@ -112,6 +114,10 @@ export class FallbackSampler implements Sampler {
     return this.#view;
   }
 
+  seen(): { pid: number; startTicks: number }[] {
+    return [...this.#processes.values()].map(({ pid, startTicks }) => ({ pid, startTicks }));
+  }
+
   stop(): SamplerStats {
     if (this.#stats !== null) return this.#stats;
     clearTimeout(this.#timer);
@@ -133,6 +139,18 @@ export class FallbackSampler implements Sampler {
       writeError: this.#writer.error,
     };
     return this.#stats;
+  }
+
+  readRecords(into: Uint8Array): number {
+    return this.#writer.readBack(into);
+  }
+
+  checkRecords(): RecordsCheck {
+    return this.#writer.check();
+  }
+
+  closeRecords(): void {
+    this.#writer.release();
   }
 
   #elapsed(): number {
@@ -228,16 +246,16 @@ export class FallbackSampler implements Sampler {
     if (this.#processes.has(pid)) return;
     try {
       const process = ProcessMemory.open(pid);
+      // The descriptor answers for the process whose start was read: its pid was not reused in between.
       if (process === null || process.read() === null) {
         process?.close();
         return;
       }
       this.#processes.set(pid, process);
+      this.#writer.add(timeNs, RecordKind.processStart, pid, [parent, process.startTicks]);
     } catch (error) {
       this.#failed(timeNs, pid, RecordSource.statm, error);
-      return;
     }
-    this.#writer.add(timeNs, RecordKind.processStart, pid, [parent, readStat(pid)?.startTicks ?? null]);
   }
 
   #readStatus(process: ProcessMemory, timeNs: number): void {

@@ -1,4 +1,8 @@
+import { type BigIntStats, copyFileSync, fstatSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { packedCode } from "../core/package-root.ts";
 import { findPrebuild } from "./prebuild.ts";
 import type { DeviceReport, LiveView, Sampler, SamplerOptions, SamplerStats, SourceReport } from "./sampler.ts";
 
@@ -11,6 +15,9 @@ export interface NativeAddon {
   /** timeNs, rss, host, peakHost, processes, deviceUsed, ticks, missed; NaN where unknown. */
   live(handle: Handle): Float64Array;
   stop(handle: Handle): SamplerStats;
+  readRecords(handle: Handle, into: Uint8Array): number;
+  checkRecords(handle: Handle): { readonly intact: boolean; readonly written: number; readonly descriptor: number };
+  closeRecords(handle: Handle): void;
   info(handle: Handle): {
     readonly monotonicStartNs: bigint;
     readonly epochNs: bigint;
@@ -24,6 +31,12 @@ export interface NativeAddon {
   };
   /** `prctl(PR_SET_DUMPABLE)` of this process. */
   setDumpable(dumpable: boolean): void;
+  /** Opens the vendors' libraries for good, from the system's directories alone. */
+  openLibraries(): void;
+  /** `prctl(PR_SET_CHILD_SUBREAPER)` of this process. Returns whether it is one now. */
+  adoptOrphans(): boolean;
+  /** Takes the exit status of a child that has ended; false when it has not, or is not a child. */
+  reap(pid: number): boolean;
 }
 
 type Loaded = { readonly addon: NativeAddon } | { readonly reason: string };
@@ -35,14 +48,70 @@ export function loadNative(): Loaded {
   return loaded;
 }
 
+const loadFile = (file: string): NativeAddon => createRequire(import.meta.url)(file);
+
+/**
+ * A library in memory shows what is written into its file, so that a measured program could change code of the Action's
+ * process. The copy that is loaded has no name afterwards.
+ */
+function loadCopy(file: string): NativeAddon {
+  let directory: string | undefined;
+  try {
+    directory = mkdtempSync(path.join(process.env.RUNNER_TEMP || tmpdir(), "stormlog-sampler-"));
+    const copy = path.join(directory, path.basename(file));
+    copyFileSync(file, copy);
+    return loadFile(copy);
+  } catch {
+    // No space, or a file system that executes nothing: the file in place says what is wrong with it.
+    return loadFile(file);
+  } finally {
+    if (directory !== undefined) rmSync(directory, { recursive: true, force: true });
+  }
+}
+
 function load(): Loaded {
   const prebuild = findPrebuild();
   if ("reason" in prebuild) return prebuild;
   try {
-    return { addon: createRequire(import.meta.url)(prebuild.addon) as NativeAddon };
+    return { addon: packedCode() === null ? loadFile(prebuild.addon) : loadCopy(prebuild.addon) };
   } catch (error) {
     const [line] = (error instanceof Error ? error.message : String(error)).split("\n");
     return { reason: `the native sampler does not load (${line})` };
+  }
+}
+
+/**
+ * Forbids this user's other processes to read this process's memory and environment, which contain a CI job's tokens.
+ * Without effect for root's processes and without the native addon. Returns null, or the reason why it has none.
+ */
+export function denyInspection(): string | null {
+  const native = loadNative();
+  if (!("addon" in native)) return native.reason;
+  native.addon.setDumpable(false);
+  if (process.getuid?.() === 0) return "the job runs as root";
+  return mayTrace() ? "the job's processes have CAP_SYS_PTRACE" : null;
+}
+
+/**
+ * Closes the process of a step before any code of the change runs: against inspection, and against libraries that this
+ * code writes later. Returns null, or why others can inspect the process all the same.
+ */
+export function closeProcess(): string | null {
+  const open = denyInspection();
+  const native = loadNative();
+  if ("addon" in native) native.addon.openLibraries();
+  return open;
+}
+
+const CAP_SYS_PTRACE = 1n << 19n;
+
+/** Whether this process may trace others, so that its children may as well. */
+function mayTrace(): boolean {
+  try {
+    const sets = readFileSync("/proc/self/status", "latin1").matchAll(/^Cap(?:Inh|Prm|Eff|Amb):\s*([0-9a-f]+)$/gm);
+    return [...sets].some(([, bits = "0"]) => (BigInt(`0x${bits}`) & CAP_SYS_PTRACE) !== 0n);
+  } catch {
+    return false;
   }
 }
 
@@ -84,5 +153,20 @@ export function startNative(addon: NativeAddon, options: SamplerOptions): Sample
       }
       return stats;
     },
+    readRecords: (into) => addon.readRecords(handle, into),
+    checkRecords() {
+      const { descriptor, ...check } = addon.checkRecords(handle);
+      return { ...check, file: statOf(descriptor) };
+    },
+    closeRecords: () => addon.closeRecords(handle),
   };
+}
+
+/** The state of an open file; null where it cannot be read. */
+function statOf(descriptor: number): BigIntStats | null {
+  try {
+    return fstatSync(descriptor, { bigint: true });
+  } catch {
+    return null;
+  }
 }

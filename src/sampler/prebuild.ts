@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import path from "node:path";
-import { packageRoot } from "../core/package-root.ts";
+import { heldFiles, nativeDirectory } from "../core/package-root.ts";
 
 /** Enough of an ELF file for its interpreter's path, which linkers put right after the program headers. */
 const ELF_HEAD_BYTES = 8192;
@@ -29,21 +29,25 @@ export interface Prebuild {
   readonly launcher: string;
   /** Library to preload into programs in order to record their heap; Linux only. */
   readonly heapLibrary: string;
+  /** Library to preload in order to sample the stacks of the C heap's allocations; Linux only. */
+  readonly stacksLibrary: string;
 }
-
-/** Names a directory with another build of the native files, for tests. */
-const OWN_BUILD_VARIABLE = "STORMLOG_TEST_PREBUILDS";
 
 /** The native files for this platform, or the reason without them. */
 export function findPrebuild(): Prebuild | { readonly reason: string } {
   const platform = `${process.platform}-${process.arch}`;
   if (runsOnMusl()) return { reason: `no native build for ${platform} with musl` };
-  const directory = process.env[OWN_BUILD_VARIABLE] || path.join(packageRoot(), "dist", "prebuilds", platform);
+  const directory = nativeDirectory();
   const addon = path.join(directory, "sampler.node");
-  if (!existsSync(addon)) return { reason: `no native build for ${platform}` };
+  const held = heldFiles();
+  if (!(held?.native ?? existsSync(addon))) return { reason: `no native build for ${platform}` };
+  // The addon is loaded once, before anything is measured; the others are started in every run.
+  const started = held === null ? directory : path.join(held.copies, "native");
+  const file = (name: string): string => path.join(started, name);
   return {
     addon,
-    launcher: path.join(directory, "launcher"),
-    heapLibrary: path.join(directory, "libstormlog_heap.so"),
+    launcher: file("launcher"),
+    heapLibrary: file("libstormlog_heap.so"),
+    stacksLibrary: file("libstormlog_stacks.so"),
   };
 }

@@ -1,4 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, readSync } from "node:fs";
+import { NOT_A_FILE, openRegular } from "../core/files.ts";
 
 /**
  * The ring file of a probe, version 1, with the layout of `native/probe_ring.h`: a header of 256 bytes, then records of
@@ -106,7 +107,7 @@ export class ProbeRing {
 
   /** Throws the error of the file system, ELOOP for a link; null for any other kind of file. */
   static open(file: string, nowNs: number): ProbeRing | null {
-    const fd = openRegular(file);
+    const fd = openOwn(file);
     return fd === null ? null : new ProbeRing(fd, nowNs);
   }
 
@@ -205,11 +206,14 @@ export class ProbeRing {
 }
 
 /** Open for reading, never through a link, never waiting for a pipe; null for any other kind of file. */
-export function openRegular(file: string): number | null {
-  const fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  if (fstatSync(fd).isFile()) return fd;
-  closeSync(fd);
-  return null;
+export function openOwn(file: string): number | null {
+  try {
+    return openRegular(file, "refuse").fd;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === NOT_A_FILE || code === "EISDIR") return null;
+    throw error;
+  }
 }
 
 /** Bytes read; less than asked for at the end of the file or when it cannot be read. */

@@ -1,6 +1,6 @@
 import { closeSync, opendirSync, statSync } from "node:fs";
 import path from "node:path";
-import { openRegular, ProbeRing, type RingRecord, readAt } from "./probe-ring.ts";
+import { openOwn, ProbeRing, type RingRecord, readAt } from "./probe-ring.ts";
 import { AllocatorKind, ProbeTrouble, RecordKind, RecordSource } from "./record-layout.ts";
 import type { RecordWriter } from "./record-writer.ts";
 import type { SourceReport } from "./sampler.ts";
@@ -54,7 +54,7 @@ export function parseStepText(text: string): number | null | undefined {
   return match !== null && Number.isSafeInteger(step) ? step : null;
 }
 
-/** Drains the probes' rings and the step file into a record file, as `native/sources/probe_source.cc` does. */
+/** Drains the probes' rings and the step file into a record file, as `native/sources/probe/probe_source.cc` does. */
 export class ProbeRings {
   readonly report: SourceReport;
   readonly #directory: string;
@@ -284,7 +284,7 @@ export class ProbeRings {
     if (this.#stepFd !== null) closeSync(this.#stepFd);
     this.#stepFd = null;
     try {
-      this.#stepFd = openRegular(path.join(this.#directory, STEP_FILE));
+      this.#stepFd = openOwn(path.join(this.#directory, STEP_FILE));
       if (this.#stepFd === null) this.#trouble(timeNs, -1, ProbeTrouble.stepUnreadable);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") {

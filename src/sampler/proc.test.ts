@@ -15,8 +15,9 @@ import {
 const STAT_TAIL = "S 41 42 42 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 987654 1000000 200";
 
 describe("parseStat", () => {
-  it("reads state, parent and start time behind a name with blanks and brackets", () => {
-    expect(parseStat(`42 (a) b (c) ${STAT_TAIL}`)).toEqual({ state: "S", parent: 41, startTicks: 987654 });
+  it("reads state, parent, threads and start time behind a name with blanks and brackets", () => {
+    const stat = { state: "S", parent: 41, session: 42, threads: 1, startTicks: 987654 };
+    expect(parseStat(`42 (a) b (c) ${STAT_TAIL}`)).toEqual(stat);
   });
 
   it.each(["", "42", "42 (x)", "42 (x) S", "nonsense without brackets"])("answers null for %j", (text) => {

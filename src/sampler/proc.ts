@@ -5,6 +5,9 @@ import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:f
 export interface ProcStat {
   readonly state: string;
   readonly parent: number;
+  readonly session: number;
+  /** 0 once every thread has ended. */
+  readonly threads: number;
   /** Clock ticks since boot. Identifies a process together with its pid. */
   readonly startTicks: number;
 }
@@ -13,10 +16,12 @@ export interface ProcStat {
 export function parseStat(text: string): ProcStat | null {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const parent = Number(fields[1]);
+  const session = Number(fields[3]);
+  const threads = Number(fields[17]);
   const startTicks = Number(fields[19]);
   const state = fields[0] ?? "";
   return state !== "" && Number.isInteger(parent) && Number.isInteger(startTicks)
-    ? { state, parent, startTicks }
+    ? { state, parent, session, threads, startTicks }
     : null;
 }
 

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import { type ProcStatus, parseStatm, parseStatus, readText } from "./proc.ts";
+import { type ProcStatus, parseStatm, parseStatus, readStat, readText } from "./proc.ts";
 
 const STATM_BYTES = 128;
 const buffer = Buffer.alloc(STATM_BYTES);
@@ -7,20 +7,26 @@ const buffer = Buffer.alloc(STATM_BYTES);
 /** Memory of a process through an open `statm`. Once it is reaped, reads fail, never showing the pid's next one. */
 export class ProcessMemory {
   readonly pid: number;
+  readonly startTicks: number;
   /** Last `status` reading; null before the first. */
   status: ProcStatus | null = null;
   nextStatusNs = 0;
   readonly #fd: number;
 
-  private constructor(pid: number, fd: number) {
+  private constructor(pid: number, startTicks: number, fd: number) {
     this.pid = pid;
+    this.startTicks = startTicks;
     this.#fd = fd;
   }
 
   /** Null when the process is gone. Throws when the file cannot be opened for another reason. */
   static open(pid: number): ProcessMemory | null {
     try {
-      return new ProcessMemory(pid, openSync(`/proc/${pid}/statm`, "r"));
+      const fd = openSync(`/proc/${pid}/statm`, "r");
+      const stat = readStat(pid);
+      if (stat !== null) return new ProcessMemory(pid, stat.startTicks, fd);
+      closeSync(fd);
+      return null;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === "ENOENT" || code === "ESRCH") return null;

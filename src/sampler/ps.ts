@@ -1,5 +1,6 @@
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
+import { helperEnvironment, runChild } from "../core/child.ts";
+
+const TIMEOUT_MS = 10_000;
 
 export interface PsRow {
   readonly pid: number;
@@ -19,7 +20,9 @@ export function parsePs(text: string): PsRow[] {
 
 /** Every process of the machine, for systems without `/proc`. */
 export async function allProcesses(): Promise<PsRow[]> {
-  const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,ppid=,rss="], { maxBuffer: 16 * 2 ** 20 });
+  const options = { env: helperEnvironment(), timeoutMs: TIMEOUT_MS, maxBytes: 16 * 2 ** 20 };
+  const { end, stdout, stderr } = await runChild("/bin/ps", ["-A", "-o", "pid=,ppid=,rss="], options);
+  if (end.kind !== "exit" || end.code !== 0) throw new Error(`ps does not list the processes: ${stderr.trim()}`);
   return parsePs(stdout);
 }
 

@@ -73,6 +73,12 @@ export const RecordKind = {
    * unknown memory. Comes after the entries of the same time. A device without a list of that time was not read.
    */
   deviceList: 18,
+  /**
+   * The job's memory with each shared page counted once, at a low rate: v0 anonymous + shared memory (invalid = not of
+   * every process), v1 mapped shared memory, v2 shared memory and tmpfs that the job's own cgroup is charged for,
+   * v3 = processes read | not read << 32.
+   */
+  hostShared: 19,
 } as const;
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
 
@@ -92,6 +98,7 @@ export const RecordSource = {
   fdinfo: 12,
   dmem: 13,
   apple: 14,
+  rollup: 15,
 } as const;
 export type RecordSource = (typeof RecordSource)[keyof typeof RecordSource];
 
@@ -123,6 +130,9 @@ export const AllocatorKind = {
 } as const;
 export type AllocatorKind = (typeof AllocatorKind)[keyof typeof AllocatorKind];
 
+/** Device index of a `hostHeap` stream: whose heap it is. 1 is kept for CPython's arenas. */
+export const HostHeapIndex = { c: 0, v8: 2 } as const;
+
 /** Why a probe took a sample. */
 export const SampleReason = { timer: 1, step: 2, oom: 3, end: 4, explicit: 5 } as const;
 export type SampleReason = (typeof SampleReason)[keyof typeof SampleReason];
@@ -141,7 +151,7 @@ export const ProbeFlag = {
   attributing: 32,
 } as const;
 
-/** Codes of error records whose source is the probe; `native/sources/probe_source.h` has the same. */
+/** Codes of error records whose source is the probe; `native/sources/probe/probe_source.h` has the same. */
 export const ProbeTrouble = {
   recordsLost: 1,
   notARing: 2,

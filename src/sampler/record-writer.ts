@@ -1,5 +1,7 @@
-import { closeSync, openSync, writeSync } from "node:fs";
+import { createHash, type Hash } from "node:crypto";
+import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, type RecordKind, RecordSource } from "./record-layout.ts";
+import type { RecordsCheck } from "./sampler.ts";
 
 /** Maximum time until samples are on disk, so that a killed gate loses little. */
 const FLUSH_NS = 100_000_000;
@@ -25,10 +27,15 @@ export class RecordWriter {
   #flushedNs = 0;
   #error: string | null = null;
   #closed = false;
+  readonly #written = createHash("sha256");
+  #writtenBytes = 0;
+  readonly #readBack = createHash("sha256");
+  #readBytes = 0;
 
   /** Creates the file, which must not exist; throws the error of the file system. */
   constructor(file: string, start: RecordFileStart) {
-    this.#fd = openSync(file, "wx");
+    const { O_RDWR, O_CREAT, O_EXCL } = constants;
+    this.#fd = openSync(file, O_RDWR | O_CREAT | O_EXCL);
     const header = Buffer.alloc(HEADER_BYTES);
     header.write(RECORD_MAGIC, 0, "latin1");
     header.writeUInt32LE(HEADER_BYTES, 8);
@@ -94,15 +101,42 @@ export class RecordWriter {
     this.#filled = 0;
   }
 
+  /** Ends writing. The descriptor stays open for {@link readBack}. */
   close(timeNs: number): void {
     if (this.#closed) return;
     this.flush(timeNs);
     this.#closed = true;
+  }
+
+  /** Fills the array with the next written bytes, through the same descriptor; returns their number, 0 at the end. */
+  readBack(into: Uint8Array): number {
+    const size = Math.min(into.length, this.#writtenBytes - this.#readBytes);
+    const read = readSync(this.#fd, into, 0, size, this.#readBytes);
+    this.#readBack.update(into.subarray(0, read));
+    this.#readBytes += read;
+    return read;
+  }
+
+  check(): RecordsCheck {
+    const digest = (hash: Hash): string => hash.copy().digest("hex");
+    return {
+      intact: this.#readBytes === this.#writtenBytes && digest(this.#readBack) === digest(this.#written),
+      written: this.#writtenBytes,
+      file: fstatSync(this.#fd, { bigint: true }),
+    };
+  }
+
+  release(): void {
     closeSync(this.#fd);
   }
 
   #writeAll(bytes: Buffer): void {
-    for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
+    for (let at = 0; at < bytes.length; ) {
+      const size = writeSync(this.#fd, bytes, at);
+      this.#written.update(bytes.subarray(at, at + size));
+      this.#writtenBytes += size;
+      at += size;
+    }
   }
 }
 

@@ -1,3 +1,5 @@
+import type { BigIntStats } from "node:fs";
+
 /** A source, whether it can be read here, and the reason when it cannot. */
 export interface SourceReport {
   /** "host", "cgroup", "nvml", … */
@@ -100,7 +102,17 @@ export interface SamplerStats {
   readonly workers?: readonly DeviceWorkerStats[];
 }
 
-/** A running sampler. `stop` flushes and closes the record file; calling it twice returns the same statistics. */
+/** What became of the record file between writing and reading it back. */
+export interface RecordsCheck {
+  /** Every byte was read as it was written. */
+  readonly intact: boolean;
+  /** Bytes that were written. */
+  readonly written: number;
+  /** The file that was written, wherever it is now; null when that is unknown. */
+  readonly file: BigIntStats | null;
+}
+
+/** A running sampler. `stop` flushes the record file; calling it twice returns the same statistics. */
 export interface Sampler {
   readonly kind: "native" | "fallback";
   /** Why the native sampler is not used; null when it is. */
@@ -112,5 +124,16 @@ export interface Sampler {
   readonly monotonicStartNs: bigint;
   readonly epochNs: bigint;
   live(): LiveView;
+  /** Processes of the tree that are still alive, with their start; absent where native code keeps them. */
+  seen?(): readonly { readonly pid: number; readonly startTicks: number }[];
   stop(): SamplerStats;
+  /**
+   * Fills the array with the next recorded bytes, read after `stop` through the descriptor that wrote them: the
+   * measured command can put another file at the path. Returns their number, 0 at the end.
+   */
+  readRecords(into: Uint8Array): number;
+  /** Compares what was read with what was written. */
+  checkRecords(): RecordsCheck;
+  /** Closes the record file. */
+  closeRecords(): void;
 }

@@ -108,14 +108,3 @@ export function probeSources(): ProbeReport {
   if ("addon" in native) return { kind: "native", reason: null, ...native.addon.probe() };
   return { kind: "fallback", reason: `${native.reason}; ${FALLBACK_LIMITS}`, sources: fallbackSources(), devices: [] };
 }
-
-/**
- * Forbids this user's other processes to read this process's memory and environment, which contain a CI job's tokens.
- * Without effect for root's processes and without the native addon. Returns whether it was done.
- */
-export function denyInspection(): boolean {
-  const native = loadNative();
-  if (!("addon" in native)) return false;
-  native.addon.setDumpable(false);
-  return true;
-}

@@ -11,6 +11,7 @@ const EMPTY_READINGS = 3;
 /** Finds a process tree: descendants of a root, and marked processes that left it. Linux only; elsewhere empty. */
 export class TreeScan {
   readonly #root: number;
+  readonly #rootStart: number | undefined;
   readonly #marker: string | null;
   readonly #perThreadLists: boolean;
   /** Pid → how often its environment is still to be read; 0 = settled. */
@@ -18,13 +19,16 @@ export class TreeScan {
 
   constructor(root: number, marker: string | null) {
     this.#root = root;
+    this.#rootStart = readStat(root)?.startTicks;
     this.#marker = marker;
     this.#perThreadLists = childrenOf(process.pid) !== null;
   }
 
   /** Descendants of the root and of `known` members, which may have been re-parented since; neither is repeated. */
   descendants(known: Iterable<number>): Found[] {
-    const visited = new Set<number>([this.#root, ...known]);
+    const visited = new Set<number>(known);
+    // Another process may have got the pid of a root that ended.
+    if (readStat(this.#root)?.startTicks === this.#rootStart) visited.add(this.#root);
     const found: Found[] = [];
     if (!this.#perThreadLists) return this.#byParents(visited);
     const open = [...visited];

@@ -99,7 +99,7 @@ function shareOf(part: number, whole: number): number | null {
 }
 
 /** The same line of several processes (ranks) as one, with summed bytes and the other fields of the largest. */
-function mergedOverProcesses(lines: readonly AttributedLine[]): AttributedLine[] {
+export function mergedOverProcesses(lines: readonly AttributedLine[]): AttributedLine[] {
   return [...groupBy(lines, (line) => `${line.device}\0${locationKey(line)}`).values()].flatMap((group) => {
     const [largest] = [...group].sort((a, b) => b.growthBytes - a.growthBytes);
     if (largest === undefined) return [];

@@ -30,7 +30,7 @@ export interface NamedSnapshot {
   readonly snapshot: TorchSnapshot;
 }
 
-const deviceName = (device: number): string => `cuda:${device}`;
+export const deviceName = (device: number): string => `cuda:${device}`;
 
 function sum(values: ArrayLike<number>): number {
   let total = 0;
@@ -94,7 +94,7 @@ function commonDirectory(files: readonly string[]): string | null {
 }
 
 /** The directory that file names are relative to: the given one if it contains files, else their common one. */
-function rootOf(files: readonly NamedSnapshot[], given: string | null): string | null {
+export function rootOf(files: readonly NamedSnapshot[], given: string | null): string | null {
   const isUser = userFrames({ root: given });
   const own = new Set<string>();
   for (const { snapshot } of files) {

@@ -110,6 +110,18 @@ describe("hintFor", () => {
     expect(codeOf(contributions, facts)).toBeNull();
   });
 
+  it.each([
+    ["JavaScript, by the retainer", "/repo/serve.mjs", "/repo/serve.mjs", "WeakMap"],
+    ["JavaScript, by the line where nothing is known of the retainer", null, "/repo/serve.ts", "WeakMap"],
+    ["Python", "/repo/train.py", "/repo/train.py", "functools.lru_cache"],
+  ])("advises on a growing container in the terms of %s", (_what, retainedAt, file, expected) => {
+    const kept = retainer({ container: "dict", stack: retainedAt === null ? [] : [at(retainedAt, "keep")] });
+    const contributions = [part({ kind: "object", stack: [at(file, "handle")], retainer: kept })];
+    const hint = hintFor({ contributions, optimizersGrown: null, gradientsNeverZeroed: null });
+    expect(hint?.code).toBe("growing-container");
+    expect(hint?.remediation[0]).toContain(expected);
+  });
+
   it("does not name several optimizers when there is one", () => {
     expect(codeOf([part({ stack: STEP })], { optimizersGrown: 0 })).toBeNull();
   });

@@ -50,7 +50,8 @@ const isEngine = ({ file, function: name }: Frame): boolean =>
 const isModuleCall = ({ file }: Frame): boolean => slashes(file).endsWith("/torch/nn/modules/module.py");
 const isTorch = ({ file }: Frame): boolean => /(?:^|\/)torch\//.test(slashes(file));
 
-const isJavaScript = ({ stack }: Retainer): boolean => stack.some(({ file }) => /\.[cm]?[jt]sx?$/.test(file));
+const isJavaScript = ({ stack }: { readonly stack: readonly Frame[] }): boolean =>
+  stack.some(({ file }) => /\.[cm]?[jt]sx?$/.test(file));
 
 /** Part of a training step that a stack belongs to. */
 function phaseOf(stack: readonly Frame[]): "optimizer" | "backward" | "forward" {
@@ -292,7 +293,7 @@ const growingContainer: Rule = (seen) => {
       ...(seen.retainer.length === null ? [] : [`it had ${seen.retainer.length} elements at the end`]),
     ],
     remediation: [
-      isJavaScript(seen.retainer)
+      isJavaScript(seen.retainer) || seen.mostly(isJavaScript)
         ? "Limit its size (a bounded cache, or a `WeakMap` if the keys may be collected), or delete entries that are no longer needed."
         : "Limit its size (`collections.deque(maxlen=…)`, `functools.lru_cache(maxsize=…)`), or empty it after each step.",
     ],

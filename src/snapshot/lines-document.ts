@@ -97,7 +97,7 @@ export function parseLines(json: unknown, where: string): LinesSample {
       "Update stormlog-gate.",
     );
   }
-  const parsed = v.safeParse(LinesSchema, json);
+  const parsed = v.safeParse(LinesSchema, json, { abortEarly: true });
   if (!parsed.success) {
     const [issue] = parsed.issues;
     const place = v.getDotPath(issue) ?? "the document";

@@ -11,6 +11,8 @@ const RELAXATION_FACTOR = 1.3;
  * significant.
  */
 const PHI_QUANTILE = 0.66;
+/** Points from which that quantile is used. Fewer hardly restrict φ, and the quantile rises towards 1. */
+const PHI_POINTS = 120;
 
 interface Fit {
   /** φ of the AR(1) part of the noise. */
@@ -27,9 +29,10 @@ interface Fit {
  * and the Kalman filter", 3.4.2). The filter's prediction errors are independent, so ordinary least squares on them is
  * the generalised fit, with its restricted likelihood (REML).
  */
-function fitNoise(y: Float64Array, phi: number, white: number, rounding: number): Fit {
+function fitNoise(y: Float64Array, onset: number, phi: number, white: number, rounding: number): Fit {
   const n = y.length;
   const y0 = y[0]!;
+  const middle = (n - 1) / 2;
   let variance = 1;
   let level = 0;
   let time = 0;
@@ -46,7 +49,7 @@ function fitNoise(y: Float64Array, phi: number, white: number, rounding: number)
     const weight = 1 / total;
     const gain = variance * weight;
     const one = 1 - level;
-    const at = (i - (n - 1) / 2) / n - time;
+    const at = Math.max(i - middle, onset - middle) / n - time;
     const rest = y[i]! - y0 - value;
     logDeterminant += Math.log(total);
     s11 += one * one * weight;
@@ -74,20 +77,22 @@ function fitNoise(y: Float64Array, phi: number, white: number, rounding: number)
 
 /**
  * One-sided p-value of a rise in equally spaced points whose noise may be autocorrelated: the probability that AR(1)
- * plus white noise without a trend gives a slope at least as steep. The noise model is estimated from the points. φ is
- * taken at a quantile of its profile over a grid (see {@link PHI_QUANTILE}), and the p-values at that φ are averaged by
- * likelihood. The work is about forty passes over at most a few hundred points.
+ * plus white noise without a trend gives a slope at least as steep, from the point `onset` on. The noise model is
+ * estimated from the points. φ is taken at a quantile of its profile over a grid (see {@link PHI_QUANTILE} and
+ * {@link PHI_POINTS}), and the p-values at that φ are averaged by likelihood. The work is about forty passes over at
+ * most a few hundred points.
  * @param rounding smallest standard deviation to assume, in the unit of y
  */
-export function slopePValue(y: Float64Array, rounding: number): number {
+export function slopePValue(y: Float64Array, rounding: number, onset = 0): number {
   const phis = [0];
   for (let time = 0.5; time <= MAX_RELAXATION * y.length; time *= RELAXATION_FACTOR) phis.push(Math.exp(-1 / time));
   const fits = phis.flatMap((phi) =>
-    (phi === 0 ? [0] : WHITE_VARIANCES).map((white) => fitNoise(y, phi, white, rounding)),
+    (phi === 0 ? [0] : WHITE_VARIANCES).map((white) => fitNoise(y, onset, phi, white, rounding)),
   );
   const top = Math.max(...fits.map(({ likelihood }) => likelihood));
   const weights = fits.map(({ likelihood }) => Math.exp(likelihood - top));
   const all = weights.reduce((sum, weight) => sum + weight, 0);
+  const quantile = 1 - (1 - PHI_QUANTILE) * Math.min(1, y.length / PHI_POINTS);
   let before = 0;
   for (const phi of phis) {
     let weight = 0;
@@ -98,7 +103,7 @@ export function slopePValue(y: Float64Array, rounding: number): number {
       pValue += weights[k]! * fit.pValue;
     }
     before += weight;
-    if (before >= PHI_QUANTILE * all) return pValue / weight;
+    if (before >= quantile * all) return pValue / weight;
   }
   return 1;
 }

@@ -1,5 +1,6 @@
-import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
+import { closeSync, readSync, type Stats, statSync } from "node:fs";
 import { type GateError, invalidInput } from "../core/errors.ts";
+import { NOT_A_FILE, openRegular, TOO_LARGE } from "../core/files.ts";
 
 const CHUNK_BYTES = 4 << 20;
 
@@ -15,6 +16,10 @@ export function fileError(error: unknown, path: string): GateError {
       return invalidInput("INPUT_NO_PERMISSION", "permission denied", path, "Check its permissions.");
     case "EISDIR":
       return invalidInput("INPUT_IS_DIRECTORY", "expected a file, got a directory", path, "Name a file in it.");
+    case NOT_A_FILE:
+      return invalidInput("INPUT_NOT_A_FILE", "not a regular file", path, "Write the data to a file first.");
+    case TOO_LARGE:
+      return invalidInput("INPUT_TOO_LARGE", (error as Error).message, path);
     default:
       return invalidInput(
         "INPUT_UNREADABLE",
@@ -23,6 +28,24 @@ export function fileError(error: unknown, path: string): GateError {
         "Check the path and the disk.",
       );
   }
+}
+
+/** Maximum number of ranks and devices in one file; the analysis needs a few kilobytes for each. */
+const MAX_TABLES = 40_000;
+const MAX_COLUMNS = 120_000;
+
+/**
+ * @param width columns of each
+ * @throws GateError INPUT_TOO_LARGE for more ranks and devices than one file may contain
+ */
+export function checkTableCount(count: number, name: string, width = 1): void {
+  if (count <= MAX_TABLES && count * width <= MAX_COLUMNS) return;
+  throw invalidInput(
+    "INPUT_TOO_LARGE",
+    `the file contains too many ranks and devices (more than ${count - 1} pairs)`,
+    name,
+    "Split it by rank, and give the parts together.",
+  );
 }
 
 /** @throws GateError INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_UNREADABLE */
@@ -36,12 +59,12 @@ export function statInput(path: string): Stats {
 
 /**
  * The file's bytes, a few MiB at a time. Each chunk is a fresh buffer, so a consumer may keep it.
- * @throws GateError INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_UNREADABLE
+ * @throws GateError INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_NOT_A_FILE, INPUT_UNREADABLE
  */
 export function* readChunks(path: string, chunkBytes: number = CHUNK_BYTES): Generator<Buffer, void, undefined> {
   let descriptor: number;
   try {
-    descriptor = openSync(path, "r");
+    descriptor = openRegular(path).fd;
   } catch (error) {
     throw fileError(error, path);
   }

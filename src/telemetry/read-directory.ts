@@ -129,14 +129,22 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
     return {
       kind: "recording",
       format: "stormlog-directory",
-      recording: withDumpedError(eventsToRecording(source.events), directory),
+      recording: withDumpedError(eventsToRecording(source.events, directory), directory),
       notes: source.notes,
     };
   }
   const dumps = dumpNames(directory).flatMap((name): NamedRecording[] => {
     const dump = readEventDirectory(path.join(directory, name));
     if (dump === null) return [];
-    return [{ name, recording: withDumpedError(eventsToRecording(dump.events), path.join(directory, name)) }];
+    return [
+      {
+        name,
+        recording: withDumpedError(
+          eventsToRecording(dump.events, path.join(directory, name)),
+          path.join(directory, name),
+        ),
+      },
+    ];
   });
   if (dumps.length > 0) return { kind: "runs", runs: dumps, notes: [] };
   if (has(directory, "telemetry_timeline.json"))

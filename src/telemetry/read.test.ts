@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
@@ -140,6 +140,31 @@ describe("readTelemetry", () => {
     expect((await failure(put("m2", '{"schema":"stormlog.measurements/2"}')))?.code).toBe("INPUT_SCHEMA_VERSION");
     expect((await failure(put("b9", '{"schema":"stormlog.baseline/9"}')))?.code).toBe("INPUT_SCHEMA_VERSION");
     expect((await failure(put("x", '{"schema":"stormlog.analysis/1"}')))?.code).toBe("INPUT_UNKNOWN_FORMAT");
+  });
+
+  it("closes every file, whether it is read to its end, recognised by its first value or refused", async () => {
+    const files = [
+      '{"schema":"stormlog.measurements/1","scenario":"s","runs":[]}',
+      '{"schema":"stormlog.baseline/1"}',
+      '{"schema":"stormlog.analysis/1"}',
+      '{"timestamps":[1.5,2.5],"allocated":[1,2],"reserved":[3,4]}',
+      '{"traceEvents":[{"name":"[memory]","ts":1,"args":{"Bytes":5}}]}',
+      '{"schema_version":"1.7","meta":{},"step_memory":{}}',
+      `${event}\n{"broken`,
+      `[${event},]`,
+      "step,allocated_bytes\n1,x\n",
+    ].map((text, i) => put(`one-${i}`, text));
+    // The system gives out the lowest free number, so a file that stayed open raises it.
+    const nextDescriptor = () => {
+      const descriptor = openSync(files[0] ?? "", "r");
+      closeSync(descriptor);
+      return descriptor;
+    };
+    const before = nextDescriptor();
+    for (const file of files) {
+      await failure(file);
+      expect(nextDescriptor(), file).toBe(before);
+    }
   });
 
   it("reports each bad input with its own code, exit 5 and the file's name", async () => {

@@ -1,9 +1,9 @@
-import { closeSync, openSync, readSync } from "node:fs";
 import { type GateError, invalidInput } from "../core/errors.ts";
+import { readTail } from "../core/files.ts";
 import { RECORD_MAGIC } from "../sampler/record-layout.ts";
 import { detectDelimiter, scanCsv, utf16Encoding } from "./formats/csv/scan.ts";
 import { isGenericHeader, parseGenericCsv } from "./formats/generic-csv.ts";
-import { isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./formats/nvidia-smi.ts";
+import { isGpuLogHeader, isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./formats/nvidia-smi.ts";
 import { readParquet } from "./formats/parquet.ts";
 import { readJsonTelemetry } from "./formats/read-json.ts";
 import { SQLITE_MAGIC } from "./formats/sqlite.ts";
@@ -12,6 +12,7 @@ import { eventsToRecording, unorderedEvents } from "./formats/stormlog/events-re
 import { readTraceMlDatabase } from "./formats/traceml-sqlite.ts";
 import { readChunks, readHead, statInput } from "./input-file.ts";
 import { readDirectory } from "./read-directory.ts";
+import { METRICS, type Recording } from "./recording/model.ts";
 import { readRecordFile } from "./recording/record-file.ts";
 import { lossesOf, recordFileToRecording } from "./recording/record-recording.ts";
 import type { Telemetry } from "./recording/telemetry.ts";
@@ -76,15 +77,8 @@ function headerOf(text: string): { header: string[]; delimiter: string } {
 }
 
 /** Marks both ends of a Parquet file. A file without the second one is truncated. */
-function endsWithMagic(path: string, size: number): boolean {
-  const tail = Buffer.alloc(4);
-  const descriptor = openSync(path, "r");
-  try {
-    readSync(descriptor, tail, 0, 4, Math.max(0, size - 4));
-  } finally {
-    closeSync(descriptor);
-  }
-  return tail.toString("latin1") === "PAR1";
+function endsWithMagic(path: string): boolean {
+  return readTail(path, 4).toString("latin1") === "PAR1";
 }
 
 function readText(path: string, head: Buffer): Telemetry {
@@ -103,7 +97,7 @@ function readText(path: string, head: Buffer): Telemetry {
     return {
       kind: "recording",
       format: "stormlog-csv",
-      recording: eventsToRecording(events),
+      recording: eventsToRecording(events, path),
       notes:
         unordered > 0 ? [...notes, `${unordered} events are not later than the previous one (file order kept)`] : notes,
     };
@@ -114,11 +108,14 @@ function readText(path: string, head: Buffer): Telemetry {
   if (isGenericHeader(header)) {
     return { kind: "recording", format: "csv", ...parseGenericCsv(readChunks(path), delimiter, path) };
   }
+  if (isGpuLogHeader(header)) {
+    return { kind: "recording", format: "gpu-log-csv", ...parseNvidiaSmiCsv(readChunks(path), delimiter, path) };
+  }
   const names = header.slice(0, 12).map((field) => JSON.stringify(field.slice(0, 40)));
   throw unknown(path, `the first line names no memory column (${names.join(", ")})`);
 }
 
-async function readFile(path: string, size: number): Promise<Telemetry> {
+async function readFile(path: string): Promise<Telemetry> {
   const head = readHead(path, HEAD_BYTES);
   if (startsWith(head, RECORD_MAGIC.slice(0, 6))) {
     const file = await readRecordFile(path);
@@ -126,7 +123,7 @@ async function readFile(path: string, size: number): Promise<Telemetry> {
     return { kind: "recording", format: "record-file", recording, notes: lossesOf(file) };
   }
   if (startsWith(head, "PAR1")) {
-    if (!endsWithMagic(path, size)) {
+    if (!endsWithMagic(path)) {
       throw invalidInput(
         "INPUT_TRUNCATED",
         "the Parquet file is truncated: its end is missing",
@@ -144,6 +141,28 @@ async function readFile(path: string, size: number): Promise<Telemetry> {
   return readText(path, head);
 }
 
+/** Series that any file may contain; each needs a few kilobytes while it is analysed, whatever its length. */
+const MAX_SHORT_SERIES = 16_384;
+/** Rows for which a file may contain one more: ranks by the ten thousand have samples, or the file is not telemetry. */
+const ROWS_PER_SERIES = 8;
+
+/** @throws GateError INPUT_TOO_LARGE for more series than the rows of the file can be telemetry of */
+function checkSeriesCount({ tables }: Recording, path: string): void {
+  let [series, rows] = [0, 0];
+  for (const table of tables) {
+    const columns = METRICS.flatMap((metric) => table.columns[metric] ?? []);
+    series += columns.length;
+    rows += columns[0]?.length ?? 0;
+  }
+  if (series <= MAX_SHORT_SERIES + rows / ROWS_PER_SERIES) return;
+  throw invalidInput(
+    "INPUT_TOO_LARGE",
+    `the file contains ${series} series in ${rows} rows, too few to analyze so many ranks and devices`,
+    path,
+    "Record more samples of each, or split the file by rank.",
+  );
+}
+
 /**
  * Reads any recorded memory, by content. Measurement and baseline documents are returned unchanged.
  * @throws GateError (invalid input, exit 5) INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_NOT_A_FILE,
@@ -157,5 +176,7 @@ export async function readTelemetry(path: string): Promise<Telemetry> {
     throw invalidInput("INPUT_NOT_A_FILE", "not a regular file", path, "Write the data to a file first.");
   }
   if (stats.size === 0) throw invalidInput("INPUT_EMPTY", "the file is empty", path, "Was anything recorded?");
-  return readFile(path, stats.size);
+  const telemetry = await readFile(path);
+  if (telemetry.kind === "recording") checkSeriesCount(telemetry.recording, path);
+  return telemetry;
 }

@@ -1,7 +1,7 @@
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
 import { median } from "../stats/order-statistics.ts";
 import { checkOf } from "./check.ts";
-import { ANCHOR_CONFIRMATIONS, ANCHOR_MARGIN, METRIC_SCALES } from "./defaults.ts";
+import { ANCHOR_CONFIRMATIONS, ANCHOR_MARGIN, LONE_WARNING_SHARE, METRIC_SCALES } from "./defaults.ts";
 import type { Check } from "./judgement.ts";
 import { peaks } from "./peak-rule.ts";
 import { pairSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
@@ -63,6 +63,7 @@ export function anchorRule(
     const clean = looked.find((value) => value <= threshold);
     const value = clean ?? median(looked);
     const missing = clean === undefined ? ANCHOR_CONFIRMATIONS - looked.length : 0;
+    const lone = LONE_WARNING_SHARE * Math.abs(level);
     const against = `peak ${formatBytes(value)} is ${formatBytesDelta(value - level)} from the release anchor's ${formatBytes(level)} (limit ${formatBytes(threshold)})`;
     const compared = {
       ...base,
@@ -76,8 +77,8 @@ export function anchorRule(
     return [
       checkOf(key, {
         ...compared,
-        verdict: base.gating ? "fail" : "warn",
-        needs_more_runs: base.gating ? missing : 0,
+        verdict: base.gating ? "fail" : missing === 0 || value > threshold + lone ? "warn" : "pass",
+        needs_more_runs: missing,
         confirmed: base.gating && missing === 0,
         reason: `${against}, above it in ${looked.length} of ${ANCHOR_CONFIRMATIONS} runs`,
       }),

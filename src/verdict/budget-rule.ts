@@ -20,11 +20,11 @@ export function budgetRule(
         verdict: "unjudged",
         reason: `the budget of ${formatBytes(budget.bytes)} for ${budget.metric} cannot be checked: ${what}`,
       });
-    const series = candidate.filter(({ key }) => key.metric === budget.metric);
+    const series = candidate.filter(({ key }) => key.metric === budget.metric && key.phase === undefined);
     if (series.length === 0) {
       return [
         unknown(
-          { rank: 0, device: budget.metric === "host" ? "host" : "*", metric: budget.metric },
+          { rank: 0, device: budget.metric.startsWith("host") ? "host" : "*", metric: budget.metric },
           "it was not measured",
         ),
       ];

@@ -11,6 +11,7 @@ export function checkOf(
     rank: key.rank,
     device: key.device,
     metric: key.metric,
+    ...(key.phase === undefined ? {} : { phase: key.phase }),
     candidate_bytes: null,
     baseline_bytes: null,
     threshold_bytes: null,

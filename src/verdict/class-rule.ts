@@ -1,9 +1,13 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import { materialChange } from "../analysis/trend/materiality.ts";
 import type { Horizon } from "../core/horizon.ts";
+import { plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
+import { median } from "../stats/order-statistics.ts";
 import { checkOf } from "./check.ts";
-import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION } from "./defaults.ts";
+import { separationProbability } from "./confirmation.ts";
+import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION, WARNING_ALPHA } from "./defaults.ts";
+import { OTHER_ANALYSIS } from "./growth-rule.ts";
 import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
 import type { Check, ClassCheck } from "./judgement.ts";
 import type { Policy } from "./policy.ts";
@@ -12,8 +16,10 @@ import { commonClass, finite, type SeriesKey, type SeriesRun } from "./series-in
 interface ClassContext {
   readonly key: SeriesKey;
   readonly candidate: readonly SeriesRun[];
-  /** Runs of the baseline; empty when none is usable. */
+  /** Runs of the baseline of the candidate's version of the analysis; empty when none is usable. */
   readonly baseline: readonly SeriesRun[];
+  /** Whether the baseline has runs of other versions, so that whether it leaks is not known. */
+  readonly older: boolean;
   readonly gating: boolean;
   readonly policy: Policy;
   /** The growth check of the same series, where growth could be judged against the baseline. */
@@ -32,12 +38,15 @@ function materiality(series: MeasuredSeries, horizon: Horizon | null): { growth:
   return { growth, material: growth > floor };
 }
 
+/** Up to this many times the growth of accepted runs, a growth that cannot be judged yet is not called new. */
+const ACCEPTED_GROWTHS = 2;
+
 /** A leak without a baseline to compare with: it fails when it is material and two runs agree. */
 function aloneRule(
   context: ClassContext,
   base: Pick<ClassCheck, "aspect" | "limit" | "gating" | "candidate_class" | "baseline_class">,
 ): Check {
-  const { key, candidate, policy, gating } = context;
+  const { key, candidate, baseline, policy, gating } = context;
   const before = base.baseline_class;
   const horizon = applicableHorizon(
     candidate.map(({ series }) => series),
@@ -52,6 +61,14 @@ function aloneRule(
   const size =
     largest === null ? "" : ` of ${formatBytes(largest)}${horizon === null ? "" : ` ${describeHorizon(horizon)}`}`;
   const parts = { ...base, candidate_bytes: largest };
+  const accepted = baseline.flatMap(({ series }) => materiality(series, horizon)?.growth ?? []);
+  if (largest !== null && accepted.length > 0 && largest <= ACCEPTED_GROWTHS * Math.max(...accepted)) {
+    return checkOf(key, {
+      ...parts,
+      verdict: "warn",
+      reason: `leak${size}, as the runs of the baseline grow, which are too few to judge it`,
+    });
+  }
   if (material === 0) {
     return checkOf(key, {
       ...parts,
@@ -79,6 +96,26 @@ function aloneRule(
   });
 }
 
+/** The growths of the runs, bytes, where they are known. */
+const growthsOf = (runs: readonly SeriesRun[]): readonly number[] =>
+  runs.flatMap(({ series }) => finite(series.growth_bytes) ?? []);
+
+/**
+ * Why a leak is none that the baseline does not have: some of its runs are leaks too, as often as the exact rank test
+ * leaves possible, or grow at least as much. Near the border of two classes, identical runs get either. Null when it
+ * is one.
+ */
+function knownLeaks(candidate: readonly SeriesRun[], baseline: readonly SeriesRun[]): string | null {
+  const leaks = baseline.filter(({ series }) => series.class === "leak").length;
+  const runs = candidate.filter(({ series }) => series.class === "leak").length;
+  if (leaks > 0 && separationProbability(leaks, baseline.length, runs) > WARNING_ALPHA) {
+    return `as in ${leaks} of ${plural(baseline.length, "run")} of the baseline`;
+  }
+  const [grown, before] = [growthsOf(candidate), growthsOf(baseline)];
+  const isKnown = grown.length > 0 && before.length > 0 && median(grown) <= Math.max(...before);
+  return isKnown ? "and runs of the baseline grow as much" : null;
+}
+
 /**
  * The drift class. A series that became a leak fails only together with a growth breach. On its own it warns, because
  * the class of a single series can be wrong on random walks. Null when the candidate is not a leak and nothing is
@@ -100,6 +137,16 @@ export function classRule(context: ClassContext): Check | null {
   } as const;
   const anyLeak = candidate.some(({ series }) => series.class === "leak");
   const judged = growth !== null && growth.verdict !== "unjudged";
+  if (!judged && context.older && anyLeak) {
+    const needs_base_runs = growth?.needs_base_runs ?? 0;
+    return checkOf(key, {
+      ...base,
+      candidate_class: "leak",
+      verdict: "unjudged",
+      needs_base_runs,
+      reason: OTHER_ANALYSIS,
+    });
+  }
   if (!judged) return anyLeak ? aloneRule(context, { ...base, candidate_class: "leak" }) : null;
   if (now === "insufficient" || now === "unavailable") return null;
   if (now !== "leak")
@@ -121,9 +168,12 @@ export function classRule(context: ClassContext): Check | null {
   if (before === "leak") {
     return checkOf(key, { ...base, verdict: "pass", reason: "class leak, as in the baseline" });
   }
+  const share = knownLeaks(candidate, baseline);
+  if (share !== null) return checkOf(key, { ...base, verdict: "pass", reason: `class leak, ${share}` });
+  const above = growth.candidate_bytes !== null && growth.candidate_bytes > (growth.threshold_bytes ?? Infinity);
   return checkOf(key, {
     ...base,
     verdict: "warn",
-    reason: `class leak (baseline: ${before ?? "unknown"}), but the growth is within its limit`,
+    reason: `class leak (baseline: ${before ?? "unknown"}), ${above ? "and the growth is above" : "but the growth is within"} its limit`,
   });
 }

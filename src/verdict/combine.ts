@@ -1,8 +1,9 @@
 import { plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
+import { COUNTED } from "./gating.ts";
 import type { Check, CheckVerdict, FingerprintDifference, Judgement } from "./judgement.ts";
 import { nextRuns } from "./judgement-document.ts";
-import { describeSeries, sameSeries } from "./series-index.ts";
+import { describeSeries, seriesName } from "./series-index.ts";
 
 /** Fail before unjudged (any gating check) before warn before pass. Without any check the verdict is unjudged. */
 function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): CheckVerdict {
@@ -17,12 +18,14 @@ function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): 
 function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
   // A rank above 0 shows that there are others, even where no check concerns them.
   const ranks = new Set([0, ...checks.map(({ rank }) => rank)]).size > 1 ? "many" : "one";
-  const leaks = (check: Check) =>
-    checks.some((one) => one.kind === "class" && one.verdict === "fail" && sameSeries(one, check));
+  const leaking = new Set(
+    checks.flatMap((one) => (one.kind === "class" && one.verdict === "fail" ? [seriesName(one)] : [])),
+  );
+  const leaks = (check: Check) => leaking.has(seriesName(check));
   // A leak explains the peak it causes, so its growth comes first.
   const order = (check: Check) => (check.kind === "oom" ? 0 : check.kind === "growth" && leaks(check) ? 1 : 2);
   // One gate over several ranks counts all their pages to its own rank; an allocator's level belongs to one rank.
-  const pages = (check: Check) => (check.metric === "allocated" ? 0 : 1);
+  const pages = (check: Check) => (COUNTED.has(check.metric) ? 0 : 1);
   const named = (check: Check) =>
     `${describeSeries(check, ranks)}${check.kind === "growth" && leaks(check) ? " leaks" : ""}: ${check.reason}`;
   const worst = checks
@@ -43,7 +46,10 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
   const seen = gates.flatMap(({ mde_bytes, aspect, limit }) =>
     mde_bytes === null || aspect !== "peak" || limit !== "baseline" ? [] : [mde_bytes],
   );
-  const least = seen.length === 0 ? "" : ` (a peak ${formatBytes(Math.max(...seen))} higher would have been detected)`;
+  const least =
+    seen.length === 0
+      ? ""
+      : ` (a peak ${formatBytes(seen.reduce((most, bytes) => Math.max(most, bytes)))} higher would have been detected)`;
   return `${plural(gates.length, "gating check")} within ${gates.length === 1 ? "its limit" : "their limits"}${least}`;
 }
 

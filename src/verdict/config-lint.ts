@@ -28,7 +28,7 @@ export function lintPolicy(policy: Policy, baseline: Measurements | null): reado
   const histories = indexSeries(baseline);
   return policy.budgets.flatMap((budget) =>
     histories
-      .filter(({ key }) => key.metric === budget.metric)
+      .filter(({ key }) => key.metric === budget.metric && key.phase === undefined)
       .flatMap(({ key }) => {
         const noise = budgetNoise(key, budget, policy, histories);
         return noise === null

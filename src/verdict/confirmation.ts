@@ -34,3 +34,15 @@ export function predictiveConfirmations(above: number, runs: number, alpha: numb
   }
   return max;
 }
+
+/**
+ * Probability that all of `candidates` runs lie as far up among `runs` others as they do, with `above` of those at or
+ * above the lowest of them, if all are runs of one program: C(above + candidates, candidates) of the
+ * C(runs + candidates, candidates) equally likely orders (the exact test of exceedances; Rosenbaum, 1954). Of runs of
+ * one session it knows nothing that they share.
+ */
+export function separationProbability(above: number, runs: number, candidates: number): number {
+  let probability = 1;
+  for (let i = 1; i <= candidates; i += 1) probability *= (above + i) / (runs + i);
+  return probability;
+}

@@ -104,7 +104,12 @@ describe("the token of a difference", () => {
     const b = { path: "scenarios.train.budget.host", base: "1GiB", head: null };
     expect(policyDifference([a, b])).toEqual(policyDifference([b, a]));
     expect(policyDifference([a]).token).not.toBe(policyDifference([a, b]).token);
+    expect(policyDifference([a]).token).toMatch(/^[0-9a-f]{32}-policy$/);
     expect(isDifference(policyDifference([a]).token)).toBe(true);
+    // Of an older release: recognised as a difference, and of nothing that this one reports.
+    const short = policyDifference([a]).token.slice(0, 12);
+    expect(isDifference(`${short}-policy`)).toBe(true);
+    expect(covers(accept(`${short}-policy`), policyDifference([a]))).toBe(false);
     expect(covers(accept(policyDifference([a, b]).token), policyDifference([a]))).toBe(false);
     expect(covers(accept(policyDifference([a]).token), policyDifference([a]))).toBe(true);
   });

@@ -26,7 +26,15 @@ const STEADY_SHARE = 1 / 64;
 const NOISE_BUCKETS = 1;
 
 const LOCATIONS = { device: "d", host: "h" } as const;
-const METRICS: Readonly<Record<Metric, string>> = { allocated: "a", reserved: "r", used: "u", host: "h" };
+const METRICS: Readonly<Record<Metric, string>> = {
+  allocated: "a",
+  reserved: "r",
+  used: "u",
+  host: "h",
+  host_shared_once: "s",
+  host_unmapped: "m",
+  js_heap: "j",
+};
 const ASPECTS: Readonly<Record<Exclude<Aspect, "oom">, string>> = { peak: "p", growth: "g", class: "c" };
 const LIMITS: Readonly<Record<Limit, string>> = { baseline: "b", budget: "m", anchor: "r" };
 
@@ -35,16 +43,19 @@ const MAX_CHARS = 80;
 /** Replaces the checks of a longer token: exactly these, none larger than the largest. */
 const FOLDED = "many";
 
-const CODE = "[dh][aruh][pgc][bmr]\\d{1,3}(?:x[0-9a-f]{1,64})?";
-const TOKEN = new RegExp(`^[0-9a-f]{12}-(?:policy|${FOLDED}\\d{1,3}x[0-9a-f]{12}|${CODE}(?:-${CODE})*)$`);
+const CODE = "[dh][aruhsmj][pgc][bmr]\\d{1,3}(?:x[0-9a-f]{1,64})?";
+/** Settings are accepted by equality alone, so their hash resists forgery: 128 bits; reports once had 48. */
+const POLICY_CHARS = 32;
+const POLICY = `[0-9a-f]{12}(?:[0-9a-f]{${POLICY_CHARS - 12}})?-policy`;
+const TOKEN = new RegExp(`^(?:${POLICY}|[0-9a-f]{12}-(?:${FOLDED}\\d{1,3}x[0-9a-f]{12}|${CODE}(?:-${CODE})*))$`);
 
 /** Whether a text has the form of a difference. */
 export function isDifference(text: string): boolean {
   return text.length <= MAX_CHARS && TOKEN.test(text);
 }
 
-function shortHash(value: unknown): string {
-  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 12);
+function shortHash(value: unknown, chars = 12): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, chars);
 }
 
 /** The letters of a check; null for running out of memory, which cannot be accepted. */
@@ -109,7 +120,8 @@ export function policyDifference(
   changes: readonly { readonly path: string; readonly base: string | null; readonly head: string | null }[],
 ): Difference {
   const listed = changes.map(({ path, base, head }) => [path, base, head]);
-  return { token: `${shortHash(listed.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1)))}-policy` };
+  listed.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1));
+  return { token: `${shortHash(listed, POLICY_CHARS)}-policy` };
 }
 
 interface Part {

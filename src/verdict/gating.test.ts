@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
+import { MIB } from "../core/units.ts";
 import { DEFAULT_POLICY } from "./defaults.ts";
 import { gatingMetrics } from "./gating.ts";
+import { judge } from "./judge.ts";
+import type { Policy } from "./policy.ts";
 
 const series = (metric: MeasuredSeries["metric"], device: string, peak: number | null = 1): MeasuredSeries => ({
   rank: 0,
@@ -16,6 +19,59 @@ const measured = (...all: MeasuredSeries[]): Measurements => ({
   runs: [{ session: "a", commit: null, series: all }],
 });
 
+const night = (night: number, bytes: number): Measurements["runs"][number] => ({
+  session: `night-${night}`,
+  commit: null,
+  series: [series("host", "host", 100 * MIB), series("host_shared_once", "host", bytes)],
+});
+
+describe("metrics that count on request", () => {
+  const checked = (policy: Partial<Policy>) =>
+    judge({
+      candidate: { scenario: "s", fingerprint: null, runs: [night(20, 900 * MIB)] },
+      baseline: {
+        scenario: "s",
+        fingerprint: null,
+        runs: Array.from({ length: 10 }, (_, at) => night(at, 100 * MIB)),
+      },
+      anchor: {
+        scenario: "s",
+        fingerprint: null,
+        runs: [night(0, 100 * MIB)],
+      },
+      policy: { ...DEFAULT_POLICY, ...policy },
+      baseRunsPossible: true,
+    });
+  const limits = (policy: Partial<Policy>): readonly string[] =>
+    checked(policy).checks.flatMap(({ metric, limit, verdict }) =>
+      metric === "host_shared_once" ? [`${limit} ${verdict}`] : [],
+    );
+
+  it("have no check by default, however far they are above their baseline", () => {
+    expect(limits({})).toEqual([]);
+    expect(checked({}).verdict).toBe("pass");
+  });
+
+  it("have the check of a budget that names them, and no other", () => {
+    expect(limits({ budgets: [{ metric: "host_shared_once", bytes: 500 * MIB }] })).toEqual(["budget fail"]);
+    expect(limits({ budgets: [{ metric: "host_shared_once", bytes: 950 * MIB }] })).toEqual(["budget pass"]);
+  });
+
+  it("are unjudged by a budget where they were not measured, on the host", () => {
+    const { checks } = checked({ budgets: [{ metric: "host_unmapped", bytes: 500 * MIB }] });
+    expect(checks.find(({ metric }) => metric === "host_unmapped")).toMatchObject({
+      device: "host",
+      verdict: "unjudged",
+    });
+  });
+
+  it("gate like any other where the policy names them", () => {
+    const all = limits({ gatingMetrics: ["host", "host_shared_once"] });
+    expect(all).toContain("baseline fail");
+    expect(all).toContain("anchor fail");
+  });
+});
+
 describe("the metrics that gate", () => {
   it("are allocated alone where a device's allocator was counted", () => {
     const candidate = measured(series("host", "host"), series("allocated", "cuda:0"), series("used", "cuda:0"));
@@ -27,6 +83,11 @@ describe("the metrics that gate", () => {
     expect([...gatingMetrics(DEFAULT_POLICY, candidate)]).toEqual(["allocated", "host"]);
   });
 
+  it("have the JavaScript heap in the place of host where it was measured", () => {
+    const candidate = measured(series("host", "host"), series("js_heap", "host"));
+    expect([...gatingMetrics(DEFAULT_POLICY, candidate)]).toEqual(["allocated", "js_heap"]);
+  });
+
   it("include host when the device's counter never gave a value", () => {
     expect([...gatingMetrics(DEFAULT_POLICY, measured(series("allocated", "cuda:0", null)))]).toContain("host");
   });
@@ -34,5 +95,58 @@ describe("the metrics that gate", () => {
   it("are those that the policy names, where it names any", () => {
     const policy = { ...DEFAULT_POLICY, gatingMetrics: ["used" as const] };
     expect([...gatingMetrics(policy, measured(series("allocated", "cuda:0")))]).toEqual(["used"]);
+  });
+});
+
+describe("phases of the program", () => {
+  const inPhase = (growth: number): MeasuredSeries => ({
+    ...series("allocated", "cuda:0", 100 * MIB),
+    growth_bytes: growth,
+    class: growth > 8 * MIB ? "leak" : "flat",
+    phase: "validation",
+  });
+  const run = (at: number, session: string, growth: number): Measurements["runs"][number] => ({
+    session,
+    commit: null,
+    series: [{ ...series("allocated", "cuda:0", 100 * MIB), growth_bytes: at, class: "flat" }, inPhase(growth)],
+  });
+  const judged = (gatingPhases: readonly string[]) =>
+    judge({
+      candidate: {
+        scenario: "s",
+        fingerprint: null,
+        runs: Array.from({ length: 6 }, (_, at) => run(at, "now", 60 * MIB)),
+      },
+      baseline: {
+        scenario: "s",
+        fingerprint: null,
+        runs: Array.from({ length: 12 }, (_, at) => run(at, at < 9 ? `night-${at}` : "now", at)),
+      },
+      anchor: null,
+      policy: { ...DEFAULT_POLICY, gatingPhases },
+      baseRunsPossible: true,
+    });
+
+  it("have no check by default, however much they grow", () => {
+    const { verdict, checks } = judged([]);
+    expect([verdict, checks.some(({ phase }) => phase !== undefined)]).toEqual(["pass", false]);
+  });
+
+  it("fail the gate where the policy names them, and are named", () => {
+    const { verdict, reason, checks } = judged(["validation"]);
+    expect(verdict).toBe("fail");
+    expect(reason).toContain("in the phase validation");
+    const failed = checks.filter((check) => check.verdict === "fail");
+    expect(failed.map(({ phase, aspect }) => `${phase} ${aspect}`).sort()).toEqual([
+      "validation class",
+      "validation growth",
+    ]);
+  });
+
+  it("are unjudged where no run has one of that name", () => {
+    expect(judged(["evaluation"])).toMatchObject({
+      verdict: "unjudged",
+      checks: expect.arrayContaining([expect.objectContaining({ phase: "evaluation", verdict: "unjudged" })]),
+    });
   });
 });

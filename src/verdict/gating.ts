@@ -1,23 +1,39 @@
-import type { Measurements } from "../analysis/measurements.ts";
-import type { Metric } from "../telemetry/recording/model.ts";
+import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
+import { type Metric, ON_REQUEST } from "../telemetry/recording/model.ts";
 import type { Policy } from "./policy.ts";
-import { finite } from "./series-index.ts";
+import { finite, type SeriesHistory, type SeriesKey } from "./series-index.ts";
 
 /**
  * Metrics whose peak, growth and class can fail the gate. Allocated is the memory the program holds. Reserved and
  * device-used vary with the allocator's history for identical work. Host memory gates only where no allocator counter
- * of a device was read; a CPU run's heap counters (device "host") gate beside it.
+ * of a device was read; a CPU run's heap counters (device "host") gate beside it. What V8's heap keeps takes its place,
+ * since V8 moves its pages by tens of MiB for a heap that does not grow.
  */
 export function gatingMetrics(policy: Policy, candidate: Measurements): ReadonlySet<Metric> {
   if (policy.gatingMetrics !== null) return new Set(policy.gatingMetrics);
-  const counted = candidate.runs.some((run) =>
-    run.series.some(
-      (series) =>
-        series.metric === "allocated" &&
-        series.device !== "host" &&
-        series.class !== "unavailable" &&
-        (finite(series.peak_bytes) !== null || finite(series.growth_bytes) !== null),
-    ),
-  );
-  return new Set<Metric>(counted ? ["allocated"] : ["allocated", "host"]);
+  const measures = (wanted: (series: MeasuredSeries) => boolean): boolean =>
+    candidate.runs.some((run) =>
+      run.series.some(
+        (series) =>
+          wanted(series) &&
+          series.class !== "unavailable" &&
+          (finite(series.peak_bytes) !== null || finite(series.growth_bytes) !== null),
+      ),
+    );
+  if (measures(({ metric, device }) => metric === "allocated" && device !== "host")) return new Set(["allocated"]);
+  return new Set<Metric>(["allocated", measures(({ metric }) => metric === "js_heap") ? "js_heap" : "host"]);
+}
+
+/** What a program itself counts says more than its pages. */
+export const COUNTED: ReadonlySet<Metric> = new Set<Metric>(["allocated", "js_heap"]);
+
+/** The series that are compared: all but metrics that count on request and phases, unless they were named. */
+export function comparedSeries(
+  all: readonly SeriesHistory[],
+  gating: ReadonlySet<Metric>,
+  { gatingPhases }: Policy,
+): readonly SeriesHistory[] {
+  const named = ({ metric, phase }: SeriesKey) =>
+    (!ON_REQUEST.has(metric) || gating.has(metric)) && (phase === undefined || gatingPhases.includes(phase));
+  return all.filter(({ key }) => named(key));
 }

@@ -1,6 +1,8 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import type { Horizon } from "../core/horizon.ts";
+import { formatBytes } from "../core/units.ts";
 import { median } from "../stats/order-statistics.ts";
+import { checkOf } from "./check.ts";
 import {
   CONFIRMED_SPREADS,
   GROWTH_FLOOR_BYTES,
@@ -8,6 +10,7 @@ import {
   GROWTH_SPREAD_FACTOR,
   HORIZON_FLOOR_BYTES,
   LEAK_FLOOR_FRACTION,
+  LONE_WARNING_SHARE,
 } from "./defaults.ts";
 import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
 import type { Check } from "./judgement.ts";
@@ -17,7 +20,7 @@ import { judgeRelative, type RelativeContext } from "./relative-rule.ts";
 import { finite, knownValues, type SeriesRun } from "./series-index.ts";
 import type { BaselineValue } from "./sessions.ts";
 
-/** Growth of the lower envelope of a run over its observed span, bytes. */
+/** Growth of the lower envelope of a run over the stretch that grew, bytes. */
 export function observedGrowth(series: MeasuredSeries): number | null {
   return finite(series.growth_bytes);
 }
@@ -28,7 +31,7 @@ interface Growths {
   readonly baseline: ReturnType<typeof knownValues>;
 }
 
-/** Steps or seconds a run of this scenario observes, from growth = slope x length; null when no run grew. */
+/** Steps or seconds in which a run of this scenario grows, from growth = slope x length; null when no run grew. */
 function observedLength(runs: readonly MeasuredSeries[], horizon: Horizon): number | null {
   const lengths = runs.flatMap((series) => {
     const slope = finite(horizon.kind === "steps" ? series.slope_bytes_per_step : series.slope_bytes_per_s);
@@ -79,19 +82,80 @@ export function hasGrowth(runs: readonly SeriesRun[]): boolean {
   return runs.some(({ series }) => observedGrowth(series) !== null);
 }
 
+/** Bytes that a growth may exceed another, without a horizon. */
+const growthFloor = (level: number): number => Math.max(GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION * level);
+
+/** The level of the baseline's runs, bytes; 0 when it is not known. */
+const levelOf = (runs: readonly SeriesRun[]): number => Math.abs(median(peaks(runs).map(({ value }) => value)) || 0);
+
+/**
+ * The runs of the baseline that were analysed as the candidate was. Growth and class of other versions of the analysis
+ * are other quantities. Empty where the candidate's own runs are of several versions.
+ */
+export function ofSameAnalysis(candidate: readonly SeriesRun[], baseline: readonly SeriesRun[]): readonly SeriesRun[] {
+  const [first] = candidate;
+  if (first === undefined || candidate.some(({ version }) => version !== first.version)) return [];
+  return baseline.filter(({ version }) => version === first.version);
+}
+
+export const OTHER_ANALYSIS =
+  "another version of the analysis measured the growth of the baseline: renew it with `baseline refresh`";
+
+/**
+ * Growth where too few runs of the baseline are of the candidate's version of the analysis (the context has only
+ * these). The base commit is run in this session: one run is enough for a growth that is within the floor above it.
+ * @param baseRuns runs of the base commit that were made, whether or not they have this series
+ */
+export function growthAcrossVersions(context: RelativeContext, baseRuns: number): Check {
+  const { key, gating, policy, candidate, baseline, session, baseRunsPossible } = context;
+  const known = knownValues(baseline, observedGrowth);
+  if (known.length >= policy.minBaselineRuns) return growthRule(context);
+  const here = knownValues(
+    baseline.filter((run) => run.session === session),
+    observedGrowth,
+  );
+  const first = knownValues(candidate, observedGrowth)[0]?.value ?? Number.NaN;
+  const centre = here.length === 0 ? null : median(here.map(({ value }) => value));
+  const parts = {
+    aspect: "growth",
+    limit: "baseline",
+    gating,
+    candidate_bytes: first,
+    baseline_bytes: centre,
+  } as const;
+  const floor = growthFloor(levelOf(baseline));
+  if (
+    centre !== null &&
+    applicableHorizon(
+      candidate.map(({ series }) => series),
+      policy.horizon,
+    ) === null
+  ) {
+    if (first <= centre + floor) {
+      const reason = `growth ${formatBytes(first)} is within ${formatBytes(floor)} of the base commit's in this session`;
+      return checkOf(key, { ...parts, threshold_bytes: centre + floor, verdict: "pass", reason });
+    }
+  }
+  const missing = baseRuns === 0 ? 1 : Math.max(0, policy.minBaselineRuns - Math.max(baseRuns, known.length));
+  return checkOf(key, {
+    ...parts,
+    verdict: "unjudged",
+    needs_base_runs: gating && baseRunsPossible ? missing : 0,
+    reason: OTHER_ANALYSIS,
+  });
+}
+
 /** Growth of a series against the baseline's, which has the same warm-up, filling caches and steps. */
 export function growthRule(context: RelativeContext): Check {
   const { horizon, candidate, baseline } = growths(context);
-  const level = Math.abs(median(peaks(context.baseline).map(({ value }) => value)) || 0);
-  const floor =
-    horizon === null
-      ? Math.max(GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION * level)
-      : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
+  const level = levelOf(context.baseline);
+  const floor = horizon === null ? growthFloor(level) : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
   const held = context.baseline.every(({ series }) => series.class !== undefined && series.class !== "leak");
   const outcome = judgeRelative(context, {
     candidate: candidate.map(({ value }) => value),
     leaking: candidate.map(({ leak }) => held && leak),
     baseline,
+    lone: horizon === null ? LONE_WARNING_SHARE * level : Number.POSITIVE_INFINITY,
     margin: (_, spread) => Math.max(floor, GROWTH_SPREAD_FACTOR * spread),
     confirmedSpreads: CONFIRMED_SPREADS / GROWTH_SPREAD_FACTOR,
   });

@@ -1,9 +1,11 @@
 import type { Measurements } from "../analysis/measurements.ts";
+import type { Metric } from "../telemetry/recording/model.ts";
 import { anchorRule, anchorUnjudged } from "./anchor-rule.ts";
 import { budgetRule } from "./budget-rule.ts";
 import { checkOf } from "./check.ts";
 import { classRule } from "./class-rule.ts";
 import { combine } from "./combine.ts";
+import { WARNING_ALPHA } from "./defaults.ts";
 import {
   compareFingerprints,
   describeMismatches,
@@ -12,8 +14,8 @@ import {
   stepsDifference,
   withoutComparedSteps,
 } from "./fingerprint.ts";
-import { gatingMetrics } from "./gating.ts";
-import { growthRule, hasGrowth, observedGrowth } from "./growth-rule.ts";
+import { comparedSeries, gatingMetrics } from "./gating.ts";
+import { growthAcrossVersions, growthRule, hasGrowth, observedGrowth, ofSameAnalysis } from "./growth-rule.ts";
 import type { Check, FingerprintDifference, Judgement } from "./judgement.ts";
 import { oomRule } from "./oom-rule.ts";
 import { peakRule, peaks } from "./peak-rule.ts";
@@ -66,11 +68,11 @@ function incomparable(input: JudgeInput, differences: readonly FingerprintDiffer
   return null;
 }
 
-/** Number of gating checks that share the alpha: peaks and growths with enough baseline runs to compare with. */
-function sharedBy(pairs: readonly Pair[], gates: (key: SeriesKey) => boolean, minRuns: number): number {
+/** Number of checks that share an alpha: peaks and growths with enough baseline runs to compare with. */
+function sharedBy(pairs: readonly Pair[], counts: (key: SeriesKey) => boolean, minRuns: number): number {
   let count = 0;
   for (const { key, candidate, baseline } of pairs) {
-    if (!gates(key)) continue;
+    if (!counts(key)) continue;
     if (peaks(candidate).length > 0 && peaks(baseline).length >= minRuns) count += 1;
     if (hasGrowth(candidate) && knownValues(baseline, observedGrowth).length >= minRuns) count += 1;
   }
@@ -117,7 +119,11 @@ function checkedWhole(
 }
 
 /** Peak, growth and class of one series against the baseline. */
-function seriesChecks(pair: Pair, context: RelativeContext, why: string | null): readonly Check[] {
+function seriesChecks(
+  pair: Pair,
+  context: RelativeContext,
+  { why, baseRuns }: { readonly why: string | null; readonly baseRuns: number },
+): readonly Check[] {
   const { key, candidate, baseline } = pair;
   const { gating, policy } = context;
   const unjudged = (aspect: "peak" | "growth", reason: string, bytes: number | null = null) =>
@@ -128,7 +134,10 @@ function seriesChecks(pair: Pair, context: RelativeContext, why: string | null):
   const first = peaks(candidate)[0]?.value ?? null;
   const grown = knownValues(candidate, observedGrowth)[0]?.value ?? null;
   const missing = why ?? (baseline.length === 0 ? "the baseline does not have this series" : null);
-  const usable = missing === null ? baseline : [];
+  const same = ofSameAnalysis(candidate, baseline);
+  // Peaks alone, as a file by hand may have them, are of no version.
+  const analysed = ({ series }: SeriesRun) => series.class !== undefined || observedGrowth(series) !== null;
+  const older = missing === null && baseline.some((run) => !same.includes(run) && analysed(run));
   const checks: Check[] = [];
   if (missing !== null) checks.push(unjudged("peak", missing, first));
   else if (first === null) checks.push(unjudged("peak", "no run of the candidate has a known peak"));
@@ -136,13 +145,14 @@ function seriesChecks(pair: Pair, context: RelativeContext, why: string | null):
 
   let growth: Check | null = null;
   if (missing === null) {
-    if (grown !== null) growth = growthRule(context);
+    if (grown !== null)
+      growth = older ? growthAcrossVersions({ ...context, baseline: same }, baseRuns) : growthRule(context);
     else if (knownValues(baseline, observedGrowth).length >= policy.minBaselineRuns) {
       growth = unjudged("growth", "the growth is known in the baseline, but in no run of the candidate");
     }
     if (growth !== null) checks.push(growth);
   }
-  const drift = classRule({ key, candidate, baseline: usable, gating, policy, growth });
+  const drift = classRule({ key, candidate, baseline: missing === null ? same : [], older, gating, policy, growth });
   if (drift !== null) checks.push(drift);
   return checks;
 }
@@ -157,12 +167,26 @@ function withoutNeeds(checks: readonly Check[], input: JudgeInput): readonly Che
   }));
 }
 
+/** A phase that is to be judged and occurs nowhere is not passed: its name may be misspelt. */
+function missingPhases(pairs: readonly Pair[], policy: Policy, gating: ReadonlySet<Metric>): readonly Check[] {
+  const [metric = "allocated"] = gating;
+  return policy.gatingPhases
+    .filter((phase) => !pairs.some(({ key }) => key.phase === phase))
+    .map((phase) =>
+      checkOf(
+        { rank: 0, device: "*", metric, phase },
+        { aspect: "growth", limit: "baseline", gating: true, verdict: "unjudged", reason: "no run has this phase" },
+      ),
+    );
+}
+
 function anchorChecks(
   input: JudgeInput,
   candidate: readonly SeriesHistory[],
-  gates: (key: SeriesKey) => boolean,
+  gating: ReadonlySet<Metric>,
 ): readonly Check[] {
   if (input.anchor === null) return [];
+  const gates = ({ metric }: SeriesKey): boolean => gating.has(metric);
   const differing = mismatches(compareFingerprints(input.anchor.fingerprint, input.candidate.fingerprint));
   if (differing.length > 0) {
     return anchorUnjudged(
@@ -172,15 +196,15 @@ function anchorChecks(
     );
   }
   // By series: each is judged by those of its runs that count for it.
-  return pairSeries(candidate, wholeHistories(indexSeries(input.anchor))).flatMap(
-    ({ key, candidate: runs, baseline }) =>
-      checkedWhole(runs, (counted) =>
-        anchorRule(
-          counted.length === 0 ? [] : [{ key, runs: counted }],
-          baseline.length === 0 ? [] : [{ key, runs: baseline }],
-          gates,
-        ),
+  const anchor = comparedSeries(wholeHistories(indexSeries(input.anchor)), gating, input.policy);
+  return pairSeries(candidate, anchor).flatMap(({ key, candidate: runs, baseline }) =>
+    checkedWhole(runs, (counted) =>
+      anchorRule(
+        counted.length === 0 ? [] : [{ key, runs: counted }],
+        baseline.length === 0 ? [] : [{ key, runs: baseline }],
+        gates,
       ),
+    ),
   );
 }
 
@@ -192,38 +216,56 @@ export function judge(input: JudgeInput): Judgement {
   const { candidate, policy } = input;
   const gating = gatingMetrics(policy, candidate);
   const gates = (key: SeriesKey) => gating.has(key.metric);
-  const series = indexSeries(candidate);
+  const measured = indexSeries(candidate);
+  const series = comparedSeries(measured, gating, policy);
   const steps = input.anySteps === true ? null : stepsDifference(input.baseline, candidate);
   const compared = compareFingerprints(input.baseline?.fingerprint ?? null, candidate.fingerprint);
   const differences = steps === null ? compared : [...compared, steps];
   const why = incomparable(input, differences);
-  const baseline = why === null ? wholeHistories(indexSeries(input.baseline)) : [];
+  const known = why === null ? wholeHistories(indexSeries(input.baseline)) : [];
+  const baseline = comparedSeries(known, gating, policy);
   const pairs = pairSeries(series, baseline);
   const alpha = policy.alpha / sharedBy(pairs, gates, policy.minBaselineRuns);
+  const warningAlpha = WARNING_ALPHA / sharedBy(pairs, (key) => !gates(key), policy.minBaselineRuns);
   const session = candidate.runs[0]?.session ?? "";
 
+  const facts = { why, baseRuns: input.baseline?.runs.filter((run) => run.session === session).length ?? 0 };
   // How much memory a run needed that ran out of it is not known.
   const died = candidate.runs.some((run) => run.oom === true);
   const relative = died
     ? []
     : input.baselineWanted === false
       ? pairs.flatMap(({ key, candidate: runs }) => {
-          const drift = classRule({ key, candidate: runs, baseline: [], gating: gates(key), policy, growth: null });
+          const drift = classRule({
+            key,
+            candidate: runs,
+            baseline: [],
+            older: false,
+            gating: gates(key),
+            policy,
+            growth: null,
+          });
           return drift === null ? [] : [drift];
         })
       : pairs.flatMap((pair) =>
           checkedWhole(pair.candidate, (runs) => {
             const counted = { ...pair, candidate: runs };
             const gating = gates(pair.key);
+            const share = gating ? alpha : warningAlpha;
             const { baseRunsPossible } = input;
-            return seriesChecks(counted, { ...counted, session, gating, policy, alpha, baseRunsPossible }, why);
+            return seriesChecks(
+              counted,
+              { ...counted, session, gating, policy, alpha: share, baseRunsPossible },
+              facts,
+            );
           }),
         );
   const checks = [
     ...oomRule(candidate, gating),
-    ...budgetRule(policy, series, baseline),
+    ...budgetRule(policy, measured, known),
+    ...(died || input.baselineWanted === false ? [] : missingPhases(pairs, policy, gating)),
     ...withoutComparedSteps(relative, candidate.fingerprint, steps),
-    ...(died ? [] : anchorChecks(input, series, gates)),
+    ...(died ? [] : anchorChecks(input, series, gating)),
   ];
   return combine(withoutNeeds(checks, input), differences);
 }

@@ -15,6 +15,8 @@ export interface CheckDocument {
   readonly rank: number;
   readonly device: string;
   readonly metric: Metric;
+  /** The phase of the program that is judged; absent = the whole run. */
+  readonly phase?: string | undefined;
   readonly aspect: Aspect;
   readonly limit: Limit;
   /** Whether this check can fail the gate; the others warn. */

@@ -1,4 +1,5 @@
-import { CONFIRMED_SPREADS, METRIC_SCALES } from "./defaults.ts";
+import { median } from "../stats/order-statistics.ts";
+import { CONFIRMED_SPREADS, LONE_WARNING_SHARE, METRIC_SCALES } from "./defaults.ts";
 import type { Check } from "./judgement.ts";
 import type { Policy } from "./policy.ts";
 import { relativeCheck } from "./relative-check.ts";
@@ -20,9 +21,11 @@ export function peakMargin(key: SeriesKey, policy: Policy): (centre: number, spr
 /** The peak of one series against the baseline's peaks. The candidate has at least one known peak. */
 export function peakRule(context: RelativeContext): Check {
   const candidate = peaks(context.candidate).map(({ value }) => value);
+  const baseline = peaks(context.baseline);
   const outcome = judgeRelative(context, {
     candidate,
-    baseline: peaks(context.baseline),
+    baseline,
+    lone: LONE_WARNING_SHARE * Math.abs(median(baseline.map(({ value }) => value))),
     margin: peakMargin(context.key, context.policy),
     confirmedSpreads: CONFIRMED_SPREADS,
   });

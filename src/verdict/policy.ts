@@ -13,6 +13,8 @@ export interface Policy {
   readonly horizon: Horizon | null;
   /** Metrics whose peak and growth gate; null = the default: allocated, else host where no allocator is counted. */
   readonly gatingMetrics: readonly Metric[] | null;
+  /** Phases of the program that are judged too, in the metrics that gate; empty = none. */
+  readonly gatingPhases: readonly string[];
   /** Relative margin on peaks, a fraction (0.005 = 0.5 %). */
   readonly relativeMargin: number;
   /** Multiplier of the robust spread. */

@@ -43,7 +43,7 @@ function dismissal(why: Dismissal, here: string): string {
   }
 }
 
-/** The check of a relative outcome. Only a gating check asks for more runs; the others warn on the runs there are. */
+/** The check of a relative outcome. A gating check fails, a confirmed breach of another warns. */
 export function relativeCheck(
   outcome: RelativeOutcome,
   { key, gating, policy }: RelativeContext,
@@ -90,15 +90,15 @@ export function relativeCheck(
         ...level,
         verdict: "pass",
         candidate_bytes: outcome.value,
-        needs_base_runs: gating ? outcome.needsBaseRuns : 0,
+        needs_base_runs: outcome.needsBaseRuns,
         reason: `${over}, but ${dismissal(outcome.why, formatBytes(outcome.inSession.centre))}`,
       });
     case "session-unknown":
       return checkOf(key, {
         ...base,
         ...level,
-        needs_more_runs: gating ? outcome.needsMoreRuns : 0,
-        needs_base_runs: gating ? outcome.needsBaseRuns : 0,
+        needs_more_runs: outcome.needsMoreRuns,
+        needs_base_runs: outcome.needsBaseRuns,
         verdict: gating ? "warn" : "pass",
         candidate_bytes: outcome.value,
         reason:
@@ -106,12 +106,11 @@ export function relativeCheck(
           `${formatBytes(outcome.limit)}, and the base commit did not run in this session`,
       });
     case "breach": {
-      const needs = gating
-        ? { needs_more_runs: outcome.needsMoreRuns, needs_base_runs: outcome.needsBaseRuns }
-        : { needs_more_runs: 0, needs_base_runs: 0 };
       const runs = `(limit ${formatBytesDelta(outcome.margin)}) in ${plural(outcome.used, "run")}`;
       const open = !gating
-        ? ""
+        ? outcome.confirmed
+          ? ""
+          : ", too few to warn"
         : outcome.needsMoreRuns > 0
           ? ", not confirmed by enough runs"
           : outcome.needsBaseRuns > 0
@@ -122,8 +121,9 @@ export function relativeCheck(
       return checkOf(key, {
         ...base,
         ...level,
-        ...needs,
-        verdict: gating ? "fail" : "warn",
+        needs_more_runs: outcome.needsMoreRuns,
+        needs_base_runs: outcome.needsBaseRuns,
+        verdict: gating ? "fail" : outcome.confirmed ? "warn" : "pass",
         candidate_bytes: outcome.value,
         confirmed: gating && outcome.confirmed,
         reason: `${over} ${runs}${open} (false alarm probability ${percent(outcome.falseAlarm)})`,

@@ -1,5 +1,6 @@
 import { median } from "../stats/order-statistics.ts";
 import { spread } from "../stats/spread.ts";
+import { studentQuantile } from "../stats/student-t.ts";
 import { compareWithBase, type Dismissal } from "./compare-with-base.ts";
 import {
   confirmations,
@@ -7,15 +8,18 @@ import {
   falseAlarmRate,
   predictiveConfirmations,
   predictiveProbability,
+  separationProbability,
 } from "./confirmation.ts";
 import {
   BASE_RERUNS,
   CLEAR_LEAK_RATE,
   CLEAR_MARGINS,
   CONFIRMED_ALPHA_SHARE,
+  MAX_WARNING_RUNS,
   METRIC_SCALES,
   MIN_SESSIONS,
   OWN_LEVEL_SHARE,
+  WARNING_LOOK_FACTOR,
 } from "./defaults.ts";
 import { type Level, levelOf, type Margin } from "./level.ts";
 import type { Policy } from "./policy.ts";
@@ -31,7 +35,7 @@ export interface RelativeContext {
   readonly session: string;
   readonly gating: boolean;
   readonly policy: Policy;
-  /** This check's share of the policy's alpha. */
+  /** This check's share of the alpha of all checks that gate, or of all that warn. */
   readonly alpha: number;
   readonly baseRunsPossible: boolean;
 }
@@ -43,6 +47,8 @@ interface RelativeQuantity {
   readonly margin: Margin;
   /** Spreads, as the margin counts them, that a confirmed breach lies above everything known of the baseline. */
   readonly confirmedSpreads: number;
+  /** A value this far above everything known of the baseline warns without confirmation, bytes. */
+  readonly lone: number;
   /** Which candidate runs leak by their own samples, and no run of the baseline does; absent for peaks. */
   readonly leaking?: readonly boolean[];
 }
@@ -92,7 +98,7 @@ export type RelativeOutcome =
       /** One at a time: each of them may decide. */
       readonly needsMoreRuns: number;
       readonly needsBaseRuns: number;
-      /** Enough candidate runs and, where wanted, base runs of this session agree. */
+      /** Enough candidate runs and, where wanted, base runs of this session agree; else a breach does not warn. */
       readonly confirmed: boolean;
     } & Judged);
 
@@ -151,11 +157,12 @@ function runsBySession(baseline: readonly BaselineValue[], session: string) {
 function isImprovement(context: RelativeContext, input: RelativeQuantity): boolean {
   const candidate = input.candidate.map((value) => -value);
   const baseline = input.baseline.map(({ session, value }) => ({ session, value: -value }));
-  const mirrored = judgeAbove({ ...context, baseRunsPossible: false }, { ...input, candidate, baseline });
+  const alpha = Math.min(context.alpha, context.policy.alpha);
+  const mirrored = judgeAbove({ ...context, alpha, baseRunsPossible: false }, { ...input, candidate, baseline });
   if (mirrored.kind !== "breach") return false;
   if (mirrored.confirmed) return true;
   const { quantum } = METRIC_SCALES[context.key.metric];
-  const bound = sessionBound(baseline, candidate, quantum, context.alpha);
+  const bound = sessionBound(baseline, candidate, quantum, alpha);
   if (bound === null) return false;
   const highest = Math.max(mirrored.threshold, ...baseline.map(({ value }) => value));
   const least = mirrored.needsMoreRuns === 0 ? mirrored.threshold : highest + mirrored.margin;
@@ -164,9 +171,77 @@ function isImprovement(context: RelativeContext, input: RelativeQuantity): boole
 
 /** The runs against the baseline, and whether runs within the limit are an improvement. */
 export function judgeRelative(context: RelativeContext, input: RelativeQuantity): RelativeOutcome {
-  const outcome = judgeAbove(context, input);
+  const outcome = context.gating ? judgeAbove(context, input) : judgeWarning(context, input);
   if (outcome.kind !== "within" || outcome.ownLevel) return outcome;
   return { ...outcome, improved: isImprovement(context, input) };
+}
+
+/** The baseline's level and limit for one quantity; too few runs have none. */
+function limitsOf(context: RelativeContext, { candidate, baseline, margin }: RelativeQuantity) {
+  const { minBaselineRuns } = context.policy;
+  const { all, here, elsewhere } = runsBySession(baseline, context.session);
+  if (all.length < minBaselineRuns || candidate.length === 0) {
+    return { kind: "too-few", runs: all.length, centre: median(all) } as const;
+  }
+  const pool = thresholdRuns(here, elsewhere, minBaselineRuns);
+  const level = levelOf(pool, spread(pool, METRIC_SCALES[context.key.metric].quantum), margin);
+  const judged: Judged = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
+  const tolerance = margin(level.centre, 0) / 20;
+  const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
+  return { kind: "compared", all, here, elsewhere, pool, level, judged, tolerance, within } as const;
+}
+
+function withinLimit(value: number, used: number, judged: Judged): RelativeOutcome {
+  return { kind: "within", value, used, ownLevel: value > judged.threshold, improved: false, ...judged };
+}
+
+/**
+ * Whether an unconfirmed warning asks for another run: runs that unchanged programs seldom have (a prediction bound by
+ * Student's t at ten times alpha, which widens with the number of checks, and a level that few runs of the baseline
+ * reach), from which the runs that may be asked for can still become significant.
+ */
+function isWorthARun(lowest: number, baseline: readonly number[], { centre, spread }: Level, alpha: number): boolean {
+  const count = baseline.length;
+  const reaching = baseline.filter((b) => b >= lowest).length;
+  const looked = Math.min(0.5, WARNING_LOOK_FACTOR * alpha);
+  const bound = centre + studentQuantile(1 - looked, count - 1) * spread * Math.sqrt(1 + 1 / count);
+  const frequent = reaching >= 2 && reaching >= OWN_LEVEL_SHARE * count;
+  return lowest > bound && !frequent && separationProbability(reaching, count, MAX_WARNING_RUNS) <= alpha;
+}
+
+/**
+ * The rule of a metric that does not gate: a warning is a claim too. It is made when every run of the candidate exceeds
+ * the threshold and the exact rank test against the baseline is significant at alpha, which all such checks of a change
+ * share. A few runs more may be asked for, runs of the base commit never, which count where there are some. A breach
+ * that stays unconfirmed warns only far above everything known.
+ */
+function judgeWarning(context: RelativeContext, input: RelativeQuantity): RelativeOutcome {
+  const { candidate, baseline, confirmedSpreads, margin } = input;
+  const limits = limitsOf(context, input);
+  if (limits.kind === "too-few") return limits;
+  const { all, here, level, judged, tolerance } = limits;
+  const { quantum } = METRIC_SCALES[context.key.metric];
+  const passing = candidate.findIndex((value) => value <= level.threshold);
+  if (passing >= 0) return withinLimit(candidate[passing] as number, passing + 1, judged);
+
+  const value = median(candidate);
+  const used = candidate.length;
+  const lowest = Math.min(...candidate);
+  const reaching = all.filter((b) => b >= lowest).length;
+  const falseAlarm = separationProbability(reaching, all.length, used);
+  const shown = falseAlarm <= context.alpha || lowest > Math.max(level.threshold, ...all) + input.lone;
+  const needsMoreRuns = !shown && used < MAX_WARNING_RUNS && isWorthARun(lowest, all, level, context.alpha) ? 1 : 0;
+  const found = { value, used, needsMoreRuns, needsBaseRuns: 0, ...judged };
+  if (here.length > 0) {
+    const { spread } = level;
+    const compared = { here, baseline, spread, quantum, margin, confirmedSpreads, tolerance };
+    const { dismissal: why, inSession } = compareWithBase({ ...compared, breaching: candidate, known: all });
+    if (why !== null) return { kind: "dismissed", value, why, inSession, needsBaseRuns: 0, ...judged };
+  } else if (shown) {
+    const limit = sessionBound(baseline, candidate, quantum, context.alpha);
+    if (limit !== null && value <= limit) return { kind: "session-unknown", limit, ...found };
+  }
+  return { kind: "breach", falseAlarm, confirmed: shown, ...found };
 }
 
 /**
@@ -178,30 +253,15 @@ export function judgeRelative(context: RelativeContext, input: RelativeQuantity)
 function judgeAbove(context: RelativeContext, input: RelativeQuantity): RelativeOutcome {
   const { baseline, margin, confirmedSpreads } = input;
   const { baseRunsPossible } = context;
-  const { minBaselineRuns, maxConfirmations } = context.policy;
+  const { maxConfirmations } = context.policy;
   const { quantum } = METRIC_SCALES[context.key.metric];
-  const { all, here, elsewhere } = runsBySession(baseline, context.session);
-  const first = input.candidate[0];
-  if (all.length < minBaselineRuns || first === undefined) {
-    return { kind: "too-few", runs: all.length, centre: median(all) };
-  }
-  const pool = thresholdRuns(here, elsewhere, minBaselineRuns);
-  const level = levelOf(pool, spread(pool, quantum), margin);
-  const judged: Judged = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
-
-  const tolerance = margin(level.centre, 0) / 20;
+  const limits = limitsOf(context, input);
+  if (limits.kind === "too-few") return limits;
+  const { here, elsewhere, pool, level, judged, tolerance, within } = limits;
   const { rate, wanted, leaks } = evidence(input, level, pool, context);
-  const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
 
   const breaching: number[] = [];
-  const passed = (value: number): RelativeOutcome => ({
-    kind: "within",
-    value,
-    used: breaching.length + 1,
-    ownLevel: value > level.threshold,
-    improved: false,
-    ...judged,
-  });
+  const passed = (value: number) => withinLimit(value, breaching.length + 1, judged);
   const breach = (
     needsMoreRuns: number,
     needsBaseRuns: number,

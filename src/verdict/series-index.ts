@@ -7,11 +7,15 @@ export interface SeriesKey {
   readonly rank: number;
   readonly device: string;
   readonly metric: Metric;
+  /** Of one phase of the program; absent = of the whole run. */
+  readonly phase?: string | undefined;
 }
 
 /** One series in one run. */
 export interface SeriesRun {
   readonly session: string;
+  /** Version of the analysis that measured it. */
+  readonly version: number;
   readonly series: MeasuredSeries;
 }
 
@@ -36,30 +40,35 @@ export function finite(value: number | null | undefined): number | null {
 /** "rank 0 allocated on cuda:0", for sentences. */
 export function describeSeries(key: SeriesKey, ranks: "one" | "many" = "many"): string {
   const metric = key.metric === key.device ? key.metric : `${key.metric} on ${key.device}`;
-  return ranks === "one" ? metric : `rank ${key.rank} ${metric}`;
+  const series = key.phase === undefined ? metric : `${metric} in the phase ${key.phase}`;
+  return ranks === "one" ? series : `rank ${key.rank} ${series}`;
 }
 
 export function sameSeries(a: SeriesKey, b: SeriesKey): boolean {
-  return a.rank === b.rank && a.device === b.device && a.metric === b.metric;
+  return a.rank === b.rank && a.device === b.device && a.metric === b.metric && a.phase === b.phase;
 }
 
 function compareKeys(a: SeriesKey, b: SeriesKey): number {
   if (a.rank !== b.rank) return a.rank - b.rank;
   if (a.device !== b.device) return a.device < b.device ? -1 : 1;
-  return METRICS.indexOf(a.metric) - METRICS.indexOf(b.metric);
+  const [one = "", other = ""] = [a.phase, b.phase];
+  return METRICS.indexOf(a.metric) - METRICS.indexOf(b.metric) || (one < other ? -1 : Number(one > other));
 }
 
-const nameOf = ({ rank, device, metric }: SeriesKey): string => JSON.stringify([rank, device, metric]);
+/** Names a series: equal for equal keys, and for no others. */
+export const seriesName = ({ rank, device, metric, phase }: SeriesKey): string =>
+  JSON.stringify([rank, device, metric, phase]);
 
 /** Every series of the measurements, by rank, device and metric. */
 export function indexSeries(measurements: Measurements | null): readonly SeriesHistory[] {
   const found = new Map<string, { key: SeriesKey; runs: SeriesRun[] }>();
   for (const run of measurements?.runs ?? []) {
     for (const series of run.series) {
-      const key: SeriesKey = { rank: series.rank, device: series.device, metric: series.metric };
-      const history = found.get(nameOf(key)) ?? { key, runs: [] };
-      history.runs.push({ session: run.session, series });
-      found.set(nameOf(key), history);
+      const { rank, device, metric, phase } = series;
+      const key: SeriesKey = { rank, device, metric, ...(phase === undefined ? {} : { phase }) };
+      const history = found.get(seriesName(key)) ?? { key, runs: [] };
+      history.runs.push({ session: run.session, version: run.analysis_version ?? 1, series });
+      found.set(seriesName(key), history);
     }
   }
   return [...found.values()].sort((a, b) => compareKeys(a.key, b.key));
@@ -74,10 +83,10 @@ export function pairSeries(
   readonly candidate: readonly SeriesRun[];
   readonly baseline: readonly SeriesRun[];
 }[] {
-  const others = new Map(baseline.map((history) => [nameOf(history.key), history]));
+  const others = new Map(baseline.map((history) => [seriesName(history.key), history]));
   const pairs = candidate.map(({ key, runs }) => {
-    const other = others.get(nameOf(key));
-    others.delete(nameOf(key));
+    const other = others.get(seriesName(key));
+    others.delete(seriesName(key));
     return { key, candidate: runs, baseline: other?.runs ?? [] };
   });
   const missing = [...others.values()].map(({ key, runs }) => ({ key, candidate: [], baseline: runs }));

@@ -97,7 +97,7 @@ describe("a comment", () => {
     expect(await read()).toEqual({ accepted: [], refused: [], warnings: [] });
   });
 
-  it("a comment edited by its author counts as edited, and one edited by another user does not count", async () => {
+  it("an edited comment does not count, also when its author edited it, and one with a reaction counts", async () => {
     const own = github.addComment(PR, "write", SAY, EARLY);
     const others = github.addComment(PR, "admin", SAY, EARLY);
     const touched = github.addComment(PR, "maintain", SAY, EARLY);
@@ -106,8 +106,8 @@ describe("a comment", () => {
     edits[`IC_${others.id}`] = { lastEditedAt: LATE, editor: { login: "write" } };
     edits[`IC_${touched.id}`] = { lastEditedAt: null, editor: null };
     const { accepted, refused } = await read();
-    expect(accepted.map(({ by }) => by)).toEqual(["write", "maintain"]);
-    expect(refused).toMatchObject([{ by: "admin", why: expect.stringContaining("someone else has edited") }]);
+    expect(accepted.map(({ by }) => by)).toEqual(["maintain"]);
+    expect(refused).toMatchObject([{ by: "write", why: expect.stringContaining("was edited") }, { by: "admin" }]);
   });
 
   it("a comment may name its commit, and a malformed comment gets a reason", async () => {
@@ -156,7 +156,7 @@ describe("the label with its lines in the description", () => {
       accepted: [],
       refused: [{ why: expect.stringContaining("set the label again") }],
     });
-    descriptionEdited = EARLY;
+    descriptionEdited = "2026-09-01T09:59:59Z";
     expect((await read()).accepted).toHaveLength(1);
   });
 
@@ -191,7 +191,7 @@ describe("a trailer of a commit", () => {
 
   it("a fork's trailer accepts only with a verified signature, because an author's address can be forged", async () => {
     for (const headRepo of ["mallory/model", null]) {
-      openPull(github, { number: PR, headSha: HEAD, headRepo });
+      openPull(github, { number: PR, headSha: HEAD, headRepo, author: "write" });
       people.commits.set(PR, [
         { sha: "1".repeat(40), message, author: "admin" },
         { sha: "2".repeat(40), message, author: "admin", committer: "mallory", verified: true },

@@ -65,7 +65,8 @@ async function gate(cwd = workspace) {
   const file = result.outputs["report-path"] ?? "";
   const { payload } = JSON.parse(readFileSync(file, "utf8")) as { readonly payload: Payload };
   const warnings = result.commands.filter(({ command }) => command === "warning").map(({ message }) => message);
-  return { code: result.code, payload, scenario: payload.scenarios[0], warnings, log: result.log };
+  const { code, log, summary } = result;
+  return { code, payload, scenario: payload.scenarios[0], warnings, log, summary };
 }
 
 beforeAll(async () => {}, 60_000);
@@ -168,6 +169,51 @@ describe("a change to the gate's own settings", { timeout: 90_000 }, () => {
     });
     push(100, "2GiB");
     expect((await gate()).code).toBe(4);
+  });
+
+  it("a change that edits, renames and removes scenarios exits 6 until the printed command accepts it", async () => {
+    const scenario = (name: string, more = ""): string =>
+      `  - name: ${name}\n    run: ["${process.execPath}", work.mjs]\n    budget: { host: 200MiB }\n${more}`;
+    const commit = (scenarios: string, mebibytes: number): void => {
+      writeFileSync(path.join(workspace, "work.mjs"), work(mebibytes));
+      writeFileSync(
+        path.join(workspace, "stormlog-gate.yml"),
+        `scenarios:\n${scenarios}baseline: none\npolicy: { unjudged: pass }\n`,
+      );
+      git("add", ".");
+      git("commit", "--quiet", "-m", "scenarios");
+    };
+    git("checkout", "--quiet", "main");
+    commit(scenario("train") + scenario("eval") + scenario("serve"), 100);
+    git("update-ref", "refs/remotes/origin/main", "HEAD");
+    git("checkout", "--quiet", "-B", "topic");
+    const edited = scenario("train", "    env: { MALLOC_ARENA_MAX: '1' }\n") + scenario("infer");
+    commit(edited, 100);
+    const verdicts = ({ scenarios }: Payload) => scenarios.map((one) => [one.scenario, one.verdict]);
+
+    const open = await gate();
+    expect([open.code, open.payload.verdict], open.log).toEqual([6, "unjudged"]);
+    expect(open.payload.policy_changes?.length).toBeGreaterThan(0);
+    const printed = new Set(open.summary.replaceAll("\\", "").match(/\/stormlog accept [0-9a-f]{32}-policy <reason>/g));
+    expect([...printed]).toEqual([`/stormlog accept ${open.payload.policy_difference} <reason>`]);
+
+    const [command = ""] = printed;
+    github.addComment(PR, "ann", command.replace("<reason>", "the model was split"), AT);
+    const accepted = await gate();
+    expect([accepted.code, accepted.payload.verdict], accepted.log).toEqual([0, "pass"]);
+    expect(accepted.payload.policy_accepted).toMatchObject({ by: "ann" });
+    expect(verdicts(accepted.payload)).toEqual([
+      ["train", "pass"],
+      ["infer", "pass"],
+    ]);
+
+    commit(edited, 300);
+    const breached = await gate();
+    expect(breached.code, breached.log).toBe(4);
+    expect(verdicts(breached.payload)).toEqual([
+      ["train", "fail"],
+      ["infer", "fail"],
+    ]);
   });
 
   it("a change of the gate's settings is found in a shallow clone by asking GitHub", async () => {

@@ -61,6 +61,26 @@ describe("the sticky comment", () => {
     expect(ours.body).toBe(`${MARKER}\nnew`);
   });
 
+  it("3,000 comments of others are read once, although the comment is looked for again after it was created", async () => {
+    const long = new Date(Date.now() - 86_400_000).toISOString();
+    for (let n = 0; n < 3000; n += 1) github.addComment(PR, "mallory", `${MARKER} ${n}`, long);
+    expect(await upsertComment(unpacedClient(github), TARGET, "new")).toMatchObject({ action: "created" });
+    const reads = github.requests.filter(({ method, path }) => method === "GET" && path.endsWith("/comments"));
+    expect(reads).toHaveLength(30 + 1);
+    expect(reads.filter(({ query }) => query.has("since"))).toHaveLength(1);
+  });
+
+  it("a comment that another job created in the meantime is found among those written since", async () => {
+    const octokit = unpacedClient(github);
+    const first = github.addComment(PR, "a-user", "talk");
+    octokit.hook.after("request", (_, { url }) => {
+      if (!url.endsWith("/comments") || github.comments.length > 1) return;
+      github.addComment(PR, BOT, `${MARKER}\nof another job`);
+    });
+    await upsertComment(octokit, TARGET, "new");
+    expect(github.comments).toMatchObject([{ id: first.id }, { author: BOT, body: `${MARKER}\nnew` }]);
+  });
+
   it("another user's comment with a pasted marker is never updated", async () => {
     const pasted = github.addComment(PR, "mallory", `${MARKER}\npass, trust me`);
     expect(await upsertComment(unpacedClient(github), TARGET, "fail")).toMatchObject({ action: "created" });

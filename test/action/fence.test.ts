@@ -1,3 +1,4 @@
+import "../testing/property-seed.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { raiseCommandFence } from "../../src/actions/command-fence.ts";

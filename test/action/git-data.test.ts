@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MAX_STORED_BYTES } from "../../src/baseline/store.ts";
+import { readRecordsAt } from "../../src/github/repository/file-at.ts";
 import type { GitData } from "../../src/github/repository/git-data.ts";
 import { openGitData } from "../../src/github/repository/git-data-client.ts";
 import { unpacedClient } from "./testing/client.ts";
@@ -117,5 +119,31 @@ describe("files on a hidden ref", () => {
           : null;
     await expect(data.snapshot(REF)).rejects.toMatchObject({ code: "GIT_TREE_TRUNCATED" });
     await expect(data.blob("a".repeat(40))).rejects.toMatchObject({ code: "GIT_OBJECT_DAMAGED" });
+  });
+});
+
+describe("records of a commit that the clone does not have", () => {
+  const read = (commit: string, directory = "baselines") =>
+    readRecordsAt(async () => unpacedClient(github), REPOSITORY, commit, directory);
+
+  it("lists the JSON files below the directory with their text, and names one that is too large", async () => {
+    const commit = await write(openGitData(unpacedClient(github), REPOSITORY), {
+      "baselines/train/0.json": text('{"ß":1}\n'),
+      "baselines/large.json": Buffer.alloc(MAX_STORED_BYTES + 1, 32),
+      "baselines/notes.md": text("no record"),
+      "baselines-old/1.json": text("{}"),
+    });
+    const records = await read(commit ?? "");
+    expect(new Map(records.map(({ name, text: content }) => [name, content]))).toEqual(
+      new Map([
+        ["train/0.json", '{"ß":1}\n'],
+        ["large.json", null],
+      ]),
+    );
+    expect(await read(commit ?? "", "elsewhere")).toEqual([]);
+  });
+
+  it("is an error, not an empty list, when the commit is unknown", async () => {
+    await expect(read("b".repeat(40))).rejects.toThrow(/baselines of the base commit/);
   });
 });

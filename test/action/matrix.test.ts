@@ -91,7 +91,7 @@ async function runLeg(n: number, store: ArtifactStore, apiUrl: string): Promise<
   const own = sectionOf(n);
   const upload = await uploadSection({ store, context, retentionDays: null, deadline: { ms: 60_000 } }, own, directory);
   if (!upload.ok) throw new Error(upload.warning);
-  const reader = sectionReader(store, "default");
+  const reader = sectionReader(store, "default", { headSha: HEAD, attempt: 1 });
   // Each leg has its own client without pauses between writes, so that the legs collide.
   const octokit = getOctokit("job", { baseUrl: apiUrl }) as unknown as Octokit;
   octokit.hook.before("request", () => late(60));

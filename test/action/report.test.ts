@@ -273,14 +273,14 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
   });
 
   it("the report posts for a branch of copy-pr-bot by its number and commit", async () => {
-    await gate("unjudged");
-    const env: Record<string, string> = {
-      ...job.env,
+    const { env } = job;
+    Object.assign(env, {
       GITHUB_EVENT_NAME: "push",
       GITHUB_REF: "refs/heads/pull-request/12",
       GITHUB_SHA: HEAD,
-    };
+    });
     delete env.GITHUB_EVENT_PATH;
+    await gate("unjudged");
     expect((await post({}, env)).outputs).toMatchObject({ verdict: "unjudged", "pull-request": "12" });
     stage.github.comments.length = 0;
     await post({}, { ...env, GITHUB_SHA: "c".repeat(40) });
@@ -288,9 +288,10 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
   });
 
   it("the report sets the verdict of a run without a pull request", async () => {
-    await gate("fail");
-    const env: Record<string, string> = { ...job.env, GITHUB_EVENT_NAME: "schedule" };
+    const { env } = job;
+    env.GITHUB_EVENT_NAME = "schedule";
     delete env.GITHUB_EVENT_PATH;
+    await gate("fail");
     expect(await post({}, env)).toMatchObject({ code: 0, outputs: { verdict: "fail", "pull-request": "" } });
     expect(stage.github.comments).toEqual([]);
   });

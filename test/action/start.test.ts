@@ -1,21 +1,42 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildInto, type StartSize } from "../../scripts/build.mjs";
+import { actionNode } from "./testing/tools.ts";
 import { directoryHashes } from "./testing/unzip.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** A file and everything it imports statically, as text. */
-function startText(dist: string, file: string, seen = new Set<string>()): string {
-  if (seen.has(file)) return "";
-  seen.add(file);
-  const text = readFileSync(path.join(dist, file), "utf8");
-  const imported = [...text.matchAll(/(?:from|import)"(\.[^"]+)"/g)].map(([, name = ""]) => name);
-  return text + imported.map((name) => startText(dist, path.join(path.dirname(file), name), seen)).join("\n");
+/** The chunks of the pack by name, as text. */
+function packedChunks(dist: string): ReadonlyMap<string, string> {
+  const pack = readFileSync(path.join(dist, "action/code.js"));
+  const start = pack.indexOf("\n") + 1;
+  const { chunks } = JSON.parse(pack.toString("utf8", "// ".length, start)) as {
+    chunks: Record<string, [number, number]>;
+  };
+  return new Map(
+    Object.entries(chunks).map(([name, [at, length]]) => [
+      name,
+      pack.toString("utf8", start + at, start + at + length),
+    ]),
+  );
 }
+
+/** A chunk and everything it imports statically, as text. */
+function startText(chunks: ReadonlyMap<string, string>, name: string, seen = new Set<string>()): string {
+  if (seen.has(name)) return "";
+  seen.add(name);
+  const text = chunks.get(name) ?? "";
+  const now = text.replace(/Promise\.resolve\(\)\.then\(\(\)=>\w+\(require\("[^"]+"\)\)\)/g, "");
+  const imported = [...now.matchAll(/require\("\.[^"]*?([^"/]+)"\)/g)].map(([, one = ""]) => one);
+  return text + imported.map((one) => startText(chunks, one, seen)).join("\n");
+}
+
+/** Strings that survive minifying: undici's errors, the artifact service, the Parquet writer, the renderer. */
+const LATE = ["UND_ERR_HEADERS_TIMEOUT", "CreateArtifact", "PAR1", "index_bg.wasm"];
 
 describe("what a step starts with", () => {
   const directory = mkdtempSync(path.join(tmpdir(), "stormlog-start-"));
@@ -37,27 +58,48 @@ describe("what a step starts with", () => {
     }
   });
 
-  it("a step starts without an HTTP client, an engine or a renderer", () => {
-    for (const file of readdirSync(path.join(dist, "action"))) {
-      const text = startText(dist, `action/${file}`);
-      expect(text.length, file).toBeLessThan(200_000);
-      // Strings that survive minifying: undici's errors, the artifact service, the Parquet writer, the picture's
-      // renderer.
-      for (const word of ["UND_ERR_HEADERS_TIMEOUT", "CreateArtifact", "PAR1", "index_bg.wasm"])
-        expect(text.includes(word), `${file}: ${word}`).toBe(false);
+  it("a step starts without an HTTP client, an engine or a renderer, which its later chunks contain", () => {
+    const chunks = packedChunks(dist);
+    const entries = readdirSync(path.join(dist, "action")).filter((name) => name !== "code.js");
+    expect(entries.length).toBeGreaterThanOrEqual(6);
+    for (const entry of entries) {
+      const text = startText(chunks, entry);
+      expect(text.length, entry).toBeGreaterThan(5000);
+      expect(text.length, entry).toBeLessThan(200_000);
+      for (const word of LATE) expect(text.includes(word), `${entry}: ${word}`).toBe(false);
     }
+    for (const word of LATE) expect([...chunks.values()].join("\n").includes(word), word).toBe(true);
   });
 
-  it("a step's other chunks contain the HTTP client, the engine and the renderer", () => {
-    const chunks = readdirSync(path.join(dist, "chunks")).map((name) =>
-      readFileSync(path.join(dist, "chunks", name), "utf8"),
-    );
-    for (const word of ["UND_ERR_HEADERS_TIMEOUT", "CreateArtifact", "PAR1", "index_bg.wasm"]) {
-      expect(
-        chunks.some((text) => text.includes(word)),
-        word,
-      ).toBe(true);
-    }
+  it.each([process.execPath, actionNode()])(
+    "a step whose code is not what was built ends before it does anything: %s",
+    (node) => {
+      const other = path.join(directory, "other");
+      rmSync(other, { recursive: true, force: true });
+      cpSync(dist, path.join(other, "dist"), { recursive: true });
+      cpSync(path.join(ROOT, "package.json"), path.join(other, "package.json"));
+      const start = (entry: string) =>
+        spawnSync(node, [path.join(other, "dist/action", entry)], {
+          encoding: "utf8",
+          env: { PATH: process.env.PATH },
+        });
+      expect(start("post.js")).toMatchObject({ status: 0, stdout: "", stderr: "" });
+      const pack = path.join(other, "dist/action/code.js");
+      writeFileSync(pack, readFileSync(pack, "utf8").replace("index_bg.wasm", "index_xx.wasm"));
+      for (const entry of ["main.js", "post.js", "refresh.js"]) {
+        const { status, stdout } = start(entry);
+        expect(status).toBe(1);
+        expect(stdout).toMatch(
+          /^::error title=Stormlog Gate%3A CODE_CHANGED::\S+code\.js is not the file that this Action was built with: [^\n]+\n$/,
+        );
+      }
+    },
+  );
+
+  it("the pack is a JavaScript file without imports of files", () => {
+    const pack = path.join(dist, "action/code.js");
+    expect(spawnSync(process.execPath, ["--check", pack]).status).toBe(0);
+    for (const [name, text] of packedChunks(dist)) expect(/\bimport\(|\bimport\.meta\b/.exec(text), name).toBeNull();
   });
 
   it("a build fails when a step starts with an HTTP client", async () => {

@@ -18,6 +18,9 @@ const WORKER = fixture("worker.py");
 const ALL = ["rank-0000", "rank-0001", "rank-0002", "rank-0003"];
 const TEST_MS = 90_000;
 
+/** The verdict stands at the end, and a test's output may be cut after its beginning. */
+const lastLines = (file: string): string => readFileSync(file, "utf8").split("\n").slice(-20).join("\n");
+
 describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   const shared = shortDirectory();
   const worker = [PYTHON?.executable ?? "python3", WORKER];
@@ -86,8 +89,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
       const submit = (script: string, env: Record<string, string> = {}) =>
         slurm.in(directory).sbatch([`--output=${script}.log`], [script], { STEPS: "60", ...env });
       const log = (script: string): string => readFileSync(path.join(directory, `${script}.log`), "utf8");
-      /** The verdict stands at the end, and a test's output may be cut after its beginning. */
-      const end = (script: string): string => log(script).split("\n").slice(-30).join("\n");
+      const end = (script: string): string => lastLines(path.join(directory, `${script}.log`));
 
       const baseline = await submit("memory-baseline.sbatch");
       expect(baseline.code, end("memory-baseline.sbatch")).toBe(0);
@@ -228,10 +230,10 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   it(
     "that is warned before its time limit ends its ranks in order and is merged by the example's script",
     async () => {
-      const { code } = await warned;
-      const log = readFileSync(path.join(shared, "warned", "warned.log"), "utf8");
-      expect(code, log).toBe(130);
-      expect(log).toMatch(/Evidence: .*bundle/);
+      const { code, states } = await warned;
+      const end = lastLines(path.join(shared, "warned", "warned.log"));
+      expect(code, `${states}\n${end}`).toBe(130);
+      expect(end).toMatch(/Evidence: .*bundle/);
     },
     TEST_MS,
   );

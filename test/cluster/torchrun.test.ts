@@ -60,7 +60,8 @@ describe.skipIf(WITH_TORCH === null)("a job of torchrun on two nodes", () => {
       ]);
       const answer = await merged("around", "--bundle", "around-bundle");
       expect([answer.code, answer.merged.verdict], answer.stderr).toEqual([4, "fail"]);
-      expect(answer.merged.scenarios[0]?.judgement?.reason).toMatch(/^rank 3 /);
+      const judgement = answer.merged.scenarios[0]?.judgement;
+      expect(judgement?.reason, JSON.stringify(judgement?.checks)).toMatch(/^rank 3 /);
       expect(answer.stderr).toContain(infos[1]?.identity.host);
     },
     TEST_MS,

@@ -118,8 +118,8 @@ describe.skipIf(built === null)(
       expect(info.devices?.[0]?.reason).toMatch(/only what each process holds/);
       expect(values(recording, "xpu:0", "used")).toEqual([]);
       const job = values(recording, "xpu:0", "job");
-      // Forty steps, each of them seen but for those before the first list found the process's descriptor.
-      expect(job.length).toBeGreaterThan(20);
+      // One of four samples of the host, but for those before the first list found the process's descriptor.
+      expect(job.length).toBeGreaterThan(values(recording, "host", "host").length / 8);
       expect(peakOf(recording, "xpu:0", "job")).toBeGreaterThan(280 * MIB);
     });
 

@@ -19,13 +19,14 @@ const textOf = (name: string): string => readFileSync(path.join(FIXTURES, name),
 const named = (prefix: string): string[] => readdirSync(FIXTURES).filter((name) => name.startsWith(prefix));
 
 /**
- * The sentences of an envelope: an envelope is made of the payload each time it is written, and its wording may change.
+ * An envelope without its sentences and ids: it is made of the payload each time it is written, its wording may change,
+ * and earlier ids had a hyphen, which Stormlog's readers reject.
  */
 function withoutSentences(envelope: ReturnType<typeof stormlogReport>): unknown {
   return {
     ...envelope,
     verdict: { ...envelope.verdict, summary: "" },
-    findings: envelope.findings.map((finding) => ({ ...finding, title: "", message: "" })),
+    findings: envelope.findings.map((finding) => ({ ...finding, id: "", title: "", message: "" })),
   };
 }
 
@@ -34,6 +35,9 @@ describe("a document of an earlier version is read and written again without a c
     const document = JSON.parse(textOf(name));
     const { report } = parseStormlogReport(document, name);
     expect(JSON.parse(JSON.stringify(payloadOf(report)))).toEqual(document.payload);
+    const ids = stormlogReport(report).findings.map(({ id }) => id);
+    expect(ids.filter((id) => !/^[a-z][a-z0-9_.]*$/.test(id))).toEqual([]);
+    expect(new Set(ids).size).toBe(ids.length);
     expect(withoutSentences(JSON.parse(JSON.stringify(stormlogReport(report))))).toEqual(withoutSentences(document));
   });
 

@@ -34,6 +34,37 @@ describe("baseline accept", () => {
     expect(record.record.epochs.map(({ runs }: { runs: unknown[] }) => runs.length)).toEqual([5, 1, 3]);
     const other = await cli(["baseline", "accept", "--runs", "3", "--scenario", "other", ...command], { cwd });
     expect(other.code).toBe(2);
-    expect(other.stderr).toContain('nothing measures the accepted scenario "work"');
+    expect(other.stderr).toContain('nothing was measured of a scenario "other"');
+  }, 120_000);
+
+  it("accepts one of several scenarios of a bundle, and leaves the other alone", async () => {
+    const cwd = freshDirectory();
+    const scenario = (name: string) => ({ name, run: [process.execPath, "-e", "setTimeout(() => {}, 100)"] });
+    const config = { schema: "stormlog.config/1", scenarios: ["one", "two"].map(scenario) };
+    writeFileSync(path.join(cwd, "stormlog-gate.yml"), JSON.stringify(config));
+    const measured = await cli(["run"], { cwd });
+    expect(measured.code, measured.stderr).toBe(6);
+    // Each scenario has its own command.
+    expect(measured.stdout).toMatch(/baseline refresh --scenario one$/m);
+    expect(measured.stdout).toMatch(/baseline refresh --scenario two$/m);
+    const unknown = await cli(["baseline", "accept", "--scenario", "three"], { cwd });
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('The bundles have: "one", "two".')]);
+    const accepted = await cli(["baseline", "accept", "stormlog-bundle", "--scenario", "two"], { cwd });
+    expect(accepted.code, accepted.stderr).toBe(0);
+    const { stdout } = await cli(["baseline", "list", "--json"], { cwd });
+    const records: readonly { record: { scenario: string } }[] = JSON.parse(stdout);
+    expect(records.map(({ record }) => record.scenario)).toEqual(["two"]);
+  }, 120_000);
+
+  it("repeats the run with a higher limit by the printed command when runs are missing", async () => {
+    const cwd = freshDirectory();
+    const command = ["--", process.execPath, "-e", "setTimeout(() => {}, 100)"];
+    const given = ["run", "--bundle", "out", "--baseline", "none", "--budget", "host=2GiB", "--repeats", "3"];
+    const short = await cli([...given, "--max-runs", "2", ...command], { cwd });
+    expect(short.code).toBe(6);
+    const [, printed = ""] = /Next: +\S.*? (run --.*)$/m.exec(short.stdout) ?? [];
+    expect(printed).toMatch(/^run --bundle out .*--repeats 3 --max-runs 3 .*-- \S+ -e /);
+    const again = await cli([...given, "--max-runs", "3", ...command], { cwd });
+    expect(again.code, again.stdout).toBe(0);
   }, 120_000);
 });

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { ANALYSIS_VERSION } from "../../src/analysis/document.ts";
 import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
 /** Each run takes the next line of the plan: MiB to hold, and seconds to last. */
@@ -36,6 +37,7 @@ function workplace(plan: readonly string[], baselineMebibytes = 1): string {
   writeFileSync(path.join(cwd, "plan"), `${plan.join("\n")}\n`);
   const runs = ["a", "a", "b", "b", "c"].map((session, at) => ({
     session,
+    analysis_version: ANALYSIS_VERSION,
     series: [
       {
         ...{ rank: 0, device: "host", metric: "host", growth_bytes: 0, class: "flat" },
@@ -108,13 +110,13 @@ describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
   it("end a run at the limit of minutes, and do not judge by that run", async () => {
     // The second run is small enough to dismiss the breach.
     const cwd = workplace(["64 0.2", "0 120"], 24);
-    const result = await gate(cwd, "--max-minutes", "0.05");
+    const result = await gate(cwd, "--max-minutes", "0.1");
     expect(result.code, result.stderr).toBe(4);
     const report = reportOf(result);
     expect(report).toMatchObject({ verdict: "fail", confirmed: false, cost: { runs: 2 } });
     expect(kinds(report)).toEqual(["candidate exited", "candidate timeout"]);
     expect(report.warnings.join("\n")).toContain(
-      "the limit of 0.05 minutes is reached, so the breach stays unconfirmed",
+      "the limit of 0.1 minutes is reached, so the breach stays unconfirmed",
     );
     const measured = JSON.parse(readFileSync(path.join(cwd, "stormlog-bundle/measurements.json"), "utf8"));
     expect(measured.runs).toHaveLength(1);

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { AnalysisDocument, Finding } from "../../src/analysis/document.ts";
@@ -17,6 +17,8 @@ const hasCompiler = spawnSync("gcc", ["--version"]).status === 0;
 const LEAKY_TRIES = Number(process.env.STORMLOG_TEST_HEAP_TRIES ?? 1);
 const CLEAN_TRIES = Number(process.env.STORMLOG_TEST_HEAP_CLEAN_TRIES ?? 1);
 const HORIZON = ["--horizon", "1000000"];
+/** For what needs a breach and its line, and no confirmation. */
+const ONCE = ["--repeats", "1"];
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
@@ -128,8 +130,6 @@ describe.skipIf(!hasTorch || process.platform !== "linux")("a CPU training that 
         const heap = of(series, "allocated");
         expect(heap?.class).toBe("leak");
         expect(Math.abs((heap?.slope_bytes_per_step ?? 0) / truth - 1)).toBeLessThan(0.1);
-        // The resident set moves in pages and arenas: its growth is below the detectable minimum.
-        expect(["leak", "rising"]).not.toContain(of(series, "host")?.class);
       }
       expect(run.info.probe?.processes).toMatchObject([{ framework: "torch", heap: "mallinfo2" }]);
       expect(run.runs.filter((name) => !/^\d+$/.test(name))).toEqual([]);
@@ -148,7 +148,7 @@ describe.skipIf(!hasTorch || process.platform !== "linux")("a CPU training that 
   it(`passes in one run without a leak, in ${CLEAN_TRIES} of ${CLEAN_TRIES} tries`, async () => {
     for (let attempt = 0; attempt < CLEAN_TRIES; attempt += 1) {
       const run = await gate(cwd, program("clean"), [...HORIZON, "--budget", "host=16GiB"]);
-      expect(growthFindings(run)).toEqual([]);
+      expect(growthFindings(run), JSON.stringify(run.findings)).toEqual([]);
       expect(run.verdict).toBe("pass");
       for (const series of judgedSeries(run)) {
         expect(series.map(({ class: label }) => label)).not.toContain("leak");
@@ -159,7 +159,7 @@ describe.skipIf(!hasTorch || process.platform !== "linux")("a CPU training that 
   }, 1_800_000);
 
   it("names the leaking line in the terminal, the summary and the SARIF export", async () => {
-    const run = await gate(cwd, program("leaky"), HORIZON);
+    const run = await gate(cwd, program("leaky"), [...HORIZON, ...ONCE]);
     const line = lineWith(cwd, place, "kept.append");
     expect(run.runs).toContain("attribution-1");
     const [first] = linesOf(run);
@@ -183,19 +183,56 @@ describe.skipIf(!hasTorch || process.platform !== "linux")("a CPU training that 
 });
 
 describe.skipIf(process.platform !== "linux")("the line that leaks", () => {
-  const named = async (source: string, place: string, command: readonly string[], text: string): Promise<Gated> => {
+  const named = async (
+    source: string,
+    place: string,
+    command: readonly string[],
+    text: string,
+    prepare: (cwd: string) => Readonly<Record<string, string>> = () => ({}),
+  ): Promise<Gated> => {
     const cwd = repositoryWith(source, place);
-    const run = await gate(cwd, command);
+    const run = await gate(cwd, command, ONCE, prepare(cwd));
     expect(run.code).toBe(4);
     expect(run.runs).toContain("attribution-1");
-    expect(linesOf(run)[0]?.evidence.line).toBe(lineWith(cwd, place, text));
+    expect(linesOf(run)[0]?.evidence.line, run.stderr).toBe(lineWith(cwd, place, text));
     return run;
   };
 
-  it.skipIf(!hasPython)("is named in plain Python, below the top of the repository", async () => {
+  /** A package that keeps half of what it is given, and a change of the lock file since the main branch. */
+  const withPackage = (cwd: string): Readonly<Record<string, string>> => {
+    const packages = path.join(cwd, "env", "lib", "site-packages");
+    const write = (directory: string, file: string, text: string): void => {
+      mkdirSync(directory, { recursive: true });
+      writeFileSync(path.join(directory, file), text);
+    };
+    const source = "kept = {}\n\ndef keep(body):\n    kept[len(kept)] = bytes(body[:32768])\n";
+    write(path.join(packages, "hoard"), "__init__.py", source);
+    write(path.join(packages, "Hoard-1.2.3.dist-info"), "RECORD", "hoard/__init__.py,sha256=x,9\n");
+    write(path.join(packages, "Hoard-1.2.3.dist-info"), "METADATA", "Name: Hoard\nVersion: 1.2.3\n");
+    const identity = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"];
+    write(cwd, "requirements.txt", "hoard==1.0.0\nother==1\n");
+    for (const args of [
+      ["add", "requirements.txt"],
+      [...identity, "commit", "-q", "-m", "Lock"],
+      ["branch", "-f", "before"],
+    ]) {
+      expect(spawnSync("git", args, { cwd }).status).toBe(0);
+    }
+    write(cwd, "requirements.txt", "hoard==1.2.3\nother==2\n");
+    return { PYTHONPATH: packages, STORMLOG_GATE_BASE: "before" };
+  };
+
+  it.skipIf(!hasPython)("is named in plain Python, below the top of the repository, with its package", async () => {
     const place = "service/keep_bytes.py";
-    const run = await named("test/e2e/fixtures/keep_bytes.py", place, [PYTHON, place, "leaky"], "history.append");
-    const [line] = linesOf(run);
+    const program = [PYTHON, place, "leaky"];
+    const run = await named("test/e2e/fixtures/keep_bytes.py", place, program, "history.append", withPackage);
+    const [line, owned] = linesOf(run);
+    expect(line).not.toHaveProperty("package");
+    expect(owned?.evidence.line).toBe(lineWith(run.cwd, place, "hoard.keep"));
+    expect(owned?.package).toEqual({ ecosystem: "python", name: "Hoard", version: "1.2.3", relation: "called" });
+    expect(owned?.description).toMatch(/(?:kept|allocated) in Hoard 1\.2\.3/);
+    const { stdout } = await cli(["show", "-v", run.bundle], { cwd: run.cwd });
+    expect(stdout).toContain("2 locked packages changed since the base commit: hoard 1.0.0 -> 1.2.3, other 1 -> 2.");
     expect(line?.evidence).toMatchObject({ function: "serve", pattern: "growing-container" });
     expect(line?.evidence.allocated_at).toBe(lineWith(run.cwd, place, "return bytearray"));
   });
@@ -206,10 +243,10 @@ describe.skipIf(process.platform !== "linux")("the line that leaks", () => {
   });
 });
 
-describe.skipIf(!hasRanks || process.platform !== "linux")("four ranks under one gate", () => {
+describe.skipIf(!hasRanks || process.platform !== "linux")("ranks under one gate", () => {
   const place = "ranks.py";
-  const torchrun = (...args: string[]): string[] => [
-    ...[PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "4"],
+  const torchrun = (ranks: number, ...args: string[]): string[] => [
+    ...[PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", String(ranks)],
     // Debian's PyTorch under Python 3.11 fails over its own default of both: what a rank prints goes to a file as well.
     ...["-r", "1", "-t", "1"],
     ...[place, ...args],
@@ -217,26 +254,26 @@ describe.skipIf(!hasRanks || process.platform !== "linux")("four ranks under one
 
   it("fail by the one rank that leaks, and name its line", async () => {
     const cwd = repositoryWith("test/e2e/fixtures/ranks.py", place);
-    const run = await gate(cwd, torchrun("--leaks", "2"));
+    const run = await gate(cwd, torchrun(2, "--leaks", "1"), ONCE);
     expect(run.code).toBe(4);
     const document = await analysed(run);
     const heaps = document.series.filter(({ device, metric }) => device === "host" && metric === "allocated");
-    expect(heaps.map(({ rank }) => rank)).toEqual([0, 1, 2, 3]);
-    expect(heaps.filter((series) => series.class === "leak").map(({ rank }) => rank)).toEqual([2]);
-    expect(document.ranks).toMatchObject({ world_size: 4, missing_ranks: [] });
-    expect(document.ranks.first_cause_suspects[0]).toMatchObject({ rank: 2 });
+    expect(heaps.map(({ rank }) => rank)).toEqual([0, 1]);
+    expect(heaps.filter((series) => series.class === "leak").map(({ rank }) => rank)).toEqual([1]);
+    expect(document.ranks).toMatchObject({ world_size: 2, missing_ranks: [] });
+    expect(document.ranks.suspects?.[0]).toMatchObject({ rank: 1 });
     const failed = run.checks.filter(({ verdict }) => verdict === "fail");
-    expect(failed.map(({ rank, metric }) => `${rank} ${metric}`)).toContain("2 allocated");
-    expect(failed.filter(({ rank, metric }) => metric === "allocated" && rank !== 2)).toEqual([]);
-    expect(run.summary).toMatch(/^fail: .* on rank 2/);
+    expect(failed.map(({ rank, metric }) => `${rank} ${metric}`)).toContain("1 allocated");
+    expect(failed.filter(({ rank, metric }) => metric === "allocated" && rank !== 1)).toEqual([]);
+    expect(run.summary).toMatch(/^fail: .* on rank 1/);
     const [line] = linesOf(run);
-    expect(line).toMatchObject({ rank: 2, evidence: { line: lineWith(cwd, place, "kept.append") } });
+    expect(line).toMatchObject({ rank: 1, evidence: { line: lineWith(cwd, place, "kept.append") } });
     expect(run.info.probe?.processes.filter(({ role }) => role === "agent")).toHaveLength(1);
   }, 300_000);
 
   it("name the rank that was killed", async () => {
     const cwd = repositoryWith("test/e2e/fixtures/ranks.py", place);
-    const run = await gate(cwd, torchrun("--dies", "3"), ["--verbose"]);
+    const run = await gate(cwd, torchrun(4, "--dies", "3"), ["--verbose"]);
     expect(run.code).toBe(1);
     const document = await analysed(run);
     const heaps = document.series.filter(({ device, metric }) => device === "host" && metric === "allocated");

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { ANALYSIS_VERSION } from "../../src/analysis/document.ts";
 import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
 const WORK = (mebibytes: number) => [
@@ -223,6 +224,7 @@ describe("merging the nodes of one job", () => {
   const baseline = (name: string, peaks: readonly [number, number]): string => {
     const runs = ["a", "a", "b", "b", "c"].map((session, at) => ({
       session,
+      analysis_version: ANALYSIS_VERSION,
       series: peaks.map((peak, rank) => ({
         rank,
         device: "host",

@@ -73,7 +73,7 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
     expect(payload).toMatchObject({
       verdict: "fail",
       policy_changes: [{ path: "scenarios.train.budget.host", base: "40MiB", head: "1GiB" }],
-      policy_difference: expect.stringMatching(/^[0-9a-f]{12}-policy$/),
+      policy_difference: expect.stringMatching(/^[0-9a-f]{32}-policy$/),
     });
     expect(stderr).toContain("not in force: scenarios.train.budget.host");
   });

@@ -47,6 +47,7 @@ it("recordings that threads of the built command line read give what one thread 
     bundle: path.join(parent, "sources"),
     expected: null,
     unjudged: "fail",
+    verification: "some",
     again,
   } as const;
   const { report } = await mergeBundles({ ...request, argv: ["merge"], now: () => new Date() });

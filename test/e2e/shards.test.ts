@@ -77,6 +77,18 @@ beforeAll(async () => {
     edit(`job/rank-000${rank}`, ({ identity }) => Object.assign(identity ?? {}, { host: `node${rank >> 1}` }));
 }, 120_000);
 
+describe("features that a recording stores", () => {
+  it("are compared with the samples of a rank that decides, and refused when they were rewritten", async () => {
+    expect((await record("stored", work(8), slurm(0, 1))).code).toBe(0);
+    const merged = await cli(["merge", "--bundle", `merged-${++merges}`, "--unjudged", "pass", "stored"], { cwd });
+    expect(merged.stdout).toContain("Features of 1 recording: 1 compared with their samples, 0 computed from them");
+    const file = at("stored", "features.json");
+    writeFileSync(file, readFileSync(file, "utf8").replace(/"digest":"./, '"digest":"x'));
+    const refused = await cli(["merge", "--bundle", `merged-${++merges}`, "stored"], { cwd });
+    expect([refused.code, refused.stderr]).toEqual([5, expect.stringContaining("SHARD_INVALID")]);
+  }, 60_000);
+});
+
 describe("recordings under a launcher", () => {
   it("go to a directory a rank, of one session, even when all begin at once", () => {
     expect(readdirSync(at("job")).sort()).toEqual(["rank-0000", "rank-0001", "rank-0002", "rank-0003"]);

@@ -94,6 +94,11 @@ describe.skipIf(python === null)("the commands of the walkthrough's page", () =>
     }
   });
 
+  it("has no finding in the run of the baseline's state", () => {
+    const report = JSON.parse(readFileSync(path.join(place.directory, "baseline", "report.json"), "utf8"));
+    expect(report.payload.scenarios[0].findings).toEqual([]);
+  });
+
   it("names the same line of the leak as the page", () => {
     const step = steps.find(({ command }) => command.includes("--bundle leaky"));
     const line = /Leak of (\S+ \S+) a step at (\S+),/;

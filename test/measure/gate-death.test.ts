@@ -1,14 +1,22 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
+import { readStat } from "../../src/sampler/proc.ts";
 import { prng } from "../../src/stats/testing/prng.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
-import { livingOfRun, livingWith, temporaryDirectory, uniqueWord } from "./kit.ts";
+import {
+  anyThreadLives,
+  livingOfRun,
+  livingWith,
+  temporaryDirectory,
+  uniqueWord,
+  WITHOUT_FIRST_THREAD,
+} from "./kit.ts";
 
 /** Each takes a second; `npm run soak` kills more often. */
 const KILLS = Number(process.env.STORMLOG_TEST_KILLS ?? "3");
@@ -80,6 +88,7 @@ async function expectReadable({ directory, killedNs }: Killed): Promise<void> {
 }
 
 const native = !("reason" in findPrebuild());
+const hasPython = spawnSync("python3", ["--version"]).status === 0;
 
 describe("a gate that is killed with SIGKILL", () => {
   it.skipIf(!native)(
@@ -106,6 +115,18 @@ describe("a gate that is killed with SIGKILL", () => {
     },
     KILLS * 8000,
   );
+
+  it.skipIf(!native || !hasPython)("leaves no process whose first thread has ended", async () => {
+    const parent = temporaryDirectory();
+    const file = path.join(parent, "pid");
+    const argv = ["--import", "tsx", DRIVER, path.join(parent, "run"), "python3", "-c", WITHOUT_FIRST_THREAD, file];
+    const gate = spawn(process.execPath, argv, { stdio: "ignore" });
+    await vi.waitFor(() => expect(readFileSync(file, "utf8")).not.toBe(""), { timeout: 10_000 });
+    const pid = Number(readFileSync(file, "utf8"));
+    await vi.waitFor(() => expect(readStat(pid)?.state).toBe("Z"), { timeout: 5000 });
+    gate.kill("SIGKILL");
+    await vi.waitFor(() => expect(anyThreadLives(pid)).toBe(false), { timeout: ORPHANS_GONE_MS });
+  });
 
   it("leaves the same without any native code", async () => {
     const fallback = { STORMLOG_GATE_SAMPLER: "fallback", STORMLOG_GATE_LAUNCHER: "fallback" };

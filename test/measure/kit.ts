@@ -76,6 +76,20 @@ function commandLine(pid: number): string {
   }
 }
 
+/** Python: write the pid to a file, end the first thread alone, and stay. Such a process shows as a zombie. */
+export const WITHOUT_FIRST_THREAD = `
+import ctypes, os, platform, sys, threading, time
+threading.Thread(target=lambda: time.sleep(600)).start()
+with open(sys.argv[1], "w") as file: file.write(str(os.getpid()))
+ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)
+`;
+
+/** Whether any thread of a process lives. */
+export function anyThreadLives(pid: number): boolean {
+  const stat = readStat(pid);
+  return stat !== null && (stat.state !== "Z" || stat.threads > 1);
+}
+
 /** Living processes that carry the marker of one run. */
 export function livingOfRun(marker: string): number[] {
   return allPids().filter(

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import type { GateRequest, ScenarioRequest } from "../../src/config/gate-request.ts";
 import { oneRun } from "../../src/gate/one-run.ts";
 import type { GatePorts } from "../../src/gate/ports.ts";
-import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
+import { parseRecordChunks } from "../../src/telemetry/recording/record-file.ts";
 import { parseRecordingInfo, RECORDING_FILE } from "../../src/telemetry/recording/run-info.ts";
 
 const counted = vi.hoisted(() => ({ written: [] as string[], read: [] as string[] }));
@@ -26,10 +26,10 @@ vi.mock("node:fs", async (original) => {
 
 vi.mock("../../src/telemetry/recording/record-file.ts", async (original) => {
   const real = await original<typeof import("../../src/telemetry/recording/record-file.ts")>();
-  return { ...real, readRecordFile: vi.fn(real.readRecordFile) };
+  return { ...real, parseRecordChunks: vi.fn(real.parseRecordChunks) };
 });
 
-test("a run parses its record file once, writes recording.json at its start and end, and never reads it back", async () => {
+test("a run parses its record file once, writes recording.json before it, at its start and end, and never reads it back", async () => {
   const root = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   const command = { kind: "argv", argv: ["sleep", "0.2"] } as const;
@@ -42,10 +42,10 @@ test("a run parses its record file once, writes recording.json at its start and 
     { role: "candidate", number: 1, directory, command, cwd: root, session: "s", commit: null },
     { stdout: null, stderr: null, progress: null, interrupt: new AbortController().signal } as GatePorts,
   );
-  expect(vi.mocked(readRecordFile)).toHaveBeenCalledTimes(1);
+  expect(vi.mocked(parseRecordChunks)).toHaveBeenCalledTimes(1);
   expect(counted.read).toEqual([]);
-  expect(counted.written.map((text) => JSON.parse(text).exit.kind)).toEqual(["running", "exited"]);
-  expect(JSON.parse(counted.written[0] ?? "").identity.pid).toBeGreaterThan(1);
+  expect(counted.written.map((text) => JSON.parse(text).exit.kind)).toEqual(["running", "running", "exited"]);
+  expect(JSON.parse(counted.written[1] ?? "").identity.pid).toBeGreaterThan(1);
   const file = path.join(directory, RECORDING_FILE);
   expect(JSON.parse(JSON.stringify(run.info))).toEqual(parseRecordingInfo(readFileSync(file, "utf8"), file));
   expect(run.info.peaks).toEqual(run.recording?.peaks);

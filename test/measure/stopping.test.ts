@@ -1,5 +1,16 @@
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { livingWith, measured, node, uniqueWord } from "./kit.ts";
+import {
+  anyThreadLives,
+  livingWith,
+  measured,
+  node,
+  temporaryDirectory,
+  uniqueWord,
+  WITHOUT_FIRST_THREAD,
+} from "./kit.ts";
 
 /** Ignores what it can ignore, and stays. */
 const STUBBORN = "process.on('SIGINT',()=>{});process.on('SIGTERM',()=>{});setInterval(()=>{},1000);";
@@ -35,11 +46,18 @@ describe.each(["native", "fallback"])("ending a run, %s launcher", (launcher) =>
 
   it("allows a command to clean up after SIGINT", async () => {
     const interrupt = new AbortController();
-    setTimeout(() => interrupt.abort("SIGTERM"), 800);
-    const { info, stdout } = await measured(
-      node("process.on('SIGINT',()=>{console.log('cleaned');process.exit(3)});setInterval(()=>{},1000)"),
+    const ready = path.join(temporaryDirectory(), "ready");
+    const command = measured(
+      node(
+        "process.on('SIGINT',()=>{console.log('cleaned');process.exit(3)});setInterval(()=>{},1000);" +
+          "require('fs').writeFileSync(process.argv[1],'')",
+        ready,
+      ),
       { interrupt: interrupt.signal },
     );
+    while (!existsSync(ready)) await sleep(20);
+    interrupt.abort("SIGTERM");
+    const { info, stdout } = await command;
     expect(info.exit).toEqual({ kind: "interrupted", signal: "SIGTERM" });
     expect(stdout).toBe("cleaned\n");
   });
@@ -68,6 +86,14 @@ describe.each(["native", "fallback"])("ending a run, %s launcher", (launcher) =>
     const { info } = await measured(["python3", "-c", DOUBLE_FORK, word]);
     expect(info.lost.join("\n")).toContain("outlived the command");
     expect(livingWith(word)).toEqual([]);
+  });
+
+  it.skipIf(!hasPython)("ends a daemon whose first thread has ended", async () => {
+    const file = path.join(temporaryDirectory(), "pid");
+    const script = `env -i setsid python3 -c '${WITHOUT_FIRST_THREAD}' ${file} & while [ ! -s ${file} ]; do sleep 0.1; done; sleep 0.5`;
+    const { info } = await measured(["sh", "-c", script], { probe: "off" });
+    expect(info.lost.join("\n")).toContain("outlived the command: python3");
+    expect(anyThreadLives(Number(readFileSync(file, "utf8")))).toBe(false);
   });
 
   it("does not report helpers that end on their own", async () => {

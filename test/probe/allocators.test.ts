@@ -137,9 +137,8 @@ time.sleep(0.8)
     expect(left.info.get("peaks_reset")).toBe("1");
   });
 
-  it("recognises TraceML", async () => {
-    const script =
-      "import sys, types; sys.modules['traceml'] = types.ModuleType('traceml')\nimport time; time.sleep(0.9)";
+  it.each(["traceml", "traceml_ai"])("recognises TraceML as %s", async (name) => {
+    const script = `import sys, types; sys.modules['${name}'] = types.ModuleType('${name}')\nimport time; time.sleep(0.9)`;
     expect(only(await probedScript(python, script)).info.get("traceml")).toBe("1");
   });
 

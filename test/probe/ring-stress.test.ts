@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import { ProbeRing } from "../../src/sampler/probe-ring.ts";
 import { PYTHON } from "./testing/pythons.ts";
 
-/** `npm run soak` asks for millions. The native reader has the same test in `native/test/probe_stress_test.cc`. */
+/** `npm run soak` asks for millions. The native reader: `native/test/probe/probe_stress_test.cc`. */
 const DRAINS = Number(process.env.STORMLOG_TEST_RING_DRAINS ?? 30_000);
 const WRITER = path.join(import.meta.dirname, "stand-ins", "ring_writer.py");
 const INJECT = path.join(import.meta.dirname, "..", "..", "probe", "inject");

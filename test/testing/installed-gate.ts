@@ -13,7 +13,7 @@ export interface InstalledGate {
 export async function installGate(directory: string): Promise<InstalledGate> {
   const dist = path.join(directory, "dist");
   await buildInto(dist, {
-    cli: "src/cli/main.ts",
+    cli: "src/cli/start.ts",
     guard: "src/measure/guard/main.ts",
     "shard-worker": "src/merge/shard-worker.ts",
   });

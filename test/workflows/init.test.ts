@@ -93,6 +93,18 @@ describe("init", () => {
     expect(gate?.permissions).toEqual({ contents: "read", "pull-requests": "read" });
     expect(report?.permissions).toEqual({ contents: "write", "pull-requests": "write" });
     expect(report?.steps.map((step) => step.uses?.split("@")[0])).toEqual(["stormlog/gate/report"]);
+    const { measure, store } = workflow("memory-baselines.yml").jobs;
+    expect(measure?.permissions).toEqual({ contents: "read" });
+    expect(measure?.steps.at(-1)?.with?.stage).toBe("measure");
+    expect(store).toMatchObject({ needs: "measure", permissions: { contents: "write", issues: "write" } });
+    // Besides the checkout, from which nothing is run.
+    const uses = store?.steps.map((step) => step.uses?.split("@")[0]);
+    expect(uses).toEqual(["actions/checkout", "stormlog/gate/refresh"]);
+    expect(store?.steps.map((step) => Object.keys(step))).toEqual([
+      ["uses", "with"],
+      ["uses", "with"],
+    ]);
+    expect(store?.steps.at(-1)?.with?.stage).toBe("write");
     for (const name of ["memory-report.yml", "memory-accept.yml"]) {
       const used = Object.values(workflow(name).jobs).flatMap((job) => job.steps.map((step) => step.uses ?? ""));
       expect(used.filter((one) => !one.startsWith("stormlog/gate/"))).toEqual([]);

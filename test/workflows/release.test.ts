@@ -1,4 +1,14 @@
-import { appendFileSync, chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -12,6 +22,7 @@ interface Step {
   readonly id?: string;
   readonly uses?: string;
   readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
 }
 interface Workflow {
@@ -268,10 +279,15 @@ describe("the prebuilds that are committed", () => {
 });
 
 describe("the release workflow, step by step, without publishing", () => {
-  it("the release workflow cuts, packs, drafts, uploads, publishes and moves tags in this order", () => {
+  it("the release workflow cuts, lists, packs, drafts, uploads, publishes and moves tags in this order", () => {
     whole();
     repository.prepare("1.2.0");
     const tools = mkdtempSync(path.join(tmpdir(), "stormlog-programs-"));
+    // What the first job leaves: it has the packages, and this one has not.
+    const bundled = path.join(tools, "bundled.json");
+    const listed = ran(process.execPath, ["scripts/release/bundled.mjs", "--into", bundled], { cwd: packageRoot() });
+    expect(listed.code, listed.stderr).toBe(0);
+    mkdirSync(path.join(repository.directory, "build"), { recursive: true });
     // The release does not exist at first, and is a draft later.
     const calls = recordingProgram(tools, "gh", `case "$*" in *--jq*) echo true ;; "release view"*) exit 1 ;; esac`);
     const values: Record<string, string> = {};
@@ -288,8 +304,11 @@ describe("the release workflow, step by step, without publishing", () => {
     try {
       for (const job of ["release", "tags"]) {
         for (const step of WORKFLOW.jobs[job]?.steps ?? []) {
-          if (step.uses?.startsWith("actions/download-artifact@"))
-            for (const name of MACOS) repository.addPrebuild(name);
+          if (step.uses?.startsWith("actions/download-artifact@")) {
+            if (step.with?.name === "bundled-packages")
+              copyFileSync(bundled, path.join(repository.directory, "build/bundled.json"));
+            else for (const name of MACOS) repository.addPrebuild(name);
+          }
           if (step.run === undefined) continue;
           const env = Object.fromEntries(Object.entries(step.env ?? {}).map(([name, text]) => [name, expand(text)]));
           const ended = ran("bash", ["-e", "-o", "pipefail", "-c", step.run], {
@@ -306,7 +325,8 @@ describe("the release workflow, step by step, without publishing", () => {
         }
       }
       const said = readFileSync(calls, "utf8").trim().split("\n");
-      expect(said.filter((line) => line.startsWith("gh attestation verify"))).toHaveLength(8);
+      const sums = readFileSync(path.join(repository.directory, "dist/prebuilds/SHA256SUMS"), "utf8").trim();
+      expect(said.filter((line) => line.startsWith("gh attestation verify"))).toHaveLength(sums.split("\n").length);
       expect(said.slice(-5).map((line) => line.split(" ").slice(0, 4).join(" "))).toEqual([
         "gh release view v1.2.0",
         "gh release create v1.2.0",
@@ -316,6 +336,17 @@ describe("the release workflow, step by step, without publishing", () => {
       ]);
       expect(said.at(-4)).toContain("--draft --verify-tag");
       expect(said.at(-1)).toContain("--draft=false");
+      expect(said.at(-2)).toContain("dist/prebuilds/SHA256SUMS build/release/sbom.cdx.json");
+      const bill = JSON.parse(readFileSync(path.join(repository.directory, "build/release/sbom.cdx.json"), "utf8"));
+      expect(bill.metadata.component).toMatchObject({ name: "stormlog-gate", version: "1.2.0" });
+      expect(JSON.stringify(bill.metadata)).toContain(values.commit);
+      expect(bill.components.map(({ name }: { name: string }) => name)).toContain(
+        "dist/prebuilds/darwin-arm64/sampler.node",
+      );
+      // Each file of the release commit's dist/ has its digest, those that were just added, too.
+      const digests = readFileSync(path.join(repository.directory, "build/dist.sha256"), "utf8");
+      expect(digests).toMatch(/^[0-9a-f]{64} {2}dist\/action\/main\.js$/m);
+      expect(digests).toMatch(/^[0-9a-f]{64} {2}dist\/prebuilds\/darwin-x64\/sampler\.node$/m);
       expect(readFileSync(path.join(repository.directory, "build/release/notes.md"), "utf8")).toBe(
         "### Fixed\n- A leak.\n",
       );

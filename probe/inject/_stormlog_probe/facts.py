@@ -85,7 +85,7 @@ class Facts:
             self._info.set(
                 heap=heap.how(),
                 steps_from=self.steps_from,
-                traceml="1" if "traceml" in sys.modules or os.environ.get("TRACEML_DISABLED") == "0" else None,
+                traceml="1" if _traceml() else None,
                 error=_stormlog_probe.trouble,
             )
             self._info.update(self.phases.take_changes())
@@ -129,6 +129,12 @@ class Facts:
                     self._info.update(torch_devices.describe(getattr(self._modules["torch"], name), name))
                 except Exception as error:  # noqa: BLE001 (a device that is lost)
                     complain(error)
+
+
+def _traceml():
+    """Whether TraceML runs in this process: `traceml_ai` since 0.3, or started by its own launcher."""
+    names = ("traceml", "traceml_ai")
+    return any(name in sys.modules for name in names) or os.environ.get("TRACEML_DISABLED") == "0"
 
 
 def _allocator_conf(environment):

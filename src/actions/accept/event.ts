@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import type { Environment } from "../../core/environment.ts";
+import { readEvent } from "../../core/files.ts";
 import { ACCEPT_LABEL } from "../../github/pull-request/approvals.ts";
 import { commandsOf } from "../../github/pull-request/trailers.ts";
 
@@ -49,7 +49,7 @@ export function readAcceptRequest(env: Environment, byHand: number | null): Acce
   if (byHand !== null) return { kind: "by-hand", pullRequest: byHand };
   let payload: unknown;
   try {
-    payload = JSON.parse(readFileSync(env.GITHUB_EVENT_PATH ?? "", "utf8"));
+    payload = readEvent(env.GITHUB_EVENT_PATH ?? "");
   } catch {
     return { kind: "none", reason: "the event is missing" };
   }

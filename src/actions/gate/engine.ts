@@ -11,10 +11,11 @@ import { connect, type Octokit } from "../../github/octokit.ts";
 import { readAcceptances } from "../../github/pull-request/approvals.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openCommitHistory } from "../../github/repository/commit-history.ts";
-import { readFileAt } from "../../github/repository/file-at.ts";
+import { readFileAt, readRecordsAt } from "../../github/repository/file-at.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
 import { openRefStore } from "../../github/repository/ref-store.ts";
 import { type Repository, type RunContext, runContext } from "../../github/run-context.ts";
+import { inspectableWarning } from "../closed-process.ts";
 import type { Engine, EngineRun } from "./step.ts";
 
 /** Longest wait that GitHub may ask for while a verdict is outstanding, seconds. */
@@ -99,6 +100,7 @@ function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): Partia
       opened(name, () => openArtifactStore({ octokit, ...repository, apiUrl: context.apiUrl, signal }, name, artifact)),
     history: openCommitHistory(octokit, repository, context.ref),
     fileAt: (commit, file) => readFileAt(octokit, repository, commit, file),
+    recordsAt: (commit, directory) => readRecordsAt(octokit, repository, commit, directory),
     ...(measured === null ? {} : { acceptances: acceptancesPort(octokit, repository, measured, signal) }),
   };
 }
@@ -107,5 +109,5 @@ function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): Partia
 export const measure: Engine = (run) =>
   runGate(
     { ...gateRequestFromInputs({ ...run.inputs }, run.env), bundle: run.bundleDir },
-    { ...run.ports, ...gitHubPorts(run) },
+    { ...run.ports, ...gitHubPorts(run), warnings: inspectableWarning === null ? [] : [inspectableWarning] },
   );

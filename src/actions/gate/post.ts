@@ -8,8 +8,9 @@ import { recallForPost } from "./state.ts";
 /** Runs after cancellation too; GitHub gives all post steps of a job five minutes together. */
 const DEADLINE_MS = 60_000;
 
-const left = recallForPost();
-if (left !== null && existsSync(left.bundleDir)) {
+async function uploadLeft(): Promise<never> {
+  const left = recallForPost();
+  if (left === null || !existsSync(left.bundleDir)) process.exit(0);
   const { bundleDir, artifactName: name, retentionDays } = left;
   const upload = await uploadBundle(
     {
@@ -23,5 +24,7 @@ if (left !== null && existsSync(left.bundleDir)) {
   );
   if (upload.ok) log(`Uploaded the evidence bundle of the interrupted gate as ${upload.name}.`);
   else warning(upload.warning, { title: "Stormlog Gate" });
+  process.exit(0);
 }
-process.exit(0);
+
+export const done = uploadLeft();

@@ -1,7 +1,6 @@
-import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { endGroup, startGroup } from "@actions/core";
-import { plural } from "../../core/text.ts";
+import { makeDirectories } from "../../core/make-directories.ts";
 import type { ArtifactJob, ArtifactStore } from "../../github/artifacts/artifact.ts";
 import { newestSections, sectionReader, uploadSection } from "../../github/artifacts/section-artifacts.ts";
 import { commentWarning } from "../../github/comment/comment.ts";
@@ -14,6 +13,7 @@ import { type KnownRun, runContext } from "../../github/run-context.ts";
 import type { GateReport } from "../../report/documents/model.ts";
 import { parseSection, type Section, sectionText } from "../../report/documents/section.ts";
 import { log } from "../log.ts";
+import { refusedNote } from "../report/notes.ts";
 import type { GateStep } from "./inputs.ts";
 
 /** A section is small: an upload that takes longer means that the service does not work. */
@@ -60,7 +60,7 @@ export async function publishSection(
   // Read back as every other reader sees it.
   const own = parseSection(Buffer.from(sectionText(made)), "the section of this job");
   const scratch = path.dirname(step.bundleDir);
-  mkdirSync(scratch, { recursive: true });
+  makeDirectories(scratch);
   const deadline = { ms: SECTION_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
   const upload = await uploadSection({ ...artifacts, deadline }, own, scratch);
   const warnings: string[] = [];
@@ -90,7 +90,7 @@ interface SectionSource {
 
 /** All sections of this gate, this job's own included however slow the service is; null when they cannot be read. */
 async function sectionsOfGate(signal: AbortSignal, store: ArtifactStore, own: Section): Promise<SectionSource | null> {
-  const reader = sectionReader(store, own.gateId);
+  const reader = sectionReader(store, own.gateId, { headSha: own.headSha, attempt: own.runAttempt });
   const read: Sections = async () => {
     const listed = await reader.read();
     const hasOwn = listed.some(({ leg, runAttempt, report }) => {
@@ -134,6 +134,8 @@ async function writeComment(
 ): Promise<PublishedSection> {
   const { gateId, leg, image } = settings;
   const ms = leg === null ? COMMENT_DEADLINE_MS : COMMENT_OF_LEGS_DEADLINE_MS;
+  const refused = (): readonly string[] => sections?.refused() ?? [];
+  let held: readonly Section[] = [own];
   let result: SectionCommentResult;
   try {
     result = await withDeadline({ ms, interrupt, msAfterInterrupt: AFTER_INTERRUPT_MS }, async (signal) => {
@@ -148,8 +150,15 @@ async function writeComment(
         gateId,
         // Without the other legs' sections a shared comment would lose them: this leg then has a comment of its own.
         ...(sections === null && leg !== null ? { key: `${gateId}/${leg}` } : {}),
-        sections: sections?.read ?? (async () => [own]),
-        notes: () => refusedNotes(sections?.refused() ?? []),
+        sections: async () => {
+          held = (await sections?.read()) ?? [own];
+          return held;
+        },
+        // A refused section may be that of a failed job: it counts as a missing one, which is never a pass.
+        get expected() {
+          return refused().length === 0 ? null : held.length + refused().length;
+        },
+        notes: () => (refused().length === 0 ? [] : [refusedNote(refused())]),
         runId: known.runId,
         image,
         log,
@@ -165,15 +174,4 @@ async function writeComment(
   }
   log(`Pull request comment ${result.action}: ${result.url}`);
   return { commentUrl: result.url, warnings: result.warnings };
-}
-
-/** A job whose section cannot be read is not counted, which the comment has to mention. */
-function refusedNotes({ length }: readonly string[]): readonly string[] {
-  if (length === 0) return [];
-  const which = plural(
-    length,
-    "artifact named like a section of this gate",
-    "artifacts named like a section of this gate",
-  );
-  return [`${which} could not be read and ${length === 1 ? "is" : "are"} not counted.`];
 }

@@ -10,6 +10,7 @@ import { annotationsOf } from "../../github/comment/annotations.ts";
 import { errorOutputs, type Outputs, outputsOf, type Published } from "../../github/outputs.ts";
 import type { GateReport } from "../../report/documents/model.ts";
 import { freeBundleDirectory } from "../bundle-directory.ts";
+import { inspectableWarning } from "../closed-process.ts";
 import { fenced } from "../fenced.ts";
 import { asGateError } from "../gate-error.ts";
 import { watchInterruption } from "../interrupt.ts";
@@ -50,7 +51,7 @@ export async function runGateStep(engine: Engine): Promise<never> {
   try {
     const settings = publishSettings(inputs);
     // The runner kills this process soon after; the post step uploads what is on disk.
-    const { signal } = watchInterruption(settings.timeoutMs, () => process.exit(ExitCode.interrupted));
+    const { signal } = watchInterruption(settings.timeoutMs, (error) => giveUp(env, error));
     const { artifactName, retentionDays } = settings;
     const bundleDir = freeBundleDirectory(env, artifactName);
     rememberForPost({ bundleDir, artifactName, retentionDays });
@@ -65,9 +66,19 @@ export async function runGateStep(engine: Engine): Promise<never> {
   process.exit(code);
 }
 
+/** End a step that does not end by itself. Handlers of the exit resume workflow commands first. */
+function giveUp(env: Environment, error: GateError): never {
+  process.once("exit", () => {
+    annotateError(env, error);
+    setOutputs(errorOutputs(error.exitCode, nothingPublished("", null)));
+  });
+  process.exit(error.exitCode);
+}
+
 async function measureAndPublish(engine: Engine, inputs: ActionInputs, step: GateStep): Promise<number> {
   const { env, bundleDir, signal } = step;
   const warn = (message: string): void => warning(message, { title });
+  if (inspectableWarning !== null) warn(inspectableWarning);
   let outcome: EngineOutcome;
   try {
     outcome = await fenced(`${title}: measuring`, { env, signal, warn }, (ports) =>
@@ -93,9 +104,11 @@ async function reportOutcome(step: GateStep, { report, bundleDir }: EngineOutcom
   const exitCode = stopped === null ? report.exit_code : stoppedExitCode(stopped, report.exit_code);
   if (stopped !== null) annotateError(step.env, stopped);
   const shown = { ...report, scenarios: stopped === null ? report.scenarios : [] };
-  // Notes on a scenario's runs stand in the summary; beside the run stands what a person has to do something about.
-  const own = report.warnings.filter((note) => /\bacceptance\b/.test(note) || !isOnRuns(note, report));
-  for (const annotation of annotationsOf({ ...shown, warnings: [...own, ...warnings] })) {
+  // Of the notes on a scenario's runs only those that explain its verdict stand beside the run, with that verdict.
+  const own = report.warnings.filter(
+    (note) => note !== inspectableWarning && (/\bacceptance\b/.test(note) || !isOnRuns(note, report)),
+  );
+  for (const annotation of annotationsOf({ ...shown, warnings: [...own, ...warnings] }, report.warnings)) {
     const { level, title, message, place } = annotation;
     const show = level === "error" ? showError : warning;
     show(message, { title, ...(place === undefined ? {} : { file: place.file, startLine: place.line }) });

@@ -2,6 +2,7 @@ import { GateError } from "../../core/errors.ts";
 import { type ArtifactStore, actionsArtifactStore } from "../../github/artifacts/artifact.ts";
 import { type SectionReader, sectionReader } from "../../github/artifacts/section-artifacts.ts";
 import { withDeadline } from "../../github/deadline.ts";
+import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { answerOfSections, type SectionsAnswer, uniteSections } from "../../merge/merge-sections.ts";
 import type { Section } from "../../report/documents/section.ts";
 import { callsItselfAccepted, type Ground, holdClaims } from "../report/claims.ts";
@@ -39,7 +40,11 @@ export class Legs {
   constructor(action: SubAction, settings: MergeSettings, store: ArtifactStore = actionsArtifactStore()) {
     this.#action = action;
     this.#settings = settings;
-    this.#reader = sectionReader(store, settings.gateId);
+    const { runAttempt: attempt } = action.context;
+    this.#reader = sectionReader(store, settings.gateId, {
+      headSha: readPullRequest(action.env)?.headSha ?? null,
+      attempt,
+    });
   }
 
   /** Whether a leg reports an accepted difference, which has to be checked with GitHub. */
@@ -55,7 +60,7 @@ export class Legs {
     const { expected, unjudged, result } = this.#settings;
     const answer = answerOfSections({
       ...{ given, united, expected, unjudged },
-      refused: this.#reader.refused().length,
+      refused: this.#reader.refused(),
       recorded: result === "success" ? null : result,
       argv: ["stormlog-gate", "merge"],
       now: new Date(),

@@ -1,4 +1,3 @@
-import { git } from "../../baseline/git.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { oneLine } from "../../core/text.ts";
@@ -13,6 +12,7 @@ import {
   withAnchor,
 } from "../../gate/anchor.ts";
 import { policyOf } from "../../gate/policy.ts";
+import { git } from "../../git/git.ts";
 import type { Proposal, ProposedFile } from "../../github/repository/anchor-pull-request.ts";
 import type { IssueText } from "../../github/repository/issue-upsert.ts";
 import type { NightlyScenario } from "../../nightly/nightly-run.ts";

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { type GateError, usageError } from "../../core/errors.ts";
+import { readEvent } from "../../core/files.ts";
 import { withDeadline } from "../../github/deadline.ts";
 import { degradedWarning } from "../../github/degrade.ts";
 import type { SubAction } from "../sub-action.ts";
@@ -68,7 +68,7 @@ interface EventRepository {
 function eventRepository(file: string | undefined): EventRepository {
   if (!file) return {};
   try {
-    const { repository } = JSON.parse(readFileSync(file, "utf8")) as { repository?: EventRepository };
+    const { repository } = readEvent(file) as { repository?: EventRepository };
     return repository ?? {};
   } catch {
     return {};

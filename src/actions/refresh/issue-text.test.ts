@@ -43,6 +43,7 @@ function night(sessionOutcome: SessionOutcome, over: Partial<ScenarioReport> = {
     older: null,
     night: { scenario: report.scenario, fingerprint: {}, runs: [] },
     entry: entry({ scenario: report.scenario }),
+    envelopes: [],
     change: null,
   };
 }

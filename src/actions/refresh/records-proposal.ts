@@ -1,9 +1,9 @@
 import path from "node:path";
-import { git } from "../../baseline/git.ts";
 import { parseBaselineRecord } from "../../baseline/record.ts";
 import { pruneRecord, serializeRecord } from "../../baseline/record-size.ts";
 import { recordName } from "../../baseline/store.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
+import { git } from "../../git/git.ts";
 import type { Proposal, ProposedFile, ReadFile } from "../../github/repository/anchor-pull-request.ts";
 import type { NightlyRun } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";

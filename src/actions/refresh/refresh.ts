@@ -1,17 +1,28 @@
+import path from "node:path";
 import { GateError, usageError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { oneLine } from "../../core/text.ts";
+import type { Anchor } from "../../gate/anchor.ts";
 import { readAnchors } from "../../gate/anchor-file.ts";
 import type { GatePorts } from "../../gate/ports.ts";
-import { actionsArtifactStore, uploadBundle } from "../../github/artifacts/artifact.ts";
+import { actionsArtifactStore, type Upload, uploadBundle } from "../../github/artifacts/artifact.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { withDeadline } from "../../github/deadline.ts";
+import { degradedWarning } from "../../github/degrade.ts";
 import { acceptedOnMain } from "../../github/pull-request/approvals.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
-import { type Breach, type NightlyRun, type NightlyScenario, runNightly } from "../../nightly/nightly-run.ts";
+import { artifactUrl } from "../../github/run-context.ts";
+import {
+  type Breach,
+  type NightlyRun,
+  type NightlyScenario,
+  runNightly,
+  storeMeasured,
+} from "../../nightly/nightly-run.ts";
 import { currentMode, type GateMode } from "../../nightly/promotion.ts";
 import { selfTest } from "../../nightly/self-test.ts";
 import type { NightlyEntry, Trial } from "../../nightly/state.ts";
+import type { GateReport } from "../../report/documents/model.ts";
 import { renderSummary } from "../../report/markdown/summary-markdown.ts";
 import { covers } from "../../verdict/difference.ts";
 import { fenced } from "../fenced.ts";
@@ -19,6 +30,7 @@ import { rememberForPost, rememberUploaded } from "../gate/state.ts";
 import type { SubAction } from "../sub-action.ts";
 import { attempted } from "./attempted.ts";
 import { readGitLocation, refusal } from "./eligible.ts";
+import { leaveSession, type SessionOwner, takeSession } from "./hand-over.ts";
 import { sessionRequest, sessionStore } from "./measure-session.ts";
 import { proposeAnchors, proposeRecords, reportBreach } from "./publish-session.ts";
 import { failOn, readMode } from "./read-mode.ts";
@@ -26,6 +38,7 @@ import { type SavedSession, saveSession } from "./session-files.ts";
 import { sessionSummary } from "./session-summary.ts";
 import { joinedBaseline } from "./session-text.ts";
 import { BASELINES_REF, type RefreshSettings, refreshSettings } from "./settings.ts";
+import { stagedStore } from "./staged-store.ts";
 import { tidyImages } from "./tidy-images.ts";
 
 const UPLOAD_DEADLINE_MS = 60_000;
@@ -68,6 +81,9 @@ interface Measured {
   readonly notes: readonly string[];
 }
 
+type GitDataClient = ReturnType<typeof openGitData>;
+type Request = ReturnType<typeof sessionRequest>;
+
 /** Exit status of the step: failures first, then a breach where the gate blocks. */
 function exitCode(nightly: NightlyRun, mode: GateMode): number {
   const { report } = nightly.outcome;
@@ -78,7 +94,8 @@ function exitCode(nightly: NightlyRun, mode: GateMode): number {
   return report.word === "fail" && mode === "blocking" ? ExitCode.gateFailed : ExitCode.pass;
 }
 
-async function upload(action: SubAction, settings: RefreshSettings, bundle: string): Promise<string | null> {
+/** The uploaded bundle's id; null with one warning where it could not be uploaded. */
+async function upload(action: SubAction, settings: RefreshSettings, bundle: string): Promise<number | null> {
   const answer = await uploadBundle(
     {
       store: actionsArtifactStore(),
@@ -94,7 +111,7 @@ async function upload(action: SubAction, settings: RefreshSettings, bundle: stri
     return null;
   }
   rememberUploaded();
-  return answer.url;
+  return answer.id;
 }
 
 function logOutcome(action: SubAction, nightly: NightlyRun, code: number): void {
@@ -119,10 +136,12 @@ function logOutcome(action: SubAction, nightly: NightlyRun, code: number): void 
 async function measure(
   action: SubAction,
   settings: RefreshSettings,
-  request: ReturnType<typeof sessionRequest>,
-  gitData: ReturnType<typeof openGitData>,
+  request: Request,
+  gitData: GitDataClient,
 ): Promise<Measured> {
-  const store = sessionStore(settings, request, gitData);
+  const own = sessionStore(settings, request, gitData);
+  const staged = settings.stage === "measure";
+  const store = staged ? stagedStore(own) : own;
   return fenced("Stormlog Gate: measuring the nightly session", action, async (base) => {
     // The store that is written is also the one that is read, so that nothing is fetched twice.
     const ports: GatePorts = { ...base, ...(store.kind === "ref" ? { openRef: () => store } : {}) };
@@ -133,7 +152,8 @@ async function measure(
         spec: settings.baseline,
         runs: settings.runs,
         accept: settings.accept,
-        accepted: (breach) => acceptedReason(action, breach),
+        // The job that stores it asks for acceptances; this one has no permission to.
+        accepted: async (breach) => (staged ? null : acceptedReason(action, breach)),
         warn: ports.log,
       },
       ports,
@@ -159,7 +179,7 @@ async function measure(
 async function save(
   action: SubAction,
   settings: RefreshSettings,
-  gitData: ReturnType<typeof openGitData>,
+  gitData: GitDataClient,
   ref: string,
   { nightly, trials }: Measured,
 ): Promise<SavedSession | null> {
@@ -181,10 +201,94 @@ async function save(
   );
 }
 
+/** The session of this run's measuring job, stored now. Runs nothing of the program. */
+async function storeHanded(
+  action: SubAction,
+  settings: RefreshSettings,
+  request: Request,
+  gitData: GitDataClient,
+): Promise<Measured & { readonly bundleArtifact: number | null }> {
+  const handed = await takeSession(actionsArtifactStore(), ownerOf(action, settings), request);
+  const nightly = await storeMeasured(
+    request,
+    handed,
+    {
+      store: sessionStore(settings, request, gitData),
+      spec: settings.baseline,
+      runs: settings.runs,
+      accept: settings.accept,
+      accepted: (breach) => acceptedReason(action, breach),
+      warn: action.log,
+    },
+    new Date(),
+  );
+  return { nightly, trials: handed.trials, notes: handed.notes, bundleArtifact: handed.bundleArtifact };
+}
+
+function ownerOf({ context }: SubAction, { key }: RefreshSettings): SessionOwner {
+  return { key, commit: context.sha, attempt: context.runAttempt };
+}
+
+/** Leave the session for the job that stores it. The step fails only where that is not possible. */
+async function handOver(
+  action: SubAction,
+  settings: RefreshSettings,
+  request: Request,
+  { nightly, trials, notes }: Measured,
+  bundleArtifact: number | null,
+): Promise<number> {
+  const { context, env, signal, setOutput, warn, log } = action;
+  const { report } = nightly.outcome;
+  const envelopes = new Map(nightly.scenarios.map((one) => [one.report.scenario, one.envelopes]));
+  let code: number = report.exit_code === ExitCode.interrupted ? ExitCode.interrupted : ExitCode.pass;
+  if (code === ExitCode.pass) {
+    const deadline = { ms: UPLOAD_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
+    const left = await leaveSession(
+      { store: actionsArtifactStore(), context, retentionDays: settings.retentionDays, deadline },
+      path.dirname(request.bundle),
+      ownerOf(action, settings),
+      { report, envelopes, trials, notes, bundleArtifact },
+    ).catch((error: unknown): Upload => {
+      const instead = "Nothing is stored. The session is in the evidence bundle.";
+      return { ok: false, warning: degradedWarning({ what: "leave the session", permission: null, instead }, error) };
+    });
+    if (left.ok) log(`Left the session as ${left.name} for the job that stores it.`);
+    else {
+      warn(left.warning);
+      code = ExitCode.error;
+    }
+  }
+  writeSummary(env.GITHUB_STEP_SUMMARY, renderGateSummary(action, report, bundleArtifact));
+  for (const warning of report.warnings) warn(warning);
+  log(`Stormlog Gate: ${report.word}, not stored yet (exit ${code})`);
+  const outputs = {
+    ...{ verdict: report.word, "exit-code": String(code), approved: "", mode: "", "fail-on": "" },
+    ...{ "issue-url": "", "anchor-url": "", "bundle-path": request.bundle },
+    "artifact-url": urlOf(action, bundleArtifact) ?? "",
+  };
+  for (const [name, value] of Object.entries(outputs)) setOutput(name, value);
+  return code;
+}
+
+function urlOf({ context }: SubAction, id: number | null): string | null {
+  return id === null ? null : artifactUrl(context, id);
+}
+
+function renderGateSummary(action: SubAction, report: GateReport, bundleArtifact: number | null): string {
+  const bundleUrl = urlOf(action, bundleArtifact);
+  const maxChars = MAX_SUMMARY_BYTES / 2;
+  return renderSummary(report, { timelineImageUrl: null, bundleUrl, htmlUrl: null, mermaid: true, maxChars });
+}
+
+/** Whether the step was cancelled: it has seconds left, the post step uploads, and the rest is skipped. */
+function isCancelled({ signal }: SubAction): boolean {
+  return signal.aborted && !(signal.reason instanceof GateError && signal.reason.code === "STEP_TIMEOUT");
+}
+
 /** Store, judge and report one more session. @returns exit status @throws GateError REFRESH_REFUSED, INPUT_INVALID */
 export async function refresh(action: SubAction): Promise<number> {
   const settings = refreshSettings(action.input);
-  const { owner, repo, serverUrl, runId } = action.context;
+  const { owner, repo } = action.context;
   const gitData = openGitData(action.octokit, { owner, repo }, { log: action.log });
   const ref = settings.baseline.startsWith("ref:") ? settings.baseline.slice("ref:".length) : BASELINES_REF;
   if (settings.readMode) return readMode(action, settings, gitData, ref);
@@ -200,22 +304,45 @@ export async function refresh(action: SubAction): Promise<number> {
   if (refused !== null) throw refused;
   const request = sessionRequest(action, settings);
   const { anchors } = await readAnchors(request.root, request.env);
+  const defaultBranch = location.defaultBranch ?? "main";
+  if (settings.stage === "write") {
+    const { bundleArtifact, ...measured } = await storeHanded(action, settings, request, gitData);
+    return publish({ action, settings, request, gitData, ref, anchors, defaultBranch }, measured, bundleArtifact);
+  }
   const { artifactName, retentionDays } = settings;
   rememberForPost({ bundleDir: request.bundle, artifactName, retentionDays });
-
   const measured = await measure(action, settings, request, gitData);
+  const bundleArtifact = isCancelled(action) ? null : await upload(action, settings, request.bundle);
+  if (settings.stage === "measure") return handOver(action, settings, request, measured, bundleArtifact);
+  return publish({ action, settings, request, gitData, ref, anchors, defaultBranch }, measured, bundleArtifact);
+}
+
+interface Publication {
+  readonly action: SubAction;
+  readonly settings: RefreshSettings;
+  readonly request: Request;
+  readonly gitData: GitDataClient;
+  readonly ref: string;
+  readonly anchors: readonly Anchor[];
+  readonly defaultBranch: string;
+}
+
+/** History, issue, proposals, summary and outputs of a session whose records are stored. @returns exit status */
+async function publish(
+  { action, settings, request, gitData, ref, anchors, defaultBranch }: Publication,
+  measured: Measured,
+  bundleArtifact: number | null,
+): Promise<number> {
+  const { owner, repo, serverUrl, runId } = action.context;
   const { nightly } = measured;
   const { report } = nightly.outcome;
-  const cancelled =
-    action.signal.aborted &&
-    !(action.signal.reason instanceof GateError && action.signal.reason.code === "STEP_TIMEOUT");
-  // A cancelled step has seconds left: the post step uploads, the rest is skipped.
-  const bundleUrl = cancelled ? null : await upload(action, settings, request.bundle);
+  const cancelled = isCancelled(action);
   const saved = cancelled ? null : await save(action, settings, gitData, ref, measured);
   const nights: readonly NightlyEntry[] = saved?.state.nights ?? nightly.scenarios.map(({ entry }) => entry);
   const mode =
     saved?.mode ?? currentMode({ mode: "advisory", clean_nights: 0, promoted_iso: null }, settings.promotion);
   const repositoryUrl = `${serverUrl}/${owner}/${repo}`;
+  const bundleUrl = urlOf(action, bundleArtifact);
   const context = {
     key: settings.key,
     repositoryUrl,
@@ -224,7 +351,7 @@ export async function refresh(action: SubAction): Promise<number> {
     baseline: settings.baseline,
     nights,
   };
-  const target = { anchors, nights, defaultBranch: location.defaultBranch ?? "main" };
+  const target = { anchors, nights, defaultBranch };
   const issueUrl = cancelled ? null : await reportBreach(action, settings, nightly, context);
   const anchorUrl = cancelled ? null : await proposeAnchors(action, settings, request, nightly, target);
   if (!cancelled) {
@@ -240,16 +367,7 @@ export async function refresh(action: SubAction): Promise<number> {
     notes: measured.notes,
   });
   writeSummary(action.env.GITHUB_STEP_SUMMARY, summary);
-  writeSummary(
-    action.env.GITHUB_STEP_SUMMARY,
-    renderSummary(report, {
-      timelineImageUrl: null,
-      bundleUrl,
-      htmlUrl: null,
-      mermaid: true,
-      maxChars: MAX_SUMMARY_BYTES / 2,
-    }),
-  );
+  writeSummary(action.env.GITHUB_STEP_SUMMARY, renderGateSummary(action, report, bundleArtifact));
   logOutcome(action, nightly, code);
   const next = saved?.state.promotion.mode ?? mode;
   const outputs = {
@@ -260,7 +378,7 @@ export async function refresh(action: SubAction): Promise<number> {
     "fail-on": failOn(next),
     "issue-url": issueUrl ?? "",
     "anchor-url": anchorUrl ?? "",
-    "bundle-path": request.bundle,
+    "bundle-path": settings.stage === "write" ? "" : request.bundle,
     "artifact-url": bundleUrl ?? "",
   };
   for (const [name, value] of Object.entries(outputs)) action.setOutput(name, value);

@@ -34,6 +34,7 @@ describe("the inputs of a refresh", () => {
       save: "tree",
       requireProtected: true,
       readMode: false,
+      stage: "all",
       artifactName: "stormlog-refresh-default",
       retentionDays: null,
     });

@@ -19,6 +19,8 @@ export interface RefreshSettings {
   /** Where a `file:` store's new records go: left in the working tree, or proposed. */
   readonly save: "tree" | "pull-request";
   readonly requireProtected: boolean;
+  /** `measure` leaves the session as an artifact, `write` stores it in another job; `all` does both. */
+  readonly stage: "all" | "measure" | "write";
   /** Only set the outputs with the gate's mode. */
   readonly readMode: boolean;
   readonly artifactName: string;
@@ -62,6 +64,7 @@ export function refreshSettings(input: Input): RefreshSettings {
     issue: choice(input, "issue", ["auto", "never"], "auto") === "auto",
     save: choice(input, "save", ["tree", "pull-request"], "tree"),
     requireProtected: yes(input, "require-protected", "true"),
+    stage: choice(input, "stage", ["all", "measure", "write"], "all"),
     readMode: yes(input, "read-mode", "false"),
     artifactName: input("artifact-name") ?? `stormlog-refresh-${gateId}${leg === null ? "" : `-${leg}`}`,
     retentionDays: wholeInput(input, "retention-days", 1, 90),

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import type { Environment } from "../../core/environment.ts";
+import { readEvent } from "../../core/files.ts";
 
 /** What matters of the triggering event, which the runner wrote from GitHub's data: no code of a change touched it. */
 export interface ReportEvent {
@@ -19,7 +19,7 @@ function property(value: unknown, key: string): unknown {
 export function readReportEvent(env: Environment): ReportEvent {
   let payload: unknown;
   try {
-    payload = JSON.parse(readFileSync(env.GITHUB_EVENT_PATH ?? "", "utf8"));
+    payload = readEvent(env.GITHUB_EVENT_PATH ?? "");
   } catch {
     return { workflowRunId: null, closed: false };
   }

@@ -39,8 +39,12 @@ describe("where a verdict comes from", () => {
 
 describe("what was not believed", () => {
   it("is one sentence each, and nothing when everything was", () => {
-    expect(doubtNotes({ refused: 0, unaccepted: 0, embellished: 0 })).toEqual([]);
-    expect(doubtNotes({ refused: 2, unaccepted: 1, embellished: 1 })).toHaveLength(3);
-    expect(doubtNotes({ refused: 1, unaccepted: 0, embellished: 0 })[0]).toContain("1 artifact named");
+    expect(doubtNotes({ refused: [], unaccepted: 0, embellished: 0 })).toEqual([]);
+    expect(
+      doubtNotes({ refused: ["artifact 7 has no digest", "artifact 8"], unaccepted: 1, embellished: 1 }),
+    ).toHaveLength(3);
+    expect(doubtNotes({ refused: ["artifact 7 is about b, not a"], unaccepted: 0, embellished: 0 })[0]).toMatch(
+      /^1 artifact named .* counts as a missing job: artifact 7 is about b, not a\.$/,
+    );
   });
 });

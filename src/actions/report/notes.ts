@@ -1,3 +1,4 @@
+import { firstReasons, plural } from "../../core/text.ts";
 import type { Verdict } from "../../report/documents/model.ts";
 
 /** GitHub's own record of a run that measured. */
@@ -32,20 +33,23 @@ export function recordNotes(record: RunRecord, word: Verdict): readonly string[]
   return [];
 }
 
+/** Sections that were refused, and why. */
+export function refusedNote(refused: readonly string[]): string {
+  const were = plural(refused.length, "artifact", "artifacts");
+  const counted = refused.length === 1 ? "was refused and counts" : "were refused and count";
+  return `${were} named like a section of this gate ${counted} as a missing job: ${firstReasons(refused)}.`;
+}
+
 /** One note per kind of distrusted claim; the job's log has the details. */
 export function doubtNotes(doubts: {
-  readonly refused: number;
+  /** Why artifacts were refused, one sentence each; outside text. */
+  readonly refused: readonly string[];
   readonly unaccepted: number;
   readonly embellished: number;
 }): readonly string[] {
   const notes: string[] = [];
   const { refused, unaccepted, embellished } = doubts;
-  if (refused > 0) {
-    const one = refused === 1;
-    notes.push(
-      `${refused} artifact${one ? "" : "s"} named like a section of this gate ${one ? "was" : "were"} refused.`,
-    );
-  }
+  if (refused.length > 0) notes.push(refusedNote(refused));
   if (unaccepted > 0) {
     notes.push("Ignored an acceptance by someone without write permission; the original verdict stands.");
   }

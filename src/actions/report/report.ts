@@ -153,6 +153,6 @@ function notesOf({ record, reader }: ReportSource, held: HeldClaims): readonly s
   const { unaccepted, embellished, sections } = held;
   return [
     ...recordNotes(record, verdictOfSections(sections, null).word),
-    ...doubtNotes({ refused: reader.refused().length, unaccepted, embellished }),
+    ...doubtNotes({ refused: reader.refused(), unaccepted, embellished }),
   ];
 }

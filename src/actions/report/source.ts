@@ -55,7 +55,7 @@ async function sameRun(action: SubAction, gateId: string, runId: number, store: 
   }
   const untrusted = pullRequest.kind === "found" && pullRequest.fromFork && context.eventName !== "push";
   return {
-    reader: sectionReader(store, gateId),
+    reader: sectionReader(store, gateId, { headSha: fromEvent?.headSha ?? null, attempt: context.runAttempt }),
     pullRequest,
     record: { runId, conclusion: null, jobs: null, untrusted },
     acceptances: acceptancesOf(action),

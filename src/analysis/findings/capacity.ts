@@ -10,13 +10,14 @@ const COMMON_SIZES_GIB = [16, 24, 40, 80, 141] as const;
 
 /**
  * Time until growth at the measured speed fills devices of common sizes: `steps_to_oom_16_gb` and so on,
- * `seconds_to_oom_…` without steps. 0 where the level is already above that size. Empty for the host and without
- * growth.
+ * `seconds_to_oom_…` without steps. 0 where the level is already above that size. Empty for the host, without
+ * growth, and for growth that slows down, which has no such speed.
  */
-export function fillTimes({ analysis, lastBytes }: AnalysedSeries): Readonly<Record<string, number>> {
+export function fillTimes({ analysis, lastBytes, slowdown }: AnalysedSeries): Readonly<Record<string, number>> {
   const perStep = analysis.slope_bytes_per_step;
   const slope = perStep ?? analysis.slope_bytes_per_s;
-  if (analysis.device === "host" || lastBytes === null || slope === null || !(slope > 0)) return {};
+  if (slowdown !== null || analysis.device === "host" || lastBytes === null || slope === null || !(slope > 0))
+    return {};
   const unit = perStep === null ? "seconds" : "steps";
   return Object.fromEntries(
     COMMON_SIZES_GIB.map((size) => {

@@ -1,6 +1,7 @@
+import { groupBy } from "../../core/group-by.ts";
 import { listsJobOnly, NOT_SEEN, tenantLimit } from "../../telemetry/devices/device-attribution.ts";
 import type { RecordedDevice } from "../../telemetry/devices/recorded-device.ts";
-import type { Column, Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { Column, Recording, RecordingInfo, SampleTable } from "../../telemetry/recording/model.ts";
 import type { Finding } from "../document.ts";
 import { largest } from "../series.ts";
 
@@ -41,14 +42,26 @@ export interface JobPeak extends RankDevice {
   readonly totalBytes: number | null;
 }
 
+/** Tables of a recording by rank and device: a job of thousands of ranks asks for each of them. */
+const byLocation = new WeakMap<readonly SampleTable[], ReadonlyMap<string, readonly SampleTable[]>>();
+
+function tablesAt(tables: readonly SampleTable[], at: RankDevice): readonly SampleTable[] {
+  let index = byLocation.get(tables);
+  if (index === undefined) {
+    index = groupBy(tables, locationKey);
+    byLocation.set(tables, index);
+  }
+  return index.get(locationKey(at)) ?? [];
+}
+
 /** One column of the tables of one rank and device, with the clock of each. */
 export function columnsAt(
   { tables }: Recording,
-  { rank, device }: RankDevice,
+  at: RankDevice,
   column: Column,
 ): { readonly timeNs: Float64Array; readonly values: Float64Array }[] {
-  return tables.flatMap((table) => {
-    const values = table.rank === rank && table.device === device ? table.columns[column] : undefined;
+  return tablesAt(tables, at).flatMap((table) => {
+    const values = table.columns[column];
     return values === undefined || table.timeNs === null ? [] : [{ timeNs: table.timeNs, values }];
   });
 }

@@ -1,7 +1,8 @@
 import { formatBytes } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
 import type { Finding, SeriesAnalysis } from "../document.ts";
-import type { AnalysedSeries } from "../series-analysis.ts";
+import type { AnalysedSeries, SlowGrowth } from "../series-analysis.ts";
+import { grownAfter, rateAtEnd } from "../trend/slowdown.ts";
 import { fillTimes } from "./capacity.ts";
 import { type JobPeak, locationKey } from "./device-evidence.ts";
 
@@ -10,9 +11,19 @@ const PRESSURE = { warning: 0.92, critical: 0.97 } as const;
 /** Excess of a rank's peak over the median rank's that is reported, and the minimum use of its device. */
 const SKEW = { excess: 0.2, pressure: 0.3 } as const;
 
+/** What kind of program grows, by what the probe saw of it; a recording without a probe is one of a framework. */
+export type ProgramKind = "framework" | "python" | "other";
+
+const KEPT: Readonly<Record<ProgramKind, string>> = {
+  framework:
+    "Look for values kept across iterations: lists of losses or outputs, tensors with their graph, hooks, unbounded caches.",
+  python: "Look for values kept across iterations: lists, unbounded caches, callbacks that are never removed.",
+  other:
+    "Look for memory that is kept across iterations: unbounded caches, listeners, allocations that are never freed.",
+};
+
 const REMEDIATION = {
   leak: [
-    "Look for values kept across iterations: lists of losses or outputs, tensors with their graph, hooks, unbounded caches.",
     "Run once with attribution on. The finding then names the source line whose memory grows.",
     "If the growth is intended, state a horizon or accept the new level as a baseline.",
   ],
@@ -45,8 +56,9 @@ export function growthEvidence(series: SeriesAnalysis): Finding["evidence"] {
 
 /** Span of the growth. There may be more steps than were sampled. */
 export function span(series: SeriesAnalysis): string {
-  const { growth_bytes: growth, slope_bytes_per_step: slope } = series;
-  if (growth !== null && slope) return `${Math.round(growth / slope)} steps`;
+  const { growth_bytes: growth, slope_bytes_per_step: perStep, slope_bytes_per_s: perSecond } = series;
+  if (growth && perStep) return `${Math.round(growth / perStep)} steps`;
+  if (growth && perSecond && series.steps === null) return `${(growth / perSecond).toFixed(1)} s`;
   if (series.steps !== null) return `${series.steps} steps`;
   return series.duration_s === null ? `${series.samples} samples` : `${series.duration_s.toFixed(1)} s`;
 }
@@ -68,10 +80,41 @@ function rate(analysis: SeriesAnalysis): string {
   return analysis.slope_bytes_per_s === null ? "an unknown amount" : `${formatBytes(analysis.slope_bytes_per_s)}/s`;
 }
 
+/** How many times as long a run is projected to whose growth slows down. */
+const TIMES_AS_LONG = 10;
+
+/** Growth that a logarithm describes better than a line: its projection is the logarithm's. */
+function slowingFinding(entry: AnalysedSeries, slowdown: SlowGrowth, evidence: Finding["evidence"]): Finding {
+  const { analysis, growthAtHorizon } = entry;
+  const { steps, seconds } = slowdown;
+  const observed = grownAfter(slowdown, 1);
+  const longer = grownAfter(slowdown, TIMES_AS_LONG);
+  const projected =
+    growthAtHorizon === null
+      ? `A run ${TIMES_AS_LONG} times as long would grow by ${formatBytes(longer)} in all.`
+      : `At the stated horizon it has grown by ${formatBytes(growthAtHorizon)}.`;
+  const atEnd = rateAtEnd(slowdown);
+  const [during, rate] =
+    steps !== null
+      ? [`${Math.round(steps)} steps`, `, at the end by ${formatBytes(atEnd / steps)} per step`]
+      : seconds !== null
+        ? [`${seconds.toFixed(1)} s`, `, at the end by ${formatBytes(atEnd / seconds)}/s`]
+        : [`${analysis.samples} samples`, ""];
+  return {
+    classification: "rising",
+    severity: "warning",
+    confidence: 0.8,
+    ...where(analysis),
+    evidence: { ...evidence, slows_down: true, growth_ten_times_as_long_bytes: Math.round(longer) },
+    description: `${analysis.metric} memory grows ever more slowly: by ${formatBytes(observed)} over ${during}${rate}. ${projected}`,
+    remediation: REMEDIATION.rising,
+  };
+}
+
 /** Leak, rising, and growth above the floor that is too uneven for either. */
-export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
+export function growthFindings(all: readonly AnalysedSeries[], program: ProgramKind): Finding[] {
   return all.flatMap((entry): Finding[] => {
-    const { analysis, growthAtHorizon, significant, material } = entry;
+    const { analysis, growthAtHorizon, significant, slowdown, material } = entry;
     const growth = analysis.growth_bytes ?? 0;
     const amount = `${formatBytes(growth)} over ${span(analysis)}`;
     const evidence = {
@@ -88,10 +131,11 @@ export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
           ...where(analysis),
           evidence,
           description: `${analysis.metric} memory grows steadily, by ${rate(analysis)}, and does not level off.`,
-          remediation: REMEDIATION.leak,
+          remediation: [KEPT[program], ...REMEDIATION.leak],
         },
       ];
     }
+    if (analysis.class === "rising" && slowdown !== null) return [slowingFinding(entry, slowdown, evidence)];
     if (analysis.class === "rising") {
       return [
         {

@@ -1,8 +1,9 @@
 import { formatBytes } from "../../core/units.ts";
 import { tenantLimit } from "../../telemetry/devices/device-attribution.ts";
 import type { GapShares } from "../../telemetry/devices/recorded-device.ts";
-import type { Finding, SeriesAnalysis } from "../document.ts";
+import type { Finding } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
+import { locationKey } from "./device-evidence.ts";
 import { growthEvidence, span, where } from "./findings.ts";
 import type { AnalysedGap } from "./gap-series.ts";
 
@@ -48,13 +49,14 @@ function lastingGrowth({ shares, lateBytes, totalBytes }: AnalysedGap): number |
 
 /** Device memory that grows while the allocator's does not: per rank and device, with its earlier components. */
 export function hiddenGapFindings(gaps: readonly AnalysedGap[], all: readonly AnalysedSeries[]): Finding[] {
+  const reservedAt = new Map(
+    all.flatMap(({ analysis }) => (analysis.metric === "reserved" ? [[locationKey(analysis), analysis] as const] : [])),
+  );
   return gaps.flatMap((gap): Finding[] => {
     const { analysis, shares } = gap;
-    const same = (other: SeriesAnalysis) => other.rank === analysis.rank && other.device === analysis.device;
-    const reserved = all.find(({ analysis: other }) => same(other) && other.metric === "reserved");
     const evidence = {
       ...growthEvidence(analysis),
-      reserved_class: reserved?.analysis.class ?? null,
+      reserved_class: reservedAt.get(locationKey(analysis))?.class ?? null,
       ...sharesEvidence(shares),
     };
     const finding = { classification: "hidden_gap", ...where(analysis), evidence, remediation: REMEDIATION } as const;

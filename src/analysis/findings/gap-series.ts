@@ -4,7 +4,7 @@ import { heldAt } from "../../telemetry/recording/common-clock.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { MetricSeries } from "../series.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
-import { columnsAt, type DeviceEvidence, type RankDevice } from "./device-evidence.ts";
+import { columnsAt, type DeviceEvidence, locationKey, type RankDevice } from "./device-evidence.ts";
 
 /** Device memory outside the allocator over time. */
 export interface MeasuredGap {
@@ -31,11 +31,9 @@ function sameClock(series: MetricSeries, other: MetricSeries): Float64Array | nu
  * Used minus reserved of one rank and device, at the times of `used`. Unlike each of the two, it can fall. If the two
  * have clocks of their own, the last earlier sample of reserved is used.
  */
-function plainGap(used: MetricSeries, collected: readonly MetricSeries[]): MeasuredGap | null {
+function plainGap(used: MetricSeries, reservedAt: ReadonlyMap<string, MetricSeries>): MeasuredGap | null {
   if (used.metric !== "used" || used.device === "host") return null;
-  const reserved = collected.find(
-    (other) => other.metric === "reserved" && other.rank === used.rank && other.device === used.device,
-  );
+  const reserved = reservedAt.get(locationKey(used));
   if (!reserved) return null;
   const beside = sameClock(used, reserved);
   if (beside === null) return null;
@@ -155,6 +153,10 @@ export function measuredGaps(
   collected: readonly MetricSeries[],
   devices: readonly DeviceEvidence[],
 ): MeasuredGap[] {
-  if (devices.length === 0) return collected.flatMap((used) => plainGap(used, collected) ?? []);
+  if (devices.length === 0) {
+    const reserved = collected.filter(({ metric }) => metric === "reserved");
+    const reservedAt = new Map(reserved.map((one) => [locationKey(one), one]));
+    return collected.flatMap((used) => plainGap(used, reservedAt) ?? []);
+  }
   return devices.flatMap((device) => gapsOf(recording, device));
 }

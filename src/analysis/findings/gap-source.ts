@@ -9,29 +9,37 @@ import { reservedOf } from "./gap-series.ts";
 const isSample = (event: TelemetryEvent): boolean => event.eventType.trim().toLowerCase() === "sample";
 
 /** The table's name of an event's device, so that findings and series use the same names. */
-function deviceName(tables: readonly SampleTable[], rank: number, deviceId: number): string {
+function deviceName(ofRank: readonly SampleTable[], deviceId: number): string {
   if (deviceId < 0) return "host";
-  const own = tables.find((table) => table.rank === rank && table.device.endsWith(`:${deviceId}`));
+  const own = ofRank.find((table) => table.device.endsWith(`:${deviceId}`));
   return own?.device ?? `cuda:${deviceId}`;
 }
 
 const orNaN = (value: number | null): number => value ?? Number.NaN;
 
+/** Inactive split blocks of an event, unless its collector states that they do not measure fragmentation. */
+function splitBlocks({ allocatorInactive, metadata }: TelemetryEvent): number {
+  const capabilities = metadata.memory_capabilities as Readonly<Record<string, unknown>> | undefined;
+  return capabilities?.supports_fragmentation_analysis === false ? Number.NaN : orNaN(allocatorInactive);
+}
+
 function fromEvents(recording: Recording, events: readonly TelemetryEvent[]): GapSamples[] {
   // Exports from before Stormlog 0.3.2 contain no samples. There every event is one.
   const samples = events.some(isSample) ? events.filter(isSample) : events;
+  const tables = groupBy(recording.tables, ({ rank }) => rank);
   return [...groupBy(samples, ({ rank, deviceId }) => `${rank} ${deviceId}`).values()]
     .sort((a, b) => a[0]!.rank - b[0]!.rank || a[0]!.deviceId - b[0]!.deviceId)
     .map((group) => {
       const origin = group[0]!.timestampNs;
       return {
         rank: group[0]!.rank,
-        device: deviceName(recording.tables, group[0]!.rank, group[0]!.deviceId),
+        device: deviceName(tables.get(group[0]!.rank) ?? [], group[0]!.deviceId),
         timeNs: Float64Array.from(group, (event) => Number(event.timestampNs - origin)),
         allocated: Float64Array.from(group, (event) => orNaN(event.allocatorAllocated)),
         reserved: Float64Array.from(group, (event) => orNaN(event.allocatorReserved)),
         used: Float64Array.from(group, (event) => orNaN(event.deviceUsed)),
         total: Float64Array.from(group, (event) => orNaN(event.deviceTotal)),
+        ...(group.some(({ isV4 }) => isV4) ? { inactive: Float64Array.from(group, splitBlocks) } : {}),
       };
     });
 }

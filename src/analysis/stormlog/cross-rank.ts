@@ -22,6 +22,14 @@ const LARGE_OFFSET_INTERVALS = 5n;
 const MAX_FOLLOWED = 100_000;
 const MAX_LISTED = 1000;
 
+/** Ranks below the world size that are absent, as far as ranks are checked one by one. */
+export function missingRanks(ranks: readonly number[], worldSize: number): readonly number[] {
+  const present = new Set(ranks);
+  const missing: number[] = [];
+  for (let rank = 0; rank < Math.min(worldSize, MAX_FOLLOWED); rank++) if (!present.has(rank)) missing.push(rank);
+  return missing;
+}
+
 function listed(ranks: readonly number[]): string {
   const more = ranks.length - MAX_LISTED;
   return more <= 0 ? ranks.join(", ") : `${ranks.slice(0, MAX_LISTED).join(", ")} and ${more} more`;
@@ -166,9 +174,7 @@ export function combineRanks(summaries: readonly RankSummary[], claims: RankClai
   const all = [...summaries].sort((a, b) => a.rank - b.rank);
   const ranks = all.map(({ rank }) => rank);
   const worldSize = Math.max(claims.worldSize, ranks.at(-1)! + 1);
-  const present = new Set(ranks);
-  const missing: number[] = [];
-  for (let rank = 0; rank < Math.min(worldSize, MAX_FOLLOWED); rank++) if (!present.has(rank)) missing.push(rank);
+  const missing = missingRanks(ranks, worldSize);
   const interval = medianOfSketches(all.map(({ intervals }) => intervals));
   const offsets = claims.offsets ?? firstSampleOffsets(all);
   const offsetOf = (rank: number): bigint => offsets.get(rank) ?? 0n;

@@ -3,7 +3,7 @@ import { MIB } from "../../core/units.ts";
 import { analyze } from "../analyze.ts";
 import type { Finding } from "../document.ts";
 import { eventOf, REPLAY_START_NS, recordingOf } from "../testing/recordings.ts";
-import { gapFindings } from "./gap.ts";
+import { gapFindings, roundTo } from "./gap.ts";
 
 interface Row {
   readonly allocated: number;
@@ -31,6 +31,13 @@ const walkthrough = (i: number): Row => {
   const gap = (320 + 10 * i) * MIB + ([18, 37, 55].includes(i) ? 384 * MIB : 0);
   return { allocated: reserved - 64 * MIB, reserved, used: reserved + gap };
 };
+
+it("rounds as Python does: ties to even, all else by the exact binary value", () => {
+  // round(419338414.05, 1), round(0.25, 1), round(0.0625, 3), round(2.5), round(1.005, 2)
+  expect([roundTo(419338414.05, 1), roundTo(0.25, 1), roundTo(0.0625, 3), roundTo(2.5, 0), roundTo(1.005, 2)]).toEqual([
+    419338414.1, 0.2, 0.062, 2, 1,
+  ]);
+});
 
 describe("the walkthrough's replay", () => {
   it("reports a critical drift of 100.43 MB/s and one spike of z 2.5, in this order", () => {
@@ -140,6 +147,42 @@ describe("upstream's own cases", () => {
       },
       description: expect.stringContaining("71%"),
     });
+  });
+});
+
+describe("telemetry of version 4", () => {
+  const events = (rank: number, isV4: boolean, inactive: (i: number) => number | null) =>
+    Array.from({ length: 12 }, (_, i) =>
+      eventOf({
+        rank,
+        worldSize: 2,
+        timestampNs: REPLAY_START_NS + BigInt(i) * 100_000_000n,
+        allocatorAllocated: 1e9,
+        allocatorReserved: 2e9,
+        allocatorInactive: inactive(i),
+        deviceUsed: 4e9,
+        deviceTotal: 2e10,
+        ...(isV4 ? { isV4 } : {}),
+      }),
+    );
+  const fragmented = (all: ReturnType<typeof events>) => {
+    const { findings, rules } = analyze(recordingOf([], { events: all }));
+    return { rules, found: findings.filter(({ classification }) => classification === "fragmentation_like") };
+  };
+
+  it("is fragmented by its inactive split blocks, where a sample has the counter", () => {
+    const { found, rules } = fragmented(events(0, true, (i) => (i % 2 === 0 ? 1.2e9 : null)));
+    expect(rules).toEqual({ fragmentation_like: ["0.4.3"] });
+    expect(found.map(({ severity, evidence }) => [severity, evidence])).toEqual([
+      ["critical", { avg_fragmentation_ratio: 0.6, max_fragmentation_ratio: 0.6, avg_gap_bytes: 2e9, sample_count: 6 }],
+    ]);
+    expect(fragmented(events(0, true, () => null)).found).toEqual([]);
+  });
+
+  it("follows its own rule beside a rank of an earlier version, and the document names both", () => {
+    const { found, rules } = fragmented([...events(0, false, () => 0), ...events(1, true, () => 0)]);
+    expect(rules).toEqual({ fragmentation_like: ["0.3.10", "0.4.3"] });
+    expect(found.map(({ rank }) => rank)).toEqual([0]);
   });
 });
 

@@ -33,7 +33,15 @@ export interface GapSamples {
   readonly reserved: ArrayLike<number>;
   readonly used: ArrayLike<number>;
   readonly total: ArrayLike<number>;
+  /** Inactive split blocks of telemetry version 4, to which Stormlog 0.4.3 applies its later rule of fragmentation. */
+  readonly inactive?: ArrayLike<number>;
 }
+
+/** The release of Stormlog whose rule of `fragmentation_like` applies: the later one reads inactive split blocks. */
+export type FragmentationRule = "0.3.10" | "0.4.3";
+
+export const fragmentationRule = ({ inactive }: GapSamples): FragmentationRule =>
+  inactive === undefined ? "0.3.10" : "0.4.3";
 
 const REMEDIATION = {
   transient_spike: [
@@ -53,12 +61,13 @@ const REMEDIATION = {
   ],
 } as const;
 
-/** Decimal places as Python rounds them: from the exact binary value, ties (which only exact halves are) to even. */
+/** Decimal places as Python rounds them: from the exact binary value, ties to even. */
 export function roundTo(value: number, places: number): number {
   if (!Number.isFinite(value)) return value;
-  const scaled = value * 10 ** places;
-  if (places <= 1 && Math.abs(scaled % 1) === 0.5) {
-    const down = Math.floor(scaled);
+  // A binary number lies exactly between two decimals only as an odd multiple of 2^-(places+1).
+  const halves = value * 2 ** (places + 1);
+  if (Number.isInteger(halves) && halves % 2 !== 0) {
+    const down = Math.floor(value * 10 ** places);
     return (down % 2 === 0 ? down : down + 1) / 10 ** places;
   }
   return Number(value.toFixed(places));
@@ -177,6 +186,15 @@ function drift(samples: GapSamples, rows: Uint32Array, gap: Float64Array, thresh
   };
 }
 
+/** Fragmentation of one sample by the rule that applies; null where a counter is missing. */
+function fragmentationRatio({ reserved, allocated, inactive }: GapSamples, i: number): number | null {
+  const whole = reserved[i]!;
+  const part = inactive === undefined ? whole - allocated[i]! : inactive[i]!;
+  if (!(whole > 0) || !Number.isFinite(part)) return null;
+  // Allocated can exceed reserved when the two are read one after the other. This is not negative fragmentation.
+  return Math.max(0, part / whole);
+}
+
 function fragmentation(
   samples: GapSamples,
   rows: Uint32Array,
@@ -187,15 +205,14 @@ function fragmentation(
   let worst = Number.NEGATIVE_INFINITY;
   let count = 0;
   for (const i of rows) {
-    const reserved = samples.reserved[i]!;
-    if (!(reserved > 0) || !Number.isFinite(samples.allocated[i]!)) continue;
-    // Allocated can exceed reserved when the two are read one after the other. This is not negative fragmentation.
-    const ratio = Math.max(0, (reserved - samples.allocated[i]!) / reserved);
+    const ratio = fragmentationRatio(samples, i);
+    if (ratio === null) continue;
     sum += ratio;
     worst = Math.max(worst, ratio);
     count++;
   }
   const mean = sum / count;
+  const percent = `${roundTo(mean * 100, 0)}%`;
   if (count === 0 || mean < thresholds.fragmentationRatio) return null;
   return {
     classification: "fragmentation_like",
@@ -210,7 +227,10 @@ function fragmentation(
       avg_gap_bytes: roundTo(average(gap), 1),
       sample_count: count,
     },
-    description: `Allocator fragmentation averaging ${(mean * 100).toFixed(0)}% suggests reserved-but-unused memory is inflating the device footprint.`,
+    description:
+      fragmentationRule(samples) === "0.4.3"
+        ? `Inactive split blocks average ${percent} of reserved memory: freed space inside segments still in use, which can neither return to the device nor serve a larger request.`
+        : `Allocator fragmentation averaging ${percent} suggests reserved-but-unused memory is inflating the device footprint.`,
     remediation: REMEDIATION.fragmentation_like,
   };
 }

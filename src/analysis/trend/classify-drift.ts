@@ -2,14 +2,17 @@ import { FEW_PERIODS, findPeriod } from "../../stats/dominant-period.ts";
 import { slopePValue } from "../../stats/slope-p-value.ts";
 import { studentQuantile } from "../../stats/student-t.ts";
 import type { DriftClass } from "../document.ts";
-import { sliceBins } from "./bins.ts";
+import { type Bins, sliceBins } from "./bins.ts";
 import { boundedShape } from "./bounded-shape.ts";
-import { findCycle } from "./cycle.ts";
-import { type Drift, type DriftInput, observedSpan } from "./drift.ts";
+import { type Cycle, findCycle } from "./cycle.ts";
+import { type Drift, type DriftInput, growthOfRise, NEGLIGIBLE, observedSpan } from "./drift.ts";
 import { climbsEqualStairs } from "./equal-stairs.ts";
 import { classifyFewCycles } from "./few-cycles.ts";
 import { risesThroughout, stillRising, TAIL } from "./growth-tests.ts";
+import { findLateRise } from "./late-rise.ts";
+import { findLevelShift, withoutShift } from "./level-shift.ts";
 import { quantumNoise } from "./materiality.ts";
+import { fitSlowdown, slowdownOf } from "./slowdown.ts";
 import { teardownStart } from "./teardown.ts";
 import { endToEnd, gatherEvidence, type SettledSeries, settle, type TrendEvidence } from "./trend-evidence.ts";
 
@@ -17,10 +20,14 @@ import { endToEnd, gatherEvidence, type SettledSeries, settle, type TrendEvidenc
 const ENDED_SHARE = 0.4;
 /** The margin of the information criterion by which a step model must beat the best steady model to exclude growth. */
 const STRONG_EVIDENCE = 6;
+/** The same to call growth that ended a plateau: between the two it is rising. */
+const CERTAIN_EVIDENCE = 16;
 /** The same for a ramp that ends. After a warm-up no model that has ended may fit better. */
 const ENDED_EVIDENCE = 2;
 /** False alarm rate of `leak`, one-sided. `rising` needs 1 % only. */
 const MAX_LEAK_P_VALUE = 0.003;
+/** Independent tests that the choice of a warm-up amounts to, about: the cut with the straightest rest is taken. */
+const CUT_TESTS = 3;
 /** Level of the test of a lower envelope, where the autocorrelation of the noise is less well known. */
 const ENVELOPE_SIGNIFICANCE = { plain: 0.997, autocorrelated: 0.998 } as const;
 /**
@@ -34,16 +41,46 @@ const MIN_PROJECTED_POINTS = 100;
  * (`bench/verdict`).
  */
 const MIN_VISIBLE = 0.4;
+/** Largest drop, as a share of the growth around it, that leaves a line: larger ones are teeth of a saw-tooth. */
+const MAX_DROP = 0.6;
 /** The lower envelope must rise or fall with the level by this share of what is material. */
 const ENVELOPE_SHARE = 0.5;
 
-const INSUFFICIENT: Drift = { class: "insufficient", slope: 0, interval: null, mde: null, significant: false };
+const INSUFFICIENT: Drift = {
+  class: "insufficient",
+  slope: 0,
+  growth: 0,
+  interval: null,
+  mde: null,
+  significant: false,
+  slowdown: null,
+};
 
 /** Slope, interval and class of a series that can fall (allocated, host, differences of two counters). */
 export function classifyDrift(input: DriftInput): Drift {
-  const { growth } = input;
-  const running = sliceBins(input.bins, 0, teardownStart(input.bins.low, input.bins.high, input.change));
-  const cycle = findCycle(running.middle, growth / 16);
+  const { growth, change } = input;
+  const running = sliceBins(input.bins, 0, teardownStart(input.bins.low, input.bins.high, change));
+  const shift = findLevelShift(running.middle, change);
+  const level = shift && withoutShift(running, shift);
+  // A jump is removed before a cycle is searched: the cycle would contain it.
+  const beside = level && shift.bytes > 0 ? findCycle(level.middle, growth / 16) : null;
+  if (beside) {
+    const drift = classifyRunning(level!, beside, input);
+    if (!isGrowing(drift)) return { ...drift, class: "step" };
+    if (drift.class === "rising" || isGrowing(classifyRunning(running, null, input))) return drift;
+    return { ...drift, class: "rising" };
+  }
+  const drift = classifyRunning(running, findCycle(running.middle, growth / 16), input);
+  if (level && shift.bytes < 0 && !isGrowing(drift) && -shift.bytes <= MAX_DROP * shift.rise) {
+    const rest = classifyRunning(level, null, input);
+    if (rest.class === "leak") return { ...rest, class: "rising" };
+  }
+  return drift;
+}
+
+const isGrowing = (drift: Drift): boolean => drift.class === "leak" || drift.class === "rising";
+
+function classifyRunning(running: Bins, cycle: Cycle | null, input: DriftInput): Drift {
   const envelope = cycle?.lowerEnvelope;
   const bins = envelope ? { ...running, low: envelope, middle: envelope, high: envelope } : running;
   const series = settle(running, bins, cycle, quantumNoise(input.metric), input.startupEnd);
@@ -55,25 +92,61 @@ export function classifyDrift(input: DriftInput): Drift {
   if (evidence === null) return INSUFFICIENT;
   const { slope, mde, significant } = evidence;
   const half = studentQuantile(0.975, evidence.parts - 2) * evidence.standardError;
-  return {
-    class: isEqualStairs(evidence, input) ? "leak" : classOf(evidence, input),
-    slope,
-    interval: Number.isFinite(half) ? [slope - half, slope + half] : null,
-    mde,
-    significant,
-  };
+  const stairs = equalStairs(evidence, input);
+  const shape = stairs === "leak" ? stairs : classOf(evidence, input);
+  const found = stairs !== null && shape !== "leak" ? stairs : shape;
+  if (found !== "leak" && found !== "rising") {
+    const late = findLateRise(evidence.detail, input.growth, roundingOf(evidence, input));
+    if (late) {
+      const { bytes: growth, onset } = late;
+      return {
+        class: "rising",
+        slope: growth / ((1 - onset) * evidence.seen),
+        growth,
+        interval: null,
+        mde,
+        significant: true,
+        slowdown: null,
+      };
+    }
+    const interval = intervalOf(slope, half);
+    return { class: found, slope, growth: evidence.lineGrowth, interval, mde, significant, slowdown: null };
+  }
+  // Between two stairs a series rests, which is neither a warm-up nor an onset.
+  const climbs = stairs !== null || evidence.best.model === "staircase";
+  const margin = climbs ? Number.POSITIVE_INFINITY : evidence.evidenceFactor;
+  const rise = riseOf(evidence, growthOfRise(evidence.levels, margin));
+  const interval = rise.late ? null : intervalOf(rise.slope, half);
+  // The stretch itself must have grown materially, or no rule of the verdict judges the leak.
+  const isJudged = isProjected(input) || Math.max(rise.growth, evidence.net) > input.growth;
+  const stated = found === "leak" && !isJudged ? "rising" : found;
+  const slowdown =
+    stated === "rising" && !climbs && !rise.late
+      ? slowdownOf(evidence.started, roundingOf(evidence, input), evidence.evidenceFactor)
+      : null;
+  return { class: stated, slope: rise.slope, growth: rise.growth, interval, mde, significant, slowdown };
 }
+
+/** Below irregular teeth the slope is that of the envelope, in the same stretch; an onset cannot be seen there. */
+function riseOf({ kind, period, slope, lineGrowth }: TrendEvidence, rise: ReturnType<typeof growthOfRise>) {
+  if (kind === "middle" || period > 1) return rise;
+  const growth = rise.late || rise.slope === 0 ? lineGrowth : slope * (rise.growth / rise.slope);
+  return { slope, growth, late: false };
+}
+
+/** Smallest standard deviation of a level. */
+const roundingOf = ({ noise }: TrendEvidence, { growth }: DriftInput): number => Math.max(noise, growth / NEGLIGIBLE);
+
+const intervalOf = (slope: number, half: number): Drift["interval"] =>
+  Number.isFinite(half) ? [slope - half, slope + half] : null;
 
 const isProjected = ({ growth, change }: DriftInput): boolean => growth < change;
 
-function isEqualStairs({ cycle, period, running }: SettledSeries, input: DriftInput): boolean {
-  return (
-    !cycle &&
-    period === 1 &&
-    endToEnd(running) > input.growth &&
-    (!isProjected(input) || (input.perStep ? observedSpan(running) : running.count) >= MIN_PROJECTED_POINTS) &&
-    climbsEqualStairs(running.middle, input.growth / 16)
-  );
+function equalStairs({ cycle, period, running }: SettledSeries, input: DriftInput): "leak" | "rising" | null {
+  const points = input.perStep ? observedSpan(running) : running.count;
+  if (cycle || period > 1 || endToEnd(running) <= input.growth) return null;
+  if (isProjected(input) && points < MIN_PROJECTED_POINTS) return null;
+  return climbsEqualStairs(running.middle, input.growth / 16);
 }
 
 function classOf(evidence: TrendEvidence, input: DriftInput): DriftClass {
@@ -82,10 +155,11 @@ function classOf(evidence: TrendEvidence, input: DriftInput): DriftClass {
   if (evidence.grown > growth && envelopeNet > ENVELOPE_SHARE * growth) {
     if (isLeak(evidence, input)) return "leak";
     if (best.model === "saturating" && best.flatShare >= ENDED_SHARE) return "plateau";
-    if (best.model === "one-step" || best.model === "two-steps") {
-      const close = steadiest && steadiest.bic - best.bic < STRONG_EVIDENCE * evidence.evidenceFactor;
-      if (significant && close) return "rising";
-      return net > change ? "step" : "flat";
+    if (best.model === "one-step" || best.model === "two-steps" || best.model === "ended") {
+      const certain = best.model === "ended" ? CERTAIN_EVIDENCE : STRONG_EVIDENCE;
+      const close = steadiest && steadiest.bic - best.bic < certain * evidence.evidenceFactor;
+      if (significant && (best.certain ? close : isSignificantLeak(evidence))) return "rising";
+      return net > change ? (best.model === "ended" ? "plateau" : "step") : "flat";
     }
     if (significant) return "rising";
   }
@@ -97,13 +171,14 @@ function classOf(evidence: TrendEvidence, input: DriftInput): DriftClass {
 function isLeak(evidence: TrendEvidence, input: DriftInput): boolean {
   const { best, steadiest, significant, kind, cycle, mde, net, y, cut, scatter } = evidence;
   if (!significant || !steadiest) return false;
-  const ended = best.model === "saturating" || kind !== "middle";
+  const ended = best.model === "saturating" || best.model === "ended" || kind !== "middle";
   const tolerated = cut > 0 ? 0 : (ended ? ENDED_EVIDENCE : STRONG_EVIDENCE) * evidence.evidenceFactor;
   return (
     ((kind === "middle" && !cycle) || mde === null || Math.max(evidence.grown, net) >= MIN_VISIBLE * mde) &&
     (best.model === "staircase" || best.model === "line-and-step" || isSignificantLeak(evidence)) &&
     (!isProjected(input) || reachesHorizon(evidence, input)) &&
     steadiest.bic - best.bic <= tolerated &&
+    fitSlowdown(evidence.blocks.middle, roundingOf(evidence, input), evidence.evidenceFactor) === null &&
     risesThroughout(y, scatter, best.model === "staircase" && cut === 0 ? 1 : 0) &&
     stillRising(y, net, scatter, cut > 0 ? TAIL.afterWarmup : TAIL.plain)
   );
@@ -111,7 +186,7 @@ function isLeak(evidence: TrendEvidence, input: DriftInput): boolean {
 
 function isSignificantLeak(evidence: TrendEvidence): boolean {
   const { kind, detail, noise, cut, inflation, parts, standardError } = evidence;
-  if (kind === "middle") return slopePValue(detail, noise) < MAX_LEAK_P_VALUE;
+  if (kind === "middle") return slopePValue(detail, noise) < MAX_LEAK_P_VALUE / (cut > 0 ? CUT_TESTS : 1);
   // A warm-up cut and a choice of envelopes are multiple testing: then both noise models must agree.
   if (cut > 0 && !(slopePValue(detail, noise) < MAX_LEAK_P_VALUE)) return false;
   const level = inflation > 1 ? ENVELOPE_SIGNIFICANCE.autocorrelated : ENVELOPE_SIGNIFICANCE.plain;

@@ -1,4 +1,5 @@
 import { normalMad } from "../../stats/mad.ts";
+import { ENDED_REST } from "./segments.ts";
 
 /** Fewer stairs may be caches that fill one after the other. */
 const MIN_STAIRS = 4;
@@ -11,6 +12,8 @@ const MAX_SLACK = 0.2;
 const REST_SHARE = 0.2;
 /** One-sided 5 % level of the test for uniform times: normal quantile for their mean, probability for the ends. */
 const UNEVEN = { mean: 1.645, end: 0.05 } as const;
+/** A last rest longer than this many times the longest one before it is not another random gap. */
+const MAX_GAPS = 2;
 
 interface Stair {
   readonly bytes: number;
@@ -39,30 +42,37 @@ function jumpsOf(y: Float64Array, smallest: number): Stair[] | null {
  * segment whenever a leak has filled the last one. Few stairs at random times leave long rests and large gaps, which
  * tests on parts of the series take for jumps or a warm-up.
  * @param least smallest jump to consider, in the unit of y
+ * @returns `leak`; `rising` when the last rest may be the end of the growth; null for any other series
  */
-export function climbsEqualStairs(y: Float64Array, least: number): boolean {
+export function climbsEqualStairs(y: Float64Array, least: number): "leak" | "rising" | null {
+  const stairs = equalStairs(y, least);
+  if (stairs === null) return null;
+  const count = stairs.reduce((sum, { units }) => sum + units, 0);
+  const mean = stairs.reduce((sum, { at, units }) => sum + at * units, 0) / count;
+  const first = stairs[0]!.at;
+  const last = stairs[stairs.length - 1]!.at;
+  // The mean of uniform times has variance 1/(12 count). The last one is before t with probability t to the count.
+  const end = UNEVEN.end ** (1 / count);
+  if (Math.abs(mean - 0.5) > UNEVEN.mean / Math.sqrt(12 * count) || last < end || first > 1 - end) return null;
+  if (1 - last < ENDED_REST) return "leak";
+  const gap = Math.max(first, ...stairs.slice(1).map(({ at }, k) => at - stairs[k]!.at));
+  return 1 - last <= MAX_GAPS * gap ? "rising" : null;
+}
+
+/** The stairs with their heights in units of one size; null when the series is not made of at least four. */
+function equalStairs(y: Float64Array, least: number): (Stair & { readonly units: number })[] | null {
   const n = y.length;
   const noise = normalMad(Float64Array.from({ length: n - 1 }, (_, i) => y[i + 1]! - y[i]!));
   const stairs = jumpsOf(y, Math.max(OUTSTANDING * noise, least));
-  if (stairs === null || stairs.length < MIN_STAIRS || stairs.length > n / 4) return false;
+  if (stairs === null || stairs.length < MIN_STAIRS || stairs.length > n / 4) return null;
   const sorted = stairs.map(({ bytes }) => bytes).sort((a, b) => a - b);
   const size = sorted[(sorted.length - 1) >> 2]!;
   const slack = Math.max(SAME_SIZE, (3 * Math.SQRT2 * noise) / size);
-  if (slack > MAX_SLACK) return false;
+  if (slack > MAX_SLACK) return null;
   // Two stairs may be between the same two points.
-  const units = stairs.map(({ bytes }) => Math.round(bytes / size));
-  if (stairs.some(({ bytes }, k) => units[k]! < 1 || Math.abs(bytes / size - units[k]!) > slack * units[k]!))
-    return false;
-  if (units.filter((unit) => unit === 1).length < units.length / 2) return false;
+  const counted = stairs.map((stair) => ({ ...stair, units: Math.round(stair.bytes / size) }));
+  if (counted.some(({ bytes, units }) => units < 1 || Math.abs(bytes / size - units) > slack * units)) return null;
+  if (counted.filter(({ units }) => units === 1).length < counted.length / 2) return null;
   const total = sorted.reduce((sum, bytes) => sum + bytes, 0);
-  if (Math.abs(y[n - 1]! - y[0]! - total) > REST_SHARE * total) return false;
-  const count = units.reduce((sum, unit) => sum + unit, 0);
-  const mean = stairs.reduce((sum, { at }, k) => sum + at * units[k]!, 0) / count;
-  // The mean of uniform times has variance 1/(12 count). The last one is before t with probability t to the count.
-  const end = UNEVEN.end ** (1 / count);
-  return (
-    Math.abs(mean - 0.5) <= UNEVEN.mean / Math.sqrt(12 * count) &&
-    stairs[stairs.length - 1]!.at >= end &&
-    stairs[0]!.at <= 1 - end
-  );
+  return Math.abs(y[n - 1]! - y[0]! - total) > REST_SHARE * total ? null : counted;
 }

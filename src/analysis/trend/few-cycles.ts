@@ -43,8 +43,10 @@ export function classifyFewCycles(bins: Bins, period: number, input: DriftInput)
           ? "shrink"
           : "sawtooth",
     slope,
+    growth: slope * observedSpan(bins),
     interval: [slope - half, slope + half],
     mde: detectable(standardError, n, observed, seen, input.growth),
     significant,
+    slowdown: null,
   };
 }

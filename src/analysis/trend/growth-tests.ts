@@ -5,7 +5,7 @@ import type { TrendFit } from "./trend-models.ts";
 /** Number of standard errors of a difference of levels that may hide that one is above the other. */
 const QUARTER_SLACK = 1;
 /** A steady leak is flat at its end for less than this share of the points. */
-const MAX_STEADY_FLAT = 0.25;
+const MAX_STEADY_FLAT = 0.2;
 /** Minimum growth share of the second half, slack in standard errors; stricter after a warm-up that may fade out. */
 export const TAIL = { plain: { share: 0.2, slack: 1 }, afterWarmup: { share: 0.3, slack: 0.5 } } as const;
 
@@ -54,6 +54,7 @@ export function isSteady({ model, flatShare }: TrendFit): boolean {
     case "flat":
     case "one-step":
     case "two-steps":
+    case "ended":
       return false;
     case "saturating":
       return flatShare < MAX_STEADY_FLAT;

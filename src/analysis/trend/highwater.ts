@@ -1,6 +1,7 @@
 import { theilSen } from "../../stats/theil-sen.ts";
 import type { DriftClass } from "../document.ts";
 import { type Bins, mergeBins, sliceBins } from "./bins.ts";
+import { growthAfterCut, growthOfRise, levelsOf, MAX_EVIDENCE_FACTOR, NEGLIGIBLE } from "./drift.ts";
 import { teardownStart } from "./teardown.ts";
 
 /**
@@ -15,6 +16,8 @@ export interface HighwaterDrift {
   readonly class: DriftClass;
   /** Descriptive only, per unit of the axis: a running maximum has no noise against which a slope could be tested. */
   readonly slope: number;
+  /** Growth of the stretch with that slope. */
+  readonly growth: number;
   readonly mde: number | null;
 }
 
@@ -25,9 +28,10 @@ export interface HighwaterDrift {
  */
 export function classifyHighwater(all: Bins, change: number): HighwaterDrift {
   const bins = sliceBins(all, 0, teardownStart(all.low, all.high, change));
-  const blocks = mergeBins(bins, Math.max(1, Math.ceil(bins.count / MAX_BLOCKS)));
+  const blockSize = Math.max(1, Math.ceil(bins.count / MAX_BLOCKS));
+  const blocks = mergeBins(bins, blockSize);
   const n = blocks.count;
-  if (n < MIN_BLOCKS) return { class: "insufficient", slope: 0, mde: null };
+  if (n < MIN_BLOCKS) return { class: "insufficient", slope: 0, growth: 0, mde: null };
   const half = Math.floor(n / 2);
   const top = new Float64Array(n);
   let max = Number.NEGATIVE_INFINITY;
@@ -50,5 +54,9 @@ export function classifyHighwater(all: Bins, change: number): HighwaterDrift {
     if (late > change) return lateRecords >= MIN_LATE_RECORDS ? "rising" : "step";
     return early > change ? "plateau" : "flat";
   };
-  return { class: shape(), slope, mde: 2 * change };
+  const found = shape();
+  const levels = levelsOf({ running: bins, blocks, blockSize, cut: half }, top, change / NEGLIGIBLE);
+  if (found !== "rising") return { class: found, slope, growth: growthAfterCut(levels, slope), mde: 2 * change };
+  const { slope: steady, growth } = growthOfRise(levels, MAX_EVIDENCE_FACTOR);
+  return { class: found, slope: steady, growth, mde: 2 * change };
 }

@@ -13,6 +13,9 @@ export const FLOOR_BYTES: Readonly<Record<Metric, number>> = {
   reserved: 16 * MIB,
   used: 16 * MIB,
   host: 16 * MIB,
+  host_shared_once: 16 * MIB,
+  host_unmapped: 16 * MIB,
+  js_heap: 12 * MIB,
 };
 const FLOOR_SHARE = 0.01;
 /** With a stated production length, growth is material from the larger of 128 MiB and 1 % of the level at its end. */
@@ -28,6 +31,9 @@ const MIN_PROJECTED_BYTES: Readonly<Record<Metric, number>> = {
   reserved: 2 * MIB,
   used: 2 * MIB,
   host: 2 * MIB,
+  host_shared_once: 2 * MIB,
+  host_unmapped: 2 * MIB,
+  js_heap: 2 * MIB,
 };
 
 /** Smallest unit a metric moves in: allocator rounding, allocator segment or driver page granularity, a page. */
@@ -36,6 +42,9 @@ const QUANTUM_BYTES: Readonly<Record<Metric, number>> = {
   reserved: 2 * MIB,
   used: 2 * MIB,
   host: 4096,
+  host_shared_once: 4096,
+  host_unmapped: 4096,
+  js_heap: MIB,
 };
 
 /** Minimum standard deviation of the noise, bytes: the rounding error of the metric's quantum. */

@@ -10,7 +10,7 @@ import { theilSen } from "../../stats/theil-sen.ts";
 import { type Bins, mergeBins, sliceBins } from "./bins.ts";
 import type { Cycle } from "./cycle.ts";
 import { detectable, SIGNIFICANCE } from "./detectable.ts";
-import { type DriftInput, observedSpan } from "./drift.ts";
+import { type DriftInput, growthAfterCut, levelsOf, MAX_EVIDENCE_FACTOR, NEGLIGIBLE, observedSpan } from "./drift.ts";
 import { isSteady } from "./growth-tests.ts";
 import { chooseLowerEnvelope, partition } from "./lower-envelope.ts";
 import { quantumNoise } from "./materiality.ts";
@@ -24,8 +24,6 @@ const MAX_BLOCKS = 120;
 const CHOSEN_SIGNIFICANCE = 0.998;
 /** Points from which the autocorrelated noise is estimated. */
 const NOISE_POINTS = 240;
-/** Autocorrelated noise makes steps fit too well: the criterion's margins grow by at most this factor. */
-const MAX_EVIDENCE_FACTOR = 4;
 
 /** A series without its cycle and its tear-down, and with its warm-up marked. */
 export type SettledSeries = ReturnType<typeof settle>;
@@ -51,7 +49,8 @@ export function settle(
     residualMser(blocks.x, period > 1 ? blocks.low : blocks.middle, noise),
     startupCut(blocks, startupEnd),
   );
-  return { running, cycle, period, blockSize, blocks, cut, settled: sliceBins(blocks, cut, blocks.count) };
+  const started = blocks.middle.subarray(startupCut(blocks, startupEnd));
+  return { running, cycle, period, blockSize, blocks, started, cut, settled: sliceBins(blocks, cut, blocks.count) };
 }
 
 /** Last two levels minus first two. */
@@ -85,9 +84,11 @@ export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftIn
   const observed = observedSpan(input.bins);
   const seen = observedSpan(settled);
   const unseen = seen > 0 ? observed / seen : 1;
+  const levels = levelsOf(series, kind === "low" ? blocks.low : blocks.middle, Math.max(noise, growth / NEGLIGIBLE));
+  const lineGrowth = growthAfterCut(levels, slope);
   // The tail of a warm-up bends, and a flexible model would take the bend for growth.
-  const models = fitTrendModels(fine.y, Math.max(noise, growth / 50)).filter(
-    ({ model }) => cut === 0 || !FLEXIBLE.has(model),
+  const models = fitTrendModels(fine.y, Math.max(noise, growth / NEGLIGIBLE)).filter(
+    ({ model }) => cut === 0 || model === "ended" || !FLEXIBLE.has(model),
   );
   const steadiest = models.find(isSteady);
   const net = netOf(y);
@@ -117,6 +118,9 @@ export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftIn
     net,
     /** The net growth of the lower envelope, extrapolated to the observed span. */
     envelopeNet: netOf(kind === "low" ? y : partition(settled, "low", parts).y) * unseen,
+    levels,
+    /** Growth of the stretch that the slope describes. */
+    lineGrowth,
     /** Growth over the observed span. A slope after the cut applies to it only as far as the level really rose. */
     grown: Math.max(net, cut > 0 ? Math.min(slope * observed, endToEnd(blocks)) : slope * observed),
     best: models[0]!,

@@ -14,6 +14,8 @@ describe("the best model of a trend", () => {
     ["one-step", (i) => (i < 9 ? 0 : 100)],
     ["two-steps", (i) => (i < 8 ? 0 : i < 17 ? 100 : 200)],
     ["line-and-step", (i) => 10 * i + (i < 12 ? 0 : 120)],
+    ["ended", (i) => 20 * Math.max(0, Math.min(i, 13) - 8)],
+    ["ended", (i) => (i < 5 ? 0 : i < 9 ? 90 : i < 14 ? 160 : 280)],
     ["staircase", (i) => [0, 0, 0, 40, 40, 80, 80, 80, 80, 80, 80, 80, 120, 120, 120, 160, 160, 160, 200][i] ?? 200],
   ])("is %s when the points were drawn from it", (model, at) => {
     expect(best(points(at)).model).toBe(model);

@@ -1,4 +1,6 @@
 import { fitLine } from "../../stats/least-squares.ts";
+import { fitLevelShift } from "./level-shift.ts";
+import { AFTER_END, deviationsOf, ENDED_REST, fitEnded } from "./segments.ts";
 
 /**
  * Models of a trend, fitted by least squares and compared by the Bayesian information criterion (Schwarz 1978,
@@ -14,6 +16,7 @@ export const TREND_MODELS = [
   "two-steps",
   "line-and-step",
   "staircase",
+  "ended",
 ] as const;
 export type TrendModel = (typeof TREND_MODELS)[number];
 
@@ -21,12 +24,14 @@ export interface TrendFit {
   readonly model: TrendModel;
   readonly sse: number;
   readonly bic: number;
-  /** Share of the points after the end of the ramp (`saturating`) or before its begin (`late-ramp`), else 0. */
+  /** Share of the points after the end of the growth, or before its begin (`late-ramp`); 0 where neither exists. */
   readonly flatShare: number;
+  /** Whether a model of growth that ended cannot be a leak of which a rest was observed by chance. */
+  readonly certain: boolean;
 }
 
 /** Free parameters, break positions included. */
-const PARAMETERS: Readonly<Record<TrendModel, number>> = {
+const PARAMETERS: Readonly<Record<Exclude<TrendModel, "ended">, number>> = {
   flat: 1,
   line: 2,
   "late-ramp": 3,
@@ -34,34 +39,18 @@ const PARAMETERS: Readonly<Record<TrendModel, number>> = {
   "one-step": 3,
   "two-steps": 5,
   "line-and-step": 4,
-  // Two for each of at least three steps, and the first level; the fit adds two for each further step.
-  staircase: 7,
+  // Two for each of at least four steps, and the first level; the fit adds two for each further step.
+  staircase: 9,
 };
+type Counted = Exclude<TrendModel, "staircase" | "ended">;
 
 /** A staircase has at least this many steps, all upwards: fewer may be caches that fill one after the other. */
-const MIN_STAIRS = 3;
+const MIN_STAIRS = 4;
 const MAX_STAIRS = 7;
 const MAX_SHARE_OF_TWO = 0.8;
 /** Flexible models must beat the simpler ones by this difference of the criterion ("very strong" evidence). */
 const FLEXIBLE_MARGIN = 10;
-export const FLEXIBLE: ReadonlySet<TrendModel> = new Set<TrendModel>(["line-and-step", "staircase"]);
-
-/** Prefix sums, which give the squared deviations of any stretch around its mean in constant time. */
-function spreadTable(y: Float64Array): (from: number, to: number) => number {
-  const n = y.length;
-  const first = new Float64Array(n + 1);
-  const second = new Float64Array(n + 1);
-  const y0 = y[0] ?? 0;
-  for (let i = 0; i < n; i++) {
-    const value = y[i]! - y0;
-    first[i + 1] = first[i]! + value;
-    second[i + 1] = second[i]! + value * value;
-  }
-  return (from, to) => {
-    const sum = first[to]! - first[from]!;
-    return Math.max(0, second[to]! - second[from]! - (sum * sum) / (to - from));
-  };
-}
+export const FLEXIBLE: ReadonlySet<TrendModel> = new Set<TrendModel>(["line-and-step", "staircase", "ended"]);
 
 interface Staircase {
   readonly sse: number;
@@ -94,9 +83,11 @@ function staircases(y: Float64Array, spread: (from: number, to: number) => numbe
   return found;
 }
 
-/** Whether every step goes up and no two of them are nearly all of the rise: the others would be noise. */
+/** Whether every step goes up, the last rest is short, and no two steps are nearly all of the rise. */
 function isStaircase(y: Float64Array, last: readonly Uint32Array[], steps: number): boolean {
   const rises: number[] = [];
+  const begins: number[] = [];
+  let levels = 0;
   let above = Number.NaN;
   for (let k = steps, to = y.length; k >= 0; k--) {
     const from = last[k]![to]!;
@@ -105,10 +96,17 @@ function isStaircase(y: Float64Array, last: readonly Uint32Array[], steps: numbe
     const level = sum / (to - from);
     if (k < steps) rises.push(above - level);
     above = level;
+    levels += Number(to - from > 1);
     to = from;
+    begins.push(from);
   }
-  rises.sort((a, b) => b - a);
+  // A level of one point is a part of a ramp.
+  if (levels < MIN_STAIRS) return false;
   const total = rises.reduce((sum, rise) => sum + rise, 0);
+  let end = 0;
+  for (let after = rises[0]!; after <= AFTER_END * total && end < steps - 1; after += rises[end]!) end++;
+  if (y.length - begins[end]! >= ENDED_REST * y.length) return false;
+  rises.sort((a, b) => b - a);
   return rises[rises.length - 1]! > 0 && rises[0]! + rises[1]! <= MAX_SHARE_OF_TWO * total;
 }
 
@@ -124,39 +122,9 @@ function regress(y: Float64Array, at: (i: number) => number): number {
 const MIN_STEADY_SHARE = 0.4;
 
 /** Least SSE of one slope with one upward jump. Infinite when the slope is too small a part of the rise. */
-function lineAndStep(y: Float64Array): number {
-  const n = y.length;
-  let best = Number.POSITIVE_INFINITY;
-  for (let c = 2; c <= n - 2; c++) {
-    // Both sides share the slope. Each is centred on its own mean, which also removes the jump.
-    let sxx = 0;
-    let sxy = 0;
-    let syy = 0;
-    const means: [number, number][] = [];
-    for (const [from, to] of [
-      [0, c],
-      [c, n],
-    ] as const) {
-      const mx = (from + to - 1) / 2;
-      let my = 0;
-      for (let i = from; i < to; i++) my += (y[i]! - y[0]!) / (to - from);
-      means.push([mx, my]);
-      for (let i = from; i < to; i++) {
-        const dy = y[i]! - y[0]! - my;
-        sxx += (i - mx) ** 2;
-        sxy += (i - mx) * dy;
-        syy += dy * dy;
-      }
-    }
-    const slope = sxy / sxx;
-    const jump = means[1]![1] - means[0]![1] - slope * (means[1]![0] - means[0]![0]);
-    const steady = slope * (n - 1);
-    if (jump > 0 && steady > 0 && steady >= MIN_STEADY_SHARE * (steady + jump)) {
-      best = Math.min(best, Math.max(0, syy - slope * sxy));
-    }
-  }
-  return best;
-}
+const lineAndStep = (y: Float64Array): number =>
+  fitLevelShift(y, 2, ({ bytes, rise }) => bytes > 0 && rise > 0 && rise >= MIN_STEADY_SHARE * (rise + bytes))?.sse ??
+  Number.POSITIVE_INFINITY;
 
 /**
  * Fits every model to equally spaced points, best first.
@@ -164,8 +132,9 @@ function lineAndStep(y: Float64Array): number {
  */
 export function fitTrendModels(y: Float64Array, noise: number): TrendFit[] {
   const n = y.length;
-  const spread = spreadTable(y);
-  const sse: Record<Exclude<TrendModel, "staircase">, number> = {
+  const deviations = deviationsOf(y);
+  const spread = deviations.level;
+  const sse: Record<Counted, number> = {
     flat: spread(0, n),
     line: regress(y, (i) => i),
     "late-ramp": Number.POSITIVE_INFINITY,
@@ -197,15 +166,20 @@ export function fitTrendModels(y: Float64Array, noise: number): TrendFit[] {
   const stairs = staircases(y, spread).map(({ sse: squares, steps }): TrendFit => {
     const parameters = PARAMETERS.staircase + 2 * (steps - MIN_STAIRS);
     const bic = criterion(squares, parameters, "staircase");
-    return { model: "staircase", sse: squares, bic, flatShare: 0 };
+    return { model: "staircase", sse: squares, bic, flatShare: 0, certain: false };
   });
-  const others = TREND_MODELS.filter((model) => model !== "staircase").map(
+  const ended = fitEnded(y, deviations).map(({ sse: squares, parameters, fewJumps, ...rest }): TrendFit => {
+    const bic = criterion(squares, parameters, fewJumps ? "two-steps" : "ended");
+    return { model: "ended", sse: squares, bic, ...rest };
+  });
+  const others = (Object.keys(sse) as Counted[]).map(
     (model): TrendFit => ({
       model,
       sse: sse[model],
       bic: criterion(sse[model], PARAMETERS[model], model),
       flatShare: flat[model] ?? 0,
+      certain: model === "one-step" || model === "two-steps",
     }),
   );
-  return [...others, ...stairs].sort((a, b) => a.bic - b.bic);
+  return [...others, ...stairs, ...ended].sort((a, b) => a.bic - b.bic);
 }

@@ -2,11 +2,11 @@ import type { Choices } from "./choices.ts";
 import { CHECKOUT } from "./pins.ts";
 import { branchPattern, inputs, quoted } from "./yaml.ts";
 
-/** Every night one more session of the main branch for the baseline. */
+/** Every night one more session of the main branch: one job runs the program and only reads, another stores. */
 export function baselinesWorkflow(choices: Choices): string {
   const config = choices.directory === "" ? "stormlog-gate.yml" : `${choices.directory}/stormlog-gate.yml`;
   const where = choices.directory === "" ? null : quoted(choices.directory);
-  const withInputs = inputs(10, { "working-directory": where });
+  const withAccept = inputs(10, { "working-directory": where, accept: `\${{ inputs.accept }}` });
   return `# Memory baselines: measures the main branch every night and adds the session to the hidden ref that the gate reads.
 name: Memory baselines
 
@@ -31,14 +31,13 @@ concurrency:
   cancel-in-progress: false
 
 jobs:
-  refresh:
-    name: Refresh
+  # Runs the program, so its token can only read.
+  measure:
+    name: Measure
     runs-on: ${choices.runsOn}
     timeout-minutes: 125
     permissions:
-      contents: write                  # the baselines, on a hidden ref
-      issues: write                    # one issue when the main branch grows
-      pull-requests: write             # one pull request when the release anchor is exceeded
+      contents: read
     steps:
       - uses: ${CHECKOUT}
         with:
@@ -47,7 +46,26 @@ jobs:
       # Install what your command needs here, as in memory-gate.yml: another environment is another baseline.
       - uses: stormlog/gate/refresh@${choices.pin}
         with:
-${withInputs}          accept: \${{ inputs.accept }}
+${withAccept}          stage: measure
           timeout-minutes: 120
+
+  # Checks and stores what was measured, and runs nothing of the program, so its token may write.
+  store:
+    name: Store
+    needs: measure
+    runs-on: ubuntu-24.04
+    timeout-minutes: 15
+    permissions:
+      contents: write                  # the baselines, on a hidden ref
+      issues: write                    # one issue when the main branch grows
+      pull-requests: write             # one pull request when the release anchor is exceeded
+    steps:
+      - uses: ${CHECKOUT}
+        with:
+          persist-credentials: false
+      - uses: stormlog/gate/refresh@${choices.pin}
+        with:
+${withAccept}          stage: write
+          timeout-minutes: 10
 `;
 }

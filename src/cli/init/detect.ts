@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { git } from "../../baseline/git.ts";
+import { git } from "../../git/git.ts";
 
 /** The repository that the files are written into. */
 export interface RepositoryLayout {

@@ -1,4 +1,4 @@
-import { DEFAULTS } from "../../config/options.ts";
+import { DEFAULTS } from "../../config/run-options.ts";
 
 /** Directories of evidence, which do not belong into a repository. */
 const DIRECTORIES = [DEFAULTS.bundle, DEFAULTS.recording, DEFAULTS.merged, DEFAULTS.demo] as const;

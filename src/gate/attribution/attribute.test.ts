@@ -48,7 +48,7 @@ async function attributing(ends: readonly { readonly exit: ExitState; readonly t
       made.push({ depth: env?.STORMLOG_GATE_ATTRIBUTE, limitS });
       const ending =
         end.exit.kind === "exited" && end.exit.code === 0 ? { kind: "ok" } : { kind: "failed", message: "it failed" };
-      const info = { exit: end.exit, clock: { duration_s: end.tookS }, probe: undefined };
+      const info = { lost: [], exit: end.exit, clock: { duration_s: end.tookS }, probe: undefined };
       return { kind: "whole", finished: { ending, info, directory, recording: null } as unknown as FinishedRun };
     },
     log: () => {},

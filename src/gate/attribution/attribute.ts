@@ -5,6 +5,7 @@ import { collectSeries } from "../../analysis/series.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { probeDirectory } from "../../core/probe-directory.ts";
 import { formatDuration } from "../../core/units.ts";
+import { NATIVE_UNSEEN } from "../../measure/environment/probe-environment.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 import type { FinishedRun, Ran, RunPlan } from "../one-run.ts";
 import {
@@ -62,11 +63,14 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<read
   const found = await growingLines({
     directory: finished.directory,
     cwd: scenario.cwd,
+    // The variable by which pip is asked for the report.
+    pipReport: scenario.env.PIP_REPORT ?? request.env.PIP_REPORT ?? null,
     probe: finished.info.probe,
     severity: judgement.verdict === "fail" ? "critical" : "warning",
     growths,
     slowdown: slowdownOf(first, judged, finished),
   });
+  for (const note of finished.info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
   for (const note of found.notes) warn(note);
   return found.findings;
 }

@@ -1,8 +1,9 @@
-import { lstatSync, mkdirSync, readdirSync, renameSync } from "node:fs";
+import { lstatSync, readdirSync, renameSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import { type JsonProblem, readJson } from "../../core/files.ts";
 import { groupBy } from "../../core/group-by.ts";
+import { makeDirectories } from "../../core/make-directories.ts";
 import { readSnapshotFile } from "../../inputs/snapshot-input.ts";
 import type { ProcessEvidence } from "../../snapshot/attribution.ts";
 import { snapshotName } from "../../snapshot/file-names.ts";
@@ -39,7 +40,7 @@ function keepFiles(directory: string): readonly string[] {
   }
   // The measured program could have made a symbolic link.
   const regular = names.filter((name) => lstatSync(path.join(from, name), { throwIfNoEntry: false })?.isFile());
-  if (regular.length > 0) mkdirSync(to, { recursive: true });
+  if (regular.length > 0) makeDirectories(to);
   for (const name of regular) renameSync(path.join(from, name), path.join(to, name));
   return regular.sort((a, b) => a.localeCompare(b, "en", { numeric: true })).map((name) => path.join(to, name));
 }

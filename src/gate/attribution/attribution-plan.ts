@@ -1,6 +1,7 @@
 import type { AnalysisDocument } from "../../analysis/document.ts";
 import type { GrowthStretch } from "../../analysis/growth-stretch.ts";
 import type { AttributeMode } from "../../config/gate-request.ts";
+import { withPreload } from "../../core/probe-directory.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 
@@ -88,11 +89,11 @@ export function attributionEnvironment(
   nodeOptions: string | undefined,
   depth: AttributionDepth = "on",
 ): Readonly<Record<string, string>> {
-  // Node reads NODE_OPTIONS like a shell line: quotes and backslashes in a path have to be escaped.
-  const quoted = `"${nodeAttribution.replace(/[\\"]/g, "\\$&")}"`;
   return {
     STORMLOG_GATE_ATTRIBUTE: depth,
     STORMLOG_GATE_ATTRIBUTE_AT: `${times.kind}:${times.at.join(",")}`,
-    NODE_OPTIONS: [nodeOptions ?? "", `--require ${quoted}`].join(" ").trim(),
+    // The lightest kind must not change the program at all.
+    ...(depth === "on" ? { STORMLOG_GATE_STACKS: "1" } : {}),
+    NODE_OPTIONS: withPreload(nodeOptions, nodeAttribution),
   };
 }

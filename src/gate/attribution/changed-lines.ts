@@ -1,9 +1,9 @@
 import type { Finding } from "../../analysis/document.ts";
-import { certainBase, type History } from "../../baseline/ancestors.ts";
-import { git } from "../../baseline/git.ts";
+import type { History } from "../../baseline/ancestors.ts";
+import { git } from "../../git/git.ts";
 import { LEAK_LINE, ONE_TIME_LINE, type SourceLocation, sourceLocationOf } from "../../report/source-line.ts";
-import { inPipeline } from "../base-config.ts";
 import { diffLines, type FileChange } from "./diff-lines.ts";
+import { measuredRange } from "./measured-range.ts";
 
 /** Findings that name a line which may be the change's. */
 const NAMES_A_LINE: ReadonlySet<string> = new Set([LEAK_LINE, ONE_TIME_LINE]);
@@ -19,7 +19,7 @@ export interface MeasuredChanges {
   readonly added: ReadonlySet<string>;
 }
 
-/** Independent of the user's settings for diffs. */
+/** Without the programs that attributes name, and without looking into submodules, whose configuration is not ours. */
 const DIFF = [
   "diff",
   "--unified=0",
@@ -30,32 +30,21 @@ const DIFF = [
   "--no-relative",
   "--find-renames",
   "--submodule=short",
+  "--ignore-submodules=dirty",
   "--src-prefix=a/",
   "--dst-prefix=b/",
 ];
 
-/** Maximum time of one git command, milliseconds: a finding does not wait for a huge repository. */
-const GIT_MS = 30_000;
-
 async function answer(cwd: string, args: readonly string[]): Promise<string | null> {
-  const { ok, stdout } = await git(cwd, args, {
-    timeoutMs: GIT_MS,
-    env: { GIT_OPTIONAL_LOCKS: "0", GIT_DIFF_OPTS: "" },
-  });
+  const { ok, stdout } = await git(cwd, args, { env: { GIT_DIFF_OPTS: "" } });
   return ok ? stdout : null;
 }
 
 /** Read the changes of the working tree since the merge base; null when they are unknown, or there are none. */
 async function readChanges(history: History, named: readonly string[]): Promise<MeasuredChanges | null> {
-  const { cwd, env } = history;
-  const top = await answer(cwd, ["rev-parse", "--show-toplevel"]);
-  // The changes of a submodule are those of another project.
-  if (top === null || (await answer(cwd, ["rev-parse", "--show-superproject-working-tree"])) !== "") return null;
-  const base = await certainBase(history);
-  if (base === null) return null;
-  // In a job, files that differ from the commit were changed by the job, not by the pull request.
-  const isJob = inPipeline(env);
-  if (isJob && (await answer(top, ["rev-parse", "HEAD"])) === base) return null;
+  const range = await measuredRange(history);
+  if (range === null) return null;
+  const { top, base, isJob } = range;
   const diff = await answer(top, [...DIFF, base, "--"]);
   const listed = await answer(top, [
     "--literal-pathspecs",

@@ -1,15 +1,18 @@
-import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Finding, Severity } from "../../analysis/document.ts";
-import { git } from "../../baseline/git.ts";
+import { readBounded } from "../../core/files.ts";
 import { probeDirectory } from "../../core/probe-directory.ts";
+import { git } from "../../git/git.ts";
+import { LEAK_LINE } from "../../report/source-line.ts";
 import { type AttributedLine, attribute, type ProcessEvidence } from "../../snapshot/attribution.ts";
-import { userFrames } from "../../snapshot/frames.ts";
+import { type Frame, userFrames } from "../../snapshot/frames.ts";
 import type { ProbeSummary } from "../../telemetry/recording/model.ts";
 import { type AttributionEvidence, attributionEvidence } from "./attribution-evidence.ts";
 import type { JudgedGrowth } from "./judged-growth.ts";
 import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-finding.ts";
-import { type Covered, nameLines } from "./name-lines.ts";
+import { linePackages } from "./line-packages.ts";
+import { type Covered, nameLines, type Unexplained } from "./name-lines.ts";
+import { type NativeLine, nativeLines } from "./native-lines.ts";
 
 /** The result of an attribution run: findings that name lines, and notes on what is missing. */
 interface GrowingLines {
@@ -22,6 +25,8 @@ interface AttributionRun {
   readonly directory: string;
   /** Working directory of the command; lines are named relative to its repository. */
   readonly cwd: string;
+  /** Pip's installation report; null for none. */
+  readonly pipReport: string | null;
   readonly probe: ProbeSummary | undefined;
   /** Severity of the line that grows most; the others are warnings. */
   readonly severity: Severity;
@@ -40,9 +45,7 @@ const MAX_CODE = 200;
 function codeAt(file: string, line: number): string | null {
   try {
     // The path comes from the measured program: reading a device or a pipe might never end.
-    const stats = statSync(file);
-    if (!stats.isFile() || stats.size > MAX_SOURCE_BYTES) return null;
-    const text = readFileSync(file, "utf8").split("\n", line)[line - 1]?.trim() ?? "";
+    const text = readBounded(file, MAX_SOURCE_BYTES).toString("utf8").split("\n", line)[line - 1]?.trim() ?? "";
     return text === "" ? null : text.slice(0, MAX_CODE);
   } catch {
     return null;
@@ -75,8 +78,38 @@ function coveredBy(processes: readonly ProcessEvidence[], slowdown: number): Cov
   };
 }
 
+/** Native memory that explains what no line of the interpreters does, and what is left of that. */
+async function nativeGrowth(
+  run: AttributionRun,
+  unexplained: readonly Unexplained[],
+  options: { readonly isUserFrame: (frame: Frame) => boolean; readonly known: readonly AttributedLine[] },
+): Promise<{
+  readonly lines: readonly NativeLine[];
+  readonly unexplained: readonly Unexplained[];
+  readonly notes: readonly string[];
+}> {
+  const { cwd, directory, pipReport, slowdown } = run;
+  const wanted = unexplained.filter(({ growth, share }) => growth.device === "host" && share >= MIN_UNEXPLAINED);
+  const growths = wanted.map(({ growth }) => growth);
+  const { lines, notes } = await nativeLines({ ...options, cwd, pipReport, directory, slowdown, growths });
+  const left = new Map(unexplained.map(({ growth, share }) => [growth, share] as const));
+  const capped = lines.map((one): NativeLine => {
+    const { growth, share } = one.named;
+    const own = Math.min(share, left.get(growth) ?? 0);
+    if (one.hasLine) left.set(growth, (left.get(growth) ?? 0) - own);
+    // Less than its own estimate may be too little to be the cause.
+    const kind = one.named.kind === "leak" && own < MIN_UNEXPLAINED ? "contributing" : one.named.kind;
+    return { ...one, named: { ...one.named, kind, share: own } };
+  });
+  return {
+    lines: capped,
+    unexplained: unexplained.map((one) => ({ ...one, share: Math.max(0, left.get(one.growth) ?? one.share) })),
+    notes,
+  };
+}
+
 function languageOf(sources: readonly string[]): RecordedLanguage {
-  if (sources.includes("tracemalloc")) return "python";
+  if (sources.some((source) => source === "tracemalloc" || source === "torch-cpu")) return "python";
   return sources.includes("v8-heap") ? "node" : "none";
 }
 
@@ -94,21 +127,44 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   }
   const attribution = attribute(evidence.processes, { isUserFrame });
   const { named, unexplained } = nameLines(attribution, run.growths, coveredBy(evidence.processes, run.slowdown));
+  const packages = linePackages(
+    named.map(({ line }) => line),
+    run.cwd,
+    run.pipReport,
+  );
   const lines = named.map((one, index) =>
     lineFinding(one, {
       root,
       severity: index === 0 ? run.severity : "warning",
       rank: rankOf(one.line, run.probe),
       code: codeAt(path.resolve(run.cwd, one.line.file), one.line.line),
+      package: packages.get(one.line) ?? null,
     }),
   );
-  const rest = unexplained.filter(({ share }) => share >= MIN_UNEXPLAINED);
-  const findings = [...lines, ...rest.map((one) => unattributedFinding(one, languageOf(attribution.sources)))];
+  const native = await nativeGrowth(run, unexplained, { isUserFrame, known: named.map(({ line }) => line) });
+  const placed = native.lines.filter(({ hasLine }) => hasLine);
+  const nativeFindings = placed.map(({ named: one, site }, index) =>
+    lineFinding(one, {
+      root,
+      severity: named.length + index === 0 ? run.severity : "warning",
+      rank: rankOf(one.line, run.probe),
+      code: codeAt(path.resolve(run.cwd, one.line.file), one.line.line),
+      package: site.package,
+      site,
+    }),
+  );
+  const all = [...named, ...placed.map((one) => one.named)];
+  const rest = native.unexplained.filter(({ share }) => share >= MIN_UNEXPLAINED);
+  const site = native.lines.find(({ hasLine }) => !hasLine)?.site ?? null;
+  const language = languageOf(attribution.sources);
+  const findings = [...lines, ...nativeFindings, ...rest.map((one) => unattributedFinding(one, language, site))].sort(
+    (a, b) => Number(b.classification === LEAK_LINE) - Number(a.classification === LEAK_LINE),
+  );
   const none =
-    evidence.processes.length === 0
+    evidence.processes.length === 0 && native.lines.length === 0
       ? ["no line could be named: no measured process reported its live memory"]
-      : named.some(({ kind }) => kind !== "contributing")
+      : all.some(({ kind }) => kind !== "contributing")
         ? []
         : ["no line was found that holds a fifth of the growth"];
-  return { findings, notes: [...evidence.notes, ...attribution.notes, ...none] };
+  return { findings, notes: [...evidence.notes, ...attribution.notes, ...native.notes, ...none] };
 }

@@ -1,10 +1,13 @@
-import type { Finding, Severity } from "../../analysis/document.ts";
+import path from "node:path";
+import type { Finding, LinePackage, Severity } from "../../analysis/document.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
+import { packageText } from "../../report/answer/line-answer.ts";
 import { CONTRIBUTING_LINE, LEAK_LINE, ONE_TIME_LINE, UNATTRIBUTED_GROWTH } from "../../report/source-line.ts";
 import type { AttributedLine } from "../../snapshot/attribution.ts";
 import { relativePath } from "../../snapshot/frames.ts";
 import type { JudgedGrowth } from "./judged-growth.ts";
 import type { NamedLine, Unexplained } from "./name-lines.ts";
+import type { NativeSite } from "./native-lines.ts";
 
 /** What a finding needs besides the line. */
 interface LineContext {
@@ -15,6 +18,21 @@ interface LineContext {
   readonly rank: number | null;
   /** The line's own text, trimmed; null when the file cannot be read. */
   readonly code: string | null;
+  /** The installed package that the line is in, calls, or is called by; null for none, or where it is unknown. */
+  readonly package: LinePackage | null;
+  /** Where native memory is allocated; absent for the interpreter's own. */
+  readonly site?: NativeSite;
+}
+
+/** "tokenizers 0.20.3", or the file's name. */
+function moduleText({ package: found, module }: NativeSite): string {
+  return found === null ? path.posix.basename(module) : `${found.name} ${found.version}`;
+}
+
+/** "serve.py:41 calls `encode` of tokenizers 0.20.3, which" */
+function siteText(site: NativeSite, at: string): string {
+  if (site.called !== null) return `${at} calls \`${site.called}\` of ${moduleText(site)}, which`;
+  return `${moduleText(site)}${site.symbol === null ? "" : ` (\`${site.symbol}\`)`} at ${at}`;
 }
 
 const MAX_FRAMES = 8;
@@ -47,21 +65,42 @@ function locationIn(root: string | null) {
   return ({ file, line }: Pick<AttributedLine, "file" | "line">): string => `${relativePath(file, root)}:${line}`;
 }
 
-function sentence(named: NamedLine, root: string | null): string {
+/** ": see #3142" of a deprecated package; "" else. */
+function deprecation(found: LinePackage | null): string {
+  return found?.deprecated === undefined ? "" : `: ${found.deprecated.replace(/[.]$/, "")}`;
+}
+
+/** ", in request 2.88.2 (deprecated): see #3142"; "" without a package. */
+function inPackage({ placed }: AttributedLine, found: LinePackage | null): string {
+  return found === null ? "" : `, ${packageText(found, placed)}${deprecation(found)}`;
+}
+
+function sentence(named: NamedLine, { root, package: found, site }: LineContext): string {
   const { line, share } = named;
   const location = locationIn(root);
   const at = location(line);
   const kept = line.keptBy === null ? "" : ` in ${line.keptBy}`;
   if (named.kind === "one-time") {
-    return `one-time ${formatBytesDelta(rates(named).growth_bytes)} at ${at}${kept}, still held at the end`;
+    return `one-time ${formatBytesDelta(rates(named).growth_bytes)} at ${at}${kept}, still held at the end${inPackage(line, found)}`;
   }
   const made =
     line.placed === "kept" && line.allocatedAt !== null && location(line.allocatedAt) !== at
       ? `, allocated at ${location(line.allocatedAt)}`
       : "";
+  if (site !== undefined) {
+    return `${siteText(site, at)} allocates ${amount(named)} and does not free it, ${percent(share)} of the growth${deprecation(found)}`;
+  }
   const verb = line.placed === "kept" ? "keeps" : "allocates and something keeps";
   const known = line.hint === null ? "" : `: ${line.hint.sentence.replace(/[.]$/, "")}`;
-  return `${at} ${verb} ${amount(named)}${kept}, ${percent(share)} of the growth${made}${known}`;
+  return `${at} ${verb} ${amount(named)}${kept}, ${percent(share)} of the growth${made}${inPackage(line, found)}${known}`;
+}
+
+/** What to do about memory that a package itself keeps; null where the program may keep it. */
+function packageAdvice({ placed }: AttributedLine, { package: found, site }: LineContext): string | null {
+  const isOwn =
+    found?.relation === "contains" || (found?.relation === "called" && (placed === "kept" || site !== undefined));
+  if (!isOwn) return null;
+  return `Try another release of ${found.name} than ${found.version}; \`stormlog-gate culprit\` finds the one that began it.`;
 }
 
 const CLASSIFICATIONS = { leak: LEAK_LINE, contributing: CONTRIBUTING_LINE, "one-time": ONE_TIME_LINE } as const;
@@ -70,8 +109,10 @@ const CLASSIFICATIONS = { leak: LEAK_LINE, contributing: CONTRIBUTING_LINE, "one
 export function lineFinding(named: NamedLine, context: LineContext): Finding {
   const { line, share } = named;
   const location = locationIn(context.root);
+  const { site } = context;
   // A jump has no pattern: the hints are about what repeats.
   const hint = named.kind === "one-time" ? null : line.hint;
+  const advice = named.kind === "one-time" ? null : packageAdvice(line, context);
   return {
     classification: CLASSIFICATIONS[named.kind],
     severity: named.kind === "contributing" ? "info" : context.severity,
@@ -87,7 +128,8 @@ export function lineFinding(named: NamedLine, context: LineContext): Finding {
       objects: line.countGrowth,
       share,
       placed: line.placed,
-      kept_by: line.keptBy,
+      kept_by: site === undefined ? line.keptBy : `native memory of ${moduleText(site)}`,
+      ...(site === undefined ? {} : siteEvidence(site)),
       allocated_at: line.allocatedAt === null ? null : location(line.allocatedAt),
       pattern: hint?.code ?? null,
       pattern_evidence: hint === null ? null : hint.evidence.join("; "),
@@ -96,9 +138,15 @@ export function lineFinding(named: NamedLine, context: LineContext): Finding {
         .map((frame) => `${location(frame)} ${frame.function}`)
         .join(" < "),
     },
-    description: sentence(named, context.root),
-    remediation: hint === null ? [] : [...hint.remediation],
+    description: sentence(named, context),
+    ...(context.package === null ? {} : { package: context.package }),
+    // A pattern is one of the program's own code.
+    remediation: advice === null ? [...(hint?.remediation ?? [])] : [advice],
   };
+}
+
+function siteEvidence({ module, symbol, called }: NativeSite) {
+  return { native_module: module, native_symbol: symbol, native_called: called };
 }
 
 /** Language of the processes that were recorded, which decides what tool sees the rest. */
@@ -115,9 +163,18 @@ const OTHER_TOOL: Readonly<Record<RecordedLanguage, string>> = {
   none: NATIVE_TOOL.none,
 };
 
+function allocatorText(site: NativeSite): string {
+  return site.symbol === null ? moduleText(site) : `\`${site.symbol}\` in ${moduleText(site)}`;
+}
+
 /** The finding of growth that no line holds. */
-export function unattributedFinding({ growth, share, native }: Unexplained, language: RecordedLanguage): Finding {
+export function unattributedFinding(
+  { growth, share, native }: Unexplained,
+  language: RecordedLanguage,
+  site: NativeSite | null = null,
+): Finding {
   const bytes = Math.round(share * growth.bytes);
+  const allocatedBy = site === null || growth.device !== "host" ? "" : `, allocated by ${allocatorText(site)}`;
   const what = native ? "memory outside of what the interpreter allocates" : "memory that no line was found to hold";
   const device: JudgedGrowth["device"] = growth.device;
   const onHost = device === "host";
@@ -128,8 +185,13 @@ export function unattributedFinding({ growth, share, native }: Unexplained, lang
     rank: null,
     device,
     metric: null,
-    evidence: { share, growth_bytes: bytes, memory: native ? "native" : "unknown" },
-    description: `${percent(share)} of the growth (${formatBytesDelta(bytes)}) is ${what}`,
+    evidence: {
+      share,
+      growth_bytes: bytes,
+      memory: native ? "native" : "unknown",
+      ...(allocatedBy === "" || site === null ? {} : siteEvidence(site)),
+    },
+    description: `${percent(share)} of the growth (${formatBytesDelta(bytes)}) is ${what}${allocatedBy}`,
     remediation: [
       onHost
         ? (native ? NATIVE_TOOL : OTHER_TOOL)[language]

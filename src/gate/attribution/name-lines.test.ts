@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { LinePackage } from "../../analysis/document.ts";
 import type { AttributedLine, Attribution } from "../../snapshot/attribution.ts";
 import type { JudgedGrowth } from "./judged-growth.ts";
 import { lineFinding, unattributedFinding } from "./line-finding.ts";
@@ -108,10 +109,27 @@ describe("the line of a growth", () => {
     const { named } = nameLines(seen(line(RISING)), [growth(14 * MIB)], COVERED);
     const [first] = named;
     if (first === undefined) throw new Error("no line");
-    const finding = lineFinding(first, { root: "/repo", severity: "critical", rank: null, code: null });
+    const finding = lineFinding(first, { root: "/repo", severity: "critical", rank: null, code: null, package: null });
     expect(finding.classification).toBe("leak_line");
     expect(finding.evidence).toMatchObject({ growth_bytes: 7 * MIB, bytes_per_step: MIB / 10, bytes_per_s: null });
     expect(finding.evidence.share).toBeCloseTo(0.5, 6);
+  });
+
+  it("advises another release where a package itself keeps the memory, and not where the program may", () => {
+    const { named } = nameLines(seen(line(RISING)), [growth(14 * MIB)], COVERED);
+    const [first] = named;
+    if (first === undefined) throw new Error("no line");
+    const adviceOf = (relation: LinePackage["relation"], placed: "kept" | "allocated") =>
+      lineFinding(
+        { ...first, line: { ...first.line, placed } },
+        {
+          ...{ root: "/repo", severity: "critical", rank: null, code: null },
+          package: { ecosystem: "python", name: "aiohttp", version: "3.10.10", relation },
+        },
+      ).remediation[0] ?? null;
+    const advice = "Try another release of aiohttp than 3.10.10; `stormlog-gate culprit` finds the one that began it.";
+    expect([adviceOf("contains", "allocated"), adviceOf("called", "kept")]).toEqual([advice, advice]);
+    expect([adviceOf("called", "allocated"), adviceOf("calls", "kept")]).not.toContain(advice);
   });
 });
 
@@ -127,7 +145,13 @@ describe("the line of a jump", () => {
     expect(named.map(({ kind }) => kind)).toEqual(["one-time"]);
     const [first] = named;
     if (first === undefined) throw new Error("no line");
-    const finding = lineFinding(first, { root: "/repo", severity: "critical", rank: null, code: "cache = ones()" });
+    const finding = lineFinding(first, {
+      root: "/repo",
+      severity: "critical",
+      rank: null,
+      code: "cache = ones()",
+      package: null,
+    });
     expect(finding).toMatchObject({ classification: "one_time_line", severity: "critical", remediation: [] });
     expect(finding.description).toBe("one-time +50.00 MiB at train.py:18, still held at the end");
   });

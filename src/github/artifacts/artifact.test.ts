@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { bundleFiles } from "../../report/bundle/bundle-files.ts";
 import { runContext } from "../run-context.ts";
-import { type ArtifactJob, type ArtifactStore, filesUnder, uploadBundle, uploadTimeline } from "./artifact.ts";
+import { type ArtifactJob, type ArtifactStore, uploadBundle, uploadTimeline } from "./artifact.ts";
 
 let directory: string;
 beforeEach(() => {
@@ -28,7 +29,8 @@ describe("uploading the bundle", () => {
   it("hands over every regular file, and no link out of the bundle", async () => {
     symlinkSync("/etc/passwd", path.join(directory, "bundle/secret"));
     symlinkSync("/etc", path.join(directory, "bundle/etc"));
-    const files = filesUnder(path.join(directory, "bundle")).map((file) => path.relative(directory, file));
+    const { files: found } = await bundleFiles(path.join(directory, "bundle"));
+    const files = found.map((file) => `bundle/${file.path}`);
     expect(files).toEqual(["bundle/report.json", "bundle/runs/a.bin"]);
   });
 

@@ -1,5 +1,7 @@
-import { copyFileSync, readdirSync } from "node:fs";
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { readBounded } from "../../core/files.ts";
+import { bundleFiles } from "../../report/bundle/bundle-files.ts";
 import { type Deadline, withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
 import { artifactUrl, type RunContext } from "../run-context.ts";
@@ -55,20 +57,6 @@ export function actionsArtifactStore(): ArtifactStore {
   };
 }
 
-/** Regular files under a directory, absolute and sorted. Links are not followed: the command may have left one. */
-export function filesUnder(root: string): readonly string[] {
-  const files: string[] = [];
-  const directories = [root];
-  for (let directory = directories.pop(); directory !== undefined; directory = directories.pop()) {
-    for (const entry of readdirSync(directory, { withFileTypes: true })) {
-      const name = path.join(directory, entry.name);
-      if (entry.isDirectory()) directories.push(name);
-      else if (entry.isFile()) files.push(name);
-    }
-  }
-  return files.sort();
-}
-
 function isNameTaken(error: unknown): boolean {
   return error instanceof Error && /\b409\b|already exists/i.test(error.message);
 }
@@ -97,7 +85,7 @@ async function uploadUnderFreeName(job: ArtifactJob, put: (name: string) => Prom
 /** Upload the whole evidence bundle as one zipped artifact. */
 export async function uploadBundle(job: ArtifactJob, bundleDir: string): Promise<Upload> {
   try {
-    const files = filesUnder(bundleDir);
+    const files = (await bundleFiles(bundleDir)).files.map((file) => path.join(bundleDir, file.path));
     if (files.length === 0) return { ok: false, warning: `No evidence to upload: ${bundleDir} is empty.` };
     return await withDeadline(job.deadline, () =>
       uploadUnderFreeName(job, (name) =>
@@ -119,30 +107,48 @@ const UPLOAD_ATTEMPT = { what: "upload the evidence bundle", permission: null } 
 
 /**
  * Upload one file as an artifact that is not zipped. The service names such an artifact after its file, which is
- * therefore written under a name of this gate's first.
- * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read
- * it
- * @throws what `write` and the artifact service's client throw, DeadlineError
+ * therefore written under a name of this gate's first. The directory for it is made only now and is private: the
+ * measured command can have left links under any name that could be guessed.
+ * @param scratch existing directory; what is made in it stays when the upload missed its deadline and may still read it
+ * @throws what the file system and the artifact service's client throw, DeadlineError
  */
 export async function uploadRaw(
   job: ArtifactJob,
   extension: `.${string}`,
   scratch: string,
-  write: (file: string) => void,
+  content: string | Uint8Array,
 ): Promise<Upload> {
-  return withDeadline(job.deadline, () =>
+  const own = mkdtempSync(path.join(scratch, "upload-"));
+  const upload = await withDeadline(job.deadline, () =>
     uploadUnderFreeName(job, (name) => {
-      const file = path.join(scratch, `${name}${extension}`);
-      write(file);
-      return job.store.upload(path.basename(file), [file], scratch, { retentionDays: job.retentionDays, raw: true });
+      const file = path.join(own, `${name}${extension}`);
+      writeNew(file, content);
+      return job.store.upload(path.basename(file), [file], own, { retentionDays: job.retentionDays, raw: true });
     }),
   );
+  rmSync(own, { recursive: true, force: true });
+  return upload;
 }
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+const NEW_FILE = O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0);
+
+function writeNew(file: string, content: string | Uint8Array): void {
+  const handle = openSync(file, NEW_FILE, 0o600);
+  try {
+    writeFileSync(handle, content);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** A page has at most a few megabytes. */
+const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 
 /** Upload the interactive timeline as a separate artifact, so that one click opens it. */
 export async function uploadTimeline(job: ArtifactJob, htmlFile: string, scratch: string): Promise<Upload> {
   try {
-    return await uploadRaw(job, ".html", scratch, (file) => copyFileSync(htmlFile, file));
+    return await uploadRaw(job, ".html", scratch, readBounded(htmlFile, MAX_PAGE_BYTES, "refuse"));
   } catch (error) {
     const attempt = { what: "upload the interactive timeline", permission: null, instead: "It is in the bundle." };
     return { ok: false, warning: degradedWarning(attempt, explainUpload(error)) };

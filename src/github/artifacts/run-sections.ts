@@ -1,10 +1,9 @@
 import { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
-import { MAX_SECTION_BYTES, parseSection, type Section } from "../../report/documents/section.ts";
+import { MAX_SECTION_BYTES, type Section } from "../../report/documents/section.ts";
 import type { RecordedRun } from "../pull-request/resolve-pull-request.ts";
 import { type ArtifactSource, downloadRunArtifact, listRunArtifacts, type RunArtifact } from "./artifact-download.ts";
-import { artifactNames } from "./artifact-name.ts";
-import { MAX_SECTIONS, newestSections, type SectionReader, sectionName } from "./section-artifacts.ts";
+import { checkedSection, MAX_SECTIONS, newestSections, type SectionReader, sectionName } from "./section-artifacts.ts";
 import { looksZipped, readOnlyEntry } from "./zip-entry.ts";
 
 /** All sections of a gate together, bytes: they are kept in memory, and an untrusted author chooses their number. */
@@ -17,19 +16,6 @@ const MAX_SHOWN = 300;
 function shown(error: GateError): string {
   const line = escapeTerminal(error.message.replace(/\s+/g, " "));
   return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}…` : line;
-}
-
-/** The labels inside a section have to match the name of the artifact it came in. */
-function mislabelled(section: Section, artifact: RunArtifact, run: RecordedRun): string | null {
-  const base = sectionName(section.gateId, section.leg);
-  if (!artifactNames(base, section.runAttempt).some((name) => artifact.name === `${name}${SUFFIX}`)) {
-    return "is labelled for another gate, leg or attempt than its name";
-  }
-  if (section.headSha !== null && section.headSha !== run.headSha) {
-    return `is about ${section.headSha.slice(0, 10)}, and the run was about ${run.headSha.slice(0, 10)}`;
-  }
-  if (section.runAttempt > run.attempt) return "is of an attempt that has not been";
-  return null;
 }
 
 function namedLike(listed: readonly RunArtifact[], gateId: string): readonly RunArtifact[] {
@@ -63,6 +49,8 @@ export function runSectionReader(source: ArtifactSource, run: RecordedRun, gateI
   const known = new Map<number, Section | null>();
   const refusals = new Map<number, string>();
   let leftOut = 0;
+  // Sections of a run without a pull request, like that of a push, name no commit.
+  const recorded = { headSha: /^pull_request(_target)?$/.test(run.event) ? run.headSha : null, attempt: run.attempt };
 
   const take = async (artifact: RunArtifact): Promise<void> => {
     const where = `artifact ${artifact.id}`;
@@ -71,9 +59,7 @@ export function runSectionReader(source: ArtifactSource, run: RecordedRun, gateI
       const bytes = looksZipped(stored)
         ? await readOnlyEntry(stored, artifact.name, { maxBytes: MAX_SECTION_BYTES }, where)
         : stored;
-      const section = parseSection(bytes, where);
-      const wrong = mislabelled(section, artifact, run);
-      if (wrong !== null) throw new GateError("SECTION_MISLABELLED", `${where} ${wrong}`, { kind: "invalid-input" });
+      const section = checkedSection(bytes, artifact.name, recorded, where);
       // Gate "a" with leg "b" and gate "a-b" look alike until they are read.
       known.set(artifact.id, section.gateId === gateId ? section : null);
     } catch (error) {

@@ -75,6 +75,9 @@ const upload = (given: Section, attempt = 1) =>
     directory,
   );
 
+const RUN = { headSha: null, attempt: 2 };
+const reader = (gateId: string) => sectionReader(shelf, gateId, RUN);
+
 const legs = (sections: readonly Section[]) => sections.map(({ leg, report }) => [leg, report.word]);
 
 describe("sections as artifacts", () => {
@@ -85,7 +88,7 @@ describe("sections as artifacts", () => {
       "stormlog-section-default-leg-9.json",
       "stormlog-section-default.json",
     ]);
-    expect(legs(await sectionReader(shelf, "default").read()).map(([leg]) => leg)).toEqual([null, "leg-9", "leg-10"]);
+    expect(legs(await reader("default").read()).map(([leg]) => leg)).toEqual([null, "leg-9", "leg-10"]);
   });
 
   it("of a leg that ran again are its newest attempt's", async () => {
@@ -93,7 +96,7 @@ describe("sections as artifacts", () => {
     await upload(section({ leg: "b" }));
     await upload(section({ leg: "a", runAttempt: 2 }), 2);
     expect(shelf.names).toContain("stormlog-section-default-a-attempt-2.json");
-    expect(legs(await sectionReader(shelf, "default").read())).toEqual([
+    expect(legs(await reader("default").read())).toEqual([
       ["a", "pass"],
       ["b", "pass"],
     ]);
@@ -102,7 +105,7 @@ describe("sections as artifacts", () => {
   it("are all kept for jobs of the same name: none hides another", async () => {
     await upload(section({ report: sampleReport("fail") }));
     await upload(section());
-    expect(legs(await sectionReader(shelf, "default").read())).toEqual([
+    expect(legs(await reader("default").read())).toEqual([
       [null, "fail"],
       [null, "pass"],
     ]);
@@ -112,18 +115,18 @@ describe("sections as artifacts", () => {
     await upload(section({ gateId: "gpu", leg: "big-a" }));
     await upload(section({ gateId: "gpu-big", leg: "a" }));
     expect(shelf.names).toEqual(["stormlog-section-gpu-big-a.json", "stormlog-section-gpu-big-a-2.json"]);
-    expect((await sectionReader(shelf, "gpu-big").read()).map(({ leg }) => leg)).toEqual(["a"]);
-    expect((await sectionReader(shelf, "gpu").read()).map(({ leg }) => leg)).toEqual(["big-a"]);
-    expect(await sectionReader(shelf, "gp").read()).toEqual([]);
+    expect((await reader("gpu-big").read()).map(({ leg }) => leg)).toEqual(["a"]);
+    expect((await reader("gpu").read()).map(({ leg }) => leg)).toEqual(["big-a"]);
+    expect(await reader("gp").read()).toEqual([]);
   });
 
   it("are fetched once, however often they are asked for", async () => {
     await upload(section({ leg: "a" }));
-    const reader = sectionReader(shelf, "default");
-    await reader.read();
+    const sections = reader("default");
+    await sections.read();
     await upload(section({ leg: "b" }));
-    await reader.read();
-    expect(await reader.read()).toHaveLength(2);
+    await sections.read();
+    expect(await sections.read()).toHaveLength(2);
     expect(shelf.reads).toEqual([500, 501]);
   });
 
@@ -132,9 +135,9 @@ describe("sections as artifacts", () => {
     shelf.put("stormlog-section-default-b.json", Buffer.from("<html>"));
     shelf.put("stormlog-section-default-c.json", new Uint8Array(MAX_SECTION_BYTES + 1));
     shelf.put("stormlog-default", Buffer.from("a bundle"));
-    const reader = sectionReader(shelf, "default");
-    expect((await reader.read()).map(({ leg }) => leg)).toEqual(["a"]);
-    expect(reader.refused().map((line) => line.split(" ")[0])).toEqual([
+    const sections = reader("default");
+    expect((await sections.read()).map(({ leg }) => leg)).toEqual(["a"]);
+    expect(sections.refused().map((line) => line.split(" ")[0])).toEqual([
       "stormlog-section-default-c.json",
       "stormlog-section-default-b.json",
     ]);
@@ -142,11 +145,11 @@ describe("sections as artifacts", () => {
 
   it("are unknown when the service cannot be asked", async () => {
     await upload(section());
-    const reader = sectionReader(shelf, "default");
+    const sections = reader("default");
     shelf.failure = new Error("no answer");
-    await expect(reader.read()).rejects.toThrow("no answer");
+    await expect(sections.read()).rejects.toThrow("no answer");
     shelf.failure = null;
-    expect(await reader.read()).toHaveLength(1);
+    expect(await sections.read()).toHaveLength(1);
   });
 
   it("are at most as many as a matrix has legs", () => {

@@ -1,9 +1,9 @@
-import { writeFileSync } from "node:fs";
-import { GateError } from "../../core/errors.ts";
+import { GateError, invalidInput } from "../../core/errors.ts";
 import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/documents/section.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { ArtifactJob, ArtifactStore, Upload } from "./artifact.ts";
 import { uploadRaw } from "./artifact.ts";
+import { artifactNames } from "./artifact-name.ts";
 import type { ListedArtifact } from "./artifact-read.ts";
 
 /** More legs than GitHub allows a matrix to have. */
@@ -13,13 +13,17 @@ export const MAX_SECTIONS = 256;
 const AT_ONCE = 6;
 
 const PREFIX = "stormlog-section-";
+const SUFFIX = ".json";
 
 /** Name of a section's artifact, without the `.json` that its file has. */
 export function sectionName(gateId: string, leg: string | null): string {
   return `${PREFIX}${gateId}${leg === null ? "" : `-${leg}`}`;
 }
 
-/** Upload this job's section unzipped. @param scratch existing directory, which stays for an upload that is late */
+/**
+ * Upload this job's section unzipped.
+ * @param scratch existing directory, in which a private one is made for the file
+ */
 export async function uploadSection(
   job: Omit<ArtifactJob, "name">,
   section: Section,
@@ -27,9 +31,7 @@ export async function uploadSection(
 ): Promise<Upload> {
   try {
     const text = sectionText(section);
-    return await uploadRaw({ ...job, name: sectionName(section.gateId, section.leg) }, ".json", scratch, (file) =>
-      writeFileSync(file, text),
-    );
+    return await uploadRaw({ ...job, name: sectionName(section.gateId, section.leg) }, ".json", scratch, text);
   } catch (error) {
     const instead = "The other jobs of this gate will not know of this one; its own summary and bundle are whole.";
     return { ok: false, warning: degradedWarning({ what: "upload the section", permission: null, instead }, error) };
@@ -43,21 +45,49 @@ export interface SectionReader {
   refused(): readonly string[];
 }
 
+/** The run that sections are read of, by GitHub's record and never by theirs. */
+export interface SectionRun {
+  /** Head commit of the measured pull request; null outside one. */
+  readonly headSha: string | null;
+  readonly attempt: number;
+}
+
+/**
+ * A section of an artifact as every reader takes it: it was uploaded under the name of its own gate, leg and attempt,
+ * is about the run's commit, and of no attempt that has not been. Which leg it speaks for is therefore not its choice.
+ * @throws GateError SECTION_MISLABELLED, and those of `parseSection` (exit 5)
+ */
+export function checkedSection(bytes: Uint8Array, artifact: string, run: SectionRun, where: string): Section {
+  const section = parseSection(bytes, where);
+  const refuse = (why: string) => invalidInput("SECTION_MISLABELLED", `${where} ${why}`, where);
+  const { gateId, leg, headSha, runAttempt } = section;
+  if (!artifactNames(sectionName(gateId, leg), runAttempt).some((name) => artifact === `${name}${SUFFIX}`)) {
+    throw refuse("is labelled for another gate, leg or attempt than its name");
+  }
+  if (headSha !== run.headSha) {
+    const short = (sha: string | null): string => sha?.slice(0, 10) ?? "no pull request";
+    throw refuse(`is about ${short(headSha)}, and the run was about ${short(run.headSha)}`);
+  }
+  if (runAttempt > run.attempt) throw refuse("is of an attempt that has not been");
+  return section;
+}
+
 /** Sections of one gate in the workflow run of this job, through its own artifact service: no permission is needed. */
-export function sectionReader(store: ArtifactStore, gateId: string): SectionReader {
+export function sectionReader(store: ArtifactStore, gateId: string, run: SectionRun): SectionReader {
   const read = new Map<number, Section | null>();
   const refused = new Map<number, string>();
 
   const take = async (artifact: ListedArtifact): Promise<void> => {
+    const { id, name } = artifact;
     try {
-      const section = parseSection(await store.read(artifact, MAX_SECTION_BYTES), artifact.name);
+      const section = checkedSection(await store.read(artifact, MAX_SECTION_BYTES), name, run, name);
       // "a" with the leg "b-c" and "a-b" with the leg "c" have the same name; the content decides.
-      read.set(artifact.id, section.gateId === gateId ? section : null);
+      read.set(id, section.gateId === gateId ? section : null);
     } catch (error) {
       // What cannot be fetched now may be fetched in the next round. What is not a section will never be one.
       if (!(error instanceof GateError)) throw error;
-      read.set(artifact.id, null);
-      refused.set(artifact.id, error.message);
+      read.set(id, null);
+      refused.set(id, error.message);
     }
   };
 
@@ -80,7 +110,7 @@ export function sectionReader(store: ArtifactStore, gateId: string): SectionRead
 
 function isNamedLike(name: string, gateId: string): boolean {
   const start = `${PREFIX}${gateId}`;
-  return name.endsWith(".json") && name.startsWith(start) && /^[.-]/.test(name.slice(start.length));
+  return name.endsWith(SUFFIX) && name.startsWith(start) && /^[.-]/.test(name.slice(start.length));
 }
 
 /** Newest attempt of each leg, with all jobs that share a leg's name. @param sections newest first */

@@ -53,6 +53,20 @@ describe("annotations", () => {
     expect(annotation(null)?.place).toBeUndefined();
   });
 
+  it("add the notes that explain the verdict to its annotation, and no others", () => {
+    const notes = [
+      "train-mlp: the base could not be run here (no merge base), so a breach stays unconfirmed",
+      "train-mlp: the limit of 2 runs is reached, so the breach stays unconfirmed",
+      "train-mlp: the growth is too short to name a line",
+      "other: the limit of 2 runs is reached, so the breach stays unconfirmed",
+    ];
+    const all = annotationsOf(sampleReport("fail"), [...notes, ...notes]);
+    expect(all.map(({ message }) => message)).toEqual([
+      "Leak of 226 KiB a step, confirmed. The base could not be run here (no merge base), so a breach stays unconfirmed. The limit of 2 runs is reached, so the breach stays unconfirmed.",
+    ]);
+    expect(annotationsOf(sampleReport("pass"), notes)).toEqual([]);
+  });
+
   it("pass on the gate's own warnings", () => {
     const all = annotationsOf(sampleReport("pass", { warnings: ["the sampler fell back"] }));
     expect(all).toContainEqual({ level: "warning", title: "Stormlog Gate", message: "the sampler fell back" });

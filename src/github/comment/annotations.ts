@@ -1,10 +1,11 @@
 import { escapeTerminal } from "../../core/escape.ts";
+import { cutText } from "../../core/text.ts";
 import { type Cause, causesOf } from "../../report/answer/causes.ts";
 import { lineAnswer, lineNote } from "../../report/answer/line-answer.ts";
 import { answerSentence } from "../../report/answer/sentence.ts";
 import type { GateReport, ScenarioReport } from "../../report/documents/model.ts";
 import type { SourceLocation } from "../../report/source-line.ts";
-import { checkName } from "../../report/wording.ts";
+import { capital, checkName } from "../../report/wording.ts";
 
 /** GitHub keeps 10 errors and 10 warnings of a step and cuts a message at 4,096 characters. */
 const MAX_PER_LEVEL = 10;
@@ -21,6 +22,23 @@ export interface Annotation {
 
 function sentence(text: string): string {
   return /[.!?…]$/.test(text) ? text : `${text}.`;
+}
+
+/** Notes on the runs of a scenario that explain its verdict: why it is not confirmed, or what its budget lacks. */
+const EXPLAINING =
+  /(?:so the breach stays unconfirmed|so a breach stays unconfirmed|runs were made|inside the noise .*)$/;
+
+function explanations({ scenario }: ScenarioReport, notes: readonly string[]): readonly string[] {
+  const own = notes.filter((note) => note.startsWith(`${scenario}: `)).map((note) => note.slice(scenario.length + 2));
+  return [...new Set(own)].filter((note) => EXPLAINING.test(note));
+}
+
+/** The annotations of a scenario, the first of them with the notes that explain its verdict. */
+function explained(scenario: ScenarioReport, notes: readonly string[]): readonly Annotation[] {
+  const [first, ...others] = ofScenario(scenario);
+  if (first === undefined) return [];
+  const added = explanations(scenario, notes).map((note) => ` ${sentence(capital(note))}`);
+  return [{ ...first, message: `${first.message}${added.join("")}` }, ...others];
 }
 
 /** One annotation for each cause of a failure, on its line where that is known; one for what could not be judged. */
@@ -68,16 +86,19 @@ function bounded(all: readonly Annotation[], level: Annotation["level"]): readon
   return [...chosen.slice(0, MAX_PER_LEVEL - 1), more];
 }
 
-/** What of the report is shown beside the run: failures as errors, the rest as warnings, as many as GitHub keeps. */
-export function annotationsOf(report: GateReport): readonly Annotation[] {
+/**
+ * What of the report is shown beside the run: failures as errors, the rest as warnings, as many as GitHub keeps.
+ * @param notes on the runs of the scenarios; those that explain a verdict are added to it
+ */
+export function annotationsOf(report: GateReport, notes: readonly string[] = []): readonly Annotation[] {
   const all = [
-    ...report.scenarios.flatMap(ofScenario),
+    ...report.scenarios.flatMap((scenario) => explained(scenario, notes)),
     ...report.warnings.map((message): Annotation => ({ level: "warning", title: "Stormlog Gate", message })),
   ];
   return [...bounded(all, "error"), ...bounded(all, "warning")].map((annotation) => ({
     ...annotation,
     // They are lines of a log as well.
-    title: escapeTerminal(annotation.title).slice(0, MAX_TITLE),
-    message: escapeTerminal(annotation.message).slice(0, MAX_MESSAGE),
+    title: cutText(escapeTerminal(annotation.title), MAX_TITLE),
+    message: cutText(escapeTerminal(annotation.message), MAX_MESSAGE),
   }));
 }

@@ -1,7 +1,7 @@
 import { isStatus } from "../api-error.ts";
-import { BadAnswerError } from "../artifacts/bounded-fetch.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
+import { notAComment, readCommentPages } from "../pull-request/comment-pages.ts";
 import type { Repository } from "../run-context.ts";
 import { markerKey, OwnAuthor, sameText } from "./own-texts.ts";
 
@@ -29,6 +29,9 @@ export function commentMarker(key: string): string {
   return `<!-- stormlog-gate:${markerKey(key)} -->`;
 }
 
+/** GitHub's servers do not share one clock. */
+const SERVER_SKEW_MS = 60_000;
+
 /** How often a comment may be deleted under our hands before that is a failure. */
 const MAX_ATTEMPTS = 4;
 
@@ -39,10 +42,9 @@ interface Marked {
   readonly url: string;
 }
 
-/** A proxy between the runner and GitHub can answer instead. A comment without a page was not written. */
+/** A comment without a page was not written. */
 function pageOf(comment: { readonly html_url?: unknown }): string {
-  if (typeof comment.html_url !== "string")
-    throw new BadAnswerError("GitHub's answer is something else than a comment");
+  if (typeof comment.html_url !== "string") throw notAComment();
   return comment.html_url;
 }
 
@@ -57,6 +59,8 @@ class StickyComments {
   readonly #target: CommentTarget;
   readonly #marker: string;
   readonly #us: OwnAuthor;
+  /** Comments before this time by GitHub's clock have been read; null = none have. */
+  #readUntil: string | null = null;
 
   constructor(octokit: Octokit, target: CommentTarget) {
     this.#octokit = octokit;
@@ -65,22 +69,26 @@ class StickyComments {
     this.#us = new OwnAuthor(octokit);
   }
 
-  /** Our comments of this gate, the oldest (lowest id) first. */
+  /**
+   * Our comments of this gate, the oldest (lowest id) first. Once all comments have been read, only those written since
+   * then are: thousands of long ones take most of the time that there is.
+   */
   async find(): Promise<readonly Marked[]> {
-    const { owner, repo, pullRequest } = this.#target;
-    const comments = await this.#octokit.paginate(this.#octokit.rest.issues.listComments, {
-      owner,
-      repo,
-      issue_number: pullRequest,
-      per_page: 100,
-    });
-    const marked = comments
-      .filter(({ body }) => body !== undefined && body.split(/\r?\n/, 1)[0]?.trimEnd() === this.#marker)
-      .map(({ id, body, user, html_url }) => ({ id, body: body ?? "", author: user?.login ?? "", url: html_url }))
-      .sort((a, b) => a.id - b.id);
+    const isMarked = ({ body }: { readonly body?: string | undefined }): boolean =>
+      body !== undefined && body.split(/\r?\n/, 1)[0]?.trimEnd() === this.#marker;
+    const { kept, readMs } = await readCommentPages(
+      this.#octokit,
+      this.#target,
+      (comments) =>
+        comments.filter(isMarked).map(({ id, body, user, html_url }): Marked => {
+          return { id, body: body ?? "", author: user?.login ?? "", url: html_url };
+        }),
+      this.#readUntil,
+    );
+    if (!Number.isNaN(readMs)) this.#readUntil ??= new Date(readMs - SERVER_SKEW_MS).toISOString();
     const ours: Marked[] = [];
-    for (const comment of marked) if (await this.#us.is(comment.author)) ours.push(comment);
-    return ours;
+    for (const comment of kept) if (await this.#us.is(comment.author)) ours.push(comment);
+    return ours.sort((a, b) => a.id - b.id);
   }
 
   async create(body: string): Promise<string> {
@@ -95,6 +103,8 @@ class StickyComments {
       const { data } = await this.#octokit.rest.issues.updateComment({ owner, repo, comment_id: id, body });
       return pageOf(data);
     } catch (error) {
+      // There may be another one among those that were read before.
+      if (isStatus(error, 404)) this.#readUntil = null;
       throw isStatus(error, 404) ? new GoneError("the comment was deleted again and again", { cause: error }) : error;
     }
   }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -36,5 +36,13 @@ describe("writeSummary", () => {
   it("returns false without a summary file", () => {
     expect(writeSummary(undefined, "x")).toBe(false);
     expect(writeSummary(path.join(directory, "no", "such", "directory"), "x")).toBe(false);
+  });
+
+  it.skipIf(process.platform === "win32")("does not write through a link that took the summary's place", () => {
+    const [precious, link] = [path.join(directory, "precious"), path.join(directory, "link")];
+    writeFileSync(precious, "mine");
+    symlinkSync(precious, link);
+    expect(writeSummary(link, "x")).toBe(false);
+    expect(readFileSync(precious, "utf8")).toBe("mine");
   });
 });

@@ -1,4 +1,4 @@
-import { appendFileSync, statSync } from "node:fs";
+import { writeOwn } from "../../core/files.ts";
 
 /** GitHub drops a step's summary above 1 MiB, and can silently drop one just under it. */
 export const MAX_SUMMARY_BYTES = 900_000;
@@ -21,13 +21,14 @@ export function boundSummary(markdown: string, maxBytes: number): string {
 /** Append to the job summary, within its size limit, which gates share. @returns false when it cannot be written */
 export function writeSummary(file: string | undefined, markdown: string): boolean {
   if (!file) return false;
+  let text = "";
   try {
-    const used = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-    const text = boundSummary(`${markdown.trimEnd()}\n\n`, MAX_SUMMARY_BYTES - used);
-    if (text === "") return false;
-    appendFileSync(file, text);
-    return true;
+    writeOwn(file, "append", (used) => {
+      text = boundSummary(`${markdown.trimEnd()}\n\n`, MAX_SUMMARY_BYTES - used);
+      return text === "" ? null : text;
+    });
   } catch {
     return false;
   }
+  return text !== "";
 }

@@ -3,6 +3,7 @@ import { isStatus } from "../api-error.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
 import type { Repository } from "../run-context.ts";
+import { readCommentPages } from "./comment-pages.ts";
 import { type Account, type RepositoryClient, WritePermission } from "./permission.ts";
 import { commandsOf, descriptionLinesOf, type ReadLine, trailersOf } from "./trailers.ts";
 
@@ -48,13 +49,10 @@ class ApprovalReader {
 
   async comments(): Promise<readonly Statement[]> {
     const { octokit, owner, repo } = this.#repository;
-    const comments = await octokit.paginate(octokit.rest.issues.listComments, {
-      owner,
-      repo,
-      issue_number: this.#number,
-      per_page: 100,
-    });
-    return Promise.all(comments.map((comment) => this.statement(comment)));
+    const { kept } = await readCommentPages(octokit, { owner, repo, pullRequest: this.#number }, (comments) =>
+      comments.filter(({ body }) => commandsOf(body ?? "").length > 0),
+    );
+    return Promise.all(kept.map((comment) => this.statement(comment)));
   }
 
   async statement(comment: ReadComment): Promise<Statement> {
@@ -66,22 +64,20 @@ class ApprovalReader {
       atIso: comment.created_at,
       url: comment.html_url,
       headSha: null,
-      objection: lines.length === 0 ? null : await this.#editedByAnother(comment),
+      objection: lines.length === 0 ? null : await this.#edited(comment),
     };
   }
 
-  /** Objection to a comment that another account edited last: it keeps its author's name. */
-  async #editedByAnother(comment: ReadComment): Promise<string | null> {
+  /** Objection to an edited comment: what counts is its text as of its creation, which GitHub no longer has. */
+  async #edited(comment: ReadComment): Promise<string | null> {
+    // Reactions and moderation change this time as well.
     if (comment.updated_at === comment.created_at) return null;
-    const answer = await this.#repository.octokit.graphql<{
-      node: { lastEditedAt: string | null; editor: { login: string } | null } | null;
-    }>("query ($id: ID!) { node(id: $id) { ... on IssueComment { lastEditedAt editor { login } } } }", {
-      id: comment.node_id,
-    });
-    const { lastEditedAt = null, editor = null } = answer.node ?? {};
-    if (answer.node !== null && lastEditedAt === null) return null;
-    if (editor !== null && editor.login === comment.user?.login) return null;
-    return "someone else has edited the comment since; write a new one";
+    const answer = await this.#repository.octokit.graphql<{ node: { lastEditedAt: string | null } | null }>(
+      "query ($id: ID!) { node(id: $id) { ... on IssueComment { lastEditedAt } } }",
+      { id: comment.node_id },
+    );
+    if (answer.node !== null && answer.node.lastEditedAt === null) return null;
+    return "the comment was edited after it was written; write a new one";
   }
 
   /** The label's last setter accepts, the description names the differences: that account answers for its content. */
@@ -99,7 +95,8 @@ class ApprovalReader {
     const event = await this.#labelled();
     const edited = await this.#descriptionEdited();
     const atIso = event?.created_at ?? null;
-    const late = edited !== null && (atIso === null || Date.parse(edited) > Date.parse(atIso));
+    // Both times are whole seconds, so an edit in the label's own second may have come after it.
+    const late = edited !== null && !(atIso !== null && Date.parse(edited) < Date.parse(atIso));
     return [
       {
         via: "label",
@@ -108,7 +105,9 @@ class ApprovalReader {
         atIso,
         url: pull.html_url,
         headSha: null,
-        objection: late ? "the description was edited after the label was set; set the label again" : null,
+        objection: late
+          ? "the description was edited in the second in which the label was set, or later; set the label again"
+          : null,
       },
     ];
   }
@@ -139,7 +138,9 @@ class ApprovalReader {
 
   /**
    * Trailers of the pull request's commits. A commit can carry any address as its author, so of a branch that not only
-   * people with write permission can push to, a commit counts when its author signed it, or GitHub did for them.
+   * people with write permission can push to, a commit counts when its author signed it, or GitHub did for them. Anyone
+   * can build on a signed commit of another pull request: there it counts when its trailer names this one, or when its
+   * author opened this one and no merge brought it in.
    */
   async trailers(pull: PullRequestData): Promise<readonly Statement[]> {
     const { octokit, owner, repo } = this.#repository;
@@ -152,26 +153,30 @@ class ApprovalReader {
     // A deleted fork has no repository any more.
     const head = pull.head.repo as typeof pull.head.repo | null;
     const own = head !== null && head.full_name.toLowerCase() === pull.base.repo.full_name.toLowerCase();
-    return commits.flatMap(({ sha, commit, author, committer, html_url }): Statement[] => {
-      const lines = trailersOf(commit.message);
-      if (lines.length === 0) return [];
+    const mergedIn = broughtByMerges(commits);
+    return commits.flatMap(({ sha, commit, author, committer, html_url }) => {
       const account = author !== null && "login" in author ? (author as Account) : null;
       const signer = committer !== null && "login" in committer ? (committer as Account).login : null;
       const signed = commit.verification?.verified === true && (signer === account?.login || signer === "web-flow");
-      return [
-        {
+      const opened = account !== null && account.login === pull.user?.login;
+      const objectionTo = (line: ReadLine): string | null => {
+        if (!own && !signed)
+          return "the commit comes from a fork and is not signed by its author, whose identity is unverified";
+        if (namedPullRequest(line) === this.#number || (!mergedIn.has(sha) && (own || opened))) return null;
+        return `the commit was not made for this pull request; a trailer can name it, as in \`Stormlog-Accept: <difference> #${this.#number} <reason>\``;
+      };
+      return trailersOf(commit.message).map((line): Statement => {
+        const atIso = commit.committer?.date ?? null;
+        return {
           via: "trailer",
           by: account,
-          lines,
-          atIso: commit.committer?.date ?? null,
+          lines: [line],
+          atIso,
           url: html_url,
           headSha: sha,
-          objection:
-            own || signed
-              ? null
-              : "the commit comes from a fork and is not signed by its author, whose identity is unverified",
-        },
-      ];
+          objection: objectionTo(line),
+        };
+      });
     });
   }
 
@@ -209,6 +214,31 @@ class ApprovalReader {
     }
     return { accepted, refused };
   }
+}
+
+/** The pull request that an acceptance's reason begins with, as in "#12 larger cache". */
+function namedPullRequest(read: ReadLine): number | null {
+  const number = read.kind === "acceptance" ? /^#(\d{1,9})\b/.exec(read.line.reason)?.[1] : undefined;
+  return number === undefined ? null : Number(number);
+}
+
+interface ListedCommit {
+  readonly sha: string;
+  readonly parents: readonly { readonly sha: string }[];
+}
+
+/** Commits that reached a branch through the later parents of its merges, and not as its own history. */
+function broughtByMerges(commits: readonly ListedCommit[]): ReadonlySet<string> {
+  const parentsOf = new Map(commits.map(({ sha, parents }) => [sha, parents.map((parent) => parent.sha)]));
+  const found = new Set<string>();
+  const open = [...parentsOf.values()].flatMap(([, ...later]) => later);
+  for (let sha = open.pop(); sha !== undefined; sha = open.pop()) {
+    const parents = parentsOf.get(sha);
+    if (parents === undefined || found.has(sha)) continue;
+    found.add(sha);
+    open.push(...parents);
+  }
+  return found;
 }
 
 function cannotRead(error: unknown): string {

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import type { Environment } from "../../core/environment.ts";
+import { readEvent } from "../../core/files.ts";
 
 /** The pull request an event is about. */
 export interface PullRequest {
@@ -43,7 +43,7 @@ export function pullRequestOf(payload: unknown): PullRequest | null {
 export function readPullRequest(env: Environment): PullRequest | null {
   if (!env.GITHUB_EVENT_PATH) return null;
   try {
-    return pullRequestOf(JSON.parse(readFileSync(env.GITHUB_EVENT_PATH, "utf8")));
+    return pullRequestOf(readEvent(env.GITHUB_EVENT_PATH));
   } catch {
     return null;
   }

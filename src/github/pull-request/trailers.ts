@@ -1,4 +1,5 @@
 import { isDifference } from "../../verdict/difference.ts";
+import { ownLines } from "./own-lines.ts";
 
 /** A line that accepts a difference, or tries to. */
 interface AcceptanceLine {
@@ -17,7 +18,6 @@ export type ReadLine =
 const MAX_REASON_CHARS = 500;
 /** More lines than this in one text are not looked at. */
 const MAX_LINES = 50;
-const MAX_TEXT_CHARS = 262_144;
 
 const COMMAND = /^\/stormlog[ \t]+accept(?:[ \t]+(.*))?$/;
 const TRAILER = /^stormlog-accept:[ \t]*(.*)$/i;
@@ -44,37 +44,14 @@ function readWords(text: string): ReadLine {
   return { kind: "acceptance", line: { difference, reason, headSha: commit } };
 }
 
-/** Lines of a text that are its author's own words: not quoted, not in a code block, not in an HTML comment. */
-function* ownLines(text: string): Generator<string> {
-  let fence: string | null = null;
-  let hidden = false;
-  for (const line of text.slice(0, MAX_TEXT_CHARS).split(/\r\n|\r|\n/)) {
-    if (hidden) {
-      hidden = !line.includes("-->");
-      continue;
-    }
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
-    if (fence !== null) {
-      if (mark?.startsWith(fence) && line.trim() === mark) fence = null;
-      continue;
-    }
-    if (mark !== undefined) {
-      fence = mark;
-      continue;
-    }
-    if (line.lastIndexOf("<!--") > line.lastIndexOf("-->")) hidden = true;
-    // Four spaces or a tab make a code block.
-    if (/^(?: {4}|\t)/.test(line)) continue;
-    yield line.trim();
-  }
-}
-
 function readLines(text: string, pattern: RegExp): readonly ReadLine[] {
   const found: ReadLine[] = [];
-  for (const line of ownLines(text)) {
+  for (const { text: line, doubt } of ownLines(text)) {
     const match = pattern.exec(line);
     if (match === null) continue;
-    found.push(readWords(match[1] ?? ""));
+    const read = readWords(match[1] ?? "");
+    const difference = read.kind === "acceptance" ? read.line.difference : read.difference;
+    found.push(doubt === null ? read : { kind: "malformed", difference, why: doubt });
     if (found.length === MAX_LINES) break;
   }
   return found;

@@ -1,3 +1,4 @@
+import { MAX_STORED_BYTES } from "../../baseline/store.ts";
 import { isStatus } from "../api-error.ts";
 import { withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
@@ -35,6 +36,42 @@ export async function readFileAt(
     return Buffer.from(data.content, "base64").toString("utf8").slice(0, MAX_CHARS);
   } catch (error) {
     const what = `read ${path} of the base commit`;
+    throw new Error(degradedWarning({ what, permission: "contents: read", instead: "" }, error).trim(), {
+      cause: error,
+    });
+  }
+}
+
+/** Records of one directory; a store of more was not written by the gate. */
+const MAX_RECORDS = 1000;
+
+/** The JSON files below a directory of a commit, by their path in it. @throws Error, readable */
+export async function readRecordsAt(
+  client: () => Promise<Octokit>,
+  { owner, repo }: Repository,
+  commit: string,
+  directory: string,
+): Promise<readonly { readonly name: string; readonly text: string | null }[]> {
+  try {
+    return await withDeadline({ ms: WAIT_MS }, async () => {
+      const { git } = (await client()).rest;
+      const { data } = await git.getTree({ owner, repo, tree_sha: commit, recursive: "1" });
+      if (data.truncated) throw new Error("the tree of the commit is too large");
+      const files = data.tree.filter(({ path, type }) => {
+        return type === "blob" && path.startsWith(`${directory}/`) && path.endsWith(".json");
+      });
+      if (files.length > MAX_RECORDS) throw new Error(`${directory} has more than ${MAX_RECORDS} records`);
+      return Promise.all(
+        files.map(async ({ path, sha, size = 0 }) => {
+          const name = path.slice(directory.length + 1);
+          if (size > MAX_STORED_BYTES || sha === undefined) return { name, text: null };
+          const blob = await git.getBlob({ owner, repo, file_sha: sha });
+          return { name, text: Buffer.from(blob.data.content, "base64").toString("utf8") };
+        }),
+      );
+    });
+  } catch (error) {
+    const what = `read ${directory} of the base commit`;
     throw new Error(degradedWarning({ what, permission: "contents: read", instead: "" }, error).trim(), {
       cause: error,
     });

@@ -92,10 +92,10 @@ class GitDataClient implements GitData {
     message: string,
     change: (current: RefSnapshot | null) => Promise<FileChanges | null>,
   ): Promise<string | null> {
-    const end = Date.now() + this.#budgetMs;
+    const end = performance.now() + this.#budgetMs;
     let hiccups = 0;
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS && Date.now() < end; attempt += 1) {
-      const begun = Date.now();
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS && performance.now() < end; attempt += 1) {
+      const begun = performance.now();
       try {
         const done = await this.#attempt(ref, message, change);
         if (done !== "lost") return done.commit;
@@ -104,8 +104,8 @@ class GitDataClient implements GitData {
         if (!this.#passes(error) || hiccups > MAX_HICCUPS) throw error;
       }
       // As long as an attempt takes, times a random factor that grows: writers that met once spread out.
-      const spread = (Date.now() - begun) * Math.min(attempt, 6);
-      await pause(Math.min(Math.random() * spread, Math.max(0, end - Date.now())));
+      const spread = (performance.now() - begun) * Math.min(attempt, 6);
+      await pause(Math.min(Math.random() * spread, Math.max(0, end - performance.now())));
     }
     throw busy(ref);
   }
@@ -168,7 +168,7 @@ class GitDataClient implements GitData {
     change: (current: RefSnapshot | null) => Promise<FileChanges | null>,
   ): Promise<{ readonly commit: string | null } | "lost"> {
     const octokit = await this.#client();
-    const read = Date.now();
+    const read = performance.now();
     const tip = await this.#tip(ref);
     const changes = await change(tip);
     if (changes === null) return { commit: null };
@@ -186,7 +186,7 @@ class GitDataClient implements GitData {
 
   /** Whether another writer was faster during this attempt: then nothing more needs to be written for it. */
   async #isStale(ref: string, tip: Tip | null, readMs: number): Promise<boolean> {
-    if (Date.now() - readMs < FRESH_MS) return false;
+    if (performance.now() - readMs < FRESH_MS) return false;
     return (await tipOf(await this.#client(), this.#repository, ref)) !== (tip?.commit ?? null);
   }
 

@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFile, realpath } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
+import { runChild } from "../../core/child.ts";
 import type { Command } from "../../core/command.ts";
 import { hideSecrets } from "../../core/hide-secrets.ts";
 import { oneLine } from "../../core/text.ts";
@@ -121,18 +120,9 @@ export async function pythonVersion(
   const found = await findExecutable(name, cwd, env.PATH);
   if (found.kind !== "found") return null;
   const real = await realpath(found.path).catch(() => found.path);
-  try {
-    // -I and -S: neither user site packages nor a sitecustomize run for a version number.
-    const { stdout } = await promisify(execFile)(found.path, ["-I", "-S", "--version"], {
-      cwd,
-      env,
-      timeout: PYTHON_TIMEOUT_MS,
-      killSignal: "SIGKILL",
-    });
-    return /^Python (\S+)/.exec(stdout)?.[1] ?? null;
-  } catch {
-    return /python(\d+\.\d+)$/.exec(real)?.[1] ?? null;
-  }
+  // -I and -S: neither user site packages nor a sitecustomize run for a version number.
+  const { stdout } = await runChild(found.path, ["-I", "-S", "--version"], { cwd, env, timeoutMs: PYTHON_TIMEOUT_MS });
+  return /^Python (\S+)/.exec(stdout)?.[1] ?? /python(\d+\.\d+)$/.exec(real)?.[1] ?? null;
 }
 
 /** The backend of each vendor's devices, most significant first for a machine with several. */

@@ -2,12 +2,18 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { probeDirectory } from "../../core/probe-directory.ts";
 import { findPrebuild } from "../../sampler/prebuild.ts";
-import { PUT_ASIDE_PRELOAD } from "../guard/environment.ts";
+import { PUT_ASIDE_PRELOAD } from "./scrub-environment.ts";
 
 /** Set by the user in the scenario's environment: `preload` loads the heap library into every program. */
 const HEAP_VARIABLE = "STORMLOG_GATE_HEAP";
 
 const DEFAULT_POLL_MS = "20";
+
+/** Set in a run that looks for a line: the library that samples the C heap's stacks is to be preloaded. */
+const STACKS_VARIABLE = "STORMLOG_GATE_STACKS";
+
+/** Begins the reason why native memory has no line. */
+export const NATIVE_UNSEEN = "stacks of native memory are not sampled";
 
 /** In the probe's directory: any program may write its current step into it. */
 export const STEP_FILE = "step";
@@ -20,19 +26,19 @@ export interface ProbeEnvironment {
   readonly missing: string | null;
 }
 
-/** The library that records the heap of any glibc program, or why it cannot be preloaded. */
-function heapLibrary(): { readonly file: string } | { readonly reason: string } {
+/** A library for any glibc program, or why it cannot be preloaded. */
+function preloadable(kind: "heapLibrary" | "stacksLibrary"): { readonly file: string } | { readonly reason: string } {
   const prebuild = findPrebuild();
   if ("reason" in prebuild) return prebuild;
-  if (!existsSync(prebuild.heapLibrary)) return { reason: "it is not built for this platform" };
+  const file = prebuild[kind];
+  if (!existsSync(file)) return { reason: "it is not built for this platform" };
   // The loader treats both as separators and has no quoting.
-  if (/[\s:]/.test(prebuild.heapLibrary)) return { reason: `its path has a blank or a colon: ${prebuild.heapLibrary}` };
-  return { file: prebuild.heapLibrary };
+  return /[\s:]/.test(file) ? { reason: `its path has a blank or a colon: ${file}` } : { file };
 }
 
 /**
  * The environment in which the measured command loads the probe: its directory before the user's PYTHONPATH, the
- * directory for its files, and where it was asked for the heap library. Nothing else of the user's is touched.
+ * directory for its files, and the libraries to preload that were asked for. Nothing else of the user's is touched.
  * @param env environment of the command  @param directory where probes leave their files, absolute
  */
 export function probeEnvironment(
@@ -51,12 +57,23 @@ export function probeEnvironment(
   if (missing === null) added.PYTHONPATH = env.PYTHONPATH ? `${inject}${path.delimiter}${env.PYTHONPATH}` : inject;
   if (debug) added.STORMLOG_GATE_DEBUG = "1";
   const lost: string[] = [];
+  const preloaded: string[] = [];
   if (env[HEAP_VARIABLE] === "preload") {
-    const library = heapLibrary();
+    const library = preloadable("heapLibrary");
     if ("reason" in library) lost.push(`the heap library is not preloaded: ${library.reason}`);
-    // Stored under another name: it is for the command, not for its launcher.
-    else added[PUT_ASIDE_PRELOAD] = env.LD_PRELOAD ? `${library.file}:${env.LD_PRELOAD}` : library.file;
+    else preloaded.push(library.file);
   }
+  if (env[STACKS_VARIABLE] === "1") {
+    // Another library may replace the allocator, or expect to be the only one that does.
+    const library = env.LD_PRELOAD ? { reason: "LD_PRELOAD is set" } : preloadable("stacksLibrary");
+    if ("reason" in library) {
+      lost.push(`${NATIVE_UNSEEN}: ${library.reason}`);
+      added[STACKS_VARIABLE] = "0";
+    } else preloaded.push(library.file);
+  }
+  // Stored under another name: they are for the command, not for its launcher.
+  if (preloaded.length > 0)
+    added[PUT_ASIDE_PRELOAD] = [...preloaded, ...(env.LD_PRELOAD ? [env.LD_PRELOAD] : [])].join(":");
   return { env: { ...env, ...added }, lost, missing };
 }
 

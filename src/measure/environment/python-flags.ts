@@ -1,5 +1,5 @@
-import { closeSync, openSync, readSync } from "node:fs";
 import path from "node:path";
+import { readHead } from "../../core/files.ts";
 
 const isPython = (arg: string): boolean => /^(python|pypy)[\d.]*$/.test(path.basename(arg));
 
@@ -42,16 +42,9 @@ function pythonLines(script: string): string[][] {
 
 /** The interpreter line of a script file, split at blanks; empty when the file has none. */
 function shebang(file: string): string[] {
-  const head = Buffer.alloc(256);
   try {
-    const descriptor = openSync(file, "r");
-    try {
-      const size = readSync(descriptor, head, 0, head.length, 0);
-      const [line = ""] = head.toString("latin1", 0, size).split("\n");
-      return line.startsWith("#!") ? line.slice(2).trim().split(/\s+/) : [];
-    } finally {
-      closeSync(descriptor);
-    }
+    const [line = ""] = readHead(file, 256).toString("latin1").split("\n");
+    return line.startsWith("#!") ? line.slice(2).trim().split(/\s+/) : [];
   } catch {
     return [];
   }

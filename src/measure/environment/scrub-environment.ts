@@ -18,6 +18,11 @@ const DROPPED_NAMES = new Set([
 /** Every process of a measured tree carries this variable; its value is one run's. */
 export const MARKER_VARIABLE = "STORMLOG_GATE_RUN";
 
+/** Carries the command's own NODE_OPTIONS past the guard, which must not run under them itself. */
+export const GUARD_NODE_OPTIONS = "STORMLOG_GATE_NODE_OPTIONS";
+/** Becomes the command's LD_PRELOAD: the launcher and the guard are not measured. */
+export const PUT_ASIDE_PRELOAD = "STORMLOG_GATE_LD_PRELOAD";
+
 interface ScrubbedEnvironment {
   readonly env: Record<string, string>;
   /** Names that were dropped, sorted. */

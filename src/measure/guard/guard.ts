@@ -3,9 +3,8 @@ import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { allProcesses, descendantsOf } from "../../sampler/ps.ts";
 import { rankSocket } from "../environment/rank-socket.ts";
-import { MARKER_VARIABLE } from "../environment/scrub-environment.ts";
+import { GUARD_NODE_OPTIONS, MARKER_VARIABLE, PUT_ASIDE_PRELOAD } from "../environment/scrub-environment.ts";
 import { ProcessTree, signalMember } from "../launch/process-tree.ts";
-import { GUARD_NODE_OPTIONS, PUT_ASIDE_PRELOAD } from "./environment.ts";
 
 /** Members are looked up this often, so that one which later leaves the tree and hides is still known. */
 const WATCH_MS = 250;

@@ -5,12 +5,14 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { GateError } from "../../core/errors.ts";
-import { packageRoot } from "../../core/package-root.ts";
+import { heldFiles, packageRoot } from "../../core/package-root.ts";
 import { findPrebuild } from "../../sampler/prebuild.ts";
+import { readStat } from "../../sampler/proc.ts";
 import { rankSocket, SOCKET_FD, SOCKET_VARIABLE } from "../environment/rank-socket.ts";
-import { GUARD_NODE_OPTIONS } from "../guard/environment.ts";
+import { GUARD_NODE_OPTIONS } from "../environment/scrub-environment.ts";
 import { type LauncherOrder, type LauncherStatus, parseStatusLine } from "./launcher-protocol.ts";
 import { openOutputPipes } from "./output-pipes.ts";
+import { adoptOrphans, registerLauncher } from "./process-tree.ts";
 
 /** How the command ended; "lost" when the launcher ended without reporting it. */
 export type CommandEnd =
@@ -33,6 +35,9 @@ export interface Launched {
   readonly ended: Promise<CommandEnd>;
   /** The launcher is gone. */
   readonly closed: Promise<void>;
+  isClosed(): boolean;
+  /** SIGKILL to the launcher, which ends a stopped one too. What it leaves becomes an orphan. */
+  kill(): void;
 }
 
 interface LaunchRequest {
@@ -54,29 +59,37 @@ const CONTROL_FD = 3;
 const STATUS_FD = 4;
 /** A launcher answers within milliseconds; after this time the machine cannot run it. */
 const READY_TIMEOUT_MS = 10_000;
+/** Period of looking whether the launcher was stopped. Twice in a row, because a whole job may be suspended. */
+const STOPPED_CHECK_MS = 500;
+/** Status that arrives this long after the launcher's end is its own; a copy of its pipe may stay open. */
+const STATUS_AFTER_EXIT_MS = 1000;
 
 /** Forces the launcher in JavaScript; for tests and for a machine where the native one misbehaves. */
 const LAUNCHER_VARIABLE = "STORMLOG_GATE_LAUNCHER";
 
-function nativeProgram(request: LaunchRequest): Program | { readonly reason: string } {
-  if (process.env[LAUNCHER_VARIABLE] === "fallback") return { reason: `${LAUNCHER_VARIABLE} asks for it` };
+function nativeProgram(request: LaunchRequest): Program | { readonly missing: string } {
+  if (process.env[LAUNCHER_VARIABLE] === "fallback") return { missing: `${LAUNCHER_VARIABLE} asks for it` };
   const prebuild = findPrebuild();
-  if ("reason" in prebuild) return prebuild;
-  if (!existsSync(prebuild.launcher)) return { reason: "the native launcher is not installed" };
-  return { file: prebuild.launcher, args: [], env: request.env, reason: null, holds: true };
+  if ("reason" in prebuild) return { missing: prebuild.reason };
+  if (!existsSync(prebuild.launcher)) return { missing: "the native launcher is not installed" };
+  const reason = adoptOrphans() ? null : `this process cannot adopt orphans: if the launcher is killed, ${MAY_OUTLIVE}`;
+  return { file: prebuild.launcher, args: [], env: request.env, reason, holds: true };
 }
+
+const MAY_OUTLIVE = "a process that starts a new session and clears its environment at once may outlive the run";
 
 /** The same in JavaScript; from sources it runs under the loader that tests use. */
 function guardProgram(request: LaunchRequest, cause: string): Program {
   const fromSources = import.meta.url.endsWith(".ts");
+  const held = heldFiles();
   const args = fromSources
     ? ["--import", pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href, sourceOfGuard()]
-    : [path.join(packageRoot(), "dist", "guard.js")];
+    : [held === null ? path.join(packageRoot(), "dist", "guard.js") : path.join(held.copies, "guard.mjs")];
   const { NODE_OPTIONS, ...rest } = request.env;
   const env: Record<string, string> = rest;
   if (NODE_OPTIONS !== undefined) env[GUARD_NODE_OPTIONS] = NODE_OPTIONS;
-  const lost = "a process that starts a new session and clears its environment at once may outlive the run";
-  return { file: process.execPath, args, env, reason: `${cause}; the JavaScript guard is used: ${lost}`, holds: false };
+  const lost = adoptOrphans() ? "" : `: ${MAY_OUTLIVE}`;
+  return { file: process.execPath, args, env, reason: `${cause}; the JavaScript guard is used${lost}`, holds: false };
 }
 
 const sourceOfGuard = (): string => fileURLToPath(new URL("../guard/main.ts", import.meta.url));
@@ -88,9 +101,9 @@ const sourceOfGuard = (): string => fileURLToPath(new URL("../guard/main.ts", im
  */
 export async function launch(request: LaunchRequest): Promise<Launched> {
   const native = nativeProgram(request);
-  if ("reason" in native && native.reason !== null) return startProgram(guardProgram(request, native.reason), request);
+  if ("missing" in native) return startProgram(guardProgram(request, native.missing), request);
   try {
-    return await startProgram(native as Program, request);
+    return await startProgram(native, request);
   } catch (error) {
     if (!(error instanceof GateError) || error.code !== "LAUNCH_FAILED") throw error;
     return startProgram(guardProgram(request, `the native launcher does not run (${error.message})`), request);
@@ -138,6 +151,7 @@ function launchFailed(message: string, cause: unknown): GateError {
 }
 
 async function follow(child: ChildProcess, program: Program, stdout: Readable, stderr: Readable): Promise<Launched> {
+  const unregister = child.pid === undefined ? () => {} : registerLauncher(child.pid);
   const control = child.stdio[CONTROL_FD] as Writable;
   const status = child.stdio[STATUS_FD] as Readable;
   // Writing to a launcher that has quit, or reading a reset socket, is reported by `closed`.
@@ -187,9 +201,16 @@ async function follow(child: ChildProcess, program: Program, stdout: Readable, s
       }
     });
   });
+  let isClosed = false;
   const closed = new Promise<void>((resolve) => {
-    child.once("exit", () => resolve());
-    child.once("error", () => resolve());
+    const close = (): void => {
+      isClosed = true;
+      unregister();
+      resolve();
+      setTimeout(() => end({ kind: "lost" }), STATUS_AFTER_EXIT_MS).unref();
+    };
+    child.once("exit", close);
+    child.once("error", close);
   });
   // The status stream may still hold the command's end when the launcher's exit is seen: it ends after both.
   status.once("close", () => end({ kind: "lost" }));
@@ -204,6 +225,7 @@ async function follow(child: ChildProcess, program: Program, stdout: Readable, s
     stderr.destroy();
     throw error;
   }
+  killWhenStopped(child, closed);
   return {
     rootPid: child.pid!,
     reason: program.reason,
@@ -214,7 +236,20 @@ async function follow(child: ChildProcess, program: Program, stdout: Readable, s
     send,
     ended,
     closed,
+    isClosed: () => isClosed,
+    kill: () => void child.kill("SIGKILL"),
   };
+}
+
+/** A stopped launcher would never report the command's end. What kills it ends its tree. */
+function killWhenStopped(child: ChildProcess, closed: Promise<void>): void {
+  let before = false;
+  const timer = setInterval(() => {
+    const stopped = /^[Tt]$/.test(readStat(child.pid ?? 0)?.state ?? "");
+    if (stopped && before) child.kill("SIGKILL");
+    before = stopped;
+  }, STOPPED_CHECK_MS).unref();
+  void closed.then(() => clearInterval(timer));
 }
 
 function eachLine(stream: Readable, take: (line: string) => void): void {

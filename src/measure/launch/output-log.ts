@@ -1,4 +1,4 @@
-import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, ftruncateSync, openSync, writeSync } from "node:fs";
 
 /** Kept of the beginning and of the end of what a command prints, bytes each. */
 const OUTPUT_PART_BYTES = 256 * 1024;
@@ -6,6 +6,10 @@ const OUTPUT_PART_BYTES = 256 * 1024;
 const FLUSH_MS = 500;
 /** A cut tail starts at a line's start when one begins this early, bytes. */
 const LINE_SEARCH_BYTES = 4096;
+
+/** Never through a link, and never waiting for the reader of a FIFO. */
+const NEW_FILE =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export interface OutputTotals {
   readonly bytes: number;
@@ -31,7 +35,7 @@ export class OutputLog {
 
   /** Creates or empties the file; throws the error of the file system. */
   constructor(file: string, partBytes = OUTPUT_PART_BYTES) {
-    this.#fd = openSync(file, "w");
+    this.#fd = openSync(file, NEW_FILE, 0o666);
     this.#part = partBytes;
     this.#tail = Buffer.alloc(partBytes);
   }

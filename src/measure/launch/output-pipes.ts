@@ -1,11 +1,12 @@
-import { execFile } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Readable } from "node:stream";
-import { promisify } from "node:util";
+import { helperEnvironment, helperPrograms, runChild } from "../../core/child.ts";
+
+const MKFIFO_TIMEOUT_MS = 5000;
 
 /** Both ends of a pipe: the child gets `writeFd`, this process reads `reader`. */
 interface OutputPipe {
@@ -23,7 +24,10 @@ export async function openOutputPipes(): Promise<readonly [OutputPipe, OutputPip
   try {
     directory = await mkdtemp(path.join(tmpdir(), "stormlog-gate-"));
     const files = [path.join(directory, "out"), path.join(directory, "err")] as const;
-    await promisify(execFile)("mkfifo", ["-m", "600", ...files]);
+    const program = helperPrograms().find("mkfifo");
+    if (program === null) return null;
+    const options = { env: helperEnvironment(), timeoutMs: MKFIFO_TIMEOUT_MS };
+    await runChild(program.path, ["-m", "600", ...files], options);
     const out = openBoth(files[0]);
     try {
       return [out, openBoth(files[1])];

@@ -1,4 +1,6 @@
-import { readStat, readText } from "../../sampler/proc.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { loadNative, type NativeAddon } from "../../sampler/native.ts";
+import { allPids, childrenOf, type ProcStat, readStat, readText } from "../../sampler/proc.ts";
 import { TreeScan } from "../../sampler/tree-scan.ts";
 
 export interface Member {
@@ -6,12 +8,121 @@ export interface Member {
   readonly startTicks: number;
 }
 
-/** States of ended processes: zombie and dead. */
-const ENDED = new Set(["Z", "X", "x"]);
+/** Whether a process has ended. Where only its first thread has, it is a zombie that still has threads. */
+const hasEnded = ({ state, threads }: ProcStat): boolean => /^[Xx]$/.test(state) || (state === "Z" && threads < 2);
+
+/** Pids of the living launchers, the only children of this process that Node starts in a session of their own. */
+const launchers = new Set<number>();
+
+/** Register a launcher, which ends with this process, however this process ends. @returns call when it has ended */
+export function registerLauncher(pid: number): () => void {
+  if (launchers.size === 0) process.prependListener("exit", endAllNow);
+  launchers.add(pid);
+  return () => {
+    launchers.delete(pid);
+    if (launchers.size === 0) process.off("exit", endAllNow);
+  };
+}
+
+interface Adoption {
+  readonly addon: NativeAddon;
+  readonly session: number;
+  /** Start of the children that this process had before, by pid. */
+  readonly before: ReadonlyMap<number, number>;
+}
+
+let adoption: Adoption | null | undefined;
+
+function adopt(): Adoption | null {
+  const native = loadNative();
+  const own = readStat(process.pid);
+  if (own === null || !("addon" in native) || !native.addon.adoptOrphans()) return null;
+  const before = new Map<number, number>();
+  for (const pid of ownChildren()) before.set(pid, readStat(pid)?.startTicks ?? 0);
+  return { addon: native.addon, session: own.session, before };
+}
 
 /**
- * Living members of a measured tree: descendants, processes with the marker, and earlier members (to find one that was
- * re-parented and cleared its environment). Linux only; elsewhere it is empty.
+ * Make this process the parent of every process of a measured tree whose own parent dies, the launcher included.
+ * @returns whether it is; without the native addon it is not
+ */
+export function adoptOrphans(): boolean {
+  adoption ??= adopt();
+  return adoption !== null;
+}
+
+function ownChildren(): readonly number[] {
+  return childrenOf(process.pid) ?? allPids().filter((pid) => readStat(pid)?.parent === process.pid);
+}
+
+/** Looks until orphans that only end count as none, which bounds what a chain of forks can cost. */
+const LOOKS = 100;
+
+/** Living orphans, recognised by a session that is not Node's: none can return to it. Ended ones are reaped. */
+function orphans(): Member[] {
+  if (!adoption) return [];
+  const { addon, session, before } = adoption;
+  for (let look = 0; look < LOOKS; look++) {
+    const living: Member[] = [];
+    let reaped = 0;
+    for (const pid of ownChildren()) {
+      if (launchers.has(pid)) continue;
+      const stat = readStat(pid);
+      if (stat === null || stat.parent !== process.pid || stat.session === session) continue;
+      const { startTicks } = stat;
+      if (before.get(pid) === startTicks) continue;
+      if (!hasEnded(stat)) living.push({ pid, startTicks });
+      else if (addon.reap(pid)) reaped++;
+    }
+    // One that ended after it was listed has left its children to this process, which the list does not hold.
+    if (living.length > 0 || reaped === 0) return living;
+  }
+  return [];
+}
+
+function isGone(pid: number): boolean {
+  const stat = readStat(pid);
+  return stat === null || hasEnded(stat);
+}
+
+/** Time of {@link endAllNow}, whose processes end within milliseconds. */
+const END_NOW_MS = 300;
+
+/** Before the handlers of the exit that write outputs: nothing of the change may write after them. */
+function endAllNow(): void {
+  for (const pid of launchers) send(pid, "SIGKILL");
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (const until = performance.now() + END_NOW_MS; performance.now() < until; Atomics.wait(pause, 0, 0, 1)) {
+    const left = orphans();
+    for (const { pid } of left) send(pid, "SIGKILL");
+    if (left.length === 0 && [...launchers].every(isGone)) return;
+  }
+}
+
+/** Orphans are killed without a pause for this long, so that none can fork faster than it is found. */
+const BURST_MS = 5;
+
+/**
+ * Kill every orphan until there is none. What a killed process leaves becomes an orphan as well, so whole trees end.
+ * @returns those that are still alive after `ms`
+ */
+export async function endOrphans(ms: number): Promise<readonly Member[]> {
+  const until = performance.now() + ms;
+  for (;;) {
+    for (const end = performance.now() + BURST_MS; performance.now() < end; ) {
+      const left = orphans();
+      if (left.length === 0) return [];
+      // The pid of a child is not given to another process before it was reaped.
+      for (const { pid } of left) send(pid, "SIGKILL");
+    }
+    if (performance.now() >= until) return orphans();
+    await sleep(1);
+  }
+}
+
+/**
+ * Living members of a measured tree: descendants, orphans, processes with the marker, and earlier members (to find one
+ * that was re-parented and cleared its environment). Linux only; elsewhere it is empty.
  */
 export class ProcessTree {
   readonly #scan: TreeScan;
@@ -22,15 +133,21 @@ export class ProcessTree {
     this.#scan = new TreeScan(root, marker);
   }
 
+  /** Count processes that the sampler has seen as members from now on. */
+  remember(seen: readonly Member[]): void {
+    for (const member of seen) this.#known.set(member.pid, member);
+  }
+
   /** Scan again; the root is not a member. */
   members(): Member[] {
     for (const { pid, startTicks } of this.#known.values()) {
       const stat = readStat(pid);
-      if (stat === null || stat.startTicks !== startTicks || ENDED.has(stat.state)) this.#known.delete(pid);
+      if (stat === null || stat.startTicks !== startTicks || hasEnded(stat)) this.#known.delete(pid);
     }
+    for (const orphan of orphans()) this.#known.set(orphan.pid, orphan);
     for (const { pid } of [...this.#scan.descendants(this.#known.keys()), ...this.#scan.newlyMarked()]) {
       const stat = readStat(pid);
-      if (stat !== null && !ENDED.has(stat.state)) this.#known.set(pid, { pid, startTicks: stat.startTicks });
+      if (stat !== null && !hasEnded(stat)) this.#known.set(pid, { pid, startTicks: stat.startTicks });
     }
     return [...this.#known.values()];
   }
@@ -38,7 +155,10 @@ export class ProcessTree {
 
 /** Send a signal to a member that is still the same process; one that has ended or is not ours is ignored. */
 export function signalMember({ pid, startTicks }: Member, signal: NodeJS.Signals): void {
-  if (readStat(pid)?.startTicks !== startTicks) return;
+  if (readStat(pid)?.startTicks === startTicks) send(pid, signal);
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { plural } from "../../core/text.ts";
 import type { Launched } from "./launch.ts";
 import type { LauncherOrder } from "./launcher-protocol.ts";
-import { type Member, type ProcessTree, processName, signalMember } from "./process-tree.ts";
+import { endOrphans, type Member, type ProcessTree, processName, signalMember } from "./process-tree.ts";
 
 /** A runner gives a step 7.5 s from SIGINT to SIGTERM, so everything, evidence included, is to be over in 5 s. */
 const STEPS: readonly { readonly order: LauncherOrder; readonly graceMs: number }[] = [
@@ -15,7 +15,8 @@ const POLL_MS = 40;
 /** Background helpers of a command (a resource tracker, a log writer) need a short time to end. */
 const LEFTOVER_GRACE_MS = 250;
 const LEFTOVER_TERM_MS = 400;
-const QUIT_MS = 2000;
+const QUIT_MS = 1500;
+const LAST_MS = 500;
 
 /** Wait until `done` resolves or the time is over. @returns whether it resolved */
 async function within(ms: number, done: Promise<unknown>): Promise<boolean> {
@@ -38,6 +39,8 @@ async function emptied(tree: ProcessTree, ms: number): Promise<boolean> {
 /** End a running tree in steps, SIGINT, SIGTERM, SIGKILL, each once the one before had its time; 3.2 s in all. */
 export async function stopTree(launched: Launched, tree: ProcessTree): Promise<void> {
   for (const { order, graceMs } of STEPS) {
+    // Without a launcher there is nothing to ask: endLeftovers kills.
+    if (launched.isClosed()) return;
     const until = performance.now() + graceMs;
     launched.send(order);
     if (!(await within(graceMs, launched.ended))) continue;
@@ -50,20 +53,32 @@ function named(members: readonly Member[]): string {
   return names.join(", ") + (members.length > names.length ? ", …" : "");
 }
 
-/** After the command has ended: end the processes it left, then the launcher. @returns notes for the recording */
+/**
+ * After the command or the launcher has ended: end the processes that are left, then the launcher.
+ * @returns notes for the recording
+ */
 export async function endLeftovers(launched: Launched, tree: ProcessTree): Promise<string[]> {
   const notes: string[] = [];
-  if (!(await emptied(tree, LEFTOVER_GRACE_MS))) {
+  if (launched.isClosed() || !(await emptied(tree, LEFTOVER_GRACE_MS))) {
     const left = tree.members();
     if (left.length > 0)
       notes.push(`ended ${plural(left.length, "process", "processes")} that outlived the command: ${named(left)}`);
     launched.send("t");
-    await emptied(tree, LEFTOVER_TERM_MS);
+    if (!launched.isClosed()) await emptied(tree, LEFTOVER_TERM_MS);
   }
   launched.send("q");
-  if (!(await within(QUIT_MS, launched.closed))) notes.push("the launcher did not quit");
-  // The launcher may have been killed itself, or have missed one: the marker still finds them.
-  for (const member of tree.members()) signalMember(member, "SIGKILL");
-  if (!(await emptied(tree, QUIT_MS / 4))) notes.push(`could not be ended: ${named(tree.members())}`);
+  if (!(await within(QUIT_MS, launched.closed))) {
+    notes.push("the launcher did not quit and was killed");
+    launched.kill();
+    await within(LAST_MS, launched.closed);
+  }
+  // The launcher may have been killed itself, or have missed one.
+  const until = performance.now() + LAST_MS;
+  do {
+    await endOrphans(LAST_MS);
+    for (const member of tree.members()) signalMember(member, "SIGKILL");
+  } while (!(await emptied(tree, POLL_MS)) && performance.now() < until);
+  const left = tree.members();
+  if (left.length > 0) notes.push(`could not be ended: ${named(left)}`);
   return notes;
 }

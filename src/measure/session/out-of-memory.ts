@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import path from "node:path";
+import { readBounded } from "../../core/files.ts";
 import { outOfMemory } from "../../telemetry/oom/decide.ts";
 import { findMessages } from "../../telemetry/oom/messages.ts";
 import { readProbeOoms } from "../../telemetry/oom/probe-files.ts";
@@ -8,10 +8,13 @@ import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { kernelFacts } from "../launch/kernel-watch.ts";
 import { OUTPUT_FILE } from "./run-directory.ts";
 
-/** The kept part of the output, which is bounded in size. */
+/** More than the gate keeps of an output: such a file is not its own. */
+const MAX_OUTPUT_BYTES = 1 << 20;
+
+/** The kept part of the output. */
 function keptOutput(directory: string): string {
   try {
-    return readFileSync(path.join(directory, OUTPUT_FILE), "utf8");
+    return readBounded(path.join(directory, OUTPUT_FILE), MAX_OUTPUT_BYTES, "refuse").toString("utf8");
   } catch {
     return "";
   }

@@ -1,4 +1,4 @@
-import { AllocatorKind } from "../../sampler/record-layout.ts";
+import { AllocatorKind, HostHeapIndex } from "../../sampler/record-layout.ts";
 import type { SourceReport } from "../../sampler/sampler.ts";
 import { KIND_NAMES } from "../../telemetry/recording/probe-devices.ts";
 import type { ProbeInfo } from "../../telemetry/recording/probe-info.ts";
@@ -44,12 +44,14 @@ export function probeSource(
   }
   const frameworks = distinct(processes.flatMap(({ framework }) => (framework === null ? [] : [framework])));
   const devices = distinct(streams.flatMap(({ kind }) => (kind === AllocatorKind.hostHeap ? [] : [KIND_NAMES[kind]])));
-  const heap = streams.some(({ kind }) => kind === AllocatorKind.hostHeap);
+  const hostHeap = (own: number): boolean =>
+    streams.some(({ kind, index }) => kind === AllocatorKind.hostHeap && index === own);
+  const heap = hostHeap(HostHeapIndex.c);
   const peaks = streams.some(({ marks }) => marks.allocated > 0);
   const errors = distinct(processes.flatMap(({ error }) => (error === null ? [] : [error])));
   const noHeap = processes.find((process) => process.heap?.startsWith("none:"))?.heap?.slice("none:".length);
   const notes = [
-    ...(frameworks.length === 0 ? ["no framework was imported, so only the heap is recorded"] : []),
+    ...(frameworks.length === 0 && heap ? ["no framework was imported, so only the heap is recorded"] : []),
     ...(!heap && noHeap !== undefined ? [`the heap is not recorded: ${noHeap}`] : []),
     ...errors.slice(0, 3),
   ];
@@ -61,6 +63,7 @@ export function probeSource(
       ...frameworks,
       ...devices.filter((name) => !frameworks.includes(name)),
       ...(heap ? ["heap"] : []),
+      ...(hostHeap(HostHeapIndex.v8) ? ["js-heap"] : []),
       ...(stepsSeen ? ["steps"] : []),
       ...(peaks ? ["exact-peaks"] : []),
     ],

@@ -3,10 +3,11 @@ import { GateError } from "../../core/errors.ts";
 import type { Sampler } from "../../sampler/sampler.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import { RAW_RECORD_FILE } from "../../telemetry/recording/record-columns.ts";
-import { type RecordFile, readRecordFile } from "../../telemetry/recording/record-file.ts";
+import type { RecordFile } from "../../telemetry/recording/record-file.ts";
 import { lossesOf, recordFileToRecording } from "../../telemetry/recording/record-recording.ts";
 import { withOutOfMemory } from "./out-of-memory.ts";
 import { type ProbeSetup, withProbe } from "./probe-info.ts";
+import { RECORD_FILE_ALTERED, readRecords } from "./read-records.ts";
 import { withReadings } from "./recording-info.ts";
 import type { MeasureRequest } from "./request.ts";
 
@@ -15,6 +16,12 @@ export interface MeasuredRecording {
   readonly info: RecordingInfo;
   /** Null when the record file cannot be read back; `info.lost` has the reason. */
   readonly recording: Recording | null;
+  /** What was done to the record file while the command ran, one sentence each. */
+  readonly interference: readonly string[];
+  /** Why the recorded samples are not those that were measured; null when they are. */
+  readonly altered: GateError | null;
+  /** Why `recording.json` was not completed; null when it was. */
+  readonly unwritten: GateError | null;
 }
 
 /** A run that has ended, before its record file is read. */
@@ -23,6 +30,8 @@ export interface Ran {
   readonly devices: Sampler["devices"];
   /** When the command was let go, on the recording's clock. */
   readonly beganNs: number | null;
+  /** The stopped sampler's records. */
+  readonly records: Pick<Sampler, "readRecords" | "checkRecords" | "closeRecords">;
 }
 
 /** What was known before the command was launched. */
@@ -36,7 +45,7 @@ interface RunSetup {
 /** Complete a run from its record file; an unreadable one costs the recording and its peaks, not the run. */
 export async function recordingOf(
   { request, setup, killsBefore }: RunSetup,
-  { info, devices, beganNs }: Ran,
+  { info, devices, beganNs, records }: Ran,
 ): Promise<MeasuredRecording> {
   const { directory } = request;
   const withEvidence = (file: RecordFile | null): RecordingInfo =>
@@ -46,14 +55,24 @@ export async function recordingOf(
       file,
       killsBefore,
     );
+  const read = readRecords(records, path.join(directory, RAW_RECORD_FILE));
+  const { interference } = read;
   try {
-    const file = await readRecordFile(path.join(directory, RAW_RECORD_FILE));
-    const known = withEvidence(file);
-    const recording = recordFileToRecording(file, known);
-    const complete = withReadings(known, recording, lossesOf(file, known));
-    return { info: complete, recording: { ...recording, info: complete } };
+    if (read.kind === "failed") throw read.error;
+    const known = withEvidence(read.file);
+    const recording = recordFileToRecording(read.file, known);
+    const complete = withReadings(known, recording, lossesOf(read.file, known));
+    return {
+      info: complete,
+      recording: { ...recording, info: complete },
+      interference,
+      altered: null,
+      unwritten: null,
+    };
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
-    return { info: withReadings(withEvidence(null), { peaks: [] }, [`peaks: ${error.message}`]), recording: null };
+    const complete = withReadings(withEvidence(null), { peaks: [] }, [`peaks: ${error.message}`]);
+    const altered = error.code === RECORD_FILE_ALTERED ? error : null;
+    return { info: complete, recording: null, interference, altered, unwritten: null };
   }
 }

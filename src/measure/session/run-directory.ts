@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { lstatSync, statSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import { writeAtomicallySync } from "../../core/files.ts";
@@ -42,7 +42,9 @@ export function createRunDirectory(directory: string): void {
   } catch (error) {
     throw unwritable(directory, error);
   }
-  const taken = RUN_FILES.find((name) => existsSync(path.join(directory, name)));
+  const taken = RUN_FILES.find(
+    (name) => lstatSync(path.join(directory, name), { throwIfNoEntry: false }) !== undefined,
+  );
   if (taken !== undefined) {
     throw new GateError("RUN_DIRECTORY_IN_USE", `this directory has a recording already: ${taken}`, {
       kind: "error",

@@ -1,3 +1,4 @@
+import { COUNTED } from "../../verdict/gating.ts";
 import type { Check } from "../../verdict/judgement.ts";
 import { sameSeries } from "../../verdict/series-index.ts";
 import { verdictUrgency } from "../urgency.ts";
@@ -22,7 +23,7 @@ function byImportance(checks: readonly Check[]): readonly Check[] {
       Number(b.gating) - Number(a.gating) ||
       KIND[a.kind] - KIND[b.kind] ||
       // One gate over several ranks counts the pages of all of them to its own rank.
-      Number(b.metric === "allocated") - Number(a.metric === "allocated") ||
+      Number(COUNTED.has(b.metric)) - Number(COUNTED.has(a.metric)) ||
       a.rank - b.rank,
   );
 }

@@ -1,4 +1,4 @@
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding, LinePackage } from "../../analysis/document.ts";
 import { formatShort } from "../../core/units.ts";
 import {
   LEAK_LINE,
@@ -23,6 +23,8 @@ export interface LineAnswer {
   /** Share of the judged growth, 0 to 1. */
   readonly share: number | null;
   readonly bytes: number | null;
+  /** The package that the line is in, calls, or is called by, as {@link packageText}; null for none. */
+  readonly package: string | null;
   /** What usually fixes it, by the retainer that was found. */
   readonly fix: string | null;
 }
@@ -36,7 +38,7 @@ export function lineAnswer(findings: readonly Finding[], kind: LineAnswer["kind"
   const finding = findings.find(({ classification }) => classification === wanted);
   const location = text(finding?.evidence.line);
   if (finding === undefined || location === null) return null;
-  const { code, kept_by, share, growth_bytes } = finding.evidence;
+  const { code, kept_by, share, growth_bytes, placed } = finding.evidence;
   return {
     kind,
     finding,
@@ -46,8 +48,24 @@ export function lineAnswer(findings: readonly Finding[], kind: LineAnswer["kind"
     keptBy: text(kept_by),
     share: size(share),
     bytes: size(growth_bytes),
+    package: finding.package === undefined ? null : packageText(finding.package, placed),
     fix: finding.remediation[0] ?? null,
   };
+}
+
+/** What the frames on the line's stack show of a package: "in aiohttp 3.10.10", "allocated in numpy 2.3.1". */
+export function packageText(owner: LinePackage, placed: unknown): string {
+  const { relation, name, version, yanked, deprecated } = owner;
+  const withdrawn = yanked ? " (yanked)" : deprecated === undefined ? "" : " (deprecated)";
+  const named = `${name} ${version}${withdrawn}`;
+  switch (relation) {
+    case "contains":
+      return `in ${named}`;
+    case "called":
+      return `${placed === "kept" ? "kept" : "allocated"} in ${named}`;
+    case "calls":
+      return `called by ${named}`;
+  }
 }
 
 /** "97 %", never "100 %" for a part. */
@@ -66,7 +84,8 @@ export function lineNote(line: LineAnswer): string {
 /** "one-time +50.0 MiB at train.py:18, still held at the end" */
 export function oneTimeText(line: LineAnswer): string {
   const amount = line.bytes === null ? "" : ` +${formatShort(line.bytes)}`;
-  return `one-time${amount} at ${line.location}, still held at the end`;
+  const found = line.package === null ? "" : `, ${line.package}`;
+  return `one-time${amount} at ${line.location}${found}, still held at the end`;
 }
 
 /** Growth that no line holds, in one sentence, and the tool that would name it; null when that was not found. */

@@ -9,8 +9,8 @@ const OF_GROWTH = new Set(["leak", "rising", "slow_growth", "pressure", "persist
 const OF_LINES = new Set([LEAK_LINE, ONE_TIME_LINE]);
 
 /** "allocated growth on cuda:0, rank 0": the deciding check of a cause, as documents name it. */
-function nameOf({ decisive: { metric, aspect, device, rank } }: Cause): string {
-  return `${metric} ${aspect} on ${device}, rank ${rank}`;
+function nameOf({ decisive: { metric, aspect, device, rank, phase } }: Cause): string {
+  return `${metric} ${aspect} on ${device}, rank ${rank}${phase === undefined ? "" : `, phase ${phase}`}`;
 }
 
 function explains(cause: Cause, finding: Finding): boolean {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { Finding, LinePackage } from "../../analysis/document.ts";
 import { MIB } from "../../core/units.ts";
 import {
+  SAMPLE_FINDING,
   sampleAnalysis,
   sampleCheck,
   sampleJudgement,
@@ -11,7 +13,7 @@ import { answerSentence } from "./sentence.ts";
 
 const KEY = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
 
-function sentenceOf(classes: readonly ("leak" | "flat")[]): string {
+function sentenceOf(classes: readonly ("leak" | "flat")[], findings: readonly Finding[] = []): string {
   const base = sampleScenario("fail");
   const [run] = base.runs;
   if (run === undefined) throw new Error("the sample has a run");
@@ -33,13 +35,46 @@ function sentenceOf(classes: readonly ("leak" | "flat")[]): string {
     mde_bytes: null,
   });
   const judgement = sampleJudgement("fail", { checks: [check], confirmed: true });
-  return answerSentence(sampleScenario("fail", { runs, judgement, findings: [] }));
+  return answerSentence(sampleScenario("fail", { runs, judgement, findings }));
 }
+
+const lineOf = (line: string, placed: string, named: LinePackage): Finding => ({
+  ...SAMPLE_FINDING,
+  classification: "leak_line",
+  evidence: { line, placed },
+  package: named,
+});
 
 describe("the sentence of a leak", () => {
   it("counts the runs that showed it, not those that were made", () => {
     expect(sentenceOf(["leak", "flat", "leak"])).toMatch(/^Leak of .*, confirmed in 2 of 3 runs$/);
     expect(sentenceOf(["leak", "leak"])).toMatch(/, confirmed in 2 of 2 runs$/);
     expect(sentenceOf(["leak"])).toMatch(/, confirmed$/);
+  });
+
+  it.each([
+    ["contains", "allocated", "in left-pad 1.0.0"],
+    ["called", "allocated", "allocated in left-pad 1.0.0"],
+    ["called", "kept", "kept in left-pad 1.0.0"],
+    ["calls", "allocated", "called by left-pad 1.0.0"],
+  ] as const)("names the package that %s the line of %s memory", (relation, placed, text) => {
+    const named = { ecosystem: "node", name: "left-pad", version: "1.0.0", relation } as const;
+    expect(sentenceOf(["leak"], [lineOf("src/serve.py:41", placed, named)])).toMatch(
+      new RegExp(`^Leak of .* at src/serve\\.py:41, ${text}, confirmed$`),
+    );
+  });
+
+  it("marks a package that was yanked or is deprecated", () => {
+    const named = { ecosystem: "node", name: "a", version: "1.0.0", relation: "contains" } as const;
+    const text = (more: Partial<LinePackage>): string =>
+      sentenceOf(["leak"], [lineOf("a.js:1", "kept", { ...named, ...more })]);
+    expect(text({ deprecated: "use b" })).toContain(", in a 1.0.0 (deprecated), ");
+    expect(text({ yanked: true })).toContain(", in a 1.0.0 (yanked), ");
+  });
+
+  it("has no room for the name of a package beyond 100 characters, and keeps the line", () => {
+    const named = { ecosystem: "node", name: "n".repeat(60), version: "1.0.0", relation: "called" } as const;
+    const text = sentenceOf(["leak", "leak"], [lineOf("src/serve.py:41", "kept", named)]);
+    expect(text).toMatch(/ at serve\.py:41, confirmed in 2 of 2 runs$/);
   });
 });

@@ -1,6 +1,7 @@
 import type { SeriesAnalysis } from "../../analysis/document.ts";
 import { formatDuration, formatShort } from "../../core/units.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
+import { sameSeries } from "../../verdict/series-index.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { capital } from "../wording.ts";
 import { type Cause, causesOf } from "./causes.ts";
@@ -47,20 +48,28 @@ function breachSentence(scenario: ScenarioReport, judgement: Judgement): string 
   const found = decisiveRun(scenario.runs, cause.decisive);
   const line = cause.kind === "leak" ? lineAnswer(scenario.findings) : null;
   const sure = certainty(cause.decisive, judgement, scenario);
-  const whole = capital(`${breach(cause, judgement, found, line)}${sure}`);
-  if (whole.length <= MAX_SENTENCE) return whole;
-  const short = capital(`${breach(cause, judgement, found, line, true)}${sure}`);
-  return short.length <= MAX_SENTENCE ? short : `${short.slice(0, MAX_SENTENCE - 1)}…`;
+  const withoutPackage = line === null ? null : { ...line, package: null };
+  let text = "";
+  for (const [named, brief] of [
+    [line, false],
+    [line, true],
+    [withoutPackage, true],
+  ] as const) {
+    text = capital(`${breach(cause, judgement, found, named, brief)}${sure}`);
+    if (text.length <= MAX_SENTENCE) return text;
+  }
+  return `${text.slice(0, MAX_SENTENCE - 1)}…`;
 }
 
-/** "rank 3", with the device where the checks cover several; "" where there is one of each. */
+/** "in validation on rank 3": with the device where the checks cover several; "" where there is one of each. */
 function seriesOf({ decisive }: Cause, judgement: Judgement): string {
-  const { rank, device, metric } = decisive;
+  const { rank, device, metric, phase } = decisive;
   const parts: string[] = [];
   if (judgement.checks.some((one) => one.rank > 0)) parts.push(`rank ${rank}${hostOf(rank, judgement)}`);
   const devices = new Set(judgement.checks.map((one) => one.device));
   if (devices.size > 1 && device !== metric && device !== "host") parts.push(device);
-  return parts.length === 0 ? "" : ` on ${parts.join(", ")}`;
+  const within = phase === undefined ? "" : ` in ${phase}`;
+  return parts.length === 0 ? within : `${within} on ${parts.join(", ")}`;
 }
 
 /** " (node1)": the host of a rank, where the judgement's reason contains it. */
@@ -82,8 +91,9 @@ function breach(
   switch (cause.kind) {
     case "leak": {
       const at = line === null ? "" : ` at ${brief ? (line.location.split("/").at(-1) ?? "") : line.location}`;
+      const owner = line === null || line.package === null ? "" : `, ${line.package}`;
       const only = decisive.verdict === "warn" ? `${decisive.metric} ` : "";
-      return `${only}leak of ${leakAmount(decisive, found)}${where}${at}`;
+      return `${only}leak of ${leakAmount(decisive, found)}${where}${at}${owner}`;
     }
     case "oom":
       return `${decisive.reason}${where}`;
@@ -164,8 +174,17 @@ function growthWords(scenario: ScenarioReport, check: Check): string {
   return STILL.has(label) ? ", no growth" : label === "leak" || label === "rising" ? ", growth within its limit" : "";
 }
 
+/** The peak of the command as it is, where runs in which V8 collected were judged in its place; else null. Bytes. */
+function peakAsItIs({ runs }: ScenarioReport, check: Check): number | null {
+  const plain = runs.find(({ role }) => role === "superseded")?.analysis?.series;
+  return plain?.find((series) => sameSeries(series, check))?.peak_bytes ?? null;
+}
+
 function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): string {
-  const open = judgement.checks.find(({ verdict, gating }) => verdict === "unjudged" && gating);
+  const open =
+    scenario.caused_by === undefined
+      ? judgement.checks.find(({ verdict, gating }) => verdict === "unjudged" && gating)
+      : undefined;
   const reason = (open?.reason ?? judgement.reason).split(": ")[0] ?? judgement.reason;
   const first = scenario.baseline === null && /no baseline|does not exist|no run|is empty/.test(reason);
   const parts = [first ? "No baseline yet" : capital(reason)];
@@ -174,9 +193,9 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
     .sort((a, b) => Number(b.metric === "allocated") - Number(a.metric === "allocated"))[0];
   if (peak?.candidate_bytes != null) {
     const label = decisiveRun(scenario.runs, peak)?.series.class;
-    parts.push(
-      `${capital(peak.metric)} peak ${formatShort(peak.candidate_bytes)}${label === undefined ? "" : `, ${label}`}`,
-    );
+    const plain = peakAsItIs(scenario, peak);
+    const drift = label === undefined ? "" : `, ${label}${plain === null ? "" : " when V8 collects"}`;
+    parts.push(`${capital(peak.metric)} peak ${formatShort(plain ?? peak.candidate_bytes)}${drift}`);
   }
   const sees = detectable(scenario);
   if (sees !== null) parts.push(`A run like this would detect ${sees}`);

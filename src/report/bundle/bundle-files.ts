@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { open, readdir } from "node:fs/promises";
+import { accessSync, constants, type Dirent, lstatSync } from "node:fs";
+import { open, readdir, stat } from "node:fs/promises";
 import path from "node:path";
-import { GateError } from "../../core/errors.ts";
-import { PARTIAL, writeAtomically } from "../../core/files.ts";
+import { GateError, invalidInput } from "../../core/errors.ts";
+import { PARTIAL, READ_OWN, writeAtomically } from "../../core/files.ts";
 
 /** Write a file of the bundle, all of it or nothing; throws DISK_FULL, NO_PERMISSION or BUNDLE_WRITE_FAILED. */
 export async function writeBundleFile(file: string, content: string | Uint8Array): Promise<void> {
@@ -46,24 +47,158 @@ export interface ListedFile {
   readonly sha256: string;
 }
 
+/** Bounds of what is digested and uploaded, for files that the measured command may have left. */
+export interface BundleLimits {
+  readonly fileBytes: number;
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+/** A gate's own files are far smaller; a sparse file can have any size. */
+const LIMITS: BundleLimits = { fileBytes: 2 ** 30, bytes: 2 ** 31, entries: 50_000 };
+/** For bundles that were read from elsewhere and are compared with their manifest. */
+export const UNLIMITED: BundleLimits = { fileBytes: Infinity, bytes: Infinity, entries: Infinity };
+/** Maximum number of files that are named as left out. */
+const MAX_LEFT_OUT = 100;
+
+interface FoundFile {
+  /** Within the directory, with forward slashes. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
+interface LeftOut {
+  readonly path: string;
+  readonly reason: string;
+}
+
+interface Below {
+  readonly found: FoundFile[];
+  readonly leftOut: LeftOut[];
+}
+
+/** Regular files below a directory, without remains of an interrupted write. Links are not followed. */
+async function filesBelow(directory: string, entries: number): Promise<Below> {
+  const below: Below = { found: [], leftOut: [] };
+  const directories = [""];
+  let count = 0;
+  for (let at = directories.pop(); at !== undefined; at = directories.pop()) {
+    for (const entry of await entriesOf(directory, at, below)) {
+      count += 1;
+      if (count > entries) {
+        below.leftOut.push({ path: at, reason: `more than ${entries} files in the bundle` });
+        return below;
+      }
+      const name = at === "" ? entry.name : `${at}/${entry.name}`;
+      if (entry.isDirectory()) directories.push(name);
+      else if (entry.isFile() && !name.endsWith(PARTIAL)) take(directory, name, below);
+    }
+  }
+  return below;
+}
+
+async function entriesOf(directory: string, name: string, { leftOut }: Below): Promise<Dirent[]> {
+  try {
+    return await readdir(path.join(directory, name), { withFileTypes: true });
+  } catch (error) {
+    if (name === "") throw error;
+    leftOut.push({ path: name, reason: reasonOf(error) });
+    return [];
+  }
+}
+
+/** The command may have left files without permissions, or with names that are no text. */
+function take(directory: string, name: string, { found, leftOut }: Below): void {
+  try {
+    accessSync(path.join(directory, name), constants.R_OK);
+    found.push({ path: name, bytes: lstatSync(path.join(directory, name)).size });
+  } catch (error) {
+    leftOut.push({ path: name, reason: reasonOf(error) });
+  }
+}
+
+const reasonOf = (error: unknown): string => `cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"})`;
+
 /**
- * Every regular file below a directory, by path, without remains of an interrupted write. Files in `listed` keep their
- * known digests and are not read.
+ * Files of a bundle, the smaller ones first where there are more than the limits allow. Those in `known`, which this
+ * process wrote or checked, are not limited.
  */
+export async function bundleFiles(
+  directory: string,
+  limits: BundleLimits = LIMITS,
+  known: ReadonlySet<string> = new Set(),
+): Promise<{ readonly files: readonly FoundFile[]; readonly leftOut: readonly LeftOut[] }> {
+  const { found, leftOut } = await filesBelow(directory, limits.entries + known.size);
+  const byPath = (a: FoundFile, b: FoundFile): number => (a.path < b.path ? -1 : 1);
+  let total = 0;
+  const files = found
+    .sort((a, b) => a.bytes - b.bytes || byPath(a, b))
+    .filter(({ path: name, bytes }) => {
+      if (known.has(name)) return true;
+      const fits = bytes <= limits.fileBytes && total + bytes <= limits.bytes;
+      if (fits) total += bytes;
+      else leftOut.push({ path: name, reason: `${bytes} bytes are too large for a bundle` });
+      return fits;
+    });
+  return { files: files.sort(byPath), leftOut: leftOut.slice(0, MAX_LEFT_OUT) };
+}
+
+/** {@link bundleFiles} with digests. Files in `listed` keep their known ones and are not read. */
 export async function listFiles(
   directory: string,
-  skip: ReadonlySet<string>,
-  listed: readonly ListedFile[] = [],
-): Promise<ListedFile[]> {
-  const known = new Map(listed.map((file) => [file.path, file]));
+  { skip, listed, limits }: { skip?: ReadonlySet<string>; listed?: readonly ListedFile[]; limits?: BundleLimits } = {},
+): Promise<{ readonly files: ListedFile[]; readonly leftOut: readonly LeftOut[] }> {
+  const known = new Map(listed?.map((file) => [file.path, file]));
+  const found = await bundleFiles(directory, limits, new Set(known.keys()));
   const files: ListedFile[] = [];
-  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || entry.name.endsWith(PARTIAL)) continue;
-    const full = path.join(entry.parentPath, entry.name);
-    const relative = path.relative(directory, full).split(path.sep).join("/");
-    if (!skip.has(relative)) files.push(known.get(relative) ?? { path: relative, ...(await digest(full)) });
+  for (const { path: name } of found.files) {
+    if (skip?.has(name)) continue;
+    files.push(known.get(name) ?? { path: name, ...(await digest(path.join(directory, name))) });
   }
-  return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { files, leftOut: found.leftOut };
+}
+
+/** Files named in a message. */
+const MAX_NAMED = 3;
+
+/** The error for files that are not what the manifest lists (`BUNDLE_CORRUPT`, exit 5). */
+export function corruptBundle(directory: string, wrong: readonly string[]): GateError {
+  const more = wrong.length > MAX_NAMED ? ` and ${wrong.length - MAX_NAMED} more` : "";
+  return invalidInput(
+    "BUNDLE_CORRUPT",
+    `files differ from the manifest: ${wrong.slice(0, MAX_NAMED).join(", ")}${more}`,
+    directory,
+    "Download the bundle again, or measure again.",
+  );
+}
+
+/**
+ * Compare files of a finished bundle with its manifest, before or after they are read. Nothing is digested that has
+ * another size than listed, so the cost is bounded by the manifest.
+ * @returns a note where the manifest lists no files at all; null when every file was compared
+ * @throws GateError BUNDLE_CORRUPT (exit 5) for a file that differs or is not listed
+ */
+export async function verifyFiles(
+  directory: string,
+  listed: readonly ListedFile[],
+  names: readonly string[],
+): Promise<string | null> {
+  if (names.length === 0) return null;
+  if (listed.length === 0) return "this bundle is not verified: its manifest lists no digests";
+  const known = new Map(listed.map((file) => [file.path, file]));
+  const wrong: string[] = [];
+  for (const name of names) {
+    const file = known.get(name);
+    const full = path.join(directory, ...name.split("/"));
+    if (file === undefined || !(await isUnchanged(full, file))) wrong.push(name);
+  }
+  if (wrong.length > 0) throw corruptBundle(directory, wrong);
+  return null;
+}
+
+async function isUnchanged(full: string, { bytes, sha256 }: ListedFile): Promise<boolean> {
+  const found = await stat(full).catch(() => null);
+  return found?.isFile() === true && found.size === bytes && (await digest(full)).sha256 === sha256;
 }
 
 /** Read at once. Most files of a bundle have a few kilobytes, and a stream would cost more than reading them. */
@@ -71,7 +206,7 @@ const PIECE_BYTES = 1 << 18;
 
 async function digest(file: string): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash("sha256");
-  const handle = await open(file, "r");
+  const handle = await open(file, READ_OWN);
   try {
     const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, (await handle.stat()).size + 1));
     let bytes = 0;

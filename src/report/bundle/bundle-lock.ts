@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
+import { readBounded } from "../../core/files.ts";
 
 /** Contains the process of the gate that writes the bundle; deleted when it ends. */
 export const LOCK_FILE = ".writing";
@@ -50,11 +51,19 @@ export async function lockBundle(directory: string): Promise<void> {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
-    const owner = ownerOf(await readFile(file, "utf8").catch(() => ""));
+    const owner = ownerOf(ownerText(file));
     if (owner !== null) throw inUse(directory, `another gate (process ${owner}) is writing this bundle`);
     await rm(file, { force: true });
   }
   throw inUse(directory, "another gate is writing this bundle");
+}
+
+function ownerText(file: string): string {
+  try {
+    return readBounded(file, 1024, "refuse").toString("utf8");
+  } catch {
+    return "";
+  }
 }
 
 export async function unlockBundle(directory: string): Promise<void> {

@@ -26,7 +26,7 @@ describe("a bundle", () => {
     await prepareBundle(directory, START);
     await mkdir(path.join(directory, "runs/train-mlp/1"), { recursive: true });
     await writeFile(path.join(directory, "runs/train-mlp/1/output.log"), "hello\n");
-    const manifest = await writeBundle(directory, sampleReport("fail"));
+    const { manifest } = await writeBundle(directory, sampleReport("fail"));
     expect(manifest).toEqual(v.parse(BundleManifestSchema, await json("manifest.json")));
     expect(manifest).toMatchObject({ version: 1, exit_code: 4, risk_detected: true, complete: true, missing: [] });
     expect(manifest.files.map((file) => file.path)).toEqual([
@@ -97,7 +97,7 @@ describe("a bundle", () => {
 
   it("lists what is missing when nothing was measured", async () => {
     const scenario = sampleScenario("error", { timeline: null, runs: [] });
-    const manifest = await writeBundle(directory, sampleReport("error", { scenarios: [scenario] }));
+    const { manifest } = await writeBundle(directory, sampleReport("error", { scenarios: [scenario] }));
     expect(manifest.complete).toBe(false);
     expect(manifest.missing).toEqual([
       { path: "timeline.png", reason: "nothing was measured" },

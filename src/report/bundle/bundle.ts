@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import * as v from "valibot";
 import { GateError, invalidInput, usageError } from "../../core/errors.ts";
@@ -6,14 +6,15 @@ import { type JsonProblem, PARTIAL, readJson } from "../../core/files.ts";
 import { makeDirectories } from "../../core/make-directories.ts";
 import type { StormlogReport } from "../documents/envelope.ts";
 import type { GateReport, Timeline } from "../documents/model.ts";
+import type { AcceptCommand } from "../next-steps.ts";
 import { worstScenario } from "../urgency.ts";
-import { type ListedFile, listFiles, writeBundleFile, writeError } from "./bundle-files.ts";
+import { type ListedFile, listFiles, verifyFiles, writeBundleFile, writeError } from "./bundle-files.ts";
 import { LOCK_FILE, lockBundle, unlockBundle } from "./bundle-lock.ts";
 import { type BundleManifest, BundleManifestSchema, MANIFEST_FILE } from "./manifest.ts";
 
 /** The reports of a bundle. A telemetry loader must not pick up any of these names. */
 const PICTURES = { light: "timeline.png", dark: "timeline-dark.png" } as const;
-const REPORT_FILES = [
+export const REPORT_FILES = [
   "report.json",
   "measurements.json",
   "summary.md",
@@ -68,13 +69,15 @@ export async function prepareBundle(
 
 /**
  * Write the reports into a bundle that has its `runs/`, and the manifest last. Files in `listed` keep their digests.
+ * @returns also the report as written, with a warning where this machine cannot draw the picture
  * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED after writing everything that could be written
  */
 export async function writeBundle(
   directory: string,
-  report: GateReport,
+  given: GateReport,
   listed: readonly ListedFile[] = [],
-): Promise<BundleManifest> {
+  accept?: AcceptCommand,
+): Promise<{ readonly manifest: BundleManifest; readonly report: GateReport }> {
   const missing: { path: string; reason: string }[] = [];
   let failure: unknown;
   const produce = async (name: string, make: () => string | Uint8Array | Promise<Uint8Array>) => {
@@ -86,10 +89,11 @@ export async function writeBundle(
     }
   };
   try {
-    await mkdir(directory, { recursive: true });
+    makeDirectories(directory);
   } catch (cause) {
     throw writeError(cause, directory);
   }
+  const shown = worstScenario(given)?.timeline ?? null;
   // Loaded on use: a bundle is prepared before measuring, and written long after.
   const [{ stormlogReport }, { measurementDocuments }, { renderSummary }, { renderTimelineHtml }] = await Promise.all([
     import("../documents/envelope.ts"),
@@ -97,17 +101,23 @@ export async function writeBundle(
     import("../markdown/summary-markdown.ts"),
     import("../timeline/timeline-html.ts"),
   ]);
+  const pictures = shown === null ? null : await drawPictures(shown);
+  const report = pictures?.warning ? { ...given, warnings: [...given.warnings, pictures.warning] } : given;
   await produce("report.json", () => json(stormlogReport(report)));
   for (const document of measurementDocuments(report)) await produce(document.path, () => json(document.content));
-  const shown = worstScenario(report)?.timeline ?? null;
   await produce("summary.md", () =>
-    renderSummary(report, shown === null ? {} : { timelineImageUrl: PICTURES, htmlUrl: "timeline.html" }),
+    renderSummary(
+      report,
+      pictures?.light === undefined ? {} : { timelineImageUrl: PICTURES, htmlUrl: "timeline.html" },
+    ),
   );
   for (const theme of ["light", "dark"] as const) {
-    if (shown === null) missing.push({ path: PICTURES[theme], reason: "nothing was measured" });
-    else await produce(PICTURES[theme], () => renderPicture(shown, theme));
+    const picture = pictures?.[theme];
+    if (picture !== undefined) await produce(PICTURES[theme], () => picture);
+    else if (pictures?.failure !== undefined) await produce(PICTURES[theme], () => Promise.reject(pictures.failure));
+    else if (pictures === null) missing.push({ path: PICTURES[theme], reason: "nothing was measured" });
   }
-  await produce("timeline.html", () => renderTimelineHtml(report));
+  await produce("timeline.html", () => renderTimelineHtml(report, accept));
   const runs = report.scenarios.flatMap((scenario) => scenario.runs);
   for (const { info, directory: runDirectory } of runs) {
     if (!info.complete) missing.push({ path: `${runDirectory}/recording.json`, reason: "the recording is incomplete" });
@@ -117,26 +127,49 @@ export async function writeBundle(
   for (const { info, directory: runDirectory } of runs) {
     for (const reason of info.lost) missing.push({ path: runDirectory, reason });
   }
+  if (pictures?.warning) missing.push({ path: PICTURES.light, reason: pictures.warning });
+
+  const skip = new Set([MANIFEST_FILE, LOCK_FILE]);
+  const { files, leftOut } = await listFiles(directory, { skip, listed }).catch((cause: unknown) => {
+    throw failure ?? writeError(cause, directory);
+  });
+  missing.push(...leftOut);
 
   const manifest: BundleManifest = {
     version: 1,
     created_iso: report.generated_at_utc,
     command_line: [...report.tool.argv],
-    files: await listFiles(directory, new Set([MANIFEST_FILE, LOCK_FILE]), listed),
+    files,
     exit_code: report.exit_code,
     risk_detected: report.word === "fail" || report.word === "warn",
     complete,
     missing,
   };
   await writeBundleFile(path.join(directory, MANIFEST_FILE), json(manifest));
-  await unlockBundle(directory);
+  await unlockBundle(directory).catch((cause: unknown) => {
+    throw failure ?? writeError(cause, directory);
+  });
   if (failure !== undefined) throw failure;
-  return manifest;
+  return { manifest, report };
 }
 
-async function renderPicture(timeline: Timeline, theme: "light" | "dark"): Promise<Uint8Array> {
-  const { renderTimelinePng } = await import("../timeline/timeline-png.ts");
-  return renderTimelinePng(timeline, theme);
+interface Pictures {
+  readonly light?: Uint8Array;
+  readonly dark?: Uint8Array;
+  /** Why this machine draws none; null when it does. */
+  readonly warning: string | null;
+  readonly failure?: unknown;
+}
+
+async function drawPictures(timeline: Timeline): Promise<Pictures> {
+  const { renderTimelinePng, PICTURE_UNAVAILABLE } = await import("../timeline/timeline-png.ts");
+  try {
+    const light = await renderTimelinePng(timeline, "light");
+    return { light, dark: await renderTimelinePng(timeline, "dark"), warning: null };
+  } catch (failure) {
+    if (failure instanceof GateError && failure.code === PICTURE_UNAVAILABLE) return { warning: failure.message };
+    return { warning: null, failure };
+  }
 }
 
 interface ReadBundle {
@@ -144,12 +177,15 @@ interface ReadBundle {
   readonly envelope: StormlogReport;
   /** The whole report, with thinned timelines. */
   readonly report: GateReport;
+  /** Why the report could not be compared with the manifest; null when it was. */
+  readonly note: string | null;
 }
 
 /**
- * Read a bundle back. Every value is checked, because the bundle may be untrusted.
+ * Read a bundle back. Every value is checked, because the bundle may be untrusted, and the
+ * report is compared with the manifest.
  * @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID, BUNDLE_INCOMPLETE,
- * REPORT_INVALID, INPUT_SCHEMA_VERSION
+ * BUNDLE_CORRUPT, REPORT_INVALID, INPUT_SCHEMA_VERSION
  */
 export async function readBundle(directory: string): Promise<ReadBundle> {
   const manifest = await readManifest(directory);
@@ -164,12 +200,14 @@ export async function readBundle(directory: string): Promise<ReadBundle> {
   }
   const { parseStormlogReport } = await import("../documents/envelope.ts");
   const { envelope, report } = parseStormlogReport(readJson(file, refused(file), MAX_BYTES), file);
-  return { manifest, envelope, report: { ...report, exit_code: manifest.exit_code } };
+  const note = await verifyFiles(directory, manifest.files, [path.basename(file)]);
+  return { manifest, envelope, report: { ...report, exit_code: manifest.exit_code }, note };
 }
 
-async function readManifest(directory: string): Promise<BundleManifest> {
+/** @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID */
+export async function readManifest(directory: string): Promise<BundleManifest> {
   const file = path.join(directory, MANIFEST_FILE);
-  const parsed = v.safeParse(BundleManifestSchema, readJson(file, refused(file), MAX_BYTES));
+  const parsed = v.safeParse(BundleManifestSchema, readJson(file, refused(file), MAX_BYTES), { abortEarly: true });
   if (parsed.success) return parsed.output;
   const issue = parsed.issues[0];
   throw invalidInput(

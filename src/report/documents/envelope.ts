@@ -104,9 +104,7 @@ export function stormlogReport(report: GateReport): StormlogReport {
       argv: [...report.tool.argv],
     },
     verdict: { status, exit_code: STATUS_EXIT[status], summary: summaryOf(report) },
-    findings: report.scenarios
-      .flatMap(findingsOf)
-      .map((finding, index) => ({ id: `finding-${index + 1}`, ...finding })),
+    findings: withIds(report.scenarios.flatMap(findingsOf)),
     metrics: metricsOf(report),
     artifacts: [
       { kind: "measurements", path: "measurements.json", format: "stormlog.measurements", schema_version: 1 },
@@ -186,7 +184,38 @@ function summaryOf(report: GateReport): string {
   return `${report.word}: ${worst === undefined ? "nothing was measured" : answerSentence(worst)}`;
 }
 
-type EnvelopeFinding = Omit<StormlogReport["findings"][number], "id">;
+type Finding = StormlogReport["findings"][number];
+/** A finding with the parts of its id: what it is about. */
+interface EnvelopeFinding extends Omit<Finding, "id"> {
+  readonly about: readonly (string | number)[];
+}
+
+/**
+ * Ids in the alphabet of Stormlog's readers, `[a-z][a-z0-9_.]*`: kind, scenario and series, for example
+ * `leak.train.rank0.cuda_0.allocated`. Repeated ones get a number.
+ */
+function withIds(findings: readonly EnvelopeFinding[]): Finding[] {
+  const taken = new Set<string>();
+  return findings.map(({ about, ...finding }) => {
+    const parts = [finding.kind, ...about].map((part) =>
+      String(part)
+        .toLowerCase()
+        .replaceAll(/[^a-z0-9]+/g, "_"),
+    );
+    const stem = parts.join(".").replace(/^[^a-z]/, "f$&");
+    let id = stem;
+    for (let n = 2; taken.has(id); n++) id = `${stem}.${n}`;
+    taken.add(id);
+    return { id, ...finding };
+  });
+}
+
+/** Rank, device and metric as parts of an id, those that are known. */
+const series = ({ rank, device, metric }: { rank: number | null; device: string | null; metric: string | null }) => [
+  ...(rank === null ? [] : [`rank${rank}`]),
+  ...(device === null ? [] : [device]),
+  ...(metric === null ? [] : [metric]),
+];
 
 function findingsOf(scenario: ScenarioReport): EnvelopeFinding[] {
   const directory = scenario.runs.findLast((run) => run.role === "candidate")?.directory;
@@ -194,6 +223,7 @@ function findingsOf(scenario: ScenarioReport): EnvelopeFinding[] {
   const list: EnvelopeFinding[] = [];
   if (scenario.error !== null) {
     list.push({
+      about: [scenario.scenario, scenario.error.code],
       kind: "command_error",
       severity: "critical",
       title: `${scenario.scenario}: ${scenario.error.code}`,
@@ -205,6 +235,7 @@ function findingsOf(scenario: ScenarioReport): EnvelopeFinding[] {
   for (const check of checks) {
     if (check.verdict === "pass") continue;
     list.push({
+      about: [scenario.scenario, ...series(check), check.limit],
       kind: checkKind(check),
       severity: check.verdict === "fail" ? "critical" : "warning",
       title: `${scenario.scenario}: ${checkName(check, checks)}`,
@@ -223,6 +254,7 @@ function findingsOf(scenario: ScenarioReport): EnvelopeFinding[] {
       (entry): entry is [string, number] => typeof entry[1] === "number",
     );
     list.push({
+      about: [scenario.scenario, ...series(finding)],
       kind: finding.classification,
       severity: finding.severity,
       title: `${scenario.scenario}: ${finding.classification.replaceAll("_", " ")}`,

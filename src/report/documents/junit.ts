@@ -1,3 +1,4 @@
+import { HIDDEN_CHARACTERS } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
 import { causesOf } from "../answer/causes.ts";
@@ -97,7 +98,7 @@ function seconds(scenario: ScenarioReport): number {
 /** Text for XML 1.0, which cannot represent most control characters, not even as entities, nor lone surrogates. */
 function xml(text: string): string {
   return text
-    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
-    .replace(/\p{Surrogate}/gu, "\ufffd")
+    .replace(/[\ufffe\uffff]/g, "\ufffd")
+    .replace(HIDDEN_CHARACTERS, (c) => (c === "\r" ? c : "\ufffd"))
     .replace(/[&<>"'\n\r\t]/g, (c) => `&#${c.charCodeAt(0)};`);
 }

@@ -1,7 +1,7 @@
 import { measuredRun } from "../../analysis/measured-run.ts";
 import type { MeasurementsInput } from "../../analysis/measurements.ts";
 import { worstScenario } from "../urgency.ts";
-import type { GateReport, ScenarioReport } from "./model.ts";
+import { comparableRole, type GateReport, type ScenarioReport } from "./model.ts";
 
 /**
  * The measurement files of a bundle: the worst scenario's, and with several scenarios also one beside the runs of each.
@@ -23,9 +23,10 @@ export function measurementDocuments(
 }
 
 function documentOf(scenario: ScenarioReport): MeasurementsInput {
+  const wanted = comparableRole(scenario.runs);
   const runs = scenario.runs.flatMap(({ role, info, analysis }) => {
     const succeeded = info.exit.kind === "exited" && info.exit.code === 0;
-    if (role !== "candidate" || analysis === null || !succeeded) return [];
+    if (role !== wanted || analysis === null || !succeeded) return [];
     const { series, ...run } = measuredRun(analysis, { session: info.session, commit: info.commit });
     return [{ ...run, series: [...series] }];
   });

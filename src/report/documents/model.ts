@@ -61,10 +61,20 @@ export interface Timeline {
   /** Absent in documents of earlier versions, where envelope and limits are those of the main series. */
   readonly panels?: readonly TimelinePanel[];
   readonly cause?: TimelineCause | null;
+  /** Which of the candidate's runs it shows, from 1 on; absent where it is none of them. */
+  readonly run?: { readonly number: number; readonly of: number };
 }
 
-/** Why a run was made. Attribution slows and enlarges a run, which is then evidence and never judged. */
-export type RunRole = "candidate" | "base" | "attribution";
+/**
+ * Why a run was made. Attribution slows and enlarges a run, so it is evidence and never judged. A superseded run is one
+ * of the candidate in whose place those are judged in which V8 collected.
+ */
+export const RUN_ROLES = ["candidate", "base", "attribution", "superseded"] as const;
+export type RunRole = (typeof RUN_ROLES)[number];
+
+/** The role of the runs that measured the command as it is, so that others can be compared with them. */
+export const comparableRole = (runs: readonly Pick<RunReport, "role">[]): RunRole =>
+  runs.some(({ role }) => role === "superseded") ? "superseded" : "candidate";
 
 export interface RunReport {
   readonly role: RunRole;
@@ -117,6 +127,28 @@ export interface Invocation {
   readonly modified: boolean;
 }
 
+/** What a pull request did to a scenario of its base commit, which makes it unjudged until that is accepted. */
+export const CAUSES = ["edited", "renamed", "removed"] as const;
+export type CausedBy = (typeof CAUSES)[number];
+
+/** A package that a change locks to another version. Its texts come from the lock: escape them where printed. */
+export interface LockChange {
+  readonly ecosystem: "python" | "node";
+  readonly name: string;
+  /** Null = not locked before. */
+  readonly from: string | null;
+  /** Null = locked no longer. */
+  readonly to: string | null;
+}
+
+/** What a change does to lock files. */
+export interface LockChanges {
+  /** Number of changed packages, of which `packages` has the first. */
+  readonly total: number;
+  /** That of the named line first. */
+  readonly packages: readonly LockChange[];
+}
+
 interface ScenarioFacts {
   readonly scenario: string;
   readonly word: Verdict;
@@ -127,6 +159,12 @@ interface ScenarioFacts {
   readonly timeline: Timeline | null;
   /** Token by which a person can accept what failed; absent when nothing can be accepted. */
   readonly difference?: string;
+  /** Present where the change itself made the scenario unjudged: never a success, whatever `unjudged` says. */
+  readonly caused_by?: CausedBy;
+  /** Packages that the change locks to other versions; present after a breach. */
+  readonly lock_changes?: LockChanges;
+  /** What was done to the gate's own files while the command ran, one sentence each; absent = nothing. */
+  readonly interference?: readonly string[];
   /** Present where the verdict is red, unless it is too long. */
   readonly invocation?: Invocation;
   /** Who accepted the difference; the verdict is then "warn", the judgement is unchanged. */

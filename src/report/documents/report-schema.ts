@@ -1,7 +1,8 @@
 import * as v from "valibot";
-import { DRIFT_CLASSES } from "../../analysis/document.ts";
+import { DRIFT_CLASSES, PACKAGE_RELATIONS } from "../../analysis/document.ts";
 import { METRICS } from "../../telemetry/recording/model.ts";
 import { RecordingInfoSchema } from "../../telemetry/recording/run-info.ts";
+import { CAUSES, RUN_ROLES } from "./model.ts";
 
 /** Validators of a report's `payload`, which may come from a fork: each value is checked and bounded before its use. */
 
@@ -13,8 +14,8 @@ const MAX_OF_RANKS = 200_000;
 /** Above every measurement, and small enough that sums and scales stay finite. */
 const LARGEST = 1e100;
 
-const number = v.pipe(v.number(), v.minValue(-LARGEST), v.maxValue(LARGEST));
-const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+export const number = v.pipe(v.number(), v.minValue(-LARGEST), v.maxValue(LARGEST));
+export const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const text = v.pipe(v.string(), v.maxLength(20_000));
 const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX));
 const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX_OF_RANKS));
@@ -26,7 +27,7 @@ const driftClass = v.picklist(DRIFT_CLASSES);
 const checkVerdict = v.picklist(["pass", "warn", "fail", "unjudged"]);
 const VerdictSchema = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
 
-const SeriesSchema = v.object({
+export const SeriesSchema = v.object({
   rank: count,
   device: text,
   metric,
@@ -47,7 +48,7 @@ const SeriesSchema = v.object({
   cut: v.optional(v.boolean()),
 });
 
-const FindingSchema = v.object({
+export const FindingSchema = v.object({
   classification: text,
   severity: v.picklist(["info", "warning", "critical"]),
   confidence: number,
@@ -56,6 +57,16 @@ const FindingSchema = v.object({
   metric: v.nullable(metric),
   evidence: v.record(text, v.union([text, number, v.boolean(), v.null()])),
   description: text,
+  package: v.exactOptional(
+    v.object({
+      ecosystem: v.picklist(["python", "node"]),
+      name: text,
+      version: text,
+      deprecated: v.exactOptional(text),
+      yanked: v.exactOptional(v.literal(true)),
+      relation: v.picklist(PACKAGE_RELATIONS),
+    }),
+  ),
   explained_by: v.exactOptional(text),
   remediation: list(text),
 });
@@ -63,7 +74,22 @@ const FindingSchema = v.object({
 /** `stormlog.analysis/1`, the output of `analyze`. */
 export const AnalysisSchema = v.object({
   schema: v.literal("stormlog.analysis/1"),
+  analysis_version: v.exactOptional(v.pipe(count, v.minValue(1))),
   series: ofRanks(SeriesSchema),
+  phases: v.exactOptional(
+    list(
+      v.object({
+        phase: text,
+        rank: count,
+        device: text,
+        metric,
+        occurrences: count,
+        peak_bytes: v.nullable(number),
+        growth_bytes: v.nullable(number),
+        class: driftClass,
+      }),
+    ),
+  ),
   findings: list(FindingSchema),
   diagnosis: list(
     v.object({
@@ -109,8 +135,23 @@ export const AnalysisSchema = v.object({
         evidence: v.object({ device_used_delta_bytes: number, supporting_ranks_at_or_before_onset: count }),
       }),
     ),
+    suspects: v.exactOptional(
+      ofRanks(
+        v.object({
+          rank: count,
+          device: text,
+          metric,
+          confidence: v.picklist(["high", "medium", "low"]),
+          basis: v.picklist(["departure", "class"]),
+          growth_bytes: number,
+          onset_step: v.nullable(number),
+          onset_s: v.nullable(number),
+        }),
+      ),
+    ),
     notes: list(text),
   }),
+  rules: v.optional(v.object({ fragmentation_like: list(v.picklist(["0.3.10", "0.4.3"])) })),
   missing: v.record(text, count),
   notes: v.optional(list(text)),
 });
@@ -119,6 +160,7 @@ const CheckSchema = v.object({
   rank: count,
   device: text,
   metric,
+  phase: v.exactOptional(text),
   aspect: v.picklist(["peak", "growth", "class", "oom"]),
   limit: v.picklist(["budget", "baseline", "anchor"]),
   gating: v.boolean(),
@@ -184,6 +226,7 @@ const TimelineSchema = v.object({
   budget_bytes: v.nullable(number),
   threshold_bytes: v.nullable(number),
   marks: list(v.object({ time_s: number, text })),
+  run: v.exactOptional(v.object({ number: count, of: count })),
   phases: v.exactOptional(list(v.object({ name: text, from_s: number, to_s: number }))),
   panels: v.exactOptional(
     list(
@@ -252,7 +295,7 @@ const ScenarioSchema = v.object({
   ),
   runs: list(
     v.object({
-      role: v.picklist(["candidate", "base", "attribution"]),
+      role: v.picklist(RUN_ROLES),
       directory: text,
       info: RecordingInfoSchema,
       analysis: v.nullable(AnalysisSchema),
@@ -273,6 +316,21 @@ const ScenarioSchema = v.object({
   findings: list(FindingSchema),
   timeline: v.nullable(TimelineSchema),
   difference: v.exactOptional(text),
+  caused_by: v.exactOptional(v.picklist(CAUSES)),
+  lock_changes: v.exactOptional(
+    v.object({
+      total: count,
+      packages: list(
+        v.object({
+          ecosystem: v.picklist(["python", "node"]),
+          name: text,
+          from: v.nullable(text),
+          to: v.nullable(text),
+        }),
+      ),
+    }),
+  ),
+  interference: v.exactOptional(list(text)),
   invocation: v.exactOptional(InvocationSchema),
   accepted: v.exactOptional(AcceptanceSchema),
 });

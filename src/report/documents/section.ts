@@ -144,7 +144,9 @@ export function parseSection(bytes: Uint8Array, where: string): Section {
   const parsed = v.safeParse(SectionSchema, json, { abortEarly: true });
   if (!parsed.success) {
     const [issue] = parsed.issues;
-    throw invalidInput("SECTION_INVALID", `${where}: ${v.getDotPath(issue) ?? "document"}: ${issue.message}`, where);
+    // Nothing of the document itself: the sentence is printed where its author must not write.
+    const at = (v.getDotPath(issue) ?? "document").replace(/[^A-Za-z0-9_.]/g, "?").slice(0, 100);
+    throw invalidInput("SECTION_INVALID", `${where}: ${at}: expected ${issue.expected ?? "another value"}`, where);
   }
   const document = parsed.output;
   return {

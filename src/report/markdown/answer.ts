@@ -1,9 +1,10 @@
-import { plural } from "../../core/text.ts";
+import { cutText, plural } from "../../core/text.ts";
 import { formatShort } from "../../core/units.ts";
 import { type Cause, causesOf } from "../answer/causes.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
 import { decisiveRun } from "../answer/decisive-run.ts";
 import { type LineAnswer, lineAnswer, oneTimeText, percent, unattributed } from "../answer/line-answer.ts";
+import { ownLockText } from "../answer/lock-text.ts";
 import { openFindings } from "../answer/open-findings.ts";
 import { rowName, rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence, certainty, leakAmount } from "../answer/sentence.ts";
@@ -22,17 +23,25 @@ export const SIGN: Readonly<Record<Verdict, string>> = {
   error: "💥",
 };
 
-/** Outside text as code where it has no character that could act; escaped otherwise. */
-function code(text: string, most = 120): string {
-  return /^[\w./:@=-]+$/.test(text) && text.length <= most ? `\`${text}\`` : md(text, most);
+/** Text of this form cannot act, and nothing in it closes a span of code. */
+function isPlain(text: string, most: number): boolean {
+  return /^[\w./:@=-]+$/.test(text) && text.length <= most;
 }
 
-/** Outside text in which names between backticks are code. Escaped. */
+/** Outside text as code where it has no character that could act; escaped otherwise. */
+function code(text: string, most = 120): string {
+  return isPlain(text, most) ? `\`${text}\`` : md(text, most);
+}
+
+/** Outside text on one line, in which names between backticks are code. Escaped. */
 function withCode(text: string, most = 300): string {
-  const cut = text.length <= most ? text : `${text.slice(0, most - 1)}…`;
-  return cut
-    .split(/`([^`]*)`/)
-    .map((part, index) => (index % 2 === 1 ? code(part) : part.replace(/\S(?:.*\S)?/s, (inner) => md(inner, most))))
+  const line = text.trim().replace(/\s+/g, " ");
+  const cut = cutText(line, most);
+  // Anything but a name joins the text around it first: two parts that are escaped apart could act together.
+  const named = cut.replace(/`([^`]*)`/g, (quoted, inner: string) => (isPlain(inner, 120) ? quoted : inner));
+  return named
+    .split(/`([^`]+)`/)
+    .map((part, index) => (index % 2 === 1 ? code(part) : part.replace(/\S(?:.*\S)?/, (inner) => md(inner, most))))
     .join("");
 }
 
@@ -43,6 +52,7 @@ export function headingText(scenario: ScenarioReport): string {
     case "pass":
       return `no regression in ${name}`;
     case "unjudged":
+      if (scenario.caused_by !== undefined) return `this change ${scenario.caused_by} ${name}`;
       return scenario.baseline === null && scenario.judgement !== null
         ? `no baseline for ${name} on this machine`
         : `${name} could not be judged`;
@@ -97,6 +107,8 @@ export function leadText(scenario: ScenarioReport): string {
     if (sure !== "") lines.push(`${capital(sure)}.`);
     const change = changedText(line.finding, "pull-request");
     if (change !== null) lines.push(`The line is ${md(change, 200)}.`);
+    const locked = ownLockText(scenario, "pull-request");
+    if (locked !== null) lines.push(`${md(locked, 400)}.`);
   } else if (cause.kind === "leak") {
     lines.push(`**${capital(sure === "" ? "grows" : sure)}.**`);
   } else {
@@ -114,7 +126,8 @@ function lineText(line: LineAnswer): string {
   if (line.kind === "one-time") return md(oneTimeText(line), 300);
   const share = line.share === null ? "the growth" : `${percent(line.share)} of the growth`;
   const kept = line.keptBy === null ? "" : ` in ${withCode(line.keptBy, 120)}`;
-  return `${code(line.location)} holds ${share}${kept}`;
+  const found = line.package === null ? "" : `, ${md(line.package, 160)}`;
+  return `${code(line.location)} holds ${share}${kept}${found}`;
 }
 
 /** The deciding rows, at most three; null without any. */

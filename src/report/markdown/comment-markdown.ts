@@ -83,10 +83,10 @@ function summaryOptions(section: Section, options: CommentOptions) {
 }
 
 function partsOfLegs(legs: readonly Leg[], verdict: SectionsVerdict, options: CommentOptions): Part[] {
-  const red = legs
-    .filter(({ section }) => section.report.word !== "pass")
-    .sort((a, b) => byUrgency(a.section, b.section));
-  const green = legs.filter(({ section }) => section.report.word === "pass");
+  const isQuiet = ({ section: { report } }: Leg): boolean =>
+    report.word === "pass" && report.scenarios.every(({ interference }) => interference === undefined);
+  const red = legs.filter((leg) => !isQuiet(leg)).sort((a, b) => byUrgency(a.section, b.section));
+  const green = legs.filter(isQuiet);
   const parts: Part[] = [{ kind: "title", at: 0, text: title(legs, verdict, options) }];
   parts.push({ kind: "reason", at: 0, text: countsText(legs, verdict) });
   parts.push(...notesParts(options.notes));

@@ -1,9 +1,10 @@
 import { plural } from "../../core/text.ts";
 import type { FingerprintDifference } from "../../verdict/judgement.ts";
 import { detectable } from "../answer/detectable.ts";
+import { lockText } from "../answer/lock-text.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../phase-text.ts";
-import { baselineText, capital, countedNotes, differenceText, exitText } from "../wording.ts";
+import { baselineText, capital, countedNotes, differenceText, exitText, shownRunText } from "../wording.ts";
 import { nextText } from "./answer.ts";
 import { checksText, findingsText } from "./checks.ts";
 import { linesMarkdown, splitLines } from "./leak-lines.ts";
@@ -26,12 +27,16 @@ export function scenarioDetails(
   const checks = scenario.judgement?.checks ?? [];
   const { lines, others } = splitLines(scenario.findings);
   const sees = scenario.judgement === null ? null : detectable(scenario);
+  const shown = shownRunText(scenario.timeline);
+  const locked = lockText(scenario, "pull-request");
   const blocks = [
     ...picture,
+    shown === null ? null : `The picture and the deciding sizes are those of ${shown}.`,
     checks.length > 0 ? checksText(scenario) : null,
     sees === null ? null : `This run would have detected ${sees}.`,
     linesMarkdown(lines),
     findingsText(others),
+    locked === null ? null : `${md(locked, 2000)}.`,
     scenario.word === "pass" ? nextText(scenario) : null,
     `Baseline: ${md(baselineText(scenario), 200)}`,
     differencesText(scenario, "context", "These fields differ, which does not prevent a comparison:"),

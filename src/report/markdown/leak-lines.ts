@@ -1,5 +1,6 @@
 import type { Finding } from "../../analysis/document.ts";
 import { formatBytesDelta } from "../../core/units.ts";
+import { packageText } from "../answer/line-answer.ts";
 import { LEAK_LINE } from "../source-line.ts";
 import { md, table } from "./markdown-text.ts";
 
@@ -35,7 +36,14 @@ export function linesMarkdown(lines: readonly Finding[]): string | null {
   const rows = lines.slice(0, MAX_LINES).map((finding) => {
     const { line, function: name, code } = finding.evidence;
     const where = `**${md(String(line ?? "?"), 120)}**${typeof name === "string" ? ` ${md(name, 60)}` : ""}`;
-    return [where, typeof code === "string" ? md(code, 90) : "", growthRate(finding), growthShare(finding)];
+    const found =
+      finding.package === undefined ? "" : `, ${md(packageText(finding.package, finding.evidence.placed), 160)}`;
+    return [
+      `${where}${found}`,
+      typeof code === "string" ? md(code, 90) : "",
+      growthRate(finding),
+      growthShare(finding),
+    ];
   });
   const out = ["**The line that grows**", table(["Line", "Code", "Growth", "Share"], ["l", "l", "r", "r"], rows)];
   if (lines.length > MAX_LINES) out.push(`…and ${lines.length - MAX_LINES} more in the bundle.`);

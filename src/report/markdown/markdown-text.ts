@@ -1,5 +1,6 @@
 import { markdownTable } from "markdown-table";
 import { escapeMarkdown, HIDDEN_CHARACTERS } from "../../core/escape.ts";
+import { cutText } from "../../core/text.ts";
 
 /**
  * Outside text on one line of markdown, at most `most` characters before escaping. Characters that cannot act in their
@@ -7,7 +8,7 @@ import { escapeMarkdown, HIDDEN_CHARACTERS } from "../../core/escape.ts";
  */
 export function md(text: string, most = 300): string {
   // Four spaces at the start of a block would make it code.
-  return relax(escapeMarkdown(cut(text.trim(), most)));
+  return relax(escapeMarkdown(cutText(text.trim(), most)));
 }
 
 /** Pairs of an escaped character in a harmless position and the character. */
@@ -31,13 +32,6 @@ const HARMLESS: readonly (readonly [RegExp, string])[] = [
 
 function relax(escaped: string): string {
   return HARMLESS.reduce((text, [pattern, sign]) => text.replace(pattern, sign), escaped);
-}
-
-function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const end = text.charCodeAt(most - 2);
-  // Half a surrogate pair is not a character.
-  return `${text.slice(0, end >= 0xd800 && end <= 0xdbff ? most - 2 : most - 1)}…`;
 }
 
 /** A GFM table of cells that are already escaped. */

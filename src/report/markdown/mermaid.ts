@@ -1,4 +1,5 @@
 import { escapeMermaid } from "../../core/escape.ts";
+import { cutText } from "../../core/text.ts";
 import { GIB, KIB, MIB } from "../../core/units.ts";
 import type { Timeline } from "../documents/model.ts";
 import { domainOf } from "../timeline/domain.ts";
@@ -114,6 +115,5 @@ function number(value: number): string {
 }
 
 function text(value: string, most: number): string {
-  const escaped = escapeMermaid(value);
-  return escaped.length <= most ? escaped : `${escaped.slice(0, most - 1)}…`;
+  return escapeMermaid(cutText(value, most));
 }

@@ -90,6 +90,28 @@ describe("renderSummary", () => {
     expect(text.slice(text.indexOf("<details>"))).toContain("✅ allocated peak");
   });
 
+  it("names what was done to the gate's files right below the verdict's sentence", () => {
+    const note = "baselines/`a`.json was removed during the run; the copy read before the run was used.";
+    const [scenario = sampleScenario()] = sampleReport("fail").scenarios;
+    const report = { ...sampleReport("fail"), scenarios: [{ ...scenario, interference: [note] }] };
+    const blocks = renderSummary(report).split("\n\n");
+    expect(blocks[2]).toMatch(/^> \[!WARNING\]\n> baselines&#47;&#96;a&#96;&#46;?\.?json was removed during the run/);
+    const passed = { ...sampleScenario("pass"), scenario: "quiet", interference: [note] };
+    expect(renderSummary({ ...report, scenarios: [scenario, passed] })).toContain("> [!WARNING]");
+  });
+
+  it("prints how to accept what the change did to a scenario", () => {
+    const scenario = {
+      ...sampleScenario("unjudged"),
+      caused_by: "renamed" as const,
+      difference: "0123456789ab-policy",
+    };
+    const text = renderSummary({ ...sampleReport("unjudged"), scenarios: [scenario] });
+    expect(text).toContain("this change renamed");
+    expect(text).toContain("/stormlog accept 0123456789ab-policy <reason>");
+    expect(text).not.toContain("baseline refresh");
+  });
+
   it("explains an unjudged run and how to record a baseline", () => {
     const text = renderSummary(sampleReport("unjudged"));
     expect(text.split("\n")[0]).toBe("### ❔ Memory: `train-mlp` could not be judged");

@@ -48,10 +48,11 @@ export function reportParts(report: GateReport, context: ReportContext): Part[] 
   const shown = worstScenario(report);
   const parts: Part[] = [];
   scenarios.forEach((scenario, index) => {
-    if (!only && scenario.word === "pass") return;
+    if (!only && scenario.word === "pass" && scenario.interference === undefined) return;
     const at = context.at + index;
     const heading = only ? "" : `${context.heading} ${SIGN[scenario.word]} ${headingText(scenario)}\n\n`;
-    parts.push({ kind: "reason", at, text: `${heading}${leadText(scenario)}` });
+    const interference = scenario.interference === undefined ? "" : `\n\n${box("WARNING", scenario.interference)}`;
+    parts.push({ kind: "reason", at, text: `${heading}${leadText(scenario)}${interference}` });
     const failure = errorText(scenario);
     if (failure !== null) parts.push({ kind: "error", at, text: failure });
     if (scenario === shown && scenario.word !== "pass") parts.push(...pictureParts(scenario, context));
@@ -110,13 +111,13 @@ export function gateName(gate: string | null | undefined): string {
 
 /** A box below the verdict; empty without notes. */
 export function notesParts(notes: readonly string[]): Part[] {
-  return notes.length === 0 ? [] : [{ kind: "notes", at: 0, text: box(countedNotes(notes)) }];
+  return notes.length === 0 ? [] : [{ kind: "notes", at: 0, text: box("NOTE", countedNotes(notes)) }];
 }
 
-function box(lines: readonly string[]): string {
+function box(kind: "NOTE" | "WARNING", lines: readonly string[]): string {
   const shown = lines.slice(0, MAX_WARNINGS).map((line) => `> ${md(line, 400)}`);
   if (lines.length > shown.length) shown.push(`> …and ${lines.length - shown.length} more in the bundle.`);
-  return `> [!NOTE]\n${shown.join("\n>\n")}`;
+  return `> [!${kind}]\n${shown.join("\n>\n")}`;
 }
 
 /** Notes that do not affect the verdict, folded. */

@@ -87,15 +87,6 @@ function ranksWithData({ participating_ranks: present, world_size: size }: Ranks
   return `ranks with data: ${named}${present.length > MAX_NAMED ? ", …" : ""} (${present.length} of ${size})`;
 }
 
-/** When device memory of several ranks jumped, and which rank was first. */
-function jumpNotes({ cluster_onset_timestamp_ns: onset, first_cause_suspects: [suspect] }: RanksAnalysis): string[] {
-  const began = onset === null ? [] : [`device memory of several ranks jumps, starting at ${onset} (Unix nanoseconds)`];
-  if (suspect === undefined) return began;
-  const ahead = Number(suspect.lead_over_cluster_onset_ns) / 1e6;
-  const lead = ahead > 0 ? `, ${ahead} ms ahead` : "";
-  return [...began, `first to rise: rank ${suspect.rank} (${suspect.confidence} confidence${lead})`];
-}
-
 function noteLines(document: AnalysisDocument, width: number): string[] {
   const notes: string[] = [];
   for (const diagnosis of document.diagnosis) {
@@ -107,7 +98,7 @@ function noteLines(document: AnalysisDocument, width: number): string[] {
   const { ranks } = document;
   if (ranks.missing_ranks.length > 0)
     notes.push(`ranks without data: ${ranks.missing_ranks.slice(0, MAX_NAMED).join(", ")}`);
-  if (ranks.participating_ranks.length > 1) notes.push(ranksWithData(ranks), ...jumpNotes(ranks));
+  if (ranks.participating_ranks.length > 1) notes.push(ranksWithData(ranks));
   for (const [column, count] of Object.entries(document.missing)) {
     if (count > 0) notes.push(`${column}: ${plural(count, "value")} missing`);
   }

@@ -1,10 +1,11 @@
-import type { MeasuredSeries, Measurements } from "../../analysis/measurements.ts";
+import type { Measurements } from "../../analysis/measurements.ts";
 import { escapeTerminal } from "../../core/escape.ts";
+import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
-import { commonClass, indexSeries, type SeriesKey, sameSeries } from "../../verdict/series-index.ts";
+import { commonClass, indexSeries, type SeriesKey, type SeriesRun, seriesName } from "../../verdict/series-index.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
 import { renderJudgementTerminal } from "./terminal.ts";
 import { alignRows, cell, safe } from "./terminal-table.ts";
@@ -18,25 +19,46 @@ type Aspect = "peak" | "growth" | "class";
 
 const UNKNOWN: ReadonlySet<string> = new Set(["insufficient", "unavailable", "unknown"]);
 
-/** The median of one feature over a side's runs; null when no run has it. */
-function medianOf(side: Measurements, key: SeriesKey, feature: "peak_bytes" | "growth_bytes"): number | null {
-  const values = side.runs.flatMap(({ series }) =>
-    series.filter((one) => sameSeries(one, key)).map((one: MeasuredSeries) => one[feature]),
+/** A series in the runs of both sides, with its checks against the baseline. */
+interface ComparedSeries {
+  readonly key: SeriesKey;
+  readonly a: readonly SeriesRun[];
+  readonly b: readonly SeriesRun[];
+  readonly checks: readonly Check[];
+}
+
+/** The series of A in the order of their keys, then those of B alone. */
+function comparedSeries(a: Measurements, b: Measurements, checks: readonly Check[]): readonly ComparedSeries[] {
+  const runsOf = (side: Measurements) => new Map(indexSeries(side).map((one) => [seriesName(one.key), one] as const));
+  const [ofA, ofB] = [runsOf(a), runsOf(b)];
+  const checksOf = groupBy(
+    checks.filter(({ limit }) => limit === "baseline"),
+    seriesName,
   );
-  const known = values.filter((value) => typeof value === "number");
+  return [...new Map([...ofA, ...ofB])].map(([name, { key }]) => ({
+    key,
+    a: ofA.get(name)?.runs ?? [],
+    b: ofB.get(name)?.runs ?? [],
+    checks: checksOf.get(name) ?? [],
+  }));
+}
+
+/** The median of one feature over a side's runs; null when no run has it. */
+function medianOf(runs: readonly SeriesRun[], feature: "peak_bytes" | "growth_bytes"): number | null {
+  const known = runs.map(({ series }) => series[feature]).filter((value) => typeof value === "number");
   return known.length === 0 ? null : median(known);
 }
 
-function classOf(side: Measurements, key: SeriesKey): string {
-  const history = indexSeries(side).find((one) => sameSeries(one.key, key));
-  return commonClass(history?.runs ?? []) ?? "unknown";
-}
+const classOf = (runs: readonly SeriesRun[]): string => commonClass(runs) ?? "unknown";
 
 /** "rank 1 allocated on cuda:0", with rank and device where they distinguish series. */
-function labelOf(key: SeriesKey, all: readonly SeriesKey[]): string {
-  const rank = new Set(all.map((one) => one.rank)).size > 1 ? `rank ${key.rank} ` : "";
-  const device = new Set(all.map((one) => one.device)).size > 1 && key.device !== key.metric ? ` on ${key.device}` : "";
-  return `${rank}${key.metric}${device}`;
+function labels(all: readonly SeriesKey[]): (key: SeriesKey) => string {
+  const ranks = new Set(all.map((one) => one.rank)).size > 1;
+  const devices = new Set(all.map((one) => one.device)).size > 1;
+  return ({ rank, device, metric, phase }) => {
+    const on = devices && device !== metric ? ` on ${device}` : "";
+    return `${ranks ? `rank ${rank} ` : ""}${metric}${on}${phase === undefined ? "" : ` in ${phase}`}`;
+  };
 }
 
 /**
@@ -44,18 +66,15 @@ function labelOf(key: SeriesKey, all: readonly SeriesKey[]): string {
  * over the runs of each side.
  */
 function valuesOf(
-  { a, b }: { readonly a: Measurements; readonly b: Measurements },
-  key: SeriesKey,
+  { a, b, checks }: ComparedSeries,
   aspect: "peak" | "growth",
-  checks: readonly Check[],
 ): readonly [number | null, number | null] {
   const feature = aspect === "peak" ? "peak_bytes" : "growth_bytes";
-  const medians = [medianOf(a, key, feature), medianOf(b, key, feature)] as const;
-  const own = checks.filter((check) => check.limit === "baseline" && sameSeries(check, key));
-  const judged = own.find((check) => check.kind === aspect && check.verdict !== "unjudged");
+  const medians = [medianOf(a, feature), medianOf(b, feature)] as const;
+  const judged = checks.find((check) => check.kind === aspect && check.verdict !== "unjudged");
   if (judged !== undefined) return [judged.baseline_bytes ?? medians[0], judged.candidate_bytes ?? medians[1]];
   // A leak without a judged growth is reported by its own size.
-  const alone = own.find(({ kind, verdict }) => aspect === "growth" && kind === "class" && verdict === "fail");
+  const alone = checks.find(({ kind, verdict }) => aspect === "growth" && kind === "class" && verdict === "fail");
   return [medians[0], alone?.candidate_bytes ?? medians[1]];
 }
 
@@ -72,23 +91,21 @@ export function renderComparisonTerminal(
   judgement: Judgement,
   options: { readonly color: boolean; readonly width: number },
 ): string {
-  const measurements = { a: sides.a.measurements, b: sides.b.measurements };
-  const found = [...indexSeries(measurements.a), ...indexSeries(measurements.b)].map(({ key }) => key);
-  const keys = found.filter((key, at) => found.findIndex((one) => sameSeries(one, key)) === at);
+  const compared = comparedSeries(sides.a.measurements, sides.b.measurements, judgement.checks);
+  const labelOf = labels(compared.map(({ key }) => key));
   const size = (value: number | null) => (value === null ? "unknown" : formatBytes(value));
-  const { checks } = judgement;
-  const rows = keys.flatMap((key) =>
+  const rows = compared.flatMap((one) =>
     (["peak", "growth", "class"] as const).map((aspect: Aspect) => {
-      const check = checks.find((one) => one.kind === aspect && one.limit === "baseline" && sameSeries(one, key));
-      const head = (sign: string) => `${sign} ${escapeTerminal(labelOf(key, keys))} ${aspect}`;
+      const check = one.checks.find(({ kind }) => kind === aspect);
+      const head = (sign: string) => `${sign} ${escapeTerminal(labelOf(one.key))} ${aspect}`;
       const sign = check === undefined ? " " : VERDICT_LOOK[check.verdict].sign;
       if (aspect === "class") {
-        const classes = [classOf(measurements.a, key), check?.candidate_class ?? classOf(measurements.b, key)];
+        const classes = [classOf(one.a), check?.candidate_class ?? classOf(one.b)];
         // A class that is not known on one side was not compared.
-        const known = check?.verdict !== "pass" || classes.every((one) => !UNKNOWN.has(one));
+        const known = check?.verdict !== "pass" || classes.every((name) => !UNKNOWN.has(name));
         return [head(known ? sign : " "), ...classes, "", ""];
       }
-      const [left, right] = valuesOf(measurements, key, aspect, checks);
+      const [left, right] = valuesOf(one, aspect);
       const delta = left === null || right === null ? "" : formatBytesDelta(right - left);
       const limit = check?.threshold_bytes ?? null;
       return [head(sign), size(left), size(right), delta, limit === null ? "" : formatBytes(limit)];

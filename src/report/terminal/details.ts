@@ -2,10 +2,11 @@ import { plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
 import { judgementDocument } from "../../verdict/judgement-document.ts";
 import { detectable } from "../answer/detectable.ts";
+import { lockText } from "../answer/lock-text.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { moreText, shownChecks } from "../shown-checks.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
-import { baselineText, checkCells, checkName, differenceText, sortChecks } from "../wording.ts";
+import { baselineText, checkCells, checkName, differenceText, shownRunText, sortChecks } from "../wording.ts";
 import { type Paint, paintVerdict } from "./ansi.ts";
 import { findingLines } from "./findings.ts";
 import { phaseLines } from "./phases.ts";
@@ -25,7 +26,11 @@ export function detailLines(scenario: ScenarioReport, paint: Paint, width: numbe
   blocks.push(findingLines(scenario.findings, paint, width));
   blocks.push(phaseLines(scenario, paint, width));
   const sees = judgement === null ? null : detectable(scenario);
+  const shown = shownRunText(scenario.timeline);
+  const locked = lockText(scenario);
   const notes = [
+    ...(locked === null ? [] : [`${locked}.`]),
+    ...(shown === null ? [] : [`The picture and the deciding sizes are those of ${shown}.`]),
     ...(sees === null ? [] : [`This run would have detected ${sees}.`]),
     ...(judgement === null ? [] : judgementNotes(judgement)),
     `Baseline: ${baselineText(scenario)}`,

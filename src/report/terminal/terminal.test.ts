@@ -16,6 +16,16 @@ describe("renderTerminal", () => {
     expect(lines.length).toBeLessThanOrEqual(24);
   });
 
+  it("names what was done to the gate's files right below the verdict, and how to accept a change's own doing", () => {
+    const interference = ["samples.rec was \u001b[31mreplaced during the run."];
+    const red = sampleReport("fail", { scenarios: [{ ...sampleScenario("fail"), interference }] });
+    expect(renderTerminal(red, PLAIN).split("\n")[1]).toMatch(/^ {2}samples\.rec was .*replaced during the run\.$/);
+    expect(renderTerminal(red, PLAIN)).not.toContain("\u001b");
+    const caused = { ...sampleScenario("unjudged"), caused_by: "removed" as const, difference: "0123456789ab-policy" };
+    const text = renderTerminal(sampleReport("unjudged", { scenarios: [caused] }), PLAIN);
+    expect(text).toContain("/stormlog accept 0123456789ab-policy <reason>");
+  });
+
   it("prints a pass in at most three lines, notes and evidence included", () => {
     const report = sampleReport("pass", { warnings: ["no swap", "slow disk"] });
     const lines = renderTerminal(report, { ...PLAIN, width: 120, bundle: "out" }).split("\n");
@@ -54,6 +64,23 @@ describe("renderTerminal", () => {
     expect(text).toMatch(/▶ 6 │ history\.append\(x\) +list `history`, 98 % of the growth/);
     expect(text).toContain("changed since the base commit");
     expect(text).toContain("  Fix:       Empty the list.");
+  });
+
+  it("prints a package below its line where the sentence has no room for it", () => {
+    const line = (name: string) => ({
+      ...SAMPLE_FINDING,
+      classification: "leak_line",
+      evidence: { line: "train.py:6", placed: "allocated" },
+      package: { ecosystem: "python", name, version: "1.0", relation: "called" } as const,
+    });
+    const lines = (name: string): readonly string[] => {
+      const scenario = sampleScenario("fail", { findings: [line(name)] });
+      return renderTerminal(sampleReport("fail", { scenarios: [scenario] }), PLAIN).split("\n");
+    };
+    expect(lines("tokenizers").filter((text) => text.includes("tokenizers"))).toEqual([
+      expect.stringContaining("at train.py:6, allocated in tokenizers 1.0"),
+    ]);
+    expect(lines("n".repeat(60))).toContain(`    allocated in ${"n".repeat(60)} 1.0`);
   });
 
   it("prints the worst scenario last and the overall verdict below it", () => {

@@ -3,12 +3,13 @@ import { plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
 import { type LineAnswer, lineAnswer, lineNote, oneTimeText, unattributed } from "../answer/line-answer.ts";
+import { ownLockText } from "../answer/lock-text.ts";
 import { openFindings } from "../answer/open-findings.ts";
 import { rowName, rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence, judgementSentence } from "../answer/sentence.ts";
 import { changedText } from "../changed-text.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts";
-import { ACCEPT, nextSteps, REFRESH } from "../next-steps.ts";
+import { ACCEPT, nextSteps, REFRESH, RUN } from "../next-steps.ts";
 import { reproduceCommand } from "../reproduce.ts";
 import { sparkline } from "../sparkline.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
@@ -29,8 +30,8 @@ export interface TerminalOptions {
   readonly bundle?: string;
   /** How the reader starts the gate; default `stormlog-gate`. */
   readonly program?: string;
-  /** The commands to copy, where bundle, baseline or command differ from the defaults. */
-  readonly commands?: { readonly accept: string; readonly refresh: string };
+  /** The commands to copy for a scenario, where bundle, baseline or command differ from the defaults. */
+  readonly commands?: (scenario: ScenarioReport) => Readonly<Record<"accept" | "refresh" | "run", string>>;
 }
 
 /** Lines of a failed command's output. */
@@ -124,6 +125,7 @@ export function renderJudgementTerminal(judgement: Judgement, options: TerminalO
 function answerLines(scenario: ScenarioReport, options: TerminalOptions, paint: Paint, width: number): string[] {
   const { word } = scenario;
   const lines = verdictLines(word, scenario.scenario, answerSentence(scenario), paint, width);
+  for (const note of scenario.interference ?? []) lines.push(...indented(safe(note), width));
   const made = comparisonNote(scenario);
   if (made !== null) lines.push(...indented(safe(capital(made)), width));
   const accepted = acceptedNote(scenario);
@@ -193,8 +195,14 @@ function lineLines(scenario: ScenarioReport, paint: Paint, width: number): strin
   if (line !== null) {
     if (line.kind === "one-time") out.push(...indented(safe(oneTimeText(line)), width));
     out.push(...excerpt(line, paint, width));
+    // The sentence has no room for a long name.
+    if (line.package !== null && line.kind === "leak" && !answerSentence(scenario).includes(line.package)) {
+      out.push(paint.dim(clip(`    ${safe(line.package)}`, width)));
+    }
     const change = changedText(line.finding);
     if (change !== null) out.push(paint.dim(clip(`    ${safe(change)}`, width)));
+    const locked = ownLockText(scenario);
+    if (locked !== null) out.push(paint.dim(clip(`    ${safe(locked)}`, width)));
   }
   for (const finding of openFindings(scenario)) {
     out.push(...indented(safe(`${capital(findingName(finding))}: ${finding.description}`), width));
@@ -232,12 +240,16 @@ function labelled(name: string, text: string, width: number): string[] {
 /** What to do: the fix that fits the retainer, or the steps of the verdict, each with its command. */
 function stepLines(scenario: ScenarioReport, options: TerminalOptions, paint: Paint, width: number): string[] {
   const fix = scenario.word === "fail" || scenario.word === "warn" ? lineAnswer(scenario.findings)?.fix : null;
-  const { commands } = options;
+  const commands = options.commands?.(scenario);
+  const exact: Readonly<Record<string, string | undefined>> = {
+    [ACCEPT]: commands?.accept,
+    [REFRESH]: commands?.refresh,
+    [RUN]: commands?.run,
+  };
   const steps = nextSteps(scenario).flatMap((step) => {
     if (step.command === undefined) return labelled(step.name, step.text, width);
-    const exact = step.command === ACCEPT ? commands?.accept : step.command === REFRESH ? commands?.refresh : undefined;
     // A command is never broken: it is there to be copied.
-    return [`${label(step.name)}${paint.cyan(safe(exact ?? step.command))}`];
+    return [`${label(step.name)}${paint.cyan(safe(exact[step.command] ?? step.command))}`];
   });
   return [...(fix == null ? [] : labelled("Fix", fix, width)), ...steps];
 }

@@ -3,10 +3,11 @@ import { escapeHtml } from "../../core/escape.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
 import { lineAnswer } from "../answer/line-answer.ts";
+import { lockText } from "../answer/lock-text.ts";
 import { rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import type { ScenarioReport } from "../documents/model.ts";
-import { nextSteps } from "../next-steps.ts";
+import { ACCEPT, type AcceptCommand, nextSteps, RUN } from "../next-steps.ts";
 import {
   baselineText,
   capital,
@@ -16,6 +17,7 @@ import {
   exitText,
   findingName,
   findingSeries,
+  shownRunText,
   sizeCell,
   sortChecks,
 } from "../wording.ts";
@@ -29,7 +31,7 @@ const MAX_FINDINGS = 50;
 const MAX_RUNS = 100;
 
 /** One scenario: the sentence, its picture, its line, what failed and what to do; the rest is folded. */
-export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: boolean): string {
+export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: boolean, accept?: AcceptCommand): string {
   const panels = panelsOf(scenario);
   const look = VERDICT_LOOK[scenario.word];
   const title = isNamed ? `<h2>${look.label} ${escapeHtml(scenario.scenario)}</h2>` : "";
@@ -40,9 +42,10 @@ export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: bo
     panels.length === 0
       ? `<p class="soft">No memory samples were recorded.</p>`
       : charts(panels, ({ decides }) => decides),
+    shownRunLine(scenario),
     causeLine(scenario),
     failedTable(scenario),
-    steps(scenario),
+    steps(scenario, accept),
     ...folds(scenario, panels),
   ];
   return `<section data-scenario="${index}"${index === 0 ? "" : " hidden"}>${parts.filter((part) => part !== "").join("\n")}</section>`;
@@ -57,6 +60,11 @@ function charts(panels: readonly PagePanel[], isShown: (panel: PagePanel) => boo
       return `<figure><figcaption>${escapeHtml(panel.label)}${above}</figcaption><div class="chart" data-panel="${at}"></div></figure>`;
     })
     .join("");
+}
+
+function shownRunLine({ timeline }: ScenarioReport): string {
+  const shown = shownRunText(timeline);
+  return shown === null ? "" : `<p class="soft">The picture and the deciding sizes are those of ${shown}.</p>`;
 }
 
 function causeLine({ timeline }: ScenarioReport): string {
@@ -136,12 +144,15 @@ function failedTable(scenario: ScenarioReport): string {
   return `<h2>${heading[judgement.verdict]}</h2><div class="decided">${table(decided.slice(0, MAX_FAILED), decidedColumns(judgement.checks))}</div>`;
 }
 
-function steps(scenario: ScenarioReport): string {
+function steps(scenario: ScenarioReport, accept: AcceptCommand | undefined): string {
   const isBreach = scenario.word === "fail" || scenario.word === "warn";
   const fix = isBreach ? (lineAnswer(scenario.findings)?.fix ?? null) : null;
+  // The page does not repeat the measured command: it is kept, and the command may contain a secret.
+  const complete = (command: string) => (command === ACCEPT ? (accept?.(scenario) ?? command) : command);
   const items = nextSteps(scenario).map(
     ({ name, text, command }) =>
-      escapeHtml(`${name}: ${text}`) + (command ? ` <code>${escapeHtml(command)}</code>` : ""),
+      escapeHtml(`${name}: ${text}`) +
+      (command && command !== RUN ? ` <code>${escapeHtml(complete(command))}</code>` : ""),
   );
   if (fix !== null) items.unshift(escapeHtml(`Fix: ${fix}`));
   return items.length === 0 ? "" : `<h2>What to do next</h2>${list(items)}`;
@@ -150,7 +161,12 @@ function steps(scenario: ScenarioReport): string {
 function folds(scenario: ScenarioReport, panels: readonly PagePanel[]): string[] {
   const checks = scenario.judgement?.checks ?? [];
   const others = panels.filter(({ decides }) => !decides).length;
-  const environment = [baselineText(scenario), ...(scenario.judgement?.fingerprint ?? []).map(differenceText)];
+  const locked = lockText(scenario);
+  const environment = [
+    ...(locked === null ? [] : [locked]),
+    baselineText(scenario),
+    ...(scenario.judgement?.fingerprint ?? []).map(differenceText),
+  ];
   for (const [field, value] of Object.entries(scenario.fingerprint)) {
     if (value !== null) environment.push(`${field}: ${value}`);
   }

@@ -42,6 +42,14 @@ describe("renderTimelineHtml", () => {
     expect(/\ssrc=|href=|\son[a-z]+=|url\(/.exec(page.replace(/<script>[\s\S]*?<\/script>/g, ""))).toBeNull();
   });
 
+  it("prints the accept command of the invocation where it is known", () => {
+    const command = "stormlog-gate baseline accept out/fast --baseline file:b";
+    expect(renderTimelineHtml(sampleReport("fail"), () => command)).toContain(
+      `<code>${command.replace("&", "&amp;")}<`,
+    );
+    expect(renderTimelineHtml(sampleReport("fail"))).toContain("<code>stormlog-gate baseline accept<");
+  });
+
   it("lets no outside text become markup", () => {
     const page = renderTimelineHtml(hostileReport());
     expect(page.split("<script").length).toBe(4);

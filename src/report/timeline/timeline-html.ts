@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { escapeHtml } from "../../core/escape.ts";
 import { readAsset } from "../assets.ts";
 import type { GateReport, ScenarioReport } from "../documents/model.ts";
+import type { AcceptCommand } from "../next-steps.ts";
 import { byUrgency } from "../urgency.ts";
 import { costText, countedNotes } from "../wording.ts";
 import { pageData } from "./page-data.ts";
@@ -12,7 +13,7 @@ import { VERDICT_LOOK } from "./palette.ts";
  * The whole report as one HTML page that works offline, with interactive charts. It loads nothing: its content security
  * policy allows only its two scripts and two styles, by their digests.
  */
-export function renderTimelineHtml(report: GateReport): string {
+export function renderTimelineHtml(report: GateReport, accept?: AcceptCommand): string {
   const scenarios = byUrgency(report.scenarios);
   const library = readAsset("uPlot.iife.min.js").toString("utf8");
   const viewer = readAsset("timeline-viewer.js").toString("utf8");
@@ -44,7 +45,7 @@ export function renderTimelineHtml(report: GateReport): string {
 <main>
 <header><span class="verdict ${report.word}">${look.sign} ${look.label}</span><h1>${escapeHtml(name)}</h1></header>
 ${scenarios.length > 1 ? switcher(scenarios) : ""}
-${scenarios.map((scenario, index) => sectionHtml(scenario, index, scenarios.length > 1)).join("\n")}
+${scenarios.map((scenario, index) => sectionHtml(scenario, index, scenarios.length > 1, accept)).join("\n")}
 ${notes.length > 0 ? `<details><summary>Notes (${notes.length})</summary>${list(notes.map(escapeHtml))}</details>` : ""}
 <footer class="soft">${footer(report)}</footer>
 </main>

@@ -1,6 +1,7 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { oneLine } from "../../core/text.ts";
 import type { Timeline } from "../documents/model.ts";
+import { shownRunText } from "../wording.ts";
 import { THEMES, type Theme, type ThemeName, VERDICT_LOOK } from "./palette.ts";
 import { type AxisView, type PanelView, viewOf } from "./panel-view.ts";
 import { drawPhases, PHASE_STRIP } from "./phases.ts";
@@ -78,6 +79,8 @@ function drawPanels(timeline: Timeline, axis: AxisView, top: number, theme: Them
   const room = Math.max(...ticks.flatMap(({ labels }) => labels.map((label) => textWidth(label, LABEL_SIZE))), 30);
   const left = Math.ceil(MARGIN + room + 10);
   const plot = PLOT_HEIGHTS[axis.panels.length - 1]!;
+  const more = hidden === 0 ? [] : [`and ${hidden} more on the page`];
+  const note = [shownRunText(timeline) ?? [], more].flat().join(", ");
   const strip = timeline.phases === undefined ? 0 : PHASE_STRIP + 4;
   const out: string[] = [];
   let y = top;
@@ -95,7 +98,7 @@ function drawPanels(timeline: Timeline, axis: AxisView, top: number, theme: Them
       theme,
       id: `plot${i}`,
     };
-    out.push(drawHeading(view, unit, y, theme, i === 0 ? hidden : 0));
+    out.push(drawHeading(view, unit, y, theme, i === 0 ? note : ""));
     out.push(drawSizes(ticks[i]!, plane));
     out.push(
       drawPlot(view, plane, {
@@ -118,12 +121,13 @@ function drawPanels(timeline: Timeline, axis: AxisView, top: number, theme: Them
   return { svg: out.filter((part) => part !== "").join("\n"), bottom: y };
 }
 
-function drawHeading(view: PanelView, unit: string, top: number, theme: Theme, hidden: number): string {
-  const name = fitText(`${view.label}, ${unit}`, LABEL_SIZE, RIGHT - MARGIN - 300);
+function drawHeading(view: PanelView, unit: string, top: number, theme: Theme, note: string): string {
+  const room = Math.max(300, textWidth(note, LABEL_SIZE) + 30);
+  const name = fitText(`${view.label}, ${unit}`, LABEL_SIZE, RIGHT - MARGIN - room);
   const more =
-    hidden === 0
+    note === ""
       ? ""
-      : `<text x="${RIGHT}" y="${top + 19}" font-size="${LABEL_SIZE}" fill="${theme.soft}" text-anchor="end">and ${hidden} more on the page</text>`;
+      : `<text x="${RIGHT}" y="${top + 19}" font-size="${LABEL_SIZE}" fill="${theme.soft}" text-anchor="end">${escapeHtml(note)}</text>`;
   return `<text x="${MARGIN}" y="${top + 19}" font-size="${LABEL_SIZE}" font-weight="bold" fill="${theme.text}">${escapeHtml(name)}</text>${more}`;
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
 import { detectDelimiter } from "./csv/scan.ts";
 import { isGenericHeader, parseGenericCsv } from "./generic-csv.ts";
-import { isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./nvidia-smi.ts";
+import { isGpuLogHeader, isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./nvidia-smi.ts";
 
 const generic = (text: string | Buffer, delimiter = ",") => parseGenericCsv([Buffer.from(text)], delimiter, "in.csv");
 const nvidia = (text: string) => parseNvidiaSmiCsv([Buffer.from(text)], ",", "smi.csv");
@@ -208,5 +208,46 @@ describe("headers", () => {
     expect(isGenericHeader(["time_s", "loss"])).toBe(false);
     expect(isNvidiaSmiHeader(["timestamp", " memory.used [MiB]"])).toBe(true);
     expect(detectDelimiter("a;b;c,d")).toBe(";");
+  });
+});
+
+describe("GPU logs of other tools", () => {
+  const read = (text: string) => {
+    expect(isGpuLogHeader((text.split("\n")[0] ?? "").split(","))).toBe(true);
+    return nvidia(text);
+  };
+
+  it("are read by the units in their names, on the clock they have", () => {
+    const { recording, notes } = read(
+      "elapsed_sec,gpu_id,mem_used_mb,mem_total_gb,util\n0.5,1,100,80,3\n1.5,1,101.5,80,3\n1.5,0,7,80,3\n",
+    );
+    expect(notes).toEqual([]);
+    const [first, second] = recording.tables;
+    expect(first?.device).toBe("cuda:0");
+    expect(second?.device).toBe("cuda:1");
+    expect([...second!.timeNs!]).toEqual([5e8, 1.5e9]);
+    expect([...second!.columns.used!]).toEqual([100 * MIB, 101.5 * MIB]);
+    expect(second!.columns.total![0]).toBe(80 * 2 ** 30);
+    const bytes = read("elapsed_ms,step,gpu_memory_used_bytes\n10,4,5000\n20,5,6000\n").recording.tables[0]!;
+    expect([...bytes.columns.used!]).toEqual([5000, 6000]);
+    expect([[...bytes.timeNs!], [...bytes.steps!]]).toEqual([
+      [1e7, 2e7],
+      [4, 5],
+    ]);
+  });
+
+  it("are read as MiB where no unit is stated, as bytes where no device has that many, and say so", () => {
+    const mib = read("timestamp,memory_used\n2026-11-23T10:00:00.5Z,81000\n2026-11-23T10:00:01Z,\n");
+    expect([...mib.recording.tables[0]!.columns.used!]).toEqual([81_000 * MIB, Number.NaN]);
+    expect(mib.notes).toEqual([
+      "no index or uuid column: all rows are read as one GPU",
+      "memory_used without a unit: read as MiB",
+    ]);
+    const bytes = read("elapsed,memory_used,memory_total\n0,81000000000,85899345920\n1,81000000001,85899345920\n");
+    expect([...bytes.recording.tables[0]!.columns.used!]).toEqual([81e9, 81e9 + 1]);
+    expect(bytes.notes.at(-1)).toBe("memory_used, memory_total without a unit: read as bytes");
+    const stated = read("elapsed,memory_used (MiB)\n0,5\n");
+    expect(stated.recording.tables[0]!.columns.used![0]).toBe(5 * MIB);
+    expect(read("elapsed,memory_used\n0,5 GiB\n1,7\n").recording.tables[0]!.columns.used![0]).toBe(5 * 2 ** 30);
   });
 });

@@ -1,5 +1,6 @@
 import { invalidInput } from "../../core/errors.ts";
-import { COLUMNS, type Column, METRICS, type Recording } from "../recording/model.ts";
+import { checkTableCount } from "../input-file.ts";
+import { COLUMNS, type Column, MAX_RANK, METRICS, type Recording } from "../recording/model.ts";
 import { checkRowLength, isMissing, numberIn, rejectImpossible } from "./csv/cells.ts";
 import { type CsvRow, scanCsv } from "./csv/scan.ts";
 import { type ByteColumn, finishTables, TableBuilder } from "./csv/table-builder.ts";
@@ -50,6 +51,7 @@ class GenericCsvReader {
   readonly #builders = new Map<string, Map<number, TableBuilder>>();
   readonly #stamps = new TimeStamps();
   readonly #missing = new Map<string, number>();
+  #tables = 0;
   #unordered = 0;
   #stepsBack = 0;
   readonly #name: string;
@@ -178,6 +180,8 @@ class GenericCsvReader {
       const width = this.#columnsOf(device).length;
       builder = new TableBuilder(rank, device, width, this.#time !== null, this.#stepCell >= 0);
       ranks.set(rank, builder);
+      this.#tables += 1;
+      checkTableCount(this.#tables, this.#name, this.#cells.length);
     }
     return builder;
   }
@@ -192,7 +196,7 @@ class GenericCsvReader {
       this.#count("rank");
       return 0;
     }
-    if (!Number.isInteger(rank) || rank < 0 || rank > 1e6) {
+    if (!Number.isInteger(rank) || rank < 0 || rank > MAX_RANK) {
       throw invalidInput("RANK_INVALID", `line ${row.line}, column "rank": ${rank} is not a rank`, this.#name);
     }
     return rank;

@@ -1,4 +1,5 @@
 import { invalidInput } from "../../core/errors.ts";
+import { isObject } from "../../core/json.ts";
 import { asUtf8 } from "./csv/scan.ts";
 
 const QUOTE = 0x22;
@@ -10,6 +11,8 @@ const CLOSE_OBJECT = 0x7d;
 const COMMA = 0x2c;
 /** Largest single value: a little under the longest string of the JavaScript engine. */
 const MAX_VALUE_BYTES = 500e6;
+/** Maximum nesting of one value. Writing a value as text again recurses, and needs stack for each level. */
+const MAX_NESTING = 500;
 
 const isSpace = (byte: number) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
@@ -73,8 +76,10 @@ class ValueSplitter {
         this.#afterComma = false;
       }
       if (byte === QUOTE) this.#inString = true;
-      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#depth++;
-      else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+        this.#depth++;
+        if (this.#depth > MAX_NESTING) throw this.#malformed(`more than ${MAX_NESTING} levels of brackets`);
+      } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
         this.#depth--;
         if (this.#depth < 0) throw this.#malformed("an unmatched closing bracket");
         if (this.#depth === 0 && this.#root === "values") yield this.#close(chunk, at + 1);
@@ -173,8 +178,27 @@ export function parseJson(text: string, where: string): unknown {
   }
 }
 
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** The text of a direct member of the object in `text`, the last one of its name; null where no key is written so. */
+export function memberText(text: string, name: string): string | null {
+  let depth = 0;
+  let key = "";
+  let from = -1;
+  let member: string | null = null;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (char === '"') {
+      const start = at + 1;
+      for (at++; at < text.length && text[at] !== '"'; at++) if (text[at] === "\\") at++;
+      if (depth === 1 && from < 0) key = text.slice(start, at);
+    } else if (char === "{" || char === "[") depth++;
+    else if (char === "}" || char === "]") depth--;
+    if (from >= 0 && (depth === 0 || (char === "," && depth === 1))) {
+      member = text.slice(from, at).trim();
+      from = -1;
+    }
+    if (char === ":" && depth === 1 && from < 0 && key === name) from = at + 1;
+  }
+  return member;
 }
 
 /** Numbers that are direct members of the object in `text`, as written. */

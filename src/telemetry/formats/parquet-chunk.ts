@@ -4,6 +4,35 @@ import { pageHeader } from "./parquet-page.ts";
 
 export type Snappy = (input: Uint8Array, output: Uint8Array) => void;
 
+/**
+ * A decoder of Snappy that terminates. Hyparquet's takes a literal of 2^31 bytes for a negative length and goes back in
+ * its input. Elements are checked first, by the format description of google/snappy.
+ * @throws NotOurs for an element beyond the input or the output
+ */
+export function bounded(uncompress: Snappy): Snappy {
+  return (input, output) => {
+    let at = 0;
+    while ((input[at++] ?? 0) >= 0x80) {}
+    let made = 0;
+    while (at < input.length) {
+      const tag = input[at++] ?? 0;
+      const kind = tag & 3;
+      let length = (tag >>> 2) + 1;
+      if (kind === 1) length = ((tag >>> 2) & 7) + 4;
+      if (kind === 0 && length > 60) {
+        const bytes = length - 60;
+        length = 1;
+        for (let i = 0; i < bytes; i++) length += (input[at + i] ?? 0) * 2 ** (8 * i);
+        at += bytes;
+      }
+      at += kind === 0 ? length : [0, 1, 2, 4][kind]!;
+      made += length;
+      if (at > input.length || made > output.length) throw new NotOurs("a Snappy element beyond its page");
+    }
+    uncompress(input, output);
+  };
+}
+
 /** A packed number takes at most eight bytes. The rest is for the bit widths of incomplete blocks. */
 const MAX_BYTES_PER_ROW = 9;
 const MAX_OVERHEAD = 2048;

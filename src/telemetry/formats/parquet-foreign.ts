@@ -1,5 +1,6 @@
 import { invalidInput } from "../../core/errors.ts";
-import { COLUMNS, type Column, METRICS, type Recording, type SampleTable } from "../recording/model.ts";
+import { checkTableCount } from "../input-file.ts";
+import { COLUMNS, type Column, MAX_RANK, METRICS, type Recording, type SampleTable } from "../recording/model.ts";
 import { numberOf, type ParquetSource } from "./parquet-source.ts";
 
 /** Name of a byte column in a file; a count of processes is not bytes. */
@@ -17,7 +18,7 @@ interface Placement {
   readonly places: { readonly group: Uint32Array; readonly at: Uint32Array } | null;
 }
 
-async function placementOf(source: ParquetSource): Promise<Placement> {
+async function placementOf(source: ParquetSource, name: string): Promise<Placement> {
   const keys = ["rank", "device"].filter((name) => source.columns.has(name));
   if (keys.length === 0) return { groups: [{ rank: 0, device: "cuda:0", rows: source.rows }], places: null };
   const ranks = new Int32Array(source.columns.has("rank") ? source.rows : 0);
@@ -27,14 +28,16 @@ async function placementOf(source: ParquetSource): Promise<Placement> {
   await source.each(keys, (column, values, rowStart) => {
     for (let i = 0; i < values.length; i++) {
       if (column === "rank") {
-        ranks[rowStart + i] = Math.max(0, Math.trunc(numberOf(values[i])) || 0);
+        const rank = Math.max(0, Math.trunc(numberOf(values[i])) || 0);
+        if (rank > MAX_RANK) throw invalidInput("RANK_INVALID", `row ${rowStart + i}: ${rank} is not a rank`, name);
+        ranks[rowStart + i] = rank;
         continue;
       }
-      const name = String(values[i] ?? "") || "cuda:0";
-      let number = numbers.get(name);
+      const device = String(values[i] ?? "") || "cuda:0";
+      let number = numbers.get(device);
       if (number === undefined) {
-        number = names.push(name) - 1;
-        numbers.set(name, number);
+        number = names.push(device) - 1;
+        numbers.set(device, number);
       }
       devices[rowStart + i] = number;
     }
@@ -51,6 +54,7 @@ async function placementOf(source: ParquetSource): Promise<Placement> {
     if (index === undefined) {
       index = groups.push({ rank, device: names[device] ?? "cuda:0", rows: 0 }) - 1;
       known.set(key, index);
+      checkTableCount(groups.length, name);
     }
     group[i] = index;
     const own = groups[index];
@@ -70,7 +74,7 @@ export async function readForeignParquet(file: string, source: ParquetSource): P
       "Name a column allocated_bytes, reserved_bytes, used_bytes or host_bytes.",
     );
   }
-  const { groups, places } = await placementOf(source);
+  const { groups, places } = await placementOf(source, file);
   const timeField = ["time_ns", "timestamp_ns"].find((name) => source.columns.has(name)) ?? null;
   const fields = [
     ...(timeField === null ? [] : [timeField]),

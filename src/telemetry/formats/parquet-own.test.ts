@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
 import type { Recording, SampleTable } from "../recording/model.ts";
 import { readParquet, readParquetSource, writeParquet } from "./parquet.ts";
+import { bounded } from "./parquet-chunk.ts";
 import { definedRows, NotOurs, PackedReader } from "./parquet-delta.ts";
 import { openParquet } from "./parquet-source.ts";
 
@@ -91,6 +92,18 @@ describe("the fast reader of our own files", () => {
       }),
       { numRuns: 400 },
     );
+  });
+
+  it("decodes no Snappy element beyond its page", () => {
+    const decode = bounded(() => expect.fail("decoded"));
+    // A literal of 2^32 bytes, which reads as a negative length in 32 bits, and a copy that is longer than the page.
+    for (const bytes of [
+      [4, 0xfc, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4],
+      [4, 0xff, 1, 0, 0, 0],
+      [4, 0x0c, 1],
+    ]) {
+      expect(() => decode(Uint8Array.from(bytes), new Uint8Array(4))).toThrow(NotOurs);
+    }
   });
 
   it("does not loop forever on runs without an end or blocks without a size", () => {

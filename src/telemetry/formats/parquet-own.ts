@@ -1,6 +1,7 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, readSync } from "node:fs";
 import type { ColumnMetaData } from "hyparquet";
-import { readChunk } from "./parquet-chunk.ts";
+import { openRegular } from "../../core/files.ts";
+import { bounded, readChunk } from "./parquet-chunk.ts";
 import { NotOurs, TooLarge } from "./parquet-delta.ts";
 import type { ParquetSource, TakeChunk } from "./parquet-source.ts";
 
@@ -25,12 +26,12 @@ function bytesOf(descriptor: number, fileBytes: number, chunk: ColumnMetaData): 
  */
 export function ownSource(file: string, general: ParquetSource): ParquetSource {
   const each = async (columns: readonly string[], take: TakeChunk) => {
-    const { snappyUncompress } = await import("hyparquet");
+    const snappy = bounded((await import("hyparquet")).snappyUncompress);
     const others = new Set(columns.filter((name) => general.columns.get(name) !== "INT64"));
     const wanted = new Set(columns.filter((name) => !others.has(name)));
-    const descriptor = openSync(file, "r");
+    const { fd: descriptor, stats } = openRegular(file);
     try {
-      const { size } = fstatSync(descriptor);
+      const { size } = stats;
       let from = 0;
       for (const group of general.metadata.row_groups) {
         const rows = Number(group.num_rows);
@@ -38,7 +39,7 @@ export function ownSource(file: string, general: ParquetSource): ParquetSource {
           const name = chunk?.path_in_schema[0];
           if (chunk === undefined || name === undefined || !wanted.has(name)) continue;
           try {
-            const values = readChunk(bytesOf(descriptor, size, chunk), chunk, rows, snappyUncompress);
+            const values = readChunk(bytesOf(descriptor, size, chunk), chunk, rows, snappy);
             if (values !== null) take(name, values, from);
           } catch (error) {
             if (!(error instanceof TooLarge)) throw error;

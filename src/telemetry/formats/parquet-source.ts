@@ -1,4 +1,5 @@
 import type { FileMetaData } from "hyparquet";
+import { bounded } from "./parquet-chunk.ts";
 
 /** Values of one column of one row group; `rowStart` is the file's row of the first value. */
 export type TakeChunk = (column: string, values: ArrayLike<unknown>, rowStart: number) => void;
@@ -15,7 +16,15 @@ export interface ParquetSource {
 
 /** Opens a file. Throws the errors of hyparquet and the file system. */
 export async function openParquet(file: string): Promise<ParquetSource> {
-  const { asyncBufferFromFile, parquetMetadataAsync, parquetRead } = await import("hyparquet");
+  const { asyncBufferFromFile, parquetMetadataAsync, parquetRead, snappyUncompress } = await import("hyparquet");
+  const snappy = bounded(snappyUncompress);
+  const compressors = {
+    SNAPPY: (input: Uint8Array, bytes: number): Uint8Array => {
+      const output = new Uint8Array(bytes);
+      snappy(input, output);
+      return output;
+    },
+  };
   const source = await asyncBufferFromFile(file);
   const metadata = await parquetMetadataAsync(source);
   return {
@@ -31,6 +40,7 @@ export async function openParquet(file: string): Promise<ParquetSource> {
         before += rows;
         await parquetRead({
           file: source,
+          compressors,
           metadata: { ...metadata, num_rows: group.num_rows, row_groups: [group] },
           columns: [...columns],
           onChunk: ({ columnName, columnData, rowStart }) => take(columnName, columnData, from + rowStart),

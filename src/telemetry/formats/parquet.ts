@@ -167,7 +167,9 @@ export function writeParquet(file: string, recording: Recording): void {
   const part = `${file}.part`;
   const fields = fieldsOf(recording.tables);
   try {
-    const descriptor = openSync(part, "w");
+    // The measured command may have left a FIFO or a link of this name.
+    rmSync(part, { recursive: true, force: true });
+    const descriptor = openSync(part, "wx");
     try {
       const writer = new ParquetWriter({
         writer: descriptorWriter(descriptor),
@@ -269,7 +271,9 @@ async function readTables(source: ParquetSource, layout: Layout): Promise<Sample
  *   NEGATIVE_BYTES, BYTES_TOO_LARGE
  */
 export async function readParquet(file: string): Promise<Recording> {
-  if (statInput(file).size === 0) throw invalidInput("INPUT_EMPTY", "the Parquet file is empty", file);
+  const stats = statInput(file);
+  if (!stats.isFile()) throw invalidInput("INPUT_NOT_A_FILE", "not a regular file", file);
+  if (stats.size === 0) throw invalidInput("INPUT_EMPTY", "the Parquet file is empty", file);
   try {
     const source = await openParquet(file);
     return layoutText(source) === undefined
@@ -289,7 +293,7 @@ const layoutText = ({ metadata }: ParquetSource): string | undefined =>
 export async function readParquetSource(file: string, source: ParquetSource): Promise<Recording> {
   const text = layoutText(source);
   if (text === undefined) throw new Error(`${file} has no layout of ours`);
-  const layout = v.parse(LayoutSchema, JSON.parse(text));
+  const layout = v.parse(LayoutSchema, JSON.parse(text), { abortEarly: true });
   return {
     epochNs: layout.epoch_ns === null ? null : BigInt(layout.epoch_ns),
     tables: await readTables(source, layout),

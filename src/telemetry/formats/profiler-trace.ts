@@ -1,7 +1,7 @@
 import { invalidInput } from "../../core/errors.ts";
+import { isObject } from "../../core/json.ts";
 import { GrowableColumn } from "../recording/growable.ts";
 import type { Recording, SampleTable } from "../recording/model.ts";
-import { isObject } from "./json-values.ts";
 
 const NS_PER_US = 1000;
 /** `Device Type` of a memory event: the CPU's allocator. Others are accelerators. */

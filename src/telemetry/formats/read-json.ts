@@ -1,8 +1,9 @@
 import { invalidInput } from "../../core/errors.ts";
+import { isObject } from "../../core/json.ts";
 import { readChunks } from "../input-file.ts";
 import type { Recording } from "../recording/model.ts";
 import type { Telemetry } from "../recording/telemetry.ts";
-import { isObject, type JsonText, jsonValues, parseJson } from "./json-values.ts";
+import { type JsonText, jsonValues, parseJson } from "./json-values.ts";
 import { isProfilerTrace, traceRecording } from "./profiler-trace.ts";
 import { looksLikeEvent, readJsonEvents, type TimelineDocument, timelineOf } from "./stormlog/event-source.ts";
 import { eventsToRecording, unorderedEvents } from "./stormlog/events-recording.ts";
@@ -100,6 +101,15 @@ function* chained(first: JsonText | null, rest: Iterable<JsonText>): Generator<J
  */
 export function readJsonTelemetry(path: string): Telemetry {
   const values = jsonValues(readChunks(path), path);
+  try {
+    return telemetryOf(values, path);
+  } finally {
+    // A generator that is left before its end keeps the file open.
+    values.return();
+  }
+}
+
+function telemetryOf(values: Generator<JsonText, void, undefined>, path: string): Telemetry {
   const next = values.next();
   const first = next.done ? null : next.value;
   if (first && !first.element) {
@@ -122,7 +132,7 @@ export function readJsonTelemetry(path: string): Telemetry {
   return {
     kind: "recording",
     format: "stormlog-json",
-    recording: eventsToRecording(events),
+    recording: eventsToRecording(events, path),
     notes:
       unordered > 0 ? [...notes, `${unordered} events are not later than the previous one (file order kept)`] : notes,
   };

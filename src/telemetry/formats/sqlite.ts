@@ -2,7 +2,8 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Database, SqlJsStatic, SqlValue } from "sql.js";
 import { GateError, invalidInput } from "../../core/errors.ts";
-import { packageRoot } from "../../core/package-root.ts";
+import { readBounded } from "../../core/files.ts";
+import { heldFiles, packageRoot } from "../../core/package-root.ts";
 import { fileError, statInput } from "../input-file.ts";
 import { applyLog } from "./sqlite-wal.ts";
 
@@ -22,8 +23,10 @@ let engine: Promise<SqlJsStatic> | undefined;
 function readWasm(): Uint8Array<ArrayBuffer> {
   const root = packageRoot();
   const built = path.join(root, "dist", "assets", WASM);
+  const inPlace = (): Buffer =>
+    readFileSync(existsSync(built) ? built : path.join(root, "node_modules/sql.js/dist", WASM));
   try {
-    return Uint8Array.from(readFileSync(existsSync(built) ? built : path.join(root, "node_modules/sql.js/dist", WASM)));
+    return Uint8Array.from(heldFiles()?.read(`assets/${WASM}`) ?? inPlace());
   } catch (cause) {
     throw new GateError("ASSET_MISSING", `the file ${WASM} of this package cannot be read`, {
       kind: "error",
@@ -49,13 +52,13 @@ function readWithLog(file: string, notes: string[]): Uint8Array {
   const logSize = () => statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   try {
     const before = statSync(file);
-    const bytes = readFileSync(file);
+    const bytes = readBounded(file, MAX_BYTES);
     if (logSize() === 0) return bytes;
     if (logSize() > MAX_BYTES) {
       notes.push(LOG_LOST);
       return bytes;
     }
-    const whole = applyLog(bytes, readFileSync(logFile));
+    const whole = applyLog(bytes, readBounded(logFile, MAX_BYTES));
     const after = statSync(file);
     if (after.mtimeMs !== before.mtimeMs || after.size !== before.size) notes.push(CHANGED);
     if (whole?.damaged === true) notes.push(LOG_LOST);
@@ -74,37 +77,99 @@ function damaged(file: string, error: unknown): GateError {
   );
 }
 
-/** Rows of one query, one after the other, as arrays in the order of the selected columns. */
+/** Rows of one query, one after the other, as arrays in the order of the selected columns. Never ask for aggregates. */
 export type Rows = (sql: string) => Iterable<readonly SqlValue[]>;
 
-function rowsOf(database: Database): Rows {
+/** Smallest row in a file: its pointer, and one byte each for its size, its rowid and the size of its header. */
+const MIN_ROW_BYTES = 5;
+/** Text that rows may repeat beyond the file's size: UTF-16 as UTF-8, and defaults of columns added later. */
+const TEXT_FACTOR = 4;
+/** Rows and characters that a query of the schema returns whatever the size of the file. */
+const FREE = 10_000;
+
+/**
+ * Rows of a database of this many bytes. A damaged file can name a page many times, so that its rows or their texts
+ * never end: there are at most as many as the file has room for.
+ */
+function rowsOf(database: Database, bytes: number): Rows {
   return function* (sql) {
     const statement = database.prepare(sql);
+    let rows = 0;
+    let characters = 0;
     try {
-      while (statement.step()) yield statement.get();
+      while (statement.step()) {
+        const row = statement.get();
+        rows += 1;
+        for (const cell of row) if (typeof cell === "string") characters += cell.length;
+        if (rows > FREE + bytes / MIN_ROW_BYTES || characters > FREE + TEXT_FACTOR * bytes)
+          throw new Error("it has more rows or text than its size allows");
+        yield row;
+      }
     } finally {
       statement.free();
     }
   };
 }
 
+const HEADER_BYTES = 100;
+/** Type of a page between the root of a table and its rows. */
+const INTERIOR_TABLE = 5;
+
+/**
+ * Whether the schema's table names no page twice. The engine reads it whole before the first query, and would follow
+ * pages that name each other for ever. (Format: https://www.sqlite.org/fileformat2.html, section 1.6)
+ */
+function hasSoundSchema(bytes: Uint8Array): boolean {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const stored = bytes.length < HEADER_BYTES ? 0 : view.getUint16(16);
+  const pageBytes = stored === 1 ? 65_536 : stored;
+  // The engine reports a damaged header itself.
+  if (pageBytes < 512) return true;
+  const seen = new Set([1]);
+  for (const page of seen) {
+    const start = (page - 1) * pageBytes;
+    const header = start + (page === 1 ? HEADER_BYTES : 0);
+    if (page < 1 || start + pageBytes > bytes.length || view.getUint8(header) !== INTERIOR_TABLE) continue;
+    const cells = Math.min(view.getUint16(header + 3), Math.floor((pageBytes - HEADER_BYTES - 12) / 2));
+    const children = [view.getUint32(header + 8)];
+    for (let cell = 0; cell < cells; cell++) {
+      const at = view.getUint16(header + 12 + 2 * cell);
+      if (at + 4 <= pageBytes) children.push(view.getUint32(start + at));
+    }
+    for (const child of children) {
+      if (seen.has(child)) return false;
+      seen.add(child);
+    }
+  }
+  return true;
+}
+
 /** Column names of a table; empty for a missing table. `table` is one of our constants, never untrusted text. */
 export function columnsOfTable(rows: Rows, table: string): ReadonlySet<string> {
-  return new Set([...rows(`SELECT name FROM pragma_table_info('${table}')`)].map(([name]) => String(name)));
+  // A view of that name could compute rows without end.
+  const isTable = `EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '${table}')`;
+  return new Set(
+    [...rows(`SELECT name FROM pragma_table_info('${table}') WHERE ${isTable}`)].map(([name]) => String(name)),
+  );
 }
 
 /**
  * Opens an in-memory copy of a SQLite database for `look`, with its write-ahead log; `notes` reports lost rows.
+ * @param tooLarge what to do about a database that is too large
  * @throws GateError INPUT_TOO_LARGE above 500 MiB, SQLITE_UNREADABLE, ASSET_MISSING, the codes of file reads and `look`
  */
-export async function readSqlite<T>(file: string, look: (rows: Rows, notes: string[]) => T): Promise<T> {
+export async function readSqlite<T>(
+  file: string,
+  look: (rows: Rows, notes: string[]) => T,
+  tooLarge = "Export the table step_memory_samples as CSV with the columns step, rank, allocated_bytes and reserved_bytes.",
+): Promise<T> {
   const { size } = statInput(file);
   if (size > MAX_BYTES) {
     throw invalidInput(
       "INPUT_TOO_LARGE",
       `the SQLite database has ${Math.round(size / 2 ** 20)} MiB (at most ${MAX_BYTES / 2 ** 20} MiB can be read)`,
       file,
-      "Export the table step_memory_samples as CSV with the columns step, rank, allocated_bytes and reserved_bytes.",
+      tooLarge,
     );
   }
   const notes: string[] = [];
@@ -118,8 +183,9 @@ export async function readSqlite<T>(file: string, look: (rows: Rows, notes: stri
   const { Database } = await engine;
   let database: Database | null = null;
   try {
+    if (!hasSoundSchema(bytes)) throw new Error("its schema names a page twice");
     database = new Database(bytes);
-    return look(rowsOf(database), notes);
+    return look(rowsOf(database, bytes.length), notes);
   } catch (error) {
     throw error instanceof GateError ? error : damaged(file, error);
   } finally {

@@ -151,6 +151,89 @@ describe("TraceML's step memory database", () => {
   });
 });
 
+const PAGE = 4096;
+
+/** A page whose children are these, for a tree of rows; `from` bytes of it are a header. */
+function interiorPage(children: readonly number[], from = 0): Uint8Array {
+  const page = new Uint8Array(PAGE);
+  const view = new DataView(page.buffer);
+  const cells = children.slice(0, -1);
+  const at = (cell: number) => PAGE - 5 * (cell + 1);
+  view.setUint8(from, 5);
+  view.setUint16(from + 3, cells.length);
+  view.setUint16(from + 5, at(cells.length - 1));
+  view.setUint32(from + 8, children.at(-1) ?? 0);
+  for (const [cell, child] of cells.entries()) {
+    view.setUint16(from + 12 + 2 * cell, at(cell));
+    view.setUint32(at(cell), child);
+    view.setUint8(at(cell) + 4, 1);
+  }
+  return page;
+}
+
+/** A database of these pages, whose header has their number. */
+function ofPages(pages: readonly Uint8Array[]): Uint8Array {
+  const bytes = Buffer.concat(pages);
+  bytes.writeUInt32BE(pages.length, 28);
+  return bytes;
+}
+
+const pagesOf = (bytes: Uint8Array): Uint8Array[] =>
+  Array.from({ length: bytes.length / PAGE }, (_, i) => Uint8Array.from(bytes.subarray(i * PAGE, (i + 1) * PAGE)));
+
+describe("a small database that names its pages again and again", () => {
+  const repeated = (page: number) => Array.from({ length: 500 }, () => page);
+
+  it("is refused where its rows would be more than it has room for", async () => {
+    const pages = pagesOf(await traceMlDatabase(rows(1)));
+    const root = pages[1] ?? new Uint8Array();
+    const rowsAt = pages.push(root);
+    const levelAt = pages.push(interiorPage(repeated(rowsAt)));
+    pages[1] = interiorPage(repeated(levelAt));
+    expect(await codeOf(put(ofPages(pages)))).toBe("SQLITE_UNREADABLE/5");
+    pages[1] = interiorPage([rowsAt, rowsAt]);
+    expect(await codeOf(put(ofPages(pages)))).toBeUndefined();
+  });
+
+  it("is refused where it repeats a page of its schema, which has no end", async () => {
+    const pages = pagesOf(await traceMlDatabase(rows(1), { sql: ["CREATE TABLE more (a UNIQUE)"] }));
+    const [first = new Uint8Array()] = pages;
+    const view = new DataView(first.buffer);
+    const cells = Array.from({ length: view.getUint16(103) }, (_, i) => view.getUint16(108 + 2 * i));
+    const isIndex = (at: number) => Buffer.from(first.subarray(at, at + 60)).includes("sqlite_autoindex");
+    const leaf = (kept: readonly number[]): number => {
+      const page = Uint8Array.from(first).fill(0, 0, 108 + 2 * cells.length);
+      const fields = new DataView(page.buffer);
+      fields.setUint8(0, 13);
+      fields.setUint16(3, kept.length);
+      fields.setUint16(5, Math.min(...kept));
+      for (const [i, at] of kept.entries()) fields.setUint16(8 + 2 * i, at);
+      return pages.push(page);
+    };
+    const [tables, index] = [leaf(cells.filter((at) => !isIndex(at))), leaf(cells.filter(isIndex))];
+    const withSchema = (children: readonly number[]) => {
+      const page = interiorPage(children, 100);
+      page.set(first.subarray(0, 100));
+      return ofPages([page, ...pages.slice(1)]);
+    };
+    expect(await codeOf(put(withSchema([tables, index])))).toBeUndefined();
+    expect(await codeOf(put(withSchema([tables, ...repeated(index)])))).toBe("SQLITE_UNREADABLE/5");
+  });
+
+  it("is refused where the text of its rows is far longer than the file", async () => {
+    const long = (characters: number) => ({
+      sql: [
+        "CREATE TABLE other AS SELECT step, peak_alloc_bytes, peak_reserved_bytes FROM step_memory_samples",
+        "DROP TABLE step_memory_samples",
+        "ALTER TABLE other RENAME TO step_memory_samples",
+        `ALTER TABLE step_memory_samples ADD COLUMN device TEXT DEFAULT '${"x".repeat(characters)}'`,
+      ],
+    });
+    expect(await codeOf(put(await traceMlDatabase(rows(200), long(10))))).toBeUndefined();
+    expect(await codeOf(put(await traceMlDatabase(rows(200), long(20_000))))).toBe("SQLITE_UNREADABLE/5");
+  });
+});
+
 /** The same database, marked as one with a write-ahead log. */
 function logged(bytes: Uint8Array): Uint8Array {
   const copy = Uint8Array.from(bytes);

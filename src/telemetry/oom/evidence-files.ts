@@ -1,5 +1,6 @@
-import { closeSync, existsSync, fstatSync, lstatSync, openSync, readSync, renameSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
+import { readTail } from "../../core/files.ts";
 import { writeParquet } from "../formats/parquet.ts";
 import type { Recording, RecordingInfo } from "../recording/model.ts";
 import { EvidenceWriter, OOM_FOLDER } from "./evidence-writer.ts";
@@ -36,16 +37,8 @@ export interface OomEvidenceOptions {
 /** The end of a file; null when it is unreadable or empty. */
 function tailOf(file: string): string | null {
   try {
-    const descriptor = openSync(file, "r");
-    try {
-      const { size } = fstatSync(descriptor);
-      const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
-      readSync(descriptor, bytes, 0, bytes.length, size - bytes.length);
-      const text = bytes.toString("utf8");
-      return text.trim() === "" ? null : text;
-    } finally {
-      closeSync(descriptor);
-    }
+    const text = readTail(file, TAIL_BYTES, "refuse").toString("utf8");
+    return text.trim() === "" ? null : text;
   } catch {
     return null;
   }

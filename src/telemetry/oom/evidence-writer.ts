@@ -1,5 +1,7 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import path from "node:path";
+import { writeAtomicallySync } from "../../core/files.ts";
+import { makeDirectories } from "../../core/make-directories.ts";
 
 /** Directory of the out-of-memory evidence in a run directory. */
 export const OOM_FOLDER = "oom";
@@ -22,7 +24,7 @@ export class EvidenceWriter {
   put(name: string, write: (file: string) => void): boolean {
     const file = path.join(this.#directory, name);
     try {
-      mkdirSync(path.dirname(file), { recursive: true });
+      makeDirectories(path.dirname(file));
       write(file);
     } catch (error) {
       this.#failed.push(name);
@@ -35,7 +37,7 @@ export class EvidenceWriter {
   }
 
   text(name: string, text: string): boolean {
-    return this.put(name, (file) => writeFileSync(file, text));
+    return this.put(name, (file) => writeAtomicallySync(file, text));
   }
 
   /** Removes a whole directory. */

@@ -1,5 +1,6 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import path from "node:path";
+import { readHead } from "../../core/files.ts";
 import { OOM_FILE, type ProbeOom, probeOom } from "./probe-record.ts";
 
 /** Directory of the probe's files in a run directory. */
@@ -12,21 +13,10 @@ const MAX_BYTES = 1 << 20;
 
 /** Text of a small regular file; null without. Never follows a link or blocks: the measured program may create it. */
 export function smallText(file: string): string | null {
-  let descriptor: number;
   try {
-    descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    return readHead(file, MAX_BYTES, "refuse").toString("utf8");
   } catch {
     return null;
-  }
-  try {
-    const stats = fstatSync(descriptor);
-    if (!stats.isFile()) return null;
-    const bytes = Buffer.alloc(Math.min(stats.size, MAX_BYTES));
-    return bytes.toString("utf8", 0, readSync(descriptor, bytes, 0, bytes.length, 0));
-  } catch {
-    return null;
-  } finally {
-    closeSync(descriptor);
   }
 }
 

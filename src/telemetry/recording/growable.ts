@@ -1,10 +1,12 @@
-const FIRST_CHUNK = 1024;
+/** Small, because a file of ten thousand ranks has a few values for each of them. */
+const FIRST_CHUNK = 8;
 const LARGEST_CHUNK = 1 << 20;
+const NONE = new Float64Array(0);
 
 /** A Float64Array that grows in chunks that are never copied: eight bytes a value, and one copy at the end. */
 export class GrowableColumn {
   readonly #full: Float64Array[] = [];
-  #chunk = new Float64Array(FIRST_CHUNK);
+  #chunk: Float64Array = NONE;
   #used = 0;
   #before = 0;
 
@@ -47,16 +49,16 @@ export class GrowableColumn {
     }
     all.set(this.#chunk.subarray(0, this.#used), offset);
     this.#full.length = 0;
-    this.#chunk = new Float64Array(FIRST_CHUNK);
+    this.#chunk = NONE;
     this.#used = 0;
     this.#before = 0;
     return all;
   }
 
   #grow(): void {
-    this.#full.push(this.#chunk);
+    if (this.#used > 0) this.#full.push(this.#chunk);
     this.#before += this.#chunk.length;
-    this.#chunk = new Float64Array(Math.min(LARGEST_CHUNK, this.#chunk.length * 2));
+    this.#chunk = new Float64Array(Math.min(LARGEST_CHUNK, Math.max(FIRST_CHUNK, this.#chunk.length * 2)));
     this.#used = 0;
   }
 }

@@ -4,9 +4,27 @@ import type { OutOfMemory } from "../oom/out-of-memory.ts";
 
 /** Recorded memory from any source, in typed arrays, so that tens of millions of samples stay cheap. */
 
-/** Metrics that are judged. `host` = anonymous + shared-memory pages of the process tree. */
-export const METRICS = ["allocated", "reserved", "used", "host"] as const;
+/** Ranks above are errors of the source: the largest jobs have a tenth of this. */
+export const MAX_RANK = 1_000_000;
+
+/**
+ * Metrics that are judged. `host` = anonymous + shared-memory pages, summed over the process tree; `host_shared_once` =
+ * the same with each shared page counted once; `host_unmapped` = memfd and tmpfs of the job that no process maps;
+ * `js_heap` = what V8's heap holds after full collections, with its buffers.
+ */
+export const METRICS = [
+  "allocated",
+  "reserved",
+  "used",
+  "host",
+  "host_shared_once",
+  "host_unmapped",
+  "js_heap",
+] as const;
 export type Metric = (typeof METRICS)[number];
+
+/** Metrics that are judged and shown only where a budget or the policy names them: they explain `host`. */
+export const ON_REQUEST: ReadonlySet<Metric> = new Set<Metric>(["host_shared_once", "host_unmapped"]);
 
 /**
  * Byte columns of a table. `rss`: the tree's resident set; `cgroup`: the job's own; `total`, `free`: the device's
@@ -91,6 +109,8 @@ export interface TelemetryEvent {
   readonly deviceTotal: number | null;
   readonly context: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** True for telemetry version 4, for which Stormlog's rules differ; absent for earlier versions. */
+  readonly isV4?: true;
 }
 
 /** An event of a recording (process started, phase, out of memory, sampler error). */

@@ -1,10 +1,11 @@
-import { AllocatorKind, ProcessRole } from "../../sampler/record-layout.ts";
+import { AllocatorKind, HostHeapIndex, ProcessRole } from "../../sampler/record-layout.ts";
 import { deviceAllocators } from "../devices/device-allocators.ts";
 import { hostHeap } from "./host-heap.ts";
+import { jsHeap } from "./js-heap.ts";
 import type { KnownPeak, RecordingInfo, SampleTable } from "./model.ts";
 import type { ProcessHistory } from "./process-history.ts";
 import { endedInOrder, type RecordedStream, type StepColumns } from "./recorded-streams.ts";
-import { type StepTimeline, stepTimeline } from "./step-timeline.ts";
+import { type StepTimeline, stepsAt, stepTimeline } from "./step-timeline.ts";
 
 /** Result of the probes of one run. */
 export interface ProbeTables {
@@ -87,6 +88,26 @@ function earlyEnd(ends: readonly RankEnd[]): string[] {
   ];
 }
 
+/** The lower envelope of the rank's JavaScript heap as a table of device "host"; a peak of it would be of no use. */
+function jsTable(
+  rank: number,
+  streams: readonly RecordedStream[],
+  processes: ProcessHistory,
+  timeline: StepTimeline | null,
+): Pick<ProbeTables, "tables" | "lost"> {
+  const own = streams.filter(({ kind, index }) => kind === AllocatorKind.hostHeap && index === HostHeapIndex.v8);
+  const last = own.reduce((latest, { timeNs }) => Math.max(latest, timeNs.at(-1)!), 0);
+  const ends = new Map(processes.all.map(({ pid, exitNs, lastReadingNs }) => [pid, exitNs ?? lastReadingNs]));
+  const heap = jsHeap(rank, own, (pid) => ends.get(pid) ?? last);
+  if (heap === null) return { tables: [], lost: [] };
+  const steps = timeline === null ? null : stepsAt(timeline, heap.timeNs);
+  const columns = { js_heap: heap.bytes };
+  return {
+    tables: [{ rank, device: "host", timeNs: heap.timeNs, steps, columns, highwater: new Set() }],
+    lost: heap.lost,
+  };
+}
+
 /** Tables, peaks and steps from the probes, per rank: its main process's heap ("host") and each of its devices. */
 export function probeTables({ streams, steps, processes }: ProbeRecords, info: RecordingInfo | null): ProbeTables {
   const ownRank = info?.identity.rank ?? 0;
@@ -102,17 +123,18 @@ export function probeTables({ streams, steps, processes }: ProbeRecords, info: R
     treeSteps ??= timeline;
     const heap = hostHeap(
       rank,
-      own.filter(({ kind }) => kind === AllocatorKind.hostHeap),
+      own.filter(({ kind, index }) => kind === AllocatorKind.hostHeap && index === HostHeapIndex.c),
       timeline,
     );
+    const js = jsTable(rank, own, processes, timeline);
     const devices = deviceAllocators(
       rank,
       own.filter(({ kind }) => kind !== AllocatorKind.hostHeap),
       { timeline, processes, probe: info?.probe ?? null },
     );
-    tables.push(...heap.tables, ...devices.tables);
+    tables.push(...heap.tables, ...js.tables, ...devices.tables);
     peaks.push(...heap.peaks, ...devices.peaks);
-    lost.push(...heap.lost);
+    lost.push(...heap.lost, ...js.lost);
     cut.push(...(heap.cut ? heap.tables : []), ...devices.cut);
   }
   // A program without memory samples may count steps all the same.

@@ -32,6 +32,18 @@ export interface CgroupColumns {
   readonly anonShmem: Float64Array;
 }
 
+/** Readings of the job's memory with each shared page counted once, bytes; NaN = unknown. */
+export interface SharedColumns {
+  readonly timeNs: Float64Array;
+  readonly once: Float64Array;
+  /** Mapped shared memory. */
+  readonly mapped: Float64Array;
+  /** Shared memory and tmpfs files charged to the job's own cgroup. */
+  readonly charged: Float64Array;
+  /** Processes that could not be read. */
+  readonly unread: Float64Array;
+}
+
 /** Ticks of one device, bytes. */
 export interface DeviceColumns {
   readonly index: number;
@@ -123,6 +135,7 @@ export interface RecordFile {
   readonly header: RecordFileHeader;
   readonly tree: TreeColumns;
   readonly cgroup: CgroupColumns;
+  readonly shared: SharedColumns;
   readonly devices: readonly DeviceColumns[];
   readonly lists: readonly DeviceLists[];
   readonly processPeaks: readonly DeviceProcessPeak[];

@@ -158,6 +158,42 @@ describe("recordFileToRecording", () => {
   });
 });
 
+describe("the job's memory with each shared page counted once", () => {
+  const shared = (ms: number, values: readonly (number | null)[], read: number, unread = 0): RecordInput => ({
+    timeNs: ms * 1e6,
+    kind: RecordKind.hostShared,
+    values: [...values.map((mib) => (mib === null ? null : mib * MIB)), BigInt(read) | (BigInt(unread) << 32n)],
+  });
+  const of = (...records: RecordInput[]) => {
+    const file = parseRecordFile(recordBytes([tick(0, 500), ...records]), "a");
+    const columns = recordFileToRecording(file, null).tables.flatMap((table) =>
+      table.columns.host_shared_once || table.columns.host_unmapped ? [table.columns] : [],
+    );
+    return { columns: columns[0], tables: columns.length, lost: lossesOf(file).join() };
+  };
+  const mib = (column: Float64Array | undefined) => column && [...column].map((bytes) => bytes / MIB);
+
+  it("is a table with its own clock, and shared memory beyond what is mapped is what no process maps", () => {
+    const { columns } = of(shared(10, [300, 100, 400], 5), shared(20, [310, 100, 80], 5));
+    expect(mib(columns?.host_shared_once)).toEqual([300, 310]);
+    // More is mapped than is charged: pages of another group's file.
+    expect(mib(columns?.host_unmapped)).toEqual([300, 0]);
+  });
+
+  it("is unknown where a process could not be read, and the recording reports it", () => {
+    const { columns, lost } = of(shared(10, [300, 100, 400], 5), shared(20, [null, null, 400], 4, 1));
+    expect(mib(columns?.host_shared_once)).toEqual([300, Number.NaN]);
+    expect(mib(columns?.host_unmapped)).toEqual([300, Number.NaN]);
+    expect(lost).toContain("smaps_rollup of 1 process cannot be read");
+  });
+
+  it("has no column for what no reading knows", () => {
+    expect(of(shared(10, [300, 100, null], 5)).columns).not.toHaveProperty("host_unmapped");
+    expect(of(shared(10, [null, null, null], 0, 2)).tables).toBe(0);
+    expect(of().tables).toBe(0);
+  });
+});
+
 describe("peaksOf", () => {
   const peak = (records: RecordInput[], dedicated = false) => {
     const sources = [

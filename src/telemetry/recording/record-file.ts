@@ -19,6 +19,8 @@ export type { RecordFile } from "./record-columns.ts";
 
 /** Maximum length of lists of single events (errors, rates). Further ones are only counted. */
 const MAX_LISTED = 20_000;
+/** This many bytes without one possible record are no longer skipped. */
+const MAX_HOLE_BYTES = 1 << 20;
 /** Times are doubles, exact below 2^53. A larger time is a damaged record. */
 const HIGH_WORD_LIMIT = 2 ** 21;
 
@@ -37,6 +39,13 @@ class RecordParser {
     peak: new GrowableColumn(),
     oomKills: new GrowableColumn(),
     anonShmem: new GrowableColumn(),
+  };
+  readonly #shared = {
+    timeNs: new GrowableColumn(),
+    once: new GrowableColumn(),
+    mapped: new GrowableColumn(),
+    charged: new GrowableColumn(),
+    unread: new GrowableColumn(),
   };
   readonly #devices = new DeviceRecords();
   readonly #processes = new ProcessHistory();
@@ -60,6 +69,10 @@ class RecordParser {
   #value(i: number): number {
     if (((this.#view.getUint8(this.#at + 9) >> i) & 1) === 0) return Number.NaN;
     return u64(this.#view, this.#at + 16 + 8 * i);
+  }
+
+  get skipped(): number {
+    return this.#skipped;
   }
 
   record(view: DataView, at: number): void {
@@ -98,6 +111,13 @@ class RecordParser {
         this.#cgroup.peak.push(this.#value(1));
         this.#cgroup.oomKills.push(this.#value(2));
         this.#cgroup.anonShmem.push(this.#value(3));
+        return true;
+      case RecordKind.hostShared:
+        this.#shared.timeNs.push(timeNs);
+        this.#shared.once.push(this.#value(0));
+        this.#shared.mapped.push(this.#value(1));
+        this.#shared.charged.push(this.#value(2));
+        this.#shared.unread.push(this.#view.getUint32(this.#at + 44, true));
         return true;
       case RecordKind.device:
         return this.#devices.sample(timeNs, id, this.#four());
@@ -171,6 +191,7 @@ class RecordParser {
   finish(cutBytes: number): RecordFile {
     const tree = this.#tree;
     const cgroup = this.#cgroup;
+    const shared = this.#shared;
     return {
       header: this.#header,
       tree: {
@@ -187,6 +208,13 @@ class RecordParser {
         peak: cgroup.peak.take(),
         oomKills: cgroup.oomKills.take(),
         anonShmem: cgroup.anonShmem.take(),
+      },
+      shared: {
+        timeNs: shared.timeNs.take(),
+        once: shared.once.take(),
+        mapped: shared.mapped.take(),
+        charged: shared.charged.take(),
+        unread: shared.unread.take(),
       },
       ...this.#devices.take(),
       processes: this.#processes,
@@ -258,8 +286,11 @@ export function parseRecordChunks(chunks: Iterable<Uint8Array>, name: string): R
     }
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const end = bytes.length - (bytes.length % RECORD_BYTES);
+    const skipped = parser.skipped;
     for (let at = 0; at < end; at += RECORD_BYTES) parser.record(view, at);
     rest = bytes.subarray(end);
+    // A hole of any size, which no sampler wrote, ends the file.
+    if (end >= MAX_HOLE_BYTES && parser.skipped - skipped === end / RECORD_BYTES) break;
   }
   parser ??= new RecordParser(parseHeader(rest, name));
   return parser.finish(rest.length);

@@ -1,3 +1,4 @@
+import { plural } from "../../core/text.ts";
 import { deviceHealth, healthMarks } from "../devices/device-health.ts";
 import { devicePeaks } from "../devices/device-peaks.ts";
 import { surveyDevices } from "../devices/device-survey.ts";
@@ -62,6 +63,18 @@ function hostTable(file: RecordFile, rank: number, timeline: StepTimeline | null
   return { rank, device: "host", timeNs: tree.timeNs, steps, columns, highwater: new Set() };
 }
 
+/** Columns with a clock of their own: they are read far less often than the ticks. */
+function sharedTable({ shared }: RecordFile, rank: number, timeline: StepTimeline | null): SampleTable[] {
+  const columns: Partial<Record<Column, Float64Array>> = {};
+  if (someKnown(shared.once)) columns.host_shared_once = shared.once;
+  // Pages of other groups' files that the job maps can exceed what its own group is charged for.
+  const unmapped = shared.charged.map((bytes, i) => bytes - Math.min(bytes, shared.mapped[i]!));
+  if (someKnown(unmapped)) columns.host_unmapped = unmapped;
+  if (Object.keys(columns).length === 0) return [];
+  const steps = timeline === null ? null : stepsAt(timeline, shared.timeNs);
+  return [{ rank, device: "host", timeNs: shared.timeNs, steps, columns, highwater: new Set() }];
+}
+
 /** Out of memory as judged at the end of the run; if not judged (a killed gate), every kill that the kernel counted. */
 function oomMarks(file: RecordFile, info: RecordingInfo | null): RecordingMark[] {
   const kills = kernelKills(file.cgroup);
@@ -116,6 +129,11 @@ export function lossesOf(file: RecordFile, info: RecordingInfo | null = null): s
   if (file.cutBytes > 0) lost.push(`the record file ends within a record (${file.cutBytes} bytes not used)`);
   if (file.skippedRecords > 0) lost.push(`${file.skippedRecords} damaged or unknown records were skipped`);
   if (file.stop === null) lost.push("the sampler did not stop cleanly: the last samples may be missing");
+  const unread = file.shared.unread.reduce((most, count) => Math.max(most, count), 0);
+  if (unread > 0)
+    lost.push(
+      `host_shared_once lacks readings, because smaps_rollup of ${plural(unread, "process", "processes")} cannot be read`,
+    );
   lost.push(...probeLosses(file.errors), ...probeTables(file, info).lost);
   return lost;
 }
@@ -134,7 +152,8 @@ export function recordFileToRecording(file: RecordFile, info: RecordingInfo | nu
   const devices = surveyDevices(file, info);
   const health = deviceHealth(file, devices);
   const worldSize = info?.identity.world_size ?? null;
-  const tables = [...(host ? [host] : []), ...deviceTables(devices), ...probes.tables];
+  const shared = sharedTable(file, rank, probes.steps);
+  const tables = [...(host ? [host] : []), ...shared, ...deviceTables(devices), ...probes.tables];
   // Without its last record the file ends before the run does, with every series in it.
   const cut = (file.stop === null ? tables : probes.cut).flatMap(metricsOf);
   return {

@@ -298,15 +298,7 @@ describe("writeRunFiles", () => {
     };
     const written = [...(await writeRunFiles(directory, run)).files];
     expect(written.sort()).toEqual(
-      [
-        "alerts.json",
-        "events.csv",
-        "events.json",
-        "recording.json",
-        SAMPLES_FILE,
-        "stats.json",
-        "timeline.json",
-      ].sort(),
+      ["alerts.json", "events.json", "recording.json", SAMPLES_FILE, "stats.json", "timeline.json"].sort(),
     );
     expect(readdirSync(directory).sort()).toEqual(written);
     const json = (name: string) => JSON.parse(readFileSync(file(name), "utf8"));
@@ -317,6 +309,14 @@ describe("writeRunFiles", () => {
     const back = await readTelemetry(directory);
     expect(back).toMatchObject({ kind: "recording", format: "run-directory" });
     if (back.kind === "recording") expect(back.recording.tables).toEqual(run.tables);
+  });
+
+  it("writes events.csv on request, and names the run in every event", async () => {
+    const { files } = await writeRunFiles(directory, hostRun(), { csv: true });
+    expect(files).toContain("events.csv");
+    const { session, scenario, run } = recordingInfo();
+    const events = JSON.parse(readFileSync(file("events.json"), "utf8"));
+    for (const event of events) expect(event.metadata.session_id).toBe(`${session}/${scenario}/${run}`);
   });
 
   it("writes no file that a telemetry loader would read for a run that is not a candidate", async () => {

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import { writeAtomicallySync } from "../../core/files.ts";
@@ -20,6 +20,8 @@ export const SAMPLES_FILE = "samples.parquet";
 export interface RunFilesOptions extends EventOptions {
   /** Also write the Stormlog files (default true). False for runs that a loader must not take for candidates. */
   readonly telemetry?: boolean;
+  /** Also write `events.csv` (default false): Stormlog's loader of directories would read every sample twice. */
+  readonly csv?: boolean;
   /** `recording.json` has been written with the recording's information: rewritten only for a further loss. */
   readonly infoWritten?: boolean;
 }
@@ -105,6 +107,7 @@ export async function writeRunFiles(
   if (telemetry) {
     const events = telemetryEvents(recording, options);
     for (const [name, text] of telemetryFiles(events, recording, oom?.dump ?? null)) write(name, text);
+    if (options.csv === true) write("events.csv", eventsCsv(events));
   }
   const samples = path.join(directory, SAMPLES_FILE);
   writeParquet(samples, recording);
@@ -116,8 +119,8 @@ export async function writeRunFiles(
     });
   }
   written.push(SAMPLES_FILE);
-  const raw = path.join(directory, RAW_RECORD_FILE);
-  if (existsSync(raw)) rmSync(raw);
+  // The measured command may have put anything there.
+  rmSync(path.join(directory, RAW_RECORD_FILE), { recursive: true, force: true });
   clearProbeFiles(directory);
   return { files: written, info: completed };
 }
@@ -130,7 +133,6 @@ function telemetryFiles(
   const json = (document: unknown) => `${JSON.stringify(document, null, 2)}\n`;
   return [
     ["events.json", eventsJson(events)],
-    ["events.csv", eventsCsv(events)],
     ["timeline.json", json(timelineDocument(events))],
     ["stats.json", json(statisticsDocument(events, recording, dump))],
     ["alerts.json", eventsJson(alertEvents(events))],

@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import * as v from "valibot";
 import { invalidInput } from "../../core/errors.ts";
+import { readBounded } from "../../core/files.ts";
 import { RecordedDeviceSchema } from "../devices/recorded-device.ts";
 import { fileError } from "../input-file.ts";
 import { OutOfMemorySchema } from "../oom/out-of-memory.ts";
@@ -9,6 +9,8 @@ import { METRICS, type RecordingInfo } from "./model.ts";
 
 /** Name of the document that describes a run, in its run directory. */
 export const RECORDING_FILE = "recording.json";
+/** Far above the description of a run with thousands of processes. */
+const MAX_BYTES = 64 * 1024 * 1024;
 
 const nullable = <T extends v.GenericSchema>(schema: T) => v.nullable(schema);
 const digits = v.pipe(v.string(), v.regex(/^-?\d{1,20}$/));
@@ -139,7 +141,7 @@ export function parseRecordingInfo(text: string, where: string): RecordingInfo {
       "Use the stormlog-gate that wrote it, or a newer one.",
     );
   }
-  const parsed = v.safeParse(RecordingInfoSchema, document);
+  const parsed = v.safeParse(RecordingInfoSchema, document, { abortEarly: true });
   if (parsed.success) return parsed.output;
   const issue = parsed.issues[0];
   throw invalidInput("RECORDING_INVALID", `${v.getDotPath(issue) ?? "document"}: ${issue.message}`, where);
@@ -153,7 +155,7 @@ export function readRecordingInfo(directory: string): RecordingInfo {
   const file = path.join(directory, RECORDING_FILE);
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = readBounded(file, MAX_BYTES).toString("utf8");
   } catch (error) {
     throw fileError(error, file);
   }

@@ -24,6 +24,13 @@ const leakLine: Finding = {
     bytes_per_step: 2048,
     share: 0.97,
   },
+  package: {
+    ecosystem: "node",
+    name: "left-pad",
+    version: "1.0.0",
+    deprecated: "use padStart",
+    relation: "called",
+  },
 };
 
 const checks = [
@@ -43,7 +50,15 @@ const failing: ScenarioReport = sampleScenario("fail", {
     ],
   }),
   findings: [leakLine, SAMPLE_FINDING, { ...SAMPLE_FINDING, severity: "warning", classification: "rank_skew" }],
+  lock_changes: {
+    total: 9,
+    packages: [
+      { ecosystem: "node", name: "left-pad", from: "0.9.0", to: "1.0.0" },
+      { ecosystem: "python", name: "numpy", from: null, to: "2.0.0" },
+    ],
+  },
   difference: "3f9a2c1d-183",
+  interference: ["baselines/train/0.json was removed during the run"],
 });
 
 function run(exit: RecordingInfo["exit"]): ScenarioReport["runs"][number] {
@@ -83,6 +98,8 @@ const accepted: ScenarioReport = sampleScenario("warn", {
 
 const foreign: ScenarioReport = sampleScenario("unjudged", {
   scenario: "foreign",
+  caused_by: "edited",
+  difference: "0123456789ab-policy",
   judgement: sampleJudgement("unjudged", {
     fingerprint: [{ field: "framework", kind: "identity", baseline: "torch 2.8", candidate: "torch 2.9" }],
   }),
@@ -108,7 +125,7 @@ type Path = readonly (string | number)[];
 
 /** Fields with a fixed set of values. */
 const FIXED =
-  /(^schema$|^gate_id$|^leg$|^head_sha$|\.(schema|verdict|severity|kind|role|metric|aspect|limit|class|peak_kind|candidate_class|baseline_class|via|status)$)/;
+  /(^schema$|^gate_id$|^leg$|^head_sha$|\.(schema|verdict|severity|kind|role|metric|aspect|limit|class|peak_kind|candidate_class|baseline_class|via|status|caused_by)$)/;
 
 function walk(node: Json, path: Path, visit: (path: Path, text: string) => void): void {
   if (typeof node === "string") visit(path, node);

@@ -216,18 +216,19 @@ describe("branches and events that pretend", () => {
     },
   );
 
+  /** Its push has no pull request, and its section no head commit. */
   const copied = { event: "push", headBranch: "pull-request/12", headRepo: "octo/model" } as const;
 
   it("the report takes a copied branch by its number and commit", async () => {
     stage.fork(copied);
-    leave();
+    leave(SECTION, sectionBytes({ headSha: null }));
     await stage.post();
     expect(stage.comment).toContain("### ❌ Memory: ");
   });
 
   it("the report refuses a copied branch whose commit is not the head", async () => {
     stage.fork({ ...copied, headSha: OTHER });
-    leave(SECTION, sectionBytes({ headSha: OTHER }));
+    leave(SECTION, sectionBytes({ headSha: null }));
     expect((await stage.post()).outputs["pull-request"]).toBe("");
     expect(stage.github.comments).toEqual([]);
   });
@@ -235,7 +236,7 @@ describe("branches and events that pretend", () => {
   it("the report refuses a copied branch whose pull request was closed", async () => {
     stage.fork(copied);
     openPull(stage.github, { number: 12, headSha: HEAD, headRepo: FORK, state: "closed" });
-    leave();
+    leave(SECTION, sectionBytes({ headSha: null }));
     expect((await stage.post()).outputs["pull-request"]).toBe("");
     expect(stage.github.comments).toEqual([]);
   });

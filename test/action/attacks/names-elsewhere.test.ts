@@ -93,6 +93,15 @@ describe("a name in a terminal or a log that", () => {
   });
 });
 
+describe("a long name of letters outside the basic plane", () => {
+  it.each(["", "x"])("the name after %j is cut between characters in annotations and charts", (start) => {
+    const section = hostileSection(`${start}${"\u{1F600}".repeat(3000)}`);
+    for (const { title, message } of annotationsOf(section.report))
+      expect([...plainProblems(title), ...plainProblems(message)]).toEqual([]);
+    for (const markdown of comments(section, "")) expect(plainProblems(markdown)).toEqual([]);
+  });
+});
+
 describe("a name in the files of the bundle that", () => {
   const junits = PAYLOADS.map(([, text]) => renderJUnit(hostileSection(text).report));
   const problems = xmlProblems(junits, JUNIT);

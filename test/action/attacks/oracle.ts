@@ -13,7 +13,7 @@ const HERE = "https://github.com/octo/model";
 
 /** Control characters, marks of direction, letters without width: never in a text with untrusted parts. */
 const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200c-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}\p{Surrogate}]/u;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\p{Cf}\p{Default_Ignorable_Code_Point}\p{Surrogate}](?<!\p{Extended_Pictographic}\ufe0f)/u;
 
 const OUR_TAGS = /<\/?(?:details|summary|sub)>|<br ?\/?>/g;
 

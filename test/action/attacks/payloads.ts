@@ -40,6 +40,7 @@ export const PAYLOADS: readonly (readonly [title: string, text: string])[] = [
   ["refers to a commit", `octo/model@${"a".repeat(40)}`],
   ["reverses its direction", "abc\u202Egnp.exe\u2066x\u2069\u061C"],
   ["has no width", "pa\u200Bss\uFEFF\u2060\u200D\u00AD"],
+  ["has characters that renderers ignore", "pa\u034Fs\u17B4s\u{E0100}\uFE0F\u2065\u{1D173}\u{E0FFF}\u0600\u180B"],
   ["has tag letters", "x\u{E0041}\u{E0042}\u{E007F}"],
   ["colours a terminal", "\u001b[31mred\u001b[0m\u009b1mbold"],
   ["writes to a terminal's clipboard", "\u001b]52;c;cm0gLXJmIC8=\u0007"],
@@ -61,6 +62,8 @@ export const PAYLOADS: readonly (readonly [title: string, text: string])[] = [
   ["is 6,000 signs long", "|*_`<>[]()#@".repeat(500)],
   ["is empty", ""],
   ["is only spaces and line ends", " \n\t\r\n \u2028\u2029\u0085 "],
+  ["begins and ends with spaces and line ends", " \n\t\r\n    # pass\u2028 \r\n"],
+  ["refers to an issue around an empty span of code", "GH``-12 GH` `-13"],
   ["is the verdict", "### ✅ Memory: pass"],
 ];
 
@@ -72,4 +75,5 @@ export const COMBINED: readonly string[] = [
   "\u001b[31m\u202Ex\u200B\r\n::error::pwned\"'></script><x>",
   "x\n```\n</details>\n```mermaid\n%%{init:{}}%%\n| a | b |",
   "[x](javascript:alert(1)) https://evil.example/ m@evil.example",
+  " \r\n\t\u2028    # pass GH``-12 GH` `-13\n\r ",
 ];

@@ -58,4 +58,4 @@ const prepared: Engine = async (run) => {
   }
 };
 
-await runGateStep(prepared);
+export const done = runGateStep(prepared);

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Ajv } from "ajv";
 import { packageRoot } from "../../../src/core/package-root.ts";
@@ -16,7 +16,11 @@ const INSTALL_TIMEOUT_MS = 240_000;
 /** Directory with `node_modules/<name>` in it, or null where npm cannot give it. */
 function installed(name: string, version: string): string | null {
   const target = path.join(CACHE, `${name.replace("/", "+")}@${version}`);
-  if (existsSync(path.join(target, "node_modules", name, "package.json"))) return target;
+  if (existsSync(path.join(target, "node_modules", name, "package.json"))) {
+    // Made by mkdtemp for its owner alone; steps run as other users too.
+    if (process.getuid?.() === 0) chmodSync(target, 0o755);
+    return target;
+  }
   if (!MAY_INSTALL) return null;
   let work: string | undefined;
   try {
@@ -52,8 +56,8 @@ export function azuriteBlobScript(): string | null {
   return existsSync(script) ? script : null;
 }
 
-/** A file of a package that only a browser runs or shows, or null. */
-function browserFile(name: string, version: string, file: string): string | null {
+/** A file of a package that is only read, or that a browser runs or shows; or null. */
+function packageFile(name: string, version: string, file: string): string | null {
   const directory = installed(name, version);
   const found = directory === null ? "" : path.join(directory, "node_modules", name, file);
   return existsSync(found) ? found : null;
@@ -61,12 +65,19 @@ function browserFile(name: string, version: string, file: string): string | null
 
 /** Mermaid as one script, in the version that was current when the charts were written; GitHub names none. */
 export function mermaidScript(): string | null {
-  return browserFile("mermaid", "11.17.2", "dist/mermaid.min.js");
+  return packageFile("mermaid", "11.17.2", "dist/mermaid.min.js");
 }
 
 /** A style sheet with the looks of GitHub's rendered markdown, light and dark. */
 export function markdownStyle(): string | null {
-  return browserFile("github-markdown-css", "5.8.1", "github-markdown.css");
+  return packageFile("github-markdown-css", "5.8.1", "github-markdown.css");
+}
+
+/** The published schemas of CycloneDX 1.6: the bill of materials first, then those it refers to; or null. */
+export function cycloneDxSchemas(): readonly (readonly [name: string, file: string])[] | null {
+  const names = ["bom-1.6", "spdx", "jsf-0.82", "cryptography-defs"].map((name) => `${name}.SNAPSHOT.schema.json`);
+  const files = names.map((name) => packageFile("@cyclonedx/cyclonedx-library", "10.3.0", `res/schema/${name}`));
+  return files.some((file) => file === null) ? null : names.map((name, index) => [name, files[index] as string]);
 }
 
 /** What of ajv is used. */

@@ -8,6 +8,7 @@ import { packageRoot } from "../../../src/core/package-root.ts";
 import { attributionEvidence } from "../../../src/gate/attribution/attribution-evidence.ts";
 import { type AttributionTimes, attributionEnvironment } from "../../../src/gate/attribution/attribution-plan.ts";
 import { probeEnvironment } from "../../../src/measure/environment/probe-environment.ts";
+import { PUT_ASIDE_PRELOAD } from "../../../src/measure/environment/scrub-environment.ts";
 import { type Attribution, attribute, type ProcessEvidence } from "../../../src/snapshot/attribution.ts";
 import { userFrames } from "../../../src/snapshot/frames.ts";
 
@@ -22,6 +23,8 @@ export interface Attributed {
   readonly attribution: Attribution;
   readonly processes: readonly ProcessEvidence[];
   readonly notes: readonly string[];
+  /** The run's directory, until the test ends. */
+  readonly directory: string;
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -50,9 +53,12 @@ export async function attributed(
         entry[1] !== undefined && !/^(?:STORMLOG_GATE_|PYTHON|NODE_OPTIONS|VITEST)/.test(entry[0]),
     ),
   );
+  const wanted = attributionEnvironment(moments, path.join(packageRoot(), "probe", "node", "attribute.cjs"), undefined);
+  const { env: own } = probeEnvironment({ ...inherited, ...options.env, ...wanted }, probe, true);
   const env = {
-    ...probeEnvironment({ ...inherited, ...options.env }, probe, true).env,
-    ...attributionEnvironment(moments, path.join(packageRoot(), "probe", "node", "attribute.cjs"), undefined),
+    ...own,
+    // As the launcher sets it for the command.
+    ...(own[PUT_ASIDE_PRELOAD] === undefined ? {} : { LD_PRELOAD: own[PUT_ASIDE_PRELOAD] }),
     PYTHONDONTWRITEBYTECODE: "1",
     // Two cores are shared with other tests.
     OMP_NUM_THREADS: "1",
@@ -75,7 +81,7 @@ export async function attributed(
   const [stdout = "", stderr = ""] = await Promise.all(texts);
   const isUserFrame = userFrames({ root: packageRoot(), exclude: [path.join(packageRoot(), "probe")] });
   const { processes, notes } = attributionEvidence(directory, isUserFrame);
-  return { attribution: attribute(processes, { isUserFrame }), processes, notes, code, stdout, stderr };
+  return { attribution: attribute(processes, { isUserFrame }), processes, notes, directory, code, stdout, stderr };
 }
 
 /** First and last line of the part of a fixture between "leak begins" and "leak ends". */

@@ -18,7 +18,10 @@ export interface BatchEnd {
   readonly states: readonly string[];
 }
 
-const UNFINISHED: ReadonlySet<string> = new Set(["PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED"]);
+/** How a job can have ended. Slurm shows short states in between as well, of which `SIGNALING` is one. */
+const ENDED: ReadonlySet<string> = new Set(
+  "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT".split(" "),
+);
 const ASK_MS = 500;
 
 /** Two nodes of ten CPUs under one controller, until `down`, or until this process exits. */
@@ -70,7 +73,7 @@ export class Slurm {
       const shown = await this.command(["scontrol", "--oneliner", "show", "job", stdout.trim()]);
       const states = [...shown.stdout.matchAll(/ JobState=(\S+)/g)].map(([, state = ""]) => state);
       if (states.length === 0) throw new Error(`scontrol: ${shown.stderr}${shown.stdout}`);
-      if (!states.some((state) => UNFINISHED.has(state))) {
+      if (states.every((state) => ENDED.has(state))) {
         const codes = [...shown.stdout.matchAll(/ ExitCode=(\d+):(\d+)/g)].map(
           ([, own, by]) => Number(own) || Number(by),
         );

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
 import { parseArguments } from "../../../src/cli/command.ts";
+import { COMMANDS } from "../../../src/cli/commands.ts";
 import type { Console } from "../../../src/cli/console.ts";
 import { lab } from "../../../src/cli/lab.ts";
 
@@ -51,6 +52,6 @@ export async function runWatched(onText: (text: string) => void, ...args: string
       document = value;
     },
   );
-  const code = await lab.run({ ...parseArguments(lab, args), console, argv: ["lab", ...args] });
+  const code = await lab({ ...parseArguments(COMMANDS.lab!, args), console, argv: ["lab", ...args] });
   return { code, text: printed.join("\n"), document };
 }

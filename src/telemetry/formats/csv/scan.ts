@@ -97,7 +97,8 @@ class RowScanner implements CsvRow {
           escaped = 1;
           end += 2;
         }
-        for (let i = bytes.indexOf(LINE_FEED, start); i >= 0 && i < end; i = bytes.indexOf(LINE_FEED, i + 1)) lines++;
+        // Within the cell alone: a search from each of many cells to a distant line end takes quadratic time.
+        for (let i = start; i < end; i++) if (bytes[i] === LINE_FEED) lines++;
         this.#cell(start + 1, end, escaped);
         at = end + 1;
         while (at < size && bytes[at] !== delimiter && bytes[at] !== LINE_FEED) at++;

@@ -1,18 +1,22 @@
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { invalidInput } from "../../../core/errors.ts";
+import { isNestedWithin, isObject } from "../../../core/json.ts";
 import { readChunks } from "../../input-file.ts";
 import type { TelemetryEvent } from "../../recording/model.ts";
 import { digitsIn, isMissing } from "../csv/cells.ts";
 import { type CsvRow, scanCsv } from "../csv/scan.ts";
-import { isObject, type JsonText, jsonValues, parseRecord, type SourceRecord } from "../json-values.ts";
+import { type JsonText, jsonValues, memberText, parseRecord, type SourceRecord } from "../json-values.ts";
 import { EVENT_FIELDS } from "./fields.ts";
 import { atRecord, RecordProblem } from "./problem.ts";
+import { pythonLiteral } from "./python-literal.ts";
 import { eventOf, type RecordOptions } from "./validate.ts";
 
 /** Events are objects (about 400 bytes each). More would not fit into the memory of a usual process. */
 const MAX_EVENTS = 6_000_000;
 const MAX_SHARED = 10_000;
+/** Deeper metadata is not telemetry, as in {@link pythonLiteral}. */
+const MAX_NESTING = 32;
 const NO_FRACTIONS: ReadonlySet<string> = new Set();
 
 /** Content of a source of telemetry. */
@@ -130,45 +134,14 @@ function notAnObject(index: number, name: string): Error {
   );
 }
 
-/** Texts of the elements of an `events` list inside one JSON object. */
+/** Texts of the elements of an object's `events` list, cut out of its text, because parsed numbers lose digits. */
 function* listedEvents(document: Readonly<Record<string, unknown>>, text: string, name: string): Generator<JsonText> {
   const list = document.events;
   if (!Array.isArray(list)) return;
-  // The list is cut out of the text, because parsed numbers lose digits.
-  const key = /"events"\s*:\s*(?=\[)/g;
-  for (let match = key.exec(text); match; match = key.exec(text)) {
-    const elements: JsonText[] = [];
-    try {
-      for (const value of jsonValues([Buffer.from(balanced(text, match.index + match[0].length))], name))
-        elements.push(value);
-    } catch {
-      continue;
-    }
-    if (elements.length === list.length) {
-      yield* elements;
-      return;
-    }
-  }
-  for (const [index, value] of list.entries()) yield { text: JSON.stringify(value), index, element: true };
-}
-
-/** The bracketed text that starts at `from`. */
-function balanced(text: string, from: number): string {
-  let depth = 0;
-  let inString = false;
-  for (let at = from; at < text.length; at++) {
-    const char = text[at];
-    if (inString) {
-      if (char === "\\") at++;
-      else if (char === '"') inString = false;
-    } else if (char === '"') inString = true;
-    else if (char === "[" || char === "{") depth++;
-    else if (char === "]" || char === "}") {
-      depth--;
-      if (depth === 0) return text.slice(from, at + 1);
-    }
-  }
-  return text.slice(from);
+  const own = memberText(text, "events");
+  if (own?.startsWith("[")) yield* jsonValues([Buffer.from(own)], name);
+  // The key was written with escapes.
+  else for (const [index, value] of list.entries()) yield { text: JSON.stringify(value), index, element: true };
 }
 
 /**
@@ -223,11 +196,13 @@ function parseMetadata(text: string, collector: EventCollector): Record<string, 
   if (text === "" || text === "{}") return {};
   try {
     const parsed: unknown = JSON.parse(text);
-    if (isObject(parsed)) return parsed;
+    if (isObject(parsed) && isNestedWithin(parsed, MAX_NESTING)) return parsed;
   } catch {
-    // Falls through to the note: Stormlog writes the cell as Python source, which would need an interpreter.
+    // Stormlog's own export has the dictionary as Python prints it.
+    const literal = pythonLiteral(text);
+    if (isObject(literal)) return literal;
   }
-  collector.notes.add("metadata cells that are not JSON objects were read as empty");
+  collector.notes.add("metadata cells that are neither JSON objects nor Python dictionaries were read as empty");
   return {};
 }
 
@@ -252,7 +227,7 @@ function csvCell(field: string, text: string, collector: EventCollector): unknow
 }
 
 /**
- * Events of a CSV export. Empty cells are null, integers may be floats, `metadata` JSON (Python literals are dropped).
+ * Events of a CSV export. Empty cells are null, integers may be floats, `metadata` JSON or a Python dictionary.
  * @throws GateError as {@link readJsonEvents}, and INPUT_TRUNCATED for a truncated last line
  */
 export function readCsvEvents(chunks: Iterable<Uint8Array>, delimiter: string, name: string): EventSource {

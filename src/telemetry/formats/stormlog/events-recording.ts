@@ -1,3 +1,4 @@
+import { checkTableCount } from "../../input-file.ts";
 import { GrowableColumn } from "../../recording/growable.ts";
 import type { Column, Recording, SampleTable, TelemetryEvent } from "../../recording/model.ts";
 
@@ -61,7 +62,7 @@ class EventTable {
 }
 
 /** Events as a recording: a table per (rank, device) in file order; all events with counters if none is a `sample`. */
-export function eventsToRecording(events: readonly TelemetryEvent[]): Recording {
+export function eventsToRecording(events: readonly TelemetryEvent[], name: string): Recording {
   let epochNs = events[0]?.timestampNs ?? 0n;
   let worldSize = 1;
   for (const event of events) {
@@ -78,6 +79,7 @@ export function eventsToRecording(events: readonly TelemetryEvent[]): Recording 
     const group = groups.get(key);
     if (group) group.events.push(event);
     else groups.set(key, { rank: event.rank, device, events: [event] });
+    checkTableCount(groups.size, name);
   }
   const tables: SampleTable[] = [];
   for (const group of groups.values()) {

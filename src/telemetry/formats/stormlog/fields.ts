@@ -1,4 +1,6 @@
-import { isObject, type SourceRecord } from "../json-values.ts";
+import { isObject } from "../../../core/json.ts";
+import { MAX_RANK } from "../../recording/model.ts";
+import type { SourceRecord } from "../json-values.ts";
 import { RecordProblem } from "./problem.ts";
 
 /** The 22 keys of a version 2 event in canonical order, which is also the order of CSV columns. */
@@ -128,6 +130,7 @@ export function identityOf(fields: Fields, metadata: Readonly<Record<string, unk
   const localRank = notNegative(present("local_rank") ?? rank, "local_rank");
   const worldSize = present("world_size") ?? 1;
   if (worldSize < 1) throw new RecordProblem("world_size must be >= 1");
+  if (rank > MAX_RANK) throw new RecordProblem(`rank must be <= ${MAX_RANK}`);
   if (rank >= worldSize) throw new RecordProblem("rank must be < world_size");
   if (localRank >= worldSize) throw new RecordProblem("local_rank must be < world_size");
   return { jobId, rank, localRank, worldSize };

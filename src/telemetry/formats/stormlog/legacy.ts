@@ -1,6 +1,7 @@
+import { isObject } from "../../../core/json.ts";
 import { MIB } from "../../../core/units.ts";
 import type { TelemetryEvent } from "../../recording/model.ts";
-import { isObject, type SourceRecord } from "../json-values.ts";
+import type { SourceRecord } from "../json-values.ts";
 import { Fields, identityOf } from "./fields.ts";
 import { RecordProblem } from "./problem.ts";
 

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import path from "node:path";
 import * as v from "valibot";
+import { readBounded } from "../../../core/files.ts";
 import type { Recording } from "../../recording/model.ts";
 
 /** Name of a dump's directory by Stormlog's flight recorder. */
@@ -17,8 +18,9 @@ const MetadataSchema = v.object({
 function metadataOf(directory: string): v.InferOutput<typeof MetadataSchema> | null {
   const file = path.join(directory, "metadata.json");
   try {
-    if (statSync(file).size > MAX_BYTES) return null;
-    const parsed = v.safeParse(MetadataSchema, JSON.parse(readFileSync(file, "utf8")));
+    const parsed = v.safeParse(MetadataSchema, JSON.parse(readBounded(file, MAX_BYTES).toString("utf8")), {
+      abortEarly: true,
+    });
     return parsed.success ? parsed.output : null;
   } catch {
     return null;

@@ -316,9 +316,12 @@ describe("CSV exports", () => {
     expect(notes).toEqual([]);
   });
 
-  it("are read with a note when metadata is a Python literal", () => {
-    const { events: read, notes } = csv(`${header}\n${row("\"{'backend': 'cuda', 'x': True}\"")}\n`);
-    expect(read[0]!.metadata).toEqual({});
+  it("are read with metadata as Python prints it, and with a note when it is neither that nor JSON", () => {
+    const { events: read, notes } = csv(
+      `${header}\n${row("\"{'backend': 'cuda', 'x': {'y': True}}\"")}\n${row("<object at 0x7f>")}\n`,
+    );
+    expect(read[0]!.metadata).toEqual({ backend: "cuda", x: { y: true } });
+    expect(read[1]!.metadata).toEqual({});
     expect(notes).toHaveLength(1);
   });
 
@@ -353,7 +356,7 @@ describe("eventsToRecording", () => {
       v2Record({ timestamp_ns: 1_700_000_000_100, allocator_allocated_bytes: 1500 }),
       v2Record({ device_id: -1, device_total_bytes: null, device_free_bytes: null }),
     ]);
-    const recording = eventsToRecording(all);
+    const recording = eventsToRecording(all, "events");
     expect(recording.tables.map(({ rank, device }) => [rank, device])).toEqual([
       [0, "cuda:0"],
       [0, "host"],
@@ -372,12 +375,12 @@ describe("eventsToRecording", () => {
         v2Record({ event_type: type, allocator_allocated_bytes: i }),
       ),
     );
-    expect([...eventsToRecording(all).tables[0]!.columns.allocated!]).toEqual([1, 2]);
+    expect([...eventsToRecording(all, "events").tables[0]!.columns.allocated!]).toEqual([1, 2]);
   });
 
   it("keeps file order and counts timestamps that do not advance", () => {
     const all = made([3, 1, 1, 2].map((time) => v2Record({ timestamp_ns: time })));
     expect(unorderedEvents(all)).toBe(2);
-    expect([...eventsToRecording(all).tables[0]!.timeNs!]).toEqual([2, 0, 0, 1]);
+    expect([...eventsToRecording(all, "events").tables[0]!.timeNs!]).toEqual([2, 0, 0, 1]);
   });
 });

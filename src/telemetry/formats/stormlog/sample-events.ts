@@ -27,6 +27,14 @@ interface Writer {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
+/**
+ * The run, in the field from which Stormlog since 0.3.0 takes the session of an event of version 2. Runs of a bundle
+ * would be one session without it. Ranks and nodes of a run share it.
+ */
+function sessionOf({ info }: Recording): Readonly<Record<string, string>> {
+  return info === null ? {} : { session_id: `${info.session}/${info.scenario}/${info.run}` };
+}
+
 /** The typical spacing of the written samples, rounded to a millisecond, at least 1. */
 function intervalOf(timeNs: Float64Array, rows: readonly number[]): number {
   if (rows.length < 2) return DEFAULT_INTERVAL_MS;
@@ -64,6 +72,7 @@ function writerOf(reading: StormlogTable, recording: Recording, worldSize: numbe
       supports_device_total: reading.total !== null,
       supports_device_free: reading.free !== null,
       sampling_source: reading.samplingSource,
+      ...sessionOf(recording),
     },
   };
 }
@@ -173,14 +182,17 @@ const byTime = (a: TelemetryEvent, b: TelemetryEvent) =>
  */
 export function telemetryEvents(recording: Recording, options: EventOptions = {}): TelemetryEvent[] {
   const readings = stormlogTables(recording);
-  const ranks = readings.map((reading) => reading.table.rank + 1);
-  const worldSize = Math.max(1, recording.worldSize ?? 1, ...ranks);
+  const worldSize = readings.reduce(
+    (most, { table }) => Math.max(most, table.rank + 1),
+    Math.max(1, recording.worldSize ?? 1),
+  );
   const writers = readings
     .map((reading) => writerOf(reading, recording, worldSize, options.everySample ?? false))
     .filter((writer) => writer !== null);
   if (writers.length === 0) return [];
   const times = writers.flatMap(({ reading, rows }) => [reading.timeNs[rows[0]!]!, reading.timeNs[rows.at(-1)!]!]);
-  const [startNs, stopNs] = [Math.min(...times), Math.max(...times)];
+  const startNs = times.reduce((least, time) => Math.min(least, time));
+  const stopNs = times.reduce((most, time) => Math.max(most, time));
   const tables = writers.map((writer) => new TableEvents(writer, recording.epochNs ?? 0n));
   const between = tables.flatMap((table) => [...table.samples(), ...table.alerts(options)]);
   for (const mark of recording.marks) {

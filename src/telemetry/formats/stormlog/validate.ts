@@ -1,5 +1,6 @@
+import { isObject } from "../../../core/json.ts";
 import type { TelemetryEvent } from "../../recording/model.ts";
-import { isObject, type SourceRecord } from "../json-values.ts";
+import type { SourceRecord } from "../json-values.ts";
 import { BYTE_FIELDS, EVENT_FIELDS, Fields, identityOf, REQUIRED_FIELDS } from "./fields.ts";
 import { legacyEvent } from "./legacy.ts";
 import { RecordProblem } from "./problem.ts";
@@ -163,8 +164,11 @@ function versionedEvent(record: SourceRecord): TelemetryEvent {
     deviceTotal: total,
     context,
     metadata,
+    ...(version === 4 ? V4 : {}),
   };
 }
+
+const V4 = { isV4: true } as const;
 
 /** Identity keys that are present must have their type. Only job_id may be null. */
 function checkExplicitIdentity(fields: Fields): void {

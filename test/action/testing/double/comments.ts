@@ -75,7 +75,12 @@ export class Comments {
     const { request, url } = call;
     const size = Math.min(100, Number(request.query.get("per_page") ?? 30));
     const page = Number(request.query.get("page") ?? 1);
-    const all = this.all.filter((comment) => comment.issue === Number(call.parameters.issue_number));
+    const since = request.query.get("since");
+    const all = this.all.filter(
+      ({ issue, createdIso, updatedIso }) =>
+        issue === Number(call.parameters.issue_number) &&
+        (since === null || Date.parse(updatedIso ?? createdIso) >= Date.parse(since)),
+    );
     const pages = Math.max(1, Math.ceil(all.length / size));
     const link = (to: number, rel: string): string =>
       `<${url}${request.path}?per_page=${size}&page=${to}>; rel="${rel}"`;

@@ -32,6 +32,7 @@ export interface DoubleCommit {
   readonly author: string | null;
   readonly committer?: string | null;
   readonly verified?: boolean;
+  readonly parents?: readonly string[];
 }
 
 function page<T>(
@@ -108,7 +109,7 @@ export class Permissions {
     const all = this.commits.get(Number(call.parameters.pull_number)) ?? [];
     const example = (call.contract.example("commit-items") as unknown as readonly { commit: object }[])[0];
     const { items, headers } = page(call, all);
-    const body = items.map(({ sha, message, author, committer = author, verified = false }) => ({
+    const body = items.map(({ sha, message, author, committer = author, verified = false, parents = [] }) => ({
       ...example,
       sha,
       html_url: `https://github.com/octo/model/commit/${sha}`,
@@ -125,6 +126,7 @@ export class Permissions {
       },
       author: author === null ? null : account(call, author),
       committer: committer === null ? null : account(call, committer),
+      parents: parents.map((parent) => ({ sha: parent, url: `${call.url}/x`, html_url: `${call.url}/x` })),
     }));
     return { status: 200, body, headers };
   }

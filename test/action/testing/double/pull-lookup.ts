@@ -14,6 +14,8 @@ export interface OpenedPull {
   readonly headRef?: string;
   readonly baseRepo?: string;
   readonly state?: "open" | "closed";
+  /** Login of the account that opened it. */
+  readonly author?: string;
 }
 
 const HERE = "octo/model";
@@ -26,13 +28,14 @@ function repositoryOf(contract: GitHubContract, name: string): object {
 
 /** Put a pull request there, or change it; the double's route for a single one returns it too. */
 export function openPull(double: GitHubDouble, pull: OpenedPull): void {
-  const { number, headSha, headRepo = HERE, headRef = "topic", baseRepo = HERE, state = "open" } = pull;
-  const example = double.contract.example("pull-request") as { head: object; base: object };
+  const { number, headSha, headRepo = HERE, headRef = "topic", baseRepo = HERE, state = "open", author } = pull;
+  const example = double.contract.example("pull-request") as { head: object; base: object; user: object };
+  const user = author === undefined ? {} : { user: { ...example.user, login: author } };
   const repo = headRepo === null ? null : repositoryOf(double.contract, headRepo);
   const owner = headRepo?.split("/")[0] ?? "ghost";
   const head = { ...example.head, sha: headSha, ref: headRef, label: `${owner}:${headRef}`, repo };
   const base = { ...example.base, repo: repositoryOf(double.contract, baseRepo) };
-  double.pulls.all.set(number, { headSha, overrides: { state, head, base } });
+  double.pulls.all.set(number, { headSha, overrides: { state, head, base, ...user } });
 }
 
 interface Ends {

@@ -9,6 +9,7 @@ import threading
 import time
 
 from .frames import Stacks
+from .native import NativeStacks
 from .python_memory import PythonMemory
 from .retainers import Retainers
 from .schedule import Schedule, run_age
@@ -36,6 +37,7 @@ class Attribution:
         self.stacks = Stacks()
         self.retainers = Retainers()
         self.python = PythonMemory(self.stacks)
+        self.native = NativeStacks(self.stacks)
         self.tensors = None
         self.hooks = None
         self.devices = []
@@ -45,6 +47,7 @@ class Attribution:
         self._taking = threading.Lock()
 
     def start(self):
+        self.native.start()
         self.schedule.start()
         atexit.register(self.finish)
         if hasattr(os, "register_at_fork"):
@@ -120,6 +123,8 @@ class Attribution:
         try:
             schedule = self.schedule
             schedule.stop()
+            # Runs before the interpreter takes its threads apart.
+            self.native.stop()
             if schedule.over or not schedule.prepared or self.pid != os.getpid():
                 return
             # A process that reached no moment and trains nothing was a helper, with too few moments to show growth.
@@ -161,7 +166,15 @@ class Attribution:
             sys.setswitchinterval(interval)
             if collecting:
                 gc.enable()
+            self._write_native(moment)
             self._taking.release()
+
+    def _write_native(self, moment):
+        """The library reads without the interpreter, so the program's threads go on while its frames are looked up."""
+        try:
+            self.native.write(self.base, moment, self.current_step)
+        except Exception as error:  # noqa: BLE001
+            complain(error)
 
     def _write(self, moment, in_program, ended):
         from .moment import Moment
@@ -183,6 +196,8 @@ class Attribution:
         if not self.light:
             look.look()
         notes.extend(look.notes)
+        if self.native.note is not None:
+            notes.append(self.native.note)
         blocks = self._snapshots(moment, look)
         notes.extend(device.note for device in self.devices if device.note is not None)
         if python is not None:

@@ -9,6 +9,9 @@ import time
 STEP_PATIENCE_S = 2.0
 # And so long for an operator of the program, before the clock's own thread takes it.
 OPERATOR_PATIENCE_S = 0.3
+# A program that computes stands still while a moment is taken, one that keeps to the clock does not. So moments keep to
+# the clock, but leave the program at least this share of the time between them.
+MIN_GAP_SHARE = 0.5
 
 
 def parse(text):
@@ -57,8 +60,8 @@ class Schedule:
         self.operators = False
         self._lock = threading.Lock()
         self._started = time.monotonic() - age
-        # Taking a moment is slow beside the program's work, so its time does not count as the program's.
-        self._spent = 0.0
+        # When the last moment was taken.
+        self._taken_at = None
         self._wake = threading.Event()
         self._stopped = False
 
@@ -126,16 +129,23 @@ class Schedule:
         self._take(moment, in_program)
 
     def _take(self, moment, in_program):
-        began = time.monotonic()
         self.take(moment, in_program)
-        self._spent += time.monotonic() - began
+        self._taken_at = time.monotonic()
         self.taken += 1
         self._wake.set()
 
+    def _due_at(self):
+        """When the clock's next moment is due, or what is to be prepared before the first."""
+        if not self.prepared:
+            return self._started + self._ahead
+        due = self._started + self.at[self.next]
+        if self._taken_at is None:
+            return due
+        return max(due, self._taken_at + MIN_GAP_SHARE * (self.at[self.next] - self.at[self.next - 1]))
+
     def _run(self):
         while not self._stopped and not self.over:
-            wanted = self.at[self.next] if self.prepared else self._ahead
-            left = self._started + self._spent + wanted - time.monotonic()
+            left = self._due_at() - time.monotonic()
             if left > 0:
                 self._wake.wait(min(left, 60.0))
                 self._wake.clear()

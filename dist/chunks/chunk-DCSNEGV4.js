@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{b as e}from"./chunk-X72C6VR4.js";function a(o,n,t=!1){return{log:r=>{o.progress?.(null),o.print(e(r))},stdout:t?null:o.childOutput("stdout"),stderr:t?null:o.childOutput("stderr"),progress:o.progress,interrupt:n,now:()=>new Date}}function p(){let o=new AbortController,t=["SIGINT","SIGTERM","SIGHUP"].map(r=>[r,()=>o.abort(r)]);for(let[r,s]of t)process.on(r,s);return{signal:o.signal,dispose:()=>{for(let[r,s]of t)process.off(r,s)}}}export{a,p as b};

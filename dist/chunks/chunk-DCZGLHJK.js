@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{execFile as l}from"node:child_process";function a(t,n,e={}){return new Promise(i=>{let r=l("git",["-C",t,...n],{maxBuffer:67108864,timeout:e.timeoutMs??0,env:{...process.env,GIT_TERMINAL_PROMPT:"0",...e.env}},(o,s,d)=>i({ok:o===null,stdout:s.trim(),stderr:d.trim()}));r.stdin?.on("error",()=>{}),r.stdin?.end(e.input??"")})}export{a};

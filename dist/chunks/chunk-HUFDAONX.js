@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-function u(n){let t=(n instanceof Error?n.message:String(n)).replace(/\s+/g," ").trim();return typeof n!="object"||n===null?{status:null,message:t}:{status:"response"in n&&n.response!==void 0&&"status"in n&&typeof n.status=="number"?n.status:null,message:t}}function a(n,...t){let{status:s}=u(n);return s!==null&&t.includes(s)}function i(n){let{status:t}=u(n);return t===null||t>=500}export{u as a,a as b,i as c};

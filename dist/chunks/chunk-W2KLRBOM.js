@@ -1,0 +1,2 @@
+import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
+var a=["flat","plateau","step","spike","sawtooth","rising","leak","shrink","insufficient","unavailable"],l=["contains","called","calls"];function o({classification:e,severity:n,evidence:r}){return n!=="info"?!1:e==="allocator_slack"?r.leak!=="measured":e==="insufficient_data"||e==="unavailable"}export{a,l as b,o as c};

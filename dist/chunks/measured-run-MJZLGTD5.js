@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a}from"./chunk-UWAPIGIV.js";import"./chunk-MOY4B5JM.js";import"./chunk-DBYFKDSQ.js";import"./chunk-WLAIBDVE.js";import"./chunk-7U3TBDRY.js";import"./chunk-XVYQNOMF.js";import"./chunk-JQILUUCD.js";import"./chunk-UX336LEI.js";import"./chunk-74BTALFN.js";import"./chunk-U5UJSTM5.js";import"./chunk-NYRTOUVY.js";export{a as measuredRun};

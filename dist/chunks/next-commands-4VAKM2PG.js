@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a}from"./chunk-YMCP3XEZ.js";import"./chunk-UEVGVCXY.js";import"./chunk-VLT75EJP.js";import"./chunk-NYRTOUVY.js";export{a as nextCommands};

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{d as a,e as b}from"./chunk-PXGBYUW7.js";import"./chunk-IPQDVATD.js";import"./chunk-5ABDOXBB.js";import"./chunk-YEJ23FI6.js";import"./chunk-ZRXROD4O.js";import"./chunk-WZG2DJ7D.js";import"./chunk-O7RMJJOR.js";import"./chunk-DVSJSEJJ.js";import"./chunk-JQILUUCD.js";import"./chunk-74BTALFN.js";import"./chunk-X72C6VR4.js";import"./chunk-SMEKOB6Y.js";import"./chunk-U5UJSTM5.js";import"./chunk-NYRTOUVY.js";export{a as renderTimelinePng,b as svgToPng};

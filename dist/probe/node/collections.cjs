@@ -1,0 +1,77 @@
+"use strict";
+
+// Collections in Node programs: loaded by `--require` (through NODE_OPTIONS) in a run that repeats one whose memory
+// grew, and in no other. V8 lets its heap grow before it collects, so a short run grows whether or not anything leaks.
+// Here every thread collects its whole heap several times a second, and what is left after it is written into a ring:
+// memory that the program keeps. Costs a run a tenth of its time at most.
+//
+// Never throws into the program, prints nothing, and keeps no process alive. A thread that never waits is not seen.
+
+/** A process that ends sooner leaves no trace. */
+const DELAY_MS = 100;
+const PERIOD_MS = 250;
+/** Waits so many times as long as the collection took. */
+const PATIENCE = 9;
+const TIMER = 1;
+// Package managers only start what is measured.
+const WRAPPERS = /(?:^|[\\/])(?:npm|npx|yarn|pnpm|pnpx|corepack)(?:-cli)?(?:\.c?js|\.mjs)?$/;
+
+/** V8's own function, without giving it to the program. */
+function collector() {
+  const v8 = require("node:v8");
+  v8.setFlagsFromString("--expose-gc");
+  try {
+    return require("node:vm").runInNewContext("gc");
+  } finally {
+    if (typeof globalThis.gc !== "function") v8.setFlagsFromString("--no-expose-gc");
+  }
+}
+
+/** Collects the heap of this thread for as long as it runs, and records what is left. */
+function collect(directory, quietly) {
+  const v8 = require("node:v8");
+  const { performance } = require("node:perf_hooks");
+  const { Ring } = require("./ring.cjs");
+  const ring = Ring.create(directory, require("node:worker_threads").threadId);
+  const gc = collector();
+  const once = () => {
+    const [began, used] = [performance.now(), process.cpuUsage()];
+    gc();
+    const { user, system } = process.cpuUsage(used);
+    // On a busy machine the clock runs on, and with several collecting threads the processor's time does.
+    const tookMs = Math.min(performance.now() - began, (user + system) / 1000);
+    // External memory is that of buffers, which lives as long as the objects of the heap that hold it.
+    const { used_heap_size, external_memory } = v8.getHeapStatistics();
+    ring.put(used_heap_size + external_memory, TIMER);
+    setTimeout(() => quietly(once), Math.max(PERIOD_MS, PATIENCE * tookMs)).unref();
+  };
+  once();
+}
+
+function start() {
+  const { argv, env } = process;
+  const directory = env.STORMLOG_GATE_PROBE_DIR;
+  // Electron's processes are not those of Node: their V8 may refuse a collection at any moment.
+  if (!directory || process.versions.electron || WRAPPERS.test(argv[1] ?? "")) return;
+  const debug = env.STORMLOG_GATE_DEBUG === "1";
+  const quietly = (run) => {
+    try {
+      run();
+    } catch (error) {
+      // The program may have removed the directory or left it behind (chroot).
+      if (debug) process.stderr.write(`stormlog-gate collections: ${error?.stack ?? error}\n`);
+    }
+  };
+  setTimeout(() => quietly(() => collect(directory, quietly)), DELAY_MS).unref();
+  // A worker that is terminated cannot report its end, so the thread that started it does.
+  process.on("worker", (worker) => {
+    const { threadId } = worker;
+    worker.once("exit", () => quietly(() => require("./ring.cjs").endOf(directory, threadId)));
+  });
+}
+
+try {
+  start();
+} catch {
+  // Never an error of the program's.
+}

@@ -1,0 +1,153 @@
+// Live samples of allocations with their stacks, in memory of a fixed size. Nothing in it waits: every operation may
+// run in any thread and in a signal handler.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace stormlog_heap {
+
+// A Python frame as it lies in memory. The probe finds the code object again, with the same three values, and its line.
+struct PythonFrame {
+  uintptr_t code;
+  // Where the code continues: an address, or an index of bytes for interpreters that have frame objects.
+  uintptr_t instruction;
+  // Of the code's file name, name and first line.
+  uintptr_t file;
+  uintptr_t name;
+  uint64_t firstLine;
+};
+
+constexpr unsigned kNativeFrames = 40;
+constexpr unsigned kPythonFrames = 12;
+
+struct Stack {
+  std::atomic<uint32_t> state;
+  uint16_t natives;
+  uint16_t pythons;
+  uint64_t hash;
+  uintptr_t native[kNativeFrames];
+  PythonFrame python[kPythonFrames];
+};
+
+class SampleTable {
+ public:
+  static constexpr uint32_t kStacks = 8192;
+  static constexpr uint32_t kBuckets = 4096;
+  static constexpr uint32_t kWays = 16;
+  static constexpr uint32_t kSamples = kBuckets * kWays;
+  static constexpr uint32_t kNone = UINT32_MAX;
+  enum : uint32_t { kEmpty, kWriting, kReady };
+
+  // Index of the stack with these frames; kNone where the table is full.
+  uint32_t stack(const Stack& wanted) {
+    uint64_t hash = 0xcbf29ce484222325ULL;
+    const auto mix = [&hash](uint64_t word) {
+      hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+      hash ^= hash >> 32;
+    };
+    for (unsigned i = 0; i < wanted.natives; ++i) mix(wanted.native[i]);
+    for (unsigned i = 0; i < wanted.pythons; ++i) {
+      mix(wanted.python[i].code ^ wanted.python[i].name);
+      mix(wanted.python[i].instruction);
+    }
+    for (uint32_t probe = 0; probe < 32; ++probe) {
+      const auto at = static_cast<uint32_t>((hash >> 20) + probe) % kStacks;
+      Stack& place = stacks_[at];
+      uint32_t state = place.state.load(std::memory_order_acquire);
+      if (state == kReady && place.hash == hash) return at;
+      if (state != kEmpty || !place.state.compare_exchange_strong(state, kWriting, std::memory_order_acq_rel)) continue;
+      place.hash = hash;
+      place.natives = wanted.natives;
+      place.pythons = wanted.pythons;
+      memcpy(place.native, wanted.native, sizeof place.native);
+      memcpy(place.python, wanted.python, sizeof place.python);
+      place.state.store(kReady, std::memory_order_release);
+      return at;
+    }
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return kNone;
+  }
+
+  // Before the address is handed to the program.
+  bool insert(uintptr_t address, uint32_t stack, uint64_t bytes) {
+    const Place place = placeOf(address);
+    // An entry of this address was freed unseen, by the C library itself.
+    remove(address);
+    if (filter_[place.filter].fetch_add(1, std::memory_order_relaxed) < 255) {
+      for (uint32_t way = 0; way < kWays; ++way) {
+        const uint32_t at = place.bucket * kWays + way;
+        uintptr_t expected = 0;
+        if (addresses_[at].load(std::memory_order_relaxed) != 0 ||
+            !addresses_[at].compare_exchange_strong(expected, 1, std::memory_order_acq_rel)) {
+          continue;
+        }
+        stackOf_[at].store(stack, std::memory_order_relaxed);
+        bytes_[at].store(bytes, std::memory_order_relaxed);
+        addresses_[at].store(address, std::memory_order_release);
+        return true;
+      }
+    }
+    filter_[place.filter].fetch_sub(1, std::memory_order_relaxed);
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+
+  // Before the address is given back. Of nearly all addresses one look at a small table says that they are not in it.
+  bool remove(uintptr_t address) {
+    const Place place = placeOf(address);
+    if (filter_[place.filter].load(std::memory_order_relaxed) == 0) return false;
+    for (uint32_t way = 0; way < kWays; ++way) {
+      const uint32_t at = place.bucket * kWays + way;
+      uintptr_t expected = address;
+      if (addresses_[at].load(std::memory_order_relaxed) != address ||
+          !addresses_[at].compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) {
+        continue;
+      }
+      filter_[place.filter].fetch_sub(1, std::memory_order_relaxed);
+      return true;
+    }
+    return false;
+  }
+
+  // Calls visit(stack index, estimated bytes) for every live sample.
+  template <typename Visit>
+  void each(Visit visit) const {
+    for (uint32_t at = 0; at < kSamples; ++at) {
+      if (addresses_[at].load(std::memory_order_acquire) > 1) {
+        visit(stackOf_[at].load(std::memory_order_relaxed), bytes_[at].load(std::memory_order_relaxed));
+      }
+    }
+  }
+
+  bool any() const {
+    bool found = false;
+    each([&found](uint32_t, uint64_t) { found = true; });
+    return found;
+  }
+
+  const Stack& at(uint32_t index) const { return stacks_[index]; }
+  uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Place {
+    uint32_t bucket;
+    uint32_t filter;
+  };
+  static Place placeOf(uintptr_t address) {
+    const uint64_t hash = static_cast<uint64_t>(address) * 0x9e3779b97f4a7c15ULL;
+    return {static_cast<uint32_t>(hash >> 52), static_cast<uint32_t>(hash >> 36) & 0x7fff};
+  }
+
+  // Small enough for the nearest cache: it is read for every address that is given back.
+  std::atomic<uint8_t> filter_[1 << 15];
+  std::atomic<uintptr_t> addresses_[kSamples];
+  std::atomic<uint32_t> stackOf_[kSamples];
+  std::atomic<uint64_t> bytes_[kSamples];
+  std::atomic<uint64_t> dropped_;
+  Stack stacks_[kStacks];
+};
+
+}  // namespace stormlog_heap

@@ -1,0 +1,396 @@
+// Preloaded in a run that looks for a line (never in a judged one): samples the stacks of the C heap's allocations, and
+// writes those that are still live at the moments of STORMLOG_GATE_ATTRIBUTE_AT. In a Python process the probe asks for
+// them; elsewhere a thread of its own does, where the moments are in seconds.
+//
+// Its memory is fixed, it takes no lock, and allocates nothing. It forwards to the next definition of each function, so
+// that a program with an allocator of its own keeps it.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <type_traits>
+
+#include "call_stack.h"
+#include "process_facts.h"
+#include "python_frames.h"
+#include "sample_table.h"
+#include "sampling.h"
+#include "stacks_file.h"
+
+#define STORMLOG_PUBLIC extern "C" __attribute__((visibility("default")))
+
+using namespace stormlog_heap;
+
+namespace {
+
+constexpr unsigned kMaxMoments = 64;
+// A thread whose stack pointer moves between many stacks (coroutines) is no longer walked after so many look-ups.
+constexpr uint32_t kMaxLookups = 64;
+constexpr unsigned kMaxInstances = 10000;
+
+struct Next {
+  void* (*malloc)(size_t);
+  void* (*calloc)(size_t, size_t);
+  void* (*realloc)(void*, size_t);
+  void (*free)(void*);
+  void* (*memalign)(size_t, size_t);
+  void* (*alignedAlloc)(size_t, size_t);
+  int (*posixMemalign)(void**, size_t, size_t);
+};
+
+struct State {
+  std::atomic<bool> active;
+  std::atomic<int> found;
+  Next next;
+  CallStack calls;
+  PythonFrames python;
+  PythonLayout layout;
+  SampleTable table;
+  StacksFile file;
+  std::atomic_flag writing;
+  // "<directory>/<pid>.<instance>", once the first document was written.
+  char base[PATH_MAX];
+  char directory[PATH_MAX - 64];
+  double moments[kMaxMoments];
+  unsigned momentCount;
+  double beganS;
+};
+
+// Without constructors: it is used before those of this library run.
+State state;
+static_assert(std::is_trivially_default_constructible<State>::value, "must be zero before anything runs");
+Interval interval;
+
+// Allocations that dlsym makes while it looks for the allocator. Never given back.
+alignas(16) char early[64 * 1024];
+std::atomic<size_t> earlyUsed{0};
+
+struct Thread {
+  int64_t gap;
+  uint64_t gapInterval;
+  uint64_t random;
+  uintptr_t stackEnd;
+  uintptr_t stackLow;
+  uint32_t lookups;
+  bool inside;
+};
+// In the static block: the usual model allocates a thread's copy at the first use.
+__thread Thread thread __attribute__((tls_model("initial-exec")));
+
+enum : int { kUnknown, kLooking, kFound };
+
+template <typename Function>
+void look(const char* name, Function& function) {
+  void* found = dlsym(RTLD_NEXT, name);
+  memcpy(&function, &found, sizeof found);
+}
+
+// Once, before the program has a second thread: the loader itself allocates.
+const Next* next() {
+  if (state.found.load(std::memory_order_acquire) == kFound) return &state.next;
+  int expected = kUnknown;
+  if (!state.found.compare_exchange_strong(expected, kLooking, std::memory_order_acq_rel)) return nullptr;
+  look("malloc", state.next.malloc);
+  look("calloc", state.next.calloc);
+  look("realloc", state.next.realloc);
+  look("free", state.next.free);
+  look("memalign", state.next.memalign);
+  look("aligned_alloc", state.next.alignedAlloc);
+  look("posix_memalign", state.next.posixMemalign);
+  state.found.store(kFound, std::memory_order_release);
+  return &state.next;
+}
+
+void* earlyBytes(size_t size) {
+  // A header with the size, for realloc.
+  const size_t whole = (size + 16 + 15) / 16 * 16;
+  const size_t at = size > sizeof early ? sizeof early : earlyUsed.fetch_add(whole, std::memory_order_relaxed);
+  if (at + whole > sizeof early) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  memcpy(early + at, &size, sizeof size);
+  return early + at + 16;
+}
+bool isEarly(const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  return at >= reinterpret_cast<uintptr_t>(early) && at < reinterpret_cast<uintptr_t>(early) + sizeof early;
+}
+
+uint64_t monotonicNs() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000ULL + static_cast<uint64_t>(t.tv_nsec);
+}
+
+// 0 where the stack of this thread is not known.
+uintptr_t stackEnd(uintptr_t sp) {
+  // A stack grows down: a little below the lowest known place it is still the same one.
+  if (thread.stackEnd != 0 && sp < thread.stackEnd && sp + (1 << 20) > thread.stackLow) {
+    if (sp < thread.stackLow) thread.stackLow = sp;
+    return thread.stackEnd;
+  }
+  if (thread.lookups >= kMaxLookups) return 0;
+  ++thread.lookups;
+  thread.stackEnd = mappingEnd(sp);
+  thread.stackLow = sp;
+  return thread.stackEnd;
+}
+
+__attribute__((noinline)) void sample(void* address, size_t size) {
+  const int error = errno;
+  thread.inside = true;
+  if (thread.random == 0) {
+    // The first allocation of a thread only draws its gap.
+    thread.random = (reinterpret_cast<uintptr_t>(&thread) ^ monotonicNs()) * 0x9e3779b97f4a7c15ULL | 1;
+  } else {
+    Registers registers{};
+    STORMLOG_REGISTERS(registers);
+    Stack stack;
+    memset(static_cast<void*>(&stack), 0, sizeof stack);
+    const uintptr_t end = stackEnd(registers.sp);
+    if (end != 0) stack.natives = static_cast<uint16_t>(state.calls.walk(registers, end, stack.native, kNativeFrames));
+    stack.pythons = static_cast<uint16_t>(state.python.walk(stack.python, kPythonFrames));
+    const uint32_t index = state.table.stack(stack);
+    const double chance = chanceOf(static_cast<double>(size) / static_cast<double>(thread.gapInterval));
+    const auto bytes = static_cast<uint64_t>(static_cast<double>(size) / chance);
+    if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes);
+    interval.sampled(monotonicNs);
+  }
+  thread.gapInterval = interval.bytes();
+  thread.gap = nextGap(thread.random, thread.gapInterval);
+  thread.inside = false;
+  errno = error;
+}
+
+inline void allocated(void* address, size_t size) {
+  if (!state.active.load(std::memory_order_relaxed) || address == nullptr || size == 0) return;
+  // The rest of a gap has no memory: a new one is drawn after every sample.
+  thread.gap -= static_cast<int64_t>(size);
+  if (__builtin_expect(thread.gap < 0, 0) && !thread.inside) sample(address, size);
+}
+
+inline void released(void* address) {
+  if (state.active.load(std::memory_order_relaxed)) state.table.remove(reinterpret_cast<uintptr_t>(address));
+}
+
+bool writeMoment(const char* path, uint64_t moment, int64_t step) {
+  if (state.writing.test_and_set(std::memory_order_acquire)) return false;
+  const bool written = state.file.write(path, state.table, {moment, step, monotonicNs(), interval.bytes()});
+  state.writing.clear(std::memory_order_release);
+  return written;
+}
+
+// The moments of "seconds:1.5,3"; nothing for moments in steps.
+void readMoments(const char* text) {
+  state.momentCount = 0;
+  if (text == nullptr || strncmp(text, "seconds:", 8) != 0) return;
+  for (const char* at = text + 8; *at != '\0' && state.momentCount < kMaxMoments;) {
+    char* end = nullptr;
+    const double seconds = strtod(at, &end);
+    if (end == at || !(seconds >= 0)) return;
+    state.moments[state.momentCount++] = seconds;
+    at = *end == ',' ? end + 1 : end;
+    if (at == end && *at != '\0') return;
+  }
+}
+
+double wallS() {
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
+}
+
+// When the run began: the gate writes its recording file just before.
+double runBegan() {
+  Text path;
+  path.add(state.directory).add("/../recording.json");
+  struct stat facts {};
+  // The call itself: the function of this name needs a newer C library.
+  if (path.cut() || syscall(SYS_newfstatat, AT_FDCWD, path.text(), &facts, 0) != 0) return wallS();
+  return static_cast<double>(facts.st_mtim.tv_sec) + static_cast<double>(facts.st_mtim.tv_nsec) / 1e9;
+}
+
+bool writeOwn(uint64_t moment) {
+  Text path;
+  if (state.base[0] != '\0') {
+    path.add(state.base).add(".native.").add(moment).add(".json");
+    return !path.cut() && writeMoment(path.text(), moment, -1);
+  }
+  for (unsigned instance = 0; instance < kMaxInstances; ++instance) {
+    path.clear();
+    path.add(state.directory).add("/").add(static_cast<uint64_t>(getpid())).add(".").add(static_cast<uint64_t>(instance));
+    const size_t stem = path.size();
+    path.add(".native");
+    if (path.cut() || stem >= sizeof state.base) return false;
+    // Marks the name as taken: a process that becomes another program by exec keeps its number.
+    const int fd = open(path.text(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd < 0) return false;
+    close(fd);
+    memcpy(state.base, path.text(), stem);
+    state.base[stem] = '\0';
+    return writeOwn(moment);
+  }
+  return false;
+}
+
+void* run(void*) {
+  thread.inside = true;
+  for (unsigned moment = 0; moment < state.momentCount; ++moment) {
+    const double left = state.beganS + state.moments[moment] - wallS();
+    if (left < -1) continue;
+    if (left > 0) {
+      timespec t{static_cast<time_t>(left), static_cast<long>((left - static_cast<double>(static_cast<time_t>(left))) * 1e9)};
+      while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
+      }
+    }
+    // Most processes of a build or a shell script allocate next to nothing, and leave no file.
+    if (state.table.any() && !writeOwn(moment)) return nullptr;
+  }
+  return nullptr;
+}
+
+void startThread() {
+  if (state.momentCount == 0) return;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t started;
+  if (pthread_create(&started, nullptr, &run, nullptr) == 0) pthread_detach(started);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// The samples of the parent are those of the child, too; its files and its thread are not.
+void afterFork() {
+  const int error = errno;
+  state.base[0] = '\0';
+  state.writing.clear(std::memory_order_release);
+  startThread();
+  errno = error;
+}
+
+__attribute__((constructor)) void begin() {
+  const int error = errno;
+  const char* directory = getenv("STORMLOG_GATE_PROBE_DIR");
+  const char* wanted = getenv("STORMLOG_GATE_STACKS");
+  if (directory != nullptr && directory[0] == '/' && strlen(directory) < sizeof state.directory && wanted != nullptr && strcmp(wanted, "1") == 0) {
+    strcpy(state.directory, directory);
+    void* find = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    FindObject finder = nullptr;
+    memcpy(&finder, &find, sizeof find);
+    // Without it (glibc before 2.35, another C library) no module can be found without a lock.
+    if (finder != nullptr && next() != nullptr && state.next.malloc != nullptr && state.next.free != nullptr) {
+      state.calls.begin(finder);
+      const bool python = dlsym(RTLD_DEFAULT, "Py_GetVersion") != nullptr;
+      if (!python) readMoments(getenv("STORMLOG_GATE_ATTRIBUTE_AT"));
+      state.beganS = runBegan();
+      state.active.store(true, std::memory_order_release);
+      if (pthread_atfork(nullptr, nullptr, &afterFork) == 0) startThread();
+    }
+  }
+  errno = error;
+}
+
+}  // namespace
+
+// 1 when it samples.
+STORMLOG_PUBLIC int stormlog_stacks_state() { return state.active.load(std::memory_order_acquire) ? 1 : 0; }
+
+// Reads Python's frames by this layout from now on; null: no longer.
+STORMLOG_PUBLIC void stormlog_stacks_python(const PythonLayout* layout) {
+  state.python.use(nullptr);
+  if (layout == nullptr) return;
+  state.layout = *layout;
+  state.python.use(&state.layout);
+}
+
+// The Python frames of the caller by `layout`, for a comparison with what Python reports. Returns their number.
+STORMLOG_PUBLIC unsigned stormlog_stacks_frames(const PythonLayout* layout, PythonFrame* out, unsigned most) {
+  PythonFrames frames;
+  frames.use(layout);
+  return frames.walk(out, most);
+}
+
+// 1 when the document of this moment was written.
+STORMLOG_PUBLIC int stormlog_stacks_write(const char* path, uint64_t moment, int64_t step) {
+  if (!state.active.load(std::memory_order_acquire)) return 0;
+  return writeMoment(path, moment, step) ? 1 : 0;
+}
+
+STORMLOG_PUBLIC void* malloc(size_t size) {
+  const Next* to = next();
+  if (to == nullptr) return earlyBytes(size);
+  void* address = to->malloc(size);
+  allocated(address, size);
+  return address;
+}
+
+STORMLOG_PUBLIC void* calloc(size_t count, size_t size) {
+  const Next* to = next();
+  if (to == nullptr) {
+    size_t whole = 0;
+    // Static memory is zero.
+    return __builtin_mul_overflow(count, size, &whole) ? nullptr : earlyBytes(whole);
+  }
+  void* address = to->calloc(count, size);
+  allocated(address, count * size);
+  return address;
+}
+
+STORMLOG_PUBLIC void free(void* address) {
+  if (address == nullptr || isEarly(address)) return;
+  released(address);
+  if (const Next* to = next()) to->free(address);
+}
+
+STORMLOG_PUBLIC void* realloc(void* address, size_t size) {
+  if (address == nullptr) return malloc(size);
+  const Next* to = next();
+  if (isEarly(address) || to == nullptr) {
+    size_t old = 0;
+    if (isEarly(address)) memcpy(&old, static_cast<char*>(address) - 16, sizeof old);
+    void* moved = malloc(size);
+    if (moved != nullptr) memcpy(moved, address, old < size ? old : size);
+    return moved;
+  }
+  // Before another thread may get the old address. Where the call fails, the sample is lost.
+  released(address);
+  void* moved = to->realloc(address, size);
+  allocated(moved, size);
+  return moved;
+}
+
+STORMLOG_PUBLIC void* memalign(size_t alignment, size_t size) {
+  const Next* to = next();
+  if (to == nullptr || to->memalign == nullptr) return nullptr;
+  void* address = to->memalign(alignment, size);
+  allocated(address, size);
+  return address;
+}
+
+STORMLOG_PUBLIC void* aligned_alloc(size_t alignment, size_t size) {
+  const Next* to = next();
+  if (to == nullptr || to->alignedAlloc == nullptr) return nullptr;
+  void* address = to->alignedAlloc(alignment, size);
+  allocated(address, size);
+  return address;
+}
+
+STORMLOG_PUBLIC int posix_memalign(void** out, size_t alignment, size_t size) {
+  const Next* to = next();
+  if (to == nullptr || to->posixMemalign == nullptr) return ENOMEM;
+  const int result = to->posixMemalign(out, alignment, size);
+  if (result == 0) allocated(*out, size);
+  return result;
+}

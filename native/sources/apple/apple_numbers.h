@@ -1,0 +1,37 @@
+// What the numbers of Apple's graphics mean, apart from how they are fetched.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "../../record_format.h"
+
+namespace stormlog {
+
+// "In use system memory" and "Alloc system memory" of an accelerator's "PerformanceStatistics"; below 0 = unknown.
+struct AppleMemory {
+  int64_t inUse = -1;
+  int64_t allocated = -1;
+};
+
+// Fills in a kDevice record; false when nothing is known. Used may be more than there is: macOS lends what it can swap.
+inline bool appleRecord(const AppleMemory& memory, uint64_t totalBytes, Record& record) {
+  if (memory.inUse < 0 && memory.allocated < 0) return false;
+  const uint64_t used = static_cast<uint64_t>(memory.inUse >= 0 ? memory.inUse : memory.allocated);
+  record.set(0, used);
+  if (totalBytes > 0) {
+    record.set(1, totalBytes);
+    if (used <= totalBytes) record.set(2, totalBytes - used);
+  }
+  // What the driver holds without its being in use.
+  if (memory.inUse >= 0 && memory.allocated >= memory.inUse) record.set(3, static_cast<uint64_t>(memory.allocated - memory.inUse));
+  return true;
+}
+
+// The graphics of a virtual machine: its class in the registry, or the name Metal gives it. Nothing but drawing works
+// on it.
+inline bool isParavirtual(const char* className, const char* model) {
+  return strstr(className, "Paravirt") != nullptr || strstr(model, "Paravirtual") != nullptr;
+}
+
+}  // namespace stormlog

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../../error_log.h"
+#include "../device_backend.h"
+#include "dmem.h"
+#include "drm_device.h"
+#include "drm_usage.h"
+#include "fdinfo_scan.h"
+#include "kfd.h"
+
+namespace stormlog {
+
+class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
+ public:
+  DrmBackend(const std::string& sysRoot, const std::string& procRoot);
+
+  SourceReport probe() override;
+  void sample(uint64_t timeNs, RecordSink& out) override;
+  void sampleProcesses(uint64_t timeNs, RecordSink& out) override;
+  bool wantsProcesses() const override;
+  void finish(uint64_t timeNs, RecordSink& out) override;
+  const std::vector<DeviceReport>& devices() const override { return reports_; }
+  bool usedBytes(uint64_t& out) const override {
+    out = usedSum_;
+    return usedKnown_;
+  }
+
+ private:
+  // How a device does from one reading to the next.
+  struct State {
+    bool lost = false;
+    bool failing = false;
+    uint64_t failingSinceNs = 0;
+    uint64_t retryNs = 0;
+    uint64_t backoffNs = 0;
+    uint64_t used = 0;
+    bool usedKnown = false;
+    // At the last process list.
+    uint64_t usedAtList = 0;
+    uint64_t total = 0;
+    bool listed = false;
+    // The group's mark when it was first seen, and the highest reported since.
+    uint64_t firstPeak = 0;
+    bool peakSeen = false;
+  };
+
+  void nameDevices();
+  void finishReports();
+  std::string whatIsNotRead(const std::vector<DrmCard>& cards) const;
+  void fail(size_t i, int error, uint64_t timeNs, RecordSink& out);
+  void event(DeviceEvent what, int id, uint64_t code, uint64_t timeNs, RecordSink& out) const;
+  void checkDevices(uint64_t timeNs, RecordSink& out);
+
+  // Visitor of fdinfo.
+  void client(int pid, int minor, const FdInfo& info) override;
+  void refused(int pid, int error) override;
+
+  int deviceOf(const char* pci, int minor) const;
+  void takePids();
+  bool isJobs(int pid) const;
+  void gather(bool look);
+  void emitLists(bool onlyWithoutUsed, uint64_t beganNs, uint64_t timeNs, RecordSink& out);
+  size_t emitEntry(const DrmUsage& entry, uint64_t timeNs, RecordSink& out) const;
+  void followGroup(uint64_t timeNs);
+  void emitGroupPeaks(uint64_t timeNs, RecordSink& out);
+
+  const std::string sysRoot_;
+  const std::string procRoot_;
+  std::vector<DrmDevice> devices_;
+  std::vector<DeviceReport> reports_;
+  std::vector<State> states_;
+  ErrorLog errors_;
+  KfdProcesses kfd_;
+  DmemTop dmem_;
+  DmemGroup group_;
+  std::unique_ptr<FdInfoScan> fdinfo_;
+  std::unique_ptr<DrmUsageTable> usage_;
+  std::unique_ptr<DrmClients> clients_;
+  // Sorted, and room for the next ones.
+  std::unique_ptr<int[]> jobPids_;
+  std::unique_ptr<int[]> scratchPids_;
+  // Per device: the compute driver is not asked, because its pids are those of another namespace and ours are known
+  // otherwise.
+  std::unique_ptr<bool[]> leaveOut_;
+  size_t jobPidCount_ = 0;
+  uint64_t pidsVersion_ = 0;
+  uint64_t groupVersion_ = UINT64_MAX;
+  uint64_t nextGroupNs_ = 0;
+  uint64_t nextQuickNs_ = 0;
+  int cards_ = 0;
+  bool countReported_ = false;
+  bool anyWithoutUsed_ = false;
+  bool foreignPids_ = false;
+  bool moved_ = false;
+  bool readsDmem_ = false;
+  uint64_t usedSum_ = 0;
+  bool usedKnown_ = false;
+  // While fdinfo is read: where its errors go.
+  RecordSink* sink_ = nullptr;
+  uint64_t sinkTimeNs_ = 0;
+};
+
+}  // namespace stormlog

@@ -1,0 +1,244 @@
+// Who holds the memory of AMD's and Intel's cards.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "../../support/clock.h"
+#include "drm_backend.h"
+
+namespace stormlog {
+namespace {
+
+// v3 of a device process: the compute driver knows it, or it only has the graphics device open.
+constexpr uint64_t kCompute = 1;
+constexpr uint64_t kGraphics = 2;
+// The group's members change without the job's pids changing, but rarely.
+constexpr uint64_t kGroupPeriodNs = 10 * kSecond;
+
+}  // namespace
+
+void DrmBackend::takePids() {
+  if (pids_ == nullptr) return;
+  const uint64_t version = pids_->version();
+  if (version == pidsVersion_) return;
+  const size_t count = pids_->copy(scratchPids_.get(), JobPids::kCapacity);
+  // Published over and over just now: the ones known so far are nearer to the truth than none.
+  if (count == 0 && pids_->version() != version) return;
+  jobPids_.swap(scratchPids_);
+  jobPidCount_ = count;
+  std::sort(jobPids_.get(), jobPids_.get() + jobPidCount_);
+  pidsVersion_ = version;
+}
+
+bool DrmBackend::isJobs(int pid) const { return std::binary_search(jobPids_.get(), jobPids_.get() + jobPidCount_, pid); }
+
+bool DrmBackend::wantsProcesses() const { return moved_ || (pids_ != nullptr && pids_->version() != pidsVersion_); }
+
+int DrmBackend::deviceOf(const char* pci, int minor) const {
+  int byMinor = -1;
+  int byAddress = -1;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    const DrmDevice& device = devices_[i];
+    if (minor >= 0 && (device.renderMinor == minor || device.cardNumber == minor) && (byMinor < 0 || device.parent >= 0)) {
+      byMinor = static_cast<int>(i);
+    }
+    if (device.parent < 0 && pci[0] != '\0' && device.report.pciBusId == pci) byAddress = static_cast<int>(i);
+  }
+  // The address comes from the kernel, but a container may have renamed a node. Only partitions, which share an
+  // address, need the name.
+  if (byAddress < 0) return pci[0] == '\0' ? byMinor : -1;
+  if (!devices_[byAddress].hasPartitions || byMinor < 0) return byAddress;
+  return devices_[byMinor].parent == byAddress ? byMinor : byAddress;
+}
+
+void DrmBackend::client(int pid, int minor, const FdInfo& info) {
+  const int place = deviceOf(info.pci, minor);
+  if (place < 0) return;
+  DrmUsage* entry = usage_->at(place, pid);
+  if (entry == nullptr) return;
+  uint64_t card = 0;
+  uint64_t host = 0;
+  const bool hasCard = info.card.bytes(card);
+  const bool hasHost = info.host.bytes(host);
+  const bool unified = devices_[place].report.unified;
+  if (!hasCard && !(unified && hasHost)) return;
+  entry->openKnown = true;
+  const uint64_t bytes = unified ? card + host : card;
+  if (!info.hasClient) {
+    // Without pids, two accounts cannot be distinguished from one that is seen twice; the larger is certain.
+    entry->open = std::max(entry->open, bytes);
+  } else if (clients_->add(place, info.client)) {
+    entry->open += bytes;
+  }
+}
+
+void DrmBackend::refused(int pid, int error) {
+  errors_.note(*sink_, sinkTimeNs_, RecordSource::kFdinfo, pid, error, 0);
+  // It may hold memory of any card whose processes nothing else counts.
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    if (kfd_.counts(static_cast<int>(i)) || devices_[i].hasPartitions) continue;
+    DrmUsage* entry = usage_->at(static_cast<int>(i), pid);
+    if (entry != nullptr) entry->partial = true;
+  }
+}
+
+void DrmBackend::gather(bool look) {
+  usage_->clear();
+  clients_->clear();
+  if (!look) {
+    fdinfo_->readAgain(jobPids_.get(), jobPidCount_, *this);
+    return;
+  }
+  fdinfo_->find(jobPids_.get(), jobPidCount_, *this);
+  if (!kfd_.available()) return;
+  if (foreignPids_) {
+    // The same processes would come again under numbers of the machine.
+    memset(leaveOut_.get(), 0, devices_.size() * sizeof leaveOut_[0]);
+    for (const DrmUsage& entry : *usage_) leaveOut_[entry.device] |= entry.openKnown;
+  }
+  if (!kfd_.read(*usage_, foreignPids_ ? leaveOut_.get() : nullptr)) errors_.note(*sink_, sinkTimeNs_, RecordSource::kKfd, -1, errno, 0);
+}
+
+// 1 when its memory is unknown.
+size_t DrmBackend::emitEntry(const DrmUsage& entry, uint64_t timeNs, RecordSink& out) const {
+  const DrmDevice& device = devices_[entry.device];
+  const bool theirNumber = foreignPids_ && entry.computeKnown && !entry.openKnown;
+  Record record;
+  record.timeNs = timeNs;
+  record.kind = RecordKind::kDeviceProcess;
+  record.source = entry.computeDecides() ? RecordSource::kKfd : RecordSource::kFdinfo;
+  record.id = entry.pid;
+  if (entry.known()) record.set(0, entry.bytes());
+  record.set(1, static_cast<uint64_t>(device.report.index));
+  // Of others' pids the host thread knows more.
+  if (theirNumber) record.v[2] = kOwnerUnknown;
+  else if (isJobs(entry.pid)) record.set(2, 1);
+  if (entry.computeKnown) record.set(3, kCompute);
+  else if (kfd_.counts(entry.device)) record.set(3, kGraphics);
+  out.push(record);
+  return entry.known() ? 0 : 1;
+}
+
+void DrmBackend::emitLists(bool onlyWithoutUsed, uint64_t beganNs, uint64_t timeNs, RecordSink& out) {
+  const uint64_t took = monotonicNs() - beganNs;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    const DrmDevice& device = devices_[i];
+    const int place = static_cast<int>(i);
+    if (states_[i].lost || (onlyWithoutUsed && (device.canReadUsed() || kfd_.counts(place)))) continue;
+    // Before the job has processes, only AMD's compute driver knows anybody; that the others could be asked is known
+    // all the same.
+    if (jobPidCount_ == 0 && !kfd_.counts(place)) {
+      if (!device.hasPartitions) reports_[i].listEntries = std::max(reports_[i].listEntries, 0);
+      continue;
+    }
+    bool jobKnown = false;
+    bool jobUnknown = false;
+    size_t entries = 0;
+    for (const DrmUsage& entry : *usage_) {
+      if (entry.device != place) continue;
+      ++entries;
+      const bool jobs = isJobs(entry.pid);
+      jobKnown |= jobs && entry.known();
+      jobUnknown |= jobs && !entry.known();
+    }
+    // The card as a whole has no processes of its own unless one opened it as such.
+    if (device.hasPartitions && entries == 0) continue;
+    // The group counts all processes of the job at once. It is used where they cannot be counted one by one, never
+    // in addition.
+    uint64_t ofGroup = 0;
+    // It counts whole cards.
+    const bool byGroup = device.parent < 0 && (jobUnknown || !jobKnown) && group_.isJobs() && group_.current(device.report.pciBusId.c_str(), ofGroup) && ofGroup > 0;
+    size_t unknown = 0;
+    for (const DrmUsage& entry : *usage_) {
+      if (entry.device != place) continue;
+      if (byGroup && isJobs(entry.pid)) --entries;
+      else unknown += emitEntry(entry, timeNs, out);
+    }
+    Record record;
+    record.timeNs = timeNs;
+    if (byGroup) {
+      record.kind = RecordKind::kDeviceProcess;
+      record.source = RecordSource::kDmem;
+      record.set(0, ofGroup);
+      record.set(1, static_cast<uint64_t>(device.report.index));
+      record.set(2, 1);
+      out.push(record);
+      ++entries;
+      record = Record{};
+      record.timeNs = timeNs;
+    }
+    record.kind = RecordKind::kDeviceList;
+    record.source = kfd_.counts(place) ? RecordSource::kKfd : RecordSource::kFdinfo;
+    record.id = device.report.index;
+    record.set(0, entries);
+    record.set(1, took);
+    record.set(2, unknown);
+    out.push(record);
+    if (reports_[i].listEntries >= 0) continue;
+    reports_[i].listEntries = static_cast<int>(entries);
+    reports_[i].listUnknown = static_cast<int>(unknown);
+  }
+}
+
+void DrmBackend::followGroup(uint64_t timeNs) {
+  if (jobPidCount_ == 0) return;
+  if (group_.exists() && groupVersion_ == pidsVersion_ && timeNs < nextGroupNs_) return;
+  groupVersion_ = pidsVersion_;
+  nextGroupNs_ = timeNs + kGroupPeriodNs;
+  group_.follow(jobPids_.get(), jobPidCount_);
+}
+
+void DrmBackend::emitGroupPeaks(uint64_t timeNs, RecordSink& out) {
+  if (!group_.isJobs()) return;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    State& state = states_[i];
+    uint64_t peak = 0;
+    if (devices_[i].parent >= 0 || !group_.peak(devices_[i].report.pciBusId.c_str(), peak)) continue;
+    if (!state.peakSeen) {
+      state.peakSeen = true;
+      state.firstPeak = peak;
+      continue;
+    }
+    // A mark from before the first look may be from before the job.
+    if (peak <= state.firstPeak) continue;
+    state.firstPeak = peak;
+    Record record;
+    record.timeNs = timeNs;
+    record.kind = RecordKind::kDeviceProcessPeak;
+    record.source = RecordSource::kDmem;
+    record.set(0, peak);
+    record.set(1, static_cast<uint64_t>(devices_[i].report.index));
+    record.set(2, 0);
+    out.push(record);
+  }
+}
+
+void DrmBackend::sampleProcesses(uint64_t timeNs, RecordSink& out) {
+  if (devices_.empty()) return;
+  // A read that hangs here may be of any card.
+  working(-1);
+  const uint64_t began = monotonicNs();
+  sink_ = &out;
+  sinkTimeNs_ = timeNs;
+  takePids();
+  followGroup(timeNs);
+  gather(true);
+  if (usage_->full()) errors_.note(out, timeNs, RecordSource::kFdinfo, -1, EOVERFLOW, DrmUsageTable::kCapacity);
+  emitLists(false, began, timeNs, out);
+  emitGroupPeaks(timeNs, out);
+  checkDevices(timeNs, out);
+  for (State& state : states_) {
+    state.usedAtList = state.used;
+    state.listed = state.usedKnown;
+  }
+  moved_ = false;
+}
+
+void DrmBackend::finish(uint64_t timeNs, RecordSink& out) {
+  if (devices_.empty()) return;
+  sink_ = &out;
+  sinkTimeNs_ = timeNs;
+  emitGroupPeaks(timeNs, out);
+}
+
+}  // namespace stormlog

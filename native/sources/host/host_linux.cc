@@ -1,0 +1,398 @@
+// Host memory of a process tree from procfs: statm of every process at every tick through open files, status at 10 Hz.
+#include <cerrno>
+#include <unistd.h>
+
+#include "../../error_log.h"
+#include "../../support/clock.h"
+#include "host_source.h"
+#include "marker_scan.h"
+#include "process_table.h"
+#include "procfs.h"
+#include "rollup.h"
+#include "tree_scan.h"
+#include "tree_sums.h"
+
+namespace stormlog {
+namespace {
+
+constexpr uint64_t kStatusPeriodNs = 100 * kMillisecond;
+// A pass over the tree follows a birth, at most every 10 ms. Passes over many processes come less often, so that they
+// use a thousandth of a core, but at least every 50 ms, unless that exceeds a twentieth of the time.
+constexpr uint64_t kMinPassNs = 10 * kMillisecond;
+constexpr uint64_t kMaxPassNs = 50 * kMillisecond;
+constexpr uint64_t kCheapPassFactor = 1000;
+constexpr uint64_t kDearPassFactor = 20;
+// A full read of every parent on the machine is expensive.
+constexpr uint64_t kParentScanNs = 200 * kMillisecond;
+// Even when nothing was born: covers what a pass can miss when processes change parents under it.
+constexpr uint64_t kForcedPassNs = 250 * kMillisecond;
+constexpr uint64_t kMarkerPeriodNs = 1 * kSecond;
+// smaps_rollup takes about 11 ms per GiB; the end of a run must not.
+constexpr uint64_t kRollupBudgetNs = 200 * kMillisecond;
+// A process whose memory did not move in this many readings is quiet. Beyond a few, a quiet one is only checked every
+// 5 ms for CPU time, at a third of the cost of a reading, and read if it ran. The kernel may report that one scheduler
+// tick (4 ms) late, but the high-water mark contains a spike meanwhile.
+constexpr uint8_t kQuietAfter = 16;
+constexpr uint64_t kQuietPeriodNs = 5 * kMillisecond;
+constexpr size_t kFewQuiet = 4;
+
+class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
+ public:
+  explicit LinuxHostSource(const HostOptions& options)
+      : proc_(options.procRoot),
+        rootPid_(options.rootPid),
+        includeRoot_(options.includeRoot),
+        scan_(proc_, options.rootPid),
+        marker_(proc_, options.marker),
+        pageSize_(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))) {}
+
+  SourceReport probe() override;
+  void sample(uint64_t timeNs, RecordSink& out) override;
+  void finish(uint64_t timeNs, RecordSink& out) override;
+  bool owns(int pid) override { return pid == rootPid_ || table_.find(pid) != nullptr; }
+  size_t members(int* out, size_t most) override;
+  void lookAgain(uint64_t timeNs, RecordSink& out) override {
+    nextPassNs_ = 0;
+    nextForcedNs_ = 0;
+    refreshTree(timeNs, out);
+  }
+
+ private:
+  void found(int pid, int parent) override;
+  void refreshTree(uint64_t timeNs, RecordSink& out);
+  // False when the process is gone and its entry must be removed.
+  bool readProcess(ProcessEntry& entry, uint8_t& quietReads, uint64_t timeNs, RecordSink& out);
+  void readAll(uint64_t timeNs, RecordSink& out);
+  bool ranSince(const ProcessEntry& entry, uint64_t& lastCpuNs) const;
+  void readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
+  void markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
+  bool followLivingThread(ProcessEntry& entry);
+  bool borrows(ProcessEntry& entry, const Statm& now);
+
+  const ProcFs proc_;
+  const int rootPid_;
+  const bool includeRoot_;
+  TreeScan scan_;
+  MarkerScan marker_;
+  const uint64_t pageSize_;
+  ProcessTable table_;
+  ErrorLog errors_;
+  uint64_t nextPassNs_ = 0;
+  uint64_t nextForcedNs_ = 0;
+  uint64_t nextMarkerNs_ = 0;
+  bool someoneVanished_ = true;
+  bool kcmpWorks_ = true;
+  // Set for the duration of a pass, when `found` may be called.
+  RecordSink* out_ = nullptr;
+  uint64_t timeNs_ = 0;
+  TreeSums sums_;
+  uint64_t lastSampleNs_ = 0;
+  size_t quietCursor_ = 0;
+  uint64_t quietDue_ = 0;
+  size_t quietCount_ = 0;
+  // Entries that have ended and wait to be reaped.
+  uint32_t ended_ = 0;
+};
+
+SourceReport LinuxHostSource::probe() {
+  SourceReport report;
+  report.name = "host";
+  char text[4096];
+  const ssize_t n = proc_.read(rootPid_, "statm", text, sizeof text);
+  Statm statm;
+  if (n < 0 || !parseStatm(text, static_cast<size_t>(n), statm)) {
+    report.reason = std::string(proc_.root()) + "/" + std::to_string(rootPid_) + "/statm " +
+                    (n < 0 ? "cannot be read" : "is not in the known form");
+    return report;
+  }
+  report.available = true;
+  report.capabilities.push_back("rss");
+  report.capabilities.push_back("anonymous");
+  Status status;
+  const ssize_t m = proc_.read(rootPid_, "status", text, sizeof text);
+  if (m > 0 && parseStatus(text, static_cast<size_t>(m), status)) {
+    if (status.valid & kStatusHighWater) report.capabilities.push_back("high-water");
+    if (status.valid & kStatusShmem) report.capabilities.push_back("shared-memory");
+  }
+  report.capabilities.push_back(scan_.usesChildrenFiles() ? "tree:children" : "tree:parents");
+  if (proc_.isReal()) {
+    kcmpWorks_ = shareMemory(getpid(), getpid()) == SameMemory::kYes;
+    report.capabilities.push_back(kcmpWorks_ ? "vfork:kcmp" : "vfork:text");
+  } else {
+    kcmpWorks_ = false;
+  }
+  if (marker_.enabled()) report.capabilities.push_back("marker");
+  return report;
+}
+
+void LinuxHostSource::found(int pid, int parent) {
+  if (pid == rootPid_ && !includeRoot_) return;
+  if (table_.find(pid) != nullptr) return;
+  if (table_.full()) {
+    errors_.note(*out_, timeNs_, RecordSource::kTree, -1, EOVERFLOW, ProcessTable::kCapacity);
+    return;
+  }
+  UniqueFd statm = proc_.open(pid, "statm");
+  if (!statm) {
+    // Already gone is normal. A lack of descriptors or of permission is recorded.
+    if (errno != ENOENT && errno != ESRCH) errors_.note(*out_, timeNs_, RecordSource::kStatm, pid, errno, 0);
+    return;
+  }
+  ProcessEntry& entry = table_.add(pid);
+  ++membership_;
+  entry.statm = static_cast<UniqueFd&&>(statm);
+  entry.parent = parent;
+  entry.firstSeenNs = timeNs_;
+  entry.nextStatusNs = timeNs_;
+  Record record;
+  record.timeNs = timeNs_;
+  record.kind = RecordKind::kProcessStart;
+  record.source = RecordSource::kTree;
+  record.id = pid;
+  char text[1024];
+  const ssize_t n = proc_.read(pid, "stat", text, sizeof text);
+  Stat stat;
+  if (n > 0 && parseStat(text, static_cast<size_t>(n), stat)) {
+    entry.parent = stat.parent;
+    record.set(0, static_cast<uint64_t>(stat.parent));
+    record.set(1, stat.startTicks);
+  } else if (parent > 0) {
+    record.set(0, static_cast<uint64_t>(parent));
+  }
+  out_->push(record);
+  // Only parents in the table can lend their memory: the launcher is not in it, and its children have their own copy.
+  entry.borrowsMemory = table_.find(entry.parent) != nullptr;
+  entry.borrowCheckByText = !kcmpWorks_;
+}
+
+void LinuxHostSource::refreshTree(uint64_t timeNs, RecordSink& out) {
+  const bool markerDue = marker_.enabled() && timeNs >= nextMarkerNs_;
+  if (timeNs < nextPassNs_ && !markerDue) return;
+  out_ = &out;
+  timeNs_ = timeNs;
+  const uint64_t begin = monotonicNs();
+  if (!scan_.nothingBorn() || someoneVanished_ || timeNs >= nextForcedNs_) {
+    if (includeRoot_) found(rootPid_, 0);
+    scan_.pass(table_, *this);
+    someoneVanished_ = false;
+    nextForcedNs_ = timeNs + kForcedPassNs;
+  }
+  if (markerDue) {
+    marker_.pass(*this);
+    nextMarkerNs_ = timeNs + kMarkerPeriodNs;
+  }
+  const uint64_t cost = monotonicNs() - begin;
+  uint64_t pause = cost * kCheapPassFactor;
+  if (pause > kMaxPassNs) pause = kMaxPassNs;
+  if (pause < cost * kDearPassFactor) pause = cost * kDearPassFactor;
+  const uint64_t shortest = !scan_.usesChildrenFiles() ? kParentScanNs : kMinPassNs;
+  nextPassNs_ = timeNs + (pause > shortest ? pause : shortest);
+}
+
+bool LinuxHostSource::followLivingThread(ProcessEntry& entry) {
+  // The main thread may end before the others; its own files then show no memory, while theirs still do.
+  if (proc_.threads(entry.pid) < 2) return false;
+  PidDirectory tasks(proc_.open(entry.pid, "task"));
+  for (int tid = tasks.next(); tid != 0; tid = tasks.next()) {
+    if (tid == entry.pid) continue;
+    UniqueFd statm = proc_.openTaskFile(entry.pid, tid, "statm");
+    char text[128];
+    const ssize_t n = statm ? preadText(statm.get(), text, sizeof text) : -1;
+    Statm parsed;
+    if (n <= 0 || !parseStatm(text, static_cast<size_t>(n), parsed) || parsed.sizePages == 0) continue;
+    entry.statm = static_cast<UniqueFd&&>(statm);
+    entry.status = proc_.openTaskFile(entry.pid, tid, "status");
+    return true;
+  }
+  return false;
+}
+
+bool LinuxHostSource::borrows(ProcessEntry& entry, const Statm& now) {
+  ProcessEntry* parent = table_.find(entry.parent);
+  if (parent == nullptr || parent->ended) return false;
+  if (!entry.borrowCheckByText) {
+    const SameMemory same = shareMemory(parent->pid, entry.pid);
+    if (same != SameMemory::kUnknown) return same == SameMemory::kYes;
+    entry.borrowCheckByText = true;
+  }
+  // Where the kernel does not answer: the very same three numbers as the parent's, soon after birth.
+  return timeNs_ - entry.firstSeenNs < kSecond && now == parent->pages;
+}
+
+bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint64_t timeNs, RecordSink& out) {
+  char text[128];
+  const ssize_t n = preadText(entry.statm.get(), text, sizeof text);
+  if (n <= 0) {
+    if (n < 0 && errno != ESRCH && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kStatm, entry.pid, errno, 0);
+    return false;
+  }
+  Statm now;
+  if (!parseStatm(text, static_cast<size_t>(n), now)) {
+    errors_.note(out, timeNs, RecordSource::kStatm, entry.pid, EINVAL, 0);
+    return true;
+  }
+  if (now.sizePages == 0 && now.residentPages == 0) {
+    if (!entry.ended && !followLivingThread(entry)) markEnded(entry, timeNs, out);
+    return true;
+  }
+  if (now == entry.pages) {
+    if (quietReads < kQuietAfter) ++quietReads;
+  } else {
+    quietReads = 0;
+    const bool counted = entry.counted;
+    sums_.remove(entry);
+    entry.pages = now;
+    if (counted) sums_.add(entry);
+  }
+  if (entry.borrowsMemory) {
+    entry.borrowsMemory = borrows(entry, now);
+    quietReads = 0;
+    if (entry.borrowsMemory) return true;
+  }
+  if (timeNs >= entry.nextStatusNs) readStatus(entry, timeNs, out);
+  sums_.add(entry);
+  return true;
+}
+
+// True when the process may have run since `lastCpuNs`, which is updated. One that did not run has not touched memory.
+bool LinuxHostSource::ranSince(const ProcessEntry& entry, uint64_t& lastCpuNs) const {
+  const uint64_t cpu = proc_.isReal() ? processCpuNs(entry.pid) : 0;
+  const bool ran = cpu == 0 || cpu != lastCpuNs;
+  lastCpuNs = cpu;
+  return ran;
+}
+
+void LinuxHostSource::readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSink& out) {
+  entry.nextStatusNs = timeNs + kStatusPeriodNs;
+  if (ranSince(entry, entry.statusCpuNs) || entry.statusValues.valid == 0) {
+    if (!entry.status) entry.status = proc_.open(entry.pid, "status");
+    char text[4096];
+    const ssize_t n = entry.status ? preadText(entry.status.get(), text, sizeof text) : -1;
+    if (n < 0) {
+      if (errno != ESRCH && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kStatus, entry.pid, errno, 0);
+      return;
+    }
+    Status status;
+    if (!parseStatus(text, static_cast<size_t>(n), status)) return;
+    sums_.remove(entry);
+    entry.statusValues = status;
+  }
+  Record record;
+  record.timeNs = timeNs;
+  record.kind = RecordKind::kProcess;
+  record.source = RecordSource::kStatus;
+  record.id = entry.pid;
+  record.valid = entry.statusValues.valid;
+  record.v[0] = entry.statusValues.highWater;
+  record.v[1] = entry.statusValues.anon;
+  record.v[2] = entry.statusValues.shmem;
+  record.v[3] = entry.statusValues.file;
+  out.push(record);
+}
+
+void LinuxHostSource::markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink& out) {
+  if (entry.ended) return;
+  entry.ended = true;
+  ++ended_;
+  ++membership_;
+  sums_.remove(entry);
+  someoneVanished_ = true;
+  Record record;
+  record.timeNs = timeNs;
+  record.kind = RecordKind::kProcessExit;
+  record.source = RecordSource::kTree;
+  record.id = entry.pid;
+  if (entry.statusValues.valid & kStatusHighWater) record.set(0, entry.statusValues.highWater);
+  out.push(record);
+}
+
+void LinuxHostSource::readAll(uint64_t timeNs, RecordSink& out) {
+  const uint64_t elapsed = timeNs - lastSampleNs_;
+  lastSampleNs_ = timeNs;
+  // Number of quiet ones to visit, so that each has its turn in time, starting after the last one of the tick before.
+  const bool few = quietCount_ <= kFewQuiet;
+  size_t visits = quietCount_;
+  if (!few && elapsed < kQuietPeriodNs) {
+    // What does not make a whole visit is carried over to the next tick.
+    quietDue_ += quietCount_ * elapsed;
+    visits = static_cast<size_t>(quietDue_ / kQuietPeriodNs);
+    quietDue_ %= kQuietPeriodNs;
+  }
+  const size_t from = quietCursor_ < quietCount_ ? quietCursor_ : 0;
+  const size_t to = from + visits;
+  quietCount_ = 0;
+  for (size_t i = 0; i < table_.size();) {
+    uint8_t& quiet = table_.quietReads(i);
+    if (quiet >= kQuietAfter) {
+      const size_t ordinal = quietCount_++;
+      ProcessEntry& entry = table_[i];
+      const bool visit = few || (ordinal >= from && ordinal < to);
+      if (!visit || (!few && timeNs < entry.nextStatusNs && !ranSince(entry, entry.readCpuNs))) {
+        ++i;
+        continue;
+      }
+    }
+    if (readProcess(table_[i], quiet, timeNs, out)) {
+      ++i;
+      continue;
+    }
+    markEnded(table_[i], timeNs, out);
+    --ended_;
+    table_.removeAt(i);
+    // At once, because the next process of this very tick may look its parent up.
+    table_.rehash();
+    someoneVanished_ = true;
+  }
+  quietCursor_ = to;
+}
+
+void LinuxHostSource::sample(uint64_t timeNs, RecordSink& out) {
+  refreshTree(timeNs, out);
+  timeNs_ = timeNs;
+  readAll(timeNs, out);
+  totals_.rssBytes = sums_.rssPages * pageSize_;
+  totals_.hostKnown = sums_.shmemUnknown == 0;
+  totals_.hostBytes = sums_.anonPages * pageSize_ + sums_.shmemBytes;
+  totals_.processes = static_cast<uint32_t>(table_.size()) - ended_;
+  Record record;
+  record.timeNs = timeNs;
+  record.kind = RecordKind::kTree;
+  record.source = RecordSource::kStatm;
+  record.set(0, totals_.rssBytes);
+  record.set(1, sums_.anonPages * pageSize_);
+  if (totals_.hostKnown) record.set(2, sums_.shmemBytes);
+  const uint64_t late = latenessNs_ / kMicrosecond;
+  record.set(3, totals_.processes | (late < UINT32_MAX ? late : UINT32_MAX) << 32);
+  out.push(record);
+}
+
+size_t LinuxHostSource::members(int* out, size_t most) {
+  size_t count = 0;
+  for (size_t i = 0; i < table_.size() && count < most; ++i) {
+    if (!table_[i].ended) out[count++] = table_[i].pid;
+  }
+  return count;
+}
+
+void LinuxHostSource::finish(uint64_t timeNs, RecordSink& out) {
+  nextPassNs_ = 0;
+  someoneVanished_ = true;
+  for (size_t i = 0; i < table_.size(); ++i) {
+    table_[i].nextStatusNs = 0;
+    table_[i].statusCpuNs = 0;
+    table_.quietReads(i) = 0;
+  }
+  sample(timeNs, out);
+  const uint64_t begin = monotonicNs();
+  for (size_t i = 0; i < table_.size() && monotonicNs() - begin < kRollupBudgetNs; ++i) {
+    if (!table_[i].ended && !table_[i].borrowsMemory) pushRollup(proc_, table_[i].pid, timeNs, out);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<HostSource> HostSource::create(const HostOptions& options) {
+  return std::unique_ptr<HostSource>(new LinuxHostSource(options));
+}
+
+}  // namespace stormlog

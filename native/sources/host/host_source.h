@@ -1,0 +1,56 @@
+// The interface of the host source, implemented per platform: host_linux.cc (procfs) and host_darwin.cc (libproc).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "../source.h"
+
+namespace stormlog {
+
+struct HostOptions {
+  std::string procRoot = "/proc";
+  int rootPid = 0;
+  bool includeRoot = true;
+  // "NAME=value", or empty for none.
+  std::string marker;
+};
+
+struct HostTotals {
+  uint64_t rssBytes = 0;
+  // Anonymous + shared memory.
+  uint64_t hostBytes = 0;
+  bool hostKnown = false;
+  uint32_t processes = 0;
+};
+
+class HostSource : public Source {
+ public:
+  // How late the coming sample is, for its record.
+  void setLatenessNs(uint64_t ns) { latenessNs_ = ns; }
+  const HostTotals& totals() const { return totals_; }
+
+  // True when `pid` is the root or in the tree.
+  virtual bool owns(int pid) = 0;
+
+  // Rises when a process joined or left the tree.
+  uint64_t membership() const { return membership_; }
+
+  // Writes the pids of the tree's living processes, at most `most`, and returns how many.
+  virtual size_t members(int* out, size_t most) = 0;
+
+  // Looks for new processes now rather than when it is due.
+  virtual void lookAgain(uint64_t timeNs, RecordSink& out) = 0;
+
+  // The last look: high-water marks and, while it stays cheap, the rollup of what is still alive. May take some 100 ms.
+  virtual void finish(uint64_t timeNs, RecordSink& out) = 0;
+
+  static std::unique_ptr<HostSource> create(const HostOptions& options);
+
+ protected:
+  HostTotals totals_;
+  uint64_t latenessNs_ = 0;
+  uint64_t membership_ = 0;
+};
+
+}  // namespace stormlog

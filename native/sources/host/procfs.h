@@ -1,0 +1,122 @@
+// Reading /proc (or a made-up tree of the same shape) without allocation: paths in fixed buffers, raw getdents64,
+// hand-rolled parsers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "../../support/unique_fd.h"
+
+namespace stormlog {
+
+struct Statm {
+  uint64_t sizePages = 0;
+  uint64_t residentPages = 0;
+  uint64_t sharedPages = 0;
+  bool operator==(const Statm& other) const {
+    return sizePages == other.sizePages && residentPages == other.residentPages && sharedPages == other.sharedPages;
+  }
+};
+
+constexpr uint8_t kStatusHighWater = 1;
+constexpr uint8_t kStatusAnon = 2;
+constexpr uint8_t kStatusShmem = 4;
+constexpr uint8_t kStatusFile = 8;
+
+struct Status {
+  // Bytes; a bit of `valid` per field, because old kernels and some processes do not show them all.
+  uint64_t highWater = 0;
+  uint64_t anon = 0;
+  uint64_t shmem = 0;
+  uint64_t file = 0;
+  uint8_t valid = 0;
+};
+
+struct Stat {
+  char state = '?';
+  int parent = 0;
+  uint64_t startTicks = 0;
+};
+
+struct Rollup {
+  uint64_t pss = 0;
+  uint64_t rss = 0;
+  uint64_t anonymous = 0;
+  uint64_t shared = 0;
+  uint8_t valid = 0;
+  // Proportional parts by kind of memory; known together, from Linux 5.4 on.
+  uint64_t pssAnon = 0;
+  uint64_t pssShmem = 0;
+  bool splitKnown = false;
+};
+
+// Each parser accepts any bytes and returns false when they do not have the expected form.
+bool parseNumber(const char*& at, const char* end, uint64_t& out);
+bool parseStatm(const char* text, size_t size, Statm& out);
+bool parseStatus(const char* text, size_t size, Status& out);
+bool parseStat(const char* text, size_t size, Stat& out);
+bool parseRollup(const char* text, size_t size, Rollup& out);
+
+// The value of `key` in lines of the form "key value"; false when it is not there.
+bool findKeyValue(const char* text, size_t size, const char* key, uint64_t& out);
+
+// pread from the start, again after EINTR. Bytes read, or -1 with errno.
+ssize_t preadText(int fd, char* buffer, size_t size);
+
+// Link count of a directory (2 + its subdirectories on procfs and cgroupfs); 0 when unknown.
+unsigned linkCount(const char* path);
+unsigned linkCount(int directory);
+
+// Whether two processes have one address space; unknown where the kernel does not answer (kcmp missing or not allowed).
+enum class SameMemory { kNo, kYes, kUnknown };
+SameMemory shareMemory(int pid, int other);
+
+// CPU time the process has used so far, all threads together; 0 when unknown.
+uint64_t processCpuNs(int pid);
+
+class ProcFs {
+ public:
+  explicit ProcFs(const std::string& root);
+
+  // True for the kernel's own /proc, where pids are real and may be asked about by system call.
+  bool isReal() const { return real_; }
+  const char* root() const { return root_; }
+
+  // Opens <root>/<pid>/<name>; an invalid descriptor with errno on failure.
+  UniqueFd open(int pid, const char* name) const;
+  // A handle on a directory that is only asked about, not read.
+  UniqueFd openDirectory(int pid, const char* name) const;
+  UniqueFd openTop(const char* name) const;
+  UniqueFd openTaskFile(int pid, int tid, const char* name) const;
+
+  // Reads <root>/<pid>/<name> in one go. Bytes read, or -1 with errno.
+  ssize_t read(int pid, const char* name, char* buffer, size_t size) const;
+
+  // Number of threads by the link count of the task directory; 0 when unknown.
+  unsigned threads(int pid) const;
+
+  // True when /proc/<pid>/environ holds exactly the entry `marker` ("NAME=value"); `buffer` is scratch space.
+  bool environContains(int pid, const char* marker, size_t markerSize, char* buffer, size_t size) const;
+
+ private:
+  char root_[512];
+  bool real_ = false;
+};
+
+// Iterates the all-digit names of a directory.
+class PidDirectory {
+ public:
+  explicit PidDirectory(UniqueFd fd) : fd_(std::move(fd)) {}
+  bool valid() const { return static_cast<bool>(fd_); }
+  // The next pid, or 0 at the end or on failure.
+  int next();
+
+ private:
+  UniqueFd fd_;
+  alignas(8) char buffer_[4096];
+  size_t at_ = 0;
+  size_t filled_ = 0;
+};
+
+}  // namespace stormlog

@@ -1,0 +1,267 @@
+#include "nvml.h"
+
+#include "../../support/clock.h"
+
+namespace stormlog {
+namespace {
+
+constexpr uint64_t kFirstRetryNs = 20 * kMillisecond;
+constexpr uint64_t kMaxRetryNs = 1 * kSecond;
+// Lists of graphics and MPS processes that were empty are asked again in every so many rounds: each asked kind costs as
+// much as the first.
+constexpr uint64_t kSeldomRounds = 8;
+
+// After these the device does not come back without a new process or a reset; asking on would only press the driver.
+bool isFinal(int code) {
+  switch (code) {
+    case kNvmlUninitialized:
+    case kNvmlInvalidArgument:
+    case kNvmlNotSupported:
+    case kNvmlNoPermission:
+    case kNvmlFunctionNotFound:
+    case kNvmlGpuIsLost:
+    case kNvmlResetRequired:
+    case kNvmlGpuNotFound:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The driver was exchanged under the library, or a container lost its devices: nothing answers any more, whichever
+// device is asked.
+bool endsAll(int code) { return code == kNvmlVersionMismatch || code == kNvmlUnknown; }
+
+// The answer of a MIG device's handle after its instance was made again.
+bool handleDied(int code) { return code == kNvmlInvalidArgument || code == kNvmlNotFound || code == kNvmlGpuNotFound; }
+
+Record eventOf(DeviceEvent event, int device, uint64_t timeNs) {
+  Record record;
+  record.timeNs = timeNs;
+  record.kind = RecordKind::kDeviceEvent;
+  record.source = RecordSource::kNvml;
+  record.id = device;
+  record.set(0, static_cast<uint64_t>(event));
+  return record;
+}
+
+}  // namespace
+
+int NvmlBackend::read(NvmlState& device, Record& record) {
+  if (device.useV2) {
+    NvmlMemoryV2 memory{};
+    memory.version = kNvmlMemoryV2Version;
+    const int code = api_.memoryV2(device.handle, &memory);
+    if (code == kNvmlSuccess) {
+      if (memory.total == 0) return code;
+      record.set(0, memory.used);
+      record.set(1, memory.total);
+      record.set(2, memory.free);
+      record.set(3, memory.reserved);
+      return code;
+    }
+    const bool refused = code == kNvmlFunctionNotFound || code == kNvmlArgumentVersionMismatch || code == kNvmlInvalidArgument;
+    if (!refused || api_.memoryV1 == nullptr) return code;
+    // Only if the older one does better: an argument may also be invalid because its handle died.
+    NvmlMemoryV1 older{};
+    const int olderCode = api_.memoryV1(device.handle, &older);
+    if (olderCode != kNvmlSuccess) return olderCode;
+    device.useV2 = false;
+  }
+  if (api_.memoryV1 == nullptr) return kNvmlFunctionNotFound;
+  NvmlMemoryV1 memory{};
+  const int code = api_.memoryV1(device.handle, &memory);
+  // Machines with unified memory report a total of 0 because device memory is not separate: unknown, not empty.
+  if (code != kNvmlSuccess || memory.total == 0) return code;
+  record.set(0, memory.used);
+  record.set(1, memory.total);
+  record.set(2, memory.free);
+  return code;
+}
+
+void NvmlBackend::fail(NvmlState& device, int code, uint64_t timeNs, RecordSink& out) {
+  if (over_) return;
+  errors_.note(out, timeNs, RecordSource::kNvml, endsAll(code) ? -1 : device.index, 0, static_cast<uint64_t>(code));
+  if (endsAll(code)) {
+    over_ = true;
+    return;
+  }
+  device.stale = device.parent >= 0 && handleDied(code);
+  if (isFinal(code) && !device.stale) {
+    device.lost = true;
+    return;
+  }
+  if (!device.failing) {
+    device.failing = true;
+    device.failingSinceNs = timeNs;
+    // The first time it is asked again at once: most failures that pass have passed by then.
+    device.distanceNs = kFirstRetryNs;
+    return;
+  }
+  device.nextTryNs = timeNs + device.distanceNs;
+  device.distanceNs = device.distanceNs * 2 < kMaxRetryNs ? device.distanceNs * 2 : kMaxRetryNs;
+}
+
+void NvmlBackend::answers(NvmlState& device, uint64_t timeNs, RecordSink& out) {
+  device.failing = false;
+  Record record = eventOf(DeviceEvent::kRecovered, device.index, timeNs);
+  record.set(1, timeNs - device.failingSinceNs);
+  out.push(record);
+}
+
+void NvmlBackend::checkCapacity(NvmlState& device, uint64_t total, uint64_t timeNs, RecordSink& out) {
+  const bool first = device.total == 0;
+  device.total = total;
+  if (first) return;
+  Record record = eventOf(DeviceEvent::kCapacityChanged, device.index, timeNs);
+  record.set(1, total);
+  out.push(record);
+}
+
+void NvmlBackend::sample(uint64_t timeNs, RecordSink& out) {
+  usedSum_ = 0;
+  usedKnown_ = false;
+  accounting_.follow(pids_);
+  for (NvmlState& device : states_) {
+    if (over_) return;
+    if (device.lost || timeNs < device.nextTryNs) continue;
+    working(device.index);
+    if (device.stale) {
+      NvmlHandle handle = nullptr;
+      if (api_.deviceByUuid != nullptr && api_.deviceByUuid(device.uuid.c_str(), &handle) == kNvmlSuccess && handle != nullptr) {
+        device.handle = handle;
+      }
+    }
+    Record record;
+    record.timeNs = timeNs;
+    record.kind = RecordKind::kDevice;
+    record.source = RecordSource::kNvml;
+    record.id = device.index;
+    const int code = device.sampled ? read(device, record) : kNvmlSuccess;
+    if (code != kNvmlSuccess) {
+      device.usedKnown = false;
+      fail(device, code, timeNs, out);
+      continue;
+    }
+    if (device.failing) answers(device, timeNs, out);
+    device.stale = false;
+    out.push(record);
+    device.usedKnown = (record.valid & 1) != 0;
+    if (!device.usedKnown) continue;
+    if (record.v[1] != device.total) checkCapacity(device, record.v[1], timeNs, out);
+    device.used = record.v[0];
+    usedSum_ += device.used;
+    usedKnown_ = true;
+    if (!device.listed) continue;
+    const uint64_t change = device.used > device.usedAtList ? device.used - device.usedAtList : device.usedAtList - device.used;
+    if (change >= kUnexplainedBytes) unexplained_ = true;
+  }
+}
+
+void NvmlBackend::checkCount(uint64_t timeNs, RecordSink& out) {
+  unsigned count = 0;
+  if (api_.deviceCount(&count) != kNvmlSuccess || count == count_) return;
+  count_ = count;
+  Record record = eventOf(DeviceEvent::kCountChanged, -1, timeNs);
+  record.set(1, count);
+  out.push(record);
+}
+
+void NvmlBackend::sampleProcesses(uint64_t timeNs, RecordSink& out) {
+  if (over_) return;
+  const uint64_t version = pids_ != nullptr ? pids_->version() : 0;
+  const bool everything = unexplained_ || version != listedVersion_ || listRounds_ % kSeldomRounds == 0;
+  unexplained_ = false;
+  listedVersion_ = version;
+  ++listRounds_;
+  working(-1);
+  if (listRounds_ > 1) checkCount(timeNs, out);
+  accounting_.follow(pids_);
+  for (NvmlState& device : states_) {
+    if (over_) return;
+    if (device.lost || device.failing) continue;
+    working(device.index);
+    listDevice(device, everything, timeNs, out);
+  }
+  accounting_.read(states_, timeNs, false, out);
+}
+
+void NvmlBackend::listDevice(NvmlState& device, bool everything, uint64_t timeNs, RecordSink& out) {
+  const uint64_t began = monotonicNs();
+  lists_.clear();
+  bool compute = false;
+  bool partial = false;
+  int trouble = kNvmlSuccess;
+  for (unsigned kind = 0; kind < NvmlProcessLists::kKinds; ++kind) {
+    if (device.refused[kind] || !lists_.has(kind)) continue;
+    if (kind != 0 && !everything && !device.hadEntries[kind]) continue;
+    const int code = lists_.read(device.handle, kind);
+    if (code == kNvmlSuccess) {
+      compute |= kind == 0;
+      device.hadEntries[kind] = lists_.lastRows() > 0;
+      continue;
+    }
+    if (kind == 0) trouble = code;
+    // A list alone may answer UNKNOWN, as in WSL. Only the memory query shows that the device no longer answers.
+    if (code == kNvmlVersionMismatch || code == kNvmlGpuIsLost || code == kNvmlResetRequired) {
+      fail(device, code, timeNs, out);
+      return;
+    }
+    // A MIG device that was made again is found by the next memory query.
+    const bool remade = device.parent >= 0 && handleDied(code);
+    device.refused[kind] = (isFinal(code) && !remade) || code == kNvmlStrangeLayout;
+    // A list that misses the entries of this kind would be incomplete.
+    partial |= device.hadEntries[kind] && !device.refused[kind];
+    if (device.refused[kind]) device.hadEntries[kind] = false;
+    // A GPU of servers that lists no graphics processes is not an error.
+    if (kind == 0 && listRounds_ > 1 && code != kNvmlUnknown) errors_.note(out, timeNs, RecordSource::kNvml, device.index, 0, static_cast<uint64_t>(code));
+  }
+  if (listRounds_ == 1) {
+    DeviceReport& report = *reportOf(device.index);
+    if (compute) report.capabilities.push_back("processes");
+    if (trouble != kNvmlSuccess) {
+      report.reason += (report.reason.empty() ? "" : "; ") + std::string("its processes cannot be listed: ") + nvmlCodeName(trouble);
+    }
+  }
+  if (!compute || partial) return;
+  uint64_t unknown = 0;
+  for (const NvmlProcess& process : lists_.processes()) {
+    Record record;
+    record.timeNs = timeNs;
+    record.kind = RecordKind::kDeviceProcess;
+    record.source = RecordSource::kNvml;
+    record.id = static_cast<int>(process.pid);
+    if (process.known) record.set(0, process.used);
+    record.set(1, static_cast<uint64_t>(device.index));
+    if (foreignPids_) record.v[2] = kOwnerUnknown;
+    record.set(3, process.kinds);
+    unknown += process.known ? 0 : 1;
+    out.push(record);
+    accounting_.seen(device, process.pid);
+  }
+  Record list;
+  list.timeNs = timeNs;
+  list.kind = RecordKind::kDeviceList;
+  list.source = RecordSource::kNvml;
+  list.id = device.index;
+  list.set(0, lists_.processes().size());
+  list.set(1, monotonicNs() - began);
+  list.set(2, unknown);
+  out.push(list);
+  device.listed = device.usedKnown;
+  device.usedAtList = device.used;
+  if (listRounds_ == 1) {
+    DeviceReport& report = *reportOf(device.index);
+    report.listEntries = static_cast<int>(lists_.processes().size());
+    report.listUnknown = static_cast<int>(unknown);
+  }
+}
+
+void NvmlBackend::finish(uint64_t timeNs, RecordSink& out) {
+  if (over_) return;
+  working(-1);
+  accounting_.follow(pids_);
+  accounting_.read(states_, timeNs, true, out);
+}
+
+}  // namespace stormlog

@@ -1,0 +1,76 @@
+/* Allocates from named functions, for the library that samples stacks. What `keeps` gets stays. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void *volatile sink;
+
+__attribute__((noinline)) static void keeps(size_t size) {
+  sink = malloc(size);
+  __asm__ volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void frees(size_t size) {
+  void *one = calloc(1, size);
+  one = realloc(one, size * 2);
+  sink = one;
+  free(one);
+  __asm__ volatile("" ::: "memory");
+}
+
+static void pauses(long ms) {
+  struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+  nanosleep(&t, NULL);
+}
+
+/* 0 when the library is loaded, samples and wrote its document. */
+static int written(const char *path) {
+  int (*write_stacks)(const char *, uint64_t, int64_t) = NULL;
+  *(void **)&write_stacks = dlsym(RTLD_DEFAULT, "stormlog_stacks_write");
+  return write_stacks != NULL && write_stacks(path, 0, 7) == 1 ? 0 : 4;
+}
+
+static void *churns(void *rounds) {
+  for (long i = 0; i < (long)rounds; ++i) {
+    void *aligned = NULL;
+    if (posix_memalign(&aligned, 64, 1000 + i % 7000) == 0) free(aligned);
+    frees(100 + i % 5000);
+  }
+  return NULL;
+}
+
+int main(int argc, char **argv) {
+  const char *what = argc > 1 ? argv[1] : "";
+  if (strcmp(what, "keep") == 0) {
+    // Slowly: beyond a thousand samples a second the library takes fewer.
+    for (int i = 0; i < 1000; ++i) {
+      keeps(2000);
+      frees(5000);
+      if (i % 2 == 0) pauses(1);
+    }
+    return written(argv[2]);
+  } else if (strcmp(what, "threads") == 0) {
+    pthread_t threads[4];
+    for (int round = 0; round < 4; ++round) {
+      for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, churns, (void *)20000);
+      const pid_t child = fork();
+      if (child == 0) {
+        churns((void *)2000);
+        _exit(0);
+      }
+      int status = 1;
+      if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return 3;
+      for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+    }
+    return written(argv[2]);
+  }
+  puts("done");
+  return 0;
+}

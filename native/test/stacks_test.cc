@@ -1,0 +1,126 @@
+// The preloadable library that samples stacks of allocations: its parts, and in real programs.
+#include <dlfcn.h>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "../preload/call_stack.h"
+#include "../preload/sample_table.h"
+#include "../preload/sampling.h"
+#include "harness.h"
+#include "support.h"
+
+using namespace stormlog_heap;
+using testing_support::built;
+using testing_support::TempDirectory;
+
+namespace {
+
+bool canWalk() { return dlsym(RTLD_DEFAULT, "_dl_find_object") != nullptr; }
+
+// What the program wrote at its end; empty when it failed or samples nothing.
+std::string documentOf(const TempDirectory& directory, const std::string& what, const std::string& variable = "STORMLOG_GATE_STACKS=1") {
+  const std::string path = directory / "document";
+  const std::string line = "env LD_PRELOAD=" + built("libstormlog_stacks.so") + " " + variable + " STORMLOG_GATE_PROBE_DIR=" +
+                           directory.path() + " " + built("stacks_host") + " " + what + " " + path;
+  if (system(line.c_str()) != 0) return "";
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+double numberAfter(const std::string& text, const std::string& key) {
+  const size_t at = text.find(key);
+  return at == std::string::npos ? -1 : std::strtod(text.c_str() + at + key.size(), nullptr);
+}
+
+}  // namespace
+
+TEST("the logarithm and the chance of a sample agree with the library of mathematics") {
+  for (double x = 1e-9; x <= 1; x *= 1.37) CHECK(std::fabs(logarithm(x) - std::log(x)) < 1e-4);
+  for (double x = 1e-6; x < 64; x *= 1.37) CHECK(std::fabs(chanceOf(x) / -std::expm1(-x) - 1) < 1e-5);
+}
+
+TEST("gaps between samples have the mean that is asked for") {
+  uint64_t random = 0x9e3779b97f4a7c15ULL;
+  double sum = 0;
+  for (int i = 0; i < 100000; ++i) sum += static_cast<double>(nextGap(random, kMinInterval));
+  CHECK(std::fabs(sum / 100000 / kMinInterval - 1) < 0.02);
+}
+
+TEST("a table of samples holds what is inserted until it is removed, and refuses what does not fit") {
+  auto table = std::make_unique<SampleTable>();
+  memset(static_cast<void*>(table.get()), 0, sizeof *table);
+  Stack stack;
+  memset(static_cast<void*>(&stack), 0, sizeof stack);
+  stack.natives = 1;
+  stack.native[0] = 0x1000;
+  const uint32_t first = table->stack(stack);
+  CHECK_EQ(table->stack(stack), first);
+  stack.native[0] = 0x2000;
+  CHECK(table->stack(stack) != first);
+  for (uintptr_t address = 1; address <= 20000; ++address) CHECK(table->insert(address * 64, first, 10));
+  uint64_t bytes = 0;
+  const auto add = [&bytes](uint32_t, uint64_t own) { bytes += own; };
+  table->each(add);
+  CHECK_EQ(bytes, 200000);
+  for (uintptr_t address = 1; address <= 20000; address += 2) CHECK(table->remove(address * 64));
+  CHECK(!table->remove(64));
+  bytes = 0;
+  table->each(add);
+  CHECK_EQ(bytes, 100000);
+  // The same address again: the older sample was freed unseen.
+  CHECK(table->insert(128, first, 7));
+  bytes = 0;
+  table->each(add);
+  CHECK_EQ(bytes, 99997);
+  for (uintptr_t address = 30000; address <= 200000; ++address) table->insert(address * 64, first, 10);
+  CHECK(table->dropped() > 0);
+}
+
+TEST("a table of unwinding rules that is cut or not understood gives no rule") {
+  unsigned char header[64] = {1, 0x1b, 0x03, 0x3b};
+  FoundObject object{};
+  object.mapStart = header;
+  object.mapEnd = header + sizeof header;
+  object.ehFrame = header;
+  CHECK(!CallFrames::find(reinterpret_cast<uintptr_t>(header), object).usable());
+  for (unsigned value = 0; value < 256; ++value) {
+    for (size_t at = 0; at < sizeof header; ++at) header[at] = static_cast<unsigned char>(at < 4 ? header[at] : value + at * (value | 1));
+    header[8] = 3;
+    header[9] = header[10] = header[11] = 0;
+    // Ends, within its bounds: the sanitizer sees a read beyond them.
+    (void)CallFrames::find(reinterpret_cast<uintptr_t>(header) + value, object);
+  }
+}
+
+TEST("kept memory is estimated with its stack, and freed memory is not listed (needs glibc 2.35)") {
+  if (!canWalk()) return;
+  TempDirectory directory;
+  const std::string text = documentOf(directory, "keep");
+  const double total = numberAfter(text, "\"total_bytes\":");
+  // 2 MB in samples of 64 KiB: five standard deviations.
+  CHECK(total > 0.2e6 && total < 3.8e6);
+  CHECK(text.find("\"step\":7,") != std::string::npos);
+  CHECK(text.find("stacks_host\"]") != std::string::npos);
+  const size_t stack = text.find("\"native\":[");
+  CHECK(stack != std::string::npos);
+  // The library, keeps, main, the C library's start.
+  const std::string frames = text.substr(stack, text.find(']', stack) - stack);
+  CHECK(std::count(frames.begin(), frames.end(), ',') >= 3);
+}
+
+TEST("threads that allocate and fork at once run under it as ever (needs glibc 2.35)") {
+  if (!canWalk()) return;
+  TempDirectory directory;
+  CHECK(documentOf(directory, "threads").find("\"dropped\":0,") != std::string::npos);
+}
+
+TEST("without its variable the stacks library samples nothing") {
+  TempDirectory directory;
+  CHECK(documentOf(directory, "keep", "STORMLOG_GATE_STACKS=0").empty());
+}

@@ -1,0 +1,65 @@
+import { fitHinge } from "../../stats/least-squares.ts";
+import { median } from "../../stats/order-statistics.ts";
+import { slopePValue } from "../../stats/slope-p-value.ts";
+import { deviationsOf } from "./segments.ts";
+
+/** Range of the onset, in shares of the points. Earlier growth is significant as a line. */
+const ONSETS = { first: 0.45, last: 0.94 } as const;
+/** Points after the onset. */
+const MIN_POINTS = 4;
+/** False alarm rate, one-sided, at the best of all onsets. */
+const MAX_P_VALUE = 0.001;
+/** Difference of the criterion by which the rise must beat one jump and two. */
+const STRONG_EVIDENCE = 6;
+
+export interface LateRise {
+  /** Rise from the onset to the end, in the unit of the points. */
+  readonly bytes: number;
+  /** Share of the points before it. */
+  readonly onset: number;
+}
+
+/**
+ * A level followed by growth that lasts until the end, which is too short for a line through all points to be
+ * significant: the hinge with the least squares over all onsets.
+ * The last quarter of the rise lies above all that was before it, one jump or two do not fit as well, and the rise is
+ * significant in autocorrelated noise.
+ * @param y equally spaced points of the level
+ * @param least smallest rise to report
+ * @param rounding smallest standard deviation to assume
+ */
+export function findLateRise(y: Float64Array, least: number, rounding: number): LateRise | null {
+  const n = y.length;
+  const last = Math.min(n - 1 - MIN_POINTS, Math.floor(ONSETS.last * n));
+  const hinge = fitHinge(
+    y.map((_, i) => i),
+    y,
+    Math.floor(ONSETS.first * n),
+    last,
+  );
+  if (hinge === null) return null;
+  const { onset, slope, sse } = hinge;
+  const bytes = slope * (n - 1 - onset);
+  if (!(bytes > least)) return null;
+  const end = median(y.subarray(n - Math.max(2, Math.round((n - onset) / 4))));
+  for (let i = 0; i < onset; i++) if (!(y[i]! < end)) return null;
+  const criterion = (squares: number, parameters: number) =>
+    n * Math.log(squares / n + rounding * rounding) + parameters * Math.log(n);
+  const { one, two } = bestJumps(y);
+  if (criterion(sse, 3) > Math.min(criterion(one, 3), criterion(two, 5)) - STRONG_EVIDENCE) return null;
+  return slopePValue(y, rounding, onset) < MAX_P_VALUE ? { bytes, onset: onset / (n - 1) } : null;
+}
+
+/** Least squares of two and of three levels. */
+function bestJumps(y: Float64Array): { one: number; two: number } {
+  const n = y.length;
+  const { level } = deviationsOf(y);
+  let one = Number.POSITIVE_INFINITY;
+  let two = Number.POSITIVE_INFINITY;
+  for (let at = 1; at < n; at++) {
+    const after = level(at, n);
+    one = Math.min(one, level(0, at) + after);
+    for (let first = 1; first < at; first++) two = Math.min(two, level(0, first) + level(first, at) + after);
+  }
+  return { one, two };
+}

@@ -1,0 +1,60 @@
+import path from "node:path";
+import { openFileStore } from "../baseline/file-store.ts";
+import type { GateRequest } from "../config/gate-request.ts";
+import type { Environment } from "../core/environment.ts";
+import { GateError } from "../core/errors.ts";
+import type { GatePorts } from "../gate/ports.ts";
+import { refreshScenario } from "../gate/refresh.ts";
+import { runGate } from "../gate/run-gate.ts";
+import { answerSentence } from "../report/answer/sentence.ts";
+import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+
+/** A state that can be run. */
+export interface Prepared {
+  readonly cwd: string;
+  readonly env: Environment;
+}
+
+/** The gate's verdict on a state. */
+export interface StateVerdict {
+  readonly verdict: "pass" | "warn" | "fail" | "unjudged" | "error";
+  readonly sentence: string;
+  readonly bundle: string;
+}
+
+/** Judges states of one search; the tests have a simulated one. */
+export interface StateJudge {
+  /** Judge a state by itself, then measure it as the baseline of all others. */
+  readonly good: (state: Prepared, bundle: string) => Promise<StateVerdict>;
+  readonly other: (state: Prepared, bundle: string) => Promise<StateVerdict>;
+}
+
+/** The request of one state: what to measure where, against which baselines, with evidence in `bundle`. */
+export type RequestFor = (state: Prepared, bundle: string, baselines: readonly string[]) => GateRequest;
+
+const STORE = "baseline";
+
+/** The engine of `run`, with the good state as the baseline of the same session. */
+export function gateJudge(directory: string, requestFor: RequestFor, ports: GatePorts): StateJudge {
+  const store = path.join(directory, STORE);
+  const judge = async (request: GateRequest): Promise<StateVerdict> => {
+    const { report, bundleError } = await runGate(request, ports);
+    if (bundleError !== null) throw bundleError;
+    const [scenario] = report.scenarios;
+    const sentence = scenario === undefined ? "nothing was measured" : answerSentence(scenario);
+    return { verdict: report.word, sentence, bundle: request.bundle };
+  };
+  return {
+    good: async (state, bundle) => {
+      const judged = await judge(requestFor(state, bundle, []));
+      if (judged.verdict === "fail" || judged.verdict === "error" || ports.interrupt.aborted) return judged;
+      const request = requestFor(state, bundle, []);
+      const [scenario] = request.scenarios;
+      if (scenario === undefined) throw new GateError("NOTHING_MEASURED", "there is nothing to run", { kind: "error" });
+      const baseline = openFileStore(`file:${store}`, store);
+      await refreshScenario(request, scenario, { runs: DEFAULT_POLICY.minBaselineRuns, store: baseline }, ports);
+      return judged;
+    },
+    other: (state, bundle) => judge(requestFor(state, bundle, [`file:${store}`])),
+  };
+}

@@ -1,0 +1,60 @@
+import { runChild } from "../core/child.ts";
+import { GateError } from "../core/errors.ts";
+
+/** How a helper of the user's ended. */
+export type ToolResult =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: string; readonly output: string };
+
+export interface ToolOptions {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly interrupt: AbortSignal;
+}
+
+/** Longest build or installation, milliseconds. */
+const TOOL_MS = 2 * 3600 * 1000;
+const MAX_REASON = 300;
+
+const FULL_DISK = /\bENOSPC\b|No space left on device/;
+const NO_NETWORK =
+  /NewConnectionError|name resolution|Network is unreachable|\bE(?:NOTFOUND|AI_AGAIN|TIMEDOUT|NETUNREACH|CONNREFUSED)\b|dns error|Could not resolve host/;
+
+/**
+ * Run a build or an installation to its end, without a terminal.
+ * @throws GateError SEARCH_ENVIRONMENT_FAILED when it cannot be started
+ */
+export async function runTool(
+  what: string,
+  file: string,
+  args: readonly string[],
+  { cwd, env, interrupt }: ToolOptions,
+): Promise<ToolResult> {
+  const { end, stdout, stderr } = await runChild(file, args, { env, cwd, timeoutMs: TOOL_MS, signal: interrupt });
+  const output = `${stdout}\n${stderr}`;
+  const last = (text: string): string => {
+    const lines = text.split("\n").filter((line) => line.trim() !== "" && !/A complete log of this run/.test(line));
+    return lines.at(-1)?.trim().slice(0, MAX_REASON) ?? "";
+  };
+  const printed = last(stderr) || last(stdout);
+  switch (end.kind) {
+    case "exit": {
+      if (end.code === 0) return { ok: true };
+      // These fail every state alike: they must not look like a build that is broken.
+      if (FULL_DISK.test(output)) throw failed(`${what}: no space is left on the disk`);
+      if (NO_NETWORK.test(output)) throw failed(`${what}: the network cannot be reached`);
+      return { ok: false, reason: `${what} ended with status ${end.code}${printed && `: ${printed}`}`, output };
+    }
+    case "killed":
+      return { ok: false, reason: `${what} was ended (${end.cause})`, output };
+    case "not-started":
+      throw failed(`${what} cannot be started: ${end.reason}`);
+  }
+}
+
+function failed(message: string): GateError {
+  return new GateError("SEARCH_ENVIRONMENT_FAILED", message, {
+    kind: "error",
+    hint: "Nothing was decided from this state. Repair the cause, then add --resume.",
+  });
+}

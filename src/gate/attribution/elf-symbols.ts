@@ -1,0 +1,102 @@
+import { closeSync, readSync } from "node:fs";
+import { openRegular } from "../../core/files.ts";
+
+/** Tables of symbols beyond this size are not read, bytes. */
+const MAX_TABLE_BYTES = 64 * 1024 * 1024;
+const MAX_SECTIONS = 4096;
+const SHT_SYMTAB = 2;
+const SHT_DYNSYM = 11;
+const PT_LOAD = 1;
+const STT_FUNC = 2;
+const SYMBOL_BYTES = 24;
+
+interface Section {
+  readonly type: number;
+  readonly offset: number;
+  readonly size: number;
+  readonly link: number;
+}
+
+/** Functions of one ELF file (64 bits, little-endian), by the names in its tables of symbols. */
+export interface ElfSymbols {
+  /** The address of a place in the file as its tables count it; null outside of what is loaded. */
+  readonly addressOf: (offset: number) => number | null;
+  /** The function that contains the address, as the linker names it; null where no symbol covers it. */
+  readonly functionAt: (address: number) => string | null;
+}
+
+/** Read the tables of symbols of a file; null when it is not such a file. Damaged tables name nothing. */
+export function readElfSymbols(path: string): ElfSymbols | null {
+  let fd: number;
+  try {
+    ({ fd } = openRegular(path));
+  } catch {
+    return null;
+  }
+  try {
+    return symbolsOf((offset, size) => {
+      const bytes = Buffer.alloc(size);
+      return readSync(fd, bytes, 0, size, offset) === size ? bytes : null;
+    });
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+type Read = (offset: number, size: number) => Buffer | null;
+
+const word = (bytes: Buffer, at: number): number => Number(bytes.readBigUInt64LE(at));
+
+/** Field offsets from "Tool Interface Standard: ELF-64 Object File Format", version 1.5. */
+function symbolsOf(read: Read): ElfSymbols | null {
+  const head = read(0, 64);
+  if (head === null || head.toString("latin1", 0, 6) !== "\x7fELF\x02\x01") return null;
+  const segments = read(word(head, 32), 56 * Math.min(head.readUInt16LE(56), MAX_SECTIONS));
+  const loads: { readonly offset: number; readonly address: number; readonly size: number }[] = [];
+  for (let at = 0; segments !== null && at < segments.length; at += 56) {
+    if (segments.readUInt32LE(at) !== PT_LOAD) continue;
+    loads.push({ offset: word(segments, at + 8), address: word(segments, at + 16), size: word(segments, at + 32) });
+  }
+  const sections = sectionsOf(read, head);
+  const table = sections.find(({ type }) => type === SHT_SYMTAB) ?? sections.find(({ type }) => type === SHT_DYNSYM);
+  const names = table === undefined ? undefined : sections[table.link];
+  const symbols = bounded(read, table);
+  const text = bounded(read, names);
+  return {
+    addressOf: (offset) => {
+      const load = loads.find((one) => offset >= one.offset && offset < one.offset + one.size);
+      return load === undefined ? null : offset - load.offset + load.address;
+    },
+    functionAt: (address) => (symbols === null || text === null ? null : functionIn(symbols, text, address)),
+  };
+}
+
+function sectionsOf(read: Read, head: Buffer): readonly Section[] {
+  const count = Math.min(head.readUInt16LE(60), MAX_SECTIONS);
+  const bytes = read(word(head, 40), 64 * count);
+  if (bytes === null) return [];
+  return Array.from({ length: count }, (_, index) => {
+    const at = 64 * index;
+    const [offset, size] = [word(bytes, at + 24), word(bytes, at + 32)];
+    return { type: bytes.readUInt32LE(at + 4), offset, size, link: bytes.readUInt32LE(at + 40) };
+  });
+}
+
+function bounded(read: Read, section: Section | undefined): Buffer | null {
+  return section === undefined || section.size > MAX_TABLE_BYTES ? null : read(section.offset, section.size);
+}
+
+function functionIn(symbols: Buffer, text: Buffer, address: number): string | null {
+  for (let at = 0; at + SYMBOL_BYTES <= symbols.length; at += SYMBOL_BYTES) {
+    if ((symbols.readUInt8(at + 4) & 0xf) !== STT_FUNC) continue;
+    const start = word(symbols, at + 8);
+    if (address < start || address >= start + word(symbols, at + 16)) continue;
+    const name = symbols.readUInt32LE(at);
+    const end = text.indexOf(0, name);
+    return end > name ? text.toString("utf8", name, end) : null;
+  }
+  return null;
+}

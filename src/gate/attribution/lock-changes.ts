@@ -1,0 +1,88 @@
+import path from "node:path";
+import type { Finding } from "../../analysis/document.ts";
+import type { History } from "../../baseline/ancestors.ts";
+import { GateError } from "../../core/errors.ts";
+import { readBounded } from "../../core/files.ts";
+import { LOCK_PATTERNS, lockedPackages, packageChanges } from "../../core/locks.ts";
+import { cutText } from "../../core/text.ts";
+import { git } from "../../git/git.ts";
+import { changesPackage } from "../../report/answer/lock-text.ts";
+import type { LockChange, LockChanges } from "../../report/documents/model.ts";
+import { measuredRange } from "./measured-range.ts";
+
+/** Lock files that are compared. */
+const MAX_LOCKS = 20;
+/** Of one lock, bytes. */
+const MAX_LOCK_BYTES = 16 * 1024 * 1024;
+/** Packages that a report lists; their number is that of all. */
+const MAX_SHOWN = 5;
+const MAX_NAME = 214;
+const MAX_VERSION = 80;
+
+const DIFF = ["diff", "--name-only", "-z", "--no-renames", "--diff-filter=M", "--no-ext-diff", "--no-relative"];
+
+async function atCommit(top: string, commit: string, file: string): Promise<string | null> {
+  const { ok, stdout } = await git(top, ["cat-file", "blob", `${commit}:${file}`]);
+  return ok && stdout.length <= MAX_LOCK_BYTES ? stdout : null;
+}
+
+/** A version for a person; an address could contain a password. */
+function shownVersion(version: string | null): string | null {
+  if (version === null) return null;
+  return version.includes("://") ? "an address" : cutText(version, MAX_VERSION);
+}
+
+/** Packages whose version differs between two states of a lock file; none where one of them cannot be read. */
+function changesOf(file: string, base: string, head: string): LockChange[] {
+  try {
+    const { ecosystem, packages } = lockedPackages(base, file);
+    return packageChanges(packages, lockedPackages(head, file).packages)
+      .map(({ name, good, bad }) => ({
+        ecosystem,
+        name: cutText(name, MAX_NAME),
+        from: shownVersion(good),
+        to: shownVersion(bad),
+      }))
+      .filter(({ from, to }) => from !== to);
+  } catch (error) {
+    if (error instanceof GateError) return [];
+    throw error;
+  }
+}
+
+async function readChanges(history: History): Promise<readonly LockChange[]> {
+  const range = await measuredRange(history);
+  if (range === null) return [];
+  const { top, base, isJob } = range;
+  const patterns = LOCK_PATTERNS.map((pattern) => `:(top,glob)${pattern}`);
+  const { ok, stdout } = await git(top, [...DIFF, base, ...(isJob ? ["HEAD"] : []), "--", ...patterns]);
+  if (!ok) return [];
+  const found = new Map<string, LockChange>();
+  const files = [...new Set(stdout.split("\0"))].filter((file) => file !== "");
+  for (const file of files.slice(0, MAX_LOCKS)) {
+    const before = await atCommit(top, base, file);
+    const after = isJob
+      ? await atCommit(top, "HEAD", file)
+      : readBounded(path.join(top, file), MAX_LOCK_BYTES, "refuse").toString("utf8");
+    if (before === null || after === null) continue;
+    // A package may be locked in several files.
+    for (const change of changesOf(file, before, after)) found.set(Object.values(change).join("\0"), change);
+  }
+  return [...found.values()];
+}
+
+/**
+ * The packages that a change locks to other versions than the commit where it left the main branch, that of a named
+ * line first; null where there are none or they are unknown. Never throws.
+ */
+export async function lockChanges(history: History, findings: readonly Finding[]): Promise<LockChanges | null> {
+  const changes = await readChanges(history).catch(() => []);
+  if (changes.length === 0) return null;
+  const owners = findings.flatMap(({ package: owner }) => owner ?? []);
+  const rank = (change: LockChange): number => {
+    const at = owners.findIndex((owner) => changesPackage(change, owner));
+    return at < 0 ? owners.length : at;
+  };
+  const ordered = [...changes].sort((a, b) => rank(a) - rank(b));
+  return { total: changes.length, packages: ordered.slice(0, MAX_SHOWN) };
+}

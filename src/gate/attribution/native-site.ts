@@ -1,0 +1,26 @@
+import path from "node:path";
+import { helperEnvironment, helperPrograms, runChild } from "../../core/child.ts";
+import type { Frame } from "../../snapshot/frames.ts";
+import { readElfSymbols } from "./elf-symbols.ts";
+
+const ADDR2LINE_MS = 20_000;
+
+/** Name of the function that contains a place of a file, as the linker has it; null when no symbol covers it. */
+export function symbolAt(file: string, offset: number): string | null {
+  const symbols = readElfSymbols(file);
+  const address = symbols?.addressOf(offset) ?? null;
+  return symbols === null || address === null ? null : symbols.functionAt(address);
+}
+
+/** The source line of a place of a file, by its debug information and `addr2line`; null without either. */
+export async function sourceAt(file: string, offset: number): Promise<Frame | null> {
+  const program = helperPrograms().find("addr2line");
+  const address = readElfSymbols(file)?.addressOf(offset) ?? null;
+  if (program === null || address === null) return null;
+  const args = ["-C", "-f", "-e", file, `0x${address.toString(16)}`];
+  const { end, stdout } = await runChild(program.path, args, { env: helperEnvironment(), timeoutMs: ADDR2LINE_MS });
+  const [name = "", location = ""] = stdout.split("\n");
+  const [, source, line] = /^(\/.+):([1-9]\d{0,8})(?: \(discriminator \d+\))?$/.exec(location) ?? [];
+  if (end.kind !== "exit" || end.code !== 0 || source === undefined || line === undefined) return null;
+  return { file: path.normalize(source), line: Number(line), function: name === "??" ? "" : name };
+}

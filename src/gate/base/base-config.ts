@@ -1,0 +1,122 @@
+import path from "node:path";
+import { mergeBase } from "../../baseline/ancestors.ts";
+import type { HistoryPort } from "../../baseline/history-port.ts";
+import type { Environment } from "../../core/environment.ts";
+import { git } from "../../git/git.ts";
+
+/** Reads a file of a commit where the clone does not have it; null = the file does not exist. */
+export type FileAt = (commit: string, path: string) => Promise<string | null>;
+
+/** The configuration of the commit that a pull request branched off. */
+type BaseConfig =
+  | { readonly kind: "found"; readonly text: string; readonly commit: string }
+  /** The base commit has no such file. */
+  | { readonly kind: "new"; readonly commit: string }
+  /** It exists and cannot be read. */
+  | { readonly kind: "unknown"; readonly why: string }
+  /** No pull request is measured. */
+  | { readonly kind: "not-asked" };
+
+interface BaseConfigPorts {
+  readonly history?: HistoryPort | undefined;
+  readonly fileAt?: FileAt | undefined;
+}
+
+/** Whether this is a job of a pipeline. By hand, the configuration is used as it is. */
+export function inPipeline({ CI, GITHUB_ACTIONS }: Environment): boolean {
+  return GITHUB_ACTIONS === "true" || (CI !== undefined && CI !== "" && CI !== "false" && CI !== "0");
+}
+
+/** Branches of GitHub's merge queue contain the name of their target branch. */
+const QUEUED = /^refs\/heads\/gh-readonly-queue\/(.+)\/pr-\d+-[0-9a-f]{40,64}$/;
+
+function queuedBranch({ GITHUB_EVENT_NAME, GITHUB_REF }: Environment): string | null {
+  return GITHUB_EVENT_NAME === "merge_group" ? (QUEUED.exec(GITHUB_REF ?? "")?.[1] ?? null) : null;
+}
+
+/** The measured commit and the file's path in its repository, from git or else from the runner's variables. */
+async function locationOf(file: string, env: Environment): Promise<{ head: string | null; path: string } | null> {
+  const directory = path.dirname(file);
+  const prefix = await git(directory, ["rev-parse", "--show-prefix"]);
+  if (prefix.ok) {
+    const head = await git(directory, ["rev-parse", "--verify", "HEAD"]);
+    return { head: head.ok ? head.stdout : (env.GITHUB_SHA ?? null), path: `${prefix.stdout}${path.basename(file)}` };
+  }
+  if (!env.GITHUB_WORKSPACE) return null;
+  const inside = path.relative(env.GITHUB_WORKSPACE, file);
+  if (inside.startsWith("..") || path.isAbsolute(inside)) return null;
+  return { head: env.GITHUB_SHA ?? null, path: inside.split(path.sep).join("/") };
+}
+
+/** The commit where the change left its base branch: from the clone, otherwise from the history port. */
+async function baseCommit(
+  directory: string,
+  env: Environment,
+  branch: string | null,
+  head: string | null,
+  history: HistoryPort | undefined,
+): Promise<string | null> {
+  const named = branch === null ? env : { ...env, GITHUB_BASE_REF: branch };
+  const local = await mergeBase(directory, named);
+  const into = branch ?? env.GITHUB_BASE_REF;
+  if (local !== null || head === null || into === undefined || into === "") return local;
+  const known = (await history?.mergeBase(head, into)) ?? null;
+  if (known !== null) return known;
+  // A change without common history is judged by the current state of the branch, not by its own configuration.
+  const tip = await git(directory, ["rev-parse", "--verify", "--quiet", `refs/remotes/origin/${into}^{commit}`]);
+  return tip.ok ? tip.stdout : null;
+}
+
+async function textAt(
+  directory: string,
+  commit: string,
+  inside: string,
+  fileAt: FileAt | undefined,
+): Promise<BaseConfig> {
+  const known = await git(directory, ["cat-file", "-e", `${commit}^{commit}`]);
+  if (known.ok) {
+    const listed = await git(directory, ["ls-tree", "--full-tree", commit, "--", inside]);
+    if (listed.ok && listed.stdout === "") return { kind: "new", commit };
+    const blob = await git(directory, ["cat-file", "blob", `${commit}:${inside}`]);
+    if (blob.ok) return { kind: "found", text: blob.stdout, commit };
+  }
+  if (fileAt === undefined) return { kind: "unknown", why: `commit ${commit.slice(0, 12)} is not in this clone` };
+  const text = await fileAt(commit, inside);
+  return text === null ? { kind: "new", commit } : { kind: "found", text, commit };
+}
+
+/** The commit that a pull request branched off, and a file's path in its repository. */
+type Base = { readonly kind: "known"; readonly commit: string; readonly path: string };
+type NoBase = Extract<BaseConfig, { readonly kind: "unknown" | "not-asked" }>;
+
+async function locateBase(file: string, env: Environment, ports: BaseConfigPorts): Promise<Base | NoBase> {
+  if (!inPipeline(env)) return { kind: "not-asked" };
+  const named = Boolean(env.GITHUB_BASE_REF || env.STORMLOG_GATE_BASE);
+  const branch = named ? null : (queuedBranch(env) ?? (await ports.history?.baseBranch()) ?? null);
+  if (!named && branch === null) return { kind: "not-asked" };
+  const location = await locationOf(file, env);
+  if (location === null) return { kind: "unknown", why: "the configuration file is not in a repository" };
+  const commit = await baseCommit(path.dirname(file), env, branch, location.head, ports.history);
+  if (commit === null) return { kind: "unknown", why: "the commit that the change branched off is not known here" };
+  return { kind: "known", commit, path: location.path };
+}
+
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+
+/** The commit that the change in a directory branched off; null outside a pull request, or unknown. Never throws. */
+export async function findBase(directory: string, env: Environment, ports: BaseConfigPorts): Promise<string | null> {
+  const base = await locateBase(path.join(directory, "-"), env, ports).catch(() => null);
+  return base?.kind === "known" ? base.commit : null;
+}
+
+/** Find the base commit's version of a config file. Never throws. @param file absolute path */
+export async function readBaseConfig(file: string, env: Environment, ports: BaseConfigPorts): Promise<BaseConfig> {
+  try {
+    const base = await locateBase(file, env, ports);
+    if (base.kind !== "known") return base;
+    return await textAt(path.dirname(file), base.commit, base.path, ports.fileAt);
+  } catch (error) {
+    return { kind: "unknown", why: reasonOf(error) };
+  }
+}

@@ -1,0 +1,349 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type ChildResult, helperEnvironment, helperPrograms } from "../core/child.ts";
+
+/** Values of git's configuration by key, in their order. */
+type Settings = ReadonlyMap<string, readonly string[]>;
+
+/** A repository as it was opened. What is written into its configuration afterwards does not count. */
+export interface Repository {
+  /** Top of the work tree; null in a bare repository. */
+  readonly top: string | null;
+  readonly gitDirectory: string;
+  /** Directory of objects and refs; another one in a linked work tree. */
+  readonly common: string;
+  readonly isSubmodule: boolean;
+  readonly settings: Settings;
+}
+
+/** What names commits. Frozen while measured code runs. */
+export interface Names {
+  readonly head: string;
+  readonly shallow: string | null;
+  /** Lines of `packed-refs`; null for the refs as they are in the repository. */
+  readonly refs: string | null;
+}
+
+/** Settings that decide how files and objects are stored. None of them names a program. */
+const STORAGE =
+  /^(?:core\.(?:filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol|checkstat|trustctime)|extensions\.(?:objectformat|compatobjectformat|refstorage))$/;
+const PROMISOR = /^(?:extensions\.partialclone|remote\.[^\n]+\.(?:promisor|partialclonefilter))$/;
+/** What reaching a remote needs. `core.sshcommand` is the job's, read before measured code ran. */
+const NETWORK =
+  /^(?:remote\.[^\n]+\.url|url\.[^\n]+\.insteadof|core\.sshcommand|http\.(?:[^\n]+\.)?(?:extraheader|proxy|sslcainfo|sslcapath|sslverify))$/;
+/** Variables that reach a remote through a proxy, or by an agent. */
+const NETWORK_VARIABLE =
+  /^(?:(?:https?|all|no)_proxy|SSL_CERT_FILE|SSL_CERT_DIR|CURL_CA_BUNDLE|GIT_SSL_CAINFO|SSH_AUTH_SOCK)$/i;
+
+/** Variables of git that decide where its configuration is and which repositories it trusts. */
+const TRUST_VARIABLE =
+  /^(?:HOME|XDG_CONFIG_HOME|SUDO_UID|GIT_(?:CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM)|CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM))$/;
+
+const MAY_LACK = { throwIfNoEntry: false } as const;
+
+/** Protocols of a fetch. A remote helper such as `ext::` would be a program of the configuration. */
+const PROTOCOLS = "https:http:ssh:git:file";
+
+/** Whether missing objects are fetched when they are needed. */
+export const isPartial = ({ settings }: Repository): boolean => [...settings.keys()].some((key) => PROMISOR.test(key));
+
+/** Reaching a remote: the variables for it, and an `ssh` whose configuration the change cannot have written. */
+function networkEnvironment({ settings }: Repository): Record<string, string> {
+  const ssh = settings.get("core.sshcommand")?.at(-1) ?? "ssh";
+  return {
+    ...pick((name) => NETWORK_VARIABLE.test(name)),
+    ...(helperPrograms().strict
+      ? { GIT_SSH_COMMAND: `${ssh} -F /dev/null -o BatchMode=yes`, GIT_SSH_VARIANT: "ssh" }
+      : {}),
+    GIT_ALLOW_PROTOCOL: PROTOCOLS,
+  };
+}
+
+const pick = (matches: (name: string) => boolean): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value !== undefined && matches(name) ? [[name, value]] : [],
+    ),
+  );
+
+/** `safe.directory` of the job's environment, without the other settings that stand there. */
+function trustedDirectories(): Record<string, string> {
+  const count = Number(process.env.GIT_CONFIG_COUNT ?? "0");
+  const values = Array.from({ length: Math.min(Number.isInteger(count) ? count : 0, 1000) }, (_, index) => index)
+    .filter((index) => process.env[`GIT_CONFIG_KEY_${index}`]?.toLowerCase() === "safe.directory")
+    .map((index) => process.env[`GIT_CONFIG_VALUE_${index}`] ?? "");
+  const pairs = values.map((value, at) => ({
+    [`GIT_CONFIG_KEY_${at}`]: "safe.directory",
+    [`GIT_CONFIG_VALUE_${at}`]: value,
+  }));
+  return values.length === 0 ? {} : Object.assign({ GIT_CONFIG_COUNT: String(values.length) }, ...pairs);
+}
+
+/** Environment of the two commands that open a repository: they read configuration, and start nothing from it. */
+function openingEnvironment(): Record<string, string> {
+  return {
+    ...helperEnvironment(),
+    ...pick((name) => TRUST_VARIABLE.test(name)),
+    ...trustedDirectories(),
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_TRACE2: "0",
+    GIT_TRACE2_EVENT: "0",
+    GIT_TRACE2_PERF: "0",
+  };
+}
+
+/** What is known of a directory's repository; a string is why it has none that can be used. */
+export type Opened = Repository | string;
+
+/** Find the repository of a directory as git does, with git's own check of who owns it, and read its configuration. */
+export async function openRepository(
+  cwd: string,
+  run: (args: readonly string[], env: Readonly<Record<string, string>>) => Promise<ChildResult>,
+): Promise<Opened> {
+  const env = openingEnvironment();
+  const quiet = ["-C", cwd, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+  const [found, listed] = await Promise.all([
+    // A bare repository has no top: git ends with an error after the first two lines.
+    run(
+      [
+        ...quiet,
+        "rev-parse",
+        "--absolute-git-dir",
+        "--git-common-dir",
+        "--show-toplevel",
+        "--show-superproject-working-tree",
+      ],
+      env,
+    ),
+    run([...quiet, "config", "--null", "--list"], env),
+  ]);
+  const [gitDirectory, common, top, superproject] = found.stdout.split("\n");
+  if (gitDirectory === undefined || !path.isAbsolute(gitDirectory) || common === undefined || common === "") {
+    return failure(found) ?? "not a git repository";
+  }
+  if (listed.end.kind !== "exit" || listed.end.code !== 0)
+    return failure(listed) ?? "its configuration is not readable";
+  const settings = new Map<string, string[]>();
+  for (const entry of listed.stdout.split("\0").filter((one) => one !== "")) {
+    const at = entry.indexOf("\n");
+    const [key, value] = at < 0 ? [entry, "true"] : [entry.slice(0, at), entry.slice(at + 1)];
+    settings.set(key, [...(settings.get(key) ?? []), value]);
+  }
+  return {
+    top: top === undefined || top === "" ? null : top,
+    gitDirectory,
+    // Relative to the directory itself, not to a link that names it.
+    common: path.resolve(realpathSync(cwd), common),
+    isSubmodule: superproject !== undefined && superproject !== "",
+    settings,
+  };
+}
+
+/** Why a command failed, in one line; null when it printed nothing. */
+export function failure({ end, stderr }: ChildResult): string | null {
+  if (end.kind === "not-started") return `git cannot be started: ${end.reason}`;
+  if (end.kind === "killed" && end.cause === "timeout") return "GIT_TIMEOUT: git gave no answer";
+  if (end.kind === "killed" && end.cause === "output") return "git printed more than 64 MiB";
+  return stderr.trim() || null;
+}
+
+/**
+ * What changes when another repository stands at a directory or its configuration is written; a look at a few names,
+ * for callers that are not about to measure.
+ */
+export function signatureOf(cwd: string): string | null {
+  try {
+    const start = realpathSync(cwd);
+    for (let at = start; ; at = path.dirname(at)) {
+      const entry = lstatSync(path.join(at, ".git"), MAY_LACK);
+      const bare = entry === undefined && at === start ? statSync(path.join(at, "config"), MAY_LACK) : undefined;
+      if (entry !== undefined || bare !== undefined) {
+        const config = bare ?? statSync(path.join(at, ".git", "config"), MAY_LACK);
+        return [at, entry?.ino, entry?.isFile() ? entry.mtimeMs : "", config?.ino, config?.mtimeMs, config?.size].join(
+          ":",
+        );
+      }
+      if (at === path.dirname(at)) return null;
+    }
+  } catch {
+    return null;
+  }
+}
+
+/** `HEAD` and the cut history are a few kilobytes. */
+const MAX_SMALL = 4 * 2 ** 20;
+
+/** A small regular file, which is neither waited for nor followed elsewhere; null when there is none. */
+export function readSmall(file: string): string | null {
+  let fd: number;
+  try {
+    fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return null;
+    throw error;
+  }
+  try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile() || stats.size > MAX_SMALL) throw new Error(`${file} is not a small regular file`);
+    return readFileSync(fd, "utf8");
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Read what names commits, as it is now. @throws Error when it is not readable as a regular file */
+export function readNames({ gitDirectory, common }: Repository): Names {
+  const file = path.join(gitDirectory, "HEAD");
+  const isLink = lstatSync(file).isSymbolicLink();
+  // Old repositories have a link to the branch.
+  const target = isLink ? readlinkSync(file) : "";
+  if (isLink && !target.startsWith("refs/")) throw new Error(`${file} is not a small regular file`);
+  const head = isLink ? `ref: ${target}\n` : (readSmall(file) ?? "");
+  return { head, shallow: readSmall(path.join(common, "shallow")), refs: null };
+}
+
+const quoted = (text: string): string =>
+  `"${text.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n").replace(/\t/g, "\\t")}"`;
+
+function configText(entries: readonly (readonly [string, string])[]): string {
+  const lines = entries.flatMap(([key, value]) => {
+    const [first, last] = [key.indexOf("."), key.lastIndexOf(".")];
+    const section =
+      first === last ? key.slice(0, first) : `${key.slice(0, first)} ${quoted(key.slice(first + 1, last))}`;
+    return [`[${section}]`, `\t${key.slice(last + 1)} = ${quoted(value)}`];
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+/**
+ * Configuration that starts no program, but for a fetch the `ssh` of the job.
+ * @param ownRefs whether refs are files of the private repository
+ */
+export function safeConfig({ settings, top }: Repository, network: boolean, ownRefs: boolean): string {
+  const known = [...settings].flatMap(([key, values]) => values.map((value) => [key, value] as const));
+  const matches = (key: string): boolean =>
+    (STORAGE.test(key) && !(ownRefs && key === "extensions.refstorage")) ||
+    (network && (PROMISOR.test(key) || NETWORK.test(key)));
+  const version = [...settings.keys()].some((key) => key.startsWith("extensions.")) ? "1" : "0";
+  return configText([
+    ["core.repositoryformatversion", version],
+    ["core.bare", String(top === null)],
+    ["core.logallrefupdates", "false"],
+    ["core.commitgraph", "false"],
+    ["core.fsmonitor", "false"],
+    ["core.hookspath", "/dev/null"],
+    ["gc.auto", "0"],
+    ["maintenance.auto", "false"],
+    ...known.filter(([key]) => matches(key)),
+  ]);
+}
+
+const REFS = ["refs", "packed-refs", "reftable"];
+
+function temporaryDirectory(): string {
+  try {
+    return mkdtempSync(path.join(tmpdir(), "stormlog-gate-git-"));
+  } catch (error) {
+    if (process.platform !== "linux") throw error;
+    return mkdtempSync("/dev/shm/stormlog-gate-git-");
+  }
+}
+
+/** A directory and a set of variables that make git read a repository's objects and refs, and nothing else of it. */
+export interface Access {
+  readonly env: Readonly<Record<string, string>>;
+  readonly dispose: () => void;
+}
+
+/**
+ * Make a repository for one command: its own configuration and names, with the objects of the real one. It
+ * exists for the time of the command alone, so that measured code finds nothing to change in it.
+ * @param workTree a checkout of its own, whose index is in its `.git`
+ */
+export function accessTo(repository: Repository, names: Names, network: boolean, workTree?: string): Access {
+  const { top, gitDirectory, common } = repository;
+  const reachesOut = network || isPartial(repository);
+  const directory = temporaryDirectory();
+  const at = (...names: readonly string[]): string => path.join(directory, ...names);
+  const dispose = (): void => rmSync(directory, { recursive: true, force: true });
+  try {
+    writeFileSync(at("HEAD"), names.head);
+    writeFileSync(at("config"), safeConfig(repository, reachesOut, names.refs !== null), { mode: 0o600 });
+    if (names.shallow !== null) writeFileSync(at("shallow"), names.shallow);
+    if (names.refs !== null) {
+      mkdirSync(at("refs"));
+      writeFileSync(at("packed-refs"), names.refs);
+    }
+    for (const name of names.refs === null ? ["objects", ...REFS] : ["objects"]) {
+      if (lstatSync(path.join(common, name), MAY_LACK)) symlinkSync(path.join(common, name), at(name));
+    }
+    for (const name of readdirSync(gitDirectory).filter((one) => one.startsWith("sharedindex."))) {
+      symlinkSync(path.join(gitDirectory, name), at(name));
+    }
+    mkdirSync(at("info"));
+    symlinkSync(path.join(common, "info", "exclude"), at("info", "exclude"));
+  } catch (error) {
+    dispose();
+    throw error;
+  }
+  const tree = workTree ?? top;
+  return {
+    env: {
+      ...helperEnvironment(),
+      HOME: directory,
+      GIT_DIR: directory,
+      GIT_INDEX_FILE: workTree === undefined ? path.join(gitDirectory, "index") : path.join(workTree, ".git", "index"),
+      ...(tree === null ? {} : { GIT_WORK_TREE: tree }),
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_CONFIG_SYSTEM: "/dev/null",
+      GIT_CONFIG_GLOBAL: "/dev/null",
+      GIT_ATTR_NOSYSTEM: "1",
+      GIT_NO_REPLACE_OBJECTS: "1",
+      GIT_OPTIONAL_LOCKS: "0",
+      GIT_TERMINAL_PROMPT: "0",
+      GIT_PAGER: "cat",
+      ...(reachesOut ? networkEnvironment(repository) : { GIT_ALLOW_PROTOCOL: "none", GIT_NO_LAZY_FETCH: "1" }),
+    },
+    dispose,
+  };
+}
+
+const STALE_MS = 24 * 3600 * 1000;
+
+/** Remove what gates that were killed left in the temporary directory. */
+export function removeStale(now: number): void {
+  const directory = tmpdir();
+  let names: readonly string[];
+  try {
+    names = readdirSync(directory).filter((name) => /^stormlog-gate-(?:git|index)-\w{6}$/.test(name));
+  } catch {
+    return;
+  }
+  for (const file of names.map((name) => path.join(directory, name))) {
+    try {
+      const { mtimeMs, uid } = lstatSync(file);
+      if (now - mtimeMs > STALE_MS && uid === process.getuid?.()) rmSync(file, { recursive: true, force: true });
+    } catch {
+      // Another process removed it, or may only look at it.
+    }
+  }
+}

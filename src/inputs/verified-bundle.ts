@@ -1,0 +1,56 @@
+import { existsSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { GateError, invalidInput } from "../core/errors.ts";
+import { readManifest } from "../report/bundle/bundle.ts";
+import { verifyFiles } from "../report/bundle/bundle-files.ts";
+import type { BundleManifest } from "../report/bundle/manifest.ts";
+
+/** Files of a run that a reader of recordings opens. */
+const RUN_FILE = /^runs\/.+\/(?:recording\.json|samples\.parquet|samples\.rec|probe\/[^/]+)$/;
+const NOT_CANDIDATE = /\/(?:base|attribution)-\d+\//;
+
+/**
+ * Compare the files of a bundle that are about to be read with its manifest.
+ * @returns why they could not be compared; null when they were, and for the bundle of a killed gate, which lists none
+ * @throws GateError BUNDLE_CORRUPT (exit 5)
+ */
+export async function verifyBundle(directory: string, names: readonly string[]): Promise<string | null> {
+  let manifest: BundleManifest;
+  try {
+    manifest = await readManifest(directory);
+  } catch (error) {
+    if (!(error instanceof GateError)) throw error;
+    return `${NOT_VERIFIED}: ${error.message}`;
+  }
+  return manifest.exit_code === null ? null : verifyFiles(directory, manifest.files, names);
+}
+
+/** How a note about it begins. */
+export const NOT_VERIFIED = "this bundle is not verified";
+
+/** {@link verifyBundle} for its recordings. Null also for a directory that is not a bundle. */
+export async function verifyRuns(directory: string): Promise<string | null> {
+  if (!existsSync(path.join(directory, "runs"))) return null;
+  const all = readdirSync(path.join(directory, "runs"), { recursive: true, encoding: "utf8" })
+    .map((name) => `runs/${name.split(path.sep).join("/")}`)
+    .filter((name) => RUN_FILE.test(name));
+  const own = all.filter((name) => !NOT_CANDIDATE.test(name));
+  const read = own.length === 0 ? all : own;
+  const present = new Set(read);
+  // The sampler's own file is only read where the Parquet file is missing.
+  const names = read.filter((name) => !name.endsWith(".rec") || !present.has(name.replace(/rec$/, "parquet")));
+  return verifyBundle(directory, names);
+}
+
+/**
+ * A file of a bundle that was compared with the manifest.
+ * @throws GateError INPUT_NOT_FOUND, BUNDLE_CORRUPT (exit 5)
+ */
+export async function verifiedFile(
+  directory: string,
+  name: string,
+): Promise<{ readonly file: string; readonly note: string | null }> {
+  const file = path.join(directory, name);
+  if (!existsSync(file)) throw invalidInput("INPUT_NOT_FOUND", `${directory} has no ${name}`, file);
+  return { file, note: await verifyBundle(directory, [name.split(path.sep).join("/")]) };
+}

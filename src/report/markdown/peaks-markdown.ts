@@ -1,0 +1,38 @@
+import { formatBytes, formatBytesDelta } from "../../core/units.ts";
+import type { DeviceDifference, SnapshotDifference } from "../../snapshot/peak-difference.ts";
+import { differenceOf, type PeakRow, peakRows } from "../peaks/peak-rows.ts";
+import { sizeCell } from "../wording.ts";
+import { md, table } from "./markdown-text.ts";
+
+const MAX_ROWS = 12;
+const SIDES = ["before", "after"] as const;
+
+/** The output of `snapshot --diff` as GitHub markdown: for each device both peaks, the lines that differ, the pools. */
+export function renderPeaksMarkdown(document: SnapshotDifference): string {
+  const sections = [
+    `${md(document.before)} → ${md(document.after)}`,
+    ...document.devices.flatMap(deviceSections),
+    ...document.notes.map((note) => `Note: ${md(note)}`),
+  ];
+  return `${sections.join("\n\n")}\n`;
+}
+
+function deviceSections(device: DeviceDifference): readonly string[] {
+  const { before_bytes: before, after_bytes: after, difference_bytes: difference, pools } = device;
+  const title = `### Peak of ${md(device.device)}: ${formatBytes(before)} → ${formatBytes(after)}, ${formatBytesDelta(difference)}`;
+  const rows = peakRows(device, MAX_ROWS).map(cells);
+  const lines = table(["difference", ...SIDES, "line", "function"], ["r", "r", "r", "l", "l"], rows);
+  if (pools.length === 0) return [title, lines];
+  const poolCells = pools.map((pool) => [
+    pool.pool === "0:0" ? "default" : md(pool.pool),
+    ...[pool.before_reserved_bytes, pool.after_reserved_bytes].map(sizeCell),
+    ...[pool.before_held_free_bytes, pool.after_held_free_bytes].map(sizeCell),
+  ]);
+  const head = ["pool", "reserved before", "reserved after", "held free before", "held free after"];
+  return [title, lines, table(head, ["l", "r", "r", "r", "r"], poolCells)];
+}
+
+function cells(row: PeakRow): string[] {
+  const size = (bytes: number): string => (bytes === 0 ? "–" : formatBytes(bytes));
+  return [formatBytesDelta(differenceOf(row)), size(row.before), size(row.after), md(row.name), md(row.function)];
+}

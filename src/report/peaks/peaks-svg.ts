@@ -1,0 +1,157 @@
+import { assertNever } from "../../core/errors.ts";
+import { escapeHtml } from "../../core/escape.ts";
+import { formatBytes, formatBytesDelta } from "../../core/units.ts";
+import type { DeviceDifference, SnapshotDifference } from "../../snapshot/peak-difference.ts";
+import { LINE_STYLES, THEMES, type Theme, type ThemeName } from "../timeline/palette.ts";
+import { fitText, textWidth } from "../timeline/text-width.ts";
+import { differenceOf, type PeakRow, peakRows } from "./peak-rows.ts";
+
+/** Letters of 18 px stay readable where a page shows the picture 600 px wide. */
+const WIDTH = 1200;
+const MARGIN = 28;
+const RIGHT = WIDTH - MARGIN;
+const TITLE_SIZE = 24;
+const SIZE = 18;
+const ROW = 36;
+const BAR = 22;
+/** Left edges of a row's parts: its colour, its name, and the bar; its size ends before the bar. */
+const NAME = MARGIN + 28;
+const CHART = 660;
+const MAX_DEVICES = 4;
+/** The waterfall's axis begins this share of its range below the lowest level, so that the first bar is seen. */
+const BELOW = 0.15;
+
+interface Drawn {
+  readonly svg: string;
+  readonly bottom: number;
+}
+
+/** A row with its colour, the same in the stacked bars and in the waterfall. */
+interface ColoredRow extends PeakRow {
+  readonly color: string;
+}
+
+/**
+ * Two peaks as an SVG document in the font "DejaVu Sans": what each consists of as a stacked bar, and the difference
+ * as a waterfall. Outside text is escaped and cut.
+ */
+export function renderPeaksSvg(document: SnapshotDifference, themeName: ThemeName = "light"): string {
+  const theme = THEMES[themeName];
+  const shown = document.devices.slice(0, MAX_DEVICES);
+  const hidden = document.devices.length - shown.length;
+  let top = 20;
+  const sections = shown.map((device) => {
+    const { svg, bottom } = drawDevice(device, top, theme);
+    top = bottom + 28;
+    return svg;
+  });
+  const rest = shown.length === 0 ? "No device is in these snapshots." : hidden > 0 ? `and ${hidden} more devices` : "";
+  if (rest !== "") {
+    sections.push(text(MARGIN, top + SIZE, rest, theme.soft));
+    top += ROW;
+  }
+  const height = Math.round(top);
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="DejaVu Sans, sans-serif">`,
+    `<rect width="${WIDTH}" height="${height}" fill="${theme.paper}"/>`,
+    ...sections,
+    "</svg>",
+  ].join("\n");
+}
+
+function drawDevice(device: DeviceDifference, top: number, theme: Theme): Drawn {
+  const { before_bytes: before, after_bytes: after, difference_bytes: difference } = device;
+  const title = `Peak of ${device.device}: ${formatBytes(before)} → ${formatBytes(after)}, ${formatBytesDelta(difference)}`;
+  const rows = peakRows(device, LINE_STYLES.length).map((row, i): ColoredRow => {
+    return { ...row, color: colorOf(row, i, theme) };
+  });
+  const bars = drawStacks(rows, { before, after }, top + 44, theme);
+  const steps = drawWaterfall(rows, { before, after }, bars.bottom + 24, theme);
+  const head = `<text x="${MARGIN}" y="${top + TITLE_SIZE}" font-size="${TITLE_SIZE}" fill="${theme.text}">${escapeHtml(fitText(title, TITLE_SIZE, RIGHT - MARGIN))}</text>`;
+  return { svg: [head, bars.svg, steps.svg].join("\n"), bottom: steps.bottom };
+}
+
+function colorOf({ kind }: PeakRow, index: number, theme: Theme): string {
+  switch (kind) {
+    case "line":
+      return LINE_STYLES[index % LINE_STYLES.length]!.color;
+    case "other-lines":
+      return theme.band;
+    case "no-line":
+      return theme.median;
+    default:
+      return assertNever(kind);
+  }
+}
+
+interface Peaks {
+  readonly before: number;
+  readonly after: number;
+}
+
+/** What each peak consists of, on one scale. */
+function drawStacks(rows: readonly ColoredRow[], peaks: Peaks, top: number, theme: Theme): Drawn {
+  const scale = (RIGHT - NAME - 90) / Math.max(peaks.before, peaks.after, 1);
+  const left = NAME + 90;
+  const svg = (["before", "after"] as const).flatMap((side, i) => {
+    const y = top + i * ROW;
+    let x = left;
+    const parts = rows.map((row) => {
+      const width = Math.max(0, row[side] * scale);
+      const part = box(x, y, width, row.color, theme);
+      x += width;
+      return part;
+    });
+    return [text(MARGIN, y + SIZE, side, theme.soft), ...parts];
+  });
+  return { svg: svg.join("\n"), bottom: top + 2 * ROW };
+}
+
+/** From one peak to the other: first what grew, then what shrank, each bar beginning where the last one ended. */
+function drawWaterfall(all: readonly ColoredRow[], { before, after }: Peaks, top: number, theme: Theme): Drawn {
+  const rows = [...all].sort((a, b) => differenceOf(b) - differenceOf(a));
+  const levels = [before];
+  for (const row of rows) levels.push(levels.at(-1)! + differenceOf(row));
+  const high = Math.max(...levels, after);
+  const lowest = Math.min(...levels, after);
+  const low = Math.max(0, lowest - BELOW * Math.max(high - lowest, 1));
+  const xOf = (bytes: number): number => CHART + ((bytes - low) / Math.max(high - low, 1)) * (RIGHT - CHART);
+  const out: string[] = [];
+  const line = (index: number, name: string, size: string, color: string, from: number, to: number, fill: string) => {
+    const y = top + index * ROW;
+    const room = CHART - 16 - textWidth(size, SIZE);
+    out.push(
+      `<rect x="${MARGIN}" y="${y + 3}" width="16" height="16" rx="3" fill="${color}"/>`,
+      text(NAME, y + SIZE, fitText(name, SIZE, room - NAME - 16), theme.text),
+      `<text x="${CHART - 16}" y="${y + SIZE}" font-size="${SIZE}" fill="${theme.text}" text-anchor="end">${escapeHtml(size)}</text>`,
+      box(Math.min(xOf(from), xOf(to)), y, Math.max(1, Math.abs(xOf(to) - xOf(from))), fill, theme),
+    );
+    if (index > 0) {
+      const x = xOf(from).toFixed(1);
+      out.push(`<path d="M${x} ${y - ROW + BAR}V${y}" stroke="${theme.soft}" stroke-width="1"/>`);
+    }
+  };
+  line(0, "before", formatBytes(before), theme.paper, low, before, theme.band);
+  rows.forEach((row, i) => {
+    const name = row.function === "" ? row.name : `${row.name} ${row.function}`;
+    const [from, to] = [levels[i]!, levels[i + 1]!];
+    line(i + 1, name, formatBytesDelta(differenceOf(row)), row.color, from, to, to > from ? theme.excess : theme.line);
+  });
+  const last = rows.length + 1;
+  line(last, "after", formatBytes(after), theme.paper, after, low, theme.band);
+  const bottom = top + last * ROW + BAR;
+  if (low > 0) {
+    const note = `These bars begin at ${formatBytes(low)}.`;
+    out.push(
+      `<text x="${RIGHT}" y="${bottom + 26}" font-size="${SIZE}" fill="${theme.soft}" text-anchor="end">${escapeHtml(note)}</text>`,
+    );
+  }
+  return { svg: out.join("\n"), bottom: bottom + (low > 0 ? 30 : 0) };
+}
+
+const text = (x: number, y: number, content: string, color: string): string =>
+  `<text x="${x}" y="${y}" font-size="${SIZE}" fill="${color}">${escapeHtml(content)}</text>`;
+
+function box(x: number, y: number, width: number, color: string, { paper }: Theme): string {
+  return `<rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="${BAR}" fill="${color}" stroke="${paper}" stroke-width="1"/>`;
+}

@@ -1,0 +1,55 @@
+import { expect, it } from "vitest";
+import type { Measurements } from "../../analysis/measurements.ts";
+import { parseMeasurements } from "../../analysis/parse-measurements.ts";
+import { DEFAULT_POLICY } from "../../verdict/defaults.ts";
+import { judge } from "../../verdict/judge.ts";
+import { renderComparisonTerminal } from "./comparison-terminal.ts";
+
+const ofRanks = (ranks: number): Measurements =>
+  parseMeasurements(
+    {
+      schema: "stormlog.measurements/1",
+      scenario: "train",
+      runs: ["a", "b", "c"].map((session) => ({
+        session,
+        series: Array.from({ length: ranks }, (_, rank) => ({
+          rank,
+          device: "cuda:0",
+          metric: "allocated",
+          peak_bytes: 2 ** 30,
+        })),
+      })),
+    },
+    "file",
+  );
+
+/** The lines of a comparison of as many ranks, and how often it went through the runs of a side. */
+function compared(ranks: number): { readonly lines: readonly string[]; readonly passes: number } {
+  const measurements = ofRanks(ranks);
+  const judgement = judge({
+    candidate: measurements,
+    baseline: measurements,
+    anchor: null,
+    policy: { ...DEFAULT_POLICY, horizon: null },
+    baseRunsPossible: false,
+    moreRunsPossible: false,
+  });
+  let passes = 0;
+  const counted: Measurements = {
+    ...measurements,
+    get runs() {
+      passes += 1;
+      return measurements.runs;
+    },
+  };
+  const side = { name: "file", measurements: counted };
+  const text = renderComparisonTerminal({ a: side, b: side }, judgement, { color: false, width: 120 });
+  return { lines: text.split("\n"), passes };
+}
+
+it("a comparison reads the runs as often for many ranks as for one", () => {
+  const [one, many] = [compared(1), compared(300)];
+  expect(one.lines.filter((line) => line.includes("1.00 GiB"))).toHaveLength(1);
+  expect(many.lines.filter((line) => line.includes("1.00 GiB"))).toHaveLength(300);
+  expect(many.passes).toBe(one.passes);
+});

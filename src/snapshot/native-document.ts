@@ -1,0 +1,92 @@
+import * as v from "valibot";
+import { invalidInput } from "../core/errors.ts";
+import type { Frame } from "./frames.ts";
+
+const SCHEMA = "stormlog.native/1";
+const MAX_FRAMES = 64;
+
+const whole = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+
+/** `stormlog.native/1`: sampled live allocations of the C heap by stack, in one sample of a process. */
+const NativeSchema = v.object({
+  schema: v.literal(SCHEMA),
+  pid: whole,
+  moment: whole,
+  step: v.nullable(whole),
+  time_ns: whole,
+  total_bytes: whole,
+  stacks: v.array(
+    v.object({
+      /** Estimated from the samples. */
+      bytes: whole,
+      /** Number of samples. */
+      count: whole,
+      /** Return addresses, innermost first. */
+      native: v.pipe(v.array(whole), v.maxLength(MAX_FRAMES)),
+      /** File, line, function and the name of what the line calls. */
+      python: v.pipe(
+        v.array(v.tuple([v.string(), whole, v.string(), v.nullable(v.string())])),
+        v.maxLength(MAX_FRAMES),
+      ),
+    }),
+  ),
+  /** Executable mappings: start, end, offset in the file, path. */
+  modules: v.array(v.tuple([whole, whole, whole, v.string()])),
+});
+
+/** An executable mapping of a file. */
+export interface Mapping {
+  readonly start: number;
+  readonly end: number;
+  /** Offset of `start` in the file. */
+  readonly offset: number;
+  readonly path: string;
+}
+
+export interface PythonCall extends Frame {
+  /** Name of the function that the line calls; null when unknown. */
+  readonly called: string | null;
+}
+
+export interface NativeStack {
+  readonly bytes: number;
+  readonly count: number;
+  /** Return addresses, innermost first. */
+  readonly native: readonly number[];
+  /** Innermost first. */
+  readonly python: readonly PythonCall[];
+}
+
+/** One sample of the C heap of a process. */
+export interface NativeSample {
+  readonly moment: number;
+  readonly step: number | null;
+  readonly timeNs: number;
+  readonly totalBytes: number;
+  readonly stacks: readonly NativeStack[];
+  readonly mappings: readonly Mapping[];
+}
+
+/** @throws GateError LINES_INVALID when it is not a list of native stacks */
+export function parseNative(json: unknown, where: string): NativeSample {
+  const parsed = v.safeParse(NativeSchema, json, { abortEarly: true });
+  if (!parsed.success) {
+    const [issue] = parsed.issues;
+    const place = v.getDotPath(issue) ?? "the document";
+    throw invalidInput("LINES_INVALID", `${place}: ${issue.message}`, where, `Expected a ${SCHEMA} document.`);
+  }
+  const { moment, step, time_ns, total_bytes, stacks, modules } = parsed.output;
+  return {
+    moment,
+    step,
+    timeNs: time_ns,
+    totalBytes: total_bytes,
+    stacks: stacks.map(({ bytes, count, native, python }) => ({
+      bytes,
+      count,
+      native,
+      python: python.map(([file, line, name, called]) => ({ file, line, function: name, called })),
+    })),
+    mappings: modules.map(([start, end, offset, path]) => ({ start, end, offset, path })),
+  };
+}

@@ -1,0 +1,196 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { canBeHostile, type HostilePaths, HostileStep } from "../action/testing/hostile-step.ts";
+
+/** So that a breach asks for runs of the base commit. */
+const WITH_BASE = { inputs: { "base-run": "auto" }, env: { STORMLOG_GATE_BASE: "main" } };
+
+/**
+ * The start of an attack: `plant(name)` writes a program that saves its environment in `loot`, and `again()` is whether
+ * an earlier run planted already. Only the candidate attacks: the base has no attack.mjs.
+ */
+const PLANT = `import { execFileSync } from "node:child_process";
+import * as fs from "node:fs";
+import * as path from "node:path";
+const git = (...args) => execFileSync("/usr/bin/git", args, { stdio: "pipe" });
+const plant = (loot, file, name, then = "exit 0") => {
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, "#!/bin/sh\\ncat /proc/self/environ > " + loot + "/" + name + "\\n" + then + "\\n", { mode: 0o755 });
+  return file;
+};
+const replace = (file) => { fs.rmSync(file, { force: true, recursive: true }); return file; };
+`;
+
+/** Everything that git runs by configuration, hook, attribute or name, at the end of each run. */
+const PROGRAMS = `${PLANT}
+export const after = ({ loot, home, workspace }) => {
+  const at = (name) => plant(loot, home + "/planted/" + name, name, "cat");
+  for (const hook of ["post-checkout", "post-index-change", "reference-transaction", "pre-auto-gc", "fsmonitor-watchman"])
+    plant(loot, workspace + "/.git/hooks/" + hook, "hook-" + hook);
+  for (const [key, value] of [
+    ["core.fsmonitor", at("fsmonitor")],
+    ["filter.x.smudge", at("smudge")],
+    ["filter.x.clean", at("clean")],
+    ["filter.y.process", at("process")],
+    ["diff.external", at("external")],
+    ["diff.x.textconv", at("textconv")],
+    ["core.sshCommand", at("ssh")],
+    ["core.pager", at("pager")],
+    ["core.editor", at("editor")],
+    ["core.askPass", at("askpass")],
+    ["core.gitProxy", at("proxy")],
+    ["core.alternateRefsCommand", at("alternates")],
+    ["credential.helper", at("credential")],
+    ["gpg.program", at("gpg")],
+    ["log.showSignature", "true"],
+    ["alias.status", "!" + at("alias")],
+    ["remote.origin.url", "ext::" + at("ext")],
+    ["remote.origin.uploadpack", at("uploadpack")],
+    ["remote.origin.promisor", "true"],
+    ["extensions.partialClone", "origin"],
+    ["protocol.ext.allow", "always"],
+  ]) git("config", key, value);
+  fs.writeFileSync(home + "/included", "[core]\\n\\tfsmonitor = " + at("included") + "\\n");
+  git("config", "include.path", home + "/included");
+  fs.writeFileSync(home + "/.gitconfig", "[core]\\n\\tfsmonitor = " + at("global") + "\\n");
+  fs.writeFileSync(workspace + "/.git/info/attributes", "* filter=x diff=x\\n*.mjs filter=y\\n");
+  for (const name of ["git", "git-upload-pack", "mkfifo", "ssh", "sh"]) plant(loot, home + "/.local/bin/" + name, "bin-" + name);
+};`;
+
+/** A user-writable directory first on PATH, as of \`pip install --user\`. */
+const LOCAL_BIN = ({ home }: Pick<HostilePaths, "home">) => `${home}/.local/bin:/usr/local/bin:/usr/bin:/bin`;
+
+describe.skipIf(!canBeHostile)("a change that attacks the gate through git", () => {
+  let step: HostileStep;
+
+  beforeAll(async () => {
+    step = await HostileStep.start();
+  }, 120_000);
+  afterAll(() => step.stop());
+
+  it("hooks, filters, helpers and programs on PATH that the command leaves are run by no git of the gate", async () => {
+    const env = { ...WITH_BASE.env, PATH: LOCAL_BIN(step.paths) };
+    const result = await step.attempt({ ...WITH_BASE, env, breach: true, attack: PROGRAMS });
+    expect([...step.loot().keys()]).toEqual([]);
+    expect(result.code, result.log).toBe(4);
+    expect(result.log).not.toMatch(/base could not be run/);
+    // The control: a git that is started with the step's environment runs them.
+    const options = {
+      cwd: step.paths.workspace,
+      env: { ...process.env, INPUT_TOKEN: step.secrets.token, HOME: step.paths.home },
+      stdio: "pipe",
+    } as const;
+    execFileSync("git", ["-c", "safe.directory=*", "update-ref", "refs/x", "HEAD"], options);
+    expect(step.stolen(step.loot().get("hook-reference-transaction"))).toEqual(["token"]);
+  }, 120_000);
+
+  it("a post-checkout hook and a smudge filter do not make the base allocate as the change does", async () => {
+    const attack = `${PLANT}
+export const after = ({ loot, workspace, home }) => {
+  plant(loot, workspace + "/.git/hooks/post-checkout", "hook", "echo 320 > mebibytes");
+  fs.writeFileSync(workspace + "/.git/info/attributes", "mebibytes filter=x\\n");
+  git("config", "filter.x.smudge", plant(loot, home + "/smudge", "smudge", "echo 320"));
+};`;
+    const result = await step.attempt({ ...WITH_BASE, breach: true, attack });
+    expect([...step.loot().keys()]).toEqual([]);
+    expect(result.code, result.log).toBe(4);
+    expect(result.log).not.toMatch(/base could not be run/);
+  }, 120_000);
+
+  it("a breach stays red when the command rewrites an object of the base commit", async () => {
+    const attack = `${PLANT}
+import { deflateSync } from "node:zlib";
+export const after = ({ workspace }) => {
+  const blob = git("rev-parse", "main:mebibytes").toString().trim();
+  const object = workspace + "/.git/objects/" + blob.slice(0, 2) + "/" + blob.slice(2);
+  fs.writeFileSync(replace(object), deflateSync("blob 3\\u0000320"));
+};`;
+    const result = await step.attempt({ ...WITH_BASE, breach: true, attack });
+    expect(result.code, result.log).toBe(4);
+    expect(result.summary + result.log).toMatch(/object [0-9a-f]{12} was changed/);
+  }, 120_000);
+
+  it("a breach stays red when the command replaces the base commit by its own", async () => {
+    const attack = `${PLANT}
+export const after = () => { git("replace", "--force", "main", "change"); };`;
+    const result = await step.attempt({ ...WITH_BASE, breach: true, attack });
+    expect(result.code, result.log).toBe(4);
+    expect(result.log).not.toMatch(/base could not be run/);
+  }, 120_000);
+
+  it.each([
+    [
+      "FIFOs as configuration, HEAD and refs",
+      `for (const one of ["config", "HEAD", "packed-refs"]) execFileSync("mkfifo", [replace(".git/" + one)])`,
+    ],
+    [
+      "an endless HEAD and main branch, and alternates that name themselves",
+      `for (const one of ["HEAD", "refs/heads/main"]) fs.symlinkSync("/dev/zero", replace(".git/" + one));
+  fs.writeFileSync(".git/objects/info/alternates", process.cwd() + "/.git/objects\\n")`,
+    ],
+    [
+      "a .git that names another repository",
+      `fs.renameSync(".git", "moved"); fs.mkdirSync("evil"); fs.writeFileSync(".git", "gitdir: evil\\n")`,
+    ],
+  ])(
+    "the step ends in time and red with %s",
+    async (_, code) => {
+      const attack = `${PLANT}
+export const after = () => { if (fs.existsSync("attacked")) return; fs.writeFileSync("attacked", ""); ${code}; };`;
+      const result = await step.attempt({ ...WITH_BASE, breach: true, attack });
+      expect([result.code, result.signals], result.log).toEqual([4, []]);
+      expect(result.log).not.toMatch(/INTERNAL/);
+    },
+    120_000,
+  );
+
+  it("a cancelled step does not wait for a FIFO as the index", async () => {
+    const attack = `${PLANT}
+export const after = () => { execFileSync("mkfifo", [replace(".git/index")]); };`;
+    const cancel = async (output: () => string) => {
+      while (!output().includes("run 1 of 1")) await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    const result = await step.attempt({ breach: true, attack, step: { cancel } });
+    expect(result.signals, result.log).toEqual(["SIGINT"]);
+    expect(result.log).not.toMatch(/INTERNAL/);
+  }, 120_000);
+
+  it("no git of the gate has a token, a file command or the job's variables for git in its environment", async () => {
+    // The only git there is records its environment.
+    const bin = mkdtempSync(path.join(tmpdir(), "stormlog-attack-bin-"));
+    const seen = path.join(bin, "seen");
+    mkdirSync(seen);
+    chmodSync(bin, 0o777);
+    chmodSync(seen, 0o777);
+    for (const name of ["chown", "dirname", "setpriv", "mkfifo"]) symlinkSync(`/usr/bin/${name}`, path.join(bin, name));
+    const recording = `#!/bin/sh\n/bin/cat /proc/self/environ > ${seen}/$$\nexec /usr/bin/git "$@"\n`;
+    writeFileSync(path.join(bin, "git"), recording, { mode: 0o755 });
+    const variables = {
+      ...{ GIT_TRACE: "2", GIT_SSH_COMMAND: "x", GIT_EXTERNAL_DIFF: "x", GIT_DIR: "/nowhere", GIT_CONFIG_COUNT: "1" },
+      ...{ GIT_CONFIG_KEY_0: "http.extraheader", GIT_CONFIG_VALUE_0: `basic ${step.secrets.github}` },
+      ...{ GIT_ASKPASS: "x", GIT_PROXY_COMMAND: "x", GH_TOKEN: step.secrets.github, PATH: bin },
+    };
+    const result = await step.attempt({ ...WITH_BASE, env: { ...WITH_BASE.env, ...variables }, breach: true });
+    const environments = readdirSync(seen).map((name) => readFileSync(path.join(seen, name), "utf8"));
+    rmSync(bin, { recursive: true });
+    expect(result.code, result.log).toBe(4);
+    expect(environments.length).toBeGreaterThan(5);
+    const all = environments.join("\n");
+    expect(step.stolen(all)).toEqual([]);
+    expect(all).not.toMatch(/INPUT_|ACTIONS_|GITHUB_|GIT_TRACE=|GIT_EXTERNAL_DIFF|GIT_ASKPASS|GIT_PROXY|nowhere/);
+    const warning = `no git was found that only an administrator can replace, so ${bin}/git is used`;
+    expect(result.summary + result.log).toContain(warning);
+  }, 120_000);
+});

@@ -1,0 +1,73 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { JudgedGrowth } from "../../src/gate/attribution/judged-growth.ts";
+import { nativeLines } from "../../src/gate/attribution/native-lines.ts";
+import { userFrames } from "../../src/snapshot/frames.ts";
+import { missingProgram } from "../cluster/testing/program.ts";
+import { attributed, FIXTURES, PYTHON } from "./testing/attributed.ts";
+
+const MIB = 2 ** 20;
+const MOMENTS = { kind: "seconds", at: [0.8, 1.2, 1.6, 2, 2.4, 2.8] } as const;
+/** The moments lie within; more than the fixtures keep in it, so that no share is cut at 1. */
+const GROWTH: JudgedGrowth = {
+  device: "host",
+  metric: "host",
+  stretch: { kind: "growth", unit: "seconds", start: 0, onset: 0.5, end: 3, bytes: 80 * MIB },
+  bytes: 80 * MIB,
+};
+const glibc = (process.report.getReport() as { header?: { glibcVersionRuntime?: string } }).header?.glibcVersionRuntime;
+const [, minor = "0"] = /^2[.](\d+)/.exec(glibc ?? "") ?? [];
+/** `_dl_find_object` */
+const isSampled = process.platform === "linux" && Number(minor) >= 35;
+
+async function linesOf(command: readonly [string, ...string[]], cwd: string) {
+  const ran = await attributed(command, MOMENTS);
+  expect(ran.code, ran.stderr).toBe(0);
+  const isUserFrame = userFrames({ root: cwd, exclude: [] });
+  const known = ran.attribution.lines;
+  return nativeLines({
+    directory: ran.directory,
+    cwd,
+    pipReport: null,
+    isUserFrame,
+    growths: [GROWTH],
+    slowdown: 1,
+    known,
+  });
+}
+
+const lineWith = (file: string, text: string): number =>
+  readFileSync(file, "utf8")
+    .split("\n")
+    .findIndex((line) => line.includes(text)) + 1;
+
+describe.skipIf(!isSampled)("the growing line of native memory", () => {
+  it.skipIf(!existsSync(PYTHON))("is the Python line that calls, and not the one whose blocks are freed", async () => {
+    const script = path.join(FIXTURES, "native_blocks.py");
+    const { lines, notes } = await linesOf([PYTHON, script, "3.2"], FIXTURES);
+    expect(notes).toEqual([]);
+    expect(lines.map(({ named }) => [named.kind, named.line.file, named.line.line])).toEqual([
+      ["leak", script, lineWith(script, "# leaks")],
+    ]);
+    const [only] = lines;
+    expect(only?.site).toMatchObject({ called: "malloc", package: null });
+    // 40 blocks of 8,000 bytes in every hundredth of a second, if nothing else runs: 73 MiB in the stretch.
+    expect(only?.named.share).toBeGreaterThan(0.2);
+    expect(only?.named.share).toBeLessThan(1);
+  });
+
+  it.skipIf(missingProgram(["gcc", "addr2line"]) !== null)("is found in C by its debug information", async () => {
+    const directory = mkdtempSync(path.join(tmpdir(), "gate-native-line-"));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    const source = path.join(FIXTURES, "native_blocks.c");
+    const program = path.join(directory, "native_blocks");
+    expect(spawnSync("gcc", ["-g", "-O1", "-o", program, source]).status).toBe(0);
+    const { lines } = await linesOf([program, "3.2"], FIXTURES);
+    expect(lines.map(({ named, hasLine }) => [hasLine, named.line.file, named.line.line])).toEqual([
+      [true, source, lineWith(source, "/* leaks */")],
+    ]);
+  });
+});

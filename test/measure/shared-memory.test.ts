@@ -1,0 +1,166 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadNative } from "../../src/sampler/native.ts";
+import type { Sampler } from "../../src/sampler/sampler.ts";
+import { startSampler } from "../../src/sampler/start.ts";
+import type { SampleTable } from "../../src/telemetry/recording/model.ts";
+import { parseRecordFile, type RecordFile } from "../../src/telemetry/recording/record-file.ts";
+import { recordFileToRecording } from "../../src/telemetry/recording/record-recording.ts";
+import { temporaryDirectory } from "./kit.ts";
+
+const MIB = 2 ** 20;
+const POLL_MS = 20;
+const possible =
+  process.platform === "linux" && "addon" in loadNative() && spawnSync("python3", ["--version"]).status === 0;
+
+/** Five processes that map the same 286 MiB; the line says that all have touched every page. */
+const FIVE = `
+import mmap, os, sys
+shared = mmap.mmap(-1, 286 * 2**20)
+for at in range(0, len(shared), 4096): shared[at] = 1
+read, write = os.pipe()
+for _ in range(4):
+    if os.fork() == 0:
+        sum(shared[at] for at in range(0, len(shared), 4096))
+        os.write(write, b"x")
+        sys.stdin.read()
+        os._exit(0)
+for _ in range(4): os.read(read, 1)
+print("ready", flush=True)
+sys.stdin.read()
+`;
+
+/** Waits for a line, then writes 300 MiB into a file that exists in memory alone and that it never maps. */
+const UNMAPPED = `
+import os, sys
+sys.stdin.readline()
+file = os.memfd_create("hidden")
+for _ in range(300): os.write(file, b"x" * 2**20)
+print("ready", flush=True)
+sys.stdin.read()
+`;
+
+/** The directory of this process's memory group, in version 2 or 1; null when there is none. */
+function memoryGroup(): string | null {
+  const lines = readFileSync("/proc/self/cgroup", "utf8").split("\n");
+  const at = (pattern: RegExp): string | undefined => lines.flatMap((line) => pattern.exec(line)?.slice(1) ?? [])[0];
+  const candidates = [
+    path.join("/sys/fs/cgroup", at(/^0::(.*)$/) ?? "-"),
+    path.join("/sys/fs/cgroup/memory", at(/^\d+:[^:]*\bmemory\b[^:]*:(.*)$/) ?? "-"),
+  ];
+  return candidates.find((directory) => existsSync(path.join(directory, "memory.stat"))) ?? null;
+}
+
+/** A new memory group below this process's own; null when this user may not make one. */
+function ownGroup(): string | null {
+  const above = memoryGroup();
+  if (above === null) return null;
+  const directory = path.join(above, `stormlog-test-${process.pid}`);
+  try {
+    mkdirSync(directory);
+  } catch {
+    return null;
+  }
+  if (existsSync(path.join(directory, "memory.stat"))) return directory;
+  rmdirSync(directory);
+  return null;
+}
+
+describe.skipIf(!possible)("the job's memory with each shared page counted once", () => {
+  let directory: string;
+  let program: ChildProcess;
+  let sampler: Sampler | undefined;
+
+  beforeEach(() => {
+    directory = temporaryDirectory();
+    sampler = undefined;
+  });
+  afterEach(async () => {
+    sampler?.stop();
+    program.stdin?.end();
+    if (program.exitCode === null) await once(program, "exit");
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const start = (script: string): void => {
+    program = spawn("python3", ["-c", script], { stdio: ["pipe", "pipe", "inherit"] });
+  };
+  const record = (): RecordFile => parseRecordFile(readFileSync(path.join(directory, "samples.rec")), "samples.rec");
+  const sample = (): Sampler => {
+    sampler = startSampler({
+      file: path.join(directory, "samples.rec"),
+      rootPid: program.pid ?? 0,
+      includeRoot: true,
+      hostPeriodNs: 5e6,
+      devicePeriodNs: 1e9,
+      cpuBudget: null,
+      marker: null,
+      probeDirectory: null,
+    });
+    return sampler;
+  };
+  /** The first reading that satisfies a condition, once there is one. */
+  const reading = async (satisfies: (shared: RecordFile["shared"], i: number) => boolean): Promise<number> => {
+    for (;;) {
+      const { shared } = record();
+      const found = shared.timeNs.findIndex((_, i) => satisfies(shared, i));
+      if (found >= 0) return found;
+      await sleep(POLL_MS);
+    }
+  };
+  const highest = (column: "host" | "host_shared_once" | "host_unmapped"): number => {
+    const values = recordFileToRecording(record(), null).tables.flatMap(({ columns }: SampleTable) => [
+      ...(columns[column] ?? new Float64Array()),
+    ]);
+    return Math.max(0, ...values.filter((bytes) => !Number.isNaN(bytes))) / MIB;
+  };
+
+  it("five processes that share 286 MiB hold about 286 MiB, although their sum is five times as much", async () => {
+    start(FIVE);
+    await once(program.stdout ?? program, "data");
+    const { sources } = sample();
+    expect(sources).toContainEqual(expect.objectContaining({ name: "host_shared_once", available: true }));
+    await reading(({ once: bytes }, i) => bytes[i]! > 286 * MIB);
+    expect(highest("host")).toBeGreaterThan(5 * 286);
+    expect(highest("host_shared_once")).toBeGreaterThan(286);
+    expect(highest("host_shared_once")).toBeLessThan(286 + 60);
+  });
+
+  it("a memfd of 300 MiB that no process maps is seen where the job has a cgroup of its own", async (context) => {
+    const group = ownGroup();
+    if (group === null) return context.skip("this user cannot make a memory cgroup");
+    try {
+      start(UNMAPPED);
+      writeFileSync(path.join(group, "cgroup.procs"), String(program.pid));
+      sample();
+      const ready = once(program.stdout ?? program, "data");
+      program.stdin?.write("go\n");
+      await ready;
+      await reading(({ charged, mapped }, i) => charged[i]! - mapped[i]! >= 300 * MIB);
+      expect(sampler?.sources).toContainEqual(expect.objectContaining({ name: "host_unmapped", available: true }));
+      expect(highest("host_unmapped")).toBeGreaterThanOrEqual(300);
+      expect(highest("host_unmapped")).toBeLessThan(310);
+      expect(highest("host")).toBeLessThan(100);
+    } finally {
+      sampler?.stop();
+      program.stdin?.end();
+      if (program.exitCode === null) await once(program, "exit");
+      rmdirSync(group);
+    }
+  });
+
+  it("memory that is not mapped is absent, with the reason, where the cgroup has other processes", async () => {
+    start(UNMAPPED);
+    const { sources } = sample();
+    const own = sources.find(({ name }) => name === "host_unmapped");
+    expect(own).toMatchObject({ available: false, reason: expect.stringContaining("cgroup") });
+    await reading(({ once: bytes }, i) => bytes[i]! > 0);
+    const tables = recordFileToRecording(record(), null).tables;
+    expect(tables.some(({ columns }) => columns.host_shared_once !== undefined)).toBe(true);
+    expect(tables.some(({ columns }) => columns.host_unmapped !== undefined)).toBe(false);
+  });
+});
