@@ -39,7 +39,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "1ebb842c7e80aabb215ddb9d55b669d1907e993be2b85a4c127234d52ba9b3b3");
+  load = loadPack(import.meta.url, "17b5f1111553ba1db88d5399204f87518bd6d76fa742c7304eeb8b59a92a1422");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

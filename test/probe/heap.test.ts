@@ -90,6 +90,34 @@ time.sleep(0.3)
     expect((pairs.at(-1)?.[1] ?? 0) - (start[1] ?? 0)).toBeGreaterThan(45_000_000);
   });
 
+  it("is read as often when a reading has to wait, and less often when it works", async () => {
+    const readings = async (within: string): Promise<number> => {
+      const script = `
+import sys, time
+time.sleep(0.3)
+heap = sys.modules["_stormlog_probe.heap"]
+read = heap.read
+def works(until):
+    while time.thread_time() < until: pass
+made = []
+def longer():
+    made.append(1)
+    ${within}
+    return read()
+heap.read = longer
+time.sleep(2)
+print(len(made))
+`;
+      return Number((await probedScript(PYTHON!, script)).stdout);
+    };
+    const [waiting, working] = await Promise.all([
+      readings("time.sleep(0.05)"),
+      readings("works(time.thread_time() + 0.05)"),
+    ]);
+    expect(working).toBeGreaterThan(0);
+    expect(waiting).toBeGreaterThan(2 * working);
+  });
+
   it("is read less often the more free blocks it has to walk", async () => {
     const script = `
 import ctypes, time

@@ -1,6 +1,8 @@
 """How often a reading may be made, by its cost, so that the measured program keeps its speed.
 
-The cost of a reading is unbounded: mallinfo2 walks every free block, 50 ms for a heap with 100,000 of them.
+The cost of a reading is unbounded: mallinfo2 walks every free block, 50 ms for a heap with 100,000 of them. It is the processor
+time of the reading's thread: by the clock, a reading that waits for the interpreter's lock would be charged for the program's work,
+and one interruption of the first reading would end all others.
 """
 
 #: Readings take this share of the time in the long run.
@@ -29,20 +31,14 @@ class Budget:
         #: When (monotonic ns) the first step was read; 0 before.
         self.stepping = 0
         self._ended = 0
-        self._last = 0
 
     def has_left(self, now):
         """Whether the share allows a reading at monotonic ns `now`, however recent the last: for rare readings that matter."""
         return self._account + (now - self._ended) * SHARE > 0
 
-    def spend(self, began, ended):
-        """
-        A reading was made from `began` to `ended` (monotonic ns). An interruption is not part of its cost, so the cheaper of
-        two readings in a row counts.
-        """
-        took = ended - began
-        cost = AROUND_NS + (took if took < self._last or not self._last else self._last)
-        self._last = took
+    def spend(self, took, ended):
+        """A reading that used `took` ns of its thread's processor time ended at monotonic ns `ended`."""
+        cost = AROUND_NS + took
         account = self._account + (ended - self._ended) * SHARE - cost
         self._account = account if account < CREDIT_NS - cost else CREDIT_NS - cost
         self._ended = ended

@@ -1,6 +1,7 @@
 """Readings of the process's memory counters into the ring, each within its budget."""
 
 import time
+from time import thread_time_ns
 
 from . import complain, heap, ring, threads
 from .budget import Budget
@@ -12,6 +13,11 @@ _UNKNOWN = (None,) * 7
 
 #: Noise of the heap: blocks in the caches of threads, and what a reading allocates. Bytes.
 STIR_BYTES = 4096
+
+
+def _charge(budget, before):
+    """A reading is over that began at `before` of this thread's processor time, ns."""
+    budget.spend(thread_time_ns() - before, time.monotonic_ns())
 
 
 def _still(pair, before):
@@ -66,18 +72,17 @@ class Reading:
         try:
             now = time.monotonic_ns()
             step = self._steps.count if self._steps.source is not None else None
-            budget = self._heap_budget
             pair, devices = self._seen
-            if now >= budget.next_modest:
+            if now >= self._heap_budget.next_modest:
+                before = thread_time_ns()
                 pair = heap.read()
                 if pair is not None:
                     self._ring.put_heap(now, ring.TIMER, pair[0], pair[1], step)
-                    ended = time.monotonic_ns()
-                    budget.spend(now, ended)
-                    now = ended
+                    _charge(self._heap_budget, before)
             if self.backends and now >= self._device_budget.next_modest:
+                before = thread_time_ns()
                 devices = self._read_devices(ring.TIMER, step)
-                self._device_budget.spend(now, time.monotonic_ns())
+                _charge(self._device_budget, before)
             self._plan()
             quiet = step != self._last_count or (devices == self._seen[1] and _still(pair, self._seen[0]))
             if not quiet:
@@ -94,17 +99,17 @@ class Reading:
             return
         try:
             step = self._steps.count
-            now = began
             recorded = False
             if not self._heap_budget.stepping:
                 self._heap_budget.stepping = self._device_budget.stepping = began
-            if now >= self._heap_budget.next:
+            if began >= self._heap_budget.next:
+                before = thread_time_ns()
                 recorded = self._read_heap(ring.STEP, step)
-                now = time.monotonic_ns()
-                self._heap_budget.spend(began, now)
-            if self.backends and now >= self._device_budget.next:
+                _charge(self._heap_budget, before)
+            if self.backends and began >= self._device_budget.next:
+                before = thread_time_ns()
                 recorded = len(self._read_devices(ring.STEP, step)) > 0 or recorded
-                self._device_budget.spend(now, time.monotonic_ns())
+                _charge(self._device_budget, before)
             if not recorded:
                 self._ring.put(ring.NO_DEVICE, 0, ring.STEP, _UNKNOWN + (step,))
             self._next_bare = began + BARE_STEP_NS
@@ -120,13 +125,13 @@ class Reading:
             step = self._steps.count if self._steps.source is not None else None
             now = time.monotonic_ns()
             if self._heap_budget.has_left(now):
+                before = thread_time_ns()
                 self._read_heap(ring.TIMER, step)
-                ended = time.monotonic_ns()
-                self._heap_budget.spend(now, ended)
-                now = ended
+                _charge(self._heap_budget, before)
             if self.backends and self._device_budget.has_left(now):
+                before = thread_time_ns()
                 self._read_devices(ring.TIMER, step)
-                self._device_budget.spend(now, time.monotonic_ns())
+                _charge(self._device_budget, before)
             self._plan()
         finally:
             self._busy.release()
