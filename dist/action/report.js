@@ -39,7 +39,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "17b5f1111553ba1db88d5399204f87518bd6d76fa742c7304eeb8b59a92a1422");
+  load = loadPack(import.meta.url, "291a49b5a54766319f4cb21e7b06c09795117b6a389a7f96f69dca6cc69c9c41");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -3,7 +3,7 @@ import type { Environment } from "../core/environment.ts";
 import type { Horizon } from "../core/horizon.ts";
 import type { Policy } from "../verdict/policy.ts";
 import type { JudgedConfig } from "./base-policy.ts";
-import type { ConfigFile } from "./schema.ts";
+import type { ConfigFile, KnownLeak } from "./schema.ts";
 
 /** Where a base re-run comes from: the merge base in a checkout of its own, nowhere, or a command of the user's. */
 export type BaseRun =
@@ -52,6 +52,7 @@ type JudgedBy = Pick<
   | "unjudged"
   | "gatingMetrics"
   | "gatingPhases"
+  | "knownLeaks"
   | "relativeMargin"
 >;
 
@@ -88,6 +89,7 @@ export interface GateRequest {
   readonly unjudged: UnjudgedMode;
   readonly gatingMetrics: Policy["gatingMetrics"];
   readonly gatingPhases: Policy["gatingPhases"];
+  readonly knownLeaks: readonly KnownLeak[];
   /** Fraction; null = the policy's default. */
   readonly relativeMargin: number | null;
   /** The probe may report its own errors on the measured processes' stderr. */

@@ -140,6 +140,35 @@ describe("the config file", () => {
   });
 });
 
+describe("a known leak of the config file", () => {
+  const config = (entry: object): string =>
+    JSON.stringify({
+      scenarios: [{ name: "a", run: "true" }],
+      policy: {
+        "known-leaks": [
+          { package: "p", versions: ["1"], at: "f", limit: "2.5 MiB/s", until: "2027-01-31", reason: "why", ...entry },
+        ],
+      },
+    });
+
+  it("is read", () => {
+    expect(parseConfig(config({}), "c.yml").policy?.["known-leaks"]).toHaveLength(1);
+  });
+
+  it.each([
+    { limit: "64KiB" },
+    { limit: "64 lots/step" },
+    { limit: "1e9KiB/step" },
+    { until: "soon" },
+    { until: "2027-13-01" },
+    { versions: [] },
+    { reason: "" },
+    { sinec: 1 },
+  ])("is refused with %j", (entry) => {
+    expect(() => parseConfig(config(entry), "c.yml")).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
+  });
+});
+
 describe("the bundle's directory", () => {
   it.each(["", " ", ".", "/", "..", "a/.."])("cannot be %j", (bundle) => {
     expect(() => gateRequest(input({ options: { bundle } }))).toThrow(

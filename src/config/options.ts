@@ -275,6 +275,7 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     ]),
     gatingMetrics: policy?.gating ?? null,
     gatingPhases: [...new Set(policy?.["gating-phases"])],
+    knownLeaks: policy?.["known-leaks"] ?? [],
     relativeMargin: margin === undefined ? null : margin / 100,
     debug: input.debug ?? false,
     argv: input.argv,
@@ -304,9 +305,9 @@ function sourceOf(input: GateRequestInput): Pick<GateRequest, "source"> {
     const differs = narrowed(underBasePolicy(base, config), input);
     const judged = gateRequest({ ...input, config: differs.config, configFile: undefined });
     const { scenarios, baselines, baseRun, maxRuns, maxMinutes, unjudged, relativeMargin } = judged;
-    const { gatingMetrics, gatingPhases } = judged;
+    const { gatingMetrics, gatingPhases, knownLeaks } = judged;
     const limits = { baseRun, maxRuns, maxMinutes, unjudged, relativeMargin };
-    return { judgedBy: { scenarios, baselines, ...limits, gatingMetrics, gatingPhases }, differs };
+    return { judgedBy: { scenarios, baselines, ...limits, gatingMetrics, gatingPhases, knownLeaks }, differs };
   };
   return { source: { file: configFile, under } };
 }

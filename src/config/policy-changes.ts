@@ -66,6 +66,7 @@ const POLICY: Readonly<Record<string, Meaning>> = {
   "base-run": orAuto,
   gating: sorted,
   "gating-phases": sorted,
+  "known-leaks": same,
   "relative-margin-percent": same,
   "max-runs": same,
   "max-minutes": same,

@@ -22,6 +22,27 @@ export const ScenarioSchema = v.strictObject({
   repeats: v.optional(repeats),
 });
 
+const words = (most: number) => v.pipe(v.string(), v.nonEmpty("must not be empty"), v.maxLength(most));
+
+/** A size, which `parseSize` reads, for each step or second. */
+export const RATE = /^(\d{1,6}(?:\.\d{1,3})? ?(?:[KMG]i?B|B))\/(step|s)$/;
+
+/** A leak in a dependency that cannot be upgraded today: growth that it explains warns instead of failing. */
+const KnownLeakSchema = v.strictObject({
+  /** Name of the installed package. */
+  package: words(214),
+  /** Versions that leak; with any other one the entry does not apply. */
+  versions: v.pipe(v.array(words(80)), v.minLength(1, "must not be empty"), v.maxLength(40)),
+  /** Where the memory grows: a line (`load.py:12`, `src/load.py:12`) or a function (`read_csv`). */
+  at: words(300),
+  /** Maximum growth of the whole run. */
+  limit: v.pipe(words(40), v.regex(RATE, 'must be a rate, such as "64KiB/step" or "2MiB/s"')),
+  /** Last day on which the entry applies, UTC. */
+  until: v.pipe(v.string(), v.isoDate('must be a day, such as "2027-01-31"')),
+  reason: words(400),
+});
+export type KnownLeak = v.InferOutput<typeof KnownLeakSchema>;
+
 /** `stormlog-gate.yml`, schema `stormlog.config/1`. Unknown keys are refused: a misspelt budget must not be missing. */
 export const ConfigSchema = v.strictObject({
   schema: v.optional(v.literal("stormlog.config/1")),
@@ -36,6 +57,8 @@ export const ConfigSchema = v.strictObject({
       "gating-phases": v.optional(
         v.pipe(v.array(v.pipe(names, v.maxLength(80))), v.minLength(1, "must not be empty"), v.maxLength(8)),
       ),
+      /** Leaks of dependencies that warn instead of failing, up to a limit and a day. */
+      "known-leaks": v.optional(v.pipe(v.array(KnownLeakSchema), v.minLength(1, "must not be empty"), v.maxLength(40))),
       "relative-margin-percent": v.optional(v.pipe(percent, v.gtValue(0))),
       "max-runs": v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100))),
       "max-minutes": v.optional(seconds),

@@ -19,6 +19,7 @@ import type { BasePlanner } from "./base/base-run.ts";
 import { readBaselines, wantedScenario } from "./baseline-preflight.ts";
 import { cancelled, outOfTime } from "./cost.ts";
 import { exitCodeOf, reportVerdict } from "./exit-code.ts";
+import type { KnownLeaksApplied } from "./known-leaks.ts";
 import { policyInForce, removedScenarios, withoutUnverifiablePass } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
 import { judgeScenario } from "./scenario.ts";
@@ -98,12 +99,14 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
         throw error;
       },
     );
-    const judged = withoutUnverifiablePass(await acceptances.apply(outcome.report), policy);
+    const known = await withKnownLeaks(outcome.report, request, ports);
+    warnings.push(...known.notes);
+    const judged = withoutUnverifiablePass(await acceptances.apply(known.report), policy);
     scenarios.push(await withInvocation(judged, request, scenario));
     warnings.push(...outcome.warnings);
     runs += outcome.report.runs.length;
   }
-  warnings.push(...(await acceptances.notes()));
+  warnings.push(...(await unseenLeaks(scenarios, request, ports)), ...(await acceptances.notes()));
   // What git or another helper left behind must not write while the evidence is written and published.
   await endOrphans(LAST_MS);
   scenarios.push(...removedScenarios(policy));
@@ -193,6 +196,29 @@ async function withInvocation(
   const { invocationOf } = await import("./invocation.ts");
   const invocation = await invocationOf(request, scenario, report);
   return invocation === null ? report : { ...report, invocation };
+}
+
+const today = (ports: GatePorts): string => ports.now().toISOString().slice(0, 10);
+
+/** A red report as the entries of `policy.known-leaks` leave it. */
+async function withKnownLeaks(
+  report: ScenarioReport,
+  { knownLeaks }: GateRequest,
+  ports: GatePorts,
+): Promise<KnownLeaksApplied> {
+  if (knownLeaks.length === 0) return { report, notes: [] };
+  const { applyKnownLeaks } = await import("./known-leaks.ts");
+  return applyKnownLeaks(report, knownLeaks, today(ports));
+}
+
+async function unseenLeaks(
+  scenarios: readonly ScenarioReport[],
+  { knownLeaks }: GateRequest,
+  ports: GatePorts,
+): Promise<readonly string[]> {
+  if (knownLeaks.length === 0) return [];
+  const { unseenKnownLeaks } = await import("./known-leaks.ts");
+  return unseenKnownLeaks(scenarios, knownLeaks, today(ports));
 }
 
 /** The error of a scenario that was not measured: a missing scenario never passes. */

@@ -35,9 +35,7 @@ export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal")
           ]
         : [];
     case "warn":
-      return scenario.accepted === undefined
-        ? []
-        : [{ name: "Then", text: "The next refresh after the merge makes the new level the baseline." }];
+      return warnedSteps(scenario);
     case "fail":
       return failedSteps(scenario, reader);
     case "unjudged": {
@@ -54,6 +52,16 @@ export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal")
     case "error":
       return error?.hint ? [{ name: "Hint", text: error.hint }] : [];
   }
+}
+
+function warnedSteps({ accepted, known_leaks: known }: ScenarioReport): Step[] {
+  if (accepted !== undefined) {
+    return [{ name: "Then", text: "The next refresh after the merge makes the new level the baseline." }];
+  }
+  const last = known?.map(({ until }) => until).sort()[0];
+  return last === undefined
+    ? []
+    : [{ name: "Then", text: `Without a release that does not leak, this fails after ${last}.` }];
 }
 
 function failedSteps(scenario: ScenarioReport, reader: Reader): Step[] {

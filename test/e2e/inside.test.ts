@@ -237,6 +237,23 @@ describe.skipIf(process.platform !== "linux")("the line that leaks", () => {
     expect(line?.evidence.allocated_at).toBe(lineWith(run.cwd, place, "return bytearray"));
   });
 
+  it.skipIf(!hasPython)("warns where it is a known leak of an installed package, until its day", async () => {
+    const place = "service/keep_bytes.py";
+    const cwd = repositoryWith("test/e2e/fixtures/keep_bytes.py", place);
+    const env = withPackage(cwd);
+    const known = { package: "hoard", versions: ["1.2.3"], at: "keep", limit: "16MiB/s", reason: "1.2.4 is not out" };
+    const config = {
+      scenarios: [{ name: "service", run: [PYTHON, place, "clean"] }],
+      policy: { "known-leaks": [{ ...known, until: "2999-01-01" }] },
+    };
+    writeFileSync(path.join(cwd, "stormlog-gate.yml"), JSON.stringify(config));
+    const run = await cli(["run", "--baseline", "none", ...ONCE], { cwd, env });
+    expect(run.code, run.stderr).toBe(0);
+    expect(run.stderr + run.stdout).toContain("Known leak of hoard 1.2.3 at keep until 2999-01-01: 1.2.4 is not out");
+    const shown = await cli(["export", "stormlog-bundle", "--format", "junit"], { cwd });
+    expect(shown.stdout).not.toContain("<failure");
+  });
+
   it("is named in Node", async () => {
     const place = "sessions.cjs";
     await named("test/e2e/fixtures/sessions.cjs", place, [process.execPath, place, "leaky"], "sessions.set(");

@@ -20,6 +20,15 @@ function hostile(): GateReport {
   });
 }
 
+/** A leak that an entry of the configuration covers: its judgement fails, its verdict is a warning. */
+function excused(): GateReport {
+  const known_leaks = [
+    { package: "hoard", version: "1.2.3", at: "keep", until: "2027-01-31", reason: "1.2.4 is not released" },
+  ];
+  const report = sampleReport("fail");
+  return { ...report, word: "warn", scenarios: report.scenarios.map((one) => ({ ...one, word: "warn", known_leaks })) };
+}
+
 function python(): boolean {
   try {
     execFileSync("python3", ["-c", "import xml.etree.ElementTree"], { stdio: "ignore" });
@@ -37,6 +46,7 @@ describe("renderJUnit", () => {
     expect(failed).toContain("explained by allocated growth: peak is 462.00 MiB over the baseline");
     expect(renderJUnit(sampleReport("error"))).toContain('tests="1" failures="0" errors="1" skipped="0"');
     expect(renderJUnit(sampleReport("unjudged"))).toContain('failures="0" errors="0" skipped="1"');
+    expect(renderJUnit(excused())).toContain('failures="0" errors="0"');
   });
 
   it.skipIf(!python())("is well-formed XML for hostile names, and keeps their text", () => {
@@ -68,6 +78,9 @@ describe("renderSarif", () => {
       ["memory_leak", { artifactLocation: { uri: "train.py" }, region: { startLine: 48 } }],
       ["memory_leak", { artifactLocation: { uri: "stormlog-gate.yml" }, region: { startLine: 1 } }],
     ]);
+    expect(run.results[0].level).toBe("error");
+    const [warned] = JSON.parse(renderSarif(excused())).runs[0].results;
+    expect(warned).toMatchObject({ ruleId: "memory_leak", level: "warning" });
     const prints = run.results.map((r: { partialFingerprints: object }) => JSON.stringify(r.partialFingerprints));
     expect(new Set(prints).size).toBe(2);
     for (const result of run.results) expect(run.tool.driver.rules[result.ruleIndex].id).toBe(result.ruleId);

@@ -149,6 +149,17 @@ export interface LockChanges {
   readonly packages: readonly LockChange[];
 }
 
+/** An entry of `policy.known-leaks` by which a red scenario only warns. Escape its texts where they are printed. */
+export interface KnownLeakUse {
+  readonly package: string;
+  readonly version: string;
+  /** Line or function. */
+  readonly at: string;
+  /** Last day on which it applies, `2027-01-31`. */
+  readonly until: string;
+  readonly reason: string;
+}
+
 interface ScenarioFacts {
   readonly scenario: string;
   readonly word: Verdict;
@@ -169,6 +180,8 @@ interface ScenarioFacts {
   readonly invocation?: Invocation;
   /** Who accepted the difference; the verdict is then "warn", the judgement is unchanged. */
   readonly accepted?: Acceptance;
+  /** The known leaks that explain the growth; the verdict is then "warn", the judgement is unchanged. */
+  readonly known_leaks?: readonly KnownLeakUse[];
 }
 
 /** The result of one scenario. */

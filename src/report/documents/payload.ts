@@ -56,6 +56,7 @@ function scenarioPayload(scenario: ScenarioReport): Payload["scenarios"][number]
     ...(rest.interference === undefined ? {} : { interference: rest.interference.slice(0, 100) }),
     ...(rest.invocation === undefined ? {} : { invocation: rest.invocation }),
     ...(rest.accepted === undefined ? {} : { accepted: rest.accepted }),
+    ...(rest.known_leaks === undefined ? {} : { known_leaks: rest.known_leaks }),
   });
 }
 

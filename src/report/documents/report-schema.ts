@@ -333,6 +333,9 @@ const ScenarioSchema = v.object({
   interference: v.exactOptional(list(text)),
   invocation: v.exactOptional(InvocationSchema),
   accepted: v.exactOptional(AcceptanceSchema),
+  known_leaks: v.exactOptional(
+    list(v.object({ package: text, version: text, at: text, until: v.pipe(text, v.isoDate()), reason: text })),
+  ),
 });
 
 /** The gate's own data in a `memory_gate` report. */

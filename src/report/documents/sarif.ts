@@ -93,7 +93,7 @@ function resultsOf(scenario: ScenarioReport): Result[] {
     // The line that was found belongs to the first cause.
     const line = index === 0 ? lineAnswer(scenario.findings) : null;
     const fix = line?.fix == null ? "" : `. ${line.fix}`;
-    const level = decisive.verdict === "fail" ? "error" : "warning";
+    const level = decisive.verdict === "fail" && scenario.word !== "warn" ? "error" : "warning";
     add(`memory_${kind}`, level, `${text}${fix}`, line?.source ?? null, `${name}|${locationOf(scenario, line)}`);
   });
   const open = checks.filter(({ verdict }) => verdict === "unjudged");

@@ -21,6 +21,17 @@ export function acceptedText(scenario: ScenarioReport, repositoryUrl: string | n
   ].join("\n\n");
 }
 
+/** The known leaks that explain a growth, with their last day and reason; null for none. */
+export function knownLeaksText({ known_leaks: known = [] }: ScenarioReport): string | null {
+  if (known.length === 0) return null;
+  return known
+    .map(
+      ({ package: name, version, at, until, reason }) =>
+        `**Known leak** of ${md(name, 80)} ${md(version, 40)} at ${md(at, 300)} until ${md(until, 10)}:\n\n> ${md(reason, 400)}`,
+    )
+    .join("\n\n");
+}
+
 /** An address within the repository; null for any other, which may be outside text. */
 function pageWithin(url: string | null, repositoryUrl: string | null): string | null {
   const target = linkTarget(url);

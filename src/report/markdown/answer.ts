@@ -67,8 +67,13 @@ export function headingText(scenario: ScenarioReport): string {
 function breachText(scenario: ScenarioReport, name: string): string {
   const [cause] = causesOf(scenario.judgement?.checks ?? []);
   if (cause === undefined) return `${name}: ${scenario.word}`;
-  const accepted = scenario.accepted === undefined ? "" : ", accepted";
-  return `${name} ${breachVerb(cause, scenario)}${accepted}`;
+  return `${name} ${breachVerb(cause, scenario)}${excuse(scenario)}`;
+}
+
+/** Why a breach only warns. */
+function excuse({ accepted, known_leaks: known }: ScenarioReport): string {
+  if (accepted !== undefined) return ", accepted";
+  return known === undefined ? "" : ", known";
 }
 
 function breachVerb({ kind, decisive }: Cause, { runs }: ScenarioReport): string {

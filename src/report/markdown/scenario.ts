@@ -6,7 +6,7 @@ import { sparkline } from "../sparkline.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
 import { rankSeries } from "../timeline/timeline-model.ts";
 import { exitText, failedExit } from "../wording.ts";
-import { acceptedText } from "./acceptance.ts";
+import { acceptedText, knownLeaksText } from "./acceptance.ts";
 import { nextText, openText, rowsText, SIGN } from "./answer.ts";
 import type { Part } from "./comment-fit.ts";
 import { differencesText } from "./details.ts";
@@ -92,6 +92,7 @@ export function scenarioParts(scenario: ScenarioReport, at: number, repositoryUr
       text: differencesText(scenario, "identity", "**The environment differs from the baseline's:**"),
     },
     { kind: "accepted", text: acceptedText(scenario, repositoryUrl) },
+    { kind: "accepted", text: knownLeaksText(scenario) },
     { kind: "next", text: nextText(scenario) },
   ] as const;
   return texts.flatMap(({ kind, text }) => (text === null ? [] : [{ kind, at, text }]));

@@ -100,8 +100,10 @@ function title(report: GateReport, { gate }: SummaryOptions): string {
 export function qualifier(reports: readonly GateReport[]): string {
   const failed = reports.filter(({ word }) => word === "fail");
   if (failed.length > 0) return failed.every(({ confirmed }) => confirmed) ? "" : ", unconfirmed";
-  const isAccepted = reports.some(({ scenarios }) => scenarios.some(({ accepted }) => accepted !== undefined));
-  return isAccepted && reports.every(({ word }) => word === "warn" || word === "pass") ? ", accepted" : "";
+  if (!reports.every(({ word }) => word === "warn" || word === "pass")) return "";
+  const scenarios = reports.flatMap((report) => report.scenarios);
+  if (scenarios.some(({ accepted }) => accepted !== undefined)) return ", accepted";
+  return scenarios.some(({ known_leaks: known }) => known !== undefined) ? ", known leak" : "";
 }
 
 /** "Memory", with the gate's name where the repository has several. */

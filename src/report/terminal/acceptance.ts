@@ -10,6 +10,14 @@ export function acceptedNote({ accepted }: ScenarioReport): string | null {
   return accepted === undefined ? null : `Accepted by ${accepted.by} (${accepted.via}): ${accepted.reason}`;
 }
 
+/** The known leaks that explain a growth, one sentence each, not escaped. */
+export function knownLeakNotes({ known_leaks: known = [] }: ScenarioReport): readonly string[] {
+  return known.map(
+    ({ package: name, version, at, until, reason }) =>
+      `Known leak of ${name} ${version} at ${at} until ${until}: ${reason}`,
+  );
+}
+
 /** The changes to the gate's own settings, one line each, not escaped. */
 export function policyNotes(report: GateReport): readonly string[] {
   const { policy_changes: changes = [], policy_accepted: accepted } = report;

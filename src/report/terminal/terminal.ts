@@ -15,7 +15,7 @@ import { sparkline } from "../sparkline.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
 import { urgency } from "../urgency.ts";
 import { capital, costText, countedNotes, exitText, failedExit, findingName } from "../wording.ts";
-import { acceptedNote, policyNotes } from "./acceptance.ts";
+import { acceptedNote, knownLeakNotes, policyNotes } from "./acceptance.ts";
 import { type Paint, painter, paintVerdict } from "./ansi.ts";
 import { checkLines, detailLines, judgementNotes } from "./details.ts";
 import { alignRows, cell, clip, displayWidth, noteLines, safe, usableWidth, wrapText } from "./terminal-table.ts";
@@ -130,6 +130,7 @@ function answerLines(scenario: ScenarioReport, options: TerminalOptions, paint: 
   if (made !== null) lines.push(...indented(safe(capital(made)), width));
   const accepted = acceptedNote(scenario);
   if (accepted !== null) lines.push(...indented(safe(accepted), width));
+  for (const note of knownLeakNotes(scenario)) lines.push(...indented(safe(note), width));
   if (word === "pass") return lines;
   const body = [
     ...rowLines(scenario, paint, width),

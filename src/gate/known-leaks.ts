@@ -1,0 +1,143 @@
+import type { Finding } from "../analysis/document.ts";
+import { type KnownLeak, RATE } from "../config/schema.ts";
+import { formatBytes, parseSize } from "../core/units.ts";
+import type { KnownLeakUse, ScenarioReport } from "../report/documents/model.ts";
+import { LEAK_LINE } from "../report/source-line.ts";
+import type { Check } from "../verdict/judgement.ts";
+
+/** What the entries do to a report, and notes on those that do not apply. */
+export interface KnownLeaksApplied {
+  readonly report: ScenarioReport;
+  readonly notes: readonly string[];
+}
+
+/** Whether an entry covers a leaking line, or why it does not. Without a reason the line is another leak's. */
+type Match = { readonly kind: "covered" } | { readonly kind: "other"; readonly why: string | null };
+
+const OTHER: Match = { kind: "other", why: null };
+
+/** The limit of an entry: bytes for each step or second. */
+export function knownLeakLimit({ limit }: KnownLeak): { readonly bytes: number; readonly per: "step" | "second" } {
+  const [, size = "", unit] = RATE.exec(limit) ?? [];
+  return { bytes: parseSize(size), per: unit === "s" ? "second" : "step" };
+}
+
+/** As pip and npm compare names: without case, and `_` and `.` are `-`. */
+const plainName = (name: string): string => name.toLowerCase().replaceAll(/[-_.]+/g, "-");
+
+function names(at: string, { evidence }: Finding): boolean {
+  const frames = typeof evidence.stack === "string" ? evidence.stack.split(" < ") : [];
+  const places = [
+    evidence.line,
+    evidence.function,
+    evidence.native_symbol,
+    evidence.native_called,
+    ...frames.flatMap((frame) => [frame.split(" ", 1)[0], frame.slice(frame.indexOf(" ") + 1)]),
+  ];
+  return places.some((place) => typeof place === "string" && (place === at || place.endsWith(`/${at}`)));
+}
+
+/** Growth of the whole run that a line is a part of; null where the line has another unit. */
+function growthRate({ evidence }: Finding, per: "step" | "second"): number | null {
+  const rate = per === "step" ? evidence.bytes_per_step : evidence.bytes_per_s;
+  const { share } = evidence;
+  return typeof rate === "number" && typeof share === "number" && share > 0 ? rate / share : null;
+}
+
+function match(entry: KnownLeak, finding: Finding, today: string): Match {
+  const found = finding.package;
+  if (found === undefined || plainName(found.name) !== plainName(entry.package)) return OTHER;
+  if (!names(entry.at, finding)) return OTHER;
+  const not = (why: string): Match => ({ kind: "other", why });
+  if (!entry.versions.includes(found.version)) {
+    return not(`${found.version} is installed, and it is for ${entry.versions.join(", ")}`);
+  }
+  if (today > entry.until) return not(`it ended on ${entry.until}`);
+  const { bytes, per } = knownLeakLimit(entry);
+  const rate = growthRate(finding, per);
+  if (rate === null) return not(`the growth is not counted by the ${per}`);
+  if (rate > bytes)
+    return not(`the run grows by ${formatBytes(rate)} a ${per}, and its limit is ${formatBytes(bytes)}`);
+  return { kind: "covered" };
+}
+
+/** Whether a failed check is nothing but growth of `bytes`: the growth itself, or a peak within its limit without it. */
+function isOfGrowth({ kind, candidate_bytes: value, threshold_bytes: limit }: Check, bytes: number): boolean {
+  switch (kind) {
+    case "growth":
+    case "class":
+      return true;
+    case "peak":
+      return value !== null && limit !== null && value - bytes <= limit;
+    case "budget":
+    case "oom":
+      return false;
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** Growth of the run, bytes, by a line that names its share. */
+function growthBytes({ evidence }: Finding): number {
+  const { growth_bytes: own, share } = evidence;
+  return typeof own === "number" && typeof share === "number" && share > 0 ? own / share : 0;
+}
+
+/**
+ * A red scenario becomes a warning where every leaking line is a known one, and nothing but this growth failed. The
+ * judgement does not change. The limit holds for all growth of the run, so it bounds what an entry can hide.
+ * @param today ISO date, UTC
+ */
+export function applyKnownLeaks(
+  report: ScenarioReport,
+  entries: readonly KnownLeak[],
+  today: string,
+): KnownLeaksApplied {
+  if (report.kind !== "judged") return { report, notes: [] };
+  const lines = report.findings.filter(({ classification }) => classification === LEAK_LINE);
+  const notes = new Set<string>();
+  const used: KnownLeakUse[] = [];
+  let covered = lines.length > 0;
+  for (const line of lines) {
+    const matches = entries.map((entry) => ({ entry, found: match(entry, line, today) }));
+    const by = matches.find(({ found }) => found.kind === "covered")?.entry;
+    if (by === undefined) {
+      covered = false;
+      for (const { entry, found } of matches) {
+        if (found.kind === "other" && found.why !== null) {
+          notes.add(
+            `${report.scenario}: the known leak of ${entry.package} at ${entry.at} does not apply: ${found.why}`,
+          );
+        }
+      }
+    } else if (!used.some(({ package: name, at }) => name === by.package && at === by.at)) {
+      const { package: name, at, until, reason } = by;
+      used.push({ package: name, version: line.package?.version ?? "", at, until, reason });
+    }
+  }
+  if (report.word !== "fail" || !covered) return { report, notes: [...notes] };
+  const grown = Math.max(...lines.map(growthBytes));
+  const failed = report.judgement.checks.filter(({ gating, verdict }) => gating && verdict === "fail");
+  if (!failed.every((check) => isOfGrowth(check, grown))) {
+    return { report, notes: [`${report.scenario}: more than a known leak failed, so none applies`] };
+  }
+  const timeline = report.timeline === null ? null : { ...report.timeline, verdict: "warn" as const };
+  return { report: { ...report, word: "warn", timeline, known_leaks: used }, notes: [] };
+}
+
+/** Entries that no run of the report showed: named in the details, because each is a promise to come back. */
+export function unseenKnownLeaks(
+  scenarios: readonly ScenarioReport[],
+  entries: readonly KnownLeak[],
+  today: string,
+): readonly string[] {
+  const seen = new Set(
+    scenarios.flatMap(({ known_leaks: used = [] }) => used.map(({ package: name, at }) => `${name}\n${at}`)),
+  );
+  return entries
+    .filter(({ package: name, at }) => !seen.has(`${name}\n${at}`))
+    .map(({ package: name, at, until }) => {
+      const state = today > until ? `ended on ${until}` : `until ${until}, was not applied`;
+      return `The known leak of ${name} at ${at}, ${state}`;
+    });
+}
