@@ -37,6 +37,8 @@ export interface ScenarioRequest {
   readonly otherDefinitions?: readonly string[];
   /** Name that its baseline records and anchors have, where a change renamed it. */
   readonly formerName?: string;
+  /** Present where `--vary` made this scenario of another one. */
+  readonly varied?: { readonly of: string; readonly name: string; readonly value: string };
   /** Runs of any number of steps are compared with each other. */
   readonly anySteps?: true;
 }
@@ -53,6 +55,7 @@ type JudgedBy = Pick<
   | "gatingMetrics"
   | "gatingPhases"
   | "knownLeaks"
+  | "scalingLimits"
   | "relativeMargin"
 >;
 
@@ -90,6 +93,10 @@ export interface GateRequest {
   readonly gatingMetrics: Policy["gatingMetrics"];
   readonly gatingPhases: Policy["gatingPhases"];
   readonly knownLeaks: readonly KnownLeak[];
+  /** Sizes for which the largest fitting value of `--vary` is predicted. */
+  readonly fits: readonly { readonly name: string; readonly bytes: number }[];
+  /** Limits on how the peak grows with a varied value; null = none. */
+  readonly scalingLimits: { readonly maxExponent: number | null; readonly maxCoefficient: number | null } | null;
   /** Fraction; null = the policy's default. */
   readonly relativeMargin: number | null;
   /** The probe may report its own errors on the measured processes' stderr. */

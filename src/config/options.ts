@@ -110,17 +110,82 @@ function otherDefinitions(scenario: Defined): readonly string[] {
   return [...new Set(all)].filter((text) => text !== scenarioDefinition(scenario));
 }
 
+const commandOf = (run: ConfigScenario["run"]): Command =>
+  typeof run === "string" ? { kind: "shell", script: run } : { kind: "argv", argv: run };
+const runOf = (command: Command): ConfigScenario["run"] =>
+  command.kind === "shell" ? command.script : [...command.argv];
+const textsOf = (env: ConfigScenario["env"]): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(env ?? {}).map(([key, value]) => [key, String(value)]));
+
+/** What `--vary` changes from scenario to scenario. */
+interface Vary {
+  readonly name: string;
+  readonly values: readonly string[];
+}
+
+const MAX_VALUES = 40;
+
+/** @throws GateError OPTION_INVALID (usage) */
+function parseVary(text: string): Vary {
+  const [, name, list = ""] = /^([A-Za-z_]\w*)=(.+)$/.exec(text.trim()) ?? [];
+  const values = [...new Set(list.split(",").map((value) => value.trim()))];
+  if (name === undefined || values.includes("") || values.length < 2 || values.length > MAX_VALUES) {
+    throw usageError(
+      "OPTION_INVALID",
+      `--vary "${text}" is not a name with 2 to ${MAX_VALUES} values`,
+      "Write for example --vary BATCH=8,16,32,64,128.",
+    );
+  }
+  return { name, values };
+}
+
+/** "80GB=85.0e9": a name, and its size in bytes or with a unit. */
+function parseFits(text: string): GateRequest["fits"][number] {
+  const at = text.indexOf("=");
+  const [name, size] = at > 0 ? [text.slice(0, at), text.slice(at + 1)] : [text, text];
+  const bytes = /^\d+(?:\.\d+)?e\d{1,2}$/.test(size) ? Number(size) : parseSize(size);
+  return { name, bytes };
+}
+
+function scalingLimits(given: NonNullable<ConfigFile["policy"]>["scaling"]): GateRequest["scalingLimits"] {
+  if (given === undefined) return null;
+  const most = given["max-b"];
+  return {
+    maxExponent: given["max-exponent"] ?? null,
+    maxCoefficient: most === undefined ? null : parseSize(String(most)),
+  };
+}
+
+type Variant<T> = T & { readonly varied?: Pick<ScenarioRequest, "varied"> };
+
+/** One scenario for each value, in its environment or in place of `{NAME}`; without `--vary` the scenario itself. */
+function variants<T extends Pick<ConfigScenario, "name" | "run" | "env">>(
+  vary: Vary | null,
+  scenario: T,
+): readonly Variant<T>[] {
+  if (vary === null) return [scenario];
+  const { name } = vary;
+  const { run } = scenario;
+  const place = `{${name}}`;
+  return vary.values.map((value) => {
+    const varied = { varied: { of: scenario.name, name, value } };
+    const named = { ...scenario, name: `${scenario.name}@${name}=${value}`, varied };
+    if (![run].flat().some((word) => word.includes(place))) {
+      return { ...named, env: { ...scenario.env, [name]: value } };
+    }
+    const put = (word: string) => word.replaceAll(place, value);
+    return { ...named, run: typeof run === "string" ? put(run) : run.map(put) };
+  });
+}
+
 function scenarioFromConfig(scenario: ConfigScenario, root: string, options: GateOptions): ScenarioRequest {
-  const command: Command =
-    typeof scenario.run === "string" ? { kind: "shell", script: scenario.run } : { kind: "argv", argv: scenario.run };
-  const env = Object.fromEntries(Object.entries(scenario.env ?? {}).map(([key, value]) => [key, String(value)]));
   const budgets = Object.entries(scenario.budget ?? {}).map(([metric, value]) => parseBudget(`${metric}=${value}`));
   const horizon = options.horizon ?? scenario.horizon;
   return {
     name: scenario.name,
-    command,
+    command: commandOf(scenario.run),
     cwd: path.resolve(root, scenario.cwd ?? "."),
-    env,
+    env: textsOf(scenario.env),
     timeoutS: options.timeout !== undefined ? number("timeout", options.timeout, 0.1, 1e7) : (scenario.timeout ?? null),
     horizon: horizon === undefined ? null : parseHorizon(String(horizon)),
     // The command line comes last, so that for one metric it wins.
@@ -218,23 +283,31 @@ export function gateRequest(input: GateRequestInput): GateRequest {
   const probe = choice("probe", options.probe ?? "auto", ["auto", "off", "require"]);
   const attribute = choice("attribute", options.attribute ?? "auto", ["auto", "off", "always"]);
   const policy = config?.policy;
+  const vary = options.vary === undefined ? null : parseVary(options.vary);
+  if (vary === null && options.fits !== undefined) {
+    throw usageError("OPTION_INVALID", "--fits without --vary", "Give the values to run with --vary NAME=V1,V2,…");
+  }
   const scenarios =
     input.command !== null
-      ? [
-          {
-            name: options.scenario ?? DEFAULTS.scenario,
-            command: input.command,
+      ? variants(vary, { name: options.scenario ?? DEFAULTS.scenario, run: runOf(input.command), env: {} }).map(
+          ({ varied, name, run, env }): ScenarioRequest => ({
+            name,
+            command: commandOf(run),
             cwd: input.root,
-            env: {},
+            env: textsOf(env),
             timeoutS: options.timeout === undefined ? null : number("timeout", options.timeout, 0.1, 1e7),
             horizon: options.horizon === undefined ? null : parseHorizon(options.horizon),
             budgets: mergeBudgets([], (options.budget ?? []).map(parseBudget)),
             repeats: parseRepeats(options.repeats),
             definition: null,
-          } satisfies ScenarioRequest,
-        ]
-      : chooseScenarios(config as ConfigFile, options).map((scenario) =>
-          scenarioFromConfig(scenario, input.root, options),
+            ...varied,
+          }),
+        )
+      : chooseScenarios(config as ConfigFile, options).flatMap((scenario) =>
+          variants(vary, scenario).map(({ varied, ...one }) => ({
+            ...scenarioFromConfig(one, input.root, options),
+            ...varied,
+          })),
         );
   const margin = policy?.["relative-margin-percent"];
   return {
@@ -276,6 +349,8 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     gatingMetrics: policy?.gating ?? null,
     gatingPhases: [...new Set(policy?.["gating-phases"])],
     knownLeaks: policy?.["known-leaks"] ?? [],
+    fits: (options.fits ?? []).map(parseFits),
+    scalingLimits: scalingLimits(policy?.scaling),
     relativeMargin: margin === undefined ? null : margin / 100,
     debug: input.debug ?? false,
     argv: input.argv,
@@ -305,9 +380,12 @@ function sourceOf(input: GateRequestInput): Pick<GateRequest, "source"> {
     const differs = narrowed(underBasePolicy(base, config), input);
     const judged = gateRequest({ ...input, config: differs.config, configFile: undefined });
     const { scenarios, baselines, baseRun, maxRuns, maxMinutes, unjudged, relativeMargin } = judged;
-    const { gatingMetrics, gatingPhases, knownLeaks } = judged;
+    const { gatingMetrics, gatingPhases, knownLeaks, scalingLimits } = judged;
     const limits = { baseRun, maxRuns, maxMinutes, unjudged, relativeMargin };
-    return { judgedBy: { scenarios, baselines, ...limits, gatingMetrics, gatingPhases, knownLeaks }, differs };
+    return {
+      judgedBy: { scenarios, baselines, ...limits, gatingMetrics, gatingPhases, knownLeaks, scalingLimits },
+      differs,
+    };
   };
   return { source: { file: configFile, under } };
 }

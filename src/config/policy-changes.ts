@@ -67,6 +67,7 @@ const POLICY: Readonly<Record<string, Meaning>> = {
   gating: sorted,
   "gating-phases": sorted,
   "known-leaks": same,
+  scaling: same,
   "relative-margin-percent": same,
   "max-runs": same,
   "max-minutes": same,

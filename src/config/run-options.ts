@@ -138,6 +138,19 @@ export const RUN_OPTIONS = {
     default: "`auto`",
     input: { name: "attribute", given: "auto" },
   },
+  vary: {
+    group: "judge",
+    value: "NAME=V1,V2,…",
+    description: "Run each scenario once for every value, as `NAME@NAME=V`, and fit how the peak grows with it",
+    details:
+      "`NAME` is an environment variable, or `{NAME}` in the command. A fit needs five numbers ([scaling](scaling.md)).",
+  },
+  fits: {
+    group: "judge",
+    value: "NAME=SIZE",
+    multiple: true,
+    description: "With `--vary`: predict the largest value that fits this memory, for example `80GB=85.0e9`",
+  },
   unjudged: {
     group: "judge",
     value: "fail|warn|pass",

@@ -59,6 +59,15 @@ export const ConfigSchema = v.strictObject({
       ),
       /** Leaks of dependencies that warn instead of failing, up to a limit and a day. */
       "known-leaks": v.optional(v.pipe(v.array(KnownLeakSchema), v.minLength(1, "must not be empty"), v.maxLength(40))),
+      /** Limits on how the peak grows with the value of `--vary`: peak = a + b x^k. */
+      scaling: v.optional(
+        v.strictObject({
+          /** Maximum k. */
+          "max-exponent": v.optional(v.pipe(v.number(), v.gtValue(0, "must be above 0"), v.maxValue(6))),
+          /** Maximum b, bytes. */
+          "max-b": v.optional(sizeText),
+        }),
+      ),
       "relative-margin-percent": v.optional(v.pipe(percent, v.gtValue(0))),
       "max-runs": v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100))),
       "max-minutes": v.optional(seconds),

@@ -27,16 +27,20 @@ export function failsByBudgetOrOom(report: ScenarioReport): boolean {
   return (report.judgement?.checks ?? []).some(isHardBreach);
 }
 
-/** Exit status of `run` by the contract's order: 130, 4 by OOM or breached budget, 1, 4, 6, 0. A warning passes. */
+/**
+ * Exit status of `run` by the contract's order: 130, 4 by OOM or breached budget, 1, 4, 6, 0. A warning passes.
+ * @param others verdicts on all scenarios together
+ */
 export function exitCodeOf(
   scenarios: readonly ScenarioReport[],
   unjudged: UnjudgedMode,
   interrupted: boolean,
+  others: readonly Verdict[] = [],
 ): ExitCode {
   if (interrupted) return ExitCode.interrupted;
   if (scenarios.some(failsByBudgetOrOom)) return ExitCode.gateFailed;
   if (scenarios.some(({ word }) => word === "error")) return ExitCode.error;
-  const verdict = overallVerdict(scenarios.map((scenario) => scenario.word));
+  const verdict = overallVerdict([...scenarios.map((scenario) => scenario.word), ...others]);
   switch (verdict) {
     case "fail":
       return ExitCode.gateFailed;

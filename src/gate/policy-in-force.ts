@@ -113,13 +113,27 @@ function alterationsOf(under: Under | null): ReadonlyMap<string, Alteration> {
   ]);
 }
 
+/** The same alterations for the scenarios that `--vary` made of theirs. */
+function withVaried(
+  altered: ReadonlyMap<string, Alteration>,
+  { scenarios }: GateRequest,
+): ReadonlyMap<string, Alteration> {
+  const more = scenarios.flatMap(({ name, varied }): [string, Alteration][] => {
+    const one = varied === undefined ? undefined : altered.get(varied.of);
+    return one === undefined ? [] : [[name, one]];
+  });
+  return new Map([...altered, ...more]);
+}
+
 /** The request with the names by which its renamed scenarios have baselines. */
 function withFormerNames(request: GateRequest, under: Under | null): GateRequest {
   const renamed = under?.differs.renamed ?? new Map<string, string>();
   if (renamed.size === 0) return request;
   const scenarios = request.scenarios.map((scenario) => {
-    const formerName = renamed.get(scenario.name);
-    return formerName === undefined ? scenario : { ...scenario, formerName };
+    const { varied, name } = scenario;
+    const former = renamed.get(varied?.of ?? name);
+    if (former === undefined) return scenario;
+    return { ...scenario, formerName: varied === undefined ? former : `${former}@${varied.name}=${varied.value}` };
   });
   return { ...request, scenarios };
 }
@@ -156,7 +170,7 @@ export async function policyInForce(request: GateRequest, ports: GatePorts): Pro
     warnings: [...warnings, ...(await acceptances.notes())],
     reported,
     removed: under?.differs.removed ?? [],
-    altered: alterationsOf(under),
+    altered: withVaried(alterationsOf(under), judged),
     openFile,
   };
 }

@@ -18,7 +18,7 @@ import { readAnchors } from "./anchor-file.ts";
 import type { BasePlanner } from "./base/base-run.ts";
 import { readBaselines, wantedScenario } from "./baseline-preflight.ts";
 import { cancelled, outOfTime } from "./cost.ts";
-import { exitCodeOf, reportVerdict } from "./exit-code.ts";
+import { exitCodeOf, overallVerdict, reportVerdict } from "./exit-code.ts";
 import type { KnownLeaksApplied } from "./known-leaks.ts";
 import { policyInForce, removedScenarios, withoutUnverifiablePass } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
@@ -115,12 +115,14 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
   if (first !== undefined && inBundle.length > 0)
     scenarios[0] = { ...first, interference: [...(first.interference ?? []), ...inBundle] };
   const interrupted = cancelled(ports.interrupt);
+  const scaling = await scalingOver(request, scenarios);
+  const others = (scaling ?? []).flatMap(({ verdict }) => verdict ?? []);
   const failing = scenarios.filter(({ word }) => word === "fail");
   const report: GateReport = {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: hideSecrets(request.argv) },
     generated_at_utc: ports.now().toISOString(),
-    word: interrupted ? "error" : reportVerdict({ ...policy.reported, scenarios }),
-    exit_code: exitCodeOf(scenarios, request.unjudged, interrupted),
+    word: interrupted ? "error" : overallVerdict([reportVerdict({ ...policy.reported, scenarios }), ...others]),
+    exit_code: exitCodeOf(scenarios, request.unjudged, interrupted, others),
     confirmed: failing.length > 0 && failing.every(({ judgement }) => judgement?.confirmed === true),
     session,
     commit,
@@ -128,6 +130,7 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
     cost: { runs, minutes: (performance.now() - startedMs) / 60_000 },
     warnings: countedNotes([...warnings, ...gitWarnings()]),
     ...policy.reported,
+    ...(scaling === null ? {} : { scaling }),
   };
   const printed = ports.decided?.(report);
   // Also where the report cannot be printed, the evidence is written.
@@ -219,6 +222,16 @@ async function unseenLeaks(
   if (knownLeaks.length === 0) return [];
   const { unseenKnownLeaks } = await import("./known-leaks.ts");
   return unseenKnownLeaks(scenarios, knownLeaks, today(ports));
+}
+
+/** How the peak grows with the values of `--vary`; null without it. */
+async function scalingOver(
+  request: GateRequest,
+  scenarios: readonly ScenarioReport[],
+): Promise<NonNullable<GateReport["scaling"]> | null> {
+  if (request.scenarios.every(({ varied }) => varied === undefined)) return null;
+  const { scalingOf } = await import("./scaling.ts");
+  return scalingOf(request, scenarios);
 }
 
 /** The error of a scenario that was not measured: a missing scenario never passes. */

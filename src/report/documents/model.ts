@@ -213,6 +213,36 @@ export interface PolicyChange {
   readonly head: string | null;
 }
 
+/** Peak memory over the values of `--vary`, for one scenario. Sizes in bytes. */
+export interface Scaling {
+  /** The scenario that was varied, and the name whose value changes. */
+  readonly scenario: string;
+  readonly name: string;
+  /** The series whose peak it is: "host", or the allocator of a device. */
+  readonly metric: string;
+  readonly device: string;
+  /** In the order they were run; null = no peak was measured. */
+  readonly points: readonly { readonly value: string; readonly bytes: number | null }[];
+  /** peak = a + b x^exponent, with its 95 % interval; null, with the reason, where nothing was fitted. */
+  readonly fit: {
+    readonly a_bytes: number;
+    readonly b_bytes: number;
+    readonly exponent: number;
+    readonly low: number;
+    readonly high: number;
+  } | null;
+  readonly no_fit: string | null;
+  /** The largest value that fits a size, with its 95 % interval; null where none does. */
+  readonly fits: readonly {
+    readonly name: string;
+    readonly bytes: number;
+    readonly largest: { readonly value: number; readonly low: number; readonly high: number } | null;
+  }[];
+  readonly verdict: "pass" | "fail" | "unjudged" | null;
+  /** Why the limits of `policy.scaling` are breached or not judged; null without limits, or within them. */
+  readonly reason: string | null;
+}
+
 export interface GateReport {
   readonly tool: { readonly name: "stormlog-gate"; readonly version: string; readonly argv: readonly string[] };
   readonly generated_at_utc: string;
@@ -232,4 +262,6 @@ export interface GateReport {
   readonly policy_difference?: string;
   /** Who accepted them; they are in force then. */
   readonly policy_accepted?: Acceptance;
+  /** How peaks grow with the values of `--vary`; absent without it. */
+  readonly scaling?: readonly Scaling[];
 }

@@ -27,12 +27,13 @@ export function payloadOf(report: GateReport): Payload {
       : { policy_changes: report.policy_changes.map((one) => ({ ...one })) }),
     ...(report.policy_difference === undefined ? {} : { policy_difference: report.policy_difference }),
     ...(report.policy_accepted === undefined ? {} : { policy_accepted: { ...report.policy_accepted } }),
+    ...(report.scaling === undefined ? {} : { scaling: copy<NonNullable<Payload["scaling"]>>(report.scaling) }),
   };
 }
 
 function scenarioPayload(scenario: ScenarioReport): Payload["scenarios"][number] {
   const { word, error, timeline, ...rest } = scenario;
-  return copy({
+  return copy<Payload["scenarios"][number]>({
     scenario: rest.scenario,
     verdict: word,
     judgement: rest.judgement && judgementDocument(rest.judgement),
@@ -125,6 +126,6 @@ export function known(value: number | null): number | null {
 }
 
 /** A value as JSON keeps it: NaN and infinities become null. */
-function copy<T>(value: T): Payload["scenarios"][number] {
+function copy<Copy>(value: unknown): Copy {
   return JSON.parse(JSON.stringify(value));
 }

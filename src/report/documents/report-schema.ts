@@ -338,6 +338,26 @@ const ScenarioSchema = v.object({
   ),
 });
 
+/** Peak memory over the values of `--vary`. */
+const ScalingSchema = v.object({
+  scenario: text,
+  name: text,
+  metric: text,
+  device: text,
+  points: list(v.object({ value: text, bytes: v.nullable(number) })),
+  fit: v.nullable(v.object({ a_bytes: number, b_bytes: number, exponent: number, low: number, high: number })),
+  no_fit: v.nullable(text),
+  fits: list(
+    v.object({
+      name: text,
+      bytes: number,
+      largest: v.nullable(v.object({ value: number, low: number, high: number })),
+    }),
+  ),
+  verdict: v.nullable(v.picklist(["pass", "fail", "unjudged"])),
+  reason: v.nullable(text),
+});
+
 /** The gate's own data in a `memory_gate` report. */
 export const PayloadSchema = v.object({
   verdict: VerdictSchema,
@@ -352,5 +372,6 @@ export const PayloadSchema = v.object({
   policy_changes: v.exactOptional(list(v.object({ path: text, base: v.nullable(text), head: v.nullable(text) }))),
   policy_difference: v.exactOptional(text),
   policy_accepted: v.exactOptional(AcceptanceSchema),
+  scaling: v.exactOptional(list(ScalingSchema)),
 });
 export type Payload = v.InferOutput<typeof PayloadSchema>;

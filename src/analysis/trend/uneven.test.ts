@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import { prng } from "../../stats/testing/prng.ts";
+import { analyseSeries } from "../series-analysis.ts";
+import { toBins } from "./bins.ts";
+
+const LEVEL = 70e6;
+/** Steps of 1.7 kB at a production length of a million. */
+const HORIZON = { kind: "steps", steps: 1e6 } as const;
+
+/** Steps 1 to about 440, read `ratio` times as seldom before or after a third of the readings. */
+function steps(ratio: number, late: boolean): number[] {
+  const all = [1];
+  for (let i = 1; i < 100; i++) all.push(all[i - 1]! + (i < 34 === late ? ratio : 1));
+  const scale = 439 / (all.at(-1)! - 1);
+  return all.map((step) => 1 + Math.round((step - 1) * scale));
+}
+
+function classOf(at: (step: number) => number, positions: readonly number[], seed: number): string {
+  const random = prng(seed);
+  let walk = 0;
+  const bytes = Float64Array.from(positions, (step) => {
+    walk = 0.9 * walk + 500 * random.normal();
+    return LEVEL + at(step) + walk;
+  });
+  const { analysis } = analyseSeries(
+    {
+      rank: 0,
+      device: "host",
+      metric: "allocated",
+      highwater: false,
+      timeNs: Float64Array.from(positions, (_, i) => i * 1e7),
+      steps: Float64Array.from(positions),
+      bytes,
+      totalBytes: null,
+    },
+    { peaks: new Map(), horizon: HORIZON, deviceCapacityBytes: null },
+  );
+  return analysis.class;
+}
+
+const classes = (at: (step: number) => number): Set<string> => {
+  const found = new Set<string>();
+  for (let seed = 1; seed <= 20; seed++) {
+    for (const ratio of [2, 3.5, 5]) {
+      for (const late of [true, false]) found.add(classOf(at, steps(ratio, late), seed));
+    }
+  }
+  return found;
+};
+
+describe("a rate of sampling that changes within the run", () => {
+  it("leaves a leak a leak", () => {
+    expect(classes((step) => 1700 * step)).toEqual(new Set(["leak"]));
+  });
+
+  it("makes none of growth that ended, of a warm-up or of rest", () => {
+    expect(classes((step) => 1700 * Math.min(step, 200))).not.toContain("leak");
+    expect(classes((step) => 3e5 * (1 - Math.exp(-step / 60)))).not.toContain("leak");
+    expect(classes(() => 0)).toEqual(new Set(["flat"]));
+  });
+
+  it("gives bins of equal width, with what lies between two samples interpolated", () => {
+    const x = Float64Array.from([
+      ...Array.from({ length: 60 }, (_, i) => i),
+      ...Array.from({ length: 60 }, (_, i) => 100 + 10 * i),
+    ]);
+    const bins = toBins({
+      axis: "step",
+      x,
+      bytes: x.map((at) => 1000 + 3 * at),
+      durationS: null,
+      steps: 120,
+      stepSpan: 690,
+    });
+    const widths = bins.x.slice(1).map((at, i) => at - bins.x[i]!);
+    expect(Math.max(...widths) - Math.min(...widths)).toBeLessThan(1e-6);
+    bins.middle.forEach((value, k) => expect(Math.abs(value - 1000 - 3 * bins.x[k]!)).toBeLessThan(12));
+    bins.low.forEach((value, k) => expect(value).toBeLessThanOrEqual(bins.high[k]!));
+  });
+});

@@ -1,0 +1,92 @@
+import type { GateRequest } from "../config/gate-request.ts";
+import { groupBy } from "../core/group-by.ts";
+import { formatBytes } from "../core/units.ts";
+import { comparableRole, type Scaling, type ScenarioReport } from "../report/documents/model.ts";
+import { median } from "../stats/order-statistics.ts";
+import { fitPowerLaw, largestWithin, MIN_POINTS, type PowerLaw } from "../stats/power-law.ts";
+
+/** The peaks of a scenario's runs: of the largest rank in each, the median over the runs. */
+function peakOf(report: ScenarioReport | undefined, metric: string, onDevice: boolean): number | null {
+  const runs = report?.runs ?? [];
+  const wanted = comparableRole(runs);
+  const peaks = runs.flatMap(({ role, info }) => {
+    const own = info.peaks.filter((peak) => peak.metric === metric && (peak.device !== "host") === onDevice);
+    return role === wanted && own.length > 0 ? [Math.max(...own.map(({ bytes }) => bytes))] : [];
+  });
+  return peaks.length === 0 ? null : median(peaks);
+}
+
+/** The series that every value has: a device's allocator, its used memory, else the host. */
+const SERIES = [
+  { metric: "allocated", onDevice: true },
+  { metric: "used", onDevice: true },
+  { metric: "host", onDevice: false },
+] as const;
+
+/** Whether the limits of the policy hold. A limit is breached where the whole interval is above it. */
+function judged(
+  limits: NonNullable<GateRequest["scalingLimits"]>,
+  law: PowerLaw | null,
+  noFit: string | null,
+): Pick<Scaling, "verdict" | "reason"> {
+  if (law === null) return { verdict: "unjudged", reason: noFit };
+  const { maxExponent, maxCoefficient } = limits;
+  if (maxExponent !== null && law.low > maxExponent) {
+    const reason = `the exponent is ${law.k.toFixed(2)} (${law.low.toFixed(2)} to ${law.high.toFixed(2)}), above ${maxExponent}`;
+    return { verdict: "fail", reason };
+  }
+  const least = Math.min(...law.curves.map(({ b }) => b));
+  if (maxCoefficient !== null && least > maxCoefficient) {
+    return { verdict: "fail", reason: `b is at least ${formatBytes(least)}, above ${formatBytes(maxCoefficient)}` };
+  }
+  return { verdict: "pass", reason: null };
+}
+
+/** peak = a + b x^k over the values of `--vary`, for each scenario that was varied. */
+export function scalingOf(request: GateRequest, reports: readonly ScenarioReport[]): readonly Scaling[] {
+  const varied = request.scenarios.flatMap(({ name, varied: one }) =>
+    one === undefined ? [] : [{ ...one, scenario: name }],
+  );
+  return [...groupBy(varied, ({ of }) => of)].map(([of, variants]): Scaling => {
+    const measured = variants.map(({ value, scenario }) => ({
+      value,
+      report: reports.find((report) => report.scenario === scenario),
+    }));
+    const series =
+      SERIES.find(({ metric, onDevice }) =>
+        measured.every(({ report }) => peakOf(report, metric, onDevice) !== null),
+      ) ?? SERIES[2];
+    const points = measured.map(({ value, report }) => ({
+      value,
+      bytes: peakOf(report, series.metric, series.onDevice),
+    }));
+    const known = points.flatMap(({ value, bytes }) => (bytes === null ? [] : [{ x: Number(value), bytes }]));
+    const law = fitPowerLaw(
+      known.map(({ x }) => x),
+      known.map(({ bytes }) => bytes),
+    );
+    const noFit = law === null ? whyNot(known.map(({ x }) => x)) : null;
+    return {
+      scenario: of,
+      name: variants[0]?.name ?? "",
+      metric: series.metric,
+      device: series.onDevice ? "device" : "host",
+      points,
+      fit: law && { a_bytes: law.a, b_bytes: law.b, exponent: law.k, low: law.low, high: law.high },
+      no_fit: noFit,
+      fits: law === null ? [] : request.fits.map((size) => ({ ...size, largest: largest(law, size.bytes) })),
+      ...(request.scalingLimits === null ? { verdict: null, reason: null } : judged(request.scalingLimits, law, noFit)),
+    };
+  });
+}
+
+function largest(law: PowerLaw, bytes: number): Scaling["fits"][number]["largest"] {
+  const found = largestWithin(law, bytes);
+  return found && { value: found.x, low: found.low, high: found.high };
+}
+
+function whyNot(values: readonly number[]): string {
+  if (values.some((value) => !(value > 0))) return "a fit needs positive numbers";
+  if (new Set(values).size < MIN_POINTS) return `a fit needs ${MIN_POINTS} values that were measured`;
+  return "the peak does not rise with it";
+}
