@@ -39,7 +39,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "291a49b5a54766319f4cb21e7b06c09795117b6a389a7f96f69dca6cc69c9c41");
+  load = loadPack(import.meta.url, "61d3558f78de6a0f8778a781bb63af6bab6a0ec1d185eca44f493642038588cf");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -30,7 +30,7 @@ function runOptions(group?: RunOption["group"]): Readonly<Record<string, OptionS
 }
 
 /** Options of `run` that mean nothing to a search: it chooses states, baselines and bundles itself. */
-const NOT_OF_SEARCHES = new Set(["scenario", "baseline", "bundle", "base-run", "unjudged"]);
+const NOT_OF_SEARCHES = new Set(["scenario", "baseline", "bundle", "base-run", "unjudged", "vary", "fits"]);
 
 /** Options of both searches. */
 function searchOptions(name: "bisect" | "culprit"): Readonly<Record<string, OptionSpec>> {
@@ -211,6 +211,7 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
         valueHint: "N",
       },
       reason: { type: "string", description: "Why a new level is accepted", valueHint: "TEXT" },
+      vary: runOption("vary"),
     },
     load: async () => (await import("./baseline.ts")).baseline,
   },

@@ -51,19 +51,23 @@ export function nextCommands(
     ...(text.config === undefined ? [] : ["--config", shellWord(text.config)]),
     ...(store === undefined ? [] : ["--baseline", shellWord(store)]),
   ];
+  // The scenarios that `--vary` makes have names that only `--vary` makes again.
+  const varied = text.vary === undefined ? [] : ["--vary", shellWord(text.vary)];
   const only = about.scenario === undefined ? [] : ["--scenario", shellWord(about.scenario)];
-  const scenario = text.scenario === undefined ? only : ["--scenario", shellWord(about.scenario ?? text.scenario)];
+  const given = text.scenario === undefined ? [] : ["--scenario", shellWord(text.scenario)];
+  const one = text.scenario === undefined ? only : ["--scenario", shellWord(about.scenario ?? text.scenario)];
+  const scenario = varied.length > 0 ? [...given, ...varied] : one;
   const bundle = shellWord(shownPath(bundleDir));
   const command = rest === null ? [] : ["--", commandText(rest)];
-  const given = [
+  const repeated = [
     ...Object.entries({
       ...text,
-      ...(about.scenario === undefined ? {} : { scenario: about.scenario }),
+      ...(about.scenario === undefined || varied.length > 0 ? {} : { scenario: about.scenario }),
       ...about.limits,
     }),
     ...Object.entries(lists).flatMap(([name, all]) => all.map((one) => [name, one])),
   ];
-  const same = given.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, shellWord(value)]));
+  const same = repeated.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, shellWord(value)]));
   return {
     accept: [program, "baseline accept", bundle, ...only, ...options].join(" "),
     refresh: [program, "baseline refresh", ...options, ...scenario, ...command].join(" "),

@@ -61,7 +61,7 @@ function match(entry: KnownLeak, finding: Finding, today: string): Match {
   return { kind: "covered" };
 }
 
-/** Whether a failed check is nothing but growth of `bytes`: the growth itself, or a peak within its limit without it. */
+/** Whether a failed check is nothing but growth of `bytes`: the growth, or a peak within its limit without it. */
 function isOfGrowth({ kind, candidate_bytes: value, threshold_bytes: limit }: Check, bytes: number): boolean {
   switch (kind) {
     case "growth":

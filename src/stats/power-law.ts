@@ -30,7 +30,7 @@ const STEPS = 1200;
 /** A peak is not known more exactly than this, relative: pages, and the runtime's own start. */
 const MIN_NOISE = 1e-3;
 
-/** The best curve of an exponent; relative residuals, since a page is as large beside a small peak as beside a big one. */
+/** The best curve of an exponent, by relative residuals: noise of a peak grows with it. */
 function curveOf(x: readonly number[], y: readonly number[], k: number): Curve {
   let [s, sp, spp, sy, spy] = [0, 0, 0, 0, 0];
   // Powers are divided by the largest, so that their squares stay exact.

@@ -1,5 +1,6 @@
 import { plural } from "../../core/text.ts";
 import type { GateReport } from "../documents/model.ts";
+import { withoutRepeated } from "../scaling-text.ts";
 import { byUrgency, worstScenario } from "../urgency.ts";
 import { costText, countedNotes } from "../wording.ts";
 import { policyText } from "./acceptance.ts";
@@ -8,6 +9,7 @@ import { fitParts, type Part } from "./comment-fit.ts";
 import { evidenceLinks } from "./comment-links.ts";
 import { folded, noteList, scenarioDetails } from "./details.ts";
 import { md } from "./markdown-text.ts";
+import { scalingText } from "./scaling.ts";
 import { errorText, type PictureOptions, pictureParts, scenarioParts, scenarioTable } from "./scenario.ts";
 
 export interface SummaryOptions extends PictureOptions {
@@ -43,8 +45,8 @@ interface ReportContext extends SummaryOptions {
 
 /** The parts of one report between its title and its footer. */
 export function reportParts(report: GateReport, context: ReportContext): Part[] {
-  const scenarios = byUrgency(report.scenarios);
-  const only = scenarios.length === 1;
+  const scenarios = byUrgency(withoutRepeated(report));
+  const only = report.scenarios.length === 1;
   const shown = worstScenario(report);
   const parts: Part[] = [];
   scenarios.forEach((scenario, index) => {
@@ -60,6 +62,7 @@ export function reportParts(report: GateReport, context: ReportContext): Part[] 
     const reproduce = reproduceText(report, scenario);
     if (reproduce !== null) parts.push({ kind: "reproduce", at, text: reproduce });
   });
+  for (const one of report.scaling ?? []) parts.push({ kind: "checks", at: context.at, text: scalingText(one) });
   const passed = scenarios.filter(({ word }) => word === "pass");
   const picture = shown?.word === "pass" ? pictureParts(shown, context).map(({ text }) => text) : [];
   if (!only && passed.length > 0) {

@@ -11,6 +11,7 @@ import { changedText } from "../changed-text.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts";
 import { ACCEPT, nextSteps, REFRESH, RUN } from "../next-steps.ts";
 import { reproduceCommand } from "../reproduce.ts";
+import { withoutRepeated } from "../scaling-text.ts";
 import { sparkline } from "../sparkline.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
 import { urgency } from "../urgency.ts";
@@ -18,6 +19,7 @@ import { capital, costText, countedNotes, exitText, failedExit, findingName } fr
 import { acceptedNote, knownLeakNotes, policyNotes } from "./acceptance.ts";
 import { type Paint, painter, paintVerdict } from "./ansi.ts";
 import { checkLines, detailLines, judgementNotes } from "./details.ts";
+import { scalingLines } from "./scaling.ts";
 import { alignRows, cell, clip, displayWidth, noteLines, safe, usableWidth, wrapText } from "./terminal-table.ts";
 
 export interface TerminalOptions {
@@ -49,7 +51,7 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
   const paint = painter(options.color);
   const width = usableWidth(options.width, MAX_WIDTH);
   // The worst comes last because the end of the output is what a terminal shows.
-  const scenarios = [...report.scenarios].sort((a, b) => urgency(b) - urgency(a));
+  const scenarios = [...withoutRepeated(report)].sort((a, b) => urgency(b) - urgency(a));
   const blocks = scenarios.map((scenario) => {
     const answer = answerLines(scenario, options, paint, width);
     return options.verbose ? [...answer, "", ...detailLines(scenario, paint, width)] : answer;
@@ -64,6 +66,8 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
     ...policyNotes(report).flatMap((note) => wrapText(safe(note), width, "    ")),
     ...(calm && !options.verbose ? [] : noteBlock(report, options, paint, width)),
   ];
+  for (const one of report.scaling ?? []) notes.push("", ...scalingLines(one, paint, width));
+  if (report.scaling !== undefined) notes.push("");
   if (report.scenarios.length > 1) {
     notes.push(`${verdictMark(report.word, paint)}  ${report.scenarios.length} scenarios, ${costText(report.cost)}`);
   }

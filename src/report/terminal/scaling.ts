@@ -1,0 +1,30 @@
+import { formatBytes } from "../../core/units.ts";
+import type { Scaling } from "../documents/model.ts";
+import { fitsTexts, lawText, scalingBreach } from "../scaling-text.ts";
+import type { Paint } from "./ansi.ts";
+import { alignRows, cell, clip, safe, wrapText } from "./terminal-table.ts";
+
+const BAR = 24;
+
+/** Peaks over the values of `--vary`, the law through them, and what fits. */
+export function scalingLines(scaling: Scaling, paint: Paint, width: number): string[] {
+  const { points, name, metric, device } = scaling;
+  const most = Math.max(1, ...points.map(({ bytes }) => bytes ?? 0));
+  const rows = alignRows(
+    points.map(({ value, bytes }) => [
+      cell(`  ${clip(safe(`${name}=${value}`), 32)}`),
+      cell(bytes === null ? "not measured" : formatBytes(bytes)),
+      cell("█".repeat(Math.round((BAR * (bytes ?? 0)) / most)), paint.cyan),
+    ]),
+    [false, true],
+  );
+  const wrap = (text: string) => wrapText(safe(text), width, "  ").map((line) => `  ${line}`);
+  const breach = scalingBreach(scaling);
+  return [
+    `${paint.bold(clip(safe(scaling.scenario), 40))}  ${metric} peak on the ${device} over ${safe(name)}`,
+    ...rows,
+    ...wrap(lawText(scaling)),
+    ...fitsTexts(scaling).flatMap(wrap),
+    ...(breach === null ? [] : wrap(breach).map(scaling.verdict === "fail" ? paint.red : paint.yellow)),
+  ];
+}
