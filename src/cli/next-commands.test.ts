@@ -18,6 +18,15 @@ describe("the commands a report proposes", () => {
     });
   });
 
+  it("vary again what was varied, since only that makes its scenarios", () => {
+    const vary = { text: { vary: "BATCH=8,16" }, rest: ["train"] };
+    const about = { scenario: "default@BATCH=8" };
+    const { refresh, run, accept } = nextCommands({ lists: {}, ...vary }, BUNDLE, "stormlog-gate", about);
+    expect(refresh).toBe("stormlog-gate baseline refresh --vary BATCH=8,16 -- train");
+    expect(run).toBe("stormlog-gate run --vary BATCH=8,16 -- train");
+    expect(accept).toContain("--scenario default@BATCH=8");
+  });
+
   it("name the bundle, the store, the scenario and the command of this invocation", () => {
     const given = { text: { scenario: "my train" }, lists: { baseline: ["bundle:x", "file:b"] }, rest: ["a", "-x"] };
     expect(commands(given, path.resolve("out/one"))).toEqual({

@@ -140,6 +140,43 @@ describe("the config file", () => {
   });
 });
 
+describe("--vary", () => {
+  const config = (run: string | readonly string[]) =>
+    parseConfig(JSON.stringify({ scenarios: [{ name: "train", run, env: { A: "1" } }] }), "c.yml");
+  const varied = (run: string | readonly string[], vary = "N=1,2") =>
+    gateRequest(input({ command: null, config: config(run), options: { vary } })).scenarios;
+
+  it("makes a scenario for each value, in its environment", () => {
+    const [first, second, ...others] = varied("./train");
+    expect(others).toEqual([]);
+    expect(first).toMatchObject({ name: "train@N=1", env: { A: "1", N: "1" }, varied: { of: "train", value: "1" } });
+    expect(second).toMatchObject({ name: "train@N=2", env: { A: "1", N: "2" } });
+    expect(first?.definition).not.toBe(second?.definition);
+  });
+
+  it("puts the value where the command names it", () => {
+    const [first] = varied(["train", "--batch={N}"]);
+    expect(first).toMatchObject({ command: { kind: "argv", argv: ["train", "--batch=1"] }, env: { A: "1" } });
+    expect(varied("train {N}")[1]).toMatchObject({ command: { kind: "shell", script: "train 2" } });
+  });
+
+  it.each(["N", "N=", "N=1", "N=1,1", "N=1,,2", "2N=1,2", "=1,2"])("refuses %j", (vary) => {
+    expect(() => varied("./train", vary)).toThrow(expect.objectContaining({ code: "OPTION_INVALID", exitCode: 2 }));
+  });
+
+  it("is needed for --fits, whose sizes are bytes or have a unit", () => {
+    const fits = ["80GB=85.0e9", "small=2GiB"];
+    const options = { vary: "N=1,2", fits };
+    expect(gateRequest(input({ command: null, config: config("x"), options })).fits).toEqual([
+      { name: "80GB", bytes: 85e9 },
+      { name: "small", bytes: 2 ** 31 },
+    ]);
+    expect(() => gateRequest(input({ options: { fits } }))).toThrow(
+      expect.objectContaining({ code: "OPTION_INVALID" }),
+    );
+  });
+});
+
 describe("a known leak of the config file", () => {
   const config = (entry: object): string =>
     JSON.stringify({
