@@ -39,7 +39,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "61d3558f78de6a0f8778a781bb63af6bab6a0ec1d185eca44f493642038588cf");
+  load = loadPack(import.meta.url, "96e954ebe10bf23aa58d8f548dc95e6888b7500162be1b6e6973aeb78bdb996b");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

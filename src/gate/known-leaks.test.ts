@@ -5,7 +5,7 @@ import { LEAK_LINE } from "../report/source-line.ts";
 import { sampleScenario } from "../report/testing/sample-report.ts";
 import { checkOf } from "../verdict/check.ts";
 import type { Judgement } from "../verdict/judgement.ts";
-import { applyKnownLeaks, knownLeakLimit, unseenKnownLeaks } from "./known-leaks.ts";
+import { KnownLeaks, knownLeakLimit } from "./known-leaks.ts";
 
 const KIB = 1024;
 const ENTRY: KnownLeak = {
@@ -66,13 +66,15 @@ const failing = (findings: readonly Finding[], checks: Judgement["checks"] = [gr
     },
   });
 const applied = (findings: readonly Finding[], entry: Partial<KnownLeak> = {}, checks?: Judgement["checks"]) => {
-  const { report, notes } = applyKnownLeaks(failing(findings, checks), [{ ...ENTRY, ...entry }], TODAY);
-  return { word: report.word, known: report.known_leaks?.length ?? 0, notes };
+  const known = new KnownLeaks([{ ...ENTRY, ...entry }], TODAY);
+  const { word, known_leaks: used = [] } = known.apply(failing(findings, checks));
+  return { word, known: used.length, notes: known.notes() };
 };
+const unseen = (at: string) => [`the known leak of Pandas.Extra at ${at}, until 2027-01-31, was not seen`];
 
 describe("a known leak", () => {
   it("turns exactly its growth into a warning, and leaves the judgement", () => {
-    const { report } = applyKnownLeaks(failing([line()]), [ENTRY], TODAY);
+    const report = new KnownLeaks([ENTRY], TODAY).apply(failing([line()]));
     expect(report.word).toBe("warn");
     expect(report.judgement?.verdict).toBe("fail");
     const { package: name, at, until, reason } = ENTRY;
@@ -87,7 +89,7 @@ describe("a known leak", () => {
   );
 
   it.each(["oad.py:12", "load.py:1", "read", ""])("is another one at %s", (at) => {
-    expect(applied([line()], { at })).toEqual({ word: "fail", known: 0, notes: [] });
+    expect(applied([line()], { at })).toEqual({ word: "fail", known: 0, notes: unseen(at) });
   });
 
   it("ends with another version", () => {
@@ -151,14 +153,10 @@ describe("a known leak", () => {
 
 describe("a known leak that no run showed", () => {
   it("is named in the notes, and whether its day has come", () => {
-    const scenarios = [sampleScenario("pass")];
-    expect(unseenKnownLeaks(scenarios, [ENTRY], TODAY)).toEqual([
-      "The known leak of Pandas.Extra at load.py:12, until 2027-01-31, was not applied",
+    expect(new KnownLeaks([ENTRY], TODAY).notes()).toEqual(unseen("load.py:12"));
+    expect(new KnownLeaks([ENTRY], "2027-02-01").notes()).toEqual([
+      "the known leak of Pandas.Extra at load.py:12, ended on 2027-01-31",
     ]);
-    expect(unseenKnownLeaks(scenarios, [ENTRY], "2027-02-01")).toEqual([
-      "The known leak of Pandas.Extra at load.py:12, ended on 2027-01-31",
-    ]);
-    const { report } = applyKnownLeaks(failing([line()]), [ENTRY], TODAY);
-    expect(unseenKnownLeaks([report], [ENTRY], TODAY)).toEqual([]);
+    expect(applied([line()]).notes).toEqual([]);
   });
 });

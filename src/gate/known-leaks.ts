@@ -5,12 +5,6 @@ import type { KnownLeakUse, ScenarioReport } from "../report/documents/model.ts"
 import { LEAK_LINE } from "../report/source-line.ts";
 import type { Check } from "../verdict/judgement.ts";
 
-/** What the entries do to a report, and notes on those that do not apply. */
-export interface KnownLeaksApplied {
-  readonly report: ScenarioReport;
-  readonly notes: readonly string[];
-}
-
 /** Whether an entry covers a leaking line, or why it does not. Without a reason the line is another leak's. */
 type Match = { readonly kind: "covered" } | { readonly kind: "other"; readonly why: string | null };
 
@@ -83,61 +77,70 @@ function growthBytes({ evidence }: Finding): number {
   return typeof own === "number" && typeof share === "number" && share > 0 ? own / share : 0;
 }
 
-/**
- * A red scenario becomes a warning where every leaking line is a known one, and nothing but this growth failed. The
- * judgement does not change. The limit holds for all growth of the run, so it bounds what an entry can hide.
- * @param today ISO date, UTC
- */
-export function applyKnownLeaks(
-  report: ScenarioReport,
-  entries: readonly KnownLeak[],
-  today: string,
-): KnownLeaksApplied {
-  if (report.kind !== "judged") return { report, notes: [] };
-  const lines = report.findings.filter(({ classification }) => classification === LEAK_LINE);
-  const notes = new Set<string>();
-  const used: KnownLeakUse[] = [];
-  let covered = lines.length > 0;
-  for (const line of lines) {
-    const matches = entries.map((entry) => ({ entry, found: match(entry, line, today) }));
-    const by = matches.find(({ found }) => found.kind === "covered")?.entry;
-    if (by === undefined) {
-      covered = false;
-      for (const { entry, found } of matches) {
-        if (found.kind === "other" && found.why !== null) {
-          notes.add(
-            `${report.scenario}: the known leak of ${entry.package} at ${entry.at} does not apply: ${found.why}`,
-          );
-        }
-      }
-    } else if (!used.some(({ package: name, at }) => name === by.package && at === by.at)) {
-      const { package: name, at, until, reason } = by;
-      used.push({ package: name, version: line.package?.version ?? "", at, until, reason });
-    }
-  }
-  if (report.word !== "fail" || !covered) return { report, notes: [...notes] };
-  const grown = Math.max(...lines.map(growthBytes));
-  const failed = report.judgement.checks.filter(({ gating, verdict }) => gating && verdict === "fail");
-  if (!failed.every((check) => isOfGrowth(check, grown))) {
-    return { report, notes: [`${report.scenario}: more than a known leak failed, so none applies`] };
-  }
-  const timeline = report.timeline === null ? null : { ...report.timeline, verdict: "warn" as const };
-  return { report: { ...report, word: "warn", timeline, known_leaks: used }, notes: [] };
-}
+/** Applies the entries of `policy.known-leaks` to the scenarios of one gate. */
+export class KnownLeaks {
+  readonly #entries: readonly KnownLeak[];
+  readonly #today: string;
+  readonly #notes: string[] = [];
+  /** Entries that a report or a note names. */
+  readonly #named = new Set<KnownLeak>();
 
-/** Entries that no run of the report showed: named in the details, because each is a promise to come back. */
-export function unseenKnownLeaks(
-  scenarios: readonly ScenarioReport[],
-  entries: readonly KnownLeak[],
-  today: string,
-): readonly string[] {
-  const seen = new Set(
-    scenarios.flatMap(({ known_leaks: used = [] }) => used.map(({ package: name, at }) => `${name}\n${at}`)),
-  );
-  return entries
-    .filter(({ package: name, at }) => !seen.has(`${name}\n${at}`))
-    .map(({ package: name, at, until }) => {
-      const state = today > until ? `ended on ${until}` : `until ${until}, was not applied`;
-      return `The known leak of ${name} at ${at}, ${state}`;
-    });
+  /** @param today ISO date, UTC */
+  constructor(entries: readonly KnownLeak[], today: string) {
+    this.#entries = entries;
+    this.#today = today;
+  }
+
+  /**
+   * A red scenario becomes a warning where every leaking line is a known one, and nothing but this growth failed. The
+   * judgement does not change. The limit holds for all growth of the run, so it bounds what an entry can hide.
+   */
+  apply(report: ScenarioReport): ScenarioReport {
+    if (report.kind !== "judged" || report.word !== "fail") return report;
+    const lines = report.findings.filter(({ classification }) => classification === LEAK_LINE);
+    const covering = lines.map((line) => this.#covering(line, report.scenario));
+    if (lines.length === 0 || covering.includes(null)) return report;
+    const grown = Math.max(...lines.map(growthBytes));
+    const failed = report.judgement.checks.filter(({ gating, verdict }) => gating && verdict === "fail");
+    if (!failed.every((check) => isOfGrowth(check, grown))) {
+      this.#notes.push(`${report.scenario}: more than a known leak failed, so none applies`);
+      return report;
+    }
+    const used = new Map<KnownLeak, KnownLeakUse>();
+    for (const [i, entry] of covering.entries()) {
+      if (entry === null) continue;
+      const { package: name, at, until, reason } = entry;
+      used.set(entry, { package: name, version: lines[i]?.package?.version ?? "", at, until, reason });
+    }
+    const timeline = report.timeline === null ? null : { ...report.timeline, verdict: "warn" as const };
+    return { ...report, word: "warn", timeline, known_leaks: [...used.values()] };
+  }
+
+  /** The entry that covers a line; null, with a note on those that nearly do, where none does. */
+  #covering(line: Finding, scenario: string): KnownLeak | null {
+    const missed: string[] = [];
+    for (const entry of this.#entries) {
+      const found = match(entry, line, this.#today);
+      if (found.kind === "covered") {
+        this.#named.add(entry);
+        return entry;
+      }
+      if (found.why === null) continue;
+      this.#named.add(entry);
+      missed.push(`${scenario}: the known leak of ${entry.package} at ${entry.at} does not apply: ${found.why}`);
+    }
+    this.#notes.push(...missed);
+    return null;
+  }
+
+  /** Why entries do not apply, and those that no run showed: each of them is to be taken out one day. */
+  notes(): readonly string[] {
+    const unseen = this.#entries
+      .filter((entry) => !this.#named.has(entry))
+      .map(({ package: name, at, until }) => {
+        const state = this.#today > until ? `ended on ${until}` : `until ${until}, was not seen`;
+        return `the known leak of ${name} at ${at}, ${state}`;
+      });
+    return [...this.#notes, ...unseen];
+  }
 }

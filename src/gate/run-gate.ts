@@ -19,7 +19,7 @@ import type { BasePlanner } from "./base/base-run.ts";
 import { readBaselines, wantedScenario } from "./baseline-preflight.ts";
 import { cancelled, outOfTime } from "./cost.ts";
 import { exitCodeOf, overallVerdict, reportVerdict } from "./exit-code.ts";
-import type { KnownLeaksApplied } from "./known-leaks.ts";
+import type { KnownLeaks } from "./known-leaks.ts";
 import { policyInForce, removedScenarios, withoutUnverifiablePass } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
 import { judgeScenario } from "./scenario.ts";
@@ -84,6 +84,7 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
   const scenarios: ScenarioReport[] = [];
   const warnings: string[] = [...(ports.warnings ?? []), ...policy.warnings];
   const acceptances = new AcceptanceMatcher(ports.acceptances);
+  const knownLeaks = await knownLeaksOf(request, ports);
   let runs = 0;
   for (const scenario of request.scenarios) {
     if (cancelled(ports.interrupt)) break;
@@ -99,14 +100,13 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
         throw error;
       },
     );
-    const known = await withKnownLeaks(outcome.report, request, ports);
-    warnings.push(...known.notes);
-    const judged = withoutUnverifiablePass(await acceptances.apply(known.report), policy);
+    const known = knownLeaks?.apply(outcome.report) ?? outcome.report;
+    const judged = withoutUnverifiablePass(await acceptances.apply(known), policy);
     scenarios.push(await withInvocation(judged, request, scenario));
     warnings.push(...outcome.warnings);
     runs += outcome.report.runs.length;
   }
-  warnings.push(...(await unseenLeaks(scenarios, request, ports)), ...(await acceptances.notes()));
+  warnings.push(...(knownLeaks?.notes() ?? []), ...(await acceptances.notes()));
   // What git or another helper left behind must not write while the evidence is written and published.
   await endOrphans(LAST_MS);
   scenarios.push(...removedScenarios(policy));
@@ -201,27 +201,11 @@ async function withInvocation(
   return invocation === null ? report : { ...report, invocation };
 }
 
-const today = (ports: GatePorts): string => ports.now().toISOString().slice(0, 10);
-
-/** A red report as the entries of `policy.known-leaks` leave it. */
-async function withKnownLeaks(
-  report: ScenarioReport,
-  { knownLeaks }: GateRequest,
-  ports: GatePorts,
-): Promise<KnownLeaksApplied> {
-  if (knownLeaks.length === 0) return { report, notes: [] };
-  const { applyKnownLeaks } = await import("./known-leaks.ts");
-  return applyKnownLeaks(report, knownLeaks, today(ports));
-}
-
-async function unseenLeaks(
-  scenarios: readonly ScenarioReport[],
-  { knownLeaks }: GateRequest,
-  ports: GatePorts,
-): Promise<readonly string[]> {
-  if (knownLeaks.length === 0) return [];
-  const { unseenKnownLeaks } = await import("./known-leaks.ts");
-  return unseenKnownLeaks(scenarios, knownLeaks, today(ports));
+/** The entries of `policy.known-leaks`; null without any. */
+async function knownLeaksOf({ knownLeaks }: GateRequest, ports: GatePorts): Promise<KnownLeaks | null> {
+  if (knownLeaks.length === 0) return null;
+  const { KnownLeaks } = await import("./known-leaks.ts");
+  return new KnownLeaks(knownLeaks, ports.now().toISOString().slice(0, 10));
 }
 
 /** How the peak grows with the values of `--vary`; null without it. */
