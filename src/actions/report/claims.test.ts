@@ -54,6 +54,19 @@ describe("a section held against itself", () => {
   });
 });
 
+describe("a known leak that a section claims", () => {
+  const known = { package: "hoard", version: "1", at: "keep", until: "2027-01-31", reason: "not released" };
+  const claimed: ScenarioReport = { ...failed, word: "warn", known_leaks: [known] };
+
+  it("counts for a run of this repository, and not for a fork's, which may have read another configuration", () => {
+    const [own] = held("warn", claimed, { untrusted: false }).sections;
+    expect(own?.report).toMatchObject({ word: "warn", scenarios: [{ known_leaks: [known] }] });
+    const [fork] = held("warn", claimed, { untrusted: true }).sections;
+    expect(fork?.report.word).toBe("fail");
+    expect(fork?.report.scenarios[0]).not.toHaveProperty("known_leaks");
+  });
+});
+
 describe("an acceptance that a section claims", () => {
   const claimed: ScenarioReport = { ...failed, word: "warn", difference: token, accepted: { ...acceptance, by: "me" } };
 
