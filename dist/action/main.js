@@ -39,7 +39,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "96e954ebe10bf23aa58d8f548dc95e6888b7500162be1b6e6973aeb78bdb996b");
+  load = loadPack(import.meta.url, "c49cbf4f318b095c40a2393830dc0dacf361e3d45fa85ea75bcb7bad380c7d48");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -19,6 +19,11 @@ export function withoutRepeated({ scenarios, scaling = [] }: GateReport): readon
   });
 }
 
+/** "host peak over BATCH", or "allocated peak of the device over BATCH". Not escaped. */
+export function scalingTitle({ metric, device, name }: Scaling): string {
+  return `${metric} peak ${device === "host" ? "" : "of the device "}over ${name}`;
+}
+
 /** "peak = 281 MiB + 1.31 MiB x BATCH^1.02 (exponent 0.97 to 1.08)", or why there is none. Not escaped. */
 export function lawText({ fit, name, no_fit: why }: Scaling): string {
   if (fit === null) return `no fit: ${why ?? "unknown"}`;

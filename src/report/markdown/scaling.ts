@@ -1,16 +1,16 @@
 import { escapeMermaid } from "../../core/escape.ts";
 import { formatBytes, MIB } from "../../core/units.ts";
 import type { Scaling } from "../documents/model.ts";
-import { fitsTexts, lawText, scalingBreach } from "../scaling-text.ts";
+import { fitsTexts, lawText, scalingBreach, scalingTitle } from "../scaling-text.ts";
 import { md, table } from "./markdown-text.ts";
 
 /** Peaks over the values of `--vary`: what breached, a table, a chart, the law and what fits. */
 export function scalingText(scaling: Scaling): string {
-  const { scenario, name, metric, device, points } = scaling;
+  const { scenario, name, points } = scaling;
   const breach = scalingBreach(scaling);
   const rows = points.map(({ value, bytes }) => [md(value, 60), bytes === null ? "–" : formatBytes(bytes)]);
   return [
-    `**${md(scenario, 80)}: ${metric} peak on the ${device} over ${md(name, 60)}**`,
+    `**${md(scenario, 80)}: ${md(scalingTitle(scaling), 120)}**`,
     ...(breach === null ? [] : [`**${md(breach, 300)}**`]),
     table([md(name, 60), "Peak"], ["r", "r"], rows),
     chart(scaling),

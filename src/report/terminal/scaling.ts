@@ -1,6 +1,6 @@
 import { formatBytes } from "../../core/units.ts";
 import type { Scaling } from "../documents/model.ts";
-import { fitsTexts, lawText, scalingBreach } from "../scaling-text.ts";
+import { fitsTexts, lawText, scalingBreach, scalingTitle } from "../scaling-text.ts";
 import type { Paint } from "./ansi.ts";
 import { alignRows, cell, clip, safe, wrapText } from "./terminal-table.ts";
 
@@ -8,7 +8,7 @@ const BAR = 24;
 
 /** Peaks over the values of `--vary`, the law through them, and what fits. */
 export function scalingLines(scaling: Scaling, paint: Paint, width: number): string[] {
-  const { points, name, metric, device } = scaling;
+  const { points, name } = scaling;
   const most = Math.max(1, ...points.map(({ bytes }) => bytes ?? 0));
   const rows = alignRows(
     points.map(({ value, bytes }) => [
@@ -21,7 +21,7 @@ export function scalingLines(scaling: Scaling, paint: Paint, width: number): str
   const wrap = (text: string) => wrapText(safe(text), width, "  ").map((line) => `  ${line}`);
   const breach = scalingBreach(scaling);
   return [
-    `${paint.bold(clip(safe(scaling.scenario), 40))}  ${metric} peak on the ${device} over ${safe(name)}`,
+    `${paint.bold(clip(safe(scaling.scenario), 40))}  ${safe(scalingTitle(scaling))}`,
     ...rows,
     ...wrap(lawText(scaling)),
     ...fitsTexts(scaling).flatMap(wrap),

@@ -66,8 +66,9 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
     ...policyNotes(report).flatMap((note) => wrapText(safe(note), width, "    ")),
     ...(calm && !options.verbose ? [] : noteBlock(report, options, paint, width)),
   ];
-  for (const one of report.scaling ?? []) notes.push("", ...scalingLines(one, paint, width));
-  if (report.scaling !== undefined) notes.push("");
+  const laws = (report.scaling ?? []).flatMap((one) => ["", ...scalingLines(one, paint, width)]);
+  // The first of the notes has a blank line before it already.
+  notes.push(...(calm || notes.length > 0 ? laws : laws.slice(1)), ...(laws.length > 0 ? [""] : []));
   if (report.scenarios.length > 1) {
     notes.push(`${verdictMark(report.word, paint)}  ${report.scenarios.length} scenarios, ${costText(report.cost)}`);
   }
