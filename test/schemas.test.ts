@@ -53,7 +53,13 @@ scenarios:
     horizon: 72h
     budget: { host: 4GiB }
     repeats: auto
-policy: { unjudged: warn, max-runs: 2, base-run: "off" }
+policy:
+  unjudged: warn
+  max-runs: 2
+  base-run: "off"
+  known-leaks:
+    - { package: pandas, versions: ["2.2.0"], at: read_csv, limit: 64KiB/step, until: 2999-01-31, reason: pinned }
+  scaling: { max-exponent: 1.5, max-b: 2MiB }
 report: { bundle: configured, warning-percent: 70, csv: true }
 `;
 
@@ -117,8 +123,9 @@ describe("the published schemas", () => {
     });
 
     it("the report and manifest of a configured run", async () => {
-      const configured = await answer(["run", "--config", "gate.yml"]);
+      const configured = await answer(["run", "--config", "gate.yml", "--vary", "N=1,2", "--fits", "4GiB"]);
       expect(problems("report", configured)).toEqual([]);
+      expect((configured.payload as Document).scaling).toHaveLength(1);
       const manifest = json("configured", "manifest.json") as { files: { path: string }[] };
       expect(problems("manifest", manifest)).toEqual([]);
       const events = (files: typeof manifest.files) => files.filter((one) => one.path.endsWith("/events.csv")).length;

@@ -39,7 +39,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "c49cbf4f318b095c40a2393830dc0dacf361e3d45fa85ea75bcb7bad380c7d48");
+  load = loadPack(import.meta.url, "e0b7fb0da4951c8c651d29267fb2589255511ef5fcdc798d1ed53836080e9a89");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

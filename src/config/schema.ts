@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { DAY } from "../core/units.ts";
 
 const names = v.pipe(v.string(), v.nonEmpty("must not be empty"));
 const seconds = v.pipe(v.number(), v.finite(), v.gtValue(0, "must be above 0"));
@@ -38,7 +39,7 @@ const KnownLeakSchema = v.strictObject({
   /** Maximum growth of the whole run. */
   limit: v.pipe(words(40), v.regex(RATE, 'must be a rate, such as "64KiB/step" or "2MiB/s"')),
   /** Last day on which the entry applies, UTC. */
-  until: v.pipe(v.string(), v.isoDate('must be a day, such as "2027-01-31"')),
+  until: v.pipe(v.string(), v.regex(DAY, 'must be a day, such as "2027-01-31"')),
   reason: words(400),
 });
 export type KnownLeak = v.InferOutput<typeof KnownLeakSchema>;

@@ -1,5 +1,8 @@
 import { usageError } from "./errors.ts";
 
+/** A day, ISO 8601. */
+export const DAY = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
+
 export const KIB = 1024;
 export const MIB = 1024 ** 2;
 export const GIB = 1024 ** 3;

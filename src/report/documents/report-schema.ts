@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { DRIFT_CLASSES, PACKAGE_RELATIONS } from "../../analysis/document.ts";
+import { DAY } from "../../core/units.ts";
 import { METRICS } from "../../telemetry/recording/model.ts";
 import { RecordingInfoSchema } from "../../telemetry/recording/run-info.ts";
 import { CAUSES, RUN_ROLES } from "./model.ts";
@@ -334,7 +335,7 @@ const ScenarioSchema = v.object({
   invocation: v.exactOptional(InvocationSchema),
   accepted: v.exactOptional(AcceptanceSchema),
   known_leaks: v.exactOptional(
-    list(v.object({ package: text, version: text, at: text, until: v.pipe(text, v.isoDate()), reason: text })),
+    list(v.object({ package: text, version: text, at: text, until: v.pipe(text, v.regex(DAY)), reason: text })),
   ),
 });
 
