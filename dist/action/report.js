@@ -39,7 +39,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "e0b7fb0da4951c8c651d29267fb2589255511ef5fcdc798d1ed53836080e9a89");
+  load = loadPack(import.meta.url, "116322995fac7a49be5ae1f7ecf835ca3fbfd3feeac186e13d8fc5f013bb4547");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -47,6 +47,19 @@ describe("renderJUnit", () => {
     expect(renderJUnit(sampleReport("error"))).toContain('tests="1" failures="0" errors="1" skipped="0"');
     expect(renderJUnit(sampleReport("unjudged"))).toContain('failures="0" errors="0" skipped="1"');
     expect(renderJUnit(excused())).toContain('failures="0" errors="0"');
+    const law = {
+      scenario: "train",
+      name: "BATCH",
+      metric: "host",
+      device: "host",
+      points: [],
+      fit: null,
+      no_fit: null,
+    };
+    const scaling = [{ ...law, fits: [], verdict: "fail", reason: "the exponent is 2.00, above 1" } as const];
+    const scaled = renderJUnit(sampleReport("pass", { scaling }));
+    expect(scaled).toContain('failures="1" errors="0" skipped="0"');
+    expect(scaled).toContain('<failure message="the exponent is 2.00, above 1"/>');
   });
 
   it.skipIf(!python())("is well-formed XML for hostile names, and keeps their text", () => {

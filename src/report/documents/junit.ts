@@ -4,14 +4,14 @@ import type { Check } from "../../verdict/judgement.ts";
 import { causesOf } from "../answer/causes.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import { checkName } from "../wording.ts";
-import type { GateReport, ScenarioReport } from "./model.ts";
+import type { GateReport, Scaling, ScenarioReport } from "./model.ts";
 
 /**
  * The report as JUnit XML: one suite per scenario, one case per check. A failed check is a failure, a command that
  * could not be measured an error, an unjudged check is skipped, and a warning passes with its reason in `system-out`.
  */
 export function renderJUnit(report: GateReport): string {
-  const suites = report.scenarios.map(suite);
+  const suites = [...report.scenarios.map(suite), ...(report.scaling ?? []).flatMap(scalingSuite)];
   const sum = (of: (one: Suite) => number) => suites.reduce((total, one) => total + of(one), 0);
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
@@ -60,6 +60,18 @@ function suite(scenario: ScenarioReport): Suite {
   }
   const open = `<testsuite name="${xml(scenario.scenario)}" tests="${cases.length}" failures="${failures}" errors="${errors}" skipped="${skipped}" time="${seconds(scenario).toFixed(3)}">`;
   return { xml: [open, ...cases, "</testsuite>"].join("\n"), tests: cases.length, failures, errors, skipped };
+}
+
+/** The limits on how a peak grows with a value; none without limits. */
+function scalingSuite({ scenario, name, verdict, reason }: Scaling): Suite[] {
+  if (verdict === null) return [];
+  const tag = { pass: null, fail: "failure", unjudged: "skipped" }[verdict];
+  const body = tag === null ? "" : `<${tag} message="${xml(reason ?? "")}"/>`;
+  const counts = { tests: 1, failures: Number(verdict === "fail"), errors: 0, skipped: Number(verdict === "unjudged") };
+  const numbers = Object.entries(counts).map(([key, count]) => `${key}="${count}"`);
+  const only = `<testcase classname="${xml(scenario)}" name="${xml(`peak over ${name}`)}" time="0.000">${body}</testcase>`;
+  const open = `<testsuite name="${xml(`${scenario} over ${name}`)}" ${numbers.join(" ")} time="0.000">`;
+  return [{ xml: `${open}\n${only}\n</testsuite>`, ...counts }];
 }
 
 /** What an acceptance or a known leak excuses is a warning. */
