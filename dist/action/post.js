@@ -39,7 +39,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "116322995fac7a49be5ae1f7ecf835ca3fbfd3feeac186e13d8fc5f013bb4547");
+  load = loadPack(import.meta.url, "20fca3894f5335a65f36c30cfa20851a5499b7340ad6e62530607c34e339c708");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

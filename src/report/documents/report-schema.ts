@@ -18,6 +18,9 @@ const LARGEST = 1e100;
 export const number = v.pipe(v.number(), v.minValue(-LARGEST), v.maxValue(LARGEST));
 export const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const text = v.pipe(v.string(), v.maxLength(20_000));
+/** Maximum number of values of `--vary`, and of known leaks. */
+const MAX_VALUES = 40;
+
 const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX));
 const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX_OF_RANKS));
 const points = v.pipe(v.array(number), v.maxLength(MAX_POINTS));
@@ -335,7 +338,10 @@ const ScenarioSchema = v.object({
   invocation: v.exactOptional(InvocationSchema),
   accepted: v.exactOptional(AcceptanceSchema),
   known_leaks: v.exactOptional(
-    list(v.object({ package: text, version: text, at: text, until: v.pipe(text, v.regex(DAY)), reason: text })),
+    v.pipe(
+      list(v.object({ package: text, version: text, at: text, until: v.pipe(text, v.regex(DAY)), reason: text })),
+      v.maxLength(MAX_VALUES),
+    ),
   ),
 });
 
@@ -345,7 +351,7 @@ const ScalingSchema = v.object({
   name: text,
   metric: text,
   device: text,
-  points: list(v.object({ value: text, bytes: v.nullable(number) })),
+  points: v.pipe(list(v.object({ value: text, bytes: v.nullable(number) })), v.maxLength(MAX_VALUES)),
   fit: v.nullable(v.object({ a_bytes: number, b_bytes: number, exponent: number, low: number, high: number })),
   no_fit: v.nullable(text),
   fits: list(
