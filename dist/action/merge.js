@@ -39,7 +39,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "20fca3894f5335a65f36c30cfa20851a5499b7340ad6e62530607c34e339c708");
+  load = loadPack(import.meta.url, "605fb48d78f55589d8e89679dc2ff5b21046b9bf61f159e5f8c0150bcba8c2e0");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -143,6 +143,20 @@ describe("a known leak", () => {
     });
   });
 
+  it("covers growth of no other device or rank", () => {
+    const elsewhere = (key: { rank: number; device: string }) =>
+      checkOf(
+        { ...HOST, ...key },
+        { aspect: "class", limit: "baseline", gating: true, verdict: "fail", reason: "leak" },
+      );
+    for (const other of [elsewhere({ rank: 0, device: "cuda:0" }), elsewhere({ rank: 1, device: "host" })]) {
+      expect(applied([line()], {}, [growth, other])).toMatchObject({
+        word: "fail",
+        notes: [expect.stringContaining("more than a known leak failed")],
+      });
+    }
+  });
+
   it("covers no budget and no run out of memory", () => {
     for (const aspect of ["peak", "oom"] as const) {
       const hard = checkOf(HOST, { aspect, limit: "budget", gating: true, verdict: "fail", reason: "" });

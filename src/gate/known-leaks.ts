@@ -1,5 +1,6 @@
 import type { Finding } from "../analysis/document.ts";
 import { type KnownLeak, RATE } from "../config/schema.ts";
+import { normalName } from "../core/locks.ts";
 import { formatBytes, parseSize } from "../core/units.ts";
 import type { KnownLeakUse, ScenarioReport } from "../report/documents/model.ts";
 import { LEAK_LINE } from "../report/source-line.ts";
@@ -15,9 +16,6 @@ export function knownLeakLimit({ limit }: KnownLeak): { readonly bytes: number; 
   const [, size = "", unit] = RATE.exec(limit) ?? [];
   return { bytes: parseSize(size), per: unit === "s" ? "second" : "step" };
 }
-
-/** As pip and npm compare names: without case, and `_` and `.` are `-`. */
-const plainName = (name: string): string => name.toLowerCase().replaceAll(/[-_.]+/g, "-");
 
 function names(at: string, { evidence }: Finding): boolean {
   const frames = typeof evidence.stack === "string" ? evidence.stack.split(" < ") : [];
@@ -40,7 +38,7 @@ function growthRate({ evidence }: Finding, per: "step" | "second"): number | nul
 
 function match(entry: KnownLeak, finding: Finding, today: string): Match {
   const found = finding.package;
-  if (found === undefined || plainName(found.name) !== plainName(entry.package)) return OTHER;
+  if (found === undefined || normalName(found.name) !== normalName(entry.package)) return OTHER;
   if (!names(entry.at, finding)) return OTHER;
   const not = (why: string): Match => ({ kind: "other", why });
   if (!entry.versions.includes(found.version)) {
@@ -55,14 +53,19 @@ function match(entry: KnownLeak, finding: Finding, today: string): Match {
   return { kind: "covered" };
 }
 
-/** Whether a failed check is nothing but growth of `bytes`: the growth, or a peak within its limit without it. */
-function isOfGrowth({ kind, candidate_bytes: value, threshold_bytes: limit }: Check, bytes: number): boolean {
+/** Whether a failed check is only growth that a line explains: the growth, or a peak within its limit without it. */
+function isOfGrowth(
+  { kind, rank, device, candidate_bytes: value, threshold_bytes: limit }: Check,
+  line: Finding,
+): boolean {
+  // Growth of other memory, which no line explains, is another leak.
+  if (device !== line.device || (line.rank !== null && rank !== line.rank)) return false;
   switch (kind) {
     case "growth":
     case "class":
       return true;
     case "peak":
-      return value !== null && limit !== null && value - bytes <= limit;
+      return value !== null && limit !== null && value - growthBytes(line) <= limit;
     case "budget":
     case "oom":
       return false;
@@ -100,9 +103,8 @@ export class KnownLeaks {
     const lines = report.findings.filter(({ classification }) => classification === LEAK_LINE);
     const covering = lines.map((line) => this.#covering(line, report.scenario));
     if (lines.length === 0 || covering.includes(null)) return report;
-    const grown = Math.max(...lines.map(growthBytes));
     const failed = report.judgement.checks.filter(({ gating, verdict }) => gating && verdict === "fail");
-    if (!failed.every((check) => isOfGrowth(check, grown))) {
+    if (!failed.every((check) => lines.some((line) => isOfGrowth(check, line)))) {
       this.#notes.push(`${report.scenario}: more than a known leak failed, so none applies`);
       return report;
     }
