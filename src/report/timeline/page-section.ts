@@ -8,6 +8,7 @@ import { rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { ACCEPT, type AcceptCommand, nextSteps, RUN } from "../next-steps.ts";
+import { acceptedNote, knownLeakNotes } from "../terminal/acceptance.ts";
 import {
   baselineText,
   capital,
@@ -30,6 +31,12 @@ const MAX_FAILED = 8;
 const MAX_FINDINGS = 50;
 const MAX_RUNS = 100;
 
+/** Why a breach only warns: who accepted it, or which known leak it is. */
+function excuses(scenario: ScenarioReport): readonly string[] {
+  const accepted = acceptedNote(scenario);
+  return [...(accepted === null ? [] : [accepted]), ...knownLeakNotes(scenario)];
+}
+
 /** One scenario: the sentence, its picture, its line, what failed and what to do; the rest is folded. */
 export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: boolean, accept?: AcceptCommand): string {
   const panels = panelsOf(scenario);
@@ -39,6 +46,7 @@ export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: bo
   const parts = [
     title,
     `<p class="reason">${escapeHtml(capital(sentence))}</p>`,
+    ...excuses(scenario).map((text) => `<p>${escapeHtml(text)}</p>`),
     panels.length === 0
       ? `<p class="soft">No memory samples were recorded.</p>`
       : charts(panels, ({ decides }) => decides),
