@@ -105,7 +105,7 @@ try {
   const idling = wanted("idle") ? await idle() : null;
   const trained =
     wanted("train") && hasTorch
-      ? await training(values.python, [probed, bare], {
+      ? await training([values.python, own("train.py")], [probed, bare], {
           pairs: Number(values["train-pairs"]),
           steps: Number(values.steps),
           segments: Number(values.segments),

@@ -1,9 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { median } from "simple-statistics";
 import { type Interval, ratioInterval } from "./statistics.ts";
+
+/** A program that answers each number of steps on its input with their wall and CPU seconds. */
+type Argv = readonly [string, ...string[]];
 
 /** [wall, CPU] seconds. */
 type Cost = readonly [number, number];
@@ -18,13 +20,13 @@ export interface Training {
   readonly cpu: Interval & { readonly ratio: number };
 }
 
-/** A process that trains on request. It is stopped in between, with its threads. */
+/** A process that works on request. It is stopped in between, with its threads. */
 class Trainer {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #answers: AsyncIterator<string>;
 
-  constructor(python: string, env: NodeJS.ProcessEnv) {
-    this.#child = spawn(python, [fileURLToPath(new URL("train.py", import.meta.url))], { env, stdio: "pipe" });
+  constructor([program, ...args]: Argv, env: NodeJS.ProcessEnv) {
+    this.#child = spawn(program, args, { env, stdio: "pipe" });
     this.#child.stderr.pipe(process.stderr);
     this.#answers = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
   }
@@ -33,7 +35,7 @@ class Trainer {
     this.#child.kill("SIGCONT");
     this.#child.stdin.write(`${steps}\n`);
     const { value, done } = await this.#answers.next();
-    if (done) throw new Error("the training loop ended early");
+    if (done) throw new Error("the measured loop ended early");
     this.#child.kill("SIGSTOP");
     const [wall, cpu] = value.split(" ").map(Number);
     return [wall!, cpu!];
@@ -50,8 +52,8 @@ class Trainer {
  * The ratios of one process with the probe to one without, whose short segments take turns: other load affects
  * both.
  */
-async function onePair(python: string, envs: readonly NodeJS.ProcessEnv[], steps: number, segments: number) {
-  const trainers = envs.map((env) => new Trainer(python, env));
+async function onePair(argv: Argv, envs: readonly NodeJS.ProcessEnv[], steps: number, segments: number) {
+  const trainers = envs.map((env) => new Trainer(argv, env));
   const [probe, bare] = trainers as [Trainer, Trainer];
   try {
     // PyTorch's own start, Adam's state, and what the probe loads at first.
@@ -69,14 +71,14 @@ async function onePair(python: string, envs: readonly NodeJS.ProcessEnv[], steps
   }
 }
 
-/** @param envs with the probe, without */
+/** The time of a program with something loaded against its time without. @param envs with it, without */
 export async function training(
-  python: string,
+  argv: Argv,
   envs: readonly [NodeJS.ProcessEnv, NodeJS.ProcessEnv],
   { pairs, steps, segments }: { readonly pairs: number; readonly steps: number; readonly segments: number },
 ): Promise<Training> {
   const found = [];
-  for (let pair = 0; pair < pairs; pair++) found.push(await onePair(python, envs, steps, segments));
+  for (let pair = 0; pair < pairs; pair++) found.push(await onePair(argv, envs, steps, segments));
   const of = (ratios: readonly number[]) => ratioInterval(ratios.map((ratio) => [ratio, 1] as const));
   return {
     pairs,

@@ -86,6 +86,7 @@ class SampleTable {
         }
         stackOf_[at].store(stack, std::memory_order_relaxed);
         bytes_[at].store(bytes, std::memory_order_relaxed);
+        live_.fetch_add(bytes, std::memory_order_relaxed);
         addresses_[at].store(address, std::memory_order_release);
         return true;
       }
@@ -103,11 +104,24 @@ class SampleTable {
       const uint32_t at = place.bucket * kWays + way;
       uintptr_t expected = address;
       if (addresses_[at].load(std::memory_order_relaxed) != address ||
-          !addresses_[at].compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) {
+          // Not free for another thread before its bytes were read.
+          !addresses_[at].compare_exchange_strong(expected, 1, std::memory_order_acq_rel)) {
         continue;
       }
+      live_.fetch_sub(bytes_[at].load(std::memory_order_relaxed), std::memory_order_relaxed);
+      addresses_[at].store(0, std::memory_order_release);
       filter_[place.filter].fetch_sub(1, std::memory_order_relaxed);
       return true;
+    }
+    return false;
+  }
+
+  // Whether the address is a sample's.
+  bool holds(uintptr_t address) const {
+    const Place place = placeOf(address);
+    if (filter_[place.filter].load(std::memory_order_relaxed) == 0) return false;
+    for (uint32_t way = 0; way < kWays; ++way) {
+      if (addresses_[place.bucket * kWays + way].load(std::memory_order_relaxed) == address) return true;
     }
     return false;
   }
@@ -128,7 +142,16 @@ class SampleTable {
     return found;
   }
 
+  // Forgets all samples. Only while no other thread runs, as in a child.
+  void clear() {
+    for (auto& one : filter_) one.store(0, std::memory_order_relaxed);
+    for (auto& one : addresses_) one.store(0, std::memory_order_relaxed);
+    live_.store(0, std::memory_order_relaxed);
+  }
+
   const Stack& at(uint32_t index) const { return stacks_[index]; }
+  // Estimated bytes of all live samples.
+  uint64_t live() const { return live_.load(std::memory_order_relaxed); }
   uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
@@ -146,6 +169,7 @@ class SampleTable {
   std::atomic<uintptr_t> addresses_[kSamples];
   std::atomic<uint32_t> stackOf_[kSamples];
   std::atomic<uint64_t> bytes_[kSamples];
+  std::atomic<uint64_t> live_;
   std::atomic<uint64_t> dropped_;
   Stack stacks_[kStacks];
 };

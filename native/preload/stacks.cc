@@ -1,6 +1,7 @@
 // Preloaded in a run that looks for a line (never in a judged one): samples the stacks of the C heap's allocations, and
 // writes those that are still live at the moments of STORMLOG_GATE_ATTRIBUTE_AT. In a Python process the probe asks for
-// them; elsewhere a thread of its own does, where the moments are in seconds.
+// them; elsewhere a thread of its own does, where the moments are in seconds. With STORMLOG_GATE_STACKS=peak it writes
+// what was live when most was, so far, and once more when the program ends.
 //
 // Its memory is fixed, it takes no lock, and allocates nothing. It forwards to the next definition of each function, so
 // that a program with an allocator of its own keeps it.
@@ -20,6 +21,7 @@
 #include <type_traits>
 
 #include "call_stack.h"
+#include "next_allocator.h"
 #include "process_facts.h"
 #include "python_frames.h"
 #include "sample_table.h"
@@ -33,28 +35,25 @@ using namespace stormlog_heap;
 namespace {
 
 constexpr unsigned kMaxMoments = 64;
+// Programs that hold less at their peak, such as a shell, leave no file.
+constexpr uint64_t kLeastPeak = 1 << 20;
+constexpr unsigned kPatienceMs = 1000;
 // A thread whose stack pointer moves between many stacks (coroutines) is no longer walked after so many look-ups.
 constexpr uint32_t kMaxLookups = 64;
 constexpr unsigned kMaxInstances = 10000;
 
-struct Next {
-  void* (*malloc)(size_t);
-  void* (*calloc)(size_t, size_t);
-  void* (*realloc)(void*, size_t);
-  void (*free)(void*);
-  void* (*memalign)(size_t, size_t);
-  void* (*alignedAlloc)(size_t, size_t);
-  int (*posixMemalign)(void**, size_t, size_t);
-};
-
 struct State {
   std::atomic<bool> active;
-  std::atomic<int> found;
-  Next next;
+  bool wantsPeak;
+  bool isPython;
+  NextAllocator allocator;
+  EarlyMemory early;
   CallStack calls;
   PythonFrames python;
   PythonLayout layout;
   SampleTable table;
+  Peak peak;
+  StackSums sums;
   StacksFile file;
   std::atomic_flag writing;
   // "<directory>/<pid>.<instance>", once the first document was written.
@@ -70,10 +69,6 @@ State state;
 static_assert(std::is_trivially_default_constructible<State>::value, "must be zero before anything runs");
 Interval interval;
 
-// Allocations that dlsym makes while it looks for the allocator. Never given back.
-alignas(16) char early[64 * 1024];
-std::atomic<size_t> earlyUsed{0};
-
 struct Thread {
   int64_t gap;
   uint64_t gapInterval;
@@ -86,45 +81,7 @@ struct Thread {
 // In the static block: the usual model allocates a thread's copy at the first use.
 __thread Thread thread __attribute__((tls_model("initial-exec")));
 
-enum : int { kUnknown, kLooking, kFound };
-
-template <typename Function>
-void look(const char* name, Function& function) {
-  void* found = dlsym(RTLD_NEXT, name);
-  memcpy(&function, &found, sizeof found);
-}
-
-// Once, before the program has a second thread: the loader itself allocates.
-const Next* next() {
-  if (state.found.load(std::memory_order_acquire) == kFound) return &state.next;
-  int expected = kUnknown;
-  if (!state.found.compare_exchange_strong(expected, kLooking, std::memory_order_acq_rel)) return nullptr;
-  look("malloc", state.next.malloc);
-  look("calloc", state.next.calloc);
-  look("realloc", state.next.realloc);
-  look("free", state.next.free);
-  look("memalign", state.next.memalign);
-  look("aligned_alloc", state.next.alignedAlloc);
-  look("posix_memalign", state.next.posixMemalign);
-  state.found.store(kFound, std::memory_order_release);
-  return &state.next;
-}
-
-void* earlyBytes(size_t size) {
-  // A header with the size, for realloc.
-  const size_t whole = (size + 16 + 15) / 16 * 16;
-  const size_t at = size > sizeof early ? sizeof early : earlyUsed.fetch_add(whole, std::memory_order_relaxed);
-  if (at + whole > sizeof early) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  memcpy(early + at, &size, sizeof size);
-  return early + at + 16;
-}
-bool isEarly(const void* address) {
-  const auto at = reinterpret_cast<uintptr_t>(address);
-  return at >= reinterpret_cast<uintptr_t>(early) && at < reinterpret_cast<uintptr_t>(early) + sizeof early;
-}
+const Next* next() { return state.allocator.get(); }
 
 uint64_t monotonicNs() {
   timespec t{};
@@ -146,28 +103,41 @@ uintptr_t stackEnd(uintptr_t sp) {
   return thread.stackEnd;
 }
 
+void drawGap() {
+  thread.gapInterval = interval.bytes();
+  thread.gap = nextGap(thread.random, thread.gapInterval);
+}
+
+// Notes the allocation with its stack.
+void note(void* address, size_t size) {
+  Registers registers{};
+  STORMLOG_REGISTERS(registers);
+  Stack stack;
+  memset(static_cast<void*>(&stack), 0, sizeof stack);
+  const uintptr_t end = stackEnd(registers.sp);
+  if (end != 0) stack.natives = static_cast<uint16_t>(state.calls.walk(registers, end, stack.native, kNativeFrames));
+  stack.pythons = static_cast<uint16_t>(state.python.walk(stack.python, kPythonFrames));
+  const uint32_t index = state.table.stack(stack);
+  const double chance = chanceOf(static_cast<double>(size) / static_cast<double>(thread.gapInterval));
+  const auto bytes = static_cast<uint64_t>(static_cast<double>(size) / chance);
+  if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes);
+  if (state.wantsPeak) state.peak.grew(state.table.live());
+  interval.sampled(monotonicNs);
+}
+
 __attribute__((noinline)) void sample(void* address, size_t size) {
   const int error = errno;
   thread.inside = true;
   if (thread.random == 0) {
-    // The first allocation of a thread only draws its gap.
+    // The first allocation of a thread, which may be its largest.
     thread.random = (reinterpret_cast<uintptr_t>(&thread) ^ monotonicNs()) * 0x9e3779b97f4a7c15ULL | 1;
-  } else {
-    Registers registers{};
-    STORMLOG_REGISTERS(registers);
-    Stack stack;
-    memset(static_cast<void*>(&stack), 0, sizeof stack);
-    const uintptr_t end = stackEnd(registers.sp);
-    if (end != 0) stack.natives = static_cast<uint16_t>(state.calls.walk(registers, end, stack.native, kNativeFrames));
-    stack.pythons = static_cast<uint16_t>(state.python.walk(stack.python, kPythonFrames));
-    const uint32_t index = state.table.stack(stack);
-    const double chance = chanceOf(static_cast<double>(size) / static_cast<double>(thread.gapInterval));
-    const auto bytes = static_cast<uint64_t>(static_cast<double>(size) / chance);
-    if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes);
-    interval.sampled(monotonicNs);
+    drawGap();
+    thread.gap -= static_cast<int64_t>(size);
   }
-  thread.gapInterval = interval.bytes();
-  thread.gap = nextGap(thread.random, thread.gapInterval);
+  if (thread.gap < 0) {
+    note(address, size);
+    drawGap();
+  }
   thread.inside = false;
   errno = error;
 }
@@ -180,12 +150,23 @@ inline void allocated(void* address, size_t size) {
 }
 
 inline void released(void* address) {
-  if (state.active.load(std::memory_order_relaxed)) state.table.remove(reinterpret_cast<uintptr_t>(address));
+  if (!state.active.load(std::memory_order_relaxed)) return;
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  if (state.wantsPeak && state.peak.due() && state.table.holds(at)) state.peak.shrinks(state.table, monotonicNs());
+  state.table.remove(at);
 }
 
-bool writeMoment(const char* path, uint64_t moment, int64_t step) {
-  if (state.writing.test_and_set(std::memory_order_acquire)) return false;
-  const bool written = state.file.write(path, state.table, {moment, step, monotonicNs(), interval.bytes()});
+// `patienceMs`: for the end of another thread's document.
+bool writeMoment(const char* path, uint64_t moment, int64_t step, unsigned patienceMs = 0) {
+  for (; state.writing.test_and_set(std::memory_order_acquire); --patienceMs) {
+    if (patienceMs == 0) return false;
+    const timespec t{0, 1000000};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &t, nullptr);
+  }
+  if (state.wantsPeak) state.peak.read(state.sums, state.table, monotonicNs());
+  else state.sums.read(state.table, monotonicNs());
+  // The step of the peak is not known.
+  const bool written = state.file.write(path, state.table, state.sums, {moment, state.wantsPeak ? -1 : step, interval.bytes()});
   state.writing.clear(std::memory_order_release);
   return written;
 }
@@ -220,11 +201,11 @@ double runBegan() {
   return static_cast<double>(facts.st_mtim.tv_sec) + static_cast<double>(facts.st_mtim.tv_nsec) / 1e9;
 }
 
-bool writeOwn(uint64_t moment) {
+bool writeOwn(uint64_t moment, unsigned patienceMs = 0) {
   Text path;
   if (state.base[0] != '\0') {
     path.add(state.base).add(".native.").add(moment).add(".json");
-    return !path.cut() && writeMoment(path.text(), moment, -1);
+    return !path.cut() && writeMoment(path.text(), moment, -1, patienceMs);
   }
   for (unsigned instance = 0; instance < kMaxInstances; ++instance) {
     path.clear();
@@ -239,10 +220,13 @@ bool writeOwn(uint64_t moment) {
     close(fd);
     memcpy(state.base, path.text(), stem);
     state.base[stem] = '\0';
-    return writeOwn(moment);
+    return writeOwn(moment, patienceMs);
   }
   return false;
 }
+
+// Most processes of a build or a shell script allocate next to nothing, and leave no file.
+bool isWorthAFile() { return state.wantsPeak ? state.peak.highest() >= kLeastPeak : state.table.any(); }
 
 void* run(void*) {
   thread.inside = true;
@@ -254,8 +238,7 @@ void* run(void*) {
       while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
       }
     }
-    // Most processes of a build or a shell script allocate next to nothing, and leave no file.
-    if (state.table.any() && !writeOwn(moment)) return nullptr;
+    if (isWorthAFile() && !writeOwn(moment)) return nullptr;
   }
   return nullptr;
 }
@@ -271,11 +254,16 @@ void startThread() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// The samples of the parent are those of the child, too; its files and its thread are not.
+// The samples of the parent are those of the child, too; its files and its thread are not. At a peak they count once:
+// the child shares this memory with its parent.
 void afterFork() {
   const int error = errno;
   state.base[0] = '\0';
   state.writing.clear(std::memory_order_release);
+  if (state.wantsPeak) {
+    state.table.clear();
+    state.peak.clear();
+  }
   startThread();
   errno = error;
 }
@@ -284,21 +272,31 @@ __attribute__((constructor)) void begin() {
   const int error = errno;
   const char* directory = getenv("STORMLOG_GATE_PROBE_DIR");
   const char* wanted = getenv("STORMLOG_GATE_STACKS");
-  if (directory != nullptr && directory[0] == '/' && strlen(directory) < sizeof state.directory && wanted != nullptr && strcmp(wanted, "1") == 0) {
+  if (directory != nullptr && directory[0] == '/' && strlen(directory) < sizeof state.directory && wanted != nullptr && (strcmp(wanted, "1") == 0 || strcmp(wanted, "peak") == 0)) {
     strcpy(state.directory, directory);
+    state.wantsPeak = wanted[0] == 'p';
     void* find = dlsym(RTLD_DEFAULT, "_dl_find_object");
     FindObject finder = nullptr;
     memcpy(&finder, &find, sizeof find);
     // Without it (glibc before 2.35, another C library) no module can be found without a lock.
-    if (finder != nullptr && next() != nullptr && state.next.malloc != nullptr && state.next.free != nullptr) {
+    if (finder != nullptr && next() != nullptr && next()->malloc != nullptr && next()->free != nullptr) {
       state.calls.begin(finder);
-      const bool python = dlsym(RTLD_DEFAULT, "Py_GetVersion") != nullptr;
-      if (!python) readMoments(getenv("STORMLOG_GATE_ATTRIBUTE_AT"));
+      // There the probe asks for the documents, also for the last.
+      state.isPython = dlsym(RTLD_DEFAULT, "Py_GetVersion") != nullptr;
+      if (!state.isPython) readMoments(getenv("STORMLOG_GATE_ATTRIBUTE_AT"));
       state.beganS = runBegan();
       state.active.store(true, std::memory_order_release);
       if (pthread_atfork(nullptr, nullptr, &afterFork) == 0) startThread();
     }
   }
+  errno = error;
+}
+
+__attribute__((destructor)) void end() {
+  if (!state.active.load(std::memory_order_acquire) || !state.wantsPeak || state.isPython || !isWorthAFile()) return;
+  const int error = errno;
+  thread.inside = true;
+  writeOwn(state.momentCount, kPatienceMs);
   errno = error;
 }
 
@@ -330,7 +328,7 @@ STORMLOG_PUBLIC int stormlog_stacks_write(const char* path, uint64_t moment, int
 
 STORMLOG_PUBLIC void* malloc(size_t size) {
   const Next* to = next();
-  if (to == nullptr) return earlyBytes(size);
+  if (to == nullptr) return state.early.bytes(size);
   void* address = to->malloc(size);
   allocated(address, size);
   return address;
@@ -341,7 +339,7 @@ STORMLOG_PUBLIC void* calloc(size_t count, size_t size) {
   if (to == nullptr) {
     size_t whole = 0;
     // Static memory is zero.
-    return __builtin_mul_overflow(count, size, &whole) ? nullptr : earlyBytes(whole);
+    return __builtin_mul_overflow(count, size, &whole) ? nullptr : state.early.bytes(whole);
   }
   void* address = to->calloc(count, size);
   allocated(address, count * size);
@@ -349,7 +347,7 @@ STORMLOG_PUBLIC void* calloc(size_t count, size_t size) {
 }
 
 STORMLOG_PUBLIC void free(void* address) {
-  if (address == nullptr || isEarly(address)) return;
+  if (address == nullptr || state.early.has(address)) return;
   released(address);
   if (const Next* to = next()) to->free(address);
 }
@@ -357,9 +355,8 @@ STORMLOG_PUBLIC void free(void* address) {
 STORMLOG_PUBLIC void* realloc(void* address, size_t size) {
   if (address == nullptr) return malloc(size);
   const Next* to = next();
-  if (isEarly(address) || to == nullptr) {
-    size_t old = 0;
-    if (isEarly(address)) memcpy(&old, static_cast<char*>(address) - 16, sizeof old);
+  if (state.early.has(address) || to == nullptr) {
+    const size_t old = state.early.has(address) ? EarlyMemory::sizeOf(address) : 0;
     void* moved = malloc(size);
     if (moved != nullptr) memcpy(moved, address, old < size ? old : size);
     return moved;

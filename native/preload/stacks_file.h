@@ -1,4 +1,4 @@
-// Writes the live samples as JSON, without allocating: `stormlog.native/1`, one document for each moment.
+// Writes live samples by stack as JSON, without allocating: `stormlog.native/1`, one document for each moment.
 #pragma once
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "sample_table.h"
+#include "peak.h"
 
 namespace stormlog_heap {
 
@@ -20,12 +20,11 @@ class StacksFile {
     uint64_t moment;
     // -1 when the program has no steps.
     int64_t step;
-    uint64_t timeNs;
     uint64_t interval;
   };
 
   // False when it cannot be written. One thread at a time.
-  bool write(const char* path, const SampleTable& table, const Facts& facts) {
+  bool write(const char* path, const SampleTable& table, const StackSums& sums, const Facts& facts) {
     char part[PATH_MAX];
     const size_t length = strlen(path);
     if (length + sizeof ".part" > sizeof part) return false;
@@ -35,7 +34,7 @@ class StacksFile {
     if (fd_ < 0) return false;
     whole_ = true;
     used_ = 0;
-    document(table, facts);
+    document(table, sums, facts);
     flush();
     close(fd_);
     if (whole_ && rename(part, path) == 0) return true;
@@ -47,37 +46,28 @@ class StacksFile {
   // Stacks below this share of all live bytes are added up.
   static constexpr uint64_t kShare = 5000;
 
-  void document(const SampleTable& table, const Facts& facts) {
-    memset(bytes_, 0, sizeof bytes_);
-    memset(counts_, 0, sizeof counts_);
-    uint64_t total = 0;
-    table.each([this, &total](uint32_t stack, uint64_t bytes) {
-      if (stack >= SampleTable::kStacks) return;
-      bytes_[stack] += bytes;
-      ++counts_[stack];
-      total += bytes;
-    });
+  void document(const SampleTable& table, const StackSums& sums, const Facts& facts) {
     text("{\"schema\":\"stormlog.native/1\",\"pid\":").number(static_cast<uint64_t>(getpid()));
     text(",\"moment\":").number(facts.moment);
     text(",\"step\":");
     if (facts.step < 0) text("null");
     else number(static_cast<uint64_t>(facts.step));
-    text(",\"time_ns\":").number(facts.timeNs);
+    text(",\"time_ns\":").number(sums.timeNs);
     text(",\"interval_bytes\":").number(facts.interval);
     text(",\"dropped\":").number(table.dropped());
-    text(",\"total_bytes\":").number(total);
+    text(",\"total_bytes\":").number(sums.total);
     text(",\"stacks\":[");
     uint64_t others = 0;
     bool first = true;
     for (uint32_t at = 0; at < SampleTable::kStacks; ++at) {
-      if (counts_[at] == 0) continue;
-      if (bytes_[at] < total / kShare) {
-        others += bytes_[at];
+      if (sums.counts[at] == 0) continue;
+      if (sums.bytes[at] < sums.total / kShare) {
+        others += sums.bytes[at];
         continue;
       }
       if (!first) text(",\n");
       first = false;
-      one(table.at(at), bytes_[at], counts_[at]);
+      one(table.at(at), sums.bytes[at], sums.counts[at]);
     }
     text("],\"others_bytes\":").number(others);
     text(",\"modules\":[");
@@ -184,8 +174,6 @@ class StacksFile {
   bool whole_;
   size_t used_;
   char buffer_[64 * 1024];
-  uint64_t bytes_[SampleTable::kStacks];
-  uint32_t counts_[SampleTable::kStacks];
 };
 
 }  // namespace stormlog_heap

@@ -37,6 +37,22 @@ static int written(const char *path) {
   return write_stacks != NULL && write_stacks(path, 0, 7) == 1 ? 0 : 4;
 }
 
+__attribute__((noinline)) static void *holds(size_t size) {
+  void *one = malloc(size);
+  __asm__ volatile("" ::: "memory");
+  return one;
+}
+
+/* 48 MB in one function and 16 MB in another at once, then 8 MB. */
+static void rises(void) {
+  void *large[48];
+  for (int i = 0; i < 48; ++i) large[i] = holds(1000000);
+  keeps(16000000);
+  for (int i = 0; i < 48; ++i) free(large[i]);
+  free(sink);
+  keeps(8000000);
+}
+
 static void *churns(void *rounds) {
   for (long i = 0; i < (long)rounds; ++i) {
     void *aligned = NULL;
@@ -56,6 +72,18 @@ int main(int argc, char **argv) {
       if (i % 2 == 0) pauses(1);
     }
     return written(argv[2]);
+  } else if (strcmp(what, "rise") == 0) {
+    rises();
+    return written(argv[2]);
+  } else if (strcmp(what, "rise-twice") == 0) {
+    rises();
+    const pid_t child = fork();
+    if (child == 0) {
+      free(holds(20000000));
+      return 0;
+    }
+    int status = 1;
+    return child < 0 || waitpid(child, &status, 0) != child || status != 0;
   } else if (strcmp(what, "threads") == 0) {
     pthread_t threads[4];
     for (int round = 0; round < 4; ++round) {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "../preload/call_stack.h"
 #include "../preload/sample_table.h"
@@ -112,6 +115,34 @@ TEST("kept memory is estimated with its stack, and freed memory is not listed (n
   // The library, keeps, main, the C library's start.
   const std::string frames = text.substr(stack, text.find(']', stack) - stack);
   CHECK(std::count(frames.begin(), frames.end(), ',') >= 3);
+}
+
+TEST("what was live at the peak is written with its stacks, though it was freed since (needs glibc 2.35)") {
+  if (!canWalk()) return;
+  TempDirectory directory;
+  const std::string text = documentOf(directory, "rise", "STORMLOG_GATE_STACKS=peak");
+  // Blocks far above the interval are all sampled, with their own size.
+  CHECK(std::fabs(numberAfter(text, "\"total_bytes\":") - 64e6) < 0.3e6);
+  CHECK(text.find("{\"bytes\":48000000,\"count\":48,") != std::string::npos);
+  CHECK(text.find("{\"bytes\":16000000,\"count\":1,") != std::string::npos);
+  CHECK(text.find("\"step\":null,") != std::string::npos);
+}
+
+TEST("a program leaves its peak when it ends, and a child its own alone (needs glibc 2.35)") {
+  if (!canWalk()) return;
+  TempDirectory directory;
+  documentOf(directory, "rise-twice", "STORMLOG_GATE_STACKS=peak");
+  std::vector<double> totals;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream file(entry.path());
+    std::stringstream text;
+    text << file.rdbuf();
+    totals.push_back(numberAfter(text.str(), "\"total_bytes\":"));
+  }
+  std::sort(totals.begin(), totals.end());
+  CHECK_EQ(totals.size(), 2);
+  if (totals.size() == 2) CHECK(std::fabs(totals[0] - 20e6) < 0.3e6 && std::fabs(totals[1] - 64e6) < 0.3e6);
 }
 
 TEST("threads that allocate and fork at once run under it as ever (needs glibc 2.35)") {

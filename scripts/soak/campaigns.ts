@@ -279,6 +279,16 @@ export const CAMPAIGNS: readonly Campaign[] = [
     round: (seed) => testRound(seed, { files: ["test/attribution/node-leaks.test.ts"], tries: 1 }),
   },
   {
+    name: "peak-lines",
+    unit: "pairs of programs of which one has a higher peak: its line first; of equal ones: no line",
+    seconds: 40,
+    round: (seed) =>
+      testRound(seed, {
+        files: ["test/attribution/peak-lines.test.ts"],
+        env: { STORMLOG_TEST_PEAK_TWINS: "all" },
+      }),
+  },
+  {
     name: "lines",
     unit: "programs that do not leak, drawn from the corpus, with attribution always on: no line named, not red, no run broken",
     seconds: 120,

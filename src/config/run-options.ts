@@ -133,7 +133,8 @@ export const RUN_OPTIONS = {
   attribute: {
     group: "measure",
     value: "auto|off|always",
-    description: "Run once more after a breach to find the source lines that grow, never, or after every verdict",
+    description:
+      "Run once more after a breach to find the source lines that grow or hold more, never, or after every verdict",
     details: "See [attribution](attribution.md).",
     default: "`auto`",
     input: { name: "attribute", given: "auto" },

@@ -11,6 +11,8 @@ import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import type { AnchorBook } from "./anchor-file.ts";
+import type { AttributionSubject } from "./attribution/attribute.ts";
+import type { PeakBase } from "./attribution/peak/explain-peak.ts";
 import type { BaseCheckout, BasePlanner } from "./base/base-run.ts";
 import { announce, Cost, outOfTime } from "./cost.ts";
 import { type FinishedRun, oneRun, type Ran, type RunPlan, shorter } from "./one-run.ts";
@@ -148,21 +150,26 @@ export class ScenarioRun implements ScenarioFacts {
     return ran;
   }
 
-  /** Run the base commit once in this session; null, with a warning, where that is not possible. */
-  async runBase(purpose: string): Promise<Ran | null> {
+  async #base(): Promise<BaseCheckout | { readonly reason: string }> {
     if (this.#checkout === null) {
       const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
       const { checkOutBase } = await import("./base/base-run.ts");
       const plan = await this.held.basePlans.get(this.scenario.name)?.(known);
       this.#checkout = await checkOutBase(plan ?? { kind: "impossible", reason: "it was not planned" }, this.scenario);
     }
-    if ("reason" in this.#checkout) return this.#noBase(this.#checkout.reason);
+    return this.#checkout;
+  }
+
+  /** Run the base commit once in this session; null, with a warning, where that is not possible. */
+  async runBase(purpose: string): Promise<Ran | null> {
+    const checkout = await this.#base();
+    if ("reason" in checkout) return this.#noBase(checkout.reason);
     // The checkout may have used up the time.
     const stop = this.noMore();
     if (stop !== null) return { kind: "stopped", finished: null, reason: stop };
     announce(this.#ports, `${this.scenario.name}: ${purpose}`);
     const number = this.base.length + 1;
-    const { command, cwd, commit } = this.#checkout;
+    const { command, cwd, commit } = checkout;
     const directory = this.#directory(`base-${number}`);
     const { session } = this.#identity;
     const ran = await this.#run({ role: "base", number, directory, command, cwd, purpose, session, commit }, this.base);
@@ -177,22 +184,34 @@ export class ScenarioRun implements ScenarioFacts {
     // The probe attributes memory to lines.
     if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined) return [];
     const { attributeGrowth } = await import("./attribution/attribute.ts");
+    const { explainPeak, peakToExplain } = await import("./attribution/peak/explain-peak.ts");
     const { request, scenario } = this;
-    const findings = await attributeGrowth({
+    const run = (
+      plan: Pick<RunPlan, "number" | "env" | "limitS">,
+      code: Pick<RunPlan, "command" | "cwd" | "commit">,
+    ) => {
+      const directory = this.#directory(`attribution-${plan.number}`);
+      const { session } = this.#identity;
+      return this.#run({ role: "attribution", directory, session, ...code, ...plan }, this.attribution);
+    };
+    const subject: AttributionSubject = {
       request,
       scenario,
       judged,
       judgement,
       noMore: () => this.noMore(),
-      run: ({ number, env, limitS }) => {
-        const directory = this.#directory(`attribution-${number}`);
-        const { command, cwd } = scenario;
-        const plan: RunPlan = { role: "attribution", number, directory, command, cwd, ...this.#identity, env, limitS };
-        return this.#run(plan, this.attribution);
-      },
+      run: (plan) => run(plan, { command: scenario.command, cwd: scenario.cwd, commit: this.#identity.commit }),
       log: (line) => this.#ports.log(line),
       warn: (note) => this.#warn(note),
-    });
+    };
+    const base = async (): Promise<PeakBase | { readonly reason: string }> => {
+      const checkout = await this.#base();
+      if ("reason" in checkout) return checkout;
+      const { command, cwd, commit } = checkout;
+      return { cwd, run: (plan) => run({ ...plan, number: 2 }, { command, cwd, commit }) };
+    };
+    const peak = peakToExplain(subject);
+    const findings = peak === null ? await attributeGrowth(subject) : await explainPeak({ ...subject, base }, peak);
     const { markChangedLines } = await import("./attribution/changed-lines.ts");
     return markChangedLines(findings, { cwd: scenario.cwd, env: request.env, history: this.#ports.history });
   }

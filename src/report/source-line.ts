@@ -7,6 +7,10 @@ export const LEAK_LINE = "leak_line";
 export const CONTRIBUTING_LINE = "contributing_line";
 /** Classification of a finding that names the line of one jump, still held at the end. */
 export const ONE_TIME_LINE = "one_time_line";
+/** Classification of a finding that names a line which holds more at the peak than on the base. */
+export const PEAK_LINE = "peak_line";
+/** The same without a base to compare with: a line that holds much at the peak; for the details. */
+export const HELD_AT_PEAK = "held_at_peak";
 /** Classification of the share of a growth that no line holds. */
 export const UNATTRIBUTED_GROWTH = "unattributed_growth";
 

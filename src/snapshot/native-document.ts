@@ -14,6 +14,7 @@ const NativeSchema = v.object({
   moment: whole,
   step: v.nullable(whole),
   time_ns: whole,
+  interval_bytes: whole,
   total_bytes: whole,
   stacks: v.array(
     v.object({
@@ -59,9 +60,13 @@ export interface NativeStack {
 
 /** One sample of the C heap of a process. */
 export interface NativeSample {
+  readonly pid: number;
   readonly moment: number;
   readonly step: number | null;
+  /** CLOCK_MONOTONIC: when it was written or, of a peak, when that was. */
   readonly timeNs: number;
+  /** Mean number of bytes between two samples, when it was written. */
+  readonly intervalBytes: number;
   readonly totalBytes: number;
   readonly stacks: readonly NativeStack[];
   readonly mappings: readonly Mapping[];
@@ -75,11 +80,13 @@ export function parseNative(json: unknown, where: string): NativeSample {
     const place = v.getDotPath(issue) ?? "the document";
     throw invalidInput("LINES_INVALID", `${place}: ${issue.message}`, where, `Expected a ${SCHEMA} document.`);
   }
-  const { moment, step, time_ns, total_bytes, stacks, modules } = parsed.output;
+  const { pid, moment, step, time_ns, interval_bytes, total_bytes, stacks, modules } = parsed.output;
   return {
+    pid,
     moment,
     step,
     timeNs: time_ns,
+    intervalBytes: interval_bytes,
     totalBytes: total_bytes,
     stacks: stacks.map(({ bytes, count, native, python }) => ({
       bytes,

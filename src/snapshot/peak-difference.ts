@@ -1,8 +1,8 @@
-import { groupBy } from "../core/group-by.ts";
 import { deviceName, type NamedSnapshot, rootOf } from "./document.ts";
 import { poolUse } from "./fragmentation.ts";
 import { type Frame, relativePath, userFrames } from "./frames.ts";
-import { lineKey, ownersOf } from "./owners.ts";
+import { type LinePair, linePairs } from "./line-pairs.ts";
+import { ownersOf } from "./owners.ts";
 import { type PeakComposition, type PeakLine, peakCompositions } from "./peak-composition.ts";
 import type { SourceLocation } from "./tables.ts";
 
@@ -72,45 +72,7 @@ function sideOf(one: NamedSnapshot, root: string | null): Side {
 
 type Located = PeakLine & { readonly at: SourceLocation };
 
-/** A line on both sides, or on one. */
-interface Pair {
-  readonly before: Located | null;
-  readonly after: Located | null;
-}
-
-/**
- * Pairs of the same line on both sides. An edit above a line moves it: what is left of a function pairs in the order of
- * its lines where both sides have as many.
- */
-function pairs(before: readonly Located[], after: readonly Located[]): readonly Pair[] {
-  const earlier = new Map(before.map((line) => [lineKey(line.at), line]));
-  const found: Pair[] = [];
-  const added: Located[] = [];
-  for (const line of after) {
-    const same = earlier.get(lineKey(line.at));
-    if (same === undefined) added.push(line);
-    else found.push({ before: same, after: line });
-    earlier.delete(lineKey(line.at));
-  }
-  const functionOf = ({ at }: Located): string => `${at.file}\0${at.function}`;
-  const byLine = (a: Located, b: Located): number => a.at.line - b.at.line;
-  const removed = groupBy([...earlier.values()], functionOf);
-  for (const [name, own] of groupBy(added, functionOf)) {
-    const gone = [...(removed.get(name) ?? [])].sort(byLine);
-    if (gone.length !== own.length) {
-      found.push(...own.map((line) => ({ before: null, after: line })));
-      continue;
-    }
-    removed.delete(name);
-    for (const [index, line] of [...own].sort(byLine).entries()) {
-      found.push({ before: gone[index] ?? null, after: line });
-    }
-  }
-  for (const gone of removed.values()) found.push(...gone.map((line) => ({ before: line, after: null })));
-  return found;
-}
-
-function lineDifference({ before, after }: Pair, sides: Sides): LineDifference {
+function lineDifference({ before, after }: LinePair<Located>, sides: Sides): LineDifference {
   const shown = after ?? before;
   if (shown === null) throw new Error("a pair has a line");
   const { place } = after === null ? sides.before : sides.after;
@@ -154,7 +116,7 @@ function deviceDifference(sides: Sides, device: number): DeviceDifference {
   const [a, b] = [of(sides.before), of(sides.after)];
   const located = (lines: readonly PeakLine[], { place }: Side) =>
     lines.map((line): Located => ({ ...line, at: place(line.frame) }));
-  const lines = pairs(located(a.lines, sides.before), located(b.lines, sides.after)).map((pair) =>
+  const lines = linePairs(located(a.lines, sides.before), located(b.lines, sides.after)).map((pair) =>
     lineDifference(pair, sides),
   );
   const size = ({ difference_bytes: bytes }: LineDifference) => Math.abs(bytes);

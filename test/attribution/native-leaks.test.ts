@@ -7,7 +7,7 @@ import type { JudgedGrowth } from "../../src/gate/attribution/judged-growth.ts";
 import { nativeLines } from "../../src/gate/attribution/native-lines.ts";
 import { userFrames } from "../../src/snapshot/frames.ts";
 import { missingProgram } from "../cluster/testing/program.ts";
-import { attributed, FIXTURES, PYTHON } from "./testing/attributed.ts";
+import { attributed, FIXTURES, isSampled, PYTHON } from "./testing/attributed.ts";
 
 const MIB = 2 ** 20;
 const MOMENTS = { kind: "seconds", at: [0.8, 1.2, 1.6, 2, 2.4, 2.8] } as const;
@@ -18,11 +18,6 @@ const GROWTH: JudgedGrowth = {
   stretch: { kind: "growth", unit: "seconds", start: 0, onset: 0.5, end: 3, bytes: 80 * MIB },
   bytes: 80 * MIB,
 };
-const glibc = (process.report.getReport() as { header?: { glibcVersionRuntime?: string } }).header?.glibcVersionRuntime;
-const [, minor = "0"] = /^2[.](\d+)/.exec(glibc ?? "") ?? [];
-/** `_dl_find_object` */
-const isSampled = process.platform === "linux" && Number(minor) >= 35;
-
 async function linesOf(command: readonly [string, ...string[]], cwd: string) {
   const ran = await attributed(command, MOMENTS);
   expect(ran.code, ran.stderr).toBe(0);

@@ -122,7 +122,7 @@ def _begin(here):
         after_in_child=lambda: call("after_fork", True),
     )
     atexit.register(over)
-    if gate["ATTRIBUTE"] == "on":
+    if gate["ATTRIBUTE"] in ("on", "peak"):
         call("lasted")  # attribution has to see every allocation
     else:
         wake.acquire()

@@ -11,6 +11,8 @@ from .reading import Reading
 DEFAULT_INTERVAL_MS = 20.0
 FRAMEWORKS = ("torch", "tensorflow", "jax")
 
+# Runs that look for lines.
+_DEPTHS = ("on", "light", "peak")
 #: How often slow facts are read again: ranks that are set up late, reset peaks, a new backend. Nanoseconds.
 FACTS_EVERY_NS = 500_000_000
 
@@ -268,7 +270,7 @@ class Process:
 
     def fast_path(self):
         """A function that counts an optimizer's step and returns whether that is all it needs; None under attribution."""
-        if settings.get("ATTRIBUTE") in ("on", "light"):
+        if settings.get("ATTRIBUTE") in _DEPTHS:
             return None
         steps, reading, stepped, now = self.steps, self._reading, self._ring.stepped, ring.monotonic_ns
 
@@ -317,7 +319,7 @@ class Process:
             self.facts.save()
 
     def _attribute(self, has_torch):
-        if settings.get("ATTRIBUTE") in ("on", "light"):
+        if settings.get("ATTRIBUTE") in _DEPTHS:
             from . import attribute
 
             self._attribution = attribute

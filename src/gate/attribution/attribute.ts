@@ -34,7 +34,7 @@ export interface AttributionSubject {
 }
 
 /** All attribution runs of a scenario together take at most the judged run's length and this, seconds. */
-const EXTRA_TIME_S = 60;
+export const EXTRA_TIME_S = 60;
 /** An attribution run that is this much slower per second is not believed to be. */
 const MAX_SLOWDOWN = 4;
 

@@ -1,22 +1,17 @@
-import { lstatSync, readdirSync, renameSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import { type JsonProblem, readJson } from "../../core/files.ts";
 import { groupBy } from "../../core/group-by.ts";
-import { makeDirectories } from "../../core/make-directories.ts";
 import { readSnapshotFile } from "../../inputs/snapshot-input.ts";
 import type { ProcessEvidence } from "../../snapshot/attribution.ts";
 import { snapshotName } from "../../snapshot/file-names.ts";
 import type { Frame } from "../../snapshot/frames.ts";
 import { type LinesSample, parseLines } from "../../snapshot/lines-document.ts";
 import { growthOverSnapshots } from "../../snapshot/snapshot-growth.ts";
-import { PROBE_FOLDER } from "../../telemetry/recording/probe-files.ts";
-
-/** Directory in a run directory with the files of an attribution run. */
-const SNAPSHOTS_FOLDER = "snapshots";
+import { keepProbeFiles, processOf } from "./probe-output.ts";
 
 const LINES_FILE = /^(\d{1,10}\.\d{1,9})\.lines\.\d{1,6}(?:\.[a-z0-9-]{1,40})?\.json$/;
-const SNAPSHOT_FILE = /^(\d{1,10}\.\d{1,9})\.snapshot\.\d{1,6}\.pickle$/;
+export const SNAPSHOT_FILE = /^(\d{1,10}\.\d{1,9})\.snapshot\.\d{1,6}\.pickle$/;
 /** The measured program could write these files; those of the probe are smaller than this. */
 const MAX_LINES_BYTES = 64 * 1024 * 1024;
 /** Maximum number of processes that are read. */
@@ -26,23 +21,6 @@ export interface AttributionEvidence {
   readonly processes: readonly ProcessEvidence[];
   /** Files that could not be read, with the reasons. */
   readonly notes: readonly string[];
-}
-
-/** The regular files of the probe's directory, moved into the bundle; names in numerical order. */
-function keepFiles(directory: string): readonly string[] {
-  const from = path.join(directory, PROBE_FOLDER);
-  const to = path.join(directory, SNAPSHOTS_FOLDER);
-  let names: string[];
-  try {
-    names = readdirSync(from).filter((name) => LINES_FILE.test(name) || SNAPSHOT_FILE.test(name));
-  } catch {
-    return [];
-  }
-  // The measured program could have made a symbolic link.
-  const regular = names.filter((name) => lstatSync(path.join(from, name), { throwIfNoEntry: false })?.isFile());
-  if (regular.length > 0) makeDirectories(to);
-  for (const name of regular) renameSync(path.join(from, name), path.join(to, name));
-  return regular.sort((a, b) => a.localeCompare(b, "en", { numeric: true })).map((name) => path.join(to, name));
 }
 
 function readLines(file: string): LinesSample {
@@ -70,8 +48,8 @@ export function attributionEvidence(directory: string, isUserFrame: (frame: Fram
       return null;
     }
   };
-  const files = keepFiles(directory);
-  const byProcess = groupBy(files, (file) => path.basename(file).split(".").slice(0, 2).join("."));
+  const files = [LINES_FILE, SNAPSHOT_FILE].flatMap((wanted) => keepProbeFiles(directory, wanted));
+  const byProcess = groupBy(files, processOf);
   const processes = [...byProcess].slice(0, MAX_PROCESSES).map(([process, own]): ProcessEvidence => {
     const samples = own.flatMap((file) => {
       if (!LINES_FILE.test(path.basename(file))) return [];

@@ -1,12 +1,18 @@
 import type { Finding } from "../../analysis/document.ts";
 import type { History } from "../../baseline/ancestors.ts";
 import { git } from "../../git/git.ts";
-import { LEAK_LINE, ONE_TIME_LINE, type SourceLocation, sourceLocationOf } from "../../report/source-line.ts";
+import {
+  LEAK_LINE,
+  ONE_TIME_LINE,
+  PEAK_LINE,
+  type SourceLocation,
+  sourceLocationOf,
+} from "../../report/source-line.ts";
 import { diffLines, type FileChange } from "./diff-lines.ts";
 import { measuredRange } from "./measured-range.ts";
 
 /** Findings that name a line which may be the change's. */
-const NAMES_A_LINE: ReadonlySet<string> = new Set([LEAK_LINE, ONE_TIME_LINE]);
+const NAMES_A_LINE: ReadonlySet<string> = new Set([LEAK_LINE, ONE_TIME_LINE, PEAK_LINE]);
 
 type LineStatus = "changed" | "unchanged" | null;
 

@@ -1,6 +1,4 @@
-import path from "node:path";
 import type { Finding, Severity } from "../../analysis/document.ts";
-import { readBounded } from "../../core/files.ts";
 import { probeDirectory } from "../../core/probe-directory.ts";
 import { git } from "../../git/git.ts";
 import { LEAK_LINE } from "../../report/source-line.ts";
@@ -13,6 +11,7 @@ import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-
 import { linePackages } from "./line-packages.ts";
 import { type Covered, nameLines, type Unexplained } from "./name-lines.ts";
 import { type NativeLine, nativeLines } from "./native-lines.ts";
+import { SourceTexts } from "./source-texts.ts";
 
 /** The result of an attribution run: findings that name lines, and notes on what is missing. */
 interface GrowingLines {
@@ -38,19 +37,6 @@ interface AttributionRun {
 
 /** Growth without a line is reported from this share of the whole on. */
 const MIN_UNEXPLAINED = 0.2;
-const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
-const MAX_CODE = 200;
-
-/** The text of a source line, trimmed; null when it cannot be read. */
-function codeAt(file: string, line: number): string | null {
-  try {
-    // The path comes from the measured program: reading a device or a pipe might never end.
-    const text = readBounded(file, MAX_SOURCE_BYTES).toString("utf8").split("\n", line)[line - 1]?.trim() ?? "";
-    return text === "" ? null : text.slice(0, MAX_CODE);
-  } catch {
-    return null;
-  }
-}
 
 /** The only rank in which a line grows; null for several or none. */
 function rankOf(line: AttributedLine, probe: ProbeSummary | undefined): number | null {
@@ -132,12 +118,13 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     run.cwd,
     run.pipReport,
   );
+  const texts = new SourceTexts(run.cwd);
   const lines = named.map((one, index) =>
     lineFinding(one, {
       root,
       severity: index === 0 ? run.severity : "warning",
       rank: rankOf(one.line, run.probe),
-      code: codeAt(path.resolve(run.cwd, one.line.file), one.line.line),
+      code: texts.at(one.line),
       package: packages.get(one.line) ?? null,
     }),
   );
@@ -148,7 +135,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
       root,
       severity: named.length + index === 0 ? run.severity : "warning",
       rank: rankOf(one.line, run.probe),
-      code: codeAt(path.resolve(run.cwd, one.line.file), one.line.line),
+      code: texts.at(one.line),
       package: site.package,
       site,
     }),

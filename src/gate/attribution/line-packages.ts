@@ -11,7 +11,7 @@ export interface PackageFrame {
 }
 
 /** PyTorch allocates every tensor, so its frames below an allocating line do not show where a leak lies. */
-const PYTORCH = /\/(?:site|dist)-packages\/(?:torch|torchgen|functorch)\//;
+export const PYTORCH = /\/(?:site|dist)-packages\/(?:torch|torchgen|functorch)\//;
 
 type StackedLine = Pick<AttributedLine, "file" | "line" | "user" | "placed" | "keptBy" | "stack">;
 

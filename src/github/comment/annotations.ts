@@ -1,7 +1,7 @@
 import { escapeTerminal } from "../../core/escape.ts";
 import { cutText } from "../../core/text.ts";
 import { type Cause, causesOf } from "../../report/answer/causes.ts";
-import { lineAnswer, lineNote } from "../../report/answer/line-answer.ts";
+import { leakLine, lineNote, namedLine } from "../../report/answer/line-answer.ts";
 import { answerSentence } from "../../report/answer/sentence.ts";
 import type { GateReport, ScenarioReport } from "../../report/documents/model.ts";
 import type { SourceLocation } from "../../report/source-line.ts";
@@ -65,9 +65,8 @@ function ofScenario(scenario: ScenarioReport): readonly Annotation[] {
 function ofCause(scenario: ScenarioReport, { kind, decisive }: Cause, first: boolean): Annotation {
   const level = decisive.verdict === "fail" ? "error" : "warning";
   const title = `${scenario.scenario}: memory ${kind === "oom" ? "ran out" : kind}`;
-  const line = first
-    ? (lineAnswer(scenario.findings) ?? (kind === "peak" ? lineAnswer(scenario.findings, "one-time") : null))
-    : null;
+  const ofPeak = kind === "peak" || kind === "budget";
+  const line = first ? (ofPeak ? namedLine : leakLine)(scenario.findings) : null;
   // A line whose text was read is in a file that exists.
   const place = line === null || line.code === null ? null : line.source;
   const checks = scenario.judgement?.checks ?? [];

@@ -9,7 +9,7 @@ const HEAP_VARIABLE = "STORMLOG_GATE_HEAP";
 
 const DEFAULT_POLL_MS = "20";
 
-/** Set in a run that looks for a line: the library that samples the C heap's stacks is to be preloaded. */
+/** Set in a run that looks for a line ("1", or "peak"): the library that samples the C heap's stacks is preloaded. */
 const STACKS_VARIABLE = "STORMLOG_GATE_STACKS";
 
 /** Begins the reason why native memory has no line. */
@@ -63,7 +63,7 @@ export function probeEnvironment(
     if ("reason" in library) lost.push(`the heap library is not preloaded: ${library.reason}`);
     else preloaded.push(library.file);
   }
-  if (env[STACKS_VARIABLE] === "1") {
+  if (env[STACKS_VARIABLE] === "1" || env[STACKS_VARIABLE] === "peak") {
     // Another library may replace the allocator, or expect to be the only one that does.
     const library = env.LD_PRELOAD ? { reason: "LD_PRELOAD is set" } : preloadable("stacksLibrary");
     if ("reason" in library) {

@@ -3,6 +3,7 @@ import { formatShort } from "../../core/units.ts";
 import {
   LEAK_LINE,
   ONE_TIME_LINE,
+  PEAK_LINE,
   type SourceLocation,
   sourceLocationOf,
   UNATTRIBUTED_GROWTH,
@@ -10,7 +11,7 @@ import {
 
 /** The line an answer names. Texts come from the measured program: escape them where they are printed. */
 export interface LineAnswer {
-  readonly kind: "leak" | "one-time";
+  readonly kind: "leak" | "one-time" | "peak";
   readonly finding: Finding;
   /** "train.py:6" */
   readonly location: string;
@@ -20,8 +21,9 @@ export interface LineAnswer {
   readonly code: string | null;
   /** "the list `history`"; null when unknown. */
   readonly keptBy: string | null;
-  /** Share of the judged growth, 0 to 1. */
+  /** Share of the judged growth, or of the difference of the peaks; 0 to 1. */
   readonly share: number | null;
+  /** That share in bytes: by how much it grew, or holds more than on the base. */
   readonly bytes: number | null;
   /** The package that the line is in, calls, or is called by, as {@link packageText}; null for none. */
   readonly package: string | null;
@@ -32,25 +34,45 @@ export interface LineAnswer {
 const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
 const size = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
 
-/** The line that holds most of a leak, or of a one-time increase; null when none was found. */
-export function lineAnswer(findings: readonly Finding[], kind: LineAnswer["kind"] = "leak"): LineAnswer | null {
-  const wanted = kind === "leak" ? LEAK_LINE : ONE_TIME_LINE;
-  const finding = findings.find(({ classification }) => classification === wanted);
-  const location = text(finding?.evidence.line);
-  if (finding === undefined || location === null) return null;
-  const { code, kept_by, share, growth_bytes, placed } = finding.evidence;
-  return {
-    kind,
-    finding,
-    location,
-    source: sourceLocationOf(finding),
-    code: text(code),
-    keptBy: text(kept_by),
-    share: size(share),
-    bytes: size(growth_bytes),
-    package: finding.package === undefined ? null : packageText(finding.package, placed),
-    fix: finding.remediation[0] ?? null,
-  };
+const CLASSIFICATIONS = { leak: LEAK_LINE, "one-time": ONE_TIME_LINE, peak: PEAK_LINE } as const;
+
+/** The line that holds most of a leak; null when none was found. */
+export function leakLine(findings: readonly Finding[]): LineAnswer | null {
+  return linesOf(findings, "leak")[0] ?? null;
+}
+
+/** The line that holds most of a leak, of a one-time increase, or of a higher peak; null when none was found. */
+export function namedLine(findings: readonly Finding[]): LineAnswer | null {
+  return leakLine(findings) ?? linesOf(findings, "one-time")[0] ?? peakLines(findings)[0] ?? null;
+}
+
+/** The lines that hold more at a higher peak, the largest difference first. */
+export function peakLines(findings: readonly Finding[]): readonly LineAnswer[] {
+  return linesOf(findings, "peak");
+}
+
+function linesOf(findings: readonly Finding[], kind: LineAnswer["kind"]): readonly LineAnswer[] {
+  return findings
+    .filter(({ classification }) => classification === CLASSIFICATIONS[kind])
+    .flatMap((finding): LineAnswer[] => {
+      const location = text(finding.evidence.line);
+      if (location === null) return [];
+      const { code, kept_by, share, growth_bytes, difference_bytes, placed } = finding.evidence;
+      return [
+        {
+          kind,
+          finding,
+          location,
+          source: sourceLocationOf(finding),
+          code: text(code),
+          keptBy: text(kept_by),
+          share: size(share),
+          bytes: size(kind === "peak" ? difference_bytes : growth_bytes),
+          package: finding.package === undefined ? null : packageText(finding.package, placed),
+          fix: finding.remediation[0] ?? null,
+        },
+      ];
+    });
 }
 
 /** What the frames on the line's stack show of a package: "in aiohttp 3.10.10", "allocated in numpy 2.3.1". */
@@ -78,7 +100,16 @@ export function lineNote(line: LineAnswer): string {
   const parts: string[] = [];
   if (line.keptBy !== null) parts.push(line.keptBy.replace(/^the /, ""));
   if (line.kind === "leak" && line.share !== null) parts.push(`${percent(line.share)} of the growth`);
+  if (line.kind === "peak") parts.push(moreText(line));
   return parts.join(", ");
+}
+
+/** "131 MiB more than on the base, 88 % of the difference": what a line holds more at a higher peak. */
+export function moreText({ bytes, share, finding }: LineAnswer): string {
+  const phase = text(finding.evidence.phase);
+  const when = phase === null ? "" : `, in phase ${phase}`;
+  const part = `${share === null ? "" : `, ${percent(share)} of the difference`}${when}`;
+  return bytes === null ? `more than on the base${when}` : `${formatShort(bytes)} more than on the base${part}`;
 }
 
 /** "one-time +50.0 MiB at train.py:18, still held at the end" */

@@ -2,7 +2,7 @@ import type { Package } from "../../analysis/document.ts";
 import { normalName } from "../../core/locks.ts";
 import { plural } from "../../core/text.ts";
 import type { LockChange, ScenarioReport } from "../documents/model.ts";
-import { lineAnswer } from "./line-answer.ts";
+import { namedLine } from "./line-answer.ts";
 
 /** Who reads a text, which decides how the change is called. */
 type Reader = "terminal" | "pull-request";
@@ -35,7 +35,7 @@ export function lockText({ lock_changes: locks }: ScenarioReport, reader: Reader
 
 /** "numpy 1.26.0 -> 2.0.0 in this pull request" for the package of the named line; null where it is unchanged. */
 export function ownLockText(scenario: ScenarioReport, reader: Reader = "terminal"): string | null {
-  const owner = (lineAnswer(scenario.findings) ?? lineAnswer(scenario.findings, "one-time"))?.finding.package;
+  const owner = namedLine(scenario.findings)?.finding.package;
   const own = scenario.lock_changes?.packages.find((change) => owner !== undefined && changesPackage(change, owner));
   return own === undefined ? null : `${changeText(own)} ${SINCE[reader]}`;
 }

@@ -1,12 +1,12 @@
 import type { Finding } from "../../analysis/document.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 import type { ScenarioReport } from "../documents/model.ts";
-import { LEAK_LINE, ONE_TIME_LINE } from "../source-line.ts";
+import { LEAK_LINE, ONE_TIME_LINE, PEAK_LINE } from "../source-line.ts";
 import { type Cause, causesOf } from "./causes.ts";
 
 /** Findings that growth explains: they describe the same growth once more. */
 const OF_GROWTH = new Set(["leak", "rising", "slow_growth", "pressure", "persistent_drift"]);
-const OF_LINES = new Set([LEAK_LINE, ONE_TIME_LINE]);
+const OF_LINES = new Set([LEAK_LINE, ONE_TIME_LINE, PEAK_LINE]);
 
 /** "allocated growth on cuda:0, rank 0": the deciding check of a cause, as documents name it. */
 function nameOf({ decisive: { metric, aspect, device, rank, phase } }: Cause): string {
@@ -14,6 +14,7 @@ function nameOf({ decisive: { metric, aspect, device, rank, phase } }: Cause): s
 }
 
 function explains(cause: Cause, finding: Finding): boolean {
+  if (finding.classification === PEAK_LINE) return cause.kind === "peak" || cause.kind === "budget";
   const isGrowth = cause.kind === "leak" || cause.kind === "growth";
   return isGrowth && (OF_GROWTH.has(finding.classification) || OF_LINES.has(finding.classification));
 }

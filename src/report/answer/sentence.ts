@@ -7,7 +7,7 @@ import { capital } from "../wording.ts";
 import { type Cause, causesOf } from "./causes.ts";
 import { comparedValue, type DecisiveRun, decisiveRun } from "./decisive-run.ts";
 import { detectable } from "./detectable.ts";
-import { type LineAnswer, lineAnswer } from "./line-answer.ts";
+import { type LineAnswer, leakLine } from "./line-answer.ts";
 
 /** Longest first line of an answer, characters. */
 const MAX_SENTENCE = 100;
@@ -46,7 +46,7 @@ function breachSentence(scenario: ScenarioReport, judgement: Judgement): string 
   const [cause] = causesOf(judgement.checks);
   if (cause === undefined) return capital(judgement.reason);
   const found = decisiveRun(scenario.runs, cause.decisive);
-  const line = cause.kind === "leak" ? lineAnswer(scenario.findings) : null;
+  const line = cause.kind === "leak" ? leakLine(scenario.findings) : null;
   const sure = certainty(cause.decisive, judgement, scenario);
   const withoutPackage = line === null ? null : { ...line, package: null };
   let text = "";

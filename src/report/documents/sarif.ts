@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { escapeTerminal } from "../../core/escape.ts";
 import { causesOf } from "../answer/causes.ts";
-import { type LineAnswer, lineAnswer } from "../answer/line-answer.ts";
+import { type LineAnswer, leakLine, peakLines } from "../answer/line-answer.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import { LEAK_LINE, locationKey, type SourceLocation, sourceLocationOf } from "../source-line.ts";
 import { checkName } from "../wording.ts";
@@ -91,7 +91,7 @@ function resultsOf(scenario: ScenarioReport): Result[] {
     const name = checkName(decisive, checks);
     const text = index === 0 ? answerSentence(scenario) : `${name}: ${decisive.reason}`;
     // The line that was found belongs to the first cause.
-    const line = index === 0 ? lineAnswer(scenario.findings) : null;
+    const line = index === 0 ? (leakLine(scenario.findings) ?? peakLines(scenario.findings)[0] ?? null) : null;
     const fix = line?.fix == null ? "" : `. ${line.fix}`;
     const level = decisive.verdict === "fail" && scenario.word !== "warn" ? "error" : "warning";
     add(`memory_${kind}`, level, `${text}${fix}`, line?.source ?? null, `${name}|${locationOf(scenario, line)}`);

@@ -3,7 +3,16 @@ import { formatShort } from "../../core/units.ts";
 import { type Cause, causesOf } from "../answer/causes.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
 import { decisiveRun } from "../answer/decisive-run.ts";
-import { type LineAnswer, lineAnswer, oneTimeText, percent, unattributed } from "../answer/line-answer.ts";
+import {
+  type LineAnswer,
+  leakLine,
+  moreText,
+  namedLine,
+  oneTimeText,
+  peakLines,
+  percent,
+  unattributed,
+} from "../answer/line-answer.ts";
 import { ownLockText } from "../answer/lock-text.ts";
 import { openFindings } from "../answer/open-findings.ts";
 import { rowName, rowSize, shownRows } from "../answer/rows.ts";
@@ -105,7 +114,7 @@ export function leadText(scenario: ScenarioReport): string {
     if (note !== null) lines.push(`${md(capital(note), 300)}.`);
     return lines.join(" ");
   }
-  const line = lineAnswer(scenario.findings) ?? lineAnswer(scenario.findings, "one-time");
+  const line = namedLine(scenario.findings);
   const sure = certainty(cause.decisive, judgement, scenario).replace(/^, /, "");
   if (line !== null) {
     lines.push(`**${lineText(line)}.**`);
@@ -114,6 +123,8 @@ export function leadText(scenario: ScenarioReport): string {
     if (change !== null) lines.push(`The line is ${md(change, 200)}.`);
     const locked = ownLockText(scenario, "pull-request");
     if (locked !== null) lines.push(`${md(locked, 400)}.`);
+    const others = peakLines(scenario.findings).filter(({ finding }) => finding !== line.finding);
+    if (others.length > 0) lines.push(`Also ${others.map(lineText).join(", ")}.`);
   } else if (cause.kind === "leak") {
     lines.push(`**${capital(sure === "" ? "grows" : sure)}.**`);
   } else {
@@ -129,6 +140,10 @@ export function leadText(scenario: ScenarioReport): string {
 
 function lineText(line: LineAnswer): string {
   if (line.kind === "one-time") return md(oneTimeText(line), 300);
+  if (line.kind === "peak") {
+    const found = line.package === null ? "" : `, ${md(line.package, 160)}`;
+    return `${code(line.location)} holds ${unbroken(md(moreText(line), 160))}${found}`;
+  }
   const share = line.share === null ? "the growth" : `${percent(line.share)} of the growth`;
   const kept = line.keptBy === null ? "" : ` in ${withCode(line.keptBy, 120)}`;
   const found = line.package === null ? "" : `, ${md(line.package, 160)}`;
@@ -172,7 +187,7 @@ export function openText(scenario: ScenarioReport): string | null {
 /** The fix, and how to accept or continue, in one paragraph; null when there is nothing to do. */
 export function nextText(scenario: ScenarioReport): string | null {
   const isBreach = scenario.word === "fail" || scenario.word === "warn";
-  const fix = isBreach ? (lineAnswer(scenario.findings)?.fix ?? null) : null;
+  const fix = isBreach ? (leakLine(scenario.findings)?.fix ?? null) : null;
   const parts = fix === null ? [] : [`**Fix:** ${withCode(fix)}`];
   for (const { name, text, command } of nextSteps(scenario, "pull-request")) {
     const label = name === "Intended" ? "**Intended?**" : `**${name}:**`;

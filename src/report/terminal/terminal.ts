@@ -2,7 +2,15 @@ import { shellWord } from "../../core/shell-word.ts";
 import { plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
-import { type LineAnswer, lineAnswer, lineNote, oneTimeText, unattributed } from "../answer/line-answer.ts";
+import {
+  type LineAnswer,
+  leakLine,
+  lineNote,
+  namedLine,
+  oneTimeText,
+  peakLines,
+  unattributed,
+} from "../answer/line-answer.ts";
 import { ownLockText } from "../answer/lock-text.ts";
 import { openFindings } from "../answer/open-findings.ts";
 import { rowName, rowSize, shownRows } from "../answer/rows.ts";
@@ -197,13 +205,16 @@ function lineLines(scenario: ScenarioReport, paint: Paint, width: number): strin
   const { findings, word } = scenario;
   if (word !== "fail" && word !== "warn") return [];
   const out: string[] = [];
-  const line = lineAnswer(findings) ?? lineAnswer(findings, "one-time");
+  const line = namedLine(findings);
   if (line !== null) {
     if (line.kind === "one-time") out.push(...indented(safe(oneTimeText(line)), width));
     out.push(...excerpt(line, paint, width));
     // The sentence has no room for a long name.
-    if (line.package !== null && line.kind === "leak" && !answerSentence(scenario).includes(line.package)) {
+    if (line.package !== null && line.kind !== "one-time" && !answerSentence(scenario).includes(line.package)) {
       out.push(paint.dim(clip(`    ${safe(line.package)}`, width)));
+    }
+    for (const other of peakLines(findings).filter(({ finding }) => finding !== line.finding)) {
+      out.push(paint.dim(clip(`    also ${safe(`${other.location}: ${lineNote(other)}`)}`, width)));
     }
     const change = changedText(line.finding);
     if (change !== null) out.push(paint.dim(clip(`    ${safe(change)}`, width)));
@@ -245,7 +256,7 @@ function labelled(name: string, text: string, width: number): string[] {
 
 /** What to do: the fix that fits the retainer, or the steps of the verdict, each with its command. */
 function stepLines(scenario: ScenarioReport, options: TerminalOptions, paint: Paint, width: number): string[] {
-  const fix = scenario.word === "fail" || scenario.word === "warn" ? lineAnswer(scenario.findings)?.fix : null;
+  const fix = scenario.word === "fail" || scenario.word === "warn" ? leakLine(scenario.findings)?.fix : null;
   const commands = options.commands?.(scenario);
   const exact: Readonly<Record<string, string | undefined>> = {
     [ACCEPT]: commands?.accept,

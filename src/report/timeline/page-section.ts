@@ -2,7 +2,7 @@ import type { SeriesAnalysis } from "../../analysis/document.ts";
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
-import { lineAnswer } from "../answer/line-answer.ts";
+import { leakLine, lineNote, peakLines } from "../answer/line-answer.ts";
 import { lockText } from "../answer/lock-text.ts";
 import { rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence } from "../answer/sentence.ts";
@@ -51,7 +51,7 @@ export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: bo
       ? `<p class="soft">No memory samples were recorded.</p>`
       : charts(panels, ({ decides }) => decides),
     shownRunLine(scenario),
-    causeLine(scenario),
+    causeLines(scenario),
     failedTable(scenario),
     steps(scenario, accept),
     ...folds(scenario, panels),
@@ -75,13 +75,21 @@ function shownRunLine({ timeline }: ScenarioReport): string {
   return shown === null ? "" : `<p class="soft">The picture and the deciding sizes are those of ${shown}.</p>`;
 }
 
-function causeLine({ timeline }: ScenarioReport): string {
+/** The line of the growth, or the lines of a higher peak. */
+function causeLines({ timeline, findings }: ScenarioReport): string {
   const cause = timeline?.cause ?? null;
-  if (cause === null) return "";
-  const code = cause.code === null ? "" : `<code>${escapeHtml(cause.code)}</code>`;
+  if (cause === null) {
+    const peak = peakLines(findings).map((line) => causeLine(line.location, line.code, lineNote(line)));
+    return peak.join("\n");
+  }
   const percent = cause.share === null ? null : cause.share < 1 ? Math.min(99, Math.round(100 * cause.share)) : 100;
-  const share = percent === null ? "" : `<span class="soft">${percent} % of the growth</span>`;
-  return `<p class="cause"><code class="soft">${escapeHtml(cause.location)}</code>${code}${share}</p>`;
+  return causeLine(cause.location, cause.code, percent === null ? null : `${percent} % of the growth`);
+}
+
+function causeLine(location: string, text: string | null, note: string | null): string {
+  const code = text === null ? "" : `<code>${escapeHtml(text)}</code>`;
+  const share = note === null ? "" : `<span class="soft">${escapeHtml(note)}</span>`;
+  return `<p class="cause"><code class="soft">${escapeHtml(location)}</code>${code}${share}</p>`;
 }
 
 interface Column<Row> {
@@ -154,7 +162,7 @@ function failedTable(scenario: ScenarioReport): string {
 
 function steps(scenario: ScenarioReport, accept: AcceptCommand | undefined): string {
   const isBreach = scenario.word === "fail" || scenario.word === "warn";
-  const fix = isBreach ? (lineAnswer(scenario.findings)?.fix ?? null) : null;
+  const fix = isBreach ? (leakLine(scenario.findings)?.fix ?? null) : null;
   // The page does not repeat the measured command: it is kept, and the command may contain a secret.
   const complete = (command: string) => (command === ACCEPT ? (accept?.(scenario) ?? command) : command);
   const items = nextSteps(scenario).map(

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,6 +15,11 @@ import { userFrames } from "../../../src/snapshot/frames.ts";
 /** Debian's Python, whose PyTorch is the one that CI installs; another Python can be selected. */
 export const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
 export const hasTorch = existsSync(PYTHON) && spawnSync(PYTHON, ["-c", "import torch"]).status === 0;
+
+const glibc = (process.report.getReport() as { header?: { glibcVersionRuntime?: string } }).header?.glibcVersionRuntime;
+const [, minor = "0"] = /^2[.](\d+)/.exec(glibc ?? "") ?? [];
+/** Whether the preloaded library finds stacks here: it needs `_dl_find_object`. */
+export const isSampled = process.platform === "linux" && Number(minor) >= 35;
 
 export const FIXTURES = fileURLToPath(new URL("../fixtures", import.meta.url));
 export const STAND_INS = fileURLToPath(new URL("../stand-ins", import.meta.url));
@@ -37,23 +42,32 @@ export interface Options {
   readonly endAfterMoments?: number;
 }
 
-/** Run a command as an attribution run does, and read what its processes wrote down as the gate does. */
-export async function attributed(
+/** A command that ended in a run directory, which is there until the test ends. */
+interface Ended {
+  readonly directory: string;
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Run a command as an attribution run with these variables does. */
+export async function inRunDirectory(
   command: readonly [string, ...string[]],
-  moments: AttributionTimes,
+  wanted: Readonly<Record<string, string>>,
   options: Options = {},
-): Promise<Attributed> {
+): Promise<Ended> {
   const directory = mkdtempSync(path.join(tmpdir(), "gate-attribution-test-"));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const probe = path.join(directory, "probe");
   mkdirSync(probe);
+  // The probes count the run's time from it.
+  writeFileSync(path.join(directory, "recording.json"), "{}");
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(
       (entry): entry is [string, string] =>
         entry[1] !== undefined && !/^(?:STORMLOG_GATE_|PYTHON|NODE_OPTIONS|VITEST)/.test(entry[0]),
     ),
   );
-  const wanted = attributionEnvironment(moments, path.join(packageRoot(), "probe", "node", "attribute.cjs"), undefined);
   const { env: own } = probeEnvironment({ ...inherited, ...options.env, ...wanted }, probe, true);
   const env = {
     ...own,
@@ -66,7 +80,8 @@ export async function attributed(
   const [executable, ...args] = command;
   const child = spawn(executable, args, { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"] });
   const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 60_000);
-  const written = (): number => readdirSync(probe).filter((name) => /\.lines\.\d+.*\.json$/.test(name)).length;
+  const document = wanted.STORMLOG_GATE_ATTRIBUTE === "peak" ? /\.native\.\d+\.json$/ : /\.lines\.\d+.*\.json$/;
+  const written = (): number => readdirSync(probe).filter((name) => document.test(name)).length;
   const watch = setInterval(() => {
     if (written() >= (options.endAfterMoments ?? Number.POSITIVE_INFINITY)) child.kill("SIGKILL");
   }, 100);
@@ -79,9 +94,20 @@ export async function attributed(
   clearTimeout(timer);
   clearInterval(watch);
   const [stdout = "", stderr = ""] = await Promise.all(texts);
+  return { directory, code, stdout, stderr };
+}
+
+/** Run a command with attribution on, and read what its processes wrote down as the gate does. */
+export async function attributed(
+  command: readonly [string, ...string[]],
+  moments: AttributionTimes,
+  options: Options = {},
+): Promise<Attributed> {
+  const node = path.join(packageRoot(), "probe", "node", "attribute.cjs");
+  const ended = await inRunDirectory(command, attributionEnvironment(moments, node, undefined), options);
   const isUserFrame = userFrames({ root: packageRoot(), exclude: [path.join(packageRoot(), "probe")] });
-  const { processes, notes } = attributionEvidence(directory, isUserFrame);
-  return { attribution: attribute(processes, { isUserFrame }), processes, notes, directory, code, stdout, stderr };
+  const { processes, notes } = attributionEvidence(ended.directory, isUserFrame);
+  return { attribution: attribute(processes, { isUserFrame }), processes, notes, ...ended };
 }
 
 /** First and last line of the part of a fixture between "leak begins" and "leak ends". */

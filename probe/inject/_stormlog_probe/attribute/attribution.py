@@ -1,18 +1,16 @@
 """The attribution of one process: starts what records allocations, and writes the documents of each moment."""
 
-import atexit
 import gc
 import json
 import os
 import sys
-import threading
 import time
 
 from .frames import Stacks
 from .native import NativeStacks
 from .python_memory import PythonMemory
 from .retainers import Retainers
-from .schedule import Schedule, run_age
+from .schedule import Scheduled
 
 SCHEMA = "stormlog.lines/1"
 MAX_LINES = 3000
@@ -25,47 +23,28 @@ def complain(error):
         sys.stderr.write("stormlog-gate attribution: %s\n" % "".join(traceback.format_exception(None, error, error.__traceback__)))
 
 
-class Attribution:
+class Attribution(Scheduled):
     """The attribution of one process."""
 
     def __init__(self, base_path, wanted, light=False):
         """`light`: no tensors, no history of devices, and no walk over the objects."""
         self.light = light
-        self.base = base_path
-        self.pid = os.getpid()
         self.current_step = None
         self.stacks = Stacks()
         self.retainers = Retainers()
         self.python = PythonMemory(self.stacks)
-        self.native = NativeStacks(self.stacks)
         self.tensors = None
         self.hooks = None
-        self.devices = []
         self.notes = []
-        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take, run_age())
-        self._torch = None
-        self._taking = threading.Lock()
+        super().__init__(base_path, wanted, NativeStacks(self.stacks))
 
-    def start(self):
-        self.native.start()
-        self.schedule.start()
-        atexit.register(self.finish)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forked)
-
-    def _forked(self):
-        # The files are the parent's. `restart` begins again when the probe follows into the child.
-        self.schedule.stop()
+    def prepare(self):
+        self.python.start()
 
     def restart(self, base_path, wanted):
-        self.base = base_path
-        self.pid = os.getpid()
         self.current_step = None
-        self.devices = []
-        self._taking = threading.Lock()
         self.retainers = Retainers()
-        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take, run_age())
-        self.schedule.start()
+        super().restart(base_path, wanted)
         if self.tensors is not None:
             self.tensors.moments = self.schedule
             self.schedule.operators = self.tensors.on
@@ -74,13 +53,9 @@ class Attribution:
         if self._torch is torch or self.light:
             return
         self._torch = torch
-        from .cuda import MODULES, DeviceMemory
         from .graph import HookWatch
 
-        for name in MODULES:
-            device = DeviceMemory(torch, name, self._device_records)
-            if device.start():
-                self.devices.append(device)
+        self.follow_devices(torch, self._device_records)
         try:
             self.hooks = HookWatch(torch)
             self.tensors = self._tensors(torch)

@@ -1,7 +1,8 @@
 """Attribution: writes down, at given moments, what lives in this process and which lines retain it.
 
-Only in a run that looks for a line (STORMLOG_GATE_ATTRIBUTE=on, or light: Python's allocations alone). A judged run never loads this. The probe calls `start` when
-the process begins and again once torch is imported, and `on_step` after every step. Neither ever raises.
+Only in a run that looks for a line (STORMLOG_GATE_ATTRIBUTE=on, or light: Python's allocations alone, or peak: what is live
+at the peak). A judged run never loads this. The probe calls `start` when the process begins and again once torch is
+imported, and `on_step` after every step. Neither ever raises.
 
 Per moment k it leaves, next to the probe's own files: BASE.lines.<k>.tracemalloc.json (Python's memory), with torch
 BASE.lines.<k>.torch-cpu.json (tensors of the CPU and of devices without a history, autograd graphs), and with a device that
@@ -25,7 +26,7 @@ def start(base_path, has_torch):
         if wanted is None:
             return
         if _attribution is None:
-            _attribution = Attribution(base_path, wanted, os.environ.get("STORMLOG_GATE_ATTRIBUTE") == "light")
+            _attribution = _of(os.environ.get("STORMLOG_GATE_ATTRIBUTE"), base_path, wanted)
             _attribution.start()
         elif _attribution.pid != os.getpid():
             # A forked child has its own files and its own clock, and starts from the parent's traces.
@@ -34,6 +35,14 @@ def start(base_path, has_torch):
             _attribution.with_torch(sys.modules["torch"])
     except Exception as error:  # noqa: BLE001 (nothing may reach the program)
         complain(error)
+
+
+def _of(depth, base_path, wanted):
+    if depth == "peak":
+        from .peak import PeakMemory
+
+        return PeakMemory(base_path, wanted)
+    return Attribution(base_path, wanted, depth == "light")
 
 
 def on_step(step):

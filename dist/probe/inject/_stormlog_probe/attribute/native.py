@@ -6,13 +6,13 @@ has the same address, name and first line.
 """
 
 import functools
-import gc
 import json
 import os
 import sys
 import types
 
-from .frames import USER, mark_of, ours
+from .codes import Codes
+from .frames import USER, mark_of, ours, passes_on
 
 # From the thread's state to its frame (through a structure), and within a frame: previous, code, instruction,
 # its bytes, owner.
@@ -28,6 +28,9 @@ _FIELDS = 12
 _FRAME_WORDS = 5
 _FRAMES = 12
 
+# Frames of the probe's files that may call the program, and of those that work for the probe alone.
+_OURS, _ATTRIBUTION = "probe", "attribution"
+
 
 class NativeStacks:
     """The library's samples, where it is loaded and samples."""
@@ -37,14 +40,13 @@ class NativeStacks:
         self._stacks = stacks
         self._library = None
         self._layout = None
-        self._codes = {}
-        self._missing = set()
+        self.codes = Codes()
         # By the five numbers of a frame.
         self._places = {}
 
     def start(self):
         """Look for the library, and have it read Python's frames where that is safe."""
-        if os.environ.get("STORMLOG_GATE_STACKS") != "1":
+        if os.environ.get("STORMLOG_GATE_STACKS") not in ("1", "peak"):
             return
         try:
             import ctypes
@@ -87,53 +89,34 @@ class NativeStacks:
         finally:
             os.unlink(raw)
         frames = {tuple(frame) for stack in content["stacks"] for frame in stack["python"]}
-        self._find(frames)
+        self.codes.find({frame[0] for frame in frames})
         for frame in frames.difference(self._places):
             place = self._frame(frame)
             # A code object that is not found now may be found later.
             if place is not None:
                 self._places[frame] = place
+        kept = []
         for stack in content["stacks"]:
-            places = (self._places.get(tuple(frame)) for frame in stack["python"])
-            stack["python"] = [place for place in places if place is not None]
+            places = [self._places.get(tuple(frame)) for frame in stack["python"]]
+            if places[:1] == [_OURS] or _ATTRIBUTION in places:
+                content["total_bytes"] -= stack["bytes"]
+                continue
+            stack["python"] = [place for place in places if type(place) is list]
+            kept.append(stack)
+        content["stacks"] = kept
         with open(path + ".part", "w") as file:
             # In one piece: writing part by part takes ten times as long.
             file.write(json.dumps(content, separators=(",", ":")))
         os.replace(path + ".part", path)
 
-    def _find(self, frames):
-        """Find the code objects of the frames. They are kept, so that no other one gets their address."""
-        wanted = {frame[0] for frame in frames} - set(self._codes) - self._missing
-        if not wanted:
-            return
-        waiting = [one.__code__ for one in gc.get_objects() if type(one) is types.FunctionType]
-        for frame in sys._current_frames().values():
-            while frame is not None:
-                waiting.append(frame.f_code)
-                frame = frame.f_back
-        seen = set()
-        while waiting and wanted:
-            code = waiting.pop()
-            # While Python's memory is traced, making an object takes microseconds: one number for each.
-            address = id(code)
-            if address in seen:
-                continue
-            seen.add(address)
-            if address in wanted:
-                wanted.discard(address)
-                self._codes[address] = code
-            waiting.extend(one for one in code.co_consts if type(one) is types.CodeType)
-        # Code that ran once, such as that of an import, is gone: not looked for again.
-        self._missing |= wanted
-
     def _frame(self, frame):
-        """[file, line, function, name of what is called or None]; None where the code object is not known."""
+        """[file, line, function, name of what is called or None]; a mark for the probe's; None where it is not known."""
         address, instruction, file, name, first = frame
-        code = self._codes.get(address)
+        code = self.codes.found.get(address)
         if code is None or (id(code.co_filename), id(code.co_name), code.co_firstlineno) != (file, name, first):
             return None
         if ours(code.co_filename):
-            return None
+            return _OURS if passes_on(code.co_filename) else _ATTRIBUTION
         offset = _offset(code, instruction)
         line = _line(code, offset)
         if line is None:

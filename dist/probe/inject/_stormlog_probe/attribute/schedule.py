@@ -1,5 +1,6 @@
 """When the live memory is written down: at given steps, or at given seconds of the process."""
 
+import atexit
 import os
 import threading
 import time
@@ -35,6 +36,54 @@ def run_age():
     except (OSError, TypeError):
         return 0.0
     return max(0.0, time.time() - began)
+
+
+class Scheduled:
+    """What one process writes at the moments of a schedule, and at its end.
+
+    A kind of attribution adds `take(moment, in_program)`, which writes one moment (`in_program`: called by the thread that
+    runs the program), and `finish()`, which is called at the end of the process.
+    """
+
+    def __init__(self, base_path, wanted, native):
+        """`native`: the stacks of the C heap.  `wanted`: as `parse` returns it."""
+        self.native = native
+        self._torch = None
+        self._begin(base_path, wanted)
+
+    def _begin(self, base_path, wanted):
+        self.base = base_path
+        self.pid = os.getpid()
+        self.devices = []
+        self._taking = threading.Lock()
+        self.schedule = Schedule(wanted[0], wanted[1], self.prepare, self.take, run_age())
+
+    def start(self):
+        self.native.start()
+        self.schedule.start()
+        atexit.register(self.finish)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self):
+        # The files are the parent's. `restart` begins again when the probe follows into the child.
+        self.schedule.stop()
+
+    def restart(self, base_path, wanted):
+        self._begin(base_path, wanted)
+        self.schedule.start()
+
+    def prepare(self):
+        """Before the first moment."""
+
+    def follow_devices(self, torch, recording):
+        """Record the devices' history. `recording()` is called once one records."""
+        from .cuda import MODULES, DeviceMemory
+
+        for name in MODULES:
+            device = DeviceMemory(torch, name, recording)
+            if device.start():
+                self.devices.append(device)
 
 
 class Schedule:

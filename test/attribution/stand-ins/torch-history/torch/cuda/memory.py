@@ -6,6 +6,7 @@ RELEASE = os.environ.get("STANDIN_TORCH", "today")
 BASE = 0x7F0000000000
 recorded = []
 _blocks = {}
+_trace = []
 _next = BASE
 
 
@@ -14,11 +15,21 @@ def allocate(size, frames):
     address = _next
     _next += max(512, (size + 511) // 512 * 512)
     _blocks[address] = (size, frames if recorded else None)
+    _note("alloc", address, size, frames)
     return address, size
 
 
 def free(address):
-    _blocks.pop(address, None)
+    size, frames = _blocks.pop(address, (0, None))
+    _note("free_requested", address, size, frames)
+    _note("free_completed", address, size, frames)
+
+
+def _note(action, address, size, frames):
+    if recorded and RELEASE == "today":
+        # In microseconds, as the allocator's clock.
+        entry = {"action": action, "addr": address, "size": size, "stream": 0, "time_us": len(_trace), "frames": frames or []}
+        _trace.append(entry)
 
 
 if RELEASE == "today":
@@ -70,7 +81,7 @@ def _snapshot(device=None):
         "segment_type": "large",
         "blocks": blocks,
     }
-    return {"segments": [segment] if blocks else [], "device_traces": [[]]}
+    return {"segments": [segment] if blocks else [], "device_traces": [list(_trace)]}
 
 
 def _block(address, size, requested, state, frames):

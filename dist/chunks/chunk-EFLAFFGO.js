@@ -1,3 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{b as r}from"./chunk-FHUWRRBH.js";var u="leak_line",a="contributing_line",p="one_time_line",f="unattributed_growth";function l(t){let e=t.evidence.line??t.evidence.source_line,i=typeof e=="string"?/^([^\0]+):(\d{1,9})$/.exec(e):null,n=i?.[1];return n===void 0||/^[\\/]|^[A-Za-z][A-Za-z0-9+.-]*:/.test(n)||r(n)!==n||n.includes(`
-`)||n.split(/[\\/]/).includes("..")?null:{file:n,line:Math.max(1,Number(i?.[2]))}}function d(t){let e=l(t);if(e===null)return"";let{function:i,code:n}=t.evidence,o=typeof n=="string"?n.replace(/\s+/g," ").trim():"",c=o===""?String(e.line):o;return[e.file,typeof i=="string"?i:"",c].join("|")}export{u as a,a as b,p as c,f as d,l as e,d as f};

@@ -1,0 +1,73 @@
+import path from "node:path";
+import type { Frame } from "../../snapshot/frames.ts";
+import type { Mapping, NativeStack } from "../../snapshot/native-document.ts";
+
+/** Allocators and the run-time libraries that call them for a program: no cause of a growth. */
+const RUNTIME =
+  /^(?:ld-linux|libc\.|libc-|libm\.|libpthread|libdl\.|librt\.|libstdc\+\+|libc\+\+|libgcc_s|libffi|libgomp|libstormlog_|\[)/;
+/** tracemalloc sees what the interpreter itself allocates. */
+const INTERPRETER = /^(?:lib)?python[23](?:\.\d+)?(?:[.-]|$)|^libpython/;
+
+/** A call in a program or library. */
+export interface Place {
+  /** Absolute path of the file. */
+  readonly path: string;
+  readonly offset: number;
+}
+
+/** The frame that a stack's memory is counted at, with the allocating place in a module. */
+export interface Owned {
+  readonly frame: Frame;
+  readonly python: boolean;
+  /** The function that the Python line calls; null when unknown. */
+  readonly called: string | null;
+  /** Null where only the C library and the like are on the stack. */
+  readonly place: Place | null;
+  /** Whether the interpreter itself allocates. */
+  readonly isInterpreter: boolean;
+}
+
+export type Placed = Owned & { readonly place: Place };
+
+/** Where memory is counted: at the innermost line of the user's, else at the innermost place; null where unknown. */
+export function ownedBy(
+  stack: NativeStack,
+  mappings: readonly Mapping[],
+  isUserFrame: (frame: Frame) => boolean,
+): Owned | null {
+  const places = stack.native.flatMap((address) => {
+    const place = placeAt(address, mappings);
+    return place === null || RUNTIME.test(path.basename(place.path)) ? [] : [place];
+  });
+  const [innermost] = places;
+  const isInterpreter = innermost === undefined || INTERPRETER.test(path.basename(innermost.path));
+  const line = stack.python.find(isUserFrame);
+  if (line !== undefined) {
+    const frame = { file: line.file, line: line.line, function: line.function };
+    return { frame, python: true, called: line.called, place: innermost ?? null, isInterpreter };
+  }
+  if (innermost === undefined) return null;
+  const own = places.find((place) =>
+    isUserFrame({ file: place.path.replace(/\.so[.\d]*$/, ""), line: 1, function: "" }),
+  );
+  const place = stack.python.length > 0 ? innermost : (own ?? innermost);
+  // Its line is found later, where it matters; until then the place in the file stands for it.
+  const frame = { file: place.path, line: place.offset, function: "" };
+  return { frame, python: false, called: null, place, isInterpreter };
+}
+
+/** The file that contains the call before a return address. */
+function placeAt(address: number, mappings: readonly Mapping[]): Place | null {
+  const call = address - 1;
+  let low = 0;
+  let high = mappings.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((mappings[middle]?.start ?? 0) <= call) low = middle + 1;
+    else high = middle;
+  }
+  const found = mappings[low - 1];
+  return found === undefined || call >= found.end
+    ? null
+    : { path: found.path, offset: call - found.start + found.offset };
+}

@@ -1,0 +1,83 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Check } from "../../../verdict/judgement.ts";
+import { explainPeak, type PeakSubject } from "./explain-peak.ts";
+
+const MIB = 2 ** 20;
+const CHECK = {
+  device: "host",
+  metric: "allocated",
+  rank: 0,
+  candidate_bytes: 130 * MIB,
+  baseline_bytes: 90 * MIB,
+} as unknown as Check;
+
+/** Bytes of line 7 at the peak; null for a process that wrote nothing. */
+type Held = number | null;
+
+/** What is found where the runs of candidate and base held so much; `base` undefined: it cannot be run. */
+async function explained(candidate: Held, base: Held | undefined, check: Check = CHECK) {
+  const cwd = mkdtempSync(path.join(tmpdir(), "gate-explain-peak-"));
+  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }));
+  const notes: string[] = [];
+  const ran = (name: string, held: Held, peak: number) => {
+    const directory = path.join(cwd, name);
+    mkdirSync(path.join(directory, "probe"), { recursive: true });
+    if (held !== null) {
+      const python = [[path.join(cwd, "train.py"), 7, "main", "zeros"]];
+      const stacks = [{ bytes: held, count: 4, native: [], python }];
+      const head = { schema: "stormlog.native/1", pid: 5, moment: 5, step: null, time_ns: 1, interval_bytes: 65536 };
+      const document = { ...head, total_bytes: held, stacks, modules: [] };
+      writeFileSync(path.join(directory, "probe", "5.0.native.5.json"), JSON.stringify(document));
+    }
+    const analysis = { series: [{ device: "host", metric: "allocated", rank: 0, peak_bytes: peak }] };
+    const info = { lost: [], clock: { duration_s: 2, monotonic_start_ns: "0" } };
+    return { kind: "whole", finished: { directory, info, analysis, recording: null, ending: { kind: "ok" } } };
+  };
+  const subject = {
+    request: { env: {} },
+    scenario: { name: "train", env: {}, cwd },
+    judged: { info: { clock: { duration_s: 2 } } },
+    judgement: { verdict: "fail" },
+    noMore: () => null,
+    log: () => {},
+    warn: (note: string) => notes.push(note),
+    run: async () => ran("candidate", candidate, 130 * MIB),
+    base: async () =>
+      base === undefined ? { reason: "it has no base" } : { cwd, run: async () => ran("base", base, 90 * MIB) },
+  } as unknown as PeakSubject;
+  const findings = await explainPeak(subject, check);
+  return { found: findings.map(({ classification, evidence }) => [classification, evidence.difference_bytes]), notes };
+}
+
+describe("a higher peak", () => {
+  it("is explained by the line that holds more than on the base", async () => {
+    expect(await explained(100 * MIB, 60 * MIB)).toEqual({ found: [["peak_line", 40 * MIB]], notes: [] });
+  });
+
+  it("is compared with no base that reported nothing: unknown is not zero", async () => {
+    const { found, notes } = await explained(100 * MIB, null);
+    expect(found).toEqual([["held_at_peak", null]]);
+    expect(notes).toEqual([
+      "the peak was compared with no other: no process of the base reported what its own consists of",
+    ]);
+  });
+
+  it("has no cause where the base cannot be run, or is not lower", async () => {
+    expect((await explained(100 * MIB, undefined)).found).toEqual([["held_at_peak", null]]);
+    const budget = { ...CHECK, baseline_bytes: null, candidate_bytes: 130 * MIB } as Check;
+    expect((await explained(100 * MIB, 60 * MIB, budget)).found).toEqual([["peak_line", 40 * MIB]]);
+    const lower = { ...CHECK, baseline_bytes: 140 * MIB } as Check;
+    const { found, notes } = await explained(100 * MIB, 60 * MIB, lower);
+    expect(found).toEqual([["held_at_peak", null]]);
+    expect(notes).toEqual(["the peak was compared with no other: that of the base is not lower"]);
+  });
+
+  it("names nothing where no process reported", async () => {
+    const { found, notes } = await explained(null, 60 * MIB);
+    expect(found).toEqual([]);
+    expect(notes[0]).toContain("no measured process reported");
+  });
+});

@@ -1,0 +1,195 @@
+import path from "node:path";
+import type { Finding } from "../../../analysis/document.ts";
+import { phaseEntries } from "../../../analysis/phases.ts";
+import { formatDuration } from "../../../core/units.ts";
+import { git } from "../../../git/git.ts";
+import { NATIVE_UNSEEN } from "../../../measure/environment/probe-environment.ts";
+import { causesOf } from "../../../report/answer/causes.ts";
+import type { Metric } from "../../../telemetry/recording/model.ts";
+import type { Check } from "../../../verdict/judgement.ts";
+import { sameSeries } from "../../../verdict/series-index.ts";
+import { namesNode } from "../../collections.ts";
+import type { FinishedRun, Ran, RunPlan } from "../../one-run.ts";
+import { type AttributionSubject, EXTRA_TIME_S } from "../attribute.ts";
+import { installedPackages } from "../installed-packages.ts";
+import { judgedGrowths } from "../judged-growth.ts";
+import { linePackages, PYTORCH } from "../line-packages.ts";
+import { symbolAt } from "../native-site.ts";
+import { linesAtPeak, type PeakLines } from "./lines-at-peak.ts";
+import { higherLines, largestLines, type PeakLine, type ReadLine } from "./name-peak-lines.ts";
+import { type PlacedPeakLine, peakFinding } from "./peak-finding.ts";
+
+/** The base commit, to be run as the candidate is. */
+export interface PeakBase {
+  readonly cwd: string;
+  readonly run: (plan: Pick<RunPlan, "env" | "limitS">) => Promise<Ran>;
+}
+
+/** A scenario whose peak is explained, and the way to its base. */
+export interface PeakSubject extends AttributionSubject {
+  /** The base, or why it cannot be run here. */
+  readonly base: () => Promise<PeakBase | { readonly reason: string }>;
+}
+
+/** Fractions of the judged run at which a process writes what its peak was so far: a killed one leaves the last. */
+const MOMENTS = [0.1, 0.3, 0.5, 0.7, 0.9] as const;
+
+/** Growth of this share of a higher peak is looked into instead. */
+const MIN_GROWN = 0.5;
+
+/** The breached peak that no growth explains; null for every other judgement, and for the host memory of Node. */
+export function peakToExplain({ judgement, judged, scenario }: AttributionSubject): Check | null {
+  const { analysis, recording } = judged;
+  if (judgement.verdict !== "fail" && judgement.verdict !== "warn") return null;
+  const [cause] = causesOf(judgement.checks);
+  if (cause === undefined || (cause.kind !== "peak" && cause.kind !== "budget")) return null;
+  const { aspect, device, metric, candidate_bytes: bytes } = cause.decisive;
+  if (aspect !== "peak" || metric === "js_heap" || metric === "used" || bytes === null) return null;
+  if (analysis === null || recording === null) return null;
+  // JavaScript has no stacks in the C heap.
+  if (device === "host" && namesNode(scenario.command)) return null;
+  const difference = bytes - (cause.decisive.baseline_bytes ?? bytes);
+  const grew = judgedGrowths(judgement, analysis, recording).some(
+    (growth) => growth.device === device && growth.bytes >= MIN_GROWN * difference,
+  );
+  return grew ? null : cause.decisive;
+}
+
+/** The variables of a run that writes down its peak, as `metric` counts it. */
+export function peakEnvironment(
+  metric: Metric,
+  durationS: number,
+  env: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> {
+  const at = MOMENTS.map((fraction) => Math.round(fraction * durationS * 1000) / 1000);
+  return {
+    STORMLOG_GATE_ATTRIBUTE: "peak",
+    STORMLOG_GATE_ATTRIBUTE_AT: `seconds:${at.join(",")}`,
+    STORMLOG_GATE_STACKS: "peak",
+    // Python's own allocator takes arenas from the kernel, past the C heap and its counters.
+    ...(metric === "host" && env.PYTHONMALLOC === undefined ? { PYTHONMALLOC: "malloc" } : {}),
+  };
+}
+
+/** Run the candidate, and the base where that is possible, and name the lines that make its peak higher. */
+export async function explainPeak(subject: PeakSubject, check: Check): Promise<readonly Finding[]> {
+  const { request, scenario, judged, judgement, warn } = subject;
+  const durationS = judged.info.clock.duration_s ?? 0;
+  const env = peakEnvironment(check.metric, durationS, { ...request.env, ...scenario.env });
+  const limitS = durationS + EXTRA_TIME_S;
+  const top = await git(scenario.cwd, ["rev-parse", "--show-toplevel"]);
+  const root = top.ok && top.stdout !== "" ? top.stdout : scenario.cwd;
+  const candidate = await peakRun(subject, "what its peak consists of", limitS, () =>
+    subject.run({ number: 1, env, limitS }),
+  );
+  if (candidate === null) return [];
+  const after = await linesAtPeak(candidate.directory, { device: check.device, root, other: root, warn });
+  if (after.lines.length === 0) {
+    warn("no line could be named: no measured process reported what its peak consists of");
+    return [];
+  }
+  const compared = await comparedWith(subject, check, { candidate, plan: { env, limitS }, root });
+  if ("reason" in compared) warn(`the peak was compared with no other: ${compared.reason}`);
+  const named =
+    "reason" in compared
+      ? largestLines(after.lines, check.candidate_bytes ?? 0)
+      : higherLines(after.lines, compared.lines, compared.difference);
+  if (named.length === 0) {
+    const whole = "reason" in compared ? "the peak" : "the difference between the peaks of this change and of the base";
+    warn(`no line holds a fifth of ${whole}`);
+  }
+  const phase = phaseAt(candidate, after.moment);
+  const severity = judgement.verdict === "fail" ? "critical" : "warning";
+  return placed(named, root, subject).map((one, index) =>
+    peakFinding(one, { device: check.device, phase, severity: index === 0 ? severity : "warning" }),
+  );
+}
+
+/** The phase that a process was in; null where it named none. */
+function phaseAt({ recording, info }: FinishedRun, moment: PeakLines["moment"]): string | null {
+  if (recording === null || moment === null) return null;
+  const at = moment.timeNs - Number(info.clock.monotonic_start_ns);
+  const entered = phaseEntries(recording).filter(
+    ({ pid, began_ns: from, ended_ns: to }) => pid === moment.pid && from <= at && (to === null || at <= to),
+  );
+  return entered.at(-1)?.name ?? null;
+}
+
+/** How much higher the peak is than the baseline's, or than the base's in its own run; bytes, null when unknown. */
+function differenceOf(check: Check, candidate: FinishedRun, base: FinishedRun): number | null {
+  const { candidate_bytes: peak, baseline_bytes: baseline } = check;
+  if (peak !== null && baseline !== null) return peak - baseline;
+  const [after, before] = [candidate, base].map(
+    ({ analysis }) => analysis?.series.find((series) => sameSeries(series, check))?.peak_bytes ?? null,
+  );
+  return after == null || before == null ? null : after - before;
+}
+
+/** A run that is made for its peak; null, with a note, where it was not made or did not end well. */
+async function peakRun(
+  { noMore, scenario, log, warn }: AttributionSubject,
+  what: string,
+  limitS: number,
+  run: () => Promise<Ran>,
+): Promise<FinishedRun | null> {
+  const stop = noMore();
+  if (stop !== null) {
+    warn(`${stop}, so it was not measured ${what}`);
+    return null;
+  }
+  log(`${scenario.name}: finding ${what}, at most ${formatDuration(Math.ceil(limitS)).replace(".0 s", " s")}`);
+  const ran = await run();
+  if (ran.kind === "stopped") {
+    warn(`${ran.reason}, so the run that shows ${what} was ended`);
+    return null;
+  }
+  const { ending, info } = ran.finished;
+  for (const note of info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
+  if (ending.kind === "failed") warn(`in the run that shows ${what}, ${ending.message}`);
+  // What was written until then is a part of the run, whose peak may be another.
+  return ending.kind === "ok" ? ran.finished : null;
+}
+
+/** What the candidate's peak is compared with, or why there is nothing. */
+async function comparedWith(
+  subject: PeakSubject,
+  check: Check,
+  of: { readonly candidate: FinishedRun; readonly plan: Pick<RunPlan, "env" | "limitS">; readonly root: string },
+): Promise<{ readonly lines: readonly ReadLine[]; readonly difference: number } | { readonly reason: string }> {
+  const base = await subject.base();
+  if ("reason" in base) return base;
+  const { candidate, plan, root } = of;
+  const finished = await peakRun(subject, "what the base's peak consists of", plan.limitS ?? 0, () => base.run(plan));
+  if (finished === null) return { reason: "the base has no run for it" };
+  const baseRoot = path.resolve(base.cwd, path.relative(subject.scenario.cwd, root));
+  const { device } = check;
+  const { lines } = await linesAtPeak(finished.directory, { device, root: baseRoot, other: root, warn: subject.warn });
+  if (lines.length === 0) return { reason: "no process of the base reported what its own consists of" };
+  const difference = differenceOf(check, candidate, finished);
+  if (difference === null) return { reason: "that of the base is unknown" };
+  return difference > 0 ? { lines, difference } : { reason: "that of the base is not lower" };
+}
+
+/** The named lines with the package and the function that allocate. */
+function placed(named: readonly PeakLine[], root: string, { scenario, request }: AttributionSubject): PlacedPeakLine[] {
+  const report = scenario.env.PIP_REPORT ?? request.env.PIP_REPORT ?? null;
+  const pipReport = report === null ? null : path.resolve(scenario.cwd, report);
+  const modules = named.flatMap(({ line: { place } }) =>
+    place === null || PYTORCH.test(place.path) ? [] : [place.path],
+  );
+  const native = installedPackages(modules, pipReport);
+  const stacked = named.map(({ line: { at, stack } }) => {
+    return { ...at, user: true, placed: "allocated", keptBy: null, stack } as const;
+  });
+  const python = linePackages(stacked, root, pipReport);
+  return named.map((one, index): PlacedPeakLine => {
+    const { place } = one.line;
+    const module = place === null ? undefined : native.get(place.path);
+    const frame = stacked[index];
+    return {
+      ...one,
+      package: module === undefined ? ((frame && python.get(frame)) ?? null) : { ...module, relation: "called" },
+      symbol: place === null ? null : symbolAt(place.path, place.offset),
+    };
+  });
+}

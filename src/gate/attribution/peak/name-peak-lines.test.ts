@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { higherLines, largestLines, type ReadLine } from "./name-peak-lines.ts";
+
+const MIB = 2 ** 20;
+
+const held = (line: number, mebibytes: number, more: Partial<ReadLine> & { name?: string } = {}): ReadLine => ({
+  at: { file: "train.py", line, function: more.name ?? "main" },
+  python: true,
+  bytes: mebibytes * MIB,
+  variance: 0,
+  stack: [],
+  called: null,
+  place: null,
+  isInterpreter: false,
+  code: null,
+  ...more,
+});
+const named = (after: readonly ReadLine[], before: readonly ReadLine[], difference: number) =>
+  higherLines(after, before, difference * MIB).map(({ line, before: base, share }) => [
+    line.at.line,
+    (line.bytes - (base ?? 0)) / MIB,
+    Math.round(100 * share),
+  ]);
+
+describe("the lines that hold more than on the base", () => {
+  it("are named by their part of the judged difference, and crumbs are left out", () => {
+    const before = [held(3, 100), held(5, 10), held(9, 4)];
+    const after = [held(3, 160), held(5, 25), held(9, 6)];
+    expect(named(after, before, 77)).toEqual([
+      [3, 60, 78],
+      [5, 15, 19],
+    ]);
+  });
+
+  it("are the same line where an edit moved it, by its text", () => {
+    const before = [held(3, 100, { code: "x = zeros(n)" }), held(4, 50, { code: "y = ones(n)" })];
+    const after = [held(4, 100, { code: "x = zeros(n)" }), held(5, 90, { code: "y = ones(n)" })];
+    expect(named(after, before, 40)).toEqual([[5, 40, 100]]);
+  });
+
+  it("are compared as one function where an edit rewrote its lines", () => {
+    const before = [held(3, 100, { code: "a = f(1)" })];
+    const after = [held(3, 90, { code: "a = g(1)" }), held(4, 50, { code: "b = g(2)" })];
+    // Not "90 MiB more than nothing": the function held 100.
+    expect(named(after, before, 40)).toEqual([[3, 40, 100]]);
+  });
+
+  it("are none where their samples do not show it, and where no line has a fifth", () => {
+    const noisy = (line: number, mebibytes: number) => held(line, mebibytes, { variance: (10 * MIB) ** 2 });
+    expect(named([noisy(3, 130)], [noisy(3, 100)], 30)).toEqual([]);
+    const many = (each: number) => Array.from({ length: 10 }, (_, at) => held(at + 1, each));
+    expect(named(many(20), many(10), 100)).toEqual([]);
+  });
+
+  it("without a base are those that hold most", () => {
+    const lines = largestLines([held(3, 60), held(5, 30), held(9, 1)], 100 * MIB);
+    expect(lines.map(({ line, before, share }) => [line.at.line, before, share])).toEqual([
+      [3, null, 0.6],
+      [5, null, 0.3],
+    ]);
+  });
+});

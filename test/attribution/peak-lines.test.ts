@@ -1,0 +1,154 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
+import { peakEnvironment } from "../../src/gate/attribution/peak/explain-peak.ts";
+import { linesAtPeak } from "../../src/gate/attribution/peak/lines-at-peak.ts";
+import { higherLines, type ReadLine } from "../../src/gate/attribution/peak/name-peak-lines.ts";
+import type { Metric } from "../../src/telemetry/recording/model.ts";
+import { missingProgram } from "../cluster/testing/program.ts";
+import { FIXTURES, hasTorch, inRunDirectory, isSampled, PYTHON, STAND_INS } from "./testing/attributed.ts";
+
+const TWINS = path.join(packageRoot(), "leak-lab", "peaks");
+const MIB = 2 ** 20;
+const TORCH_TWINS = [
+  ["larger_batch", "allocated"],
+  ["optimizer_states", "allocated"],
+] as const;
+/** Tried by soak. */
+const MORE_TWINS = [
+  ["longer_sequence", "allocated"],
+  ["checkpointing_off", "allocated"],
+] as const;
+
+/** What functions hold; the many small blocks of what is imported are known from samples alone. */
+const total = (lines: readonly ReadLine[]): number =>
+  lines.reduce((sum, { at, python, bytes }) => (!python || at.function === "<module>" ? sum : sum + bytes), 0);
+
+async function held(command: readonly [string, ...string[]], metric: Metric, endAfterMoments?: number) {
+  const ran = await inRunDirectory(
+    command,
+    peakEnvironment(metric, 4, {}),
+    endAfterMoments === undefined ? {} : { endAfterMoments },
+  );
+  if (endAfterMoments === undefined) expect(ran.code, ran.stderr).toBe(0);
+  const notes: string[] = [];
+  const { lines } = await linesAtPeak(ran.directory, {
+    device: "host",
+    root: TWINS,
+    other: TWINS,
+    warn: (note) => notes.push(note),
+  });
+  expect(notes).toEqual([]);
+  return lines;
+}
+
+/** The lines of a file that are marked as the cause. */
+function marked(file: string): readonly string[] {
+  const lines = readFileSync(file, "utf8").split("\n");
+  return lines.flatMap((line, at) => (line.includes("# higher") ? [`${path.basename(file)}:${at + 1}`] : []));
+}
+
+describe.skipIf(!isSampled || !existsSync(PYTHON))("the lines that make a peak higher", () => {
+  it.each([
+    ["duplicated_dataset", "host"],
+    ["late_cache", "allocated"],
+    ...(hasTorch ? [...TORCH_TWINS, ...(process.env.STORMLOG_TEST_PEAK_TWINS === "all" ? MORE_TWINS : [])] : []),
+  ] as const)("are those of %s, which explain the difference", { timeout: 120_000 }, async (name, metric) => {
+    const file = path.join(TWINS, `${name}.py`);
+    const before = await held([PYTHON, file], metric);
+    const after = await held([PYTHON, file, "--after"], metric);
+    const difference = total(after) - total(before);
+    expect(difference).toBeGreaterThan(10 * MIB);
+    const named = higherLines(after, before, difference);
+    const places = named.map(({ line }) => `${line.at.file}:${line.at.line}`);
+    expect(marked(file)).toContain(places[0]);
+    expect(named.reduce((sum, { share }) => sum + share, 0)).toBeGreaterThan(0.9);
+  });
+
+  it("name nothing where nothing differs but the draw of the samples", { timeout: 60_000 }, async () => {
+    const file = path.join(TWINS, "duplicated_dataset.py");
+    const one = await held([PYTHON, file, "--after"], "host");
+    const other = await held([PYTHON, file, "--after"], "host");
+    // A difference far smaller than any check's margin.
+    expect(higherLines(one, other, 2 * MIB)).toEqual([]);
+  });
+
+  it("are those of functions that were not looked for at first", () => {
+    const script = [
+      "import json, sys, textwrap",
+      "from _stormlog_probe.attribute.codes import Codes",
+      "codes = Codes()",
+      "for one in (json.dumps, textwrap.dedent):",
+      "    codes.find({id(one.__code__)})",
+      "    assert codes.found[id(one.__code__)] is one.__code__",
+    ].join("\n");
+    const env = { PYTHONPATH: path.join(packageRoot(), "probe", "inject") };
+    expect(spawnSync(PYTHON, ["-c", script], { env, encoding: "utf8" }).stderr).toBe("");
+  });
+
+  it("are known of a program that is killed", { timeout: 60_000 }, async () => {
+    const file = path.join(TWINS, "duplicated_dataset.py");
+    const lines = await held(
+      [
+        PYTHON,
+        "-c",
+        `import sys; sys.path.insert(0, ${JSON.stringify(TWINS)})
+import duplicated_dataset, time
+rows = duplicated_dataset.read(60000)
+data = duplicated_dataset.tokenised(rows)
+time.sleep(60)`,
+      ],
+      "host",
+      5,
+    );
+    expect(lines.slice(0, 2).map(({ at }) => `${at.file}:${at.line}`)).toContain(marked(file)[0]);
+  });
+
+  it("are looked for while other threads fill tuples", { timeout: 60_000 }, () => {
+    // A tuple that is held elsewhere cannot be resized: with the collector's list of objects the program ends.
+    const script = path.join(FIXTURES, "tuples_and_codes.py");
+    const ran = (how: string) => spawnSync(PYTHON, [script, path.join(packageRoot(), "probe", "inject"), how]).status;
+    expect([ran("codes"), ran("collector")]).toEqual([0, 1]);
+  });
+
+  // No device here: a stand-in with the private calls of torch. The snapshots are real pickles.
+  it("are those of a device, by its allocator's history", { timeout: 60_000 }, async () => {
+    const file = path.join(FIXTURES, "device_peak.py");
+    const env = { STANDIN_TORCH: "today", PYTHONPATH: path.join(STAND_INS, "torch-history") };
+    const side = async (...args: readonly string[]) => {
+      const ran = await inRunDirectory([PYTHON, file, ...args], peakEnvironment("allocated", 4, {}), { env });
+      expect(ran.code, ran.stderr).toBe(0);
+      const where = { device: "cuda:0", root: FIXTURES, other: FIXTURES, warn: () => {} };
+      return (await linesAtPeak(ran.directory, where)).lines;
+    };
+    const [before, after] = [await side(), await side("--after")];
+    const [first] = higherLines(after, before, 4 * MIB);
+    expect(first).toMatchObject({
+      line: { at: { file: "device_peak.py" }, bytes: 7 * MIB },
+      before: 3 * MIB,
+      share: 1,
+    });
+    expect(first?.line.stack.map(({ function: name }) => name)).toContain("attend");
+  });
+
+  it.skipIf(missingProgram(["gcc", "addr2line"]) !== null)("are found in C by its debug information", async () => {
+    const directory = mkdtempSync(path.join(tmpdir(), "gate-peak-line-"));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    const source = path.join(FIXTURES, "native_peak.c");
+    const program = path.join(directory, "native_peak");
+    expect(spawnSync("gcc", ["-g", "-O1", "-o", program, source]).status).toBe(0);
+    const lines = await held([program], "allocated");
+    const wanted =
+      readFileSync(source, "utf8")
+        .split("\n")
+        .findIndex((line) => line.includes("/* higher */")) + 1;
+    expect(lines[0]).toMatchObject({
+      at: { file: source, line: wanted },
+      bytes: 48_000_000,
+      variance: expect.any(Number),
+    });
+  });
+});

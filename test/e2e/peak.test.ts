@@ -1,0 +1,71 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { parseStormlogReport } from "../../src/report/documents/envelope.ts";
+import { isSampled, PYTHON } from "../attribution/testing/attributed.ts";
+import { cli, freshDirectory } from "./cli.ts";
+
+const program = (rows: number): string => `import time
+from stormlog_gate import phase
+
+def read(rows):
+    return ["row %d of the dataset, with its text" % row for row in range(rows)]
+
+def main():
+    with phase("load"):
+        rows = read(${rows})
+        time.sleep(0.4)
+    return len(rows)
+
+main()
+`;
+
+const reportIn = (cwd: string) => {
+  const file = path.join(cwd, "stormlog-bundle", "report.json");
+  const [scenario] = parseStormlogReport(JSON.parse(readFileSync(file, "utf8")), file).report.scenarios;
+  return { findings: scenario?.findings ?? [], runs: scenario?.runs ?? [] };
+};
+
+describe.skipIf(!isSampled || !existsSync(PYTHON))("a peak that is higher and does not grow", () => {
+  it("is explained by the line that holds more than on the base commit", { timeout: 120_000 }, async () => {
+    const cwd = freshDirectory();
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args]);
+    git("init", "--quiet", "--initial-branch=main");
+    writeFileSync(path.join(cwd, "train.py"), program(50_000));
+    git("add", ".");
+    git("commit", "--quiet", "-m", "base");
+    const command = ["--", PYTHON, "train.py"];
+    expect((await cli(["baseline", "refresh", ...command], { cwd })).code).toBe(0);
+    git("checkout", "--quiet", "-b", "feature");
+    writeFileSync(path.join(cwd, "train.py"), program(400_000));
+    git("commit", "--quiet", "-am", "more rows");
+
+    const { code, stdout } = await cli(["run", "--max-runs", "12", ...command], { cwd });
+    expect(code, stdout).toBe(4);
+    const { findings, runs } = reportIn(cwd);
+    expect(findings.map(({ classification, evidence }) => [classification, evidence.line])).toEqual([
+      ["peak_line", "train.py:5"],
+    ]);
+    expect(findings[0]?.evidence).toMatchObject({ changed: "unchanged", called_from: "train.py:9", phase: "load" });
+    expect(findings[0]?.explained_by).toContain("peak");
+    expect(runs.filter(({ role }) => role === "attribution")).toHaveLength(2);
+    expect(stdout).toMatch(/▶ 5 │ return \["row .* more than on the base, \d+ % of the difference, in phase load/s);
+    expect(stdout).toContain("unchanged; called from train.py:9, which changed");
+  });
+
+  it("shows what it consists of without a base to compare with", { timeout: 60_000 }, async () => {
+    const cwd = freshDirectory();
+    writeFileSync(path.join(cwd, "train.py"), program(600_000));
+    const { code, stdout } = await cli(["run", "--budget", "host=48MiB", "--", PYTHON, "train.py"], { cwd });
+    expect(code, stdout).toBe(4);
+    const { findings } = reportIn(cwd);
+    expect(findings.map(({ classification, evidence }) => [classification, evidence.line])).toEqual([
+      ["held_at_peak", "train.py:5"],
+    ]);
+    // Nothing was compared, so nothing is said of a cause.
+    expect(stdout).not.toContain("than on the base");
+    expect(stdout).not.toContain("▶");
+  });
+});
