@@ -123,7 +123,7 @@ describe("the examples", () => {
       async () => {
         const copy = copyOf(name);
         if (existsSync(path.join(copy, "Makefile"))) execFileSync("make", ["--silent", "bench"], { cwd: copy });
-        const args = ["run", "--json", "--baseline", "none", "--unjudged", "pass", "--repeats", "1"];
+        const args = ["run", "--json", "--baseline", "none", "--unjudged", "pass"];
         const run = await cli([...args, "--base-run", "off", "--attribute", "off"], { cwd: copy, env: { PATH } });
         expect(run.code, run.stderr).toBe(0);
         const bundle = path.join(copy, "stormlog-bundle");
