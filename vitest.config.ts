@@ -2,11 +2,6 @@ import { defineConfig } from "vitest/config";
 
 /** These compare rates with the wall clock or fill hundreds of MiB: each runs alone, after all others. */
 const ALONE = ["test/measure/peaks.test.ts", "test/measure/sampling.test.ts", "test/attribution/node-leaks.test.ts"];
-/**
- * V8 spends a second on optimising the WebAssembly that draws one picture: without it, a process draws its few faster.
- */
-const execArgv = ["--liftoff-only"];
-
 export default defineConfig({
   test: {
     testTimeout: 30_000,
@@ -21,7 +16,6 @@ export default defineConfig({
           setupFiles: ["./test/testing/property-seed.ts"],
           // One process for many files: loading the modules took longer than the tests.
           isolate: false,
-          execArgv,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -32,7 +26,6 @@ export default defineConfig({
           name: "parallel",
           include: ["test/**/*.test.ts"],
           exclude: ALONE,
-          execArgv,
           // Most of these start processes: two at once is what a small CI machine can carry.
           maxWorkers: 2,
           sequence: { groupOrder: 0 },

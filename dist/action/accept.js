@@ -39,7 +39,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "ea764615f6f3f1fc5e883d1e1a1969fcfd9997e2b189f43c29214fe46d59db20");
+  load = loadPack(import.meta.url, "f9d8e4dd6a932b29762990662eb019b8b4c997cae1a848611c503c5981167b8f");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

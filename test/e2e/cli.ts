@@ -29,9 +29,6 @@ const KEPT_BYTES = 64 * 1024 * 1024;
 /** The command line as shipped: the committed bundle, not the sources. */
 export const CLI = path.join(packageRoot(), "dist", "cli.js");
 
-/** A process draws one picture: without the optimising compiler for WebAssembly, that costs half. */
-const NODE_OPTIONS = ["--liftoff-only"];
-
 let built: Promise<string> | undefined;
 
 /** The committed bundle; with STORMLOG_GATE_E2E=sources a build of the sources, made once per test file. */
@@ -61,13 +58,7 @@ export async function cli(args: readonly string[], options: CliOptions): Promise
   const file = await entry();
   return new Promise((resolve, reject) => {
     const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "/", NO_COLOR: "1", ...options.env };
-    const [program = process.execPath, ...rest] = [
-      ...(options.under ?? []),
-      process.execPath,
-      ...NODE_OPTIONS,
-      file,
-      ...args,
-    ];
+    const [program = process.execPath, ...rest] = [...(options.under ?? []), process.execPath, file, ...args];
     const child = spawn(program, rest, {
       cwd: options.cwd,
       env,

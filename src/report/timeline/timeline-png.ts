@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import { GateError } from "../../core/errors.ts";
 import { readAsset } from "../assets.ts";
 import type { Timeline } from "../documents/model.ts";
@@ -36,9 +37,13 @@ function checkAddressSpace(): void {
   }
 }
 
-/** Loaded once per process, because that takes longer than drawing a picture. */
+/**
+ * Loaded once per process, because that takes longer than drawing a picture. V8 would spend another second of processor
+ * time on optimising it for the few pictures of a process.
+ */
 async function loadEngine(): Promise<typeof import("@resvg/resvg-wasm")> {
   checkAddressSpace();
+  setFlagsFromString("--liftoff-only");
   const resvg = await import("@resvg/resvg-wasm");
   await resvg.initWasm(new Uint8Array(readAsset("index_bg.wasm")));
   return resvg;
