@@ -71,13 +71,15 @@ export async function runDemo(
   await freshDirectory(directory);
   // One session: the baseline is measured minutes before the candidates, on the same machine.
   const session = { ...env, STORMLOG_GATE_SESSION: env.STORMLOG_GATE_SESSION || randomId() };
+  // As a user would give it beside the demo's directory, so that the printed commands work there.
+  const baseline = `file:${path.basename(directory)}/baseline`;
   const request = (state: DemoState) =>
     gateRequest({
       options: { scenario: "demo", bundle: path.join(directory, state), "base-run": "off" },
       command: { kind: "argv", argv: [process.execPath, demoWorkload(), state] },
       config: null,
-      root: directory,
-      defaultBaselines: ["file:baseline"],
+      root: path.dirname(directory),
+      defaultBaselines: [baseline],
       defaultUnjudged: "fail",
       argv,
       env: session,
@@ -86,7 +88,7 @@ export async function runDemo(
   const scenario = clean.scenarios[0];
   if (scenario === undefined) throw new Error("the demo has no scenario");
   narrator.baseline(BASELINE_RUNS);
-  const store = openFileStore("file:baseline", path.join(directory, "baseline"));
+  const store = openFileStore(baseline, path.join(directory, "baseline"));
   await refreshScenario(clean, scenario, { runs: BASELINE_RUNS, store }, ports);
   const reports: Partial<Record<DemoState, GateReport>> = {};
   for (const state of DEMO_STATES) {
