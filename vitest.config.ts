@@ -26,8 +26,8 @@ export default defineConfig({
           name: "parallel",
           include: ["test/**/*.test.ts"],
           exclude: ALONE,
-          // Most of these start processes: two at once is what a small CI machine can carry.
-          maxWorkers: 2,
+          // Most of these wait for the processes that they start.
+          maxWorkers: 4,
           sequence: { groupOrder: 0 },
         },
       },

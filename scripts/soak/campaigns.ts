@@ -279,6 +279,16 @@ export const CAMPAIGNS: readonly Campaign[] = [
     round: (seed) => testRound(seed, { files: ["test/attribution/node-leaks.test.ts"], tries: 1 }),
   },
   {
+    name: "torch-lines",
+    unit: "leaks of PyTorch programs: the right line first, with its pattern",
+    seconds: 150,
+    round: (seed) =>
+      testRound(seed, {
+        files: ["test/attribution/torch-leaks.test.ts"],
+        env: { STORMLOG_TEST_TORCH_LEAKS: "all" },
+      }),
+  },
+  {
     name: "peak-lines",
     unit: "pairs of programs of which one has a higher peak: its line first; of equal ones: no line",
     seconds: 40,

@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { canBeHostile, type HostilePaths, HostileStep } from "../action/testing/hostile-step.ts";
 
 /** So that a breach asks for runs of the base commit. */
-const WITH_BASE = { inputs: { "base-run": "auto" }, env: { STORMLOG_GATE_BASE: "main" } };
+const WITH_BASE = { inputs: { "base-run": "auto", "max-runs": "6" }, env: { STORMLOG_GATE_BASE: "main" } };
 
 /**
  * The start of an attack: `plant(name)` writes a program that saves its environment in `loot`, and `again()` is whether
