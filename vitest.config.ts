@@ -28,12 +28,12 @@ export default defineConfig({
           exclude: ALONE,
           // Most of these wait for the processes that they start.
           maxWorkers: 4,
-          sequence: { groupOrder: 0 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { name: "alone", include: ALONE, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 1 } },
+        test: { name: "alone", include: ALONE, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
   },

@@ -39,7 +39,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "f9d8e4dd6a932b29762990662eb019b8b4c997cae1a848611c503c5981167b8f");
+  load = loadPack(import.meta.url, "7e764d608af18ca5004c1bf8321751b404735af18e1de3d74dfe9340681ba554");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -25,7 +25,7 @@ function chosenStore(invocation: Invocation): BaselineStore {
   const named = invocation.lists.baseline?.[0];
   const configured = named === undefined ? [configOf(invocation, true)?.baseline ?? []].flat() : [];
   const writable = configured.find((spec) => /^(file|ref):/.test(spec));
-  return storeOf(named ?? writable ?? "file:baselines", rootOf(invocation));
+  return storeOf(named ?? writable ?? DEFAULTS.baseline, rootOf(invocation));
 }
 
 /** Outside text on one line. */

@@ -1,4 +1,4 @@
-import { COMMAND_LINE_BASELINE } from "../config/options.ts";
+import { DEFAULTS } from "../config/run-options.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { oneLine } from "../core/text.ts";
 import { runGate } from "../gate/run-gate.ts";
@@ -10,7 +10,7 @@ import { consolePorts, interruptSignal } from "./ports.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { console, flags } = invocation;
-  const request = ownBundle(requestOf(invocation, { baselines: [COMMAND_LINE_BASELINE], unjudged: "fail" }));
+  const request = ownBundle(requestOf(invocation, { baselines: [DEFAULTS.baseline], unjudged: "fail" }));
   const interrupt = interruptSignal();
   try {
     // Loaded after measuring, as everything is that only the report needs.

@@ -247,9 +247,6 @@ function givenOptions(options: GateOptions): readonly string[] {
   );
 }
 
-/** Where the command line looks for a baseline without an option. */
-export const COMMAND_LINE_BASELINE = "file:baselines";
-
 export interface GateRequestInput {
   readonly options: GateOptions;
   /** The command after `--`, or the Action's `run`; null = the scenarios of the config file. */
@@ -357,7 +354,7 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     givenOptions: givenOptions(options),
     usualBaselines:
       options.baseline === undefined &&
-      (config?.baseline !== undefined || input.defaultBaselines.join() === COMMAND_LINE_BASELINE),
+      (config?.baseline !== undefined || input.defaultBaselines.join() === DEFAULTS.baseline),
     ...sourceOf(input),
     env: input.env,
   };

@@ -177,6 +177,8 @@ export type GateOptions = {
 /** Defaults of the contract; the sampler's rates are 200 Hz for the host and 50 Hz for devices. */
 export const DEFAULTS = {
   scenario: "default",
+  /** Where the command line looks. */
+  baseline: "file:baselines",
   bundle: "stormlog-bundle",
   recording: "stormlog-recording",
   merged: "stormlog-merged",

@@ -111,11 +111,13 @@ describe("hintFor", () => {
   });
 
   it.each([
-    ["JavaScript, by the retainer", "/repo/serve.mjs", "/repo/serve.mjs", "WeakMap"],
-    ["JavaScript, by the line where nothing is known of the retainer", null, "/repo/serve.ts", "WeakMap"],
-    ["Python", "/repo/train.py", "/repo/train.py", "functools.lru_cache"],
-  ])("advises on a growing container in the terms of %s", (_what, retainedAt, file, expected) => {
-    const kept = retainer({ container: "dict", stack: retainedAt === null ? [] : [at(retainedAt, "keep")] });
+    ["JavaScript, by the retainer", "map", "/repo/serve.mjs", "/repo/serve.mjs", "WeakMap"],
+    ["JavaScript, by the line where nothing is known of the retainer", "map", null, "/repo/serve.ts", "WeakMap"],
+    ["a JavaScript array", "array", "/repo/serve.mjs", "/repo/serve.mjs", "last elements, or"],
+    ["Python", "dict", "/repo/train.py", "/repo/train.py", "functools.lru_cache"],
+    ["a Python list", "list", "/repo/train.py", "/repo/train.py", "collections.deque"],
+  ])("advises on a growing container in the terms of %s", (_what, container, retainedAt, file, expected) => {
+    const kept = retainer({ container, stack: retainedAt === null ? [] : [at(retainedAt, "keep")] });
     const contributions = [part({ kind: "object", stack: [at(file, "handle")], retainer: kept })];
     const hint = hintFor({ contributions, optimizersGrown: null, gradientsNeverZeroed: null });
     expect(hint?.code).toBe("growing-container");

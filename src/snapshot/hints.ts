@@ -292,13 +292,22 @@ const growingContainer: Rule = (seen) => {
       seen.kept,
       ...(seen.retainer.length === null ? [] : [`it had ${seen.retainer.length} elements at the end`]),
     ],
-    remediation: [
-      isJavaScript(seen.retainer) || seen.mostly(isJavaScript)
-        ? "Limit its size (a bounded cache, or a `WeakMap` if the keys may be collected), or delete entries that are no longer needed."
-        : "Limit its size (`collections.deque(maxlen=…)`, `functools.lru_cache(maxsize=…)`), or empty it after each step.",
-    ],
+    remediation: [sizeLimit(seen.retainer, isJavaScript(seen.retainer) || seen.mostly(isJavaScript))],
   };
 };
+
+/** How a container of this kind is kept small in its language. */
+function sizeLimit({ container }: Retainer, javaScript: boolean): string {
+  const isSequence = ["list", "deque", "array"].includes(container);
+  if (javaScript) {
+    return isSequence
+      ? "Keep only its last elements, or empty it when a step is done."
+      : "Limit its size (a bounded cache, or a `WeakMap` if the keys may be collected), or delete entries that are no longer needed.";
+  }
+  return isSequence
+    ? "Keep only its last elements (`collections.deque(maxlen=…)`), or empty it when a step is done."
+    : "Limit its size (`functools.lru_cache(maxsize=…)` for a cache), or empty it when a step is done.";
+}
 
 /** Most specific pattern first. The first that applies is reported. */
 const RULES: readonly Rule[] = [

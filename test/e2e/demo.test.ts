@@ -51,6 +51,11 @@ describe("the demo", () => {
     }
   });
 
+  it("shows the same commands again, for its own bundle and store", async () => {
+    const { stdout } = await cli(["show", "stormlog-demo/leaky"], { cwd: directory });
+    expect(stdout).toContain(" baseline accept stormlog-demo/leaky --baseline file:stormlog-demo/baseline");
+  });
+
   it("ends with commands that work as printed", () => {
     const [, end = ""] = result.stderr.split("by measurement.");
     const commands = [...end.matchAll(/^ {2}(\S.*)$/gm)].map(([, command = ""]) => command);

@@ -92,7 +92,7 @@ class Attribution {
       retainers: table.rows,
       facts: {},
       notes: [
-        ...(ended ? ["the run ended before its last sample, which was taken at its end"] : []),
+        ...(ended ? ["the last snapshot was taken while the program ended, so it may be too small"] : []),
         ...(this.heap.note === null ? [] : [this.heap.note]),
       ],
       ...(ended ? { ended: true } : {}),

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ignoredDirectories } from "./ignore-file.ts";
 
-const ALL = "stormlog-bundle/\nstormlog-recording/\nstormlog-merged/\nstormlog-demo/\n";
+const NAMES = ["bundle", "recording", "merged", "demo", "bisect", "culprit", "lab", "lab-scale"];
+const ALL = NAMES.map((name) => `stormlog-${name}/\n`).join("");
 
 describe("the lines that init adds to .gitignore", () => {
   it("are all of them in a new or empty file", () => {
@@ -19,7 +20,8 @@ describe("the lines that init adds to .gitignore", () => {
   });
 
   it("leave out what is ignored already, in any usual form", () => {
-    const present = "/stormlog-bundle\n**/stormlog-recording/\nstormlog-merged/*\n# stormlog-demo/\n";
+    const others = NAMES.slice(4).map((name) => `stormlog-${name}/\n`);
+    const present = `/stormlog-bundle\n**/stormlog-recording/\nstormlog-merged/*\n# stormlog-demo/\n${others.join("")}`;
     expect(ignoredDirectories(present)).toBe("\n# Evidence of Stormlog Gate\nstormlog-demo/\n");
     expect(ignoredDirectories(present + ignoredDirectories(present))).toBe("");
     expect(ignoredDirectories("stormlog-*/\r\n")).toBe("");

@@ -1,7 +1,17 @@
 import { DEFAULTS } from "../../config/run-options.ts";
+import { LAB_DIRECTORY, SCALE_DIRECTORY } from "../lab/options.ts";
 
 /** Directories of evidence, which do not belong into a repository. */
-const DIRECTORIES = [DEFAULTS.bundle, DEFAULTS.recording, DEFAULTS.merged, DEFAULTS.demo] as const;
+const DIRECTORIES = [
+  DEFAULTS.bundle,
+  DEFAULTS.recording,
+  DEFAULTS.merged,
+  DEFAULTS.demo,
+  DEFAULTS.bisect,
+  DEFAULTS.culprit,
+  LAB_DIRECTORY,
+  SCALE_DIRECTORY,
+] as const;
 
 /** Whether a line of `.gitignore` covers a directory wherever it is, in the forms that people write. */
 function covers(line: string, directory: string): boolean {

@@ -30,12 +30,16 @@ export function withExplanations<T extends Pick<ScenarioReport, "findings" | "ju
     return cause === undefined ? check : { ...check, explained_by: nameOf(cause) };
   });
   const explained: Judgement = { ...judgement, checks };
+  const hasLine = findings.some(({ classification }) => OF_LINES.has(classification));
   return {
     ...report,
     judgement: explained,
     findings: findings.map((finding) => {
       const cause = causes.find((one) => explains(one, finding));
-      return cause === undefined ? finding : { ...finding, explained_by: nameOf(cause) };
+      if (cause === undefined) return finding;
+      // The remedy is that of the named line.
+      const known = hasLine && OF_GROWTH.has(finding.classification);
+      return { ...finding, explained_by: nameOf(cause), ...(known ? { remediation: [] } : {}) };
     }),
   };
 }

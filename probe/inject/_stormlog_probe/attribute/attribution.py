@@ -165,7 +165,7 @@ class Attribution(Scheduled):
         notes = list(self.notes)
         if ended:
             head["ended"] = True
-            notes.append("the run ended before its last sample, which was taken at its end")
+            notes.append("the last snapshot was taken while the program ended, so it may be too small")
         python = self.python.live()
         look = Moment(self.stacks, self._torch, self.tensors, self.retainers, self.hooks, in_program)
         if not self.light:
