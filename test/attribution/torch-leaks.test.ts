@@ -96,6 +96,8 @@ describe.skipIf(!hasTorch)("the growing line of a leak in PyTorch", { timeout: 9
     expect(ran.code, ran.stderr).toBe(0);
     const moments = ran.processes.flatMap(({ moments: own }) => own);
     expect(moments.filter(({ ended }) => ended)).toHaveLength(2);
-    expect(ran.attribution.notes).toContain("the last snapshot was taken while the program ended, so it may be too small");
+    expect(ran.attribution.notes).toContain(
+      "the last snapshot was taken while the program ended, so it may be too small",
+    );
   });
 });
