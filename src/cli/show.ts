@@ -8,7 +8,7 @@ import type { Invocation } from "./command.ts";
 import { nextCommands } from "./next-commands.ts";
 import { programWords } from "./program.ts";
 
-/** The commands that the report proposes, for this bundle and with the store and the command of the run that made it. */
+/** The commands that the report proposes, with the store and the command of the run that made this bundle. */
 function commandsOf(report: GateReport, scenario: ScenarioReport, bundle: string, program: string) {
   const source = scenario.baseline?.source ?? null;
   const lists = source === null || source === DEFAULTS.baseline ? {} : { baseline: [source] };
