@@ -29,8 +29,18 @@ describe("the band of a baseline", () => {
     const { steps: _, ...plain } = run(0.1, 0.5);
     const envelope = buildEnvelope([run(0.1, 0.5), plain])!;
     expect(envelope.steps).toBeUndefined();
-    expect(envelope.time_s.at(-1)).toBeCloseTo(5.5, 1);
+    expect(envelope.time_s.at(-1)).toBeCloseTo(5.4, 1);
     expect(envelope.low_bytes[0]).toBe(7);
+  });
+
+  it("ends over time where the first run frees its memory", () => {
+    const ending = (seconds: number): EnvelopeSeries => {
+      const time_s = Float64Array.from({ length: 1000 }, (_, i) => (i * seconds) / 1000);
+      return { ...KEY, time_s, bytes: time_s.map((_, i) => (i < 995 ? 1000 : 4)) };
+    };
+    const envelope = buildEnvelope([ending(2), ending(2.4), ending(2.2)])!;
+    expect(new Set([...envelope.low_bytes, ...envelope.high_bytes])).toEqual(new Set([1000]));
+    expect(envelope.time_s.at(-1)).toBeGreaterThan(1.9);
   });
 });
 

@@ -73,8 +73,17 @@ function axisOf(runs: readonly EnvelopeSeries[]): (Axis & { readonly isStepped: 
 }
 
 /**
- * Lowest, median and highest value of several runs of one series at 100 points of the longest run's span. A point takes
- * each run's highest value in its span, so that peaks are never thinned out. Null without samples.
+ * Number of points of a band over time that are drawn: where one of several runs ends it only frees its memory, and
+ * afterwards the band would be that of the others.
+ */
+function pointsBeforeAnEnd(spans: readonly { readonly highest: Float64Array }[]): number {
+  if (spans.length < 2) return POINTS;
+  return Math.max(1, Math.min(...spans.map(({ highest }) => highest.findLastIndex((value) => !Number.isNaN(value)))));
+}
+
+/**
+ * Lowest, median and highest value of several runs of one series at up to 100 points of the longest run's span. A point
+ * takes each run's highest value in its span, so that peaks are never thinned out. Null without samples.
  */
 export function buildEnvelope(runs: readonly EnvelopeSeries[]): Envelope | null {
   const first = runs[0];
@@ -86,7 +95,8 @@ export function buildEnvelope(runs: readonly EnvelopeSeries[]): Envelope | null 
   const low: number[] = [];
   const mid: number[] = [];
   const high: number[] = [];
-  for (let point = 0; point < POINTS; point += 1) {
+  const points = axis.isStepped ? POINTS : pointsBeforeAnEnd(spans);
+  for (let point = 0; point < points; point += 1) {
     const values = spans.map(({ highest }) => highest[point]!).filter((value) => !Number.isNaN(value));
     if (values.length === 0) continue;
     const center = axis.from + ((point + 0.5) / POINTS) * (axis.to - axis.from);
