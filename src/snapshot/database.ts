@@ -3,7 +3,8 @@ import { assemble } from "./columns/assemble.ts";
 import { SnapshotBuilder } from "./columns/builder.ts";
 import type { TorchSnapshot } from "./model.ts";
 import { Budget } from "./pickle/budget.ts";
-import { Kind } from "./pickle/values.ts";
+import type { PickleResult as Value } from "./pickle/machine.ts";
+import { idOf, Kind, tagOf, type Values } from "./pickle/values.ts";
 
 /** A cell of a database; anything but numbers and strings is unknown. */
 type Cell = number | string | Uint8Array | bigint | null;
@@ -19,12 +20,9 @@ const MAX_TEXTS = 1000;
 /** More than any machine has. */
 const MAX_DEVICE = 1023;
 
-/** A value of the builder: its kind, and its number or id. */
-interface Value {
-  readonly kind: number;
-  readonly value: number;
-}
-const NONE: Value = { kind: Kind.none, value: 0 };
+const value = (kind: number, id: number): Value => ({ tag: tagOf(kind, id), number: 0 });
+const numberValue = (kind: number, number: number): Value => ({ tag: tagOf(kind, 0), number });
+const NONE = value(Kind.none, 0);
 
 /** The columns of a table, each by any of its names, with the key that the pickled snapshot has for it. */
 interface TableRule {
@@ -74,6 +72,11 @@ const BLOCKS: TableRule = {
 const columnsOf = (table: string) =>
   `SELECT name FROM pragma_table_info('${table}') WHERE EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '${table}')`;
 
+const valuesOf = (values: readonly Value[]): Values => ({
+  tags: Int32Array.from(values, ({ tag }) => tag),
+  numbers: Float64Array.from(values, ({ number }) => number),
+});
+
 /** Puts the rows of a database into a builder, as the values of a pickled snapshot. */
 class DatabaseFeed {
   readonly #builder: SnapshotBuilder;
@@ -101,39 +104,32 @@ class DatabaseFeed {
     const known = this.#texts.get(text);
     if (known !== undefined) return known;
     const bytes = this.#encoder.encode(text);
-    const value = { kind: Kind.string, value: this.#builder.string(bytes, 0, bytes.length) };
-    if (this.#texts.size < MAX_TEXTS) this.#texts.set(text, value);
-    return value;
+    const added = value(Kind.string, this.#builder.string(bytes, 0, bytes.length));
+    if (this.#texts.size < MAX_TEXTS) this.#texts.set(text, added);
+    return added;
   }
 
   #list(): Value {
-    return { kind: Kind.list, value: this.#builder.list() };
+    return value(Kind.list, this.#builder.list());
   }
 
   #append(list: Value, item: Value): void {
-    this.#builder.append(list.value, Uint8Array.of(item.kind), Float64Array.of(item.value), 0, 1);
+    this.#builder.append(idOf(list.tag), valuesOf([item]), 0, 1);
   }
 
   #dict(items: readonly (readonly [string, Value])[]): Value {
     const dict = this.#builder.dict();
     const flat = items.flatMap(([key, value]) => [this.#text(key), value]);
-    const kinds = Uint8Array.from(flat, ({ kind }) => kind);
-    this.#builder.setItems(
-      dict,
-      kinds,
-      Float64Array.from(flat, ({ value }) => value),
-      0,
-      flat.length,
-    );
-    return { kind: Kind.dict, value: dict };
+    this.#builder.setItems(dict, valuesOf(flat), 0, flat.length);
+    return value(Kind.dict, dict);
   }
 
   #cell(key: string, cell: Cell | undefined): Value {
     if (key === "frames") return typeof cell === "string" ? this.#frames(cell) : NONE;
     if (typeof cell === "string") return this.#text(cell);
     if (typeof cell !== "number") return NONE;
-    if (key === "is_expandable") return { kind: Kind.bool, value: cell === 0 ? 0 : 1 };
-    return { kind: Number.isInteger(cell) ? Kind.int : Kind.float, value: cell };
+    if (key === "is_expandable") return value(Kind.bool, cell === 0 ? 0 : 1);
+    return numberValue(Number.isInteger(cell) ? Kind.int : Kind.float, cell);
   }
 
   /** The stack of a JSON text; none for any other text. */
@@ -154,7 +150,7 @@ class DatabaseFeed {
       if (typeof filename !== "string") continue;
       const items: [string, Value][] = [["filename", this.#text(filename)]];
       if (typeof name === "string") items.push(["name", this.#text(name)]);
-      if (typeof line === "number") items.push(["line", { kind: Kind.int, value: line }]);
+      if (typeof line === "number") items.push(["line", numberValue(Kind.int, line)]);
       this.#append(list, this.#dict(items));
     }
     if (this.#stacks.size < MAX_STACKS) this.#stacks.set(text, list);
@@ -197,7 +193,7 @@ class DatabaseFeed {
     }
     const segments = this.#list();
     const own = this.#dicts(SEGMENTS, [["id", "segment_id", "rowid"], DEVICE], ([id = null, device = null]) => [
-      ["device", { kind: Kind.int, value: typeof device === "number" ? device : 0 }],
+      ["device", numberValue(Kind.int, typeof device === "number" ? device : 0)],
       ["blocks", blocks.get(id) ?? this.#list()],
     ]);
     for (const { dict } of own) this.#append(segments, dict);

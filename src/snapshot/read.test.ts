@@ -71,6 +71,27 @@ describe("readSnapshot", () => {
     expect(stacks.list(table.stack[0] ?? 0, 3).map(({ line }) => line)).toEqual([1, 2, 3]);
   });
 
+  it("reads equal references as they are at the time, also after a frame has changed", () => {
+    const line = (number: number) => [...text("line"), Op.BININT1, number];
+    const made = [Op.EMPTY_DICT, Op.BINPUT, 0, Op.MARK, ...text("filename"), ...text("a.py"), ...line(1), Op.SETITEMS];
+    const changed = [Op.BINGET, 0, Op.MARK, ...line(2), Op.SETITEMS];
+    const entry = (other: readonly number[]) => [
+      ...[Op.EMPTY_DICT, Op.MARK, ...text("action"), ...text("alloc"), ...text("other"), ...other],
+      ...[...text("frames"), Op.EMPTY_LIST, Op.MARK, Op.BINGET, 0, Op.BINGET, 0, Op.APPENDS, Op.SETITEMS],
+    ];
+    const entries = [...entry(made), ...entry([Op.NONE]), ...entry(changed), ...entry([Op.NONE])];
+    const trace = [Op.EMPTY_LIST, Op.EMPTY_LIST, Op.MARK, ...entries, Op.APPENDS, Op.APPEND];
+    const bytes = [Op.PROTO, 4, Op.EMPTY_DICT, ...text("device_traces"), ...trace, Op.SETITEM, Op.STOP];
+    const { traces, stacks } = readSnapshot(sourceOf(Uint8Array.from(bytes)), "file");
+    const lines = [...(traces[0]?.stack ?? [])].map((stack) => stacks.list(stack).map((one) => one.line));
+    expect(lines).toEqual([
+      [1, 1],
+      [1, 1],
+      [2, 2],
+      [2, 2],
+    ]);
+  });
+
   it("reads settings and annotations", () => {
     const external_annotations = [
       { name: "Optimizer.step#Adam.step", stage: "START", device: 0, time_us: 5 },

@@ -2,7 +2,7 @@ import { type GateError, invalidInput } from "../../core/errors.ts";
 import type { Annotation, BlockTable, SegmentTable, SettingValue, TorchSnapshot, TraceTable } from "../model.ts";
 import type { Budget } from "../pickle/budget.ts";
 import type { PickleResult } from "../pickle/machine.ts";
-import { Kind } from "../pickle/values.ts";
+import { idOf, Kind, kindOf } from "../pickle/values.ts";
 import type { SnapshotBuilder } from "./builder.ts";
 import { Class } from "./containers.ts";
 import { AnnotationField, BlockField, HistoryField, SegmentField, TopField } from "./fields.ts";
@@ -251,17 +251,19 @@ class Assembly {
 
   #top(root: PickleResult): Record<keyof typeof TopField, number | null> {
     const none = { segments: null, traces: null, settings: null, annotations: null };
-    if (root.kind === Kind.list) {
-      const own = this.#builder.lists.classOf(root.value);
+    const kind = kindOf(root.tag);
+    const id = idOf(root.tag);
+    if (kind === Kind.list) {
+      const own = this.#builder.lists.classOf(id);
       if (own !== Class.empty && own !== Class.segment)
         throw notSnapshot("the list does not contain segments", this.#where);
-      return { ...none, segments: root.value };
+      return { ...none, segments: id };
     }
-    if (root.kind !== Kind.dict || this.#builder.dicts.classOf(root.value) !== Class.top) {
+    if (kind !== Kind.dict || this.#builder.dicts.classOf(id) !== Class.top) {
       throw notSnapshot('there are neither "segments" nor "device_traces"', this.#where);
     }
     const own = this.#rows(Class.top);
-    const row = this.#builder.dicts.head(root.value);
+    const row = this.#builder.dicts.head(id);
     const field = (name: keyof typeof TopField): number | null => {
       const value = own.get(row, TopField[name]);
       return Number.isNaN(value) ? null : value;

@@ -1,5 +1,5 @@
 import type { Budget } from "../pickle/budget.ts";
-import { Kind, type PickleBuilder } from "../pickle/values.ts";
+import { idOf, isNumber, Kind, kindOf, MAX_ID, type PickleBuilder, tagOf, type Values } from "../pickle/values.ts";
 import { Class, Containers } from "./containers.ts";
 import { CLASS_OF_KEY, FIELDS, type FieldRule, WIDTHS } from "./fields.ts";
 import { actionCode, FIRST_TEXTS, KEY_COUNT, Key, stateCode } from "./keys.ts";
@@ -23,7 +23,19 @@ const FIRST_BYTES = FIRST_TEXTS.map((text) => encoder.encode(text));
 /** Memory of a loose item, as an object in a map. */
 const LOOSE_BYTES = 150;
 
-const isNumber = (kind: number): boolean => kind === Kind.int || kind === Kind.float;
+const STRING = tagOf(Kind.string, 0);
+
+/** Id of the string of a tag; above all ids for another value. */
+const keyOf = (tag: number): number => (tag ^ STRING) >>> 0;
+
+/** The number or the id at `at`. */
+function numberOrId({ tags, numbers }: Values, at: number): number {
+  const tag = tags[at] as number;
+  return isNumber(kindOf(tag)) ? (numbers[at] as number) : idOf(tag);
+}
+
+/** Whether a value is a number that is no address of the upper half of 64 bits. */
+const isAmount = (kind: number): boolean => kind === Kind.int || kind === Kind.float;
 
 /**
  * Turns the dicts and lists of a pickle into rows of columns. The first key that only one class of dict has determines
@@ -43,6 +55,8 @@ export class SnapshotBuilder implements PickleBuilder {
   readonly loose = new Map<number, LooseItem[]>();
   readonly #open: OpenStack;
   readonly #budget: Budget;
+  /** A frame got other items after it may have been in a stack. */
+  #framesChanged = false;
 
   constructor(budget: Budget) {
     this.#budget = budget;
@@ -71,48 +85,54 @@ export class SnapshotBuilder implements PickleBuilder {
     return this.lists.add();
   }
 
-  setItems(dict: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
+  setItems(dict: number, items: Values, from: number, to: number): void {
+    const { tags } = items;
     let own = this.dicts.classOf(dict);
-    if (own === Class.empty || own === Class.other) {
+    if (own === Class.frame) this.#framesChanged = true;
+    else if (own === Class.empty || own === Class.other) {
       let found: number = Class.empty;
       for (let i = from; i < to && found === 0; i += 2) {
-        const key = values[i] as number;
-        if (kinds[i] === Kind.string && key < KEY_COUNT) found = CLASS_OF_KEY[key] as number;
+        const key = keyOf(tags[i] as number);
+        if (key < KEY_COUNT) found = CLASS_OF_KEY[key] as number;
       }
       if (found === Class.empty) {
-        this.#keepLoose(dict, kinds, values, from, to);
+        this.#keepLoose(dict, items, from, to);
         return;
       }
       this.#become(dict, found);
       own = found;
     }
     const row = this.dicts.head(dict);
-    if (own === Class.trace) this.#setTrace(row, kinds, values, from, to);
-    else if (own === Class.frame) this.#setFrame(dict, row, kinds, values, from, to);
+    if (own === Class.trace) this.#setTrace(row, items, from, to);
+    else if (own === Class.frame) this.#setFrame(dict, row, items, from, to);
     else {
       const fields = FIELDS[own];
       for (let i = from; i < to; i += 2) {
-        const rule = kinds[i] === Kind.string ? fields?.get(values[i] as number) : undefined;
-        if (rule !== undefined) this.#setField(own, row, rule, kinds[i + 1] as number, values[i + 1] as number);
+        const rule = fields?.get(keyOf(tags[i] as number));
+        if (rule === undefined) continue;
+        const kind = kindOf(tags[i + 1] as number);
+        this.#setField(own, row, rule, kind, numberOrId(items, i + 1));
       }
     }
   }
 
-  append(list: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
-    let own = this.lists.classOf(list);
+  append(list: number, { tags }: Values, from: number, to: number): number {
+    const before = this.lists.classOf(list);
+    let own = before;
     for (let i = from; i < to; i++) {
-      const value = values[i] as number;
-      const kind = kinds[i];
+      const tag = tags[i] as number;
+      const kind = kindOf(tag);
+      const value = idOf(tag);
       const item = kind === Kind.dict ? this.dicts.classOf(value) : kind === Kind.list ? Class.lists : Class.other;
       if (item <= Class.other || (own !== Class.empty && own !== item)) {
         if (this.#open.list === list) this.#closeStack();
         this.lists.set(list, Class.other, 0);
-        return;
+        return -1;
       }
       if (item === Class.frame) {
         if (this.#open.list !== list) this.#openStack(list, own);
         own = Class.frame;
-        this.#open.push(this.dicts.head(value));
+        i = this.#open.push(tags, i, to, this.dicts) - 1;
         continue;
       }
       const first = own === Class.empty;
@@ -124,21 +144,27 @@ export class SnapshotBuilder implements PickleBuilder {
       own = item;
       this.lists.setTail(list, run);
     }
+    if (before !== Class.empty || own !== Class.frame) return -1;
+    this.#closeStack();
+    return this.lists.head(list);
   }
 
-  tuple(kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
-    const first = values[from] as number;
-    const second = values[from + 1] as number;
-    if (to - from === 2 && kinds[from] === Kind.int && kinds[from + 1] === Kind.int) {
-      values[from] = this.pools.number(first, second, this.#budget);
-      kinds[from] = Kind.pool;
-      return;
+  repeat(list: number, stack: number): boolean {
+    if (this.#framesChanged || this.lists.classOf(list) !== Class.empty) return false;
+    this.lists.set(list, Class.frame, stack);
+    return true;
+  }
+
+  tuple(items: Values, from: number, to: number): number {
+    const { tags, numbers } = items;
+    if (to - from === 2 && kindOf(tags[from] as number) === Kind.int && kindOf(tags[from + 1] as number) === Kind.int) {
+      const pool = this.pools.number(numbers[from] as number, numbers[from + 1] as number, this.#budget);
+      return tagOf(Kind.pool, pool);
     }
     // A tuple of frames is treated like a list.
     const list = this.lists.add();
-    this.append(list, kinds, values, from, to);
-    values[from] = list;
-    kinds[from] = Kind.list;
+    this.append(list, items, from, to);
+    return tagOf(Kind.list, list);
   }
 
   #openStack(list: number, own: number): void {
@@ -160,16 +186,17 @@ export class SnapshotBuilder implements PickleBuilder {
     return own === Class.frame ? this.lists.head(value) : own === Class.empty ? EMPTY_STACK : NO_STACK;
   }
 
-  #keepLoose(dict: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
+  #keepLoose(dict: number, items: Values, from: number, to: number): void {
     if (from === to) return;
     this.#budget.charge((LOOSE_BYTES * (to - from)) / 2);
     this.dicts.set(dict, Class.other, 0);
-    const items = this.loose.get(dict) ?? [];
+    const kept = this.loose.get(dict) ?? [];
     for (let i = from; i < to; i += 2) {
-      if (kinds[i] !== Kind.string) continue;
-      items.push({ key: values[i] as number, kind: kinds[i + 1] as number, value: values[i + 1] as number });
+      const key = keyOf(items.tags[i] as number);
+      if (key > MAX_ID) continue;
+      kept.push({ key, kind: kindOf(items.tags[i + 1] as number), value: numberOrId(items, i + 1) });
     }
-    this.loose.set(dict, items);
+    this.loose.set(dict, kept);
   }
 
   /** Assigns a dict its class and its row, and moves its earlier items there. */
@@ -180,64 +207,62 @@ export class SnapshotBuilder implements PickleBuilder {
     else this.dicts.set(dict, found, this.rows[found]?.add() ?? 0);
     if (items === undefined) return;
     this.loose.delete(dict);
-    const kinds = new Uint8Array(2 * items.length);
-    const values = new Float64Array(2 * items.length);
+    const tags = new Int32Array(2 * items.length);
+    const numbers = new Float64Array(2 * items.length);
     for (const [i, { key, kind, value }] of items.entries()) {
-      kinds[2 * i] = Kind.string;
-      values[2 * i] = key;
-      kinds[2 * i + 1] = kind;
-      values[2 * i + 1] = value;
+      tags[2 * i] = tagOf(Kind.string, key);
+      tags[2 * i + 1] = tagOf(kind, isNumber(kind) ? 0 : value);
+      numbers[2 * i + 1] = value;
     }
-    this.setItems(dict, kinds, values, 0, kinds.length);
+    this.setItems(dict, { tags, numbers }, 0, tags.length);
   }
 
-  #setTrace(row: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
+  #setTrace(row: number, { tags, numbers }: Values, from: number, to: number): void {
     const page = this.traces.page(row);
     const at = this.traces.place(row);
     for (let i = from; i < to; i += 2) {
-      if (kinds[i] !== Kind.string) continue;
-      const kind = kinds[i + 1] as number;
-      const value = values[i + 1] as number;
-      switch (values[i]) {
+      const tag = tags[i + 1] as number;
+      const kind = kindOf(tag);
+      switch (keyOf(tags[i] as number)) {
         case Key.action:
-          page.action[at] = kind === Kind.string ? actionCode(value) : 0;
+          page.action[at] = kind === Kind.string ? actionCode(idOf(tag)) : 0;
           break;
         case Key.addr:
-          if (kind === Kind.int || kind === Kind.upper) page.addr[at] = value;
+          if (kind === Kind.int || kind === Kind.upper) page.addr[at] = numbers[i + 1] as number;
           break;
         case Key.device_free:
           // In an `oom` entry, which has no address: free bytes of the device.
-          if (kind === Kind.int) page.addr[at] = value;
+          if (kind === Kind.int) page.addr[at] = numbers[i + 1] as number;
           break;
         case Key.size:
-          if (isNumber(kind)) page.size[at] = value;
+          if (isAmount(kind)) page.size[at] = numbers[i + 1] as number;
           break;
         case Key.stream:
-          if (kind === Kind.int || kind === Kind.upper) page.stream[at] = value;
+          if (kind === Kind.int || kind === Kind.upper) page.stream[at] = numbers[i + 1] as number;
           break;
         case Key.time_us:
-          if (isNumber(kind)) page.time[at] = value;
+          if (isAmount(kind)) page.time[at] = numbers[i + 1] as number;
           break;
         case Key.frames:
-          page.stack[at] = this.#stackOf(kind, value);
+          page.stack[at] = this.#stackOf(kind, idOf(tag));
           break;
         case Key.pool_id:
-          if (kind === Kind.pool) page.pool[at] = value;
+          if (kind === Kind.pool) page.pool[at] = idOf(tag);
           break;
         default:
       }
     }
   }
 
-  #setFrame(dict: number, frame: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
+  #setFrame(dict: number, frame: number, { tags, numbers }: Values, from: number, to: number): void {
     let { file, name, line } = this.stacks.parts(frame);
     for (let i = from; i < to; i += 2) {
-      if (kinds[i] !== Kind.string) continue;
-      const kind = kinds[i + 1] as number;
-      const value = values[i + 1] as number;
-      if (values[i] === Key.filename && kind === Kind.string) file = value;
-      else if (values[i] === Key.name && kind === Kind.string) name = value;
-      else if (values[i] === Key.line && kind === Kind.int && value > 0 && value < 2 ** 32) line = value;
+      const key = keyOf(tags[i] as number);
+      const tag = tags[i + 1] as number;
+      const number = numbers[i + 1] as number;
+      if (key === Key.filename && kindOf(tag) === Kind.string) file = idOf(tag);
+      else if (key === Key.name && kindOf(tag) === Kind.string) name = idOf(tag);
+      else if (key === Key.line && kindOf(tag) === Kind.int && number > 0 && number < 2 ** 32) line = number;
     }
     this.dicts.set(dict, Class.frame, this.stacks.frame(file, name, line));
   }
@@ -246,7 +271,7 @@ export class SnapshotBuilder implements PickleBuilder {
     const rows = this.rows[own];
     switch (rule.value) {
       case "number":
-        if (isNumber(kind)) rows?.set(row, rule.field, value);
+        if (isAmount(kind)) rows?.set(row, rule.field, value);
         break;
       case "address":
         if (kind === Kind.int || kind === Kind.upper) rows?.set(row, rule.field, value);

@@ -1,6 +1,7 @@
 import type { Budget } from "../pickle/budget.ts";
+import { idOf, kindOf, MAX_ID, tagOf } from "../pickle/values.ts";
 
-const PAGE_BITS = 12;
+const PAGE_BITS = 14;
 const PAGE = 1 << PAGE_BITS;
 
 /** Class of a dict, or of the items of a list; 0 = not known yet. */
@@ -21,10 +22,10 @@ export const Class = {
   lists: 9,
 } as const;
 
-/** The dicts or lists of a pickle: a class, and one or two references by class. 5 or 9 bytes each. */
+/** The dicts or lists of a pickle: a class and one or two references by class, in 4 or 8 bytes. */
 export class Containers {
-  readonly #classes: Uint8Array[] = [];
-  readonly #heads: Uint32Array[] = [];
+  /** Class and first reference, as the tag of a value has kind and id. */
+  readonly #heads: Int32Array[] = [];
   readonly #tails: Uint32Array[] = [];
   readonly #paired: boolean;
   readonly #budget: Budget;
@@ -37,20 +38,19 @@ export class Containers {
 
   add(): number {
     if ((this.#used & (PAGE - 1)) === 0) {
-      this.#budget.charge((this.#paired ? 9 : 5) * PAGE);
-      this.#classes.push(new Uint8Array(PAGE));
-      this.#heads.push(new Uint32Array(PAGE));
+      this.#budget.charge(this.#used > MAX_ID ? Number.POSITIVE_INFINITY : (this.#paired ? 8 : 4) * PAGE);
+      this.#heads.push(new Int32Array(PAGE));
       if (this.#paired) this.#tails.push(new Uint32Array(PAGE));
     }
     return this.#used++;
   }
 
   classOf(id: number): number {
-    return (this.#classes[id >>> PAGE_BITS] as Uint8Array)[id & (PAGE - 1)] as number;
+    return kindOf((this.#heads[id >>> PAGE_BITS] as Int32Array)[id & (PAGE - 1)] as number);
   }
 
   head(id: number): number {
-    return (this.#heads[id >>> PAGE_BITS] as Uint32Array)[id & (PAGE - 1)] as number;
+    return idOf((this.#heads[id >>> PAGE_BITS] as Int32Array)[id & (PAGE - 1)] as number);
   }
 
   tail(id: number): number {
@@ -58,8 +58,7 @@ export class Containers {
   }
 
   set(id: number, kind: number, head: number): void {
-    (this.#classes[id >>> PAGE_BITS] as Uint8Array)[id & (PAGE - 1)] = kind;
-    (this.#heads[id >>> PAGE_BITS] as Uint32Array)[id & (PAGE - 1)] = head;
+    (this.#heads[id >>> PAGE_BITS] as Int32Array)[id & (PAGE - 1)] = tagOf(kind, head);
   }
 
   setTail(id: number, tail: number): void {

@@ -1,5 +1,7 @@
 import type { Frame } from "../frames.ts";
 import type { Budget } from "../pickle/budget.ts";
+import { idOf, Kind, kindOf } from "../pickle/values.ts";
+import { Class, type Containers } from "./containers.ts";
 import type { StringTable } from "./strings.ts";
 import { TripleTable } from "./triple-table.ts";
 
@@ -111,7 +113,7 @@ export class StackTable {
     const depth = this.depth(stack);
     const start = this.#starts[stack] as number;
     const page = this.#pages[start >>> PAGE_BITS];
-    if (page !== undefined) target.set(page.subarray(start & (PAGE - 1), (start & (PAGE - 1)) + depth));
+    if (page !== undefined && depth > 0) target.set(page.subarray(start & (PAGE - 1), (start & (PAGE - 1)) + depth));
     return depth;
   }
 
@@ -199,8 +201,17 @@ export class OpenStack {
     this.#length = this.#stacks.copy(stack, this.#frames);
   }
 
-  push(frame: number): void {
-    if (this.#length < MAX_FRAMES) this.#frames[this.#length++] = frame;
+  /** Adds the frames from `from` on, up to the first value that is none. Returns its index. */
+  push(tags: Int32Array, from: number, to: number, dicts: Containers): number {
+    let length = this.#length;
+    let at = from;
+    for (; at < to; at++) {
+      const tag = tags[at] as number;
+      if (kindOf(tag) !== Kind.dict || dicts.classOf(idOf(tag)) !== Class.frame) break;
+      if (length < MAX_FRAMES) this.#frames[length++] = dicts.head(idOf(tag));
+    }
+    this.#length = length;
+    return at;
   }
 
   /** The current stack. */

@@ -1,4 +1,5 @@
 import type { Budget } from "../pickle/budget.ts";
+import { MAX_ID } from "../pickle/values.ts";
 
 /** Longest probe for an equal string. A file with colliding strings keeps some twice and takes no more time. */
 const MAX_PROBES = 32;
@@ -63,6 +64,7 @@ export class StringTable {
 
   #add(source: Uint8Array, from: number, length: number, hash: number, free: number): number {
     const id = this.#count++;
+    if (id > MAX_ID) this.#budget.charge(Number.POSITIVE_INFINITY);
     const start = id === 0 ? 0 : (this.#ends[id - 1] as number);
     const end = start + length;
     if (end > this.#bytes.length) {

@@ -1,7 +1,7 @@
 import type { Budget } from "../pickle/budget.ts";
 import { NO_STACK } from "./stacks.ts";
 
-const PAGE_BITS = 10;
+const PAGE_BITS = 13;
 const PAGE = 1 << PAGE_BITS;
 /** Bytes per row. */
 const ROW_BYTES = 1 + 4 * 8 + 2 * 4;

@@ -4,34 +4,40 @@ import { Budget } from "./budget.ts";
 import { type ByteSource, sourceOf } from "./byte-source.ts";
 import { runPickle } from "./machine.ts";
 import { Op } from "./opcodes.ts";
-import { Kind, type PickleBuilder } from "./values.ts";
+import { idOf, Kind, kindOf, type PickleBuilder, tagOf, type Values } from "./values.ts";
 
 /** Builds plain JavaScript values, to inspect the machine's output. */
 class Plainly implements PickleBuilder {
   readonly texts: string[] = [];
   readonly dicts: Map<unknown, unknown>[] = [];
   readonly lists: unknown[][] = [];
+  readonly contents: unknown[][] = [];
   readonly #tuples: unknown[][] = [];
 
-  value(kind: number, value: number): unknown {
-    switch (kind) {
+  value(tag: number, number: number): unknown {
+    const id = idOf(tag);
+    switch (kindOf(tag)) {
       case Kind.none:
         return null;
       case Kind.bool:
-        return value !== 0;
+        return id !== 0;
       case Kind.string:
-        return this.texts[value];
+        return this.texts[id];
       case Kind.dict:
-        return this.dicts[value];
+        return this.dicts[id];
       case Kind.list:
-        return this.lists[value];
+        return this.lists[id];
       case Kind.pool:
-        return this.#tuples[value];
+        return this.#tuples[id];
       case Kind.upper:
-        return BigInt(value) + 2n ** 64n;
+        return BigInt(number) + 2n ** 64n;
       default:
-        return value;
+        return number;
     }
+  }
+
+  at({ tags, numbers }: Values, i: number): unknown {
+    return this.value(tags[i]!, numbers[i]!);
   }
 
   string(bytes: Uint8Array, from: number, length: number): number {
@@ -46,28 +52,32 @@ class Plainly implements PickleBuilder {
     return this.lists.push([]) - 1;
   }
 
-  setItems(dict: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
-    for (let i = from; i < to; i += 2) {
-      this.dicts[dict]?.set(this.value(kinds[i]!, values[i]!), this.value(kinds[i + 1]!, values[i + 1]!));
-    }
+  setItems(dict: number, values: Values, from: number, to: number): void {
+    for (let i = from; i < to; i += 2) this.dicts[dict]?.set(this.at(values, i), this.at(values, i + 1));
   }
 
-  append(list: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
-    for (let i = from; i < to; i++) this.lists[list]?.push(this.value(kinds[i]!, values[i]!));
+  append(list: number, values: Values, from: number, to: number): number {
+    for (let i = from; i < to; i++) this.lists[list]?.push(this.at(values, i));
+    return this.contents.push([...(this.lists[list] ?? [])]) - 1;
   }
 
-  tuple(kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
-    const items = Array.from({ length: to - from }, (_, i) => this.value(kinds[from + i]!, values[from + i]!));
-    values[from] = this.#tuples.push(items) - 1;
-    kinds[from] = Kind.pool;
+  repeat(list: number, contents: number): boolean {
+    if (this.lists[list]?.length !== 0) return false;
+    this.lists[list].push(...(this.contents[contents] ?? []));
+    return true;
+  }
+
+  tuple(values: Values, from: number, to: number): number {
+    const items = Array.from({ length: to - from }, (_, i) => this.at(values, from + i));
+    return tagOf(Kind.pool, this.#tuples.push(items) - 1);
   }
 }
 
 function run(bytes: Uint8Array | readonly number[], source?: ByteSource): unknown {
   const from = source ?? sourceOf(Uint8Array.from(bytes));
   const builder = new Plainly();
-  const { kind, value } = runPickle(from, builder, new Budget(from.size, "file"), "file");
-  return builder.value(kind, value);
+  const { tag, number } = runPickle(from, builder, new Budget(from.size, "file"), "file");
+  return builder.value(tag, number);
 }
 
 const code = (name: string) => expect.objectContaining({ code: name, kind: "invalid-input", where: "file" });
@@ -108,6 +118,23 @@ describe("runPickle", () => {
     const bytes = [Op.PROTO, 2, Op.EMPTY_LIST, Op.BINPUT, 0, Op.MARK, Op.BINUNICODE, 2, 0, 0, 0, ...ascii("ab")];
     const rest = [Op.LONG_BINPUT, 1, 0, 0, 0, Op.BINGET, 1, Op.LONG_BINGET, 1, 0, 0, 0, Op.APPENDS, Op.STOP];
     expect(run([...bytes, ...rest])).toEqual(["ab", "ab", "ab"]);
+  });
+
+  it("reads repeated lists of references by what the memo has at the time", () => {
+    const text = (letter: string): number[] => [Op.SHORT_BINUNICODE, 1, ...ascii(letter)];
+    const list = [Op.EMPTY_LIST, Op.MARK, Op.BINGET, 0, Op.BINGET, 1, Op.BINGET, 0, Op.APPENDS];
+    const memo = [...text("a"), Op.BINPUT, 0, ...text("b"), Op.BINPUT, 1];
+    const replaced = [...text("c"), Op.BINPUT, 1];
+    const values = [...memo, ...list, ...list, ...replaced, ...list];
+    const aba = ["a", "b", "a"];
+    expect(run([...PROTO, Op.EMPTY_LIST, Op.MARK, ...values, Op.APPENDS, Op.STOP])).toEqual([
+      "a",
+      "b",
+      aba,
+      aba,
+      "c",
+      ["a", "c", "a"],
+    ]);
   });
 
   it("memoizes numbers and booleans", () => {

@@ -3,29 +3,20 @@ import type { Budget } from "./budget.ts";
 import type { ByteSource } from "./byte-source.ts";
 import { Memo } from "./memo.ts";
 import { Op, refusedOpcode } from "./opcodes.ts";
-import { Kind, type PickleBuilder } from "./values.ts";
+import { ReferenceRuns } from "./reference-runs.ts";
+import { idOf, isNumber, Kind, kindOf, type PickleBuilder, tagOf, type Values } from "./values.ts";
 import { Window } from "./window.ts";
 
 const FIRST_STACK = 1 << 10;
 const TWO_32 = 2 ** 32;
+const INT = tagOf(Kind.int, 0);
 
 /** The value that STOP leaves. */
 export interface PickleResult {
-  readonly kind: number;
-  readonly value: number;
+  readonly tag: number;
+  /** Of a number only. */
+  readonly number: number;
 }
-
-/** The unsigned little-endian 32-bit number at `at`. */
-function word(bytes: Uint8Array, at: number): number {
-  return (
-    (bytes[at] as number) +
-    ((bytes[at + 1] as number) << 8) +
-    ((bytes[at + 2] as number) << 16) +
-    (bytes[at + 3] as number) * 0x1000000
-  );
-}
-
-const half = (bytes: Uint8Array, at: number): number => (bytes[at] as number) + ((bytes[at + 1] as number) << 8);
 
 /** `upper` for integers from 2^63 on that fit into 64 bits, else `int`. */
 function longKind(bytes: Uint8Array, at: number, length: number): number {
@@ -33,12 +24,9 @@ function longKind(bytes: Uint8Array, at: number, length: number): number {
 }
 
 /** The little-endian integer in two's complement; of {@link Kind.upper} its lower 64 bits, as a signed number. */
-function longValue(bytes: Uint8Array, at: number, length: number): number {
-  if (length === 6) {
-    // The size of an address.
-    const high = half(bytes, at + 4);
-    return word(bytes, at) + (high >= 0x8000 ? high - 0x10000 : high) * TWO_32;
-  }
+function longValue(bytes: Uint8Array, view: DataView, at: number, length: number): number {
+  // The size of an address.
+  if (length === 6) return view.getUint32(at, true) + view.getInt16(at + 4, true) * TWO_32;
   const size = longKind(bytes, at, length) === Kind.upper ? 8 : length;
   let value = 0;
   let scale = 1;
@@ -51,9 +39,9 @@ function longValue(bytes: Uint8Array, at: number, length: number): number {
 }
 
 /** The machine's stack, its marks, and the position in the file while a rare opcode runs. */
-class Stack {
-  kinds = new Uint8Array(FIRST_STACK);
-  values = new Float64Array(FIRST_STACK);
+class Stack implements Values {
+  tags = new Int32Array(FIRST_STACK);
+  numbers = new Float64Array(FIRST_STACK);
   /** First value above the newest mark. Values below are out of reach until the mark is taken. */
   floor = 0;
   depth = 0;
@@ -71,19 +59,23 @@ class Stack {
   }
 
   grow(): void {
-    const size = 2 * this.kinds.length;
-    this.#budget.charge(9 * size);
-    const kinds = new Uint8Array(size);
-    const values = new Float64Array(size);
-    kinds.set(this.kinds);
-    values.set(this.values);
-    this.kinds = kinds;
-    this.values = values;
+    const size = 2 * this.tags.length;
+    this.#budget.charge(12 * size);
+    const tags = new Int32Array(size);
+    const numbers = new Float64Array(size);
+    tags.set(this.tags);
+    numbers.set(this.numbers);
+    this.tags = tags;
+    this.numbers = numbers;
   }
 
-  push(kind: number, value: number): void {
-    this.kinds[this.depth] = kind;
-    this.values[this.depth++] = value;
+  push(kind: number, id: number): void {
+    this.tags[this.depth++] = tagOf(kind, id);
+  }
+
+  pushNumber(kind: number, number: number): void {
+    this.numbers[this.depth] = number;
+    this.push(kind, 0);
   }
 
   mark(depth: number): void {
@@ -122,34 +114,33 @@ export function runPickle(source: ByteSource, builder: PickleBuilder, budget: Bu
 /** The loop over the opcodes. It works on local variables, which no function inside may close over, for speed. */
 function interpret(window: Window, start: number, builder: PickleBuilder, budget: Budget): PickleResult {
   const memo = new Memo(budget);
+  const runs = new ReferenceRuns(memo, builder, budget);
   const stack = new Stack(budget);
   let memoized = 0;
-  let { kinds, values } = stack;
-  let { bytes, safe } = window;
+  let { tags, numbers } = stack;
+  let { bytes, view, safe } = window;
   let depth = 0;
   let position = start;
   for (;;) {
     if (position >= safe) {
       window.check(position);
       position = window.refill(position);
-      bytes = window.bytes;
-      safe = window.safe;
+      ({ bytes, view, safe } = window);
     }
-    if (depth + 1 >= kinds.length) {
+    if (depth + 1 >= tags.length) {
       stack.grow();
-      kinds = stack.kinds;
-      values = stack.values;
+      ({ tags, numbers } = stack);
     }
     const op = bytes[position++] as number;
     switch (op) {
       case Op.BINGET:
       case Op.LONG_BINGET: {
-        const index = op === Op.BINGET ? (bytes[position] as number) : word(bytes, position);
+        const index = op === Op.BINGET ? (bytes[position] as number) : view.getUint32(position, true);
         position += op === Op.BINGET ? 1 : 4;
-        const kind = memo.kind(index);
-        if (kind === 0) throw malformed(window, position, `a reference to entry ${index}, which was never written,`);
-        kinds[depth] = kind;
-        values[depth++] = memo.value(index);
+        const tag = memo.tag(index);
+        if (tag === 0) throw malformed(window, position, `a reference to entry ${index}, which was never written,`);
+        if (isNumber(kindOf(tag))) numbers[depth] = memo.number(tag);
+        tags[depth++] = tag;
         break;
       }
       case Op.MEMOIZE:
@@ -158,57 +149,62 @@ function interpret(window: Window, start: number, builder: PickleBuilder, budget
         let index = memoized;
         if (op === Op.MEMOIZE) memoized++;
         else {
-          index = op === Op.BINPUT ? (bytes[position] as number) : word(bytes, position);
+          index = op === Op.BINPUT ? (bytes[position] as number) : view.getUint32(position, true);
           position += op === Op.BINPUT ? 1 : 4;
           checkMemoIndex(index, window, position);
         }
         if (depth === stack.floor) throw malformed(window, position, "an empty stack to memoize");
-        memo.put(index, kinds[depth - 1] as number, values[depth - 1] as number);
+        memo.put(index, tags[depth - 1] as number, numbers[depth - 1] as number);
         break;
       }
       case Op.BININT1:
       case Op.BININT2:
-        kinds[depth] = Kind.int;
-        values[depth++] = op === Op.BININT1 ? (bytes[position] as number) : half(bytes, position);
+        numbers[depth] = op === Op.BININT1 ? (bytes[position] as number) : view.getUint16(position, true);
+        tags[depth++] = INT;
         position += op === Op.BININT1 ? 1 : 2;
         break;
       case Op.BININT:
-        kinds[depth] = Kind.int;
-        values[depth++] = word(bytes, position) | 0;
+        numbers[depth] = view.getInt32(position, true);
+        tags[depth++] = INT;
         position += 4;
         break;
       case Op.LONG1: {
         const length = bytes[position++] as number;
-        kinds[depth] = longKind(bytes, position, length);
-        values[depth++] = longValue(bytes, position, length);
+        numbers[depth] = longValue(bytes, view, position, length);
+        tags[depth++] = tagOf(longKind(bytes, position, length), 0);
         position += length;
         break;
       }
       case Op.SHORT_BINUNICODE:
       case Op.BINUNICODE: {
         const width = op === Op.SHORT_BINUNICODE ? 1 : 4;
-        const length = width === 1 ? (bytes[position] as number) : word(bytes, position);
+        const length = width === 1 ? (bytes[position] as number) : view.getUint32(position, true);
         position = window.need(position + width, length);
-        bytes = window.bytes;
-        safe = window.safe;
-        kinds[depth] = Kind.string;
-        values[depth++] = builder.string(bytes, position, length);
+        ({ bytes, view, safe } = window);
+        tags[depth++] = tagOf(Kind.string, builder.string(bytes, position, length));
         position += length;
         break;
       }
       case Op.MARK:
+        if (depth > stack.floor && kindOf(tags[depth - 1] as number) === Kind.list) {
+          const after = runs.append(idOf(tags[depth - 1] as number), window, position);
+          if (after >= 0) {
+            position = after;
+            break;
+          }
+        }
         stack.mark(depth);
         break;
       case Op.STOP:
         if (depth !== 1 || stack.open !== 0) throw malformed(window, position, "an end with values left on the stack");
-        return { kind: kinds[0] as number, value: values[0] as number };
+        return { tag: tags[0] as number, number: numbers[0] as number };
       default:
         stack.depth = depth;
         stack.position = position;
         if (!runContainer(op, stack, builder, window) && !runScalar(op, stack, builder, window))
           throw refusal(window, op, position);
         ({ depth, position } = stack);
-        ({ bytes, safe } = window);
+        ({ bytes, view, safe } = window);
     }
   }
 }
@@ -226,7 +222,7 @@ function unmark(stack: Stack, window: Window, container: string): number {
 
 /** Runs an opcode that creates or fills a container. @returns false for other opcodes */
 function runContainer(op: number, stack: Stack, builder: PickleBuilder, window: Window): boolean {
-  const { kinds, values, depth, position } = stack;
+  const { tags, depth, position } = stack;
   switch (op) {
     case Op.EMPTY_DICT:
       stack.push(Kind.dict, builder.dict());
@@ -237,19 +233,19 @@ function runContainer(op: number, stack: Stack, builder: PickleBuilder, window: 
     case Op.SETITEM:
     case Op.SETITEMS: {
       const from = op === Op.SETITEMS ? unmark(stack, window, "dict") : depth - 2;
-      if (from <= stack.floor || kinds[from - 1] !== Kind.dict || (depth - from) % 2 !== 0) {
+      if (from <= stack.floor || kindOf(tags[from - 1] as number) !== Kind.dict || (depth - from) % 2 !== 0) {
         throw malformed(window, position, "items without a dict");
       }
-      builder.setItems(values[from - 1] as number, kinds, values, from, depth);
+      builder.setItems(idOf(tags[from - 1] as number), stack, from, depth);
       stack.depth = from;
       return true;
     }
     case Op.APPEND:
     case Op.APPENDS: {
       const from = op === Op.APPENDS ? unmark(stack, window, "list") : depth - 1;
-      if (from <= stack.floor || kinds[from - 1] !== Kind.list)
+      if (from <= stack.floor || kindOf(tags[from - 1] as number) !== Kind.list)
         throw malformed(window, position, "items without a list");
-      builder.append(values[from - 1] as number, kinds, values, from, depth);
+      builder.append(idOf(tags[from - 1] as number), stack, from, depth);
       stack.depth = from;
       return true;
     }
@@ -262,7 +258,7 @@ function runContainer(op: number, stack: Stack, builder: PickleBuilder, window: 
       const from = op === Op.TUPLE ? unmark(stack, window, "tuple") : depth - size;
       if (op !== Op.TUPLE && from < stack.floor)
         throw malformed(window, position, "a tuple of more values than the stack has");
-      builder.tuple(kinds, values, from, depth);
+      tags[from] = builder.tuple(stack, from, depth);
       stack.depth = from + 1;
       return true;
     }
@@ -273,7 +269,7 @@ function runContainer(op: number, stack: Stack, builder: PickleBuilder, window: 
 
 /** Runs one of the less frequent opcodes for scalars and framing. @returns false for other opcodes */
 function runScalar(op: number, stack: Stack, builder: PickleBuilder, window: Window): boolean {
-  const { bytes } = window;
+  const { bytes, view } = window;
   const { position } = stack;
   switch (op) {
     case Op.NONE:
@@ -284,19 +280,19 @@ function runScalar(op: number, stack: Stack, builder: PickleBuilder, window: Win
       stack.push(Kind.bool, op === Op.NEWTRUE ? 1 : 0);
       return true;
     case Op.BINFLOAT:
-      stack.push(Kind.float, new DataView(bytes.buffer, bytes.byteOffset + position, 8).getFloat64(0));
+      stack.pushNumber(Kind.float, view.getFloat64(position));
       stack.position += 8;
       return true;
     case Op.LONG4: {
-      const length = word(bytes, position);
+      const length = view.getUint32(position, true);
       if (length > 255) throw malformed(window, position + 4, `an integer of ${length} bytes`);
       const at = window.need(position + 4, length);
-      stack.push(longKind(window.bytes, at, length), longValue(window.bytes, at, length));
+      stack.pushNumber(longKind(window.bytes, at, length), longValue(window.bytes, window.view, at, length));
       stack.position = at + length;
       return true;
     }
     case Op.BINUNICODE8: {
-      const length = word(bytes, position) + word(bytes, position + 4) * TWO_32;
+      const length = view.getUint32(position, true) + view.getUint32(position + 4, true) * TWO_32;
       const at = window.need(position + 8, length);
       stack.push(Kind.string, builder.string(window.bytes, at, length));
       stack.position = at + length;

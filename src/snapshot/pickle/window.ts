@@ -14,6 +14,8 @@ const MAX_TEXT = 16 * 2 ** 20;
 /** The loaded part of the file. Opcodes that start before `safe` are complete, or the file ends and zeros follow. */
 export class Window {
   bytes: Uint8Array<ArrayBuffer>;
+  /** The same bytes, to read numbers of several bytes at once. */
+  view: DataView;
   /** First byte that may not start an opcode before {@link refill}. */
   safe = 0;
   #end = 0;
@@ -30,6 +32,7 @@ export class Window {
     this.#budget = budget;
     this.where = where;
     this.bytes = new Uint8Array(Math.min(WINDOW_BYTES, source.size + MARGIN) + 2 * MARGIN);
+    this.view = new DataView(this.bytes.buffer);
     budget.charge(this.bytes.length);
   }
 
@@ -73,6 +76,7 @@ export class Window {
       const larger = new Uint8Array(atLeast + MARGIN);
       larger.set(this.bytes.subarray(position, this.#end));
       this.bytes = larger;
+      this.view = new DataView(larger.buffer);
     } else {
       this.bytes.copyWithin(0, position, this.#end);
     }
