@@ -1,8 +1,9 @@
 /**
  * What reading a memory snapshot costs against CPython's pickle.load and the npm package pickleparser, in processor
- * time. Every figure comes from a fresh process. The readers take turns, and the median of the rounds' ratios counts. Usage: npx tsx bench/snapshot/index.ts [--json] [--rounds N] [--entries 100000,1000000] [--pickleparser
- * DIR]. Exits 1 when a limit is missed. DIR is the unpacked package (npm pack pickleparser@0.2.1); without it
- * that comparison is skipped and reported as skipped.
+ * time. Every figure comes from a fresh process. The readers take turns, and the median of the rounds' ratios counts.
+ * Usage: npx tsx bench/snapshot/index.ts [--json] [--rounds N] [--entries 100000,1000000] [--pickleparser DIR]. Exits 1
+ * when a limit is missed. DIR is the unpacked package (npm pack pickleparser@0.2.1); without it that comparison is
+ * skipped and reported as skipped.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";

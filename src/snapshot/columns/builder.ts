@@ -34,7 +34,7 @@ function numberOrId({ tags, numbers }: Values, at: number): number {
   return isNumber(kindOf(tag)) ? (numbers[at] as number) : idOf(tag);
 }
 
-/** Whether a value is a number that is no address of the upper half of 64 bits. */
+/** Whether a value is a number other than an address in the upper half of 64 bits. */
 const isAmount = (kind: number): boolean => kind === Kind.int || kind === Kind.float;
 
 /**
