@@ -45,6 +45,16 @@ function range(axis: Float64Array, bytes: Float64Array): Range {
   return { min, max, ascending, distinct, count };
 }
 
+/** Extents of axes over all their rows. The metrics of a table share its axes, and most of them have every value. */
+const extents = new WeakMap<Float64Array, Range>();
+
+function sharedRange(axis: Float64Array, bytes: Float64Array, complete: boolean): Range {
+  if (!complete || axis.length !== bytes.length) return range(axis, bytes);
+  const known = extents.get(axis) ?? range(axis, bytes);
+  extents.set(axis, known);
+  return known;
+}
+
 const countUsable = (bytes: Float64Array, from = 0): number => {
   let count = 0;
   for (let i = from; i < bytes.length; i++) if (finite(bytes[i]!)) count++;
@@ -90,13 +100,15 @@ function restartsInPlace(steps: Float64Array, bytes: Float64Array): boolean {
 export function orderSeries(series: MetricSeries): OrderedSeries {
   const { bytes, timeNs, steps } = series;
   const usable = countUsable(bytes);
-  const time = timeNs ? range(timeNs, bytes) : null;
-  const step = steps ? range(steps, bytes) : null;
+  const complete = usable === bytes.length;
+  const time = timeNs ? sharedRange(timeNs, bytes, complete) : null;
+  const step = steps ? sharedRange(steps, bytes, complete) : null;
   const hasTime = time !== null && time.count >= 2 && time.max > time.min && 2 * time.count >= usable;
   const restarts =
     step !== null && !step.ascending && (hasTime ? time.ascending : restartsInPlace(steps ?? bytes, bytes));
   // Samples before the first step belong to the start-up, not to the loop.
-  const stepped = steps === null ? 0 : countUsable(bytes, firstStepped(steps, bytes));
+  const first = steps === null ? bytes.length : firstStepped(steps, bytes);
+  const stepped = complete ? bytes.length - first : countUsable(bytes, first);
   const hasSteps = step !== null && step.max > step.min && 2 * step.count >= stepped && !restarts;
   const inOrder = time?.ascending === true && time.count === bytes.length;
   const durationS = time && time.count > 0 ? (time.max - time.min) / 1e9 : null;

@@ -14,11 +14,45 @@ export interface Bins {
 /** Divisible by 12 and 24, and fine enough that one of 120 blocks contains eight bins. */
 const MAX_BINS = 960;
 
+/** How the samples of an axis form bins: what all series on it have in common. */
+interface Layout {
+  readonly uneven: boolean;
+  /** End of each bin, exclusive. */
+  readonly ends: Uint32Array;
+  readonly centers: Float64Array;
+}
+
+/** The metrics of a table share its axis. */
+const layouts = new WeakMap<Float64Array, Layout>();
+
+function layoutOf({ x, steps, axis }: OrderedSeries): Layout {
+  const known = layouts.get(x);
+  if (known !== undefined) return known;
+  const ends = binEnds(x, axis === "step" ? steps : null);
+  const layout = { uneven: unevenness(x) > MAX_UNEVENNESS, ends, centers: binCenters(x, 0, ends) };
+  layouts.set(x, layout);
+  return layout;
+}
+
+/** Mean position of the samples of each bin; the first begins at `first`. */
+function binCenters(x: Float64Array, first: number, ends: Uint32Array): Float64Array {
+  const centers = new Float64Array(ends.length);
+  for (let k = 0, from = first; k < ends.length; k++) {
+    const to = ends[k]!;
+    const start = x[from]!;
+    let sum = 0;
+    // Offsets from the first value keep the sum of large clock values exact.
+    for (let i = from; i < to; i++) sum += x[i]! - start;
+    centers[k] = start + sum / (to - from);
+    from = to;
+  }
+  return centers;
+}
+
 /** End of each bin (exclusive). Samples of one step stay together. Without steps all bins are equally large. */
-function binEnds(series: OrderedSeries): Uint32Array {
-  const { x, steps, axis } = series;
+function binEnds(x: Float64Array, steps: number | null): Uint32Array {
   const n = x.length;
-  if (axis === "step" && steps !== null && n > steps) {
+  if (steps !== null && n > steps) {
     const perBin = Math.ceil(steps / MAX_BINS);
     const ends: number[] = [];
     let seen = 1;
@@ -38,7 +72,8 @@ function binEnds(series: OrderedSeries): Uint32Array {
 export function toBins(series: OrderedSeries): Bins {
   const { bytes, x } = series;
   const samples = { count: x.length, x, low: bytes, middle: bytes, high: bytes };
-  return unevenness(x) > MAX_UNEVENNESS ? evenBins(samples) : grouped(samples, 0, binEnds(series));
+  const { uneven, ends, centers } = layoutOf(series);
+  return uneven ? evenBins(samples) : grouped(samples, 0, ends, centers);
 }
 
 /**
@@ -139,9 +174,8 @@ export function mergeBins(bins: Bins, size: number): Bins {
 }
 
 /** The stretches that begin at `first` and at each end: lowest low, median middle, highest high. */
-function grouped(bins: Bins, first: number, ends: Uint32Array): Bins {
+function grouped(bins: Bins, first: number, ends: Uint32Array, x = binCenters(bins.x, first, ends)): Bins {
   const count = ends.length;
-  const x = new Float64Array(count);
   const low = new Float64Array(count);
   const middle = new Float64Array(count);
   const high = new Float64Array(count);
@@ -150,17 +184,13 @@ function grouped(bins: Bins, first: number, ends: Uint32Array): Bins {
     const to = ends[k]!;
     const size = to - from;
     if (size > scratch.length) scratch = new Float64Array(2 * size);
-    let sum = 0;
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
     for (let i = from, j = 0; i < to; i++, j++) {
       scratch[j] = bins.middle[i]!;
-      // Offsets from the first value keep the sum of large clock values exact.
-      sum += bins.x[i]! - bins.x[from]!;
       if (bins.low[i]! < min) min = bins.low[i]!;
       if (bins.high[i]! > max) max = bins.high[i]!;
     }
-    x[k] = bins.x[from]! + sum / size;
     low[k] = min;
     high[k] = max;
     middle[k] = min === max ? min : medianInPlace(scratch, 0, size);
