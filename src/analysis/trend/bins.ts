@@ -173,6 +173,12 @@ export function mergeBins(bins: Bins, size: number): Bins {
   );
 }
 
+/** Median of the first `size` values, which ascend as those of a running maximum do. */
+function medianOfSorted(values: Float64Array, size: number): number {
+  const upper = values[size >> 1]!;
+  return size % 2 === 1 ? upper : (values[(size >> 1) - 1]! + upper) / 2;
+}
+
 /** The stretches that begin at `first` and at each end: lowest low, median middle, highest high. */
 function grouped(bins: Bins, first: number, ends: Uint32Array, x = binCenters(bins.x, first, ends)): Bins {
   const count = ends.length;
@@ -186,14 +192,19 @@ function grouped(bins: Bins, first: number, ends: Uint32Array, x = binCenters(bi
     if (size > scratch.length) scratch = new Float64Array(2 * size);
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
+    let ascending = true;
+    let previous = Number.NEGATIVE_INFINITY;
     for (let i = from, j = 0; i < to; i++, j++) {
-      scratch[j] = bins.middle[i]!;
+      const value = bins.middle[i]!;
+      if (value < previous) ascending = false;
+      previous = value;
+      scratch[j] = value;
       if (bins.low[i]! < min) min = bins.low[i]!;
       if (bins.high[i]! > max) max = bins.high[i]!;
     }
     low[k] = min;
     high[k] = max;
-    middle[k] = min === max ? min : medianInPlace(scratch, 0, size);
+    middle[k] = min === max ? min : ascending ? medianOfSorted(scratch, size) : medianInPlace(scratch, 0, size);
     from = to;
   }
   return { count, x, low, middle, high };
