@@ -12,8 +12,8 @@ import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { median } from "simple-statistics";
 import { probeDirectory } from "../../src/core/probe-directory.ts";
-import { type Interval, medianInterval } from "./statistics.ts";
-import { training } from "./training.ts";
+import { type Interval, medianInterval } from "../shared/intervals.ts";
+import { training } from "../shared/paired-segments.ts";
 
 /** Milliseconds that the probe may add to the start of an interpreter. */
 const LIMIT_START_MS = 1.5;
