@@ -36,7 +36,10 @@ async function oneJob(repository: BenchRepository): Promise<Parts> {
   const ended = now();
   await repository.step("post", state);
   const post = now() - ended;
-  const times = readFileSync(repository.timesFile, "utf8").trim().split("\n").map((line) => Number(line) / 1e6);
+  const times = readFileSync(repository.timesFile, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => Number(line) / 1e6);
   const [start = Number.NaN, end = Number.NaN] = times;
   if (times.length !== 2) throw new Error(`the command ran ${times.length / 2} times: the pull request is not clean`);
   const { artifacts, pictures, api } = repository.traffic();

@@ -38,7 +38,9 @@ const directory = mkdtempSync(path.join(tmpdir(), "gate-overhead-bench-"));
 const runOnce = fileURLToPath(new URL("run_once.py", import.meta.url));
 const cli = path.join(packageRoot(), "dist", "cli.js");
 const env = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(STORMLOG_|PYTHON(PATH|DONTWRITEBYTECODE)$|CI$|GITHUB_)/.test(name)),
+  Object.entries(process.env).filter(
+    ([name]) => !/^(STORMLOG_|PYTHON(PATH|DONTWRITEBYTECODE)$|CI$|GITHUB_)/.test(name),
+  ),
 );
 
 const measuredFile = (mode: Mode): string => path.join(directory, mode.replaceAll(" ", "-"));
@@ -83,7 +85,8 @@ async function measure(program: Program): Promise<readonly Figure[]> {
   );
   // The first one is the warm-up.
   const [alone, gate, withoutProbe] = MODES.map((mode) => costsOf(mode).slice(1)) as [Cost[], Cost[], Cost[]];
-  if (gate.length !== rounds || withoutProbe.length !== rounds) throw new Error("the gate ran the command more than once");
+  if (gate.length !== rounds || withoutProbe.length !== rounds)
+    throw new Error("the gate ran the command more than once");
   const seconds = (median(alone.map(([wall]) => wall)) / 1e3).toFixed(1);
   const compared = (what: string, costs: readonly Cost[]): readonly Figure[] =>
     (["wall", "CPU"] as const).map((clock, at) => {

@@ -39,7 +39,7 @@ export const PUBLISH_OPTIONS = {
 } as const;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-export const COSTS_DIRECTORY = path.join(root, "docs/evidence/costs");
+const COSTS_DIRECTORY = path.join(root, "docs/evidence/costs");
 const PAGE = path.join(root, "docs/evidence.md");
 
 function keep(bench: string, run: BenchRun): void {
@@ -49,6 +49,11 @@ function keep(bench: string, run: BenchRun): void {
   const document: BenchDocument = { schema: "stormlog.bench-costs/1", bench, runs: [...others, run] };
   mkdirSync(COSTS_DIRECTORY, { recursive: true });
   writeFileSync(file, `${JSON.stringify(document, null, 1)}\n`);
+  writeTables();
+}
+
+/** Write the tables of the evidence page from the documents of all benches. */
+export function writeTables(): void {
   writeFileSync(PAGE, withCosts(readFileSync(PAGE, "utf8"), COSTS_DIRECTORY));
 }
 

@@ -6,7 +6,9 @@ describe("the pace of writes", () => {
     let clock = 0;
     const pace = new WritePace(
       () => clock,
-      async (ms) => void (clock += ms),
+      async (ms) => {
+        clock += ms;
+      },
     );
     const times: number[] = [];
     const write = async (): Promise<void> => void times.push(clock);

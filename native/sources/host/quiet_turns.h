@@ -13,11 +13,11 @@ class QuietTurns {
   // Readings in a row that changed nothing, after which a process is quiet.
   static constexpr uint8_t kAfter = 16;
   // Beyond a few, a quiet one is only checked this often for CPU time, at a third of the cost of a reading, and read if
-  // it ran. The kernel may report that one scheduler tick (4 ms) late, but the high-water mark contains a spike meanwhile.
+  // it ran. The kernel may report that one scheduler tick (4 ms) late; the high-water mark contains a spike meanwhile.
   static constexpr uint64_t kPeriodNs = 5 * kMillisecond;
   static constexpr size_t kFew = 4;
-  // Checks are made together, in groups that do not delay a tick: while all processes sleep, nothing has to be done, and
-  // no sample taken, between two groups. A tick may come a little before its group is due.
+  // Checks are made together, in groups that do not delay a tick: while all processes sleep, nothing has to be done,
+  // and no sample taken, between two groups. A tick may come a little before its group is due.
   static constexpr size_t kGroup = 32;
   static constexpr uint64_t kSlackNs = kMillisecond / 2;
 
