@@ -2,8 +2,8 @@
  * What other tools cost and report on the same programs in the same run: time against the bare program, error of the
  * peak for 1 GiB that is held for 20 ms and for 64 short children, bytes that they leave. Usage: npm run bench:peers
  * [-- --json] [--publish] [--rounds N] [--only PART-OF-NAME]. Installs the packages into a directory that it removes;
- * where the registry cannot be reached, they are skipped. It has no limits: it compares. Children that were forked share
- * pages of their parent, which a sum over processes counts in each of them.
+ * where the registry cannot be reached, they are skipped. It has no limits: it compares. Children that were forked
+ * share pages of their parent, which a sum over processes counts in each of them.
  */
 
 import { spawnSync } from "node:child_process";
