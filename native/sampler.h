@@ -123,6 +123,9 @@ class Sampler {
   uint64_t sharedMembership_ = 0;
   size_t sharedWith_ = 0;
   std::unique_ptr<int[]> members_;
+  // Of all devices, as last served.
+  uint64_t usedBytes_ = 0;
+  bool usedKnown_ = false;
   double peakHost_ = 0;
   bool peakKnown_ = false;
   bool stopped_ = false;

@@ -25,6 +25,11 @@ class TickSchedule {
     next_ += skipped * period_;
   }
 
+  // Leaves out deadlines before `untilNs` in which nothing is to be done; they do not count as skipped.
+  void pass(uint64_t untilNs) {
+    if (untilNs > next_) next_ += (untilNs - next_) / period_ * period_;
+  }
+
   // The new period counts from the last deadline, so a change is neither a missed nor an extra tick.
   void setPeriod(uint64_t periodNs) {
     next_ = next_ - period_ + periodNs;

@@ -19,3 +19,6 @@ export function buildInto(outdir: string, entries?: Record<string, string>): Pro
 
 /** Directories, relative to the project, of the packages whose code or files dist/ contains. Writes nothing. */
 export function shippedPackages(): Promise<readonly string[]>;
+
+/** Modules of this project in each file of the command line, by its path below the project. Writes nothing. */
+export function ownModules(): Promise<Readonly<Record<string, readonly string[]>>>;

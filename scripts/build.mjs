@@ -11,6 +11,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 /** Output name -> source. An entry without a source file is left out. */
 const ENTRIES = {
   cli: "src/cli/start.ts",
+  "chunks/main": "src/cli/main.ts",
   guard: "src/measure/guard/main.ts",
   "shard-worker": "src/merge/shard-worker.ts",
   "action/main": "src/actions/gate/main.ts",
@@ -69,6 +70,28 @@ const wholeOnlyWhenUsed = {
       const found = await resolve(name, { ...place, pluginData: wholeOnlyWhenUsed });
       return found.errors.length > 0 ? found : { ...found, sideEffects: false };
     });
+  },
+};
+
+/**
+ * An `import` of a built-in module makes Node load what its exports load on first use (fs.promises, util's parsers):
+ * milliseconds of a start. `process.getBuiltinModule` returns the module as it is.
+ */
+const builtinsAsTheyAre = {
+  name: "builtins-as-they-are",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:/ }, ({ path: name }) => ({ path: name, namespace: "builtin" }));
+    onLoad({ filter: /.*/, namespace: "builtin" }, ({ path: name }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(name)});`,
+    }));
+  },
+};
+
+/** The first file of the command line has what help needs; the program that it loads otherwise is an entry itself. */
+const programApart = {
+  name: "program-apart",
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/main\.ts$/ }, () => ({ path: "./chunks/main.js", external: true }));
   },
 };
 
@@ -202,6 +225,7 @@ const bundled = (entryPoints, more) => ({
 
 // sql.js looks for its module's directory, to find a file that it receives directly.
 const DEFINE = { "process.env.NODE_ENV": '"production"', __dirname: '"."' };
+const AS_START = { define: { ...DEFINE, stormlogCode: "undefined" }, plugins: [programApart, builtinsAsTheyAre] };
 const AS_MODULE = { banner: { js: BANNER }, define: { ...DEFINE, stormlogCode: "undefined" } };
 /** The loader passes `stormlogCode` to every chunk. */
 const AS_PACK = { splitting: true, define: { ...DEFINE, "import.meta.url": "stormlogCode.url" } };
@@ -212,9 +236,10 @@ async function bundle(entries) {
   const select = (test) => Object.fromEntries(existing.filter(([name]) => test(name)));
   const isAction = (name) => name.startsWith("action/");
   const groups = [
+    { entryPoints: select((name) => name === "cli"), options: AS_START },
     ...STANDALONE.map((one) => ({ entryPoints: select((name) => name === one), options: AS_MODULE })),
     {
-      entryPoints: select((name) => !isAction(name) && !STANDALONE.includes(name)),
+      entryPoints: select((name) => !isAction(name) && name !== "cli" && !STANDALONE.includes(name)),
       options: { ...AS_MODULE, splitting: true },
     },
     { entryPoints: select(isAction), options: AS_PACK },
@@ -223,6 +248,7 @@ async function bundle(entries) {
   const packed = [];
   const inputs = new Set();
   const sizes = {};
+  const own = {};
   for (const { entryPoints, options } of groups) {
     if (Object.keys(entryPoints).length === 0) continue;
     const { outputFiles, metafile } = await build(bundled(entryPoints, options));
@@ -230,12 +256,16 @@ async function bundle(entries) {
       const name = path.relative(path.join(root, "dist"), file.path).split(path.sep).join("/");
       (options === AS_PACK ? packed : modules).push({ path: name, text: file.text });
     }
-    for (const output of Object.values(metafile.outputs)) {
+    for (const [name, output] of Object.entries(metafile.outputs)) {
       for (const input of Object.keys(output.inputs)) inputs.add(input);
+      const used = Object.entries(output.inputs).filter(
+        ([input, { bytesInOutput }]) => bytesInOutput > 0 && input.startsWith("src/"),
+      );
+      if (options !== AS_PACK) own[name] = used.map(([input]) => input);
     }
     for (const name of Object.keys(entryPoints)) sizes[name] = startSize(metafile, `dist/${name}.js`);
   }
-  return { modules, packed, inputs, sizes, actions: Object.keys(select(isAction)) };
+  return { modules, packed, inputs, sizes, own, actions: Object.keys(select(isAction)) };
 }
 
 /** Directories, relative to the project, of the packages whose code or files dist/ contains; writes nothing. */
@@ -244,6 +274,11 @@ export async function shippedPackages() {
   // Where node_modules is a link, the bundler reports the directory that it leads to.
   const inProject = (directory) => directory.slice(directory.indexOf("node_modules/"));
   return [...new Set([...shippedDirectories(inputs)].map(inProject))].sort();
+}
+
+/** Modules of this project in each file of the command line, by its path below the project; writes nothing. */
+export async function ownModules() {
+  return (await bundle(ENTRIES)).own;
 }
 
 /** Build into a directory; returns what each entry starts with. Its types are in build.d.mts. */

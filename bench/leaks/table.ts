@@ -1,3 +1,4 @@
+import { withSection } from "../shared/section.ts";
 import type { Judged, Outcome, Tool } from "./outcome.ts";
 import { PAIRS, type Pair, type Size } from "./pairs.ts";
 
@@ -141,9 +142,7 @@ export function leakTables({ outcomes, machine }: LeakResults): string {
 
 /** The page with its section of this bench replaced. */
 export function withLeaks(page: string, results: LeakResults): string {
-  const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (from < 0 || to < from) throw new Error(`the page has no section between "${BEGIN}" and "${END}"`);
-  return `${page.slice(0, from + BEGIN.length)}\n\n${leakTables(results)}\n\n${page.slice(to)}`;
+  return withSection(page, BEGIN, END, leakTables(results));
 }
 
 /** The results with newer outcomes in the place of those of the same cases. */

@@ -1,7 +1,7 @@
 /**
  * What the Python probe costs, as differences and ratios inside one run. Usage: npm run bench:probe [-- --json]
- * [--python FILE] [--pairs N] [--rounds N] [--train-pairs N] [--steps N] [--segments N] [--only start|idle|train].
- * Exits 1 when a limit is missed.
+ * [--publish] [--python FILE] [--pairs N] [--rounds N] [--train-pairs N] [--steps N] [--segments N]
+ * [--only start|idle|train]. Exits 1 when a limit is missed.
  */
 
 import { execFile, spawnSync } from "node:child_process";
@@ -12,11 +12,14 @@ import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { median } from "simple-statistics";
 import { probeDirectory } from "../../src/core/probe-directory.ts";
-import { type Interval, medianInterval } from "./statistics.ts";
-import { training } from "./training.ts";
+import type { Figure, Result } from "../shared/figures.ts";
+import { type Interval, medianInterval } from "../shared/intervals.ts";
+import { training } from "../shared/paired-segments.ts";
+import { conclude, PUBLISH_OPTIONS } from "../shared/publish.ts";
 
-/** Milliseconds that the probe may add to the start of an interpreter. */
-const LIMIT_START_MS = 1.5;
+/** Milliseconds that the probe may add to the start of an interpreter, where bytecode is kept and where it is not. */
+const LIMIT_CACHED_MS = 1.5;
+const LIMIT_UNCACHED_MS = 3;
 /**
  * CPU of the probe in an idle process, against a Python loop that wakes 50 times a second and does
  * nothing.
@@ -28,7 +31,7 @@ const LIMIT_TRAIN_WIDTH = 0.02;
 
 const { values } = parseArgs({
   options: {
-    json: { type: "boolean", default: false },
+    ...PUBLISH_OPTIONS,
     python: { type: "string", default: "python3" },
     pairs: { type: "string", default: "150" },
     rounds: { type: "string", default: "7" },
@@ -97,66 +100,73 @@ async function idle(): Promise<{ readonly loop: number; readonly probe: number; 
   return { loop: median(loop), probe: median(probe), ratio };
 }
 
+/** Milliseconds of the modules that the probe's start loads, the most expensive ones first. */
+function imports(): string {
+  const { stderr } = spawnSync(values.python, ["-X", "importtime", "-c", "pass"], { env: probed, encoding: "utf8" });
+  const all = [...stderr.matchAll(/^import time:\s+(\d+) \|\s+\d+ \| +(\S+)$/gm)];
+  const { stderr: without } = spawnSync(values.python, ["-X", "importtime", "-c", "pass"], {
+    env: bare,
+    encoding: "utf8",
+  });
+  const known = new Set([...without.matchAll(/\| +(\S+)$/gm)].map(([, name]) => name));
+  return all
+    .filter(([, , name]) => name === "sitecustomize" || !known.has(name))
+    .map(([, us = "", name = ""]) => ({ name, us: Number(us) }))
+    .sort((one, other) => other.us - one.us)
+    .slice(0, 5)
+    .map(({ name, us }) => `${name} ${(us / 1e3).toFixed(2)} ms`)
+    .join(", ");
+}
+
+function startFigures(name: string, { wallMs, cpuMs, bareWallMs }: Start, limit: number): readonly Figure[] {
+  const figure = (clock: string, { median: value, ...interval }: Start["wallMs"], most: number | null): Figure => ({
+    name: `start of an interpreter, ${name}, ${clock} time`,
+    value,
+    interval,
+    limit: most,
+    unit: "ms",
+  });
+  const note = `over ${bareWallMs.toFixed(1)} ms; loads ${imports()}`;
+  return [{ ...figure("wall", wallMs, limit), note }, figure("CPU", cpuMs, null)];
+}
+
 const hasTorch = spawnSync(values.python, ["-c", "import torch"], { env: bare }).status === 0;
 try {
-  // The uncached runs come first: the cached ones leave bytecode beside the copy.
-  const uncached = wanted("start") ? start(false) : null;
-  const cached = wanted("start") ? start(true) : null;
-  const idling = wanted("idle") ? await idle() : null;
-  const trained =
-    wanted("train") && hasTorch
-      ? await training([values.python, own("train.py")], [probed, bare], {
-          pairs: Number(values["train-pairs"]),
-          steps: Number(values.steps),
-          segments: Number(values.segments),
-        })
-      : null;
-  const missed: string[] = [];
-  for (const [name, one] of [
-    ["uncached", uncached],
-    ["cached", cached],
-  ] as const) {
-    if (one !== null && one.wallMs.median > LIMIT_START_MS)
-      missed.push(`start-up (${name}) ${one.wallMs.median.toFixed(2)} ms`);
+  const results: Result[] = [];
+  if (wanted("start")) {
+    // The uncached runs come first: the cached ones leave bytecode beside the copy.
+    results.push(...startFigures("no bytecode kept", start(false), LIMIT_UNCACHED_MS));
+    results.push(...startFigures("bytecode kept", start(true), LIMIT_CACHED_MS));
   }
-  if (idling !== null && idling.ratio > LIMIT_IDLE) missed.push(`50 Hz ${idling.ratio.toFixed(2)}`);
-  if (trained !== null) {
-    const { wall } = trained;
-    if (wall.high > LIMIT_TRAIN) missed.push(`training: the interval ends at ${wall.high.toFixed(4)}`);
-    if (wall.high - wall.low > LIMIT_TRAIN_WIDTH)
-      missed.push(`training: the interval is ${(wall.high - wall.low).toFixed(4)} wide`);
+  if (wanted("idle")) {
+    const { ratio, loop, probe } = await idle();
+    const note = `${probe.toFixed(2)} / ${loop.toFixed(2)} ms of CPU a second`;
+    const name = "a process in which nothing moves / a loop that wakes 50 times a second";
+    results.push({ name, value: ratio, interval: null, limit: LIMIT_IDLE, unit: "", note });
   }
-  if (values.json) {
-    console.log(
-      JSON.stringify({ python: values.python, uncached, cached, idle: idling, train: trained, missed }, null, 2),
-    );
-  } else {
-    const ms = ({ median: middle, low, high }: Start["wallMs"]): string =>
-      `${middle.toFixed(2)} ms (95 %: ${low.toFixed(2)} to ${high.toFixed(2)})`;
-    for (const [name, one] of [
-      ["no bytecode kept", uncached],
-      ["bytecode cached ", cached],
-    ] as const) {
-      if (one === null) continue;
-      console.log(
-        `start-up, ${name}: wall +${ms(one.wallMs)}, CPU +${ms(one.cpuMs)}; bare ${one.bareWallMs.toFixed(1)} / ${one.bareCpuMs.toFixed(1)} ms   limit ${LIMIT_START_MS} ms`,
-      );
-    }
-    if (idling !== null) {
-      console.log(
-        `a process in which nothing moves: ${idling.probe.toFixed(2)} ms of CPU a second; a loop that wakes 50 times a second ${idling.loop.toFixed(2)}; ratio ${idling.ratio.toFixed(2)}   limit ${LIMIT_IDLE}`,
-      );
-    }
-    if (trained !== null) {
-      const show = ({ ratio, low, high }: typeof trained.wall): string =>
-        `${ratio.toFixed(4)} (95 %: ${low.toFixed(4)} to ${high.toFixed(4)}, ${(high - low).toFixed(4)} wide)`;
-      console.log(
-        `training, ${trained.pairs} pairs of processes, ${trained.segments} turns of ${trained.steps} steps (${trained.seconds.toFixed(2)} s) each: wall ${show(trained.wall)}, CPU ${show(trained.cpu)}   limit ${LIMIT_TRAIN}, ${LIMIT_TRAIN_WIDTH} wide`,
-      );
-    } else if (wanted("train")) console.log("training: not measured, this Python has no PyTorch");
-    for (const line of missed) console.log(`MISSED: ${line}`);
+  if (wanted("train") && !hasTorch) results.push({ name: "training", skipped: "this Python has no PyTorch" });
+  else if (wanted("train")) {
+    const { wall, cpu, pairs, segments, steps } = await training([values.python, own("train.py")], [probed, bare], {
+      pairs: Number(values["train-pairs"]),
+      steps: Number(values.steps),
+      segments: Number(values.segments),
+    });
+    const note = `${pairs} pairs of processes, ${segments} turns of ${steps} steps each`;
+    const figure = (clock: string, { ratio: value, ...interval }: typeof wall, limit: number | null): Figure => ({
+      name: `a training loop with the probe / without, ${clock} time`,
+      value,
+      interval,
+      limit,
+      unit: "",
+      note,
+    });
+    const width = { value: wall.high - wall.low, interval: null, limit: LIMIT_TRAIN_WIDTH, unit: "" };
+    results.push(figure("wall", wall, LIMIT_TRAIN), figure("CPU", cpu, null), {
+      name: "width of that interval",
+      ...width,
+    });
   }
-  process.exitCode = missed.length > 0 ? 1 : 0;
+  process.exitCode = conclude({ bench: "probe", title: "The Python probe", results }, values);
 } finally {
   rmSync(parent, { recursive: true, force: true });
 }

@@ -1,17 +1,18 @@
 /**
  * What sampling costs, as ratios inside one run: absolute numbers depend on the machine, ratios less so. Usage: npm run
- * bench:sampler [-- --json] [--rounds N] [--seconds S] [--devices [--governed SECONDS]]. With --devices what reading
- * GPUs costs, instead. Exits 1 when a limit is missed.
+ * bench:sampler [-- --json] [--publish] [--rounds N] [--seconds S] [--devices [--governed SECONDS]]. With --devices
+ * what reading GPUs costs, instead. Exits 1 when a limit is missed.
  */
 import { parseArgs } from "node:util";
+import { conclude, PUBLISH_OPTIONS } from "../shared/publish.ts";
 import { loadAddon } from "./addon.ts";
 import { reportDevices } from "./devices-report.ts";
-import { reportHost } from "./host.ts";
+import { hostResults } from "./host.ts";
 
 const { values } = parseArgs({
   options: {
-    json: { type: "boolean", default: false },
-    rounds: { type: "string", default: "5" },
+    ...PUBLISH_OPTIONS,
+    rounds: { type: "string", default: "8" },
     seconds: { type: "string", default: "1.5" },
     devices: { type: "boolean", default: false },
     governed: { type: "string", default: "30" },
@@ -19,10 +20,12 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
-const { json } = values;
 
 const addon = loadAddon();
-const ok = values.devices
-  ? await reportDevices(addon, { rounds, seconds, json, governedSeconds: Number(values.governed) })
-  : await reportHost(addon, { rounds, seconds, json });
-process.exitCode = ok ? 0 : 1;
+if (values.devices) {
+  const options = { rounds, seconds, json: values.json, governedSeconds: Number(values.governed) };
+  process.exitCode = (await reportDevices(addon, options)) ? 0 : 1;
+} else {
+  const results = await hostResults(addon, { rounds, seconds });
+  process.exitCode = conclude({ bench: "sampler", title: "The sampler", results }, values);
+}

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { probeEnvironment } from "../../src/measure/environment/probe-environment.ts";
 import { PUT_ASIDE_PRELOAD } from "../../src/measure/environment/scrub-environment.ts";
-import { type Training, training } from "../probe/training.ts";
+import { type Training, training } from "../shared/paired-segments.ts";
 
 /** End of the 95 % interval of a program's time with the library against without. */
 const LIMIT = 1.03;

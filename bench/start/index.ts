@@ -1,39 +1,34 @@
 /**
- * What it takes to start the built Action or the command line, as a ratio to an empty Node process, in
- * pairs inside one run; and how much JavaScript each start reads. Usage: npm run bench:start [-- --json] [--node FILE]
- * [--pairs N] [--dist DIR]. Builds into a temporary directory unless a dist directory is given. Exits 1 when a limit is
- * missed.
+ * What it takes to start the built Action or the command line, as a ratio to an empty Node process in pairs inside one
+ * run, and how many modules a command loads before its work. Usage: npm run bench:start [-- --json] [--publish]
+ * [--node FILE] [--pairs N] [--dist DIR] [--only PART-OF-NAME]. Builds into a temporary directory unless a dist
+ * directory is given. Exits 1 when a limit is missed.
  */
 
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { median } from "simple-statistics";
 import { buildInto } from "../../scripts/build.mjs";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { actionNode } from "../../test/action/testing/tools.ts";
-import { type Interval, ratioInterval } from "../probe/statistics.ts";
+import { type Figure, shownFigure } from "../shared/figures.ts";
+import { ratioInterval } from "../shared/intervals.ts";
+import { conclude, PUBLISH_OPTIONS } from "../shared/publish.ts";
+import { type Cost, timedProcesses } from "../shared/timed-processes.ts";
+import { moduleFigures } from "./modules.ts";
 import { STARTS, type Start } from "./starts.ts";
 
 const { values } = parseArgs({
   options: {
-    json: { type: "boolean", default: false },
+    ...PUBLISH_OPTIONS,
     node: { type: "string", default: actionNode() },
-    pairs: { type: "string", default: "60" },
+    pairs: { type: "string", default: "40" },
     dist: { type: "string" },
+    only: { type: "string", default: "" },
   },
 });
-
-interface Timing {
-  readonly name: string;
-  readonly limit: number;
-  /** Median milliseconds from spawn to exit. */
-  readonly ms: number;
-  readonly bareMs: number;
-  readonly ratio: Interval & { readonly ratio: number };
-}
 
 const directory = mkdtempSync(path.join(tmpdir(), "gate-start-bench-"));
 
@@ -43,18 +38,11 @@ async function built(): Promise<string> {
   const dist = path.join(directory, "dist");
   await buildInto(dist);
   cpSync(path.join(packageRoot(), "package.json"), path.join(directory, "package.json"));
+  cpSync(path.join(packageRoot(), "dist/prebuilds"), path.join(dist, "prebuilds"), { recursive: true });
   return dist;
 }
 
-function run(args: readonly string[], env: NodeJS.ProcessEnv, wanted: number): number {
-  const began = process.hrtime.bigint();
-  const { status } = spawnSync(values.node, args, { env, stdio: "ignore", cwd: directory });
-  const ms = Number(process.hrtime.bigint() - began) / 1e6;
-  if (status !== wanted) throw new Error(`${args.join(" ")} ended with ${status}, not with ${wanted}`);
-  return ms;
-}
-
-function time(dist: string, start: Start): Timing {
+async function time(dist: string, start: Start): Promise<Figure> {
   const fileCommands = Object.fromEntries(
     ["GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"].map((name) => {
       writeFileSync(path.join(directory, name), "");
@@ -62,50 +50,34 @@ function time(dist: string, start: Start): Timing {
     }),
   );
   const env = { PATH: process.env.PATH, HOME: directory, ...fileCommands, ...start.env };
-  const whole = (): number => run([path.join(dist, start.file), ...start.args], env, start.exitCode);
-  const bare = (): number => run(["-e", "0"], env, 0);
-  for (let i = 0; i < 3; i++) {
-    whole();
-    bare();
-  }
-  const pairs: (readonly [number, number])[] = [];
-  for (let i = 0; i < Number(values.pairs); i++) {
-    // The order alternates: the second process finds warmer caches.
-    if (i % 2 === 0) {
-      const ours = whole();
-      pairs.push([ours, bare()]);
-    } else {
-      const nothing = bare();
-      pairs.push([whole(), nothing]);
-    }
-  }
-  return {
-    name: start.name,
-    limit: start.limit,
-    ms: median(pairs.map(([ours]) => ours)),
-    bareMs: median(pairs.map(([, nothing]) => nothing)),
-    ratio: ratioInterval(pairs),
+  const taken = await timedProcesses(
+    [
+      { name: "ours", argv: [values.node, path.join(dist, start.file), ...start.args], env, status: start.exitCode },
+      { name: "bare", argv: [values.node, "-e", "0"], env },
+    ],
+    { rounds: Number(values.pairs), warmups: 3, seed: 1, cwd: directory },
+  );
+  const compared = (at: 0 | 1): Figure => {
+    const of = (costs: readonly Cost[], round: number): number => costs[round]![at];
+    const { ratio, ...interval } = ratioInterval(
+      taken.ours.map((_, round) => [of(taken.ours, round), of(taken.bare, round)] as const),
+    );
+    return { name: start.name, value: ratio, interval, limit: start.limit, unit: "" };
   };
+  return { ...compared(0), note: `CPU ${shownFigure(compared(1))}` };
 }
 
 try {
-  mkdirSync(path.join(directory, "temp"));
   const dist = await built();
-  const timings = STARTS.filter(({ file }) => existsSync(path.join(dist, file))).map((start) => time(dist, start));
-  const missed = timings.filter(({ limit, ratio }) => ratio.high > limit);
-  const version = spawnSync(values.node, ["--version"], { encoding: "utf8" }).stdout.trim();
-  if (values.json) {
-    console.log(JSON.stringify({ node: version, timings, missed: missed.map((m) => m.name) }));
-  } else {
-    for (const { name, limit, ms, bareMs, ratio } of timings) {
-      const interval = `95 %: ${ratio.low.toFixed(2)} to ${ratio.high.toFixed(2)}`;
-      const figure = `${ms.toFixed(1)} ms, node -e 0 ${bareMs.toFixed(1)} ms, ratio ${ratio.ratio.toFixed(2)} (${interval})`;
-      console.log(`${name}: ${figure}   limit ${limit}`);
-    }
-    console.log(`${version}, ${values.pairs} pairs each`);
-    for (const { name, ratio } of missed) console.log(`MISSED: ${name}: the interval ends at ${ratio.high.toFixed(2)}`);
+  const results: Figure[] = [];
+  for (const start of STARTS) {
+    if (!existsSync(path.join(dist, start.file)) || !start.name.includes(values.only)) continue;
+    results.push(await time(dist, start));
   }
-  process.exitCode = missed.length > 0 ? 1 : 0;
+  if (values.only === "") results.push(...(await moduleFigures(values.node, dist)));
+  const node = spawnSync(values.node, ["--version"], { encoding: "utf8" }).stdout.trim();
+  const title = `Starts, as ratios to \`node -e 0\`, Node ${node.slice(1, 3)}`;
+  process.exitCode = conclude({ bench: "start", title, results, node }, values);
 } finally {
   rmSync(directory, { recursive: true, force: true });
 }

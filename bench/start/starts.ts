@@ -1,7 +1,7 @@
 import { COMMANDS } from "../../src/cli/commands.ts";
 
 /** A step of the Action from its start to its answer. */
-const LIMIT_ACTION = 2.8;
+const LIMIT_ACTION = 2.0;
 /** What a person reads while a command is written. */
 const LIMIT_TEXT = 1.8;
 

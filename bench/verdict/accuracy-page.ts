@@ -1,3 +1,4 @@
+import { withSection } from "../shared/section.ts";
 import type { Table } from "./parts/part.ts";
 import { markdown } from "./report.ts";
 
@@ -34,12 +35,10 @@ ${markdown(tables)}`;
 
 /** The evidence page with its section of the most important tables replaced. */
 export function withAccuracy(page: string, results: Results, run: BenchRun): string {
-  const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (from < 0 || to < from) throw new Error(`the page has no section between "${BEGIN}" and "${END}"`);
   const tables = SUMMARISED.flatMap((name) => (results[name] ?? []).slice(0, 1)).map((table) => ({
     ...table,
     rows: table.rows.filter(([rule = ""], row) => row === 0 || RULES.test(rule)),
   }));
   const section = `From seed ${run.seed}, by \`${run.command}\`:\n\n${markdown(tables, 3)}`;
-  return `${page.slice(0, from + BEGIN.length)}\n\n${section}\n${page.slice(to)}`;
+  return withSection(page, BEGIN, END, section.trimEnd());
 }

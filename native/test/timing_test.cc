@@ -31,6 +31,18 @@ TEST("an overrun drops the deadlines it covered, counts them and keeps the phase
   CHECK_EQ(schedule.nextNs(), 1600);
 }
 
+TEST("deadlines that are passed over are not missed, and keep the phase") {
+  TickSchedule schedule(1000, 100);
+  schedule.advance(1010);
+  schedule.pass(1490);
+  CHECK_EQ(schedule.nextNs(), 1400);
+  CHECK(!schedule.due(1399));
+  CHECK_EQ(schedule.missed(), 0);
+  // In the past: nothing is left out.
+  schedule.pass(900);
+  CHECK_EQ(schedule.nextNs(), 1400);
+}
+
 TEST("a new period counts from the last deadline") {
   TickSchedule schedule(1000, 100);
   schedule.advance(1000);

@@ -161,6 +161,23 @@ TEST("many quiet processes do not hide one of them that grows for a short time")
   prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
 
+TEST("while many processes sleep samples wait for their next check, until one of them moves") {
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  Child crowd({"fork", "30", "5000"});
+  sleepMs(100);
+  Watch watch(getpid(), false);
+  watch.watch(200);
+  watch.sample();
+  CHECK(watch.source->stillForNs() > 0);
+  CHECK(watch.source->stillForNs() <= 5 * kMillisecond);
+  Child grower({"spike", "60", "40"});
+  const double before = watch.peak;
+  for (int i = 0; i < 2000 && watch.peak < before + 30; ++i) watch.watch(1);
+  CHECK(watch.peak > before + 30);
+  CHECK_EQ(watch.source->stillForNs(), 0);
+  prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
 TEST("made-up proc content of any kind is survived and reported") {
   for (const char* content : {"", "garbage", "1 2", "\xff\xfe\x00", "99999999999999999999 1 1", "18446744073709551615 18446744073709551615 0\n"}) {
     TempDirectory proc;

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import * as v from "valibot";
+import { withSection } from "../../bench/shared/section.ts";
 import { wilsonInterval } from "../../src/stats/wilson.ts";
 
 export const SOAK_RESULTS = "docs/evidence/soak.json";
@@ -70,7 +71,5 @@ export function soakTable({ entries }: SoakResults): string {
 /** Replace the section of the evidence page that this program writes. */
 export function writePage(file: string, results: SoakResults): void {
   const page = readFileSync(file, "utf8");
-  const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (from < 0 || to < from) throw new Error(`${file} has no section between "${BEGIN}" and "${END}"`);
-  writeFileSync(file, `${page.slice(0, from + BEGIN.length)}\n\n${soakTable(results)}\n\n${page.slice(to)}`);
+  writeFileSync(file, withSection(page, BEGIN, END, soakTable(results)));
 }

@@ -5,8 +5,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { AnalysisDocument } from "../analysis/document.ts";
 import { GateError } from "../core/errors.ts";
 import { parseArguments } from "./command.ts";
-import { COMMANDS } from "./commands.ts";
+import { COMMANDS, type CommandName } from "./commands.ts";
 import type { Console } from "./console.ts";
+import { PROGRAMS } from "./programs.ts";
 
 const MIB = 2 ** 20;
 const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-bad-data-"));
@@ -54,7 +55,7 @@ async function answer(
     progress: null,
   };
   try {
-    const exit = await (await spec.load())({ ...parseArguments(spec, args), argv: args, console });
+    const exit = await (await PROGRAMS[name as CommandName]())({ ...parseArguments(spec, args), argv: args, console });
     return { exit, document: JSON.parse(JSON.stringify(document)), text };
   } catch (error) {
     if (!(error instanceof GateError)) throw error;

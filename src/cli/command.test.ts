@@ -14,7 +14,6 @@ const SPEC: CommandSpec = {
     bundle: { type: "string", description: "" },
     force: { type: "boolean", description: "" },
   },
-  load: async () => async () => 0,
 };
 const FILES: CommandSpec = { ...SPEC, name: "analyze", positionals: { "FILE…": "" } };
 const { takesCommand: _, ...NO_COMMAND } = { ...SPEC, name: "show", positionals: { BUNDLE: "", "[ITEM]": "" } };

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { type GateError, usageError } from "../core/errors.ts";
 import type { ExitCode } from "../core/exit-codes.ts";
 import { didYouMean } from "../core/text.ts";
-import type { Console } from "./console.ts";
+import { type Console, processConsole } from "./console.ts";
 
 /** One option of a command; `multiple` collects repeats. */
 export interface OptionSpec {
@@ -25,7 +25,7 @@ export const GLOBAL_OPTIONS = {
 /** Letters for options of every command. */
 const SHORT: Readonly<Record<string, string>> = { help: "h", verbose: "v" };
 
-/** The argument of a command's `run`. */
+/** The argument of a command's program. */
 export interface Invocation {
   /** Text options by name; absent = not given. */
   readonly text: Readonly<Record<string, string | undefined>>;
@@ -39,7 +39,7 @@ export interface Invocation {
   readonly argv: readonly string[];
 }
 
-/** A command is data: options, positionals and where its program is, which returns the exit status. */
+/** A command as its help and the parser see it. */
 export interface CommandSpec {
   readonly name: string;
   /** For the overview of all commands. */
@@ -57,7 +57,6 @@ export interface CommandSpec {
   readonly exits: readonly (keyof typeof ExitCode)[];
   /** Whether a measured command may follow after `--`. */
   readonly takesCommand?: true;
-  readonly load: () => Promise<(invocation: Invocation) => Promise<number>>;
 }
 
 /** Split at the first bare `--`: what follows belongs to the measured command and is never parsed. */
@@ -67,6 +66,16 @@ export function splitCommand(args: readonly string[]): {
 } {
   const at = args.indexOf("--");
   return at < 0 ? { own: args, rest: null } : { own: args.slice(0, at), rest: args.slice(at + 1) };
+}
+
+/** Whether an option of every command is given, before anything is parsed. */
+export function globalFlag(args: readonly string[], name: keyof typeof GLOBAL_OPTIONS): boolean {
+  return splitCommand(args).own.includes(`--${name}`);
+}
+
+/** The console that a command line asks for. */
+export function consoleOf(args: readonly string[]): Console {
+  return processConsole({ json: globalFlag(args, "json"), color: !globalFlag(args, "no-color") });
 }
 
 export type ParsedArguments = Omit<Invocation, "console" | "argv">;

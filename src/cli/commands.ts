@@ -46,8 +46,8 @@ function searchOptions(name: "bisect" | "culprit"): Readonly<Record<string, Opti
   };
 }
 
-/** Every command by name, in the order of the overview. Its program is loaded when it runs, not for its help. */
-export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
+/** Every command by name, in the order of the overview. `programs.ts` has what they run. */
+const SPECS = {
   demo: {
     name: "demo",
     summary: "Show a clean change, a leak and its fix on this machine, in under a minute",
@@ -57,7 +57,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
     example: "stormlog-gate demo",
     exits: ["pass", "error", "interrupted"],
     options: {},
-    load: async () => (await import("./demo.ts")).demo,
   },
   init: {
     name: "init",
@@ -75,7 +74,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       },
       visibility: { type: "string", description: "Whether the repository is public or private", valueHint: "WHO" },
     },
-    load: async () => (await import("./init.ts")).init,
   },
   doctor: {
     name: "doctor",
@@ -85,7 +83,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
     example: "stormlog-gate doctor --output diagnosis",
     exits: ["pass", "error"],
     options: { output: { type: "string", description: "Also write a Stormlog diagnose directory", valueHint: "DIR" } },
-    load: async () => (await import("./doctor.ts")).doctor,
   },
   record: {
     name: "record",
@@ -103,7 +100,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
         valueHint: "DIR",
       },
     },
-    load: async () => (await import("./record.ts")).record,
   },
   run: {
     name: "run",
@@ -114,7 +110,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
     exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged", "interrupted"],
     takesCommand: true,
     options: runOptions(),
-    load: async () => (await import("./run.ts")).run,
   },
   analyze: {
     name: "analyze",
@@ -132,7 +127,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       },
       "exit-code": { type: "boolean", description: "Exit 3 when there are findings of warning or worse" },
     },
-    load: async () => (await import("./analyze.ts")).analyzeInputs,
   },
   judge: {
     name: "judge",
@@ -159,7 +153,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       },
       "exit-code": { type: "boolean", description: "Exit with the verdict's status" },
     },
-    load: async () => (await import("./judge.ts")).judgeFiles,
   },
   compare: {
     name: "compare",
@@ -177,7 +170,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       unjudged: runOption("unjudged"),
       "exit-code": { type: "boolean", description: "Exit with the verdict's status" },
     },
-    load: async () => (await import("./compare.ts")).compare,
   },
   baseline: {
     name: "baseline",
@@ -213,7 +205,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       reason: { type: "string", description: "Why a new level is accepted", valueHint: "TEXT" },
       vary: runOption("vary"),
     },
-    load: async () => (await import("./baseline.ts")).baseline,
   },
   merge: {
     name: "merge",
@@ -235,7 +226,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       unjudged: runOption("unjudged"),
       verify: { type: "boolean", description: "Compare the stored features of every rank with its samples" },
     },
-    load: async () => (await import("./merge.ts")).merge,
   },
   bisect: {
     name: "bisect",
@@ -255,7 +245,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       },
       ...searchOptions("bisect"),
     },
-    load: async () => (await import("./bisect.ts")).bisect,
   },
   culprit: {
     name: "culprit",
@@ -275,7 +264,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       },
       ...searchOptions("culprit"),
     },
-    load: async () => (await import("./culprit.ts")).culprit,
   },
   snapshot: {
     name: "snapshot",
@@ -298,7 +286,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       },
       "exit-code": { type: "boolean", description: "Exit 3 when a line grows, or with --diff when a peak is higher" },
     },
-    load: async () => (await import("./snapshot.ts")).snapshot,
   },
   show: {
     name: "show",
@@ -308,7 +295,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
     example: "stormlog-gate show stormlog-bundle",
     exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged"],
     options: { "exit-code": { type: "boolean", description: "Exit with the status of the bundle's gate" } },
-    load: async () => (await import("./show.ts")).show,
   },
   export: {
     name: "export",
@@ -321,7 +307,6 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       format: { type: "string", description: "What to write", valueHint: EXPORT_FORMATS.join("|") },
       output: { type: "string", description: "File to write (default stdout)", valueHint: "FILE" },
     },
-    load: async () => (await import("./export.ts")).exportInto,
   },
   lab: {
     name: "lab",
@@ -367,6 +352,8 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
         valueHint: "DIR",
       },
     },
-    load: async () => (await import("./lab.ts")).lab,
   },
-};
+} satisfies Readonly<Record<string, CommandSpec>>;
+
+export type CommandName = keyof typeof SPECS;
+export const COMMANDS: Readonly<Record<string, CommandSpec>> = SPECS;

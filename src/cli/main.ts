@@ -1,25 +1,11 @@
 import { GateError, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { packageVersion } from "../core/package-root.ts";
 import { cutText, didYouMean, oneLine } from "../core/text.ts";
-import { type GLOBAL_OPTIONS, parseArguments } from "./command.ts";
-import { COMMANDS } from "./commands.ts";
-import { type Console, processConsole } from "./console.ts";
-
-function overview(): string {
-  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
-  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
-  return [
-    "stormlog-gate: a CI gate for GPU and host memory",
-    "",
-    "Usage: stormlog-gate <command> [options]",
-    "",
-    ...lines,
-    "",
-    "Start with `stormlog-gate demo`. `stormlog-gate <command> --help` explains one command.",
-  ].join("\n");
-}
+import { consoleOf, globalFlag, parseArguments } from "./command.ts";
+import { COMMANDS, type CommandName } from "./commands.ts";
+import type { Console } from "./console.ts";
+import { PROGRAMS } from "./programs.ts";
 
 function checkOwnDirectory(): void {
   try {
@@ -33,15 +19,7 @@ function checkOwnDirectory(): void {
 }
 
 async function dispatch(args: readonly string[], console: Console): Promise<number> {
-  const name = args[0];
-  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
-    console.print(overview());
-    return name === undefined ? ExitCode.usage : ExitCode.pass;
-  }
-  if (name === "--version" || name === "-v") {
-    console.print(packageVersion());
-    return ExitCode.pass;
-  }
+  const name = args[0] ?? "";
   const spec = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (spec === undefined && name.startsWith("-")) {
     throw usageError("COMMAND_MISSING", `expected a command, got "${name}"`, "Options come after the command.");
@@ -54,14 +32,7 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
     );
   checkOwnDirectory();
   const parsed = parseArguments(spec, args.slice(1));
-  if (parsed.flags.help === true) {
-    const { commandHelp } = await import("./help.ts");
-    const text = await commandHelp(spec);
-    console.print(text);
-    console.document({ help: text });
-    return ExitCode.pass;
-  }
-  const run = await spec.load();
+  const run = await PROGRAMS[name as CommandName]();
   return run({ ...parsed, console, argv: ["stormlog-gate", ...args] });
 }
 
@@ -114,14 +85,11 @@ function describe(
 
 async function main(): Promise<number> {
   const args = process.argv.slice(2);
-  const at = args.indexOf("--");
-  const own = at < 0 ? args : args.slice(0, at);
-  const flag = (name: keyof typeof GLOBAL_OPTIONS): boolean => own.includes(`--${name}`);
-  const console = processConsole({ json: flag("json"), color: !flag("no-color") });
+  const console = consoleOf(args);
   try {
     return await dispatch(args, console);
   } catch (error) {
-    const { text, code, exit } = describe(error, flag("debug"));
+    const { text, code, exit } = describe(error, globalFlag(args, "debug"));
     process.stderr.write(`${escapeTerminal(text)}\n`);
     console.document({ error: { code, message: error instanceof Error ? error.message : String(error) } });
     return exit;

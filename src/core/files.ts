@@ -5,13 +5,15 @@ import {
   fstatSync,
   ftruncateSync,
   openSync,
+  promises,
   readSync,
   renameSync,
   rmSync,
   type Stats,
   writeFileSync,
 } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+
+// `promises`, not `node:fs/promises`: every step of the Action has this file, and Node loads that part when it is used.
 
 /** Ending of a file that is still being written; one that remains was left by a process that died. */
 export const PARTIAL = ".partial";
@@ -25,16 +27,16 @@ function partialOf(file: string): string {
 export async function writeAtomically(file: string, content: string | Uint8Array): Promise<void> {
   const partial = partialOf(file);
   try {
-    const handle = await open(partial, "wx");
+    const handle = await promises.open(partial, "wx");
     try {
       await handle.writeFile(content);
       await handle.sync();
     } finally {
       await handle.close();
     }
-    await rename(partial, file);
+    await promises.rename(partial, file);
   } catch (error) {
-    await rm(partial, { force: true }).catch(() => {});
+    await promises.rm(partial, { force: true }).catch(() => {});
     throw error;
   }
 }

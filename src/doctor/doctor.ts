@@ -95,7 +95,7 @@ export interface Diagnoses {
 
 /** Check everything that decides what can be measured on this machine, without changing it. */
 export async function diagnose(directory: string): Promise<Diagnoses> {
-  const probe = probeSources();
+  const probe = await probeSources();
   const isMachine = ({ name }: SourceReport): boolean => MACHINE_SOURCES.includes(name);
   const here = detectEnvironment(rootsFrom(process.env), process.env);
   // As a measured command's.

@@ -1,6 +1,7 @@
 import type { GitHub } from "@actions/github/lib/utils";
 import { boundedFetch } from "./artifacts/bounded-fetch.ts";
 import type { RunContext } from "./run-context.ts";
+import { WritePace } from "./write-pace.ts";
 
 export type Octokit = InstanceType<typeof GitHub>;
 
@@ -38,6 +39,8 @@ export async function connect(options: ConnectOptions): Promise<Octokit> {
       // Two more tries, 1.6 and 3.6 s apart: a hiccup passes in that time, and a job should not wait out an outage.
       retry: { retries: 2, retryAfterBaseValue: 400 },
       throttle: {
+        // The plugin's types ask for a whole limiter of Bottleneck; it uses what this one has.
+        write: new WritePace() as never,
         onRateLimit: (after: number, request: object, _octokit: unknown, retries: number) =>
           waitOut(after, request, retries),
         onSecondaryRateLimit: (after: number, request: object, _octokit: unknown, retries: number) =>

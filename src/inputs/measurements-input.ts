@@ -1,21 +1,22 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { analyze } from "../analysis/analyze.ts";
-import { measuredRun } from "../analysis/measured-run.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import { parseMeasurements } from "../analysis/parse-measurements.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
 import { readJson } from "../core/files.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
-import { readInput } from "./telemetry-input.ts";
 import { verifyBundle } from "./verified-bundle.ts";
 
-/** Judged features of recordings of any format, one run each. */
-function fromRecordings(
+/** Judged features of recordings of any format, one run each. Analysis is loaded for recordings only. */
+async function fromRecordings(
   recordings: readonly { readonly name: string; readonly recording: Recording }[],
   file: string,
-): Measurements {
+): Promise<Measurements> {
+  const [{ analyze }, { measuredRun }] = await Promise.all([
+    import("../analysis/analyze.ts"),
+    import("../analysis/measured-run.ts"),
+  ]);
   const first = recordings[0]?.recording.info ?? null;
   return {
     scenario: first?.scenario ?? path.basename(file),
@@ -51,6 +52,7 @@ export interface NotedMeasurements {
 export async function notedMeasurements(file: string): Promise<NotedMeasurements> {
   const ofBundle = await measurementsOfBundle(file);
   if (ofBundle !== null) return ofBundle;
+  const { readInput } = await import("./telemetry-input.ts");
   const telemetry = await readInput(file);
   switch (telemetry.kind) {
     case "measurements":
@@ -59,11 +61,11 @@ export async function notedMeasurements(file: string): Promise<NotedMeasurements
       return { measurements: recordToMeasurements(telemetry.document, file), notes: [] };
     case "recording":
       return {
-        measurements: fromRecordings([{ name: file, recording: telemetry.recording }], file),
+        measurements: await fromRecordings([{ name: file, recording: telemetry.recording }], file),
         notes: telemetry.notes,
       };
     case "runs":
-      return { measurements: fromRecordings(telemetry.runs, file), notes: telemetry.notes };
+      return { measurements: await fromRecordings(telemetry.runs, file), notes: telemetry.notes };
     default:
       return telemetry satisfies never;
   }

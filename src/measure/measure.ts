@@ -155,7 +155,7 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
   let beganNs: number | null = null;
   let exit: ExitState;
   try {
-    sampler = samplerOf(prepared, launched);
+    sampler = await samplerOf(prepared, launched);
     info = startedInfo(info, sampler, launched.commandPid() ?? -1, await describe(sampler.devices));
     writeStart(request.directory, info, launched);
     beganNs = Number(process.hrtime.bigint() - sampler.monotonicStartNs);
@@ -185,7 +185,7 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
   return { info, devices, beganNs, records: sampler };
 }
 
-function samplerOf({ request, marker, probe }: Prepared, launched: Launched): Sampler {
+function samplerOf({ request, marker, probe }: Prepared, launched: Launched): Promise<Sampler> {
   return startSampler({
     file: path.join(request.directory, RAW_RECORD_FILE),
     rootPid: launched.rootPid,

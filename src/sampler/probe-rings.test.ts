@@ -22,7 +22,7 @@ const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"]
 
 let directory: string;
 let probes: string;
-beforeEach(() => {
+beforeEach(async () => {
   directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
   probes = path.join(directory, "probe");
   mkdirSync(probes);
@@ -60,7 +60,7 @@ function recordsOf(file: string): Written[] {
 /** Samples this process while `act` plays the probes, and gives what of it came from probes. */
 async function sampled(act: () => Promise<void> | void, rootPid = process.pid, includeRoot = true): Promise<Written[]> {
   const file = path.join(directory, "samples.rec");
-  const sampler = startSampler({
+  const sampler = await startSampler({
     file,
     rootPid,
     includeRoot,
@@ -185,9 +185,9 @@ describe.each(kinds)("rings read by the %s sampler", (kind) => {
     expect(await sampled(() => sleep(120), process.pid, false)).toEqual([]);
   });
 
-  it("have their own source, which reports a missing directory", () => {
+  it("have their own source, which reports a missing directory", async () => {
     rmSync(probes, { recursive: true });
-    const sampler = startSampler({
+    const sampler = await startSampler({
       file: path.join(directory, "samples.rec"),
       rootPid: process.pid,
       includeRoot: true,

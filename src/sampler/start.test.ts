@@ -10,7 +10,7 @@ import { probeSources, startSampler } from "./start.ts";
 const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"];
 
 let directory: string;
-beforeEach(() => {
+beforeEach(async () => {
   directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
 });
 afterEach(() => {
@@ -30,9 +30,9 @@ const options = (more: Partial<SamplerOptions> = {}): SamplerOptions => ({
   ...more,
 });
 
-function codeOf(act: () => unknown): string {
+async function codeOf(act: () => unknown): Promise<string> {
   try {
-    act();
+    await act();
   } catch (error) {
     return error instanceof GateError ? error.code : String(error);
   }
@@ -43,7 +43,7 @@ describe.each(kinds)("the %s sampler", (kind) => {
   beforeEach(() => void vi.stubEnv("STORMLOG_GATE_SAMPLER", kind));
 
   it("measures this very process and shows it live", async () => {
-    const sampler = startSampler(options());
+    const sampler = await startSampler(options());
     const times = new Set<number>();
     await vi.waitFor(() => expect(times.add(sampler.live().timeNs).size).toBeGreaterThan(16), {
       interval: 5,
@@ -64,31 +64,31 @@ describe.each(kinds)("the %s sampler", (kind) => {
     expect(sampler.live().processes).toBeGreaterThanOrEqual(1);
   });
 
-  it("reports both clocks of its time zero", () => {
+  it("reports both clocks of its time zero", async () => {
     const before = process.hrtime.bigint();
-    const sampler = startSampler(options());
+    const sampler = await startSampler(options());
     sampler.stop();
     expect(sampler.monotonicStartNs).toBeGreaterThanOrEqual(before);
     expect(sampler.monotonicStartNs).toBeLessThan(before + 1_000_000_000n);
     expect(Math.abs(Number(sampler.epochNs / 1_000_000n) - Date.now())).toBeLessThan(2000);
   });
 
-  it("names the file that it cannot make", () => {
-    expect(codeOf(() => startSampler(options({ file: path.join(directory, "no", "samples.rec") })))).toBe(
+  it("names the file that it cannot make", async () => {
+    expect(await codeOf(() => startSampler(options({ file: path.join(directory, "no", "samples.rec") })))).toBe(
       "RECORD_FILE_UNWRITABLE",
     );
-    startSampler(options()).stop();
-    expect(codeOf(() => startSampler(options()))).toBe("RECORD_FILE_UNWRITABLE");
+    (await startSampler(options())).stop();
+    expect(await codeOf(() => startSampler(options()))).toBe("RECORD_FILE_UNWRITABLE");
   });
 
-  it("refuses periods outside 0.5 ms to 1 s", () => {
+  it("refuses periods outside 0.5 ms to 1 s", async () => {
     for (const hostPeriodNs of [0, 499_999, 1e9 + 1, Number.NaN]) {
-      expect(codeOf(() => startSampler(options({ hostPeriodNs })))).toBe("SAMPLER_PERIOD_INVALID");
+      expect(await codeOf(() => startSampler(options({ hostPeriodNs })))).toBe("SAMPLER_PERIOD_INVALID");
     }
   });
 
-  it("lists what can be read here", () => {
-    const probe = probeSources();
+  it("lists what can be read here", async () => {
+    const probe = await probeSources();
     expect(probe.kind).toBe(kind);
     expect(probe.sources.find(({ name }) => name === "host")?.available).toBe(true);
     for (const { available, reason } of probe.sources) if (!available) expect(reason).toMatch(/\w/);
@@ -96,9 +96,9 @@ describe.each(kinds)("the %s sampler", (kind) => {
 });
 
 describe("choosing a sampler", () => {
-  it("reports the limits of the fallback in one line", () => {
+  it("reports the limits of the fallback in one line", async () => {
     vi.stubEnv("STORMLOG_GATE_SAMPLER", "fallback");
-    const sampler = startSampler(options());
+    const sampler = await startSampler(options());
     sampler.stop();
     expect(sampler.reason).toMatch(
       /samples are late while the gate itself is busy, and devices and cgroups are not read$/,
@@ -106,8 +106,8 @@ describe("choosing a sampler", () => {
     expect(sampler.reason).not.toContain("\n");
   });
 
-  it("refuses a name it does not know", () => {
+  it("refuses a name it does not know", async () => {
     vi.stubEnv("STORMLOG_GATE_SAMPLER", "best");
-    expect(codeOf(() => startSampler(options()))).toBe("SAMPLER_UNKNOWN");
+    expect(await codeOf(() => startSampler(options()))).toBe("SAMPLER_UNKNOWN");
   });
 });

@@ -1,5 +1,4 @@
 import { GateError } from "../core/errors.ts";
-import { FallbackSampler, fallbackSources } from "./fallback.ts";
 import { loadNative, startNative } from "./native.ts";
 import type { DeviceReport, Sampler, SamplerOptions, SourceReport } from "./sampler.ts";
 
@@ -56,7 +55,8 @@ function errnoOf(error: unknown): string | null {
   return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : null;
 }
 
-function startFallback(options: SamplerOptions, cause: string): Sampler {
+async function startFallback(options: SamplerOptions, cause: string): Promise<Sampler> {
+  const { FallbackSampler } = await import("./fallback.ts");
   try {
     return new FallbackSampler(options, `${cause}; ${FALLBACK_LIMITS}`);
   } catch (error) {
@@ -68,7 +68,7 @@ function startFallback(options: SamplerOptions, cause: string): Sampler {
  * Samples the tree below `rootPid`, natively where possible, else in JavaScript, whose `reason` lists its limits.
  * @throws GateError RECORD_FILE_UNWRITABLE, SAMPLER_PERIOD_INVALID, SAMPLER_UNKNOWN, SAMPLER_NATIVE_MISSING (forced)
  */
-export function startSampler(options: SamplerOptions): Sampler {
+export async function startSampler(options: SamplerOptions): Promise<Sampler> {
   const choice = forced();
   const wanted = checked(options);
   if (choice === "fallback") return startFallback(wanted, `${SAMPLER_VARIABLE} asks for it`);
@@ -102,9 +102,10 @@ export interface ProbeReport {
 }
 
 /** What can be sampled on this machine, without starting anything. */
-export function probeSources(): ProbeReport {
+export async function probeSources(): Promise<ProbeReport> {
   const choice = forced();
   const native = choice === "fallback" ? { reason: `${SAMPLER_VARIABLE} asks for it` } : loadNative();
   if ("addon" in native) return { kind: "native", reason: null, ...native.addon.probe() };
+  const { fallbackSources } = await import("./fallback.ts");
   return { kind: "fallback", reason: `${native.reason}; ${FALLBACK_LIMITS}`, sources: fallbackSources(), devices: [] };
 }

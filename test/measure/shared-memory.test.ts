@@ -90,8 +90,8 @@ describe.skipIf(!possible)("the job's memory with each shared page counted once"
     program = spawn("python3", ["-c", script], { stdio: ["pipe", "pipe", "inherit"] });
   };
   const record = (): RecordFile => parseRecordFile(readFileSync(path.join(directory, "samples.rec")), "samples.rec");
-  const sample = (): Sampler => {
-    sampler = startSampler({
+  const sample = async (): Promise<Sampler> => {
+    sampler = await startSampler({
       file: path.join(directory, "samples.rec"),
       rootPid: program.pid ?? 0,
       includeRoot: true,
@@ -122,7 +122,7 @@ describe.skipIf(!possible)("the job's memory with each shared page counted once"
   it("five processes that share 286 MiB hold about 286 MiB, although their sum is five times as much", async () => {
     start(FIVE);
     await once(program.stdout ?? program, "data");
-    const { sources } = sample();
+    const { sources } = await sample();
     expect(sources).toContainEqual(expect.objectContaining({ name: "host_shared_once", available: true }));
     await reading(({ once: bytes }, i) => bytes[i]! > 286 * MIB);
     expect(highest("host")).toBeGreaterThan(5 * 286);
@@ -136,7 +136,7 @@ describe.skipIf(!possible)("the job's memory with each shared page counted once"
     try {
       start(UNMAPPED);
       writeFileSync(path.join(group, "cgroup.procs"), String(program.pid));
-      sample();
+      await sample();
       const ready = once(program.stdout ?? program, "data");
       program.stdin?.write("go\n");
       await ready;
@@ -155,7 +155,7 @@ describe.skipIf(!possible)("the job's memory with each shared page counted once"
 
   it("memory that is not mapped is absent, with the reason, where the cgroup has other processes", async () => {
     start(UNMAPPED);
-    const { sources } = sample();
+    const { sources } = await sample();
     const own = sources.find(({ name }) => name === "host_unmapped");
     expect(own).toMatchObject({ available: false, reason: expect.stringContaining("cgroup") });
     await reading(({ once: bytes }, i) => bytes[i]! > 0);

@@ -8,6 +8,7 @@
 #include "marker_scan.h"
 #include "process_table.h"
 #include "procfs.h"
+#include "quiet_turns.h"
 #include "rollup.h"
 #include "tree_scan.h"
 #include "tree_sums.h"
@@ -29,13 +30,6 @@ constexpr uint64_t kForcedPassNs = 250 * kMillisecond;
 constexpr uint64_t kMarkerPeriodNs = 1 * kSecond;
 // smaps_rollup takes about 11 ms per GiB; the end of a run must not.
 constexpr uint64_t kRollupBudgetNs = 200 * kMillisecond;
-// A process whose memory did not move in this many readings is quiet. Beyond a few, a quiet one is only checked every
-// 5 ms for CPU time, at a third of the cost of a reading, and read if it ran. The kernel may report that one scheduler
-// tick (4 ms) late, but the high-water mark contains a spike meanwhile.
-constexpr uint8_t kQuietAfter = 16;
-constexpr uint64_t kQuietPeriodNs = 5 * kMillisecond;
-constexpr size_t kFewQuiet = 4;
-
 class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
  public:
   explicit LinuxHostSource(const HostOptions& options)
@@ -51,6 +45,7 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   void finish(uint64_t timeNs, RecordSink& out) override;
   bool owns(int pid) override { return pid == rootPid_ || table_.find(pid) != nullptr; }
   size_t members(int* out, size_t most) override;
+  uint64_t stillForNs() const override;
   void lookAgain(uint64_t timeNs, RecordSink& out) override {
     nextPassNs_ = 0;
     nextForcedNs_ = 0;
@@ -87,9 +82,7 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   uint64_t timeNs_ = 0;
   TreeSums sums_;
   uint64_t lastSampleNs_ = 0;
-  size_t quietCursor_ = 0;
-  uint64_t quietDue_ = 0;
-  size_t quietCount_ = 0;
+  QuietTurns quiet_;
   // Entries that have ended and wait to be reaped.
   uint32_t ended_ = 0;
 };
@@ -233,10 +226,12 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint
   }
   if (now.sizePages == 0 && now.residentPages == 0) {
     if (!entry.ended && !followLivingThread(entry)) markEnded(entry, timeNs, out);
+    // One that waits to be reaped is as quiet as one that sleeps.
+    if (entry.ended && quietReads < QuietTurns::kAfter) ++quietReads;
     return true;
   }
   if (now == entry.pages) {
-    if (quietReads < kQuietAfter) ++quietReads;
+    if (quietReads < QuietTurns::kAfter) ++quietReads;
   } else {
     quietReads = 0;
     const bool counted = entry.counted;
@@ -309,30 +304,18 @@ void LinuxHostSource::markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink
 void LinuxHostSource::readAll(uint64_t timeNs, RecordSink& out) {
   const uint64_t elapsed = timeNs - lastSampleNs_;
   lastSampleNs_ = timeNs;
-  // Number of quiet ones to visit, so that each has its turn in time, starting after the last one of the tick before.
-  const bool few = quietCount_ <= kFewQuiet;
-  size_t visits = quietCount_;
-  if (!few && elapsed < kQuietPeriodNs) {
-    // What does not make a whole visit is carried over to the next tick.
-    quietDue_ += quietCount_ * elapsed;
-    visits = static_cast<size_t>(quietDue_ / kQuietPeriodNs);
-    quietDue_ %= kQuietPeriodNs;
-  }
-  const size_t from = quietCursor_ < quietCount_ ? quietCursor_ : 0;
-  const size_t to = from + visits;
-  quietCount_ = 0;
+  quiet_.begin(elapsed);
   for (size_t i = 0; i < table_.size();) {
     uint8_t& quiet = table_.quietReads(i);
-    if (quiet >= kQuietAfter) {
-      const size_t ordinal = quietCount_++;
+    if (quiet >= QuietTurns::kAfter) {
       ProcessEntry& entry = table_[i];
-      const bool visit = few || (ordinal >= from && ordinal < to);
-      if (!visit || (!few && timeNs < entry.nextStatusNs && !ranSince(entry, entry.readCpuNs))) {
+      if (!quiet_.visits() || (!quiet_.few() && timeNs < entry.nextStatusNs && !ranSince(entry, entry.readCpuNs))) {
         ++i;
         continue;
       }
     }
     if (readProcess(table_[i], quiet, timeNs, out)) {
+      if (quiet < QuietTurns::kAfter) quiet_.moved();
       ++i;
       continue;
     }
@@ -343,7 +326,12 @@ void LinuxHostSource::readAll(uint64_t timeNs, RecordSink& out) {
     table_.rehash();
     someoneVanished_ = true;
   }
-  quietCursor_ = to;
+}
+
+uint64_t LinuxHostSource::stillForNs() const {
+  const uint64_t pass = nextPassNs_ > lastSampleNs_ ? nextPassNs_ - lastSampleNs_ : 0;
+  const uint64_t check = quiet_.stillForNs();
+  return check < pass ? check : pass;
 }
 
 void LinuxHostSource::sample(uint64_t timeNs, RecordSink& out) {

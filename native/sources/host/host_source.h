@@ -39,6 +39,9 @@ class HostSource : public Source {
   // Writes the pids of the tree's living processes, at most `most`, and returns how many.
   virtual size_t members(int* out, size_t most) = 0;
 
+  // How long samples from now on would repeat the last one: no process has moved and the next check of all is not due.
+  virtual uint64_t stillForNs() const { return 0; }
+
   // Looks for new processes now rather than when it is due.
   virtual void lookAgain(uint64_t timeNs, RecordSink& out) = 0;
 

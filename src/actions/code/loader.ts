@@ -1,10 +1,11 @@
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { createRequire, isBuiltin } from "node:module";
-import path from "node:path";
-import { fileURLToPath } from "node:url";
-import { Script } from "node:vm";
 import type { PackedCode } from "../../core/package-root.ts";
+
+// An `import` of a built-in module makes Node load what its exports load on first use, which takes milliseconds.
+const { createHash } = process.getBuiltinModule("node:crypto");
+const { readFileSync } = process.getBuiltinModule("node:fs");
+const path = process.getBuiltinModule("node:path");
+const { fileURLToPath } = process.getBuiltinModule("node:url");
+const { Script } = process.getBuiltinModule("node:vm");
 
 /** The first line of the pack, which `scripts/pack.mjs` writes. */
 interface PackIndex {
@@ -38,7 +39,6 @@ export function loadPack(entryUrl: string, digest: string): (chunk: string) => R
   const start = bytes.indexOf("\n") + 1;
   const { chunks, files } = JSON.parse(bytes.toString("utf8", "// ".length, start)) as PackIndex;
   const code: PackedCode = { url: entryUrl, dist: path.resolve(file, "../.."), bytes, files };
-  const nodeRequire = createRequire(entryUrl);
   const loaded = new Map<string, { exports: Record<string, unknown> }>();
   const load = (name: string): Record<string, unknown> => {
     const known = loaded.get(name);
@@ -50,8 +50,7 @@ export function loadPack(entryUrl: string, digest: string): (chunk: string) => R
     const run = new Script(text, { filename: file, lineOffset: line }).runInThisContext() as Chunk;
     const module = { exports: {} };
     loaded.set(name, module);
-    const require = (wanted: string): unknown =>
-      isBuiltin(wanted) ? nodeRequire(wanted) : load(path.posix.basename(wanted));
+    const require = (wanted: string): unknown => process.getBuiltinModule(wanted) ?? load(path.posix.basename(wanted));
     run(module.exports, require, module, code);
     return module.exports;
   };

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { accessSync, constants, type Dirent, lstatSync } from "node:fs";
-import { open, readdir, stat } from "node:fs/promises";
+import { accessSync, constants, type Dirent, lstatSync, promises } from "node:fs";
 import path from "node:path";
 import { GateError, invalidInput } from "../../core/errors.ts";
 import { PARTIAL, READ_OWN, writeAtomically } from "../../core/files.ts";
@@ -99,7 +98,7 @@ async function filesBelow(directory: string, entries: number): Promise<Below> {
 
 async function entriesOf(directory: string, name: string, { leftOut }: Below): Promise<Dirent[]> {
   try {
-    return await readdir(path.join(directory, name), { withFileTypes: true });
+    return await promises.readdir(path.join(directory, name), { withFileTypes: true });
   } catch (error) {
     if (name === "") throw error;
     leftOut.push({ path: name, reason: reasonOf(error) });
@@ -197,7 +196,7 @@ export async function verifyFiles(
 }
 
 async function isUnchanged(full: string, { bytes, sha256 }: ListedFile): Promise<boolean> {
-  const found = await stat(full).catch(() => null);
+  const found = await promises.stat(full).catch(() => null);
   return found?.isFile() === true && found.size === bytes && (await digest(full)).sha256 === sha256;
 }
 
@@ -206,7 +205,7 @@ const PIECE_BYTES = 1 << 18;
 
 async function digest(file: string): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash("sha256");
-  const handle = await open(file, READ_OWN);
+  const handle = await promises.open(file, READ_OWN);
   try {
     const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, (await handle.stat()).size + 1));
     let bytes = 0;

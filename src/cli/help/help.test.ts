@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { ExitCode } from "../core/exit-codes.ts";
-import { packageRoot } from "../core/package-root.ts";
-import { parseArguments } from "./command.ts";
-import { COMMANDS } from "./commands.ts";
+import { ExitCode } from "../../core/exit-codes.ts";
+import { packageRoot } from "../../core/package-root.ts";
+import { parseArguments } from "../command.ts";
+import { COMMANDS } from "../commands.ts";
 import { commandHelp, EXIT_MEANING } from "./help.ts";
 
 describe.each(Object.entries(COMMANDS))("the help of %s", (name, spec) => {

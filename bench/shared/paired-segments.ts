@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { median } from "simple-statistics";
-import { type Interval, ratioInterval } from "./statistics.ts";
+import { type Interval, ratioInterval } from "./intervals.ts";
 
 /** A program that answers each number of steps on its input with their wall and CPU seconds. */
 type Argv = readonly [string, ...string[]];
