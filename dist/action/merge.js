@@ -1,10 +1,9 @@
 // src/actions/code/loader.ts
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { createRequire, isBuiltin } from "node:module";
-import path from "node:path";
-import { fileURLToPath } from "node:url";
-import { Script } from "node:vm";
+var { createHash } = process.getBuiltinModule("node:crypto");
+var { readFileSync } = process.getBuiltinModule("node:fs");
+var path = process.getBuiltinModule("node:path");
+var { fileURLToPath } = process.getBuiltinModule("node:url");
+var { Script } = process.getBuiltinModule("node:vm");
 var PACK = "code.js";
 function loadPack(entryUrl, digest) {
   const file = path.join(path.dirname(fileURLToPath(entryUrl)), PACK);
@@ -16,7 +15,6 @@ function loadPack(entryUrl, digest) {
   const start = bytes.indexOf("\n") + 1;
   const { chunks, files } = JSON.parse(bytes.toString("utf8", "// ".length, start));
   const code = { url: entryUrl, dist: path.resolve(file, "../.."), bytes, files };
-  const nodeRequire = createRequire(entryUrl);
   const loaded = /* @__PURE__ */ new Map();
   const load2 = (name) => {
     const known = loaded.get(name);
@@ -28,7 +26,7 @@ function loadPack(entryUrl, digest) {
     const run = new Script(text, { filename: file, lineOffset: line }).runInThisContext();
     const module = { exports: {} };
     loaded.set(name, module);
-    const require2 = (wanted) => isBuiltin(wanted) ? nodeRequire(wanted) : load2(path.posix.basename(wanted));
+    const require2 = (wanted) => process.getBuiltinModule(wanted) ?? load2(path.posix.basename(wanted));
     run(module.exports, require2, module, code);
     return module.exports;
   };
@@ -39,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "7e764d608af18ca5004c1bf8321751b404735af18e1de3d74dfe9340681ba554");
+  load = loadPack(import.meta.url, "6e783a52b155098310351951d4411bbb122f5c1e6f64033755f1812fccc6d999");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";
