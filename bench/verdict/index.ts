@@ -9,6 +9,7 @@ import { growth } from "./parts/growth.ts";
 import { healthy } from "./parts/healthy.ts";
 import { heldout } from "./parts/heldout.ts";
 import { injected } from "./parts/injected.ts";
+import { minimum } from "./parts/minimum.ts";
 import { packages } from "./parts/packages.ts";
 import type { BenchSettings, Part, Table } from "./parts/part.ts";
 import { peaks } from "./parts/peaks.ts";
@@ -19,6 +20,7 @@ import { stability } from "./parts/stability.ts";
 import { suspects } from "./parts/suspects.ts";
 import { synthetic } from "./parts/synthetic.ts";
 import { tradeOffs } from "./parts/trade-offs.ts";
+import { uneven } from "./parts/uneven.ts";
 import { warnings } from "./parts/warnings.ts";
 import { markdown } from "./report.ts";
 import { RULES } from "./rules/all.ts";
@@ -36,7 +38,9 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: 
   synthetic: { part: synthetic, needsData: false },
   heldout: { part: heldout, needsData: false },
   efficiency: { part: efficiency, needsData: false },
+  minimum: { part: minimum, needsData: false },
   shapes: { part: shapes, needsData: false },
+  uneven: { part: uneven, needsData: false },
   stability: { part: stability, needsData: true },
   "trade-offs": { part: tradeOffs, needsData: true },
   peaks: { part: peaks, needsData: false },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { blockMeanAutocorrelation } from "./block-mean-autocorrelation.ts";
-import { slopePValue } from "./slope-p-value.ts";
+import { slopePValue, testSlope } from "./slope-p-value.ts";
 import { prng } from "./testing/prng.ts";
 
 const TRIES = 300;
@@ -32,8 +32,17 @@ describe("slopePValue", () => {
   });
 
   it("is below 0.3 % nine times in ten for growth of twice the Cramér–Rao minimum", () => {
-    expect(shareBelow(0.003, 240, 0, 2 * 0.8)).toBeGreaterThan(0.9);
-    expect(shareBelow(0.003, 240, 0.9, 2 * 3.1)).toBeGreaterThan(0.85);
+    expect(shareBelow(0.003, 240, 0, 2 * 0.8)).toBeGreaterThan(0.95);
+    expect(shareBelow(0.003, 240, 0.9, 2 * 3.1)).toBeGreaterThan(0.95);
+  });
+
+  it("finds growth of its critical value every second time", () => {
+    for (const phi of [0, 0.9]) {
+      const critical = Array.from({ length: 40 }, (_, k) => testSlope(series(k, 240, phi), 1e-6).critical(0.003));
+      const usual = critical.sort((a, b) => a - b)[20]!;
+      expect(shareBelow(0.003, 240, phi, usual)).toBeGreaterThan(0.3);
+      expect(shareBelow(0.003, 240, phi, usual)).toBeLessThan(0.75);
+    }
   });
 
   it("is almost 0 for a line without noise and one half for a constant", () => {

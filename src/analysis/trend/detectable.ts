@@ -1,32 +1,32 @@
-import { studentQuantile } from "../../stats/student-t.ts";
-
-/** One-sided level of the trend test. */
-export const SIGNIFICANCE = 0.99;
-const POWER = 0.9;
+/** Share of leaks of the stated size that are found. */
+export const POWER = 0.9;
 /**
- * Cost of distinguishing a line from a level step at an unknown position: the variance inflation 1/(1 − 3f(1 − f)) is 4
- * in the middle, a factor of 2. The rest is the measured cost of the model comparison.
+ * Cost of the comparison of models, as measured (`bench/verdict`, part `minimum`): a leak must not look like a step, a
+ * plateau or growth that ended, and autocorrelated noise looks like them more often.
  */
-const STEP_FACTOR = 2.4;
+const MODELS_FACTOR = 1.6;
+const MODELS_FACTOR_OF_EVIDENCE = 0.1;
+
+/** What limits the detection of growth over the stretch after the warm-up, bytes. */
+export interface Limits {
+  /** Least growth that is significant. */
+  readonly critical: number;
+  /** By which growth is underestimated at most, with the probability {@link POWER}. */
+  readonly margin: number;
+  /** Factor of the margins between models for autocorrelated noise. */
+  readonly evidenceFactor: number;
+  /** Material growth over the observed span. */
+  readonly material: number;
+  /** Observed span over the span after the warm-up. */
+  readonly unseen: number;
+}
 
 /**
- * Minimum detectable growth over the observed span at a power of 0.9: the larger of what the noise allows times
- * {@link STEP_FACTOR} and what materiality requires of the first-to-last difference, with the noise of that difference.
+ * Minimum detectable growth over the observed span at a power of 0.9: the larger of what the noise and the models
+ * allow, and what is material, with the noise of its estimate.
  */
-export function detectable(
-  standardError: number,
-  parts: number,
-  observed: number,
-  seen: number,
-  growth: number,
-): number | null {
-  if (!Number.isFinite(standardError) || !(seen > 0)) return null;
-  const degrees = parts - 2;
-  const noise = (studentQuantile(SIGNIFICANCE, degrees) + studentQuantile(POWER, degrees)) * standardError * observed;
-  // The difference of the outer pairs of parts contains (parts − 2) of `parts` of the growth after the warm-up. It
-  // varies like one part, which is the slope's error over the span after the warm-up. Without this margin, growth of
-  // exactly the material size would be detected every other time.
-  const margin = studentQuantile(POWER, degrees) * standardError * seen;
-  const material = (growth + margin) * (parts / (parts - 2)) * (observed / seen);
-  return Math.max(STEP_FACTOR * noise, material);
+export function detectable({ critical, margin, evidenceFactor, material, unseen }: Limits): number | null {
+  if (!Number.isFinite(critical + margin)) return null;
+  const models = MODELS_FACTOR + MODELS_FACTOR_OF_EVIDENCE * (evidenceFactor - 1);
+  return unseen * Math.max(models * (critical + margin), material + margin);
 }

@@ -80,6 +80,13 @@ export function levelsOf(
 /** The growth that the slope after the warm-up amounts to, from there to the end. */
 export const growthAfterCut = ({ begin, cut, end }: Levels, slope: number): number => slope * (end - begin(cut));
 
+/** Slope and growth of a series that has levelled off: those of its second half, in which the rise is over. */
+export function growthAfterRise(levels: Levels): { readonly slope: number; readonly growth: number } {
+  const half = levels.cut + Math.floor((levels.y.length - levels.cut) / 2);
+  const slope = theilSen(levels.x.subarray(half), levels.y.subarray(half));
+  return { slope, growth: growthAfterCut(levels, slope) };
+}
+
 /** n ln(SSE/n + s²) + p ln n (Schwarz 1978). */
 const criterion = (n: number, sse: number, parameters: number, noise: number): number =>
   n * Math.log(sse / n + noise * noise) + parameters * Math.log(n);

@@ -3,10 +3,12 @@ import { median } from "../../stats/order-statistics.ts";
 import { studentQuantile } from "../../stats/student-t.ts";
 import { theilSen } from "../../stats/theil-sen.ts";
 import { type Bins, mergeBins } from "./bins.ts";
-import { detectable, SIGNIFICANCE } from "./detectable.ts";
+import { detectable, POWER } from "./detectable.ts";
 import { type Drift, type DriftInput, observedSpan } from "./drift.ts";
 import { quantumNoise } from "./materiality.ts";
 
+/** One-sided level of the trend test. */
+const SIGNIFICANCE = 0.99;
 const MIN_CYCLES = 4;
 /** From this number of cycles on, parts of several cycles each detect smaller growth. */
 const MAX_CYCLES = 8;
@@ -45,7 +47,13 @@ export function classifyFewCycles(bins: Bins, period: number, input: DriftInput)
     slope,
     growth: slope * observedSpan(bins),
     interval: [slope - half, slope + half],
-    mde: detectable(standardError, n, observed, seen, input.growth),
+    mde: detectable({
+      critical: critical * seen,
+      margin: studentQuantile(POWER, n - 2) * standardError * seen,
+      evidenceFactor: 1,
+      material: input.growth,
+      unseen: seen > 0 ? observed / seen : 1,
+    }),
     significant,
     slowdown: null,
   };

@@ -6,6 +6,8 @@ import type { TrendFit } from "./trend-models.ts";
 const QUARTER_SLACK = 1;
 /** A steady leak is flat at its end for less than this share of the points. */
 const MAX_STEADY_FLAT = 0.2;
+/** A leak begins before this share of the points: of later growth, a longer run shows whether it goes on. */
+const MAX_ONSET = 0.7;
 /** Minimum growth share of the second half, slack in standard errors; stricter after a warm-up that may fade out. */
 export const TAIL = { plain: { share: 0.2, slack: 1 }, afterWarmup: { share: 0.3, slack: 0.5 } } as const;
 
@@ -48,7 +50,7 @@ export function stillRising(
   );
 }
 
-/** Whether a model describes growth that continues: not flat, no steps, no ramp that ended long ago. */
+/** Whether a model describes growth that continues: not flat, no steps, no ramp that ended long ago or began late. */
 export function isSteady({ model, flatShare }: TrendFit): boolean {
   switch (model) {
     case "flat":
@@ -58,6 +60,8 @@ export function isSteady({ model, flatShare }: TrendFit): boolean {
       return false;
     case "saturating":
       return flatShare < MAX_STEADY_FLAT;
+    case "late-ramp":
+      return flatShare < MAX_ONSET;
     default:
       return true;
   }

@@ -5,11 +5,12 @@ import { mean } from "../../stats/moments.ts";
 import { residualMser } from "../../stats/mser.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { slopeErrorInflation } from "../../stats/slope-error-inflation.ts";
+import { testSlope } from "../../stats/slope-p-value.ts";
 import { studentQuantile } from "../../stats/student-t.ts";
 import { theilSen } from "../../stats/theil-sen.ts";
 import { type Bins, mergeBins, sliceBins } from "./bins.ts";
 import type { Cycle } from "./cycle.ts";
-import { detectable, SIGNIFICANCE } from "./detectable.ts";
+import { detectable, POWER } from "./detectable.ts";
 import { type DriftInput, growthAfterCut, levelsOf, MAX_EVIDENCE_FACTOR, NEGLIGIBLE, observedSpan } from "./drift.ts";
 import { isSteady } from "./growth-tests.ts";
 import { chooseLowerEnvelope, partition } from "./lower-envelope.ts";
@@ -20,8 +21,12 @@ import { FLEXIBLE, fitTrendModels } from "./trend-models.ts";
 const PARTS = 12;
 const MIN_PARTS = 6;
 const MAX_BLOCKS = 120;
-/** Level of the trend test when several lower envelopes were tried, which is multiple testing. */
+/** Levels of the trend test on parts: after a cycle was removed, and when several lower envelopes were tried. */
+const CYCLE_SIGNIFICANCE = 0.99;
 const CHOSEN_SIGNIFICANCE = 0.998;
+/** P-values below which growth is significant, and can be a leak. */
+const MAX_P_VALUE = 0.005;
+export const MAX_LEAK_P_VALUE = 0.003;
 /** Points from which the autocorrelated noise is estimated. */
 const NOISE_POINTS = 240;
 
@@ -56,8 +61,11 @@ export function settle(
 /** Last two levels minus first two. */
 const netOf = (y: Float64Array): number => mean(y, y.length - 2, y.length) - mean(y, 0, 2);
 
-/** @returns null when too few blocks are left after the warm-up */
-export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftInput) {
+/**
+ * @param tests number of independent tests that the choice of this series amounts to
+ * @returns null when too few blocks are left after the warm-up
+ */
+export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftInput, tests: number) {
   const { blocks, settled, cut, period, blockSize } = series;
   const { growth } = input;
   const noise = quantumNoise(input.metric);
@@ -73,14 +81,15 @@ export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftIn
   const fit = fitLine(envelope.x, y);
   const standardError =
     fit.sxx > 0 ? Math.sqrt((fit.sse / (parts - 2) + noise * noise) / fit.sxx) : Number.POSITIVE_INFINITY;
-  const level = plain ? SIGNIFICANCE : CHOSEN_SIGNIFICANCE;
   const points = plain ? partition(settled, kind, settled.count) : envelope;
   const slope = theilSen(points.x, points.y);
   const finer = plain ? Math.min(2 * PARTS, settled.count) : settled.count >= 6 * PARTS ? 2 * PARTS : parts;
   const fine = partition(source, kind, finer);
   const inflation = slopeErrorInflation(fine.x, fine.y);
   const detail = plain ? partition(source, kind, Math.min(NOISE_POINTS, source.count)).y : fine.y;
+  const test = testSlope(detail, noise);
   const correlation = plain ? blockMeanAutocorrelation(detail, finer) : 0;
+  const evidenceFactor = Math.min(MAX_EVIDENCE_FACTOR, (1 + correlation) / (1 - correlation));
   const observed = observedSpan(input.bins);
   const seen = observedSpan(settled);
   const unseen = seen > 0 ? observed / seen : 1;
@@ -91,6 +100,23 @@ export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftIn
     ({ model }) => cut === 0 || model === "ended" || !FLEXIBLE.has(model),
   );
   const steadiest = models.find(isSteady);
+  const limitsOf = () => {
+    if (plain) {
+      const margin = studentQuantile(POWER, detail.length - 2) * test.standardError;
+      return { critical: test.critical(MAX_LEAK_P_VALUE), margin };
+    }
+    const error = standardError * inflation * seen;
+    const at = (probability: number) => studentQuantile(probability, parts - 2) * error;
+    return { critical: at(CHOSEN_SIGNIFICANCE), margin: at(POWER) };
+  };
+  const risesByParts = (level: number) =>
+    fit.slope > studentQuantile(1 - (1 - level) / tests, parts - 2) * standardError;
+  // What is left of a cycle, and the envelope of one, is not autocorrelated noise: there the parts decide.
+  const isSignificant = () => {
+    if (!plain) return risesByParts(CHOSEN_SIGNIFICANCE);
+    if (series.cycle) return risesByParts(CYCLE_SIGNIFICANCE);
+    return tests * test.pValue < MAX_P_VALUE || (inflation === 1 && risesByParts(CHOSEN_SIGNIFICANCE));
+  };
   const net = netOf(y);
   return {
     ...series,
@@ -103,21 +129,23 @@ export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftIn
     standardError,
     /** Theil–Sen slope through the finest points. */
     slope,
-    significant: fit.slope > studentQuantile(level, parts - 2) * standardError,
+    /** Of the slope through `detail`, in autocorrelated noise, corrected for the number of tests (Bonferroni). */
+    pValue: tests * test.pValue,
+    significant: isSignificant(),
     /** Factor of the standard error for autocorrelated noise. */
     inflation,
     /** Factor of the model criterion's margins for autocorrelated noise. */
-    evidenceFactor: Math.min(MAX_EVIDENCE_FACTOR, (1 + correlation) / (1 - correlation)),
+    evidenceFactor,
     /** Points for the p-value of the slope. */
     detail,
-    mde: detectable(standardError * inflation, parts, observed, seen, growth),
+    mde: detectable({ ...limitsOf(), evidenceFactor, material: growth, unseen }),
     observed,
     seen,
     /** Observed span over the span after the warm-up. */
     unseen,
     net,
     /** The net growth of the lower envelope, extrapolated to the observed span. */
-    envelopeNet: netOf(kind === "low" ? y : partition(settled, "low", parts).y) * unseen,
+    envelopeNet: netOf(kind === "low" ? y : partition(source, "low", parts).y) * unseen,
     levels,
     /** Growth of the stretch that the slope describes. */
     lineGrowth,
