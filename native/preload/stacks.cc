@@ -21,6 +21,7 @@
 #include <type_traits>
 
 #include "call_stack.h"
+#include "heap_numbers.h"
 #include "next_allocator.h"
 #include "process_facts.h"
 #include "python_frames.h"
@@ -53,7 +54,7 @@ struct State {
   PythonLayout layout;
   SampleTable table;
   Peak peak;
-  StackSums sums;
+  LiveSamples samples;
   StacksFile file;
   std::atomic_flag writing;
   // "<directory>/<pid>.<instance>", once the first document was written.
@@ -68,6 +69,14 @@ struct State {
 State state;
 static_assert(std::is_trivially_default_constructible<State>::value, "must be zero before anything runs");
 Interval interval;
+HeapNumbers heapNumbers;
+
+// Bytes that the program holds, by the C library's own account; 0 where that is not known.
+uint64_t heapBytes() {
+  uint64_t allocated = 0;
+  uint64_t reserved = 0;
+  return heapNumbers.readable() && heapNumbers.read(allocated, reserved) ? allocated : 0;
+}
 
 struct Thread {
   int64_t gap;
@@ -76,6 +85,8 @@ struct Thread {
   uintptr_t stackEnd;
   uintptr_t stackLow;
   uint32_t lookups;
+  // As the probe numbers them; 0 outside of any.
+  uint8_t phase;
   bool inside;
 };
 // In the static block: the usual model allocates a thread's copy at the first use.
@@ -120,7 +131,7 @@ void note(void* address, size_t size) {
   const uint32_t index = state.table.stack(stack);
   const double chance = chanceOf(static_cast<double>(size) / static_cast<double>(thread.gapInterval));
   const auto bytes = static_cast<uint64_t>(static_cast<double>(size) / chance);
-  if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes);
+  if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes, thread.phase);
   if (state.wantsPeak) state.peak.grew(state.table.live());
   interval.sampled(monotonicNs);
 }
@@ -152,7 +163,7 @@ inline void allocated(void* address, size_t size) {
 inline void released(void* address) {
   if (!state.active.load(std::memory_order_relaxed)) return;
   const auto at = reinterpret_cast<uintptr_t>(address);
-  if (state.wantsPeak && state.peak.due() && state.table.holds(at)) state.peak.shrinks(state.table, monotonicNs());
+  if (state.wantsPeak && state.peak.due() && state.table.holds(at)) state.peak.shrinks(state.table, monotonicNs(), heapBytes);
   state.table.remove(at);
 }
 
@@ -163,10 +174,10 @@ bool writeMoment(const char* path, uint64_t moment, int64_t step, unsigned patie
     const timespec t{0, 1000000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &t, nullptr);
   }
-  if (state.wantsPeak) state.peak.read(state.sums, state.table, monotonicNs());
-  else state.sums.read(state.table, monotonicNs());
+  if (state.wantsPeak) state.peak.read(state.samples, state.table, monotonicNs(), heapBytes);
+  else state.samples.read(state.table, monotonicNs());
   // The step of the peak is not known.
-  const bool written = state.file.write(path, state.table, state.sums, {moment, state.wantsPeak ? -1 : step, interval.bytes()});
+  const bool written = state.file.write(path, state.table, state.samples, {moment, state.wantsPeak ? -1 : step, interval.bytes()});
   state.writing.clear(std::memory_order_release);
   return written;
 }
@@ -281,6 +292,11 @@ __attribute__((constructor)) void begin() {
     // Without it (glibc before 2.35, another C library) no module can be found without a lock.
     if (finder != nullptr && next() != nullptr && next()->malloc != nullptr && next()->free != nullptr) {
       state.calls.begin(finder);
+      if (state.wantsPeak) {
+        void* allocator = nullptr;
+        memcpy(&allocator, &next()->malloc, sizeof allocator);
+        heapNumbers.find(allocator);
+      }
       // There the probe asks for the documents, also for the last.
       state.isPython = dlsym(RTLD_DEFAULT, "Py_GetVersion") != nullptr;
       if (!state.isPython) readMoments(getenv("STORMLOG_GATE_ATTRIBUTE_AT"));
@@ -324,6 +340,24 @@ STORMLOG_PUBLIC unsigned stormlog_stacks_frames(const PythonLayout* layout, Pyth
 STORMLOG_PUBLIC int stormlog_stacks_write(const char* path, uint64_t moment, int64_t step) {
   if (!state.active.load(std::memory_order_acquire)) return 0;
   return writeMoment(path, moment, step) ? 1 : 0;
+}
+
+// What this thread allocates from now on belongs to this phase. `begins`: a model is called from outside of any other.
+STORMLOG_PUBLIC void stormlog_stacks_phase(unsigned phase, int begins) {
+  thread.phase = static_cast<uint8_t>(phase);
+  if (begins != 0) state.table.beginCall();
+}
+
+// The memory at these addresses is of this category; memory from within a phase up to `within` is left out.
+STORMLOG_PUBLIC void stormlog_stacks_categorize(const uint64_t* addresses, size_t count, unsigned category, unsigned within) {
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t at = state.table.indexOf(static_cast<uintptr_t>(addresses[i]));
+    if (at == SampleTable::kNone) continue;
+    const uint8_t phase = state.table.phaseOf(at);
+    if (phase != 0 && phase <= within) continue;
+    state.table.categorize(at, static_cast<uint8_t>(category));
+    if (state.wantsPeak) state.peak.categorize(state.table, at, static_cast<uint8_t>(category));
+  }
 }
 
 STORMLOG_PUBLIC void* malloc(size_t size) {

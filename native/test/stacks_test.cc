@@ -68,7 +68,7 @@ TEST("a table of samples holds what is inserted until it is removed, and refuses
   CHECK(table->stack(stack) != first);
   for (uintptr_t address = 1; address <= 20000; ++address) CHECK(table->insert(address * 64, first, 10));
   uint64_t bytes = 0;
-  const auto add = [&bytes](uint32_t, uint64_t own) { bytes += own; };
+  const auto add = [&bytes](uint32_t, uint32_t, uint64_t own, Tag) { bytes += own; };
   table->each(add);
   CHECK_EQ(bytes, 200000);
   for (uintptr_t address = 1; address <= 20000; address += 2) CHECK(table->remove(address * 64));

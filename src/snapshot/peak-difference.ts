@@ -109,7 +109,7 @@ function poolDifferences({ before, after }: Sides, device: number): readonly Poo
   }));
 }
 
-const EMPTY = { moment: "end", peakBytes: 0, lines: [], unexplainedBytes: 0 } as const;
+const EMPTY = { moment: "end", peakBytes: 0, parts: [], lines: [], unexplainedBytes: 0 } as const;
 
 function deviceDifference(sides: Sides, device: number): DeviceDifference {
   const of = ({ compositions }: Side) => compositions.find((one) => one.device === device) ?? { device, ...EMPTY };

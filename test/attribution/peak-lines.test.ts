@@ -5,8 +5,8 @@ import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { peakEnvironment } from "../../src/gate/attribution/peak/explain-peak.ts";
-import { linesAtPeak } from "../../src/gate/attribution/peak/lines-at-peak.ts";
-import { higherLines, type ReadLine } from "../../src/gate/attribution/peak/name-peak-lines.ts";
+import { higherLines, type ReadPart } from "../../src/gate/attribution/peak/name-peak-lines.ts";
+import { peakOfRun } from "../../src/gate/attribution/peak/peak-of-run.ts";
 import type { Metric } from "../../src/telemetry/recording/model.ts";
 import { missingProgram } from "../cluster/testing/program.ts";
 import { FIXTURES, hasTorch, inRunDirectory, isSampled, PYTHON, STAND_INS } from "./testing/attributed.ts";
@@ -24,7 +24,7 @@ const MORE_TWINS = [
 ] as const;
 
 /** What functions hold; the many small blocks of what is imported are known from samples alone. */
-const total = (lines: readonly ReadLine[]): number =>
+const total = (lines: readonly ReadPart[]): number =>
   lines.reduce((sum, { at, python, bytes }) => (!python || at.function === "<module>" ? sum : sum + bytes), 0);
 
 async function held(command: readonly [string, ...string[]], metric: Metric, endAfterMoments?: number) {
@@ -35,14 +35,14 @@ async function held(command: readonly [string, ...string[]], metric: Metric, end
   );
   if (endAfterMoments === undefined) expect(ran.code, ran.stderr).toBe(0);
   const notes: string[] = [];
-  const { lines } = await linesAtPeak(ran.directory, {
+  const { parts } = await peakOfRun(ran.directory, {
     device: "host",
     root: TWINS,
     other: TWINS,
     warn: (note) => notes.push(note),
   });
   expect(notes).toEqual([]);
-  return lines;
+  return parts;
 }
 
 /** The lines of a file that are marked as the cause. */
@@ -122,7 +122,7 @@ time.sleep(60)`,
       const ran = await inRunDirectory([PYTHON, file, ...args], peakEnvironment("allocated", 4, {}), { env });
       expect(ran.code, ran.stderr).toBe(0);
       const where = { device: "cuda:0", root: FIXTURES, other: FIXTURES, warn: () => {} };
-      return (await linesAtPeak(ran.directory, where)).lines;
+      return (await peakOfRun(ran.directory, where)).parts;
     };
     const [before, after] = [await side(), await side("--after")];
     const [first] = higherLines(after, before, 4 * MIB);

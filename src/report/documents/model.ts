@@ -4,6 +4,7 @@ import type { Envelope } from "../../baseline/envelope.ts";
 import type { Fingerprint, Metric, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
 import type { CheckVerdict, Judgement } from "../../verdict/judgement.ts";
+import type { PeakReport } from "./peak-report.ts";
 
 /** The verdict of a scenario or gate; `error` when a command could not be measured or judged. */
 export type Verdict = CheckVerdict | "error";
@@ -174,6 +175,8 @@ interface ScenarioFacts {
   readonly caused_by?: CausedBy;
   /** Packages that the change locks to other versions; present after a breach. */
   readonly lock_changes?: LockChanges;
+  /** What a breached peak consists of, by line, category and phase. */
+  readonly peak?: PeakReport;
   /** What was done to the gate's own files while the command ran, one sentence each; absent = nothing. */
   readonly interference?: readonly string[];
   /** Present where the verdict is red, unless it is too long. */

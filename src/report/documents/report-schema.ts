@@ -4,6 +4,7 @@ import { DAY } from "../../core/units.ts";
 import { METRICS } from "../../telemetry/recording/model.ts";
 import { RecordingInfoSchema } from "../../telemetry/recording/run-info.ts";
 import { CAUSES, RUN_ROLES } from "./model.ts";
+import { PeakReportSchema } from "./peak-report.ts";
 
 /** Validators of a report's `payload`, which may come from a fork: each value is checked and bounded before its use. */
 
@@ -334,6 +335,7 @@ const ScenarioSchema = v.object({
       ),
     }),
   ),
+  peak: v.exactOptional(PeakReportSchema),
   interference: v.exactOptional(list(text)),
   invocation: v.exactOptional(InvocationSchema),
   accepted: v.exactOptional(AcceptanceSchema),

@@ -58,6 +58,8 @@ export function peakFinding(placed: PlacedPeakLine, { device, phase, severity }:
       base_peak_bytes: before === null ? null : Math.round(before),
       difference_bytes: before === null ? null : Math.round(line.bytes - before),
       share,
+      category: line.category,
+      allocated_in: line.phase,
       phase,
       native_module: line.place?.path ?? null,
       native_symbol: symbol,
