@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,6 +21,7 @@
 
 #include "call_stack.h"
 #include "heap_numbers.h"
+#include "moments.h"
 #include "next_allocator.h"
 #include "process_facts.h"
 #include "python_frames.h"
@@ -35,10 +35,10 @@ using namespace stormlog_heap;
 
 namespace {
 
-constexpr unsigned kMaxMoments = 64;
 // Programs that hold less at their peak, such as a shell, leave no file.
 constexpr uint64_t kLeastPeak = 1 << 20;
 constexpr unsigned kPatienceMs = 1000;
+constexpr size_t kSmall = 64 * 1024;
 // A thread whose stack pointer moves between many stacks (coroutines) is no longer walked after so many look-ups.
 constexpr uint32_t kMaxLookups = 64;
 constexpr unsigned kMaxInstances = 10000;
@@ -60,9 +60,7 @@ struct State {
   // "<directory>/<pid>.<instance>", once the first document was written.
   char base[PATH_MAX];
   char directory[PATH_MAX - 64];
-  double moments[kMaxMoments];
-  unsigned momentCount;
-  double beganS;
+  Moments moments;
 };
 
 // Without constructors: it is used before those of this library run.
@@ -119,6 +117,12 @@ void drawGap() {
   thread.gap = nextGap(thread.random, thread.gapInterval);
 }
 
+// Bytes that the heap spends on an allocation: of small ones a quarter may be rounding and the allocator's own.
+size_t spentOn(void* address, size_t size) {
+  if (size > kSmall || next()->usableSize == nullptr) return size;
+  return next()->usableSize(address) + sizeof(size_t);
+}
+
 // Notes the allocation with its stack.
 void note(void* address, size_t size) {
   Registers registers{};
@@ -130,7 +134,7 @@ void note(void* address, size_t size) {
   stack.pythons = static_cast<uint16_t>(state.python.walk(stack.python, kPythonFrames));
   const uint32_t index = state.table.stack(stack);
   const double chance = chanceOf(static_cast<double>(size) / static_cast<double>(thread.gapInterval));
-  const auto bytes = static_cast<uint64_t>(static_cast<double>(size) / chance);
+  const auto bytes = static_cast<uint64_t>(static_cast<double>(spentOn(address, size)) / chance);
   if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes, thread.phase);
   if (state.wantsPeak) state.peak.grew(state.table.live());
   interval.sampled(monotonicNs);
@@ -182,36 +186,6 @@ bool writeMoment(const char* path, uint64_t moment, int64_t step, unsigned patie
   return written;
 }
 
-// The moments of "seconds:1.5,3"; nothing for moments in steps.
-void readMoments(const char* text) {
-  state.momentCount = 0;
-  if (text == nullptr || strncmp(text, "seconds:", 8) != 0) return;
-  for (const char* at = text + 8; *at != '\0' && state.momentCount < kMaxMoments;) {
-    char* end = nullptr;
-    const double seconds = strtod(at, &end);
-    if (end == at || !(seconds >= 0)) return;
-    state.moments[state.momentCount++] = seconds;
-    at = *end == ',' ? end + 1 : end;
-    if (at == end && *at != '\0') return;
-  }
-}
-
-double wallS() {
-  timespec t{};
-  clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
-}
-
-// When the run began: the gate writes its recording file just before.
-double runBegan() {
-  Text path;
-  path.add(state.directory).add("/../recording.json");
-  struct stat facts {};
-  // The call itself: the function of this name needs a newer C library.
-  if (path.cut() || syscall(SYS_newfstatat, AT_FDCWD, path.text(), &facts, 0) != 0) return wallS();
-  return static_cast<double>(facts.st_mtim.tv_sec) + static_cast<double>(facts.st_mtim.tv_nsec) / 1e9;
-}
-
 bool writeOwn(uint64_t moment, unsigned patienceMs = 0) {
   Text path;
   if (state.base[0] != '\0') {
@@ -241,8 +215,8 @@ bool isWorthAFile() { return state.wantsPeak ? state.peak.highest() >= kLeastPea
 
 void* run(void*) {
   thread.inside = true;
-  for (unsigned moment = 0; moment < state.momentCount; ++moment) {
-    const double left = state.beganS + state.moments[moment] - wallS();
+  for (unsigned moment = 0; moment < state.moments.count(); ++moment) {
+    const double left = state.moments.leftS(moment);
     if (left < -1) continue;
     if (left > 0) {
       timespec t{static_cast<time_t>(left), static_cast<long>((left - static_cast<double>(static_cast<time_t>(left))) * 1e9)};
@@ -255,7 +229,7 @@ void* run(void*) {
 }
 
 void startThread() {
-  if (state.momentCount == 0) return;
+  if (state.moments.count() == 0) return;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -299,8 +273,7 @@ __attribute__((constructor)) void begin() {
       }
       // There the probe asks for the documents, also for the last.
       state.isPython = dlsym(RTLD_DEFAULT, "Py_GetVersion") != nullptr;
-      if (!state.isPython) readMoments(getenv("STORMLOG_GATE_ATTRIBUTE_AT"));
-      state.beganS = runBegan();
+      state.moments.begin(state.isPython ? nullptr : getenv("STORMLOG_GATE_ATTRIBUTE_AT"), state.directory);
       state.active.store(true, std::memory_order_release);
       if (pthread_atfork(nullptr, nullptr, &afterFork) == 0) startThread();
     }
@@ -312,7 +285,7 @@ __attribute__((destructor)) void end() {
   if (!state.active.load(std::memory_order_acquire) || !state.wantsPeak || state.isPython || !isWorthAFile()) return;
   const int error = errno;
   thread.inside = true;
-  writeOwn(state.momentCount, kPatienceMs);
+  writeOwn(state.moments.count(), kPatienceMs);
   errno = error;
 }
 

@@ -85,6 +85,36 @@ TEST("a table of samples holds what is inserted until it is removed, and refuses
   CHECK(table->dropped() > 0);
 }
 
+TEST("a sample has the phase of its allocation and its most certain category, until its address is another's") {
+  auto table = std::make_unique<SampleTable>();
+  memset(static_cast<void*>(table.get()), 0, sizeof *table);
+  Stack stack;
+  memset(static_cast<void*>(&stack), 0, sizeof stack);
+  const uint32_t index = table->stack(stack);
+  const auto tagOf = [&table] {
+    Tag found{};
+    table->each([&found](uint32_t, uint32_t, uint64_t, Tag tag) { found = tag; });
+    return found;
+  };
+  CHECK(table->insert(640, index, 10, 2));
+  CHECK(table->indexOf(704) == SampleTable::kNone);
+  table->categorize(table->indexOf(640), 6);
+  table->categorize(table->indexOf(640), 1);
+  table->categorize(table->indexOf(640), 5);
+  CHECK_EQ(tagOf().category, 1);
+  CHECK_EQ(tagOf().phase, 2);
+  CHECK(!tagOf().kept);
+  table->beginCall();
+  CHECK(tagOf().kept);
+  const uint32_t born = table->bornOf(table->indexOf(640));
+  CHECK(table->remove(640));
+  CHECK(table->insert(640, index, 10));
+  CHECK_EQ(tagOf().category, 0);
+  CHECK_EQ(tagOf().phase, 0);
+  CHECK(!tagOf().kept);
+  CHECK(table->bornOf(table->indexOf(640)) != born);
+}
+
 TEST("a table of unwinding rules that is cut or not understood gives no rule") {
   unsigned char header[64] = {1, 0x1b, 0x03, 0x3b};
   FoundObject object{};

@@ -4,7 +4,7 @@ import type { Envelope } from "../../baseline/envelope.ts";
 import type { Fingerprint, Metric, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
 import type { CheckVerdict, Judgement } from "../../verdict/judgement.ts";
-import type { PeakReport } from "./peak-report.ts";
+import type { PeakReport, PeakRow } from "./peak-report.ts";
 
 /** The verdict of a scenario or gate; `error` when a command could not be measured or judged. */
 export type Verdict = CheckVerdict | "error";
@@ -62,6 +62,12 @@ export interface Timeline {
   /** Absent in documents of earlier versions, where envelope and limits are those of the main series. */
   readonly panels?: readonly TimelinePanel[];
   readonly cause?: TimelineCause | null;
+  /** What a breached peak consists of, as stacked bars; absent where it was not explained. */
+  readonly peak?: {
+    readonly rows: readonly PeakRow[];
+    readonly bytes: number;
+    readonly compared_bytes: number | null;
+  };
   /** Which of the candidate's runs it shows, from 1 on; absent where it is none of them. */
   readonly run?: { readonly number: number; readonly of: number };
 }

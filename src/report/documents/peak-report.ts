@@ -32,7 +32,7 @@ export const PeakReportSchema = v.object({
   phases: rows(v.object({ name: text, ...Sizes })),
   /** Categories that the source cannot see. */
   unseen: rows(text),
-  /** Arguments, versions and the like that differ; null where one side has none. */
+  /** Arguments, settings, versions and sizes of models that differ; null where one side has none. */
   inputs: rows(v.object({ name: text, value: v.nullable(text), compared: v.nullable(text) })),
   /** The peak by stack, outermost frames first, each frame before those that it calls: depth, name, bytes. */
   flame: v.pipe(
@@ -40,6 +40,9 @@ export const PeakReportSchema = v.object({
     v.maxLength(MAX_FRAMES),
   ),
 });
+
+/** What a picture of the peak shows. */
+export const StackedPeaksSchema = v.object({ rows: rows(v.object({ name: text, ...Sizes })), ...Sizes });
 
 type Deep<T> = T extends readonly (infer E)[]
   ? T extends readonly [unknown, ...unknown[]]

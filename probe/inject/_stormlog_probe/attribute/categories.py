@@ -45,6 +45,8 @@ class Categories:
         self.phases = list(PHASES)
         # Names of the categories that are seen; the others are unknown, not 0.
         self.seen = []
+        # As `inputs` returns them, at the end.
+        self.inputs = {}
 
     def follow(self, torch):
         """See what torch does from now on. Raises what this torch lacks."""
@@ -144,6 +146,9 @@ class Categories:
 
     def finish(self):
         """What is still there at the end: the peak may have been before a model was called at all."""
+        from .inputs import inputs
+
+        self.inputs = inputs(list(self._models))
         for module in list(self._models):
             self._model(module)
         for optimizer in list(self._optimizers):
@@ -180,7 +185,7 @@ class Categories:
 
     def name(self, content):
         """Put names in the place of the numbers in a document of the library's, and add which categories are seen."""
-        content["categories"] = self.seen
+        content["categories"], content["inputs"] = self.seen, self.inputs
         for stack in content["stacks"]:
             for part in stack["parts"]:
                 category, phase = part[:2]

@@ -23,7 +23,6 @@ export interface HeldPart {
   readonly category: Category | null;
   /** In which it was allocated: "forward", or a phase that the program names; null outside of any. */
   readonly phase: string | null;
-  /** A rest that no sample shows may be negative: then the samples are too many. */
   readonly bytes: number;
   /** Of an estimate from samples, bytes squared; 0 where every allocation is known. */
   readonly variance: number;
@@ -72,11 +71,15 @@ const TENSOR_LIBRARY = /^libc10\.so/;
 
 const NOWHERE: Frame = { file: "", line: 0, function: "" };
 
-/** Memory that the library did not sample, so that the parts add up to the whole heap. */
-function unsampled(bytes: number): HeldPart {
-  const category = "outside_tensors" as const;
-  const where = { called: null, place: null, isInterpreter: false } as const;
-  return { at: NOWHERE, python: false, category, phase: null, bytes, variance: 0, stack: [], ...where };
+/**
+ * Estimates of parts whose sum is known, adjusted by generalised least squares: the residual goes to the parts in
+ * proportion to their variances. Returns them as they are where none has one.
+ */
+function adjusted(parts: readonly HeldPart[], heapBytes: number): HeldPart[] {
+  const total = parts.reduce((sum, { variance }) => sum + variance, 0);
+  if (total === 0) return [...parts];
+  const residual = heapBytes - parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  return parts.map((part) => ({ ...part, bytes: Math.max(0, part.bytes + (residual * part.variance) / total) }));
 }
 
 function partsOf(sample: NativeSample, { isUserFrame, relative }: HeldOptions): HeldPart[] {
@@ -98,7 +101,9 @@ function partsOf(sample: NativeSample, { isUserFrame, relative }: HeldOptions): 
     };
     return stack.parts.map(({ category, phase: own, kept, bytes, count }) => {
       // A model that is called in a backward pass is computed once more for it.
-      const phase = byStack === "forward" ? (own ?? byStack) : (byStack ?? own);
+      const entered = byStack === "forward" ? (own ?? byStack) : (byStack ?? own);
+      // What autograd saves is for training, also where a checkpoint computes without it.
+      const phase = category === "activations" && entered === "evaluation" ? "forward" : entered;
       return {
         ...where,
         category: isCategory(category) ? category : categoryOf({ ...origin, phase, kept }),
@@ -108,9 +113,7 @@ function partsOf(sample: NativeSample, { isUserFrame, relative }: HeldOptions): 
       };
     });
   });
-  if (sample.heapBytes === null) return found;
-  const rest = sample.heapBytes - found.reduce((sum, { bytes }) => sum + bytes, 0);
-  return rest === 0 ? found : [...found, unsampled(rest)];
+  return sample.heapBytes === null ? found : adjusted(found, sample.heapBytes);
 }
 
 /** What the C heap holds at the peaks of its processes, most first. @param samples one of each process */

@@ -19,6 +19,8 @@ const MAX_INPUTS = 40;
 /** Frames below this share of a peak are left out of its flame graph. */
 const MIN_FRAME = 0.002;
 const MAX_DEPTH = 48;
+/** Frames of Python's import system stand between a module and those that it imports. */
+const IMPORTS = " <frozen importlib";
 
 type Row = Pick<PeakRow, "bytes" | "compared_bytes">;
 
@@ -69,10 +71,12 @@ function linesOf(after: readonly ReadPart[], before: readonly ReadPart[] | null)
     .slice(0, MAX_LINES);
 }
 
-function inputsOf(after: PeakOfRun["inputs"], before: PeakOfRun["inputs"] | null): PeakReport["inputs"] {
-  return [...new Set([...Object.keys(after), ...Object.keys(before ?? {})])]
-    .map((name) => ({ name, value: after[name] ?? null, compared: before?.[name] ?? null }))
-    .filter(({ value, compared }) => before === null || value !== compared)
+/** What differs; a program that ended early reported nothing of this. */
+function inputsOf(after: PeakOfRun["inputs"], before: PeakOfRun["inputs"]): PeakReport["inputs"] {
+  if (Object.keys(after).length === 0 || Object.keys(before).length === 0) return [];
+  return [...new Set([...Object.keys(after), ...Object.keys(before)])]
+    .map((name) => ({ name, value: after[name] ?? null, compared: before[name] ?? null }))
+    .filter(({ value, compared }) => value !== compared)
     .slice(0, MAX_INPUTS);
 }
 
@@ -83,7 +87,7 @@ interface Frame {
 }
 
 /** The parts by stack, from the outermost frame on; the largest branches first, small ones left out. */
-export function flameOf(parts: readonly ReadPart[]): PeakReport["flame"] {
+function flameOf(parts: readonly ReadPart[]): PeakReport["flame"] {
   const root: Frame = { name: "", bytes: 0, calls: new Map() };
   for (const part of parts) {
     if (part.bytes <= 0) continue;
@@ -91,7 +95,9 @@ export function flameOf(parts: readonly ReadPart[]): PeakReport["flame"] {
       ({ file, line, function: name }) => `${name} ${path.posix.basename(file)}:${line}`,
     );
     const inModule = part.python ? [] : [nameOf(part)];
-    const frames = [...outermost.reverse(), ...inModule].filter((name) => name !== "").slice(0, MAX_DEPTH);
+    const frames = [...outermost.reverse(), ...inModule]
+      .filter((name) => name !== "" && !name.includes(IMPORTS))
+      .slice(0, MAX_DEPTH);
     let at = root;
     at.bytes += part.bytes;
     for (const name of frames.length === 0 ? ["not by stack"] : frames) {
@@ -129,7 +135,7 @@ export function peakReport(check: Check, after: PeakOfRun, before: ComparedPeak 
     categories: seen ? rowsBy(after.parts, other, ({ category }) => category ?? "not_categorised") : [],
     phases: rowsBy(after.parts, other, ({ phase }) => cutText(phase ?? "", MAX_TEXT)),
     unseen: [...(after.unseen ?? [])],
-    inputs: inputsOf(after.inputs, before?.inputs ?? null),
+    inputs: inputsOf(after.inputs, before?.inputs ?? {}),
     flame: flameOf(after.parts),
   };
 }
