@@ -15,8 +15,8 @@ struct LiveSamples {
   uint64_t total;
   // Bytes of the whole heap, by its own account; 0 where that is not known.
   uint64_t heap;
-  // By the index of a sample in the table: one more than its stack, 0 where none is live; estimated bytes; which sample;
-  // its tag.
+  // By the index of a sample in the table: one more than its stack, 0 where none is live; estimated bytes; which
+  // sample; its tag.
   uint32_t stacks[SampleTable::kSamples];
   uint64_t bytes[SampleTable::kSamples];
   uint32_t born[SampleTable::kSamples];

@@ -211,11 +211,12 @@ export class ScenarioRun implements ScenarioFacts {
       const { command, cwd, commit } = checkout;
       return { cwd, run: (plan) => run({ ...plan, number: 2 }, { command, cwd, commit }) };
     };
+    const stored = this.baseline.kind === "found" ? (this.baseline.peak ?? null) : null;
     const higher = peakToExplain(subject);
     const { findings, peak } =
       higher === null
         ? { findings: await attributeGrowth(subject), peak: null }
-        : await explainPeak({ ...subject, base }, higher);
+        : await explainPeak({ ...subject, base, stored }, higher);
     const { markChangedLines } = await import("./attribution/changed-lines.ts");
     const where = { cwd: scenario.cwd, env: request.env, history: this.#ports.history };
     return { findings: await markChangedLines(findings, where), peak };

@@ -33,7 +33,7 @@ const NativeSchema = v.object({
       bytes: whole,
       /** Number of samples. */
       count: whole,
-      /** Of one category and phase each, which are null where unknown; whether it is of an earlier call; bytes, samples. */
+      /** Category and phase, null where unknown; 1 for memory of an earlier call of a model; bytes; samples. */
       parts: v.optional(
         v.pipe(
           v.array(v.tuple([v.nullable(v.string()), v.nullable(v.string()), v.picklist([0, 1]), whole, whole])),

@@ -1,6 +1,6 @@
 import type { Frame } from "./frames.ts";
 
-/** What kinds of memory a peak consists of. The first six are found by the probe, the others by where they come from. */
+/** Kinds of memory in a peak. The first six are found by the probe, the others by where they come from. */
 export const CATEGORIES = [
   "parameters",
   "gradients",

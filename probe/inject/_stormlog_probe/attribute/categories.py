@@ -117,7 +117,7 @@ class Categories:
             if calls & (calls - 1) == 0:
                 self._model(module)
             named = sys._getframe(1).f_locals.get("kwargs")
-            # What a model returned to the next one is no input.
+            # What a model returned to the next one is not an input.
             self._all(_tensors_in((inputs, named)), INPUTS, EVALUATION)
         except Exception:  # noqa: BLE001 (nothing may reach the program)
             pass

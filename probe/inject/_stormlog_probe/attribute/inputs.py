@@ -4,7 +4,7 @@ import os
 import sys
 
 # Settings that change how much memory a program takes. Other variables may be secrets.
-_SETTINGS = ("PYTORCH_", "TORCH_", "CUDA_", "OMP_", "MKL_", "MALLOC_", "PYTHONMALLOC", "PYTHONHASHSEED", "XLA_", "TF_")
+_SETTINGS = ("PYTORCH_", "TORCH_", "CUDA_", "OMP_", "MKL_", "MALLOC_", "PYTHONMALLOC", "PYTHONHASHSEED", "XLA_", "TF_GPU_", "TF_FORCE_")
 _MAX_VALUE = 400
 _MAX_PACKAGES = 60
 

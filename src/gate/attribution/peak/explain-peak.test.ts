@@ -43,6 +43,7 @@ async function explained(candidate: Held, base: Held | undefined, check: Check =
     judged: { info: { clock: { duration_s: 2 } } },
     judgement: { verdict: "fail" },
     noMore: () => null,
+    stored: null,
     log: () => {},
     warn: (note: string) => notes.push(note),
     run: async () => ran("candidate", candidate, 130 * MIB),

@@ -20,6 +20,7 @@ import { higherLines, largestLines, type PeakLine } from "./name-peak-lines.ts";
 import { type PlacedPeakLine, peakFinding } from "./peak-finding.ts";
 import { type PeakOfRun, peakOfRun } from "./peak-of-run.ts";
 import { type ComparedPeak, peakReport } from "./peak-report.ts";
+import { readStoredPeak } from "./stored-peak.ts";
 
 /** The base commit, to be run as the candidate is. */
 export interface PeakBase {
@@ -31,6 +32,8 @@ export interface PeakBase {
 export interface PeakSubject extends AttributionSubject {
   /** The base, or why it cannot be run here. */
   readonly base: () => Promise<PeakBase | { readonly reason: string }>;
+  /** What the baseline's peak consists of, as stored; null where that was not measured. */
+  readonly stored: { readonly text: string; readonly opened: string } | null;
 }
 
 /** Fractions of the judged run at which a process writes what its peak was so far: a killed one leaves the last. */
@@ -98,20 +101,26 @@ export async function explainPeak(subject: PeakSubject, check: Check): Promise<A
     warn("no line could be named: no measured process reported what its peak consists of");
     return { findings: [], peak: null };
   }
-  const compared = await comparedWith(subject, check, { candidate, plan: { env, limitS }, root });
+  const ofBase = await comparedWith(subject, check, { candidate, plan: { env, limitS }, root });
+  const compared = "reason" in ofBase ? (storedWith(subject, check) ?? ofBase) : ofBase;
   if ("reason" in compared) warn(`the peak was compared with no other: ${compared.reason}`);
   const named =
     "reason" in compared
       ? largestLines(after.parts, check.candidate_bytes ?? 0)
       : higherLines(after.parts, compared.parts, compared.difference);
   if (named.length === 0) {
-    const whole = "reason" in compared ? "the peak" : "the difference between the peaks of this change and of the base";
+    const whole = "reason" in compared ? "the peak" : "the difference between both peaks";
     warn(`no line holds a fifth of ${whole}`);
   }
   const phase = phaseAt(candidate, after.moment);
   const severity = judgement.verdict === "fail" ? "critical" : "warning";
   const findings = placed(named, root, subject).map((one, index) =>
-    peakFinding(one, { device: check.device, phase, severity: index === 0 ? severity : "warning" }),
+    peakFinding(one, {
+      device: check.device,
+      phase,
+      severity: index === 0 ? severity : "warning",
+      comparedWith: "reason" in compared ? null : compared.kind,
+    }),
   );
   return { findings, peak: peakReport(check, after, "reason" in compared ? null : compared) };
 }
@@ -179,6 +188,14 @@ async function comparedWith(
   const difference = differenceOf(check, candidate, finished);
   if (difference === null) return { reason: "that of the base is unknown" };
   return difference > 0 ? { kind: "base", ...found, difference } : { reason: "that of the base is not lower" };
+}
+
+/** The stored composition of the baseline; null where there is none of this series, or its peak is not lower. */
+function storedWith({ stored }: PeakSubject, check: Check): ComparedPeak | null {
+  const { device, metric, candidate_bytes: peak, baseline_bytes: baseline } = check;
+  if (stored === null || peak === null || baseline === null || peak <= baseline) return null;
+  const found = readStoredPeak(stored.text, { opened: stored.opened, device, metric });
+  return found === null ? null : { kind: "baseline", ...found, difference: peak - baseline };
 }
 
 /** The named lines with the package and the function that allocate. */

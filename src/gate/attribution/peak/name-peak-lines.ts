@@ -21,10 +21,12 @@ const MIN_MENTION = 0.05;
 /** Standard deviations of the samples that a difference must exceed: some hundred lines are compared at once. */
 const MIN_DEVIATIONS = 4;
 const MAX_LINES = 4;
+/** Characters of a line's text that are compared: what is stored with a baseline has no more. */
+export const COMPARED_CODE = 60;
 
 /** An edit may move a line: its text shows that it is the same one. */
 const textKey = ({ at, code }: ReadPart): string =>
-  code === null ? lineKey(at) : `${functionKey({ at })}\0text\0${code}`;
+  code === null ? lineKey(at) : `${functionKey({ at })}\0text\0${code.slice(0, COMPARED_CODE)}`;
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
@@ -42,6 +44,12 @@ function summed(parts: readonly ReadPart[], keyOf: (part: ReadPart) => string): 
     const [category, phase] = [largest(own, (part) => part.category), largest(own, (part) => part.phase)];
     return { ...first, bytes, variance, category, phase };
   });
+}
+
+/** Parts of one line, category and phase as one, most bytes first. */
+export function summedLines(parts: readonly ReadPart[]): readonly ReadPart[] {
+  const keyOf = (part: ReadPart) => `${textKey(part)}\0${part.category}\0${part.phase}`;
+  return summed(parts, keyOf).sort((a, b) => b.bytes - a.bytes);
 }
 
 /** The lines of both sides. What is left of a function on both sides, without a partner, is compared as a whole. */
