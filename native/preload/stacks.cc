@@ -137,7 +137,7 @@ void note(void* address, size_t size) {
   const auto bytes = static_cast<uint64_t>(static_cast<double>(spentOn(address, size)) / chance);
   if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes, thread.phase);
   if (state.wantsPeak) state.peak.grew(state.table.live());
-  interval.sampled(monotonicNs);
+  interval.sampled(monotonicNs, state.wantsPeak ? kPeakSamplesPerSecond : kSamplesPerSecond);
 }
 
 __attribute__((noinline)) void sample(void* address, size_t size) {
