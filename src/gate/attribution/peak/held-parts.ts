@@ -51,6 +51,8 @@ export interface HeldOptions {
 
 /** Samples of more than so many intervals are certain to be taken, so their sizes are exact. */
 const CERTAIN_INTERVALS = 2;
+/** Estimates with a smaller share of deviation are as good as exact, and stay as they are. */
+const MIN_DEVIATION = 0.01;
 /** Number of categories that the probe finds. */
 const PROBED = 6;
 
@@ -76,10 +78,11 @@ const NOWHERE: Frame = { file: "", line: 0, function: "" };
  * proportion to their variances. Returns them as they are where none has one.
  */
 function adjusted(parts: readonly HeldPart[], heapBytes: number): HeldPart[] {
-  const total = parts.reduce((sum, { variance }) => sum + variance, 0);
+  const own = ({ bytes, variance }: HeldPart): number => (variance > (MIN_DEVIATION * bytes) ** 2 ? variance : 0);
+  const total = parts.reduce((sum, part) => sum + own(part), 0);
   if (total === 0) return [...parts];
   const residual = heapBytes - parts.reduce((sum, { bytes }) => sum + bytes, 0);
-  return parts.map((part) => ({ ...part, bytes: Math.max(0, part.bytes + (residual * part.variance) / total) }));
+  return parts.map((part) => ({ ...part, bytes: Math.max(0, part.bytes + (residual * own(part)) / total) }));
 }
 
 function partsOf(sample: NativeSample, { isUserFrame, relative }: HeldOptions): HeldPart[] {
