@@ -1,24 +1,28 @@
-"""Attention over a longer sequence: `--after` doubles it, so the matrix of scores has four times the size."""
+"""Attention over a longer sequence: `--after` doubles it, so the matrix of weights has four times the size."""
 
 import sys
 
 import torch
 
 torch.manual_seed(0)
-HEADS, WIDTH = 2, 8
+HEADS, WIDTH, LAYERS = 2, 8, 4
 
 
-def attention(query, key, value):
-    scores = query @ key.transpose(-1, -2)  # higher
-    weights = torch.softmax(scores / WIDTH**0.5, dim=-1)  # higher
-    return weights @ value
+class Attention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(WIDTH))
+
+    def forward(self, x):
+        scores = (x * self.scale) @ x.transpose(-1, -2)
+        return torch.softmax(scores, dim=-1) @ x  # higher
 
 
 def main(after):
-    length = 1536 if after else 768
+    model = torch.nn.Sequential(*[Attention() for _ in range(LAYERS)])
+    length = 1280 if after else 640
     for _ in range(3):
-        query, key, value = (torch.randn(1, HEADS, length, WIDTH, requires_grad=True) for _ in range(3))
-        attention(query, key, value).square().mean().backward()  # higher
+        model(torch.randn(1, HEADS, length, WIDTH)).square().mean().backward()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ struct NarrowInfo {
 
 class HeapNumbers {
  public:
-  void find() {
+  // `allocator`: the malloc that serves the program.
+  void find(const void* allocator = definitionOfMalloc()) {
     name_ = "none:malloc is not the C library's";
     void* wide = dlsym(RTLD_DEFAULT, "mallinfo2");
     void* narrow = dlsym(RTLD_DEFAULT, "mallinfo");
@@ -32,10 +33,10 @@ class HeapNumbers {
     if (asked != nullptr && strcmp(asked, "mallinfo") == 0) wide = nullptr;
     if (wide == nullptr && narrow == nullptr) name_ = "none:the C library has no mallinfo";
     // Where another library replaces malloc, these would describe an unused heap.
-    if (wide != nullptr && besideMalloc(wide)) {
+    if (wide != nullptr && isBeside(wide, allocator)) {
       memcpy(&wide_, &wide, sizeof wide_);
       name_ = "mallinfo2";
-    } else if (narrow != nullptr && besideMalloc(narrow)) {
+    } else if (narrow != nullptr && isBeside(narrow, allocator)) {
       memcpy(&narrow_, &narrow, sizeof narrow_);
       pageSize_ = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
       name_ = "mallinfo";
@@ -74,10 +75,9 @@ class HeapNumbers {
     return static_cast<const ElfW(Sym)*>(entry)->st_shndx == SHN_UNDEF ? dlsym(RTLD_NEXT, "malloc") : found;
   }
 
-  static bool besideMalloc(void* function) {
+  static bool isBeside(const void* function, const void* allocator) {
     Dl_info ours{};
     Dl_info theirs{};
-    void* allocator = definitionOfMalloc();
     return allocator != nullptr && dladdr(function, &ours) != 0 && dladdr(allocator, &theirs) != 0 && ours.dli_fbase == theirs.dli_fbase;
   }
 

@@ -19,6 +19,7 @@ struct Next {
   void* (*memalign)(size_t, size_t);
   void* (*alignedAlloc)(size_t, size_t);
   int (*posixMemalign)(void**, size_t, size_t);
+  size_t (*usableSize)(void*);
 };
 
 // Without constructors: used before those of the library run.
@@ -36,6 +37,7 @@ class NextAllocator {
     look("memalign", next_.memalign);
     look("aligned_alloc", next_.alignedAlloc);
     look("posix_memalign", next_.posixMemalign);
+    look("malloc_usable_size", next_.usableSize);
     found_.store(kFound, std::memory_order_release);
     return &next_;
   }

@@ -1,4 +1,4 @@
-// What was live when most was: the samples by stack, copied when the first is given back after a new maximum.
+// What was live when most was: the samples, copied when the first is given back after a new maximum.
 #pragma once
 
 #include <atomic>
@@ -9,22 +9,30 @@
 
 namespace stormlog_heap {
 
-// Estimated live bytes and samples of each stack, at one moment.
-struct StackSums {
+// The live samples of one moment.
+struct LiveSamples {
   uint64_t timeNs;
   uint64_t total;
-  uint64_t bytes[SampleTable::kStacks];
-  uint32_t counts[SampleTable::kStacks];
+  // Bytes of the whole heap, by its own account; 0 where that is not known.
+  uint64_t heap;
+  // By the index of a sample in the table: one more than its stack, 0 where none is live; estimated bytes; which
+  // sample; its tag.
+  uint32_t stacks[SampleTable::kSamples];
+  uint64_t bytes[SampleTable::kSamples];
+  uint32_t born[SampleTable::kSamples];
+  Tag tags[SampleTable::kSamples];
 
   void read(const SampleTable& table, uint64_t now) {
-    memset(bytes, 0, sizeof bytes);
-    memset(counts, 0, sizeof counts);
+    memset(stacks, 0, sizeof stacks);
     timeNs = now;
     total = 0;
-    table.each([this](uint32_t stack, uint64_t own) {
+    heap = 0;
+    table.each([this, &table](uint32_t at, uint32_t stack, uint64_t own, Tag tag) {
       if (stack >= SampleTable::kStacks) return;
-      bytes[stack] += own;
-      ++counts[stack];
+      stacks[at] = stack + 1;
+      bytes[at] = own;
+      born[at] = table.bornOf(at);
+      tags[at] = tag;
       total += own;
     });
   }
@@ -43,20 +51,38 @@ class Peak {
   uint64_t highest() const { return highest_.load(std::memory_order_relaxed); }
 
   // Whether the samples are at a maximum that is worth a copy.
-  bool due() const { return fresh_.load(std::memory_order_relaxed) && isHigher(highest_.load(std::memory_order_relaxed)); }
+  bool due() const { return fresh_.load(std::memory_order_relaxed) && isHigher(highest_.load(std::memory_order_relaxed), kSmallRise); }
 
-  // Before a sample goes.
-  void shrinks(const SampleTable& table, uint64_t now) {
+  // Before a sample goes. `heapBytes()`: bytes of the whole heap.
+  template <typename Heap>
+  void shrinks(const SampleTable& table, uint64_t now, Heap heapBytes) {
     if (busy_.test_and_set(std::memory_order_acquire)) return;
-    take(table, now);
+    const uint64_t live = table.live();
+    if (isHigher(live, kLargeRise) || now - captured_.timeNs >= kPauseNs) {
+      if (isHigher(live, kSmallRise)) {
+        take(table, now, heapBytes);
+      } else {
+        // The small rise is over.
+        fresh_.store(false, std::memory_order_relaxed);
+        highest_.store(known_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      }
+    }
     busy_.clear(std::memory_order_release);
   }
 
+  // What the probe learns of a live sample after it was copied.
+  void categorize(const SampleTable& table, uint32_t at, uint8_t category) {
+    Tag& tag = captured_.tags[at];
+    if (captured_.stacks[at] == 0 || captured_.born[at] != table.bornOf(at)) return;
+    if (tag.category == 0 || category < tag.category) tag.category = category;
+  }
+
   // A copy of the peak so far. One thread at a time; other threads go on.
-  void read(StackSums& out, const SampleTable& table, uint64_t now) {
+  template <typename Heap>
+  void read(LiveSamples& out, const SampleTable& table, uint64_t now, Heap heapBytes) {
     while (busy_.test_and_set(std::memory_order_acquire)) {
     }
-    if (fresh_.load(std::memory_order_relaxed) && table.live() > captured_.total) take(table, now);
+    if (fresh_.load(std::memory_order_relaxed) && table.live() > captured_.total) take(table, now, heapBytes);
     out = captured_;
     busy_.clear(std::memory_order_release);
   }
@@ -67,21 +93,28 @@ class Peak {
     known_.store(0, std::memory_order_relaxed);
     fresh_.store(false, std::memory_order_relaxed);
     captured_.total = 0;
+    captured_.timeNs = 0;
+    memset(captured_.stacks, 0, sizeof captured_.stacks);
     busy_.clear(std::memory_order_release);
   }
 
  private:
-  // Smaller rises are not copied: a copy reads the whole table.
-  static constexpr uint64_t kRise = 256;
+  // A copy reads the whole table: smaller rises than the first are not copied, smaller ones than the second not at once
+  // after another copy.
+  static constexpr uint64_t kSmallRise = 4096;
+  static constexpr uint64_t kLargeRise = 256;
+  static constexpr uint64_t kPauseNs = 5000000;
 
-  bool isHigher(uint64_t live) const {
+  bool isHigher(uint64_t live, uint64_t rise) const {
     const uint64_t known = known_.load(std::memory_order_relaxed);
-    return live > known + known / kRise;
+    return live > known + known / rise;
   }
 
-  void take(const SampleTable& table, uint64_t now) {
+  template <typename Heap>
+  void take(const SampleTable& table, uint64_t now, Heap heapBytes) {
     fresh_.store(false, std::memory_order_relaxed);
     captured_.read(table, now);
+    captured_.heap = heapBytes();
     known_.store(captured_.total, std::memory_order_relaxed);
     highest_.store(captured_.total, std::memory_order_relaxed);
   }
@@ -90,7 +123,7 @@ class Peak {
   std::atomic<uint64_t> known_;
   std::atomic<bool> fresh_;
   std::atomic_flag busy_;
-  StackSums captured_;
+  LiveSamples captured_;
 };
 
 }  // namespace stormlog_heap

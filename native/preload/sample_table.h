@@ -21,7 +21,17 @@ struct PythonFrame {
 };
 
 constexpr unsigned kNativeFrames = 40;
-constexpr unsigned kPythonFrames = 12;
+// A nested module of torch has up to four frames to each level.
+constexpr unsigned kPythonFrames = 24;
+
+// What the probe reports of a sample's memory: its category and the phase it was allocated in, by the probe's numbers;
+// 0 where that is not known.
+struct Tag {
+  uint8_t category;
+  uint8_t phase;
+  // Allocated in an earlier call of a model than the newest.
+  bool kept;
+};
 
 struct Stack {
   std::atomic<uint32_t> state;
@@ -72,7 +82,7 @@ class SampleTable {
   }
 
   // Before the address is handed to the program.
-  bool insert(uintptr_t address, uint32_t stack, uint64_t bytes) {
+  bool insert(uintptr_t address, uint32_t stack, uint64_t bytes, uint8_t phase = 0) {
     const Place place = placeOf(address);
     // An entry of this address was freed unseen, by the C library itself.
     remove(address);
@@ -86,6 +96,9 @@ class SampleTable {
         }
         stackOf_[at].store(stack, std::memory_order_relaxed);
         bytes_[at].store(bytes, std::memory_order_relaxed);
+        phases_[at].store(phase, std::memory_order_relaxed);
+        categories_[at].store(0, std::memory_order_relaxed);
+        born_[at].store(inserted_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         live_.fetch_add(bytes, std::memory_order_relaxed);
         addresses_[at].store(address, std::memory_order_release);
         return true;
@@ -117,28 +130,46 @@ class SampleTable {
   }
 
   // Whether the address is a sample's.
-  bool holds(uintptr_t address) const {
+  bool holds(uintptr_t address) const { return indexOf(address) != kNone; }
+
+  // Index of the sample at this address; kNone where there is none.
+  uint32_t indexOf(uintptr_t address) const {
     const Place place = placeOf(address);
-    if (filter_[place.filter].load(std::memory_order_relaxed) == 0) return false;
+    if (filter_[place.filter].load(std::memory_order_relaxed) == 0) return kNone;
     for (uint32_t way = 0; way < kWays; ++way) {
-      if (addresses_[place.bucket * kWays + way].load(std::memory_order_relaxed) == address) return true;
+      const uint32_t at = place.bucket * kWays + way;
+      if (addresses_[at].load(std::memory_order_relaxed) == address) return at;
     }
-    return false;
+    return kNone;
   }
 
-  // Calls visit(stack index, estimated bytes) for every live sample.
+  // A category of a lower number is the more certain one, and stays.
+  void categorize(uint32_t at, uint8_t category) {
+    const uint8_t known = categories_[at].load(std::memory_order_relaxed);
+    if (known == 0 || category < known) categories_[at].store(category, std::memory_order_relaxed);
+  }
+  uint8_t phaseOf(uint32_t at) const { return phases_[at].load(std::memory_order_relaxed); }
+  // Differs for every sample, also at the same address.
+  uint32_t bornOf(uint32_t at) const { return born_[at].load(std::memory_order_relaxed); }
+
+  // A model is called from outside of any other.
+  void beginCall() { callBegan_.store(inserted_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
+
+  // Calls visit(index, stack index, estimated bytes, tag) for every live sample.
   template <typename Visit>
   void each(Visit visit) const {
+    const uint32_t began = callBegan_.load(std::memory_order_relaxed);
     for (uint32_t at = 0; at < kSamples; ++at) {
       if (addresses_[at].load(std::memory_order_acquire) > 1) {
-        visit(stackOf_[at].load(std::memory_order_relaxed), bytes_[at].load(std::memory_order_relaxed));
+        const Tag tag{categories_[at].load(std::memory_order_relaxed), phaseOf(at), bornOf(at) <= began};
+        visit(at, stackOf_[at].load(std::memory_order_relaxed), bytes_[at].load(std::memory_order_relaxed), tag);
       }
     }
   }
 
   bool any() const {
     bool found = false;
-    each([&found](uint32_t, uint64_t) { found = true; });
+    each([&found](uint32_t, uint32_t, uint64_t, Tag) { found = true; });
     return found;
   }
 
@@ -169,6 +200,11 @@ class SampleTable {
   std::atomic<uintptr_t> addresses_[kSamples];
   std::atomic<uint32_t> stackOf_[kSamples];
   std::atomic<uint64_t> bytes_[kSamples];
+  std::atomic<uint32_t> born_[kSamples];
+  std::atomic<uint8_t> phases_[kSamples];
+  std::atomic<uint8_t> categories_[kSamples];
+  std::atomic<uint32_t> inserted_;
+  std::atomic<uint32_t> callBegan_;
   std::atomic<uint64_t> live_;
   std::atomic<uint64_t> dropped_;
   Stack stacks_[kStacks];

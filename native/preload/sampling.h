@@ -11,8 +11,10 @@ namespace stormlog_heap {
 // Mean number of bytes between two samples. A growth of 4 MiB is 64 samples, whose spread is an eighth of it.
 constexpr uint64_t kMinInterval = 64 * 1024;
 constexpr uint64_t kMaxInterval = 64 * 1024 * 1024;
-// A sample costs some microseconds: at most so many a second keep below one percent of the time.
+// A sample costs some microseconds: at most so many a second keep below one percent of the time. A peak is one moment,
+// which no later one corrects: its run takes four times as many, for half the spread.
 constexpr uint64_t kSamplesPerSecond = 1000;
+constexpr uint64_t kPeakSamplesPerSecond = 4000;
 constexpr uint64_t kWindow = 64;
 
 // Natural logarithm for 0 < x <= 1, to 1e-4; no library of mathematics may be needed.
@@ -42,13 +44,13 @@ class Interval {
  public:
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
-  // After every sample. `clock()`: nanoseconds, read once in a window.
+  // After every sample. `clock()`: nanoseconds, read once in a window. `most`: samples a second.
   template <typename Clock>
-  void sampled(Clock clock) {
+  void sampled(Clock clock, uint64_t most) {
     if (count_.fetch_add(1, std::memory_order_relaxed) % kWindow != kWindow - 1) return;
     const uint64_t now = clock();
     const uint64_t took = now - windowStart_.exchange(now, std::memory_order_relaxed);
-    const uint64_t aim = kWindow * 1000000000ULL / kSamplesPerSecond;
+    const uint64_t aim = kWindow * 1000000000ULL / most;
     const uint64_t current = bytes();
     if (took < aim && current < kMaxInterval) bytes_.store(current * 2, std::memory_order_relaxed);
     else if (took > 4 * aim && current > kMinInterval) bytes_.store(current / 2, std::memory_order_relaxed);

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -21,6 +20,8 @@
 #include <type_traits>
 
 #include "call_stack.h"
+#include "heap_numbers.h"
+#include "moments.h"
 #include "next_allocator.h"
 #include "process_facts.h"
 #include "python_frames.h"
@@ -34,10 +35,10 @@ using namespace stormlog_heap;
 
 namespace {
 
-constexpr unsigned kMaxMoments = 64;
 // Programs that hold less at their peak, such as a shell, leave no file.
 constexpr uint64_t kLeastPeak = 1 << 20;
 constexpr unsigned kPatienceMs = 1000;
+constexpr size_t kSmall = 64 * 1024;
 // A thread whose stack pointer moves between many stacks (coroutines) is no longer walked after so many look-ups.
 constexpr uint32_t kMaxLookups = 64;
 constexpr unsigned kMaxInstances = 10000;
@@ -53,21 +54,27 @@ struct State {
   PythonLayout layout;
   SampleTable table;
   Peak peak;
-  StackSums sums;
+  LiveSamples samples;
   StacksFile file;
   std::atomic_flag writing;
   // "<directory>/<pid>.<instance>", once the first document was written.
   char base[PATH_MAX];
   char directory[PATH_MAX - 64];
-  double moments[kMaxMoments];
-  unsigned momentCount;
-  double beganS;
+  Moments moments;
 };
 
 // Without constructors: it is used before those of this library run.
 State state;
 static_assert(std::is_trivially_default_constructible<State>::value, "must be zero before anything runs");
 Interval interval;
+HeapNumbers heapNumbers;
+
+// Bytes that the program holds, by the C library's own account; 0 where that is not known.
+uint64_t heapBytes() {
+  uint64_t allocated = 0;
+  uint64_t reserved = 0;
+  return heapNumbers.readable() && heapNumbers.read(allocated, reserved) ? allocated : 0;
+}
 
 struct Thread {
   int64_t gap;
@@ -76,6 +83,8 @@ struct Thread {
   uintptr_t stackEnd;
   uintptr_t stackLow;
   uint32_t lookups;
+  // As the probe numbers them; 0 outside of any.
+  uint8_t phase;
   bool inside;
 };
 // In the static block: the usual model allocates a thread's copy at the first use.
@@ -108,6 +117,12 @@ void drawGap() {
   thread.gap = nextGap(thread.random, thread.gapInterval);
 }
 
+// Bytes that the heap spends on an allocation: of small ones a quarter may be rounding and the allocator's own.
+size_t spentOn(void* address, size_t size) {
+  if (size > kSmall || next()->usableSize == nullptr) return size;
+  return next()->usableSize(address) + sizeof(size_t);
+}
+
 // Notes the allocation with its stack.
 void note(void* address, size_t size) {
   Registers registers{};
@@ -119,10 +134,10 @@ void note(void* address, size_t size) {
   stack.pythons = static_cast<uint16_t>(state.python.walk(stack.python, kPythonFrames));
   const uint32_t index = state.table.stack(stack);
   const double chance = chanceOf(static_cast<double>(size) / static_cast<double>(thread.gapInterval));
-  const auto bytes = static_cast<uint64_t>(static_cast<double>(size) / chance);
-  if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes);
+  const auto bytes = static_cast<uint64_t>(static_cast<double>(spentOn(address, size)) / chance);
+  if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes, thread.phase);
   if (state.wantsPeak) state.peak.grew(state.table.live());
-  interval.sampled(monotonicNs);
+  interval.sampled(monotonicNs, state.wantsPeak ? kPeakSamplesPerSecond : kSamplesPerSecond);
 }
 
 __attribute__((noinline)) void sample(void* address, size_t size) {
@@ -152,7 +167,7 @@ inline void allocated(void* address, size_t size) {
 inline void released(void* address) {
   if (!state.active.load(std::memory_order_relaxed)) return;
   const auto at = reinterpret_cast<uintptr_t>(address);
-  if (state.wantsPeak && state.peak.due() && state.table.holds(at)) state.peak.shrinks(state.table, monotonicNs());
+  if (state.wantsPeak && state.peak.due() && state.table.holds(at)) state.peak.shrinks(state.table, monotonicNs(), heapBytes);
   state.table.remove(at);
 }
 
@@ -163,42 +178,12 @@ bool writeMoment(const char* path, uint64_t moment, int64_t step, unsigned patie
     const timespec t{0, 1000000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &t, nullptr);
   }
-  if (state.wantsPeak) state.peak.read(state.sums, state.table, monotonicNs());
-  else state.sums.read(state.table, monotonicNs());
+  if (state.wantsPeak) state.peak.read(state.samples, state.table, monotonicNs(), heapBytes);
+  else state.samples.read(state.table, monotonicNs());
   // The step of the peak is not known.
-  const bool written = state.file.write(path, state.table, state.sums, {moment, state.wantsPeak ? -1 : step, interval.bytes()});
+  const bool written = state.file.write(path, state.table, state.samples, {moment, state.wantsPeak ? -1 : step, interval.bytes()});
   state.writing.clear(std::memory_order_release);
   return written;
-}
-
-// The moments of "seconds:1.5,3"; nothing for moments in steps.
-void readMoments(const char* text) {
-  state.momentCount = 0;
-  if (text == nullptr || strncmp(text, "seconds:", 8) != 0) return;
-  for (const char* at = text + 8; *at != '\0' && state.momentCount < kMaxMoments;) {
-    char* end = nullptr;
-    const double seconds = strtod(at, &end);
-    if (end == at || !(seconds >= 0)) return;
-    state.moments[state.momentCount++] = seconds;
-    at = *end == ',' ? end + 1 : end;
-    if (at == end && *at != '\0') return;
-  }
-}
-
-double wallS() {
-  timespec t{};
-  clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
-}
-
-// When the run began: the gate writes its recording file just before.
-double runBegan() {
-  Text path;
-  path.add(state.directory).add("/../recording.json");
-  struct stat facts {};
-  // The call itself: the function of this name needs a newer C library.
-  if (path.cut() || syscall(SYS_newfstatat, AT_FDCWD, path.text(), &facts, 0) != 0) return wallS();
-  return static_cast<double>(facts.st_mtim.tv_sec) + static_cast<double>(facts.st_mtim.tv_nsec) / 1e9;
 }
 
 bool writeOwn(uint64_t moment, unsigned patienceMs = 0) {
@@ -230,8 +215,8 @@ bool isWorthAFile() { return state.wantsPeak ? state.peak.highest() >= kLeastPea
 
 void* run(void*) {
   thread.inside = true;
-  for (unsigned moment = 0; moment < state.momentCount; ++moment) {
-    const double left = state.beganS + state.moments[moment] - wallS();
+  for (unsigned moment = 0; moment < state.moments.count(); ++moment) {
+    const double left = state.moments.leftS(moment);
     if (left < -1) continue;
     if (left > 0) {
       timespec t{static_cast<time_t>(left), static_cast<long>((left - static_cast<double>(static_cast<time_t>(left))) * 1e9)};
@@ -244,7 +229,7 @@ void* run(void*) {
 }
 
 void startThread() {
-  if (state.momentCount == 0) return;
+  if (state.moments.count() == 0) return;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -281,10 +266,14 @@ __attribute__((constructor)) void begin() {
     // Without it (glibc before 2.35, another C library) no module can be found without a lock.
     if (finder != nullptr && next() != nullptr && next()->malloc != nullptr && next()->free != nullptr) {
       state.calls.begin(finder);
+      if (state.wantsPeak) {
+        void* allocator = nullptr;
+        memcpy(&allocator, &next()->malloc, sizeof allocator);
+        heapNumbers.find(allocator);
+      }
       // There the probe asks for the documents, also for the last.
       state.isPython = dlsym(RTLD_DEFAULT, "Py_GetVersion") != nullptr;
-      if (!state.isPython) readMoments(getenv("STORMLOG_GATE_ATTRIBUTE_AT"));
-      state.beganS = runBegan();
+      state.moments.begin(state.isPython ? nullptr : getenv("STORMLOG_GATE_ATTRIBUTE_AT"), state.directory);
       state.active.store(true, std::memory_order_release);
       if (pthread_atfork(nullptr, nullptr, &afterFork) == 0) startThread();
     }
@@ -296,7 +285,7 @@ __attribute__((destructor)) void end() {
   if (!state.active.load(std::memory_order_acquire) || !state.wantsPeak || state.isPython || !isWorthAFile()) return;
   const int error = errno;
   thread.inside = true;
-  writeOwn(state.momentCount, kPatienceMs);
+  writeOwn(state.moments.count(), kPatienceMs);
   errno = error;
 }
 
@@ -324,6 +313,24 @@ STORMLOG_PUBLIC unsigned stormlog_stacks_frames(const PythonLayout* layout, Pyth
 STORMLOG_PUBLIC int stormlog_stacks_write(const char* path, uint64_t moment, int64_t step) {
   if (!state.active.load(std::memory_order_acquire)) return 0;
   return writeMoment(path, moment, step) ? 1 : 0;
+}
+
+// What this thread allocates from now on belongs to this phase. `begins`: a model is called from outside of any other.
+STORMLOG_PUBLIC void stormlog_stacks_phase(unsigned phase, int begins) {
+  thread.phase = static_cast<uint8_t>(phase);
+  if (begins != 0) state.table.beginCall();
+}
+
+// The memory at these addresses is of this category; memory from within a phase up to `within` is left out.
+STORMLOG_PUBLIC void stormlog_stacks_categorize(const uint64_t* addresses, size_t count, unsigned category, unsigned within) {
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t at = state.table.indexOf(static_cast<uintptr_t>(addresses[i]));
+    if (at == SampleTable::kNone) continue;
+    const uint8_t phase = state.table.phaseOf(at);
+    if (phase != 0 && phase <= within) continue;
+    state.table.categorize(at, static_cast<uint8_t>(category));
+    if (state.wantsPeak) state.peak.categorize(state.table, at, static_cast<uint8_t>(category));
+  }
 }
 
 STORMLOG_PUBLIC void* malloc(size_t size) {

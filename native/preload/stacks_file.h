@@ -24,7 +24,7 @@ class StacksFile {
   };
 
   // False when it cannot be written. One thread at a time.
-  bool write(const char* path, const SampleTable& table, const StackSums& sums, const Facts& facts) {
+  bool write(const char* path, const SampleTable& table, const LiveSamples& samples, const Facts& facts) {
     char part[PATH_MAX];
     const size_t length = strlen(path);
     if (length + sizeof ".part" > sizeof part) return false;
@@ -34,7 +34,7 @@ class StacksFile {
     if (fd_ < 0) return false;
     whole_ = true;
     used_ = 0;
-    document(table, sums, facts);
+    document(table, samples, facts);
     flush();
     close(fd_);
     if (whole_ && rename(part, path) == 0) return true;
@@ -45,29 +45,42 @@ class StacksFile {
  private:
   // Stacks below this share of all live bytes are added up.
   static constexpr uint64_t kShare = 5000;
+  static constexpr unsigned kParts = 64;
 
-  void document(const SampleTable& table, const StackSums& sums, const Facts& facts) {
+  void document(const SampleTable& table, const LiveSamples& samples, const Facts& facts) {
     text("{\"schema\":\"stormlog.native/1\",\"pid\":").number(static_cast<uint64_t>(getpid()));
     text(",\"moment\":").number(facts.moment);
     text(",\"step\":");
     if (facts.step < 0) text("null");
     else number(static_cast<uint64_t>(facts.step));
-    text(",\"time_ns\":").number(sums.timeNs);
+    text(",\"time_ns\":").number(samples.timeNs);
     text(",\"interval_bytes\":").number(facts.interval);
     text(",\"dropped\":").number(table.dropped());
-    text(",\"total_bytes\":").number(sums.total);
+    text(",\"total_bytes\":").number(samples.total);
+    text(",\"heap_bytes\":");
+    if (samples.heap == 0) text("null");
+    else number(samples.heap);
     text(",\"stacks\":[");
+    // The samples of each stack as a list.
+    memset(first_, 0, sizeof first_);
+    for (uint32_t at = 0; at < SampleTable::kSamples; ++at) {
+      if (samples.stacks[at] == 0) continue;
+      next_[at] = first_[samples.stacks[at] - 1];
+      first_[samples.stacks[at] - 1] = at + 1;
+    }
     uint64_t others = 0;
     bool first = true;
-    for (uint32_t at = 0; at < SampleTable::kStacks; ++at) {
-      if (sums.counts[at] == 0) continue;
-      if (sums.bytes[at] < sums.total / kShare) {
-        others += sums.bytes[at];
+    for (uint32_t stack = 0; stack < SampleTable::kStacks; ++stack) {
+      if (first_[stack] == 0) continue;
+      Part whole{};
+      for (uint32_t at = first_[stack]; at != 0; at = next_[at - 1]) whole.add(samples.bytes[at - 1]);
+      if (whole.bytes < samples.total / kShare) {
+        others += whole.bytes;
         continue;
       }
       if (!first) text(",\n");
       first = false;
-      one(table.at(at), sums.bytes[at], sums.counts[at]);
+      one(table.at(stack), samples, first_[stack], whole);
     }
     text("],\"others_bytes\":").number(others);
     text(",\"modules\":[");
@@ -75,10 +88,43 @@ class StacksFile {
     text("]}\n");
   }
 
-  void one(const Stack& stack, uint64_t bytes, uint32_t count) {
-    text("{\"bytes\":").number(bytes);
-    text(",\"count\":").number(count);
-    text(",\"native\":[");
+  // Samples of one stack that have the same tag.
+  struct Part {
+    uint64_t bytes;
+    uint32_t count;
+    Tag tag;
+
+    void add(uint64_t own) {
+      bytes += own;
+      ++count;
+    }
+    bool has(const Tag& other) const { return tag.category == other.category && tag.phase == other.phase && tag.kept == other.kept; }
+  };
+
+  void one(const Stack& stack, const LiveSamples& samples, uint32_t head, const Part& whole) {
+    text("{\"bytes\":").number(whole.bytes);
+    text(",\"count\":").number(whole.count);
+    text(",\"parts\":[");
+    Part parts[kParts]{};
+    unsigned count = 0;
+    for (uint32_t at = head; at != 0; at = next_[at - 1]) {
+      const Tag& tag = samples.tags[at - 1];
+      unsigned found = 0;
+      while (found < count && !parts[found].has(tag)) ++found;
+      // No stack has so many.
+      if (found == kParts) continue;
+      if (found == count) parts[count++].tag = tag;
+      parts[found].add(samples.bytes[at - 1]);
+    }
+    for (unsigned i = 0; i < count; ++i) {
+      if (i > 0) text(",");
+      text("[").known(parts[i].tag.category);
+      text(",").known(parts[i].tag.phase);
+      text(parts[i].tag.kept ? ",1," : ",0,").number(parts[i].bytes);
+      text(",").number(parts[i].count);
+      text("]");
+    }
+    text("],\"native\":[");
     for (unsigned i = 0; i < stack.natives; ++i) {
       if (i > 0) text(",");
       number(stack.native[i]);
@@ -160,6 +206,7 @@ class StacksFile {
     } while (value != 0);
     return text(digits + at);
   }
+  StacksFile& known(uint64_t value) { return value == 0 ? text("null") : number(value); }
   void flush() {
     size_t done = 0;
     while (done < used_ && whole_) {
@@ -173,6 +220,9 @@ class StacksFile {
   int fd_;
   bool whole_;
   size_t used_;
+  // Heads of the lists, and the next sample of each: one more than its index, 0 for none.
+  uint32_t first_[SampleTable::kStacks];
+  uint32_t next_[SampleTable::kSamples];
   char buffer_[64 * 1024];
 };
 

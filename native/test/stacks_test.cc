@@ -68,7 +68,7 @@ TEST("a table of samples holds what is inserted until it is removed, and refuses
   CHECK(table->stack(stack) != first);
   for (uintptr_t address = 1; address <= 20000; ++address) CHECK(table->insert(address * 64, first, 10));
   uint64_t bytes = 0;
-  const auto add = [&bytes](uint32_t, uint64_t own) { bytes += own; };
+  const auto add = [&bytes](uint32_t, uint32_t, uint64_t own, Tag) { bytes += own; };
   table->each(add);
   CHECK_EQ(bytes, 200000);
   for (uintptr_t address = 1; address <= 20000; address += 2) CHECK(table->remove(address * 64));
@@ -83,6 +83,36 @@ TEST("a table of samples holds what is inserted until it is removed, and refuses
   CHECK_EQ(bytes, 99997);
   for (uintptr_t address = 30000; address <= 200000; ++address) table->insert(address * 64, first, 10);
   CHECK(table->dropped() > 0);
+}
+
+TEST("a sample has the phase of its allocation and its most certain category, until its address is another's") {
+  auto table = std::make_unique<SampleTable>();
+  memset(static_cast<void*>(table.get()), 0, sizeof *table);
+  Stack stack;
+  memset(static_cast<void*>(&stack), 0, sizeof stack);
+  const uint32_t index = table->stack(stack);
+  const auto tagOf = [&table] {
+    Tag found{};
+    table->each([&found](uint32_t, uint32_t, uint64_t, Tag tag) { found = tag; });
+    return found;
+  };
+  CHECK(table->insert(640, index, 10, 2));
+  CHECK(table->indexOf(704) == SampleTable::kNone);
+  table->categorize(table->indexOf(640), 6);
+  table->categorize(table->indexOf(640), 1);
+  table->categorize(table->indexOf(640), 5);
+  CHECK_EQ(tagOf().category, 1);
+  CHECK_EQ(tagOf().phase, 2);
+  CHECK(!tagOf().kept);
+  table->beginCall();
+  CHECK(tagOf().kept);
+  const uint32_t born = table->bornOf(table->indexOf(640));
+  CHECK(table->remove(640));
+  CHECK(table->insert(640, index, 10));
+  CHECK_EQ(tagOf().category, 0);
+  CHECK_EQ(tagOf().phase, 0);
+  CHECK(!tagOf().kept);
+  CHECK(table->bornOf(table->indexOf(640)) != born);
 }
 
 TEST("a table of unwinding rules that is cut or not understood gives no rule") {

@@ -290,7 +290,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
   },
   {
     name: "peak-lines",
-    unit: "pairs of programs of which one has a higher peak: its line first; of equal ones: no line",
+    unit: "pairs of programs of which one has a higher peak: its line and category first, within 2 %; of equal ones: no line",
     seconds: 40,
     round: (seed) =>
       testRound(seed, {

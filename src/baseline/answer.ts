@@ -22,6 +22,8 @@ export type BaselineAnswer =
       readonly measurements: Measurements;
       readonly envelopes: readonly Envelope[];
       readonly summary: BaselineFacts;
+      /** What its peak consists of, as written, and when its level was opened; absent where that was not measured. */
+      readonly peak?: { readonly text: string; readonly opened: string };
       readonly warnings: readonly string[];
     }
   | {

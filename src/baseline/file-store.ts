@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { invalidInput } from "../core/errors.ts";
-import { readBounded, TOO_LARGE } from "../core/files.ts";
+import { readBounded, TOO_LARGE, writeAtomically } from "../core/files.ts";
 import { makeDirectories } from "../core/make-directories.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { BaselineRecord } from "./record.ts";
@@ -13,6 +13,7 @@ import {
   contentOf,
   MAX_STORED_BYTES,
   parseStored,
+  peakName,
   recordName,
   type StoreContent,
   type StoredRecord,
@@ -70,6 +71,14 @@ export function openFileStore(name: string, directory: string, staleMs?: number)
         .sort()
         .map((file) => ({ name: file.split(path.sep).join("/"), text: listed(path.join(directory, file)) }));
       return contentOf(texts);
+    },
+
+    async keepPeak(record: string, text: string): Promise<void> {
+      try {
+        await writeAtomically(path.join(directory, peakName(record)), text);
+      } catch (error) {
+        throw unwritable(name, (error as Error).message);
+      }
     },
 
     async update(

@@ -177,5 +177,9 @@ export function fromHeldStore(
   if (age !== null && store.kind !== "file" && age > QUIET_DAYS) {
     warnings.push(`the newest baseline run in ${store.name} is ${Math.floor(age)} days old: does its nightly job run?`);
   }
-  return found(store.name, chosen.record, runs, commits, warnings);
+  const answer = found(store.name, chosen.record, runs, commits, warnings);
+  const text = content.peaks?.get(chosen.name);
+  const opened = chosen.record.epochs.at(-1)?.opened;
+  if (answer.kind === "absent" || text === undefined || opened === undefined) return answer;
+  return { ...answer, peak: { text, opened } };
 }

@@ -14,6 +14,8 @@ export interface StoreContent {
   /** False when the store does not exist. */
   readonly exists: boolean;
   readonly records: readonly StoredRecord[];
+  /** What the peaks of some records consist of, as written, by the name of the record. */
+  readonly peaks?: ReadonlyMap<string, string>;
   /** Records that could not be used, each with its reason. They are skipped and never fatal. */
   readonly skipped: readonly string[];
 }
@@ -35,7 +37,12 @@ export interface BaselineStore {
     fingerprint: Fingerprint,
     change: (current: BaselineRecord | null) => BaselineRecord,
   ): Promise<StoredRecord>;
+  /** Writes what the peak of a record consists of beside it; absent where the store keeps records alone. */
+  keepPeak?(record: string, text: string): Promise<void>;
 }
+
+/** `<scenario>/<fingerprint hash>.peak.json`, beside the record of this name. */
+export const peakName = (record: string): string => record.replace(/\.json$/, ".peak.json");
 
 /** Name of a record within any store. */
 export function recordName(scenario: string, fingerprint: Fingerprint): string {
@@ -68,12 +75,17 @@ export function parseStored(name: string, text: string): StoredRecord | { readon
 export function contentOf(texts: readonly { readonly name: string; readonly text: string | null }[]): StoreContent {
   const records: StoredRecord[] = [];
   const skipped: string[] = [];
+  const peaks = new Map<string, string>();
   for (const { name, text } of texts) {
+    if (name.endsWith(".peak.json")) {
+      if (text !== null) peaks.set(name.replace(/\.peak\.json$/, ".json"), text);
+      continue;
+    }
     const parsed = text === null ? { skipped: `${name} cannot be read` } : parseStored(name, text);
     if ("skipped" in parsed) skipped.push(parsed.skipped);
     else records.push(parsed);
   }
-  return { exists: true, records, skipped };
+  return { exists: true, records, skipped, ...(peaks.size === 0 ? {} : { peaks }) };
 }
 
 export function unwritable(store: string, reason: string): GateError {

@@ -72,9 +72,13 @@ async function refresh(invocation: Invocation): Promise<number> {
   try {
     const records: StoredRecord[] = [];
     for (const scenario of request.scenarios) {
-      records.push(
-        await refreshScenario(request, scenario, { runs, store }, consolePorts(console, interrupt.signal, true)),
-      );
+      const ports = consolePorts(console, interrupt.signal, true);
+      const stored = await refreshScenario(request, scenario, { runs, store }, ports);
+      if (invocation.flags.composition) {
+        const { refreshPeak } = await import("../gate/attribution/peak/refresh-peak.ts");
+        await refreshPeak(request, scenario, { stored, store }, ports);
+      }
+      records.push(stored);
     }
     for (const record of records) console.print(`${one(store.name)}/${line(record)}`);
     console.print(followingStep(invocation, records));

@@ -202,6 +202,10 @@ const SPECS = {
         description: "Runs per refresh, or runs that an accepted level shall have (default 5)",
         valueHint: "N",
       },
+      composition: {
+        type: "boolean",
+        description: "Run once more after a refresh, and store what the peak consists of",
+      },
       reason: { type: "string", description: "Why a new level is accepted", valueHint: "TEXT" },
       vary: runOption("vary"),
     },

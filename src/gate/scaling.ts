@@ -16,10 +16,11 @@ function peakOf(report: ScenarioReport | undefined, metric: string, onDevice: bo
   return peaks.length === 0 ? null : median(peaks);
 }
 
-/** The series that every value has: a device's allocator, its used memory, else the host. */
+/** The series that every value has: a device's allocator, its used memory, the C heap, else the host. */
 const SERIES = [
   { metric: "allocated", onDevice: true },
   { metric: "used", onDevice: true },
+  { metric: "allocated", onDevice: false },
   { metric: "host", onDevice: false },
 ] as const;
 
@@ -55,7 +56,7 @@ export function scalingOf(request: GateRequest, reports: readonly ScenarioReport
     const series =
       SERIES.find(({ metric, onDevice }) =>
         measured.every(({ report }) => peakOf(report, metric, onDevice) !== null),
-      ) ?? SERIES[2];
+      ) ?? SERIES[3];
     const points = measured.map(({ value, report }) => ({
       value,
       bytes: peakOf(report, series.metric, series.onDevice),

@@ -3,6 +3,7 @@ import type { Envelope } from "../baseline/envelope.ts";
 import { decidingCheck } from "../report/answer/causes.ts";
 import { decisiveRun } from "../report/answer/decisive-run.ts";
 import { withExplanations } from "../report/answer/open-findings.ts";
+import { stackedRows } from "../report/answer/peak-answer.ts";
 import { answerSentence } from "../report/answer/sentence.ts";
 import type { RunReport, ScenarioReport, Timeline } from "../report/documents/model.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
@@ -51,5 +52,11 @@ export function withAnswer(
           envelopes,
           findings: report.findings,
         });
-  return { ...explained, timeline: timeline === null || run === undefined ? timeline : { ...timeline, run } };
+  if (timeline === null) return { ...explained, timeline };
+  const { peak } = report;
+  const bars =
+    peak === undefined
+      ? {}
+      : { peak: { rows: stackedRows(peak), bytes: peak.bytes, compared_bytes: peak.compared_bytes } };
+  return { ...explained, timeline: { ...timeline, ...bars, ...(run === undefined ? {} : { run }) } };
 }

@@ -9,6 +9,7 @@ import {
   type ScenarioReport,
   scenarioReport,
 } from "../report/documents/model.ts";
+import type { PeakReport } from "../report/documents/peak-report.ts";
 import { judge } from "../verdict/judge.ts";
 import { DONE, isHardBreach, type Judgement } from "../verdict/judgement.ts";
 import { outOfTime } from "./cost.ts";
@@ -46,6 +47,8 @@ interface Assembly extends Pick<ScenarioReport, "word" | "judgement" | "error"> 
   /** Findings that name source lines; they come before the others. */
   readonly lines?: readonly Finding[];
   readonly locks?: LockChanges | null;
+  /** What a breached peak consists of. */
+  readonly peak?: PeakReport | null;
 }
 
 async function assemble(run: ScenarioFacts, parts: Assembly): Promise<ReportedScenario> {
@@ -63,6 +66,7 @@ async function assemble(run: ScenarioFacts, parts: Assembly): Promise<ReportedSc
     findings: [...(parts.lines ?? []), ...findingsOf(run.candidate)],
     timeline: null,
     ...(parts.locks == null ? {} : { lock_changes: parts.locks }),
+    ...(parts.peak == null ? {} : { peak: parts.peak }),
     ...(interference.length === 0 ? {} : { interference }),
   };
   // Loaded after measuring, as everything is that only the report needs.
@@ -93,10 +97,9 @@ function tailOf(run: FinishedRun): { readonly output_tail?: string } {
 export function judgedScenario(
   run: ScenarioFacts,
   judgement: Judgement,
-  lines: readonly Finding[] = [],
-  locks: LockChanges | null = null,
+  found: Pick<Assembly, "lines" | "locks" | "peak"> = {},
 ): Promise<ReportedScenario> {
-  return assemble(run, { word: judgement.verdict, judgement, error: null, lines, locks });
+  return assemble(run, { word: judgement.verdict, judgement, error: null, ...found });
 }
 
 /** A scenario whose command failed or was interrupted: only absolute budgets and out-of-memory are judged. */

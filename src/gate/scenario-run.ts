@@ -12,7 +12,7 @@ import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import type { AnchorBook } from "./anchor-file.ts";
 import type { AttributionSubject } from "./attribution/attribute.ts";
-import type { PeakBase } from "./attribution/peak/explain-peak.ts";
+import type { Attributed, PeakBase } from "./attribution/peak/explain-peak.ts";
 import type { BaseCheckout, BasePlanner } from "./base/base-run.ts";
 import { announce, Cost, outOfTime } from "./cost.ts";
 import { type FinishedRun, oneRun, type Ran, type RunPlan, shorter } from "./one-run.ts";
@@ -178,11 +178,12 @@ export class ScenarioRun implements ScenarioFacts {
     return ran.finished.measured === null ? null : ran;
   }
 
-  /** Run the candidate with attribution on. @returns findings that name lines, the largest growth first, or none */
-  async attribute(judgement: Judgement): Promise<readonly Finding[]> {
+  /** Run the candidate with attribution on, and find the lines of its growth or what its peak consists of. */
+  async attribute(judgement: Judgement): Promise<Attributed> {
     const judged = this.candidate.at(-1);
     // The probe attributes memory to lines.
-    if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined) return [];
+    if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined)
+      return { findings: [], peak: null };
     const { attributeGrowth } = await import("./attribution/attribute.ts");
     const { explainPeak, peakToExplain } = await import("./attribution/peak/explain-peak.ts");
     const { request, scenario } = this;
@@ -210,10 +211,15 @@ export class ScenarioRun implements ScenarioFacts {
       const { command, cwd, commit } = checkout;
       return { cwd, run: (plan) => run({ ...plan, number: 2 }, { command, cwd, commit }) };
     };
-    const peak = peakToExplain(subject);
-    const findings = peak === null ? await attributeGrowth(subject) : await explainPeak({ ...subject, base }, peak);
+    const stored = this.baseline.kind === "found" ? (this.baseline.peak ?? null) : null;
+    const higher = peakToExplain(subject);
+    const { findings, peak } =
+      higher === null
+        ? { findings: await attributeGrowth(subject), peak: null }
+        : await explainPeak({ ...subject, base, stored }, higher);
     const { markChangedLines } = await import("./attribution/changed-lines.ts");
-    return markChangedLines(findings, { cwd: scenario.cwd, env: request.env, history: this.#ports.history });
+    const where = { cwd: scenario.cwd, env: request.env, history: this.#ports.history };
+    return { findings: await markChangedLines(findings, where), peak };
   }
 
   /** After a breach, the packages that the change locks to other versions; null for none. */

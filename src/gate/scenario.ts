@@ -60,9 +60,10 @@ async function judgeUntilFinal(run: ScenarioRun, ports: GatePorts, hooks: Scenar
     run.anchor = anchor.measurements;
     judgement = run.judge({ baseRuns: false, moreRuns: false });
   }
-  const lines = await run.attribute(judgement);
-  const locks = await run.lockChanges(judgement, lines);
-  return judgedScenario(run, first.short === null ? judgement : cutShort(judgement, first.short), lines, locks);
+  const { findings, peak } = await run.attribute(judgement);
+  const locks = await run.lockChanges(judgement, findings);
+  const final = first.short === null ? judgement : cutShort(judgement, first.short);
+  return judgedScenario(run, final, { lines: findings, peak, locks });
 }
 
 /** The runs before the first judgement, and why there are fewer than asked for; or the outcome of a failed run. */

@@ -4,6 +4,8 @@ import type { Frame } from "./frames.ts";
 
 const SCHEMA = "stormlog.native/1";
 const MAX_FRAMES = 64;
+const MAX_PARTS = 64;
+const MAX_INPUT = 400;
 
 const whole = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
@@ -16,12 +18,29 @@ const NativeSchema = v.object({
   time_ns: whole,
   interval_bytes: whole,
   total_bytes: whole,
+  /** The whole heap by the C library's own account, of a peak; null where that is not known. */
+  heap_bytes: v.optional(v.nullable(whole), null),
+  /** Names of the categories that the probe sees; absent where it looks for none. */
+  categories: v.optional(v.pipe(v.array(v.string()), v.maxLength(MAX_PARTS))),
+  /** What the program was started with: arguments, versions, size of its models. */
+  inputs: v.optional(
+    v.record(v.pipe(v.string(), v.maxLength(MAX_INPUT)), v.pipe(v.string(), v.maxLength(MAX_INPUT))),
+    {},
+  ),
   stacks: v.array(
     v.object({
       /** Estimated from the samples. */
       bytes: whole,
       /** Number of samples. */
       count: whole,
+      /** Category and phase, null where unknown; 1 for memory of an earlier call of a model; bytes; samples. */
+      parts: v.optional(
+        v.pipe(
+          v.array(v.tuple([v.nullable(v.string()), v.nullable(v.string()), v.picklist([0, 1]), whole, whole])),
+          v.maxLength(MAX_PARTS),
+        ),
+        [],
+      ),
       /** Return addresses, innermost first. */
       native: v.pipe(v.array(whole), v.maxLength(MAX_FRAMES)),
       /** File, line, function and the name of what the line calls. */
@@ -49,9 +68,21 @@ export interface PythonCall extends Frame {
   readonly called: string | null;
 }
 
+/** Samples of a stack whose memory is of one category, phase and age. */
+export interface StackPart {
+  readonly category: string | null;
+  readonly phase: string | null;
+  /** Whether a model was called since, from outside of any other. */
+  readonly kept: boolean;
+  readonly bytes: number;
+  readonly count: number;
+}
+
 export interface NativeStack {
   readonly bytes: number;
   readonly count: number;
+  /** Of a peak; they add up to the stack's bytes. */
+  readonly parts: readonly StackPart[];
   /** Return addresses, innermost first. */
   readonly native: readonly number[];
   /** Innermost first. */
@@ -68,6 +99,11 @@ export interface NativeSample {
   /** Mean number of bytes between two samples, when it was written. */
   readonly intervalBytes: number;
   readonly totalBytes: number;
+  /** The whole heap, of a peak; null where that is not known. */
+  readonly heapBytes: number | null;
+  /** Categories that the probe sees; null where it looks for none. */
+  readonly categories: readonly string[] | null;
+  readonly inputs: Readonly<Record<string, string>>;
   readonly stacks: readonly NativeStack[];
   readonly mappings: readonly Mapping[];
 }
@@ -80,7 +116,8 @@ export function parseNative(json: unknown, where: string): NativeSample {
     const place = v.getDotPath(issue) ?? "the document";
     throw invalidInput("LINES_INVALID", `${place}: ${issue.message}`, where, `Expected a ${SCHEMA} document.`);
   }
-  const { pid, moment, step, time_ns, interval_bytes, total_bytes, stacks, modules } = parsed.output;
+  const { pid, moment, step, time_ns, interval_bytes, total_bytes, heap_bytes, stacks, modules, categories, inputs } =
+    parsed.output;
   return {
     pid,
     moment,
@@ -88,9 +125,19 @@ export function parseNative(json: unknown, where: string): NativeSample {
     timeNs: time_ns,
     intervalBytes: interval_bytes,
     totalBytes: total_bytes,
-    stacks: stacks.map(({ bytes, count, native, python }) => ({
+    heapBytes: heap_bytes,
+    categories: categories ?? null,
+    inputs,
+    stacks: stacks.map(({ bytes, count, parts, native, python }) => ({
       bytes,
       count,
+      parts: parts.map(([category, phase, kept, own, samples]) => ({
+        category,
+        phase,
+        kept: kept === 1,
+        bytes: own,
+        count: samples,
+      })),
       native,
       python: python.map(([file, line, name, called]) => ({ file, line, function: name, called })),
     })),

@@ -1,8 +1,10 @@
+import { groupBy } from "../core/group-by.ts";
 import type { Frame } from "./frames.ts";
 import { devicesOf } from "./live.ts";
 import { Action, State, type TorchSnapshot, type TraceTable } from "./model.ts";
-import { NO_LINE, type Owners } from "./owners.ts";
+import { lineKey, NO_LINE, type Owners } from "./owners.ts";
 import { deviceSeries, freesAllocation } from "./replay.ts";
+import { type Category, categoryByLifetime, phaseOfStack } from "./tensor-category.ts";
 
 /** Memory of one line that is live at the peak. Bytes as requested, where the file has them. */
 export interface PeakLine {
@@ -14,6 +16,15 @@ export interface PeakLine {
   readonly stack: readonly Frame[];
 }
 
+/** Memory of one stack and category that is live at the peak. */
+export interface PeakPart extends Omit<PeakLine, "stack"> {
+  readonly stack: readonly Frame[];
+  /** In which it was allocated, by its stack; null where that does not show it. */
+  readonly phase: "forward" | "backward" | "optimizer" | null;
+  /** By the phases of its allocation and release; null where they do not show it. */
+  readonly category: Category | null;
+}
+
 /** What the memory of one device consists of when it is highest. */
 export interface PeakComposition {
   readonly device: number;
@@ -21,6 +32,8 @@ export interface PeakComposition {
   readonly moment: "peak" | "end";
   /** Allocated bytes, rounded as the allocator does. */
   readonly peakBytes: number;
+  /** They add up to the lines. */
+  readonly parts: readonly PeakPart[];
   readonly lines: readonly PeakLine[];
   /** Peak less all lines: rounding, and memory whose allocation the history does not contain. */
   readonly unexplainedBytes: number;
@@ -28,28 +41,65 @@ export interface PeakComposition {
 
 const SHOWN_FRAMES = 40;
 
-/** Bytes and blocks by line, with the largest stack of each. */
-class LineSums {
-  readonly #sums = new Map<number, { bytes: number; blocks: number; stacks: Map<number, number> }>();
+/** A release that the history does not contain. */
+const NOT_RELEASED = -1;
+
+/** Bytes and blocks by stack and category. */
+class StackSums {
+  readonly #snapshot: TorchSnapshot;
+  readonly #owners: Owners;
+  readonly #sums = new Map<string, { stack: number; category: Category | null; bytes: number; blocks: number }>();
+  /** By stack, and the stack of a release. */
+  readonly #categories = new Map<string, Category | null>();
   total = 0;
 
-  add(line: number, stack: number, bytes: number): void {
-    const sum = this.#sums.get(line) ?? { bytes: 0, blocks: 0, stacks: new Map<number, number>() };
-    this.#sums.set(line, sum);
+  constructor(snapshot: TorchSnapshot, owners: Owners) {
+    this.#snapshot = snapshot;
+    this.#owners = owners;
+  }
+
+  /** @param released stack of the release after the peak */
+  add(stack: number, bytes: number, released = NOT_RELEASED): void {
+    const category = this.#category(stack, released);
+    const key = `${stack} ${category}`;
+    const sum = this.#sums.get(key) ?? { stack, category, bytes: 0, blocks: 0 };
+    this.#sums.set(key, sum);
     sum.bytes += bytes;
     sum.blocks += 1;
-    sum.stacks.set(stack, (sum.stacks.get(stack) ?? 0) + bytes);
     this.total += bytes;
   }
 
-  lines({ stacks }: TorchSnapshot, owners: Owners): PeakLine[] {
-    return [...this.#sums].flatMap(([line, { bytes, blocks, stacks: own }]) => {
-      const owner = owners.lines[line];
-      const [largest] = [...own].sort(([, a], [, b]) => b - a)[0] ?? [];
-      if (owner === undefined || largest === undefined) return [];
-      return [{ ...owner, bytes, blocks, stack: stacks.list(largest, SHOWN_FRAMES) }];
+  #category(stack: number, released: number): Category | null {
+    const key = `${stack} ${released}`;
+    const known = this.#categories.get(key);
+    if (known !== undefined) return known;
+    const { stacks } = this.#snapshot;
+    const after = released === NOT_RELEASED ? null : stacks.list(released);
+    const category = categoryByLifetime(stacks.list(stack), after);
+    this.#categories.set(key, category);
+    return category;
+  }
+
+  parts(): PeakPart[] {
+    const { stacks } = this.#snapshot;
+    return [...this.#sums.values()].flatMap(({ stack, category, bytes, blocks }) => {
+      const owner = this.#owners.lines[this.#owners.line[stack] ?? NO_LINE];
+      if (owner === undefined) return [];
+      const frames = stacks.list(stack, SHOWN_FRAMES);
+      return [{ ...owner, bytes, blocks, stack: frames, phase: phaseOfStack(stacks.list(stack)), category }];
     });
   }
+}
+
+/** The parts by line, each with its largest stack. */
+function linesOf(parts: readonly PeakPart[]): PeakLine[] {
+  return [...groupBy(parts, ({ frame }) => lineKey(frame)).values()].flatMap((own) => {
+    const [largest] = [...own].sort((a, b) => b.bytes - a.bytes);
+    if (largest === undefined) return [];
+    const sum = (of: (part: PeakPart) => number): number => own.reduce((total, part) => total + of(part), 0);
+    const { frame, user, stack } = largest;
+    return [{ frame, user, stack, bytes: sum(({ bytes }) => bytes), blocks: sum(({ blocks }) => blocks) }];
+  });
 }
 
 const known = (bytes: number): number => (Number.isNaN(bytes) ? 0 : bytes);
@@ -80,9 +130,9 @@ function highest(values: Float64Array): number {
  * Live memory after entry `peak` of the history. An address whose first entry is a release was allocated earlier: its
  * line is known only where the block is still there at the end.
  */
-function sumsAt(snapshot: TorchSnapshot, owners: Owners, trace: TraceTable, peak: number): LineSums {
-  const sums = new LineSums();
-  const live = new Map<number, { readonly bytes: number; readonly stack: number }>();
+function sumsAt(snapshot: TorchSnapshot, owners: Owners, trace: TraceTable, peak: number): StackSums {
+  const sums = new StackSums(snapshot, owners);
+  const live = new Map<number, { readonly bytes: number; readonly stack: number; released: number }>();
   const seen = new Set<number>();
   const frees = freesAllocation(trace);
   for (let i = 0; i < trace.length; i++) {
@@ -91,16 +141,18 @@ function sumsAt(snapshot: TorchSnapshot, owners: Owners, trace: TraceTable, peak
     const bytes = known(trace.size[i] ?? 0);
     if (trace.action[i] === Action.alloc) {
       seen.add(address);
-      if (i <= peak) live.set(address, { bytes, stack: trace.stack[i] ?? 0 });
+      if (i <= peak) live.set(address, { bytes, stack: trace.stack[i] ?? 0, released: NOT_RELEASED });
     } else if (isRelease) {
+      const own = live.get(address);
       if (i <= peak) live.delete(address);
-      else if (!seen.has(address)) sums.add(NO_LINE, 0, bytes);
+      else if (!seen.has(address)) sums.add(0, bytes);
+      else if (own?.released === NOT_RELEASED) own.released = trace.stack[i] ?? 0;
       seen.add(address);
     }
   }
-  for (const { bytes, stack } of live.values()) sums.add(owners.line[stack] ?? NO_LINE, stack, bytes);
+  for (const { bytes, stack, released } of live.values()) sums.add(stack, bytes, released);
   for (const { address, bytes, stack } of liveBlocks(snapshot, trace.device)) {
-    if (!seen.has(address)) sums.add(owners.line[stack] ?? NO_LINE, stack, bytes);
+    if (!seen.has(address)) sums.add(stack, bytes);
   }
   return sums;
 }
@@ -108,21 +160,21 @@ function sumsAt(snapshot: TorchSnapshot, owners: Owners, trace: TraceTable, peak
 function compositionOf(snapshot: TorchSnapshot, owners: Owners, device: number): PeakComposition {
   const trace = snapshot.traces.find((one) => one.device === device && one.length > 0);
   const series = trace === undefined ? null : deviceSeries(snapshot, trace);
+  const composed = (moment: PeakComposition["moment"], peakBytes: number, sums: StackSums): PeakComposition => {
+    const parts = sums.parts();
+    return { device, moment, peakBytes, parts, lines: linesOf(parts), unexplainedBytes: peakBytes - sums.total };
+  };
   if (trace !== undefined && series !== null && series.impossible === null) {
     const at = highest(series.allocated);
-    const peakBytes = series.allocated[at] ?? 0;
-    const sums = sumsAt(snapshot, owners, trace, at);
-    const unexplainedBytes = peakBytes - sums.total;
-    return { device, moment: "peak", peakBytes, lines: sums.lines(snapshot, owners), unexplainedBytes };
+    return composed("peak", series.allocated[at] ?? 0, sumsAt(snapshot, owners, trace, at));
   }
-  const sums = new LineSums();
+  const sums = new StackSums(snapshot, owners);
   let peakBytes = 0;
   for (const { bytes, rounded, stack } of liveBlocks(snapshot, device)) {
-    sums.add(owners.line[stack] ?? NO_LINE, stack, bytes);
+    sums.add(stack, bytes);
     peakBytes += rounded;
   }
-  const unexplainedBytes = peakBytes - sums.total;
-  return { device, moment: "end", peakBytes, lines: sums.lines(snapshot, owners), unexplainedBytes };
+  return composed("end", peakBytes, sums);
 }
 
 /** What each device's memory consists of when it is highest, in the order of the devices. */

@@ -1,9 +1,10 @@
+import { groupBy } from "../core/group-by.ts";
 import { deviceName, type NamedSnapshot, rootOf } from "./document.ts";
 import { poolUse } from "./fragmentation.ts";
 import { type Frame, relativePath, userFrames } from "./frames.ts";
 import { type LinePair, linePairs } from "./line-pairs.ts";
 import { ownersOf } from "./owners.ts";
-import { type PeakComposition, type PeakLine, peakCompositions } from "./peak-composition.ts";
+import { type PeakComposition, type PeakLine, type PeakPart, peakCompositions } from "./peak-composition.ts";
 import type { SourceLocation } from "./tables.ts";
 
 /** One line at both peaks; a side without it has 0 bytes and no location. */
@@ -30,6 +31,14 @@ export interface PoolDifference {
   readonly after_held_free_bytes: number | null;
 }
 
+/** Memory of one category or phase at both peaks; null = the stacks do not show which. */
+export interface KindDifference {
+  readonly name: string | null;
+  readonly before_bytes: number;
+  readonly after_bytes: number;
+  readonly difference_bytes: number;
+}
+
 export interface DeviceDifference {
   readonly device: string;
   readonly before_bytes: number;
@@ -40,6 +49,9 @@ export interface DeviceDifference {
   readonly after_moment: PeakComposition["moment"];
   /** Largest difference first. */
   readonly lines: readonly LineDifference[];
+  /** By category and by phase of a training step, the same memory as the lines; largest difference first. */
+  readonly categories: readonly KindDifference[];
+  readonly phases: readonly KindDifference[];
   /** The part of the difference that no line has: rounding, and memory from before the history. */
   readonly unexplained_bytes: number;
   readonly pools: readonly PoolDifference[];
@@ -109,7 +121,22 @@ function poolDifferences({ before, after }: Sides, device: number): readonly Poo
   }));
 }
 
-const EMPTY = { moment: "end", peakBytes: 0, lines: [], unexplainedBytes: 0 } as const;
+function kindDifferences(
+  before: readonly PeakPart[],
+  after: readonly PeakPart[],
+  kindOf: (part: PeakPart) => string | null,
+): readonly KindDifference[] {
+  const [a, b] = [groupBy(before, kindOf), groupBy(after, kindOf)];
+  const sum = (parts: readonly PeakPart[] = []): number => parts.reduce((total, { bytes }) => total + bytes, 0);
+  return [...new Set([...a.keys(), ...b.keys()])]
+    .map((name) => {
+      const [from, to] = [sum(a.get(name)), sum(b.get(name))];
+      return { name, before_bytes: from, after_bytes: to, difference_bytes: to - from };
+    })
+    .sort((x, y) => Math.abs(y.difference_bytes) - Math.abs(x.difference_bytes) || y.after_bytes - x.after_bytes);
+}
+
+const EMPTY = { moment: "end", peakBytes: 0, parts: [], lines: [], unexplainedBytes: 0 } as const;
 
 function deviceDifference(sides: Sides, device: number): DeviceDifference {
   const of = ({ compositions }: Side) => compositions.find((one) => one.device === device) ?? { device, ...EMPTY };
@@ -128,6 +155,8 @@ function deviceDifference(sides: Sides, device: number): DeviceDifference {
     before_moment: a.moment,
     after_moment: b.moment,
     lines: lines.sort((x, y) => size(y) - size(x) || y.after_bytes - x.after_bytes || (x.file < y.file ? -1 : 1)),
+    categories: kindDifferences(a.parts, b.parts, ({ category }) => category),
+    phases: kindDifferences(a.parts, b.parts, ({ phase }) => phase),
     unexplained_bytes: b.unexplainedBytes - a.unexplainedBytes,
     pools: poolDifferences(sides, device),
   };

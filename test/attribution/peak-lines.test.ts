@@ -5,29 +5,42 @@ import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { peakEnvironment } from "../../src/gate/attribution/peak/explain-peak.ts";
-import { linesAtPeak } from "../../src/gate/attribution/peak/lines-at-peak.ts";
-import { higherLines, type ReadLine } from "../../src/gate/attribution/peak/name-peak-lines.ts";
+import { higherLines } from "../../src/gate/attribution/peak/name-peak-lines.ts";
+import { type PeakOfRun, peakOfRun } from "../../src/gate/attribution/peak/peak-of-run.ts";
+import { peakReport } from "../../src/gate/attribution/peak/peak-report.ts";
 import type { Metric } from "../../src/telemetry/recording/model.ts";
+import type { Check } from "../../src/verdict/judgement.ts";
 import { missingProgram } from "../cluster/testing/program.ts";
 import { FIXTURES, hasTorch, inRunDirectory, isSampled, PYTHON, STAND_INS } from "./testing/attributed.ts";
 
 const TWINS = path.join(packageRoot(), "leak-lab", "peaks");
 const MIB = 2 ** 20;
-const TORCH_TWINS = [
-  ["larger_batch", "allocated"],
-  ["optimizer_states", "allocated"],
+/** Program, judged metric and the category that is larger; null where no tensor is involved. */
+const TWINS_IN_PYTHON = [
+  ["duplicated_dataset", "host", null],
+  ["late_cache", "allocated", null],
+] as const;
+const TWINS_IN_TORCH = [
+  ["larger_batch", "allocated", "activations"],
+  ["optimizer_states", "allocated", "optimizer_state"],
 ] as const;
 /** Tried by soak. */
 const MORE_TWINS = [
-  ["longer_sequence", "allocated"],
-  ["checkpointing_off", "allocated"],
+  ["longer_sequence", "allocated", "activations"],
+  ["checkpointing_off", "allocated", "activations"],
+  ["eager_attention", "allocated", "temporary"],
+  ["library_upgrade", "host", null],
 ] as const;
+const shownTwins = [
+  ...TWINS_IN_PYTHON,
+  ...(hasTorch ? [...TWINS_IN_TORCH, ...(process.env.STORMLOG_TEST_PEAK_TWINS === "all" ? MORE_TWINS : [])] : []),
+];
 
-/** What functions hold; the many small blocks of what is imported are known from samples alone. */
-const total = (lines: readonly ReadLine[]): number =>
-  lines.reduce((sum, { at, python, bytes }) => (!python || at.function === "<module>" ? sum : sum + bytes), 0);
-
-async function held(command: readonly [string, ...string[]], metric: Metric, endAfterMoments?: number) {
+async function held(
+  command: readonly [string, ...string[]],
+  metric: Metric,
+  endAfterMoments?: number,
+): Promise<PeakOfRun> {
   const ran = await inRunDirectory(
     command,
     peakEnvironment(metric, 4, {}),
@@ -35,15 +48,17 @@ async function held(command: readonly [string, ...string[]], metric: Metric, end
   );
   if (endAfterMoments === undefined) expect(ran.code, ran.stderr).toBe(0);
   const notes: string[] = [];
-  const { lines } = await linesAtPeak(ran.directory, {
+  const peak = await peakOfRun(ran.directory, {
     device: "host",
     root: TWINS,
     other: TWINS,
     warn: (note) => notes.push(note),
   });
   expect(notes).toEqual([]);
-  return lines;
+  return peak;
 }
+
+const total = ({ parts }: PeakOfRun): number => parts.reduce((sum, { bytes }) => sum + bytes, 0);
 
 /** The lines of a file that are marked as the cause. */
 function marked(file: string): readonly string[] {
@@ -52,28 +67,37 @@ function marked(file: string): readonly string[] {
 }
 
 describe.skipIf(!isSampled || !existsSync(PYTHON))("the lines that make a peak higher", () => {
-  it.each([
-    ["duplicated_dataset", "host"],
-    ["late_cache", "allocated"],
-    ...(hasTorch ? [...TORCH_TWINS, ...(process.env.STORMLOG_TEST_PEAK_TWINS === "all" ? MORE_TWINS : [])] : []),
-  ] as const)("are those of %s, which explain the difference", { timeout: 120_000 }, async (name, metric) => {
-    const file = path.join(TWINS, `${name}.py`);
-    const before = await held([PYTHON, file], metric);
-    const after = await held([PYTHON, file, "--after"], metric);
-    const difference = total(after) - total(before);
-    expect(difference).toBeGreaterThan(10 * MIB);
-    const named = higherLines(after, before, difference);
-    const places = named.map(({ line }) => `${line.at.file}:${line.at.line}`);
-    expect(marked(file)).toContain(places[0]);
-    expect(named.reduce((sum, { share }) => sum + share, 0)).toBeGreaterThan(0.9);
-  });
+  it.each(shownTwins)(
+    "and its category are those of %s, and explain the difference",
+    { timeout: 120_000 },
+    async (name, metric, category) => {
+      const file = path.join(TWINS, `${name}.py`);
+      const before = await held([PYTHON, file], metric);
+      const after = await held([PYTHON, file, "--after"], metric);
+      const difference = total(after) - total(before);
+      expect(difference).toBeGreaterThan(10 * MIB);
+      const named = higherLines(after.parts, before.parts, difference);
+      expect(marked(file)).toContain(named.map(({ line }) => `${line.at.file}:${line.at.line}`)[0]);
+      const check = { rank: 0, device: "host", metric, candidate_bytes: total(after) } as Check;
+      const { categories, phases, lines } = peakReport(check, after, { kind: "base", ...before, difference });
+      if (category === null) expect(categories).toEqual([]);
+      else expect(categories[0]?.name).toBe(category);
+      for (const rows of [phases, ...(category === null ? [] : [categories])]) {
+        const sum = rows.reduce((bytes, row) => bytes + row.bytes - (row.compared_bytes ?? 0), 0);
+        expect(Math.abs(sum - difference)).toBeLessThan(0.001 * difference);
+      }
+      const lineSum = lines.reduce((bytes, row) => bytes + row.bytes - (row.compared_bytes ?? 0), 0);
+      expect(Math.abs(lineSum - difference)).toBeLessThan(0.02 * difference);
+      expect(named.reduce((all, { share }) => all + share, 0)).toBeGreaterThan(0.95);
+    },
+  );
 
   it("name nothing where nothing differs but the draw of the samples", { timeout: 60_000 }, async () => {
     const file = path.join(TWINS, "duplicated_dataset.py");
     const one = await held([PYTHON, file, "--after"], "host");
     const other = await held([PYTHON, file, "--after"], "host");
     // A difference far smaller than any check's margin.
-    expect(higherLines(one, other, 2 * MIB)).toEqual([]);
+    expect(higherLines(one.parts, other.parts, 2 * MIB)).toEqual([]);
   });
 
   it("are those of functions that were not looked for at first", () => {
@@ -91,7 +115,7 @@ describe.skipIf(!isSampled || !existsSync(PYTHON))("the lines that make a peak h
 
   it("are known of a program that is killed", { timeout: 60_000 }, async () => {
     const file = path.join(TWINS, "duplicated_dataset.py");
-    const lines = await held(
+    const { parts } = await held(
       [
         PYTHON,
         "-c",
@@ -104,7 +128,7 @@ time.sleep(60)`,
       "host",
       5,
     );
-    expect(lines.slice(0, 2).map(({ at }) => `${at.file}:${at.line}`)).toContain(marked(file)[0]);
+    expect(parts.slice(0, 2).map(({ at }) => `${at.file}:${at.line}`)).toContain(marked(file)[0]);
   });
 
   it("are looked for while other threads fill tuples", { timeout: 60_000 }, () => {
@@ -122,7 +146,7 @@ time.sleep(60)`,
       const ran = await inRunDirectory([PYTHON, file, ...args], peakEnvironment("allocated", 4, {}), { env });
       expect(ran.code, ran.stderr).toBe(0);
       const where = { device: "cuda:0", root: FIXTURES, other: FIXTURES, warn: () => {} };
-      return (await linesAtPeak(ran.directory, where)).lines;
+      return (await peakOfRun(ran.directory, where)).parts;
     };
     const [before, after] = [await side(), await side("--after")];
     const [first] = higherLines(after, before, 4 * MIB);
@@ -140,12 +164,12 @@ time.sleep(60)`,
     const source = path.join(FIXTURES, "native_peak.c");
     const program = path.join(directory, "native_peak");
     expect(spawnSync("gcc", ["-g", "-O1", "-o", program, source]).status).toBe(0);
-    const lines = await held([program], "allocated");
+    const { parts } = await held([program], "allocated");
     const wanted =
       readFileSync(source, "utf8")
         .split("\n")
         .findIndex((line) => line.includes("/* higher */")) + 1;
-    expect(lines[0]).toMatchObject({
+    expect(parts[0]).toMatchObject({
       at: { file: source, line: wanted },
       bytes: 48_000_000,
       variance: expect.any(Number),

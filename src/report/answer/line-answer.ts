@@ -109,7 +109,8 @@ export function moreText({ bytes, share, finding }: LineAnswer): string {
   const phase = text(finding.evidence.phase);
   const when = phase === null ? "" : `, in phase ${phase}`;
   const part = `${share === null ? "" : `, ${percent(share)} of the difference`}${when}`;
-  return bytes === null ? `more than on the base${when}` : `${formatShort(bytes)} more than on the base${part}`;
+  const than = finding.evidence.compared_with === "baseline" ? "in the baseline" : "on the base";
+  return bytes === null ? `more than ${than}${when}` : `${formatShort(bytes)} more than ${than}${part}`;
 }
 
 /** "one-time +50.0 MiB at train.py:18, still held at the end" */

@@ -4,6 +4,7 @@ import type { Envelope } from "../../baseline/envelope.ts";
 import type { Fingerprint, Metric, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
 import type { CheckVerdict, Judgement } from "../../verdict/judgement.ts";
+import type { PeakReport, PeakRow } from "./peak-report.ts";
 
 /** The verdict of a scenario or gate; `error` when a command could not be measured or judged. */
 export type Verdict = CheckVerdict | "error";
@@ -61,6 +62,12 @@ export interface Timeline {
   /** Absent in documents of earlier versions, where envelope and limits are those of the main series. */
   readonly panels?: readonly TimelinePanel[];
   readonly cause?: TimelineCause | null;
+  /** What a breached peak consists of, as stacked bars; absent where it was not explained. */
+  readonly peak?: {
+    readonly rows: readonly PeakRow[];
+    readonly bytes: number;
+    readonly compared_bytes: number | null;
+  };
   /** Which of the candidate's runs it shows, from 1 on; absent where it is none of them. */
   readonly run?: { readonly number: number; readonly of: number };
 }
@@ -174,6 +181,8 @@ interface ScenarioFacts {
   readonly caused_by?: CausedBy;
   /** Packages that the change locks to other versions; present after a breach. */
   readonly lock_changes?: LockChanges;
+  /** What a breached peak consists of, by line, category and phase. */
+  readonly peak?: PeakReport;
   /** What was done to the gate's own files while the command ran, one sentence each; absent = nothing. */
   readonly interference?: readonly string[];
   /** Present where the verdict is red, unless it is too long. */

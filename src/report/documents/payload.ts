@@ -54,6 +54,7 @@ function scenarioPayload(scenario: ScenarioReport): Payload["scenarios"][number]
     ...(rest.difference === undefined ? {} : { difference: rest.difference }),
     ...(rest.caused_by === undefined ? {} : { caused_by: rest.caused_by }),
     ...(rest.lock_changes === undefined ? {} : { lock_changes: rest.lock_changes }),
+    ...(rest.peak === undefined ? {} : { peak: rest.peak }),
     ...(rest.interference === undefined ? {} : { interference: rest.interference.slice(0, 100) }),
     ...(rest.invocation === undefined ? {} : { invocation: rest.invocation }),
     ...(rest.accepted === undefined ? {} : { accepted: rest.accepted }),

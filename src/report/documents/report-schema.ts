@@ -4,6 +4,7 @@ import { DAY } from "../../core/units.ts";
 import { METRICS } from "../../telemetry/recording/model.ts";
 import { RecordingInfoSchema } from "../../telemetry/recording/run-info.ts";
 import { CAUSES, RUN_ROLES } from "./model.ts";
+import { PeakReportSchema, StackedPeaksSchema } from "./peak-report.ts";
 
 /** Validators of a report's `payload`, which may come from a fork: each value is checked and bounded before its use. */
 
@@ -246,6 +247,7 @@ const TimelineSchema = v.object({
       }),
     ),
   ),
+  peak: v.exactOptional(StackedPeaksSchema),
   cause: v.exactOptional(v.nullable(v.object({ location: text, code: v.nullable(text), share: v.nullable(number) }))),
 });
 
@@ -334,6 +336,7 @@ const ScenarioSchema = v.object({
       ),
     }),
   ),
+  peak: v.exactOptional(PeakReportSchema),
   interference: v.exactOptional(list(text)),
   invocation: v.exactOptional(InvocationSchema),
   accepted: v.exactOptional(AcceptanceSchema),

@@ -79,6 +79,7 @@ const each =
 const SHORTER: readonly ((report: ReportDocument) => ReportDocument)[] = [
   each((scenario) => ({ ...scenario, runs: scenario.runs.map((run) => ({ ...run, analysis: null })) })),
   each((scenario) => (scenario.verdict === "pass" ? { ...scenario, timeline: null } : scenario)),
+  each(({ peak: _, ...scenario }) => scenario),
   each((scenario) => ({
     ...scenario,
     runs: [],

@@ -15,6 +15,7 @@ import {
 } from "../answer/line-answer.ts";
 import { ownLockText } from "../answer/lock-text.ts";
 import { openFindings } from "../answer/open-findings.ts";
+import { higherParts, higherText } from "../answer/peak-answer.ts";
 import { rowName, rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence, certainty, leakAmount } from "../answer/sentence.ts";
 import { changedText } from "../changed-text.ts";
@@ -116,17 +117,22 @@ export function leadText(scenario: ScenarioReport): string {
   }
   const line = namedLine(scenario.findings);
   const sure = certainty(cause.decisive, judgement, scenario).replace(/^, /, "");
+  const higher = higherParts(scenario.peak);
+  if (higher.length > 0) lines.push(`**${unbroken(withCode(higherText(higher, (at) => `\`${at}\``)))}.**`);
   if (line !== null) {
-    lines.push(`**${lineText(line)}.**`);
+    if (higher.length === 0) lines.push(`**${lineText(line)}.**`);
     if (sure !== "") lines.push(`${capital(sure)}.`);
     const change = changedText(line.finding, "pull-request");
-    if (change !== null) lines.push(`The line is ${md(change, 200)}.`);
+    const subject = higher.length === 0 ? "The line" : `Line ${code(line.location)}`;
+    if (change !== null) lines.push(`${subject} is ${md(change, 200)}.`);
     const locked = ownLockText(scenario, "pull-request");
     if (locked !== null) lines.push(`${md(locked, 400)}.`);
     const others = peakLines(scenario.findings).filter(({ finding }) => finding !== line.finding);
-    if (others.length > 0) lines.push(`Also ${others.map(lineText).join(", ")}.`);
+    if (others.length > 0 && higher.length === 0) lines.push(`Also ${others.map(lineText).join(", ")}.`);
   } else if (cause.kind === "leak") {
     lines.push(`**${capital(sure === "" ? "grows" : sure)}.**`);
+  } else if (higher.length > 0) {
+    if (sure !== "") lines.push(`${capital(sure)}.`);
   } else {
     lines.push(`**${md(answerSentence(scenario), 600)}.**`);
   }

@@ -2,6 +2,7 @@ import { plural } from "../../core/text.ts";
 import type { FingerprintDifference } from "../../verdict/judgement.ts";
 import { detectable } from "../answer/detectable.ts";
 import { lockText } from "../answer/lock-text.ts";
+import { peakColumns, peakNotes, peakTables } from "../answer/peak-answer.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../phase-text.ts";
 import { baselineText, capital, countedNotes, differenceText, exitText, shownRunText } from "../wording.ts";
@@ -34,6 +35,7 @@ export function scenarioDetails(
     shown === null ? null : `The picture and the deciding sizes are those of ${shown}.`,
     checks.length > 0 ? checksText(scenario) : null,
     sees === null ? null : `This run would have detected ${sees}.`,
+    peakText(scenario),
     linesMarkdown(lines),
     findingsText(others),
     locked === null ? null : `${md(locked, 2000)}.`,
@@ -108,6 +110,20 @@ function phasesText(scenario: ScenarioReport): string | null {
   const notes = phaseNotes(memory, memory.phases.length - shown.length).map((note) => md(note));
   const align = PHASE_RIGHT.map((right) => (right ? "r" : "l"));
   return `${table(PHASE_COLUMNS.map(capital), align, rows)}\n\n${notes.join(" ")}`;
+}
+
+/** What the peak consists of, beside that of the base; null where it was not explained. */
+function peakText({ peak }: ScenarioReport): string | null {
+  if (peak === undefined) return null;
+  const tables = peakTables(peak).map(({ title, rows }) =>
+    table(
+      [title, ...peakColumns(peak).map(capital)],
+      ["l", ...peakColumns(peak).map(() => "r" as const)],
+      rows.map(({ name, cells }) => [md(name, 120), ...cells]),
+    ),
+  );
+  const notes = peakNotes(peak).map((note) => `- ${md(note, 300)}`);
+  return ["**What the peak consists of**", ...tables, ...(notes.length === 0 ? [] : [notes.join("\n")])].join("\n\n");
 }
 
 function lostText({ runs }: ScenarioReport): string | null {

@@ -1,5 +1,5 @@
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
-import type { DeviceDifference, SnapshotDifference } from "../../snapshot/peak-difference.ts";
+import type { DeviceDifference, KindDifference, SnapshotDifference } from "../../snapshot/peak-difference.ts";
 import { differenceOf, type PeakRow, peakRows } from "../peaks/peak-rows.ts";
 import { sizeCell } from "../wording.ts";
 import { md, table } from "./markdown-text.ts";
@@ -22,14 +22,25 @@ function deviceSections(device: DeviceDifference): readonly string[] {
   const title = `### Peak of ${md(device.device)}: ${formatBytes(before)} → ${formatBytes(after)}, ${formatBytesDelta(difference)}`;
   const rows = peakRows(device, MAX_ROWS).map(cells);
   const lines = table(["difference", ...SIDES, "line", "function"], ["r", "r", "r", "l", "l"], rows);
-  if (pools.length === 0) return [title, lines];
+  const kinds = [kindTable("category", device.categories), kindTable("allocated in", device.phases)].flat();
+  if (pools.length === 0) return [title, lines, ...kinds];
   const poolCells = pools.map((pool) => [
     pool.pool === "0:0" ? "default" : md(pool.pool),
     ...[pool.before_reserved_bytes, pool.after_reserved_bytes].map(sizeCell),
     ...[pool.before_held_free_bytes, pool.after_held_free_bytes].map(sizeCell),
   ]);
   const head = ["pool", "reserved before", "reserved after", "held free before", "held free after"];
-  return [title, lines, table(head, ["l", "r", "r", "r", "r"], poolCells)];
+  return [title, lines, ...kinds, table(head, ["l", "r", "r", "r", "r"], poolCells)];
+}
+
+/** Nothing where the stacks show no kind. */
+function kindTable(title: string, kinds: readonly KindDifference[]): string[] {
+  if (kinds.every(({ name }) => name === null)) return [];
+  const rows = kinds.map(({ name, before_bytes, after_bytes, difference_bytes }) => {
+    const sizes = [formatBytesDelta(difference_bytes), formatBytes(before_bytes), formatBytes(after_bytes)];
+    return [...sizes, md(name === null ? "not shown by the stacks" : name.replaceAll("_", " "))];
+  });
+  return [table(["difference", ...SIDES, title], ["r", "r", "r", "l"], rows)];
 }
 
 function cells(row: PeakRow): string[] {

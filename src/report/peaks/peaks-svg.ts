@@ -5,6 +5,7 @@ import type { DeviceDifference, SnapshotDifference } from "../../snapshot/peak-d
 import { LINE_STYLES, THEMES, type Theme, type ThemeName } from "../timeline/palette.ts";
 import { fitText, textWidth } from "../timeline/text-width.ts";
 import { differenceOf, type PeakRow, peakRows } from "./peak-rows.ts";
+import { BAR, box, stackedBar } from "./stacked-bars.ts";
 
 /** Letters of 18 px stay readable where a page shows the picture 600 px wide. */
 const WIDTH = 1200;
@@ -13,7 +14,6 @@ const RIGHT = WIDTH - MARGIN;
 const TITLE_SIZE = 24;
 const SIZE = 18;
 const ROW = 36;
-const BAR = 22;
 /** Left edges of a row's parts: its colour, its name, and the bar; its size ends before the bar. */
 const NAME = MARGIN + 28;
 const CHART = 660;
@@ -95,14 +95,8 @@ function drawStacks(rows: readonly ColoredRow[], peaks: Peaks, top: number, them
   const left = NAME + 90;
   const svg = (["before", "after"] as const).flatMap((side, i) => {
     const y = top + i * ROW;
-    let x = left;
-    const parts = rows.map((row) => {
-      const width = Math.max(0, row[side] * scale);
-      const part = box(x, y, width, row.color, theme);
-      x += width;
-      return part;
-    });
-    return [text(MARGIN, y + SIZE, side, theme.soft), ...parts];
+    const parts = rows.map((row) => ({ bytes: row[side], color: row.color }));
+    return [text(MARGIN, y + SIZE, side, theme.soft), stackedBar(parts, { x: left, y, scale }, theme)];
   });
   return { svg: svg.join("\n"), bottom: top + 2 * ROW };
 }
@@ -124,7 +118,10 @@ function drawWaterfall(all: readonly ColoredRow[], { before, after }: Peaks, top
       `<rect x="${MARGIN}" y="${y + 3}" width="16" height="16" rx="3" fill="${color}"/>`,
       text(NAME, y + SIZE, fitText(name, SIZE, room - NAME - 16), theme.text),
       `<text x="${CHART - 16}" y="${y + SIZE}" font-size="${SIZE}" fill="${theme.text}" text-anchor="end">${escapeHtml(size)}</text>`,
-      box(Math.min(xOf(from), xOf(to)), y, Math.max(1, Math.abs(xOf(to) - xOf(from))), fill, theme),
+      box(
+        { x: Math.min(xOf(from), xOf(to)), y, width: Math.max(1, Math.abs(xOf(to) - xOf(from))), color: fill },
+        theme,
+      ),
     );
     if (index > 0) {
       const x = xOf(from).toFixed(1);
@@ -151,7 +148,3 @@ function drawWaterfall(all: readonly ColoredRow[], { before, after }: Peaks, top
 
 const text = (x: number, y: number, content: string, color: string): string =>
   `<text x="${x}" y="${y}" font-size="${SIZE}" fill="${color}">${escapeHtml(content)}</text>`;
-
-function box(x: number, y: number, width: number, color: string, { paper }: Theme): string {
-  return `<rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="${BAR}" fill="${color}" stroke="${paper}" stroke-width="1"/>`;
-}

@@ -26,6 +26,8 @@ function device(lines: readonly LineDifference[], rest: { readonly before: numbe
     after_moment: "peak",
     lines,
     unexplained_bytes: rest.after - rest.before,
+    categories: [],
+    phases: [],
     pools: [],
   } satisfies DeviceDifference;
 }

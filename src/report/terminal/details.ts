@@ -3,6 +3,7 @@ import type { Check, Judgement } from "../../verdict/judgement.ts";
 import { judgementDocument } from "../../verdict/judgement-document.ts";
 import { detectable } from "../answer/detectable.ts";
 import { lockText } from "../answer/lock-text.ts";
+import { peakColumns, peakNotes, peakTables } from "../answer/peak-answer.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { moreText, shownChecks } from "../shown-checks.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
@@ -24,6 +25,7 @@ export function detailLines(scenario: ScenarioReport, paint: Paint, width: numbe
     blocks.push(reasonLines(judgement, paint, width));
   }
   blocks.push(findingLines(scenario.findings, paint, width));
+  blocks.push(...peakBlocks(scenario, paint, width));
   blocks.push(phaseLines(scenario, paint, width));
   const sees = judgement === null ? null : detectable(scenario);
   const shown = shownRunText(scenario.timeline);
@@ -37,6 +39,20 @@ export function detailLines(scenario: ScenarioReport, paint: Paint, width: numbe
   ];
   blocks.push(noteLines(notes, paint, width));
   return blocks.flatMap((lines, index) => (lines.length === 0 ? [] : index === 0 ? lines : ["", ...lines]));
+}
+
+/** What a breached peak consists of. */
+function peakBlocks({ peak }: ScenarioReport, paint: Paint, width: number): string[][] {
+  if (peak === undefined) return [];
+  const columns = peakColumns(peak);
+  const tables = peakTables(peak).map(({ title, rows }) => {
+    const head = [`  ${title.toLowerCase()}`, ...columns].map((text) => cell(text, paint.dim));
+    const lines = rows.map(({ name, cells }) => {
+      return [cell(clip(`  ${safe(name)}`, Math.max(16, width - 50))), ...cells.map((text) => cell(text))];
+    });
+    return alignRows([head, ...lines], [false, ...columns.map(() => true)]);
+  });
+  return [...tables, noteLines(peakNotes(peak), paint, width)];
 }
 
 /** Why each check that did not pass did not, with its false alarm probability. */

@@ -1,6 +1,7 @@
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import type {
   DeviceDifference,
+  KindDifference,
   LineDifference,
   PoolDifference,
   SnapshotDifference,
@@ -53,8 +54,24 @@ function deviceLines(device: DeviceDifference, paint: Paint, width: number): str
     ...(callers === null
       ? []
       : wrapText(`first line called from ${callers}`, width - 2, "  ").map((line) => paint.dim(`  ${line}`))),
+    ...kindLines("category", device.categories, paint),
+    ...kindLines("allocated in", device.phases, paint),
     ...poolLines(device.pools, paint),
   ];
+}
+
+/** Nothing where the stacks show no kind. */
+function kindLines(title: string, kinds: readonly KindDifference[], paint: Paint): string[] {
+  if (kinds.every(({ name }) => name === null)) return [];
+  const rows = kinds.map(({ name, before_bytes, after_bytes, difference_bytes }) => {
+    const sizes = [formatBytesDelta(difference_bytes), formatBytes(before_bytes), formatBytes(after_bytes)];
+    return [
+      ...sizes.map((text) => cell(text)),
+      cell(name === null ? "not shown by the stacks" : name.replaceAll("_", " ")),
+    ];
+  });
+  const head = ["difference", "before", "after", title].map((name) => cell(name, paint.dim));
+  return alignRows([head, ...rows], [true, true, true, false]).map((line) => `  ${line}`);
 }
 
 const sumOf = (lines: readonly LineDifference[]): number =>

@@ -13,6 +13,7 @@ import {
 } from "../answer/line-answer.ts";
 import { ownLockText } from "../answer/lock-text.ts";
 import { openFindings } from "../answer/open-findings.ts";
+import { higherParts, higherText } from "../answer/peak-answer.ts";
 import { rowName, rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence, judgementSentence } from "../answer/sentence.ts";
 import { changedText } from "../changed-text.ts";
@@ -206,6 +207,8 @@ function lineLines(scenario: ScenarioReport, paint: Paint, width: number): strin
   if (word !== "fail" && word !== "warn") return [];
   const out: string[] = [];
   const line = namedLine(findings);
+  const higher = higherParts(scenario.peak);
+  if (higher.length > 0) out.push(...indented(safe(higherText(higher, (at) => at)), width));
   if (line !== null) {
     if (line.kind === "one-time") out.push(...indented(safe(oneTimeText(line)), width));
     out.push(...excerpt(line, paint, width));
@@ -213,7 +216,8 @@ function lineLines(scenario: ScenarioReport, paint: Paint, width: number): strin
     if (line.package !== null && line.kind !== "one-time" && !answerSentence(scenario).includes(line.package)) {
       out.push(paint.dim(clip(`    ${safe(line.package)}`, width)));
     }
-    for (const other of peakLines(findings).filter(({ finding }) => finding !== line.finding)) {
+    const others = higher.length > 0 ? [] : peakLines(findings);
+    for (const other of others.filter(({ finding }) => finding !== line.finding)) {
       out.push(paint.dim(clip(`    also ${safe(`${other.location}: ${lineNote(other)}`)}`, width)));
     }
     const change = changedText(line.finding);

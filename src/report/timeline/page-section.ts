@@ -4,10 +4,12 @@ import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
 import { leakLine, lineNote, peakLines } from "../answer/line-answer.ts";
 import { lockText } from "../answer/lock-text.ts";
+import { peakColumns, peakNotes, peakTables, stackedRows } from "../answer/peak-answer.ts";
 import { rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { ACCEPT, type AcceptCommand, nextSteps, RUN } from "../next-steps.ts";
+import { drawComposition, renderFlame } from "../peaks/composition-svg.ts";
 import { acceptedNote, knownLeakNotes } from "../terminal/acceptance.ts";
 import {
   baselineText,
@@ -23,7 +25,7 @@ import {
   sortChecks,
 } from "../wording.ts";
 import { type PagePanel, panelsOf } from "./page-data.ts";
-import { VERDICT_LOOK } from "./palette.ts";
+import { THEMES, VERDICT_LOOK } from "./palette.ts";
 
 const MAX_CHECKS = 200;
 /** Rows of the table of what failed; the others are in the fold of all checks. */
@@ -52,6 +54,7 @@ export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: bo
       : charts(panels, ({ decides }) => decides),
     shownRunLine(scenario),
     causeLines(scenario),
+    peakSection(scenario),
     failedTable(scenario),
     steps(scenario, accept),
     ...folds(scenario, panels),
@@ -90,6 +93,36 @@ function causeLine(location: string, text: string | null, note: string | null): 
   const code = text === null ? "" : `<code>${escapeHtml(text)}</code>`;
   const share = note === null ? "" : `<span class="soft">${escapeHtml(note)}</span>`;
   return `<p class="cause"><code class="soft">${escapeHtml(location)}</code>${code}${share}</p>`;
+}
+
+const PAGE_BARS = {
+  left: 0,
+  right: 1200,
+  top: 0,
+  theme: { ...THEMES.light, text: "currentColor", soft: "currentColor", band: "#8c959f" },
+};
+
+/** What the peak consists of: its bars, and one click away its flame graph and tables. */
+function peakSection({ peak }: ScenarioReport): string {
+  if (peak === undefined) return "";
+  const { bytes, compared_bytes } = peak;
+  const { svg, bottom } = drawComposition({ rows: stackedRows(peak), bytes, compared_bytes }, PAGE_BARS);
+  const bars = `<svg viewBox="0 0 1200 ${bottom}" width="100%" font-family="DejaVu Sans, sans-serif">${svg}</svg>`;
+  const columns = peakColumns(peak);
+  const tables = peakTables(peak).map(({ title, rows }) =>
+    table(rows, [
+      { head: title, isText: true, cell: ({ name }) => name },
+      ...columns.map((head, index) => ({
+        head: capital(head),
+        cell: (row: (typeof rows)[number]) => row.cells[index] ?? "",
+      })),
+    ]),
+  );
+  const notes = peakNotes(peak).map(escapeHtml);
+  const flame =
+    peak.flame.length === 0 ? "" : `<details><summary>The peak by stack</summary>${renderFlame(peak.flame)}</details>`;
+  const more = `<details><summary>The peak by category, phase and line</summary>${tables.join("")}${list(notes)}</details>`;
+  return `${bars}${flame}${more}`;
 }
 
 interface Column<Row> {

@@ -1,6 +1,7 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { oneLine } from "../../core/text.ts";
 import type { Timeline } from "../documents/model.ts";
+import { drawComposition } from "../peaks/composition-svg.ts";
 import { shownRunText } from "../wording.ts";
 import { THEMES, type Theme, type ThemeName, VERDICT_LOOK } from "./palette.ts";
 import { type AxisView, type PanelView, viewOf } from "./panel-view.ts";
@@ -31,13 +32,18 @@ export function renderTimelineSvg(timeline: Timeline, themeName: ThemeName = "li
     panels.length === 0
       ? drawEmpty(header.height, theme)
       : drawPanels(timeline, { ...deciding, panels }, header.height, theme, deciding.panels.length - panels.length);
-  const foot = drawFoot(timeline, body.bottom, theme);
+  const peak =
+    timeline.peak === undefined
+      ? { svg: "", bottom: body.bottom }
+      : drawComposition(timeline.peak, { left: MARGIN, right: RIGHT, top: body.bottom + 8, theme });
+  const foot = drawFoot(timeline, peak.bottom, theme);
   const height = Math.round(foot.bottom);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="DejaVu Sans, sans-serif">`,
     `<rect width="${WIDTH}" height="${height}" fill="${theme.paper}"/>`,
     header.svg,
     body.svg,
+    peak.svg,
     foot.svg,
     "</svg>",
   ]

@@ -27,7 +27,8 @@ async function explained(candidate: Held, base: Held | undefined, check: Check =
     mkdirSync(path.join(directory, "probe"), { recursive: true });
     if (held !== null) {
       const python = [[path.join(cwd, "train.py"), 7, "main", "zeros"]];
-      const stacks = [{ bytes: held, count: 4, native: [], python }];
+      const parts = [[null, null, 0, held, 4]];
+      const stacks = [{ bytes: held, count: 4, parts, native: [], python }];
       const head = { schema: "stormlog.native/1", pid: 5, moment: 5, step: null, time_ns: 1, interval_bytes: 65536 };
       const document = { ...head, total_bytes: held, stacks, modules: [] };
       writeFileSync(path.join(directory, "probe", "5.0.native.5.json"), JSON.stringify(document));
@@ -42,13 +43,14 @@ async function explained(candidate: Held, base: Held | undefined, check: Check =
     judged: { info: { clock: { duration_s: 2 } } },
     judgement: { verdict: "fail" },
     noMore: () => null,
+    stored: null,
     log: () => {},
     warn: (note: string) => notes.push(note),
     run: async () => ran("candidate", candidate, 130 * MIB),
     base: async () =>
       base === undefined ? { reason: "it has no base" } : { cwd, run: async () => ran("base", base, 90 * MIB) },
   } as unknown as PeakSubject;
-  const findings = await explainPeak(subject, check);
+  const { findings } = await explainPeak(subject, check);
   return { found: findings.map(({ classification, evidence }) => [classification, evidence.difference_bytes]), notes };
 }
 

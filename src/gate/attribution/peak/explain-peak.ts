@@ -5,6 +5,7 @@ import { formatDuration } from "../../../core/units.ts";
 import { git } from "../../../git/git.ts";
 import { NATIVE_UNSEEN } from "../../../measure/environment/probe-environment.ts";
 import { causesOf } from "../../../report/answer/causes.ts";
+import type { PeakReport } from "../../../report/documents/peak-report.ts";
 import type { Metric } from "../../../telemetry/recording/model.ts";
 import type { Check } from "../../../verdict/judgement.ts";
 import { sameSeries } from "../../../verdict/series-index.ts";
@@ -15,9 +16,11 @@ import { installedPackages } from "../installed-packages.ts";
 import { judgedGrowths } from "../judged-growth.ts";
 import { linePackages, PYTORCH } from "../line-packages.ts";
 import { symbolAt } from "../native-site.ts";
-import { linesAtPeak, type PeakLines } from "./lines-at-peak.ts";
-import { higherLines, largestLines, type PeakLine, type ReadLine } from "./name-peak-lines.ts";
+import { higherLines, largestLines, type PeakLine } from "./name-peak-lines.ts";
 import { type PlacedPeakLine, peakFinding } from "./peak-finding.ts";
+import { type PeakOfRun, peakOfRun } from "./peak-of-run.ts";
+import { type ComparedPeak, peakReport } from "./peak-report.ts";
+import { readStoredPeak } from "./stored-peak.ts";
 
 /** The base commit, to be run as the candidate is. */
 export interface PeakBase {
@@ -29,6 +32,8 @@ export interface PeakBase {
 export interface PeakSubject extends AttributionSubject {
   /** The base, or why it cannot be run here. */
   readonly base: () => Promise<PeakBase | { readonly reason: string }>;
+  /** What the baseline's peak consists of, as stored; null where that was not measured. */
+  readonly stored: { readonly text: string; readonly opened: string } | null;
 }
 
 /** Fractions of the judged run at which a process writes what its peak was so far: a killed one leaves the last. */
@@ -71,8 +76,16 @@ export function peakEnvironment(
   };
 }
 
-/** Run the candidate, and the base where that is possible, and name the lines that make its peak higher. */
-export async function explainPeak(subject: PeakSubject, check: Check): Promise<readonly Finding[]> {
+/** Why a verdict is as it is. */
+export interface Attributed {
+  /** The lines that grow, or that make a peak higher, the largest first. */
+  readonly findings: readonly Finding[];
+  /** What a breached peak consists of; null where none was explained. */
+  readonly peak: PeakReport | null;
+}
+
+/** Run the candidate, and the base where that is possible, and find what makes its peak higher. */
+export async function explainPeak(subject: PeakSubject, check: Check): Promise<Attributed> {
   const { request, scenario, judged, judgement, warn } = subject;
   const durationS = judged.info.clock.duration_s ?? 0;
   const env = peakEnvironment(check.metric, durationS, { ...request.env, ...scenario.env });
@@ -82,31 +95,38 @@ export async function explainPeak(subject: PeakSubject, check: Check): Promise<r
   const candidate = await peakRun(subject, "what its peak consists of", limitS, () =>
     subject.run({ number: 1, env, limitS }),
   );
-  if (candidate === null) return [];
-  const after = await linesAtPeak(candidate.directory, { device: check.device, root, other: root, warn });
-  if (after.lines.length === 0) {
+  if (candidate === null) return { findings: [], peak: null };
+  const after = await peakOfRun(candidate.directory, { device: check.device, root, other: root, warn });
+  if (after.parts.length === 0) {
     warn("no line could be named: no measured process reported what its peak consists of");
-    return [];
+    return { findings: [], peak: null };
   }
-  const compared = await comparedWith(subject, check, { candidate, plan: { env, limitS }, root });
+  const ofBase = await comparedWith(subject, check, { candidate, plan: { env, limitS }, root });
+  const compared = "reason" in ofBase ? (storedWith(subject, check) ?? ofBase) : ofBase;
   if ("reason" in compared) warn(`the peak was compared with no other: ${compared.reason}`);
   const named =
     "reason" in compared
-      ? largestLines(after.lines, check.candidate_bytes ?? 0)
-      : higherLines(after.lines, compared.lines, compared.difference);
+      ? largestLines(after.parts, check.candidate_bytes ?? 0)
+      : higherLines(after.parts, compared.parts, compared.difference);
   if (named.length === 0) {
-    const whole = "reason" in compared ? "the peak" : "the difference between the peaks of this change and of the base";
+    const whole = "reason" in compared ? "the peak" : "the difference between both peaks";
     warn(`no line holds a fifth of ${whole}`);
   }
   const phase = phaseAt(candidate, after.moment);
   const severity = judgement.verdict === "fail" ? "critical" : "warning";
-  return placed(named, root, subject).map((one, index) =>
-    peakFinding(one, { device: check.device, phase, severity: index === 0 ? severity : "warning" }),
+  const findings = placed(named, root, subject).map((one, index) =>
+    peakFinding(one, {
+      device: check.device,
+      phase,
+      severity: index === 0 ? severity : "warning",
+      comparedWith: "reason" in compared ? null : compared.kind,
+    }),
   );
+  return { findings, peak: peakReport(check, after, "reason" in compared ? null : compared) };
 }
 
 /** The phase that a process was in; null where it named none. */
-function phaseAt({ recording, info }: FinishedRun, moment: PeakLines["moment"]): string | null {
+function phaseAt({ recording, info }: FinishedRun, moment: PeakOfRun["moment"]): string | null {
   if (recording === null || moment === null) return null;
   const at = moment.timeNs - Number(info.clock.monotonic_start_ns);
   const entered = phaseEntries(recording).filter(
@@ -155,7 +175,7 @@ async function comparedWith(
   subject: PeakSubject,
   check: Check,
   of: { readonly candidate: FinishedRun; readonly plan: Pick<RunPlan, "env" | "limitS">; readonly root: string },
-): Promise<{ readonly lines: readonly ReadLine[]; readonly difference: number } | { readonly reason: string }> {
+): Promise<ComparedPeak | { readonly reason: string }> {
   const base = await subject.base();
   if ("reason" in base) return base;
   const { candidate, plan, root } = of;
@@ -163,11 +183,19 @@ async function comparedWith(
   if (finished === null) return { reason: "the base has no run for it" };
   const baseRoot = path.resolve(base.cwd, path.relative(subject.scenario.cwd, root));
   const { device } = check;
-  const { lines } = await linesAtPeak(finished.directory, { device, root: baseRoot, other: root, warn: subject.warn });
-  if (lines.length === 0) return { reason: "no process of the base reported what its own consists of" };
+  const found = await peakOfRun(finished.directory, { device, root: baseRoot, other: root, warn: subject.warn });
+  if (found.parts.length === 0) return { reason: "no process of the base reported what its own consists of" };
   const difference = differenceOf(check, candidate, finished);
   if (difference === null) return { reason: "that of the base is unknown" };
-  return difference > 0 ? { lines, difference } : { reason: "that of the base is not lower" };
+  return difference > 0 ? { kind: "base", ...found, difference } : { reason: "that of the base is not lower" };
+}
+
+/** The stored composition of the baseline; null where there is none of this series, or its peak is not lower. */
+function storedWith({ stored }: PeakSubject, check: Check): ComparedPeak | null {
+  const { device, metric, candidate_bytes: peak, baseline_bytes: baseline } = check;
+  if (stored === null || peak === null || baseline === null || peak <= baseline) return null;
+  const found = readStoredPeak(stored.text, { opened: stored.opened, device, metric });
+  return found === null ? null : { kind: "baseline", ...found, difference: peak - baseline };
 }
 
 /** The named lines with the package and the function that allocate. */

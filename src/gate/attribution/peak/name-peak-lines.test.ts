@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { higherLines, largestLines, type ReadLine } from "./name-peak-lines.ts";
+import { higherLines, largestLines, type ReadPart } from "./name-peak-lines.ts";
 
 const MIB = 2 ** 20;
 
-const held = (line: number, mebibytes: number, more: Partial<ReadLine> & { name?: string } = {}): ReadLine => ({
+const held = (line: number, mebibytes: number, more: Partial<ReadPart> & { name?: string } = {}): ReadPart => ({
   at: { file: "train.py", line, function: more.name ?? "main" },
   python: true,
+  category: null,
+  phase: null,
   bytes: mebibytes * MIB,
   variance: 0,
   stack: [],
@@ -15,7 +17,7 @@ const held = (line: number, mebibytes: number, more: Partial<ReadLine> & { name?
   code: null,
   ...more,
 });
-const named = (after: readonly ReadLine[], before: readonly ReadLine[], difference: number) =>
+const named = (after: readonly ReadPart[], before: readonly ReadPart[], difference: number) =>
   higherLines(after, before, difference * MIB).map(({ line, before: base, share }) => [
     line.at.line,
     (line.bytes - (base ?? 0)) / MIB,

@@ -1,14 +1,14 @@
 import { groupBy } from "../../../core/group-by.ts";
 import { functionKey, type LinePair, linePairs } from "../../../snapshot/line-pairs.ts";
 import { lineKey } from "../../../snapshot/owners.ts";
-import type { HeldLine } from "./held-lines.ts";
+import type { HeldPart } from "./held-parts.ts";
 
-/** A held line with its text; null where that could not be read. */
-export type ReadLine = HeldLine & { readonly code: string | null };
+/** A held part with the text of its line; null where that could not be read. */
+export type ReadPart = HeldPart & { readonly code: string | null };
 
-/** A line of which more, or much, is live at the peak. */
+/** A line of which more, or much, is live at the peak; its parts as one. */
 export interface PeakLine {
-  readonly line: ReadLine;
+  readonly line: ReadPart;
   /** Bytes of the same line of the base at its peak; null without a base. */
   readonly before: number | null;
   /** Of the difference of the peaks, or of the peak without a base; 0 to 1. */
@@ -21,24 +21,39 @@ const MIN_MENTION = 0.05;
 /** Standard deviations of the samples that a difference must exceed: some hundred lines are compared at once. */
 const MIN_DEVIATIONS = 4;
 const MAX_LINES = 4;
+/** Characters of a line's text that are compared: what is stored with a baseline has no more. */
+export const COMPARED_CODE = 60;
 
 /** An edit may move a line: its text shows that it is the same one. */
-const textKey = ({ at, code }: ReadLine): string =>
-  code === null ? lineKey(at) : `${functionKey({ at })}\0text\0${code}`;
+const textKey = ({ at, code }: ReadPart): string =>
+  code === null ? lineKey(at) : `${functionKey({ at })}\0text\0${code.slice(0, COMPARED_CODE)}`;
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** Lines of one key as one, named after the largest. */
-function summed(lines: readonly ReadLine[], keyOf: (line: ReadLine) => string): ReadLine[] {
-  return [...groupBy(lines, keyOf).values()].map((own) => {
-    const [first] = [...own].sort((a, b) => b.bytes - a.bytes) as [ReadLine, ...ReadLine[]];
-    const [bytes, variance] = [sum(own.map((line) => line.bytes)), sum(own.map((line) => line.variance))];
-    return { ...first, bytes, variance };
+/** The value of the parts with the most bytes. */
+function largest<T>(parts: readonly ReadPart[], of: (part: ReadPart) => T): T | null {
+  const sums = [...groupBy(parts, of)].map(([value, own]) => [value, sum(own.map(({ bytes }) => bytes))] as const);
+  return sums.sort(([, a], [, b]) => b - a)[0]?.[0] ?? null;
+}
+
+/** Parts of one key as one, named after the largest, with the category and phase that have most of it. */
+function summed(parts: readonly ReadPart[], keyOf: (part: ReadPart) => string): ReadPart[] {
+  return [...groupBy(parts, keyOf).values()].map((own) => {
+    const [first] = [...own].sort((a, b) => b.bytes - a.bytes) as [ReadPart, ...ReadPart[]];
+    const [bytes, variance] = [sum(own.map((part) => part.bytes)), sum(own.map((part) => part.variance))];
+    const [category, phase] = [largest(own, (part) => part.category), largest(own, (part) => part.phase)];
+    return { ...first, bytes, variance, category, phase };
   });
 }
 
+/** Parts of one line, category and phase as one, most bytes first. */
+export function summedLines(parts: readonly ReadPart[]): readonly ReadPart[] {
+  const keyOf = (part: ReadPart) => `${textKey(part)}\0${part.category}\0${part.phase}`;
+  return summed(parts, keyOf).sort((a, b) => b.bytes - a.bytes);
+}
+
 /** The lines of both sides. What is left of a function on both sides, without a partner, is compared as a whole. */
-function paired(after: readonly ReadLine[], before: readonly ReadLine[]): readonly LinePair<ReadLine>[] {
+export function pairedLines(after: readonly ReadPart[], before: readonly ReadPart[]): readonly LinePair<ReadPart>[] {
   const pairs = linePairs(summed(before, textKey), summed(after, textKey), textKey);
   const added = pairs.flatMap((pair) => (pair.before === null && pair.after !== null ? [pair.after] : []));
   const gone = pairs.flatMap((pair) => (pair.after === null && pair.before !== null ? [pair.before] : []));
@@ -51,11 +66,11 @@ function paired(after: readonly ReadLine[], before: readonly ReadLine[]): readon
  * @param difference bytes by which the judged peak is higher than the base's
  */
 export function higherLines(
-  after: readonly ReadLine[],
-  before: readonly ReadLine[],
+  after: readonly ReadPart[],
+  before: readonly ReadPart[],
   difference: number,
 ): readonly PeakLine[] {
-  const higher = paired(after, before).flatMap((pair): PeakLine[] => {
+  const higher = pairedLines(after, before).flatMap((pair): PeakLine[] => {
     if (pair.after === null) return [];
     const bytes = pair.after.bytes - (pair.before?.bytes ?? 0);
     const deviation = Math.sqrt(pair.after.variance + (pair.before?.variance ?? 0));
@@ -66,7 +81,7 @@ export function higherLines(
 }
 
 /** The lines that hold most of a peak. @param peak judged bytes */
-export function largestLines(after: readonly ReadLine[], peak: number): readonly PeakLine[] {
+export function largestLines(after: readonly ReadPart[], peak: number): readonly PeakLine[] {
   const all = summed(after, textKey)
     .filter(({ bytes, variance }) => bytes > MIN_DEVIATIONS * Math.sqrt(variance))
     .map((line) => ({ line, before: null, share: Math.min(1, line.bytes / peak) }));

@@ -19,6 +19,8 @@ interface PeakContext {
   /** The program's phase at the peak; null where it named none, or that is not known. */
   readonly phase: string | null;
   readonly severity: Severity;
+  /** What the line is compared with. */
+  readonly comparedWith: "base" | "baseline" | null;
 }
 
 const MAX_FRAMES = 8;
@@ -30,18 +32,19 @@ function nameOf({ line, symbol }: PlacedPeakLine): string {
   return symbol === null ? module : `\`${symbol}\` in ${module}`;
 }
 
-function sentence(placed: PlacedPeakLine, phase: string | null): string {
+function sentence(placed: PlacedPeakLine, { phase, comparedWith }: PeakContext): string {
   const { line, before, share, package: found } = placed;
   const peak = phase === null ? "the peak" : `the peak in phase ${phase}`;
   const owner = found === null ? "" : `, ${packageText(found, "allocated")},`;
   if (before === null)
     return `${nameOf(placed)}${owner} holds ${formatBytes(line.bytes)} at ${peak}, ${percent(share)} of it`;
   const than = before === 0 ? "nothing" : formatBytes(before);
-  return `${nameOf(placed)}${owner} holds ${formatBytes(line.bytes)} at ${peak} and ${than} on the base, ${percent(share)} of the difference`;
+  return `${nameOf(placed)}${owner} holds ${formatBytes(line.bytes)} at ${peak} and ${than} ${comparedWith === "baseline" ? "in the baseline" : "on the base"}, ${percent(share)} of the difference`;
 }
 
 /** The finding of a line that holds more at the peak than on the base or, without a base, much of it. */
-export function peakFinding(placed: PlacedPeakLine, { device, phase, severity }: PeakContext): Finding {
+export function peakFinding(placed: PlacedPeakLine, context: PeakContext): Finding {
+  const { device, phase, severity, comparedWith } = context;
   const { line, before, share, symbol } = placed;
   return {
     classification: before === null ? HELD_AT_PEAK : PEAK_LINE,
@@ -58,6 +61,9 @@ export function peakFinding(placed: PlacedPeakLine, { device, phase, severity }:
       base_peak_bytes: before === null ? null : Math.round(before),
       difference_bytes: before === null ? null : Math.round(line.bytes - before),
       share,
+      compared_with: comparedWith,
+      category: line.category,
+      allocated_in: line.phase,
       phase,
       native_module: line.place?.path ?? null,
       native_symbol: symbol,
@@ -67,7 +73,7 @@ export function peakFinding(placed: PlacedPeakLine, { device, phase, severity }:
         .map(({ file, line: number, function: name }) => `${file}:${number} ${name}`)
         .join(" < "),
     },
-    description: sentence(placed, phase),
+    description: sentence(placed, context),
     ...(placed.package === null ? {} : { package: placed.package }),
     remediation: [],
   };

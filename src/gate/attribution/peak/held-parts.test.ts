@@ -3,7 +3,7 @@ import type { NativeSample, NativeStack } from "../../../snapshot/native-documen
 import { sourceOf } from "../../../snapshot/pickle/byte-source.ts";
 import { readSnapshot } from "../../../snapshot/read.ts";
 import { pickled, tuple } from "../../../snapshot/testing/pickle-writer.ts";
-import { heldLines, heldOnDevice } from "./held-lines.ts";
+import { heldInHeap, heldOnDevice } from "./held-parts.ts";
 
 const INTERVAL = 65_536;
 const OPTIONS = { isUserFrame: () => true, relative: (file: string) => file.replace("/repo/", "") };
@@ -11,6 +11,7 @@ const OPTIONS = { isUserFrame: () => true, relative: (file: string) => file.repl
 const stack = (bytes: number, count: number, line: number): NativeStack => ({
   bytes,
   count,
+  parts: [{ category: null, phase: null, kept: false, bytes, count }],
   native: [],
   python: [{ file: "/repo/train.py", line, function: "main", called: "zeros" }],
 });
@@ -21,6 +22,9 @@ const sample = (stacks: readonly NativeStack[]): NativeSample => ({
   timeNs: 1,
   intervalBytes: INTERVAL,
   totalBytes: 0,
+  heapBytes: null,
+  categories: null,
+  inputs: {},
   stacks,
   mappings: [],
 });
@@ -55,17 +59,21 @@ describe("what lines hold at a peak", () => {
     };
     const held = (traces: readonly object[]) => {
       const file = pickled({ segments: [segment], device_traces: [traces] } as never);
-      return heldOnDevice([readSnapshot(sourceOf(file), "a")], 0, OPTIONS).map(({ at, bytes }) => [at.line, bytes]);
+      return heldOnDevice([readSnapshot(sourceOf(file), "a")], 0, OPTIONS).parts.map(({ at, bytes }) => [
+        at.line,
+        bytes,
+      ]);
     };
     expect(held([{ action: "alloc", addr: 512, size: 1024, stream: 0, time_us: 1, frames }])).toEqual([[3, 1024]]);
     expect(held([])).toEqual([]);
   });
 
-  it("is the sum over stacks and processes, named from the top of the code, most first", () => {
-    const lines = heldLines([sample([stack(100, 1, 3), stack(500, 2, 9)]), sample([stack(450, 1, 3)])], OPTIONS);
-    expect(lines.map(({ at, bytes, called }) => [at.file, at.line, bytes, called])).toEqual([
-      ["train.py", 3, 550, "zeros"],
+  it("is that of all stacks and processes, named from the top of the code, most first", () => {
+    const { parts } = heldInHeap([sample([stack(100, 1, 3), stack(500, 2, 9)]), sample([stack(450, 1, 3)])], OPTIONS);
+    expect(parts.map(({ at, bytes, called }) => [at.file, at.line, bytes, called])).toEqual([
       ["train.py", 9, 500, "zeros"],
+      ["train.py", 3, 450, "zeros"],
+      ["train.py", 3, 100, "zeros"],
     ]);
   });
 
@@ -79,7 +87,7 @@ describe("what lines hold at a peak", () => {
     let [outside, sumOfSquares, claimed] = [0, 0, 0];
     for (let at = 0; at < tries; at++) {
       const { bytes, count } = drawn(size, allocations, random);
-      const [line] = heldLines([sample([stack(bytes, count, 3)])], OPTIONS);
+      const [line] = heldInHeap([sample([stack(bytes, count, 3)])], OPTIONS).parts;
       const [error, variance] = [bytes - size * allocations, line?.variance ?? 0];
       if (Math.abs(error) > 3 * Math.sqrt(variance)) outside += 1;
       sumOfSquares += error ** 2 / tries;

@@ -1,0 +1,63 @@
+// When a process that no probe enters writes its samples: at seconds of the run.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "process_facts.h"
+
+namespace stormlog_heap {
+
+// Without constructors: used before those of the library run.
+class Moments {
+ public:
+  // Those of "seconds:1.5,3"; none for moments in steps, and for null. `directory`: of the probe.
+  void begin(const char* text, const char* directory) {
+    count_ = 0;
+    beganS_ = runBegan(directory);
+    if (text == nullptr || strncmp(text, "seconds:", 8) != 0) return;
+    for (const char* at = text + 8; *at != '\0' && count_ < kMax;) {
+      char* end = nullptr;
+      const double seconds = strtod(at, &end);
+      if (end == at || !(seconds >= 0)) return;
+      at_[count_++] = seconds;
+      at = *end == ',' ? end + 1 : end;
+      if (at == end && *at != '\0') return;
+    }
+  }
+
+  unsigned count() const { return count_; }
+  // Seconds until a moment, negative once it is over.
+  double leftS(unsigned moment) const { return beganS_ + at_[moment] - wallS(); }
+
+ private:
+  static constexpr unsigned kMax = 64;
+
+  static double wallS() {
+    timespec t{};
+    clock_gettime(CLOCK_REALTIME, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
+  }
+
+  // When the run began: the gate writes its recording file just before.
+  static double runBegan(const char* directory) {
+    Text path;
+    path.add(directory).add("/../recording.json");
+    struct stat facts {};
+    // The call itself: the function of this name needs a newer C library.
+    if (path.cut() || syscall(SYS_newfstatat, AT_FDCWD, path.text(), &facts, 0) != 0) return wallS();
+    return static_cast<double>(facts.st_mtim.tv_sec) + static_cast<double>(facts.st_mtim.tv_nsec) / 1e9;
+  }
+
+  double at_[kMax];
+  unsigned count_;
+  double beganS_;
+};
+
+}  // namespace stormlog_heap

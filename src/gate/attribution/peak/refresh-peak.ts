@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { BaselineStore, StoredRecord } from "../../../baseline/store.ts";
+import type { GateRequest, ScenarioRequest } from "../../../config/gate-request.ts";
+import { GateError } from "../../../core/errors.ts";
+import { git } from "../../../git/git.ts";
+import type { Metric } from "../../../telemetry/recording/model.ts";
+import { oneRun } from "../../one-run.ts";
+import type { GatePorts } from "../../ports.ts";
+import { peakEnvironment } from "./explain-peak.ts";
+import { peakOfRun } from "./peak-of-run.ts";
+import { storedPeak } from "./stored-peak.ts";
+
+/** The series that gates: the allocator of a device, else the heap, else the memory of the host. */
+function gatingSeries({ record }: StoredRecord): { readonly device: string; readonly metric: Metric } {
+  const series = record.epochs.at(-1)?.series ?? [];
+  const allocated = series.filter(([, , metric]) => metric === "allocated").map(([, device]) => device);
+  const device = allocated.find((one) => one !== "host") ?? allocated[0];
+  return device === undefined ? { device: "host", metric: "host" } : { device, metric: "allocated" };
+}
+
+/**
+ * Run a scenario once more and store what its peak consists of beside its record, for when no base run is possible.
+ * @throws GateError COMPOSITION_UNMEASURED, and those of the store
+ */
+export async function refreshPeak(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  { stored, store }: { readonly stored: StoredRecord; readonly store: BaselineStore },
+  ports: GatePorts,
+): Promise<void> {
+  const opened = stored.record.epochs.at(-1)?.opened;
+  if (store.keepPeak === undefined || opened === undefined) {
+    throw new GateError("COMPOSITION_UNMEASURED", `${store.name} cannot keep what a peak consists of`, {
+      kind: "usage",
+      hint: "Use a store of files, such as file:baselines.",
+    });
+  }
+  const { device, metric } = gatingSeries(stored);
+  const parent = await mkdtemp(path.join(tmpdir(), "stormlog-gate-composition-"));
+  try {
+    const { command, cwd } = scenario;
+    const directory = path.join(parent, "1");
+    const env = peakEnvironment(metric, MOMENTS_WITHIN_S, { ...request.env, ...scenario.env });
+    const plan = { role: "attribution", number: 1, directory, command, cwd, session: "", commit: null, env } as const;
+    const { ending } = await oneRun(request, scenario, plan, ports);
+    const notes: string[] = [];
+    const top = await git(cwd, ["rev-parse", "--show-toplevel"]);
+    const root = top.ok && top.stdout !== "" ? top.stdout : cwd;
+    const warn = (note: string): void => void notes.push(note);
+    const found = ending.kind === "ok" ? await peakOfRun(directory, { device, root, other: root, warn }) : null;
+    if (found === null || found.parts.length === 0) {
+      const reason = ending.kind === "failed" ? ending.message : (notes[0] ?? "no process reported it");
+      throw new GateError("COMPOSITION_UNMEASURED", `${scenario.name}: its peak was not composed: ${reason}`, {
+        kind: "error",
+        hint: "The runs are stored. Refresh without --composition where the program cannot be sampled.",
+      });
+    }
+    await store.keepPeak(stored.name, storedPeak(found, { opened, device, metric }));
+  } finally {
+    await rm(parent, { recursive: true, force: true });
+  }
+}
+
+/** A program that is killed later leaves the peak of its first seconds. */
+const MOMENTS_WITHIN_S = 60;

@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { higherParts, higherText, peakNotes, peakTables, stackedRows } from "./answer/peak-answer.ts";
+import type { PeakReport } from "./documents/peak-report.ts";
+import { drawComposition, renderFlame } from "./peaks/composition-svg.ts";
+import { THEMES } from "./timeline/palette.ts";
+
+const MIB = 2 ** 20;
+const row = (name: string, after: number, before: number) => ({
+  name,
+  bytes: after * MIB,
+  compared_bytes: before * MIB,
+});
+const line = (name: string, category: string | null, after: number, before: number) => ({
+  ...row(name, after, before),
+  function: "forward",
+  category,
+  phase: "forward",
+});
+
+const PEAK: PeakReport = {
+  rank: 0,
+  device: "host",
+  metric: "allocated",
+  compared_with: "base",
+  bytes: 300 * MIB,
+  compared_bytes: 150 * MIB,
+  explained: { bytes: 299 * MIB, compared_bytes: 150 * MIB },
+  lines: [line("attention.py:88", "activations", 150, 20), line("train.py:9", "optimizer_state", 9, 0)],
+  categories: [row("activations", 151, 20), row("optimizer_state", 18, 0), row("outside_tensors", 130, 130)],
+  phases: [row("forward", 169, 20), row("", 130, 130)],
+  unseen: ["communication_buffers"],
+  inputs: [{ name: "parameters", value: "2,000 float32", compared: "1,000 float32" }],
+  flame: [
+    [0, "main train.py:9", 200 * MIB],
+    [1, "<b>&forward", 150 * MIB],
+    [0, "load data.py:2", 100 * MIB],
+  ],
+};
+
+describe("what a peak consists of", () => {
+  it("is said by category, with the line that has most of it", () => {
+    const parts = higherParts(PEAK);
+    expect(higherText(parts, (at) => `[${at}]`)).toBe(
+      "+131 MiB activations at [attention.py:88], +18.0 MiB optimizer state at [train.py:9]",
+    );
+    const spread = { ...PEAK, lines: PEAK.lines.slice(0, 1) };
+    expect(higherText(higherParts(spread), (at) => at)).toContain("+18.0 MiB optimizer state");
+    expect(higherText(higherParts(spread), (at) => at)).not.toContain("train.py");
+  });
+
+  it("is said by line where no category is seen, and not at all without a comparison", () => {
+    const unseen = { ...PEAK, categories: [] };
+    expect(higherText(higherParts(unseen), (at) => at)).toBe("+130 MiB at attention.py:88, +9.00 MiB at train.py:9");
+    expect(higherParts({ ...PEAK, compared_bytes: null })).toEqual([]);
+    expect(peakNotes(unseen)).toContain("Categories are not seen in this program.");
+  });
+
+  it("adds up to both peaks, with the rest named", () => {
+    const sums = peakTables(PEAK)
+      .slice(0, 2)
+      .map(({ rows }) => rows.at(-1));
+    expect(sums).toEqual([
+      { name: "unexplained", cells: ["1.00 MiB", "0 B", "+1.00 MiB"] },
+      { name: "unexplained", cells: ["1.00 MiB", "0 B", "+1.00 MiB"] },
+    ]);
+    // The samples of the judged runs are lower than what the allocator recorded.
+    const higher = { ...PEAK, bytes: 290 * MIB };
+    expect(peakTables(higher)[0]?.rows.at(-1)?.name).toBe("above the highest sample");
+    const bars = stackedRows(PEAK).reduce((sum, { bytes }) => sum + bytes, 0);
+    expect(bars).toBe(PEAK.bytes);
+  });
+
+  it("names what is not seen, and the inputs that differ", () => {
+    expect(peakNotes(PEAK)).toEqual([
+      "Not seen, and so in other rows: communication buffers.",
+      "parameters: 1,000 float32 -> 2,000 float32",
+    ]);
+  });
+
+  it("is drawn with outside text escaped, each frame below its caller", () => {
+    const svg = renderFlame(PEAK.flame);
+    expect(svg).not.toContain("<b>");
+    const lefts = [...svg.matchAll(/<rect x="([\d.]+)" y="(\d+)"/g)].map(([, x, y]) => [Number(x), Number(y)]);
+    expect(lefts).toEqual([
+      [0, 0],
+      [0, 22],
+      [800, 0],
+    ]);
+    const area = { left: 0, right: 1200, top: 0, theme: THEMES.light };
+    const drawn = drawComposition({ ...PEAK, rows: [row("<i>", 300, 150)] }, area);
+    expect(drawn.svg).toContain("&#60;i&#62; +150 MiB");
+  });
+});
