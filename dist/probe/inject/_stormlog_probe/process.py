@@ -176,7 +176,9 @@ def _stepped_by(optimizer, source):
     if _quick is not None and _quick(optimizer):
         return
     try:
-        (_process or current()).steps.optimizer(optimizer, source)
+        process = _process or current()
+        process.steps.optimizer(optimizer, source)
+        process.optimizer_stepped(optimizer)
     except NoProbe:
         pass
     except Exception as error:  # noqa: BLE001
@@ -298,14 +300,22 @@ class Process:
         if self._attribution is not None:
             self._attribution.on_step(step)
 
+    def optimizer_stepped(self, optimizer):
+        if self._attribution is not None:
+            self._attribution.on_optimizer(optimizer)
+
     def enter_phase(self, name):
         entered = self.facts.phases.begin(name)
         if entered is not None:
             self._reading.at_phase()
             self._report_phase()
+            if self._attribution is not None:
+                self._attribution.on_phase(entered[1])
         return entered
 
     def leave_phase(self, entered):
+        if self._attribution is not None:
+            self._attribution.on_phase(None)
         self._reading.at_phase()
         self.facts.phases.end(entered)
         self._report_phase()

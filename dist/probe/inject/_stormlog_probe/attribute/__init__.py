@@ -52,3 +52,21 @@ def on_step(step):
             _attribution.step(step)
     except Exception as error:  # noqa: BLE001
         complain(error)
+
+
+def on_optimizer(optimizer):
+    """An optimizer of this process has stepped."""
+    try:
+        if _attribution is not None:
+            _attribution.optimizer(optimizer)
+    except Exception as error:  # noqa: BLE001
+        complain(error)
+
+
+def on_phase(name):
+    """The program enters a phase of its own; None: it leaves the innermost."""
+    try:
+        if _attribution is not None:
+            _attribution.phase(name)
+    except Exception as error:  # noqa: BLE001
+        complain(error)

@@ -40,6 +40,8 @@ class NativeStacks:
         self._stacks = stacks
         self._library = None
         self._layout = None
+        # In a run that looks for a peak, as Categories.
+        self.categories = None
         self.codes = Codes()
         # By the five numbers of a frame.
         self._places = {}
@@ -69,6 +71,13 @@ class NativeStacks:
             return
         self._layout = layout
         library.stormlog_stacks_python(layout)
+
+    def with_categories(self):
+        """Have the library note categories and phases."""
+        if self._library is not None:
+            from .categories import Categories
+
+            self.categories = Categories(self._library)
 
     def stop(self):
         """No longer read Python's frames: the interpreter ends."""
@@ -104,6 +113,8 @@ class NativeStacks:
             stack["python"] = [place for place in places if type(place) is list]
             kept.append(stack)
         content["stacks"] = kept
+        if self.categories is not None:
+            self.categories.name(content)
         with open(path + ".part", "w") as file:
             # In one piece: writing part by part takes ten times as long.
             file.write(json.dumps(content, separators=(",", ":")))

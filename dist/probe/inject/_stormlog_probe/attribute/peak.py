@@ -1,7 +1,7 @@
 """What the memory of one process consists of at its peak: the preloaded library's samples, and the devices' histories.
 
-Unlike the attribution of a growth it looks at no object and traces nothing. The library keeps what was live when most was;
-at the moments and at the end it is written down, so that a killed process has left something.
+Unlike the attribution of a growth it traces nothing. The library keeps what was live when most was; at the moments and at
+the end it is written down, so that a killed process has left something.
 """
 
 import os
@@ -18,10 +18,28 @@ class PeakMemory(Scheduled):
     def __init__(self, base_path, wanted):
         super().__init__(base_path, wanted, NativeStacks(Stacks()))
 
+    def start(self):
+        super().start()
+        self.native.with_categories()
+
     def with_torch(self, torch):
         if self._torch is not torch:
             self._torch = torch
             self.follow_devices(torch, _nothing)
+            if self.native.categories is not None:
+                self.native.categories.follow(torch)
+
+    def optimizer(self, optimizer):
+        if self.native.categories is not None:
+            self.native.categories.optimizer(optimizer)
+
+    def phase(self, name):
+        if self.native.categories is None:
+            return
+        if name is None:
+            self.native.categories.leave()
+        else:
+            self.native.categories.enter(name)
 
     def step(self, step):
         self.schedule.at_step(step)
@@ -37,6 +55,11 @@ class PeakMemory(Scheduled):
         self.schedule.stop()
         if self.pid != os.getpid():
             return
+        try:
+            if self.native.categories is not None:
+                self.native.categories.finish()
+        except Exception as error:  # noqa: BLE001
+            complain(error)
         # Runs before the interpreter takes its threads apart.
         self.native.stop()
         last = len(self.schedule.at)

@@ -76,6 +76,12 @@ class Scheduled:
     def prepare(self):
         """Before the first moment."""
 
+    def optimizer(self, optimizer):
+        """An optimizer has stepped."""
+
+    def phase(self, name):
+        """The program enters a phase; None: it leaves the innermost."""
+
     def follow_devices(self, torch, recording):
         """Record the devices' history. `recording()` is called once one records."""
         from .cuda import MODULES, DeviceMemory
