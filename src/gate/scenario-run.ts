@@ -11,7 +11,7 @@ import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import type { AnchorBook } from "./anchor-file.ts";
-import type { AttributionSubject } from "./attribution/attribute.ts";
+import type { Attributed, AttributionSubject } from "./attribution/attribute.ts";
 import type { PeakBase } from "./attribution/peak/explain-peak.ts";
 import type { BaseCheckout, BasePlanner } from "./base/base-run.ts";
 import { announce, Cost, outOfTime } from "./cost.ts";
@@ -178,11 +178,12 @@ export class ScenarioRun implements ScenarioFacts {
     return ran.finished.measured === null ? null : ran;
   }
 
-  /** Run the candidate with attribution on. @returns findings that name lines, the largest growth first, or none */
-  async attribute(judgement: Judgement): Promise<readonly Finding[]> {
+  /** Run the candidate with attribution on. */
+  async attribute(judgement: Judgement): Promise<Attributed> {
     const judged = this.candidate.at(-1);
     // The probe attributes memory to lines.
-    if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined) return [];
+    if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined)
+      return { findings: [], lost: false };
     const { attributeGrowth } = await import("./attribution/attribute.ts");
     const { explainPeak, peakToExplain } = await import("./attribution/peak/explain-peak.ts");
     const { request, scenario } = this;
@@ -211,9 +212,13 @@ export class ScenarioRun implements ScenarioFacts {
       return { cwd, run: (plan) => run({ ...plan, number: 2 }, { command, cwd, commit }) };
     };
     const peak = peakToExplain(subject);
-    const findings = peak === null ? await attributeGrowth(subject) : await explainPeak({ ...subject, base }, peak);
+    const { findings, lost } =
+      peak === null
+        ? await attributeGrowth(subject)
+        : { findings: await explainPeak({ ...subject, base }, peak), lost: false };
     const { markChangedLines } = await import("./attribution/changed-lines.ts");
-    return markChangedLines(findings, { cwd: scenario.cwd, env: request.env, history: this.#ports.history });
+    const history = { cwd: scenario.cwd, env: request.env, history: this.#ports.history };
+    return { findings: await markChangedLines(findings, history), lost };
   }
 
   /** After a breach, the packages that the change locks to other versions; null for none. */
