@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "df5884f1cc4319e452f1dcf95bff3f1a97bdeacaa5be6324893f88c2b2fe07f4");
+  load = loadPack(import.meta.url, "19fdc25968173257bb04d86eb937bda85c12f03f3c6079ba8e0e35a13d6f8f51");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -62,7 +62,7 @@ export function growthStretch(series: MetricSeries): GrowthStretch | null {
   if (ordered.axis === "index") return null;
   const all = toBins(ordered);
   if (all.count < MIN_POINTS) return null;
-  const change = materialChange(median(all.middle), series.metric);
+  const change = materialChange(median(all.middle), series);
   const running = sliceBins(all, 0, teardownStart(all.low, all.high, change));
   const bins = mergeBins(running, Math.ceil(running.count / MAX_POINTS));
   const onTime = ordered.axis === "time";

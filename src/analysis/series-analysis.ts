@@ -128,8 +128,8 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
 
   const level = median(bins.middle);
   const factor = horizonFactor(context.horizon, stepSpan, durationS);
-  const change = materialChange(level, series.metric);
-  const floor = materialGrowth(level, series.metric, factor);
+  const change = materialChange(level, series);
+  const floor = materialGrowth(level, series, factor);
   const startup = startupEnd(series.device, ordered, bins, level);
   const drift = series.highwater
     ? { ...classifyHighwater(bins, change), interval: null, significant: false, slowdown: null }

@@ -1,7 +1,14 @@
 import type { Measurements } from "../analysis/measurements.ts";
-import { plural } from "../core/text.ts";
+import { oneLine, plural } from "../core/text.ts";
 import type { Envelope } from "./envelope.ts";
-import { type BaselineRecord, type BaselineRun, earlierRuns, MIN_EPOCH_RUNS, toMeasurements } from "./record.ts";
+import {
+  type BaselineRecord,
+  type BaselineRun,
+  earlierRuns,
+  MIN_EPOCH_RUNS,
+  toMeasurements,
+  unknownMetrics,
+} from "./record.ts";
 
 /** Description of the used baseline in a report. */
 export interface BaselineFacts {
@@ -73,8 +80,13 @@ export function found(
   record: BaselineRecord,
   runs: readonly BaselineRun[],
   ancestors: ReadonlySet<string> | null,
-  warnings: readonly string[],
+  given: readonly string[],
 ): BaselineAnswer {
+  const unknown = unknownMetrics(record).map(
+    (name) =>
+      `the baseline in ${source} has the metric ${oneLine(name)}, which this version does not know: it is skipped`,
+  );
+  const warnings = [...given, ...unknown];
   const measurements = toMeasurements(record, runs);
   const earlier = earlierRuns(record, runs, ancestors);
   const facts = factsOf(source, runs);

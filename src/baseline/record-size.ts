@@ -1,4 +1,4 @@
-import { type Metric, ON_REQUEST } from "../telemetry/recording/model.ts";
+import { INTERPRETERS, type Metric, ON_REQUEST } from "../telemetry/recording/model.ts";
 import { type BaselineEpoch, type BaselineRecord, type BaselineRun, comparedEpochs } from "./record.ts";
 
 /** Size limits of a record file, bytes of its JSON. */
@@ -53,13 +53,13 @@ const SLIMMER: readonly ((value: NonNullable<SeriesValue>, metric: string, count
   ([peak, growth, , , drift]) => [peak, growth, null, null, drift],
   (value, metric) => (ON_REQUEST.has(metric as Metric) ? null : value),
   (value, metric) => (metric === "reserved" || metric === "used" ? null : value),
-  (value, metric, counted) => (metric === "host" && counted ? null : value),
+  (value, metric, counted) => (counted && (metric === "host" || INTERPRETERS.has(metric as Metric)) ? null : value),
 ];
 
 /**
  * A run of at most {@link MAX_RUN_BYTES}: slopes are dropped first, then metrics that are judged only on request, then
- * reserved and device-used memory, then host memory if the allocator of a device was recorded. A run of more ranks
- * keeps peak, growth and class of each, at any size.
+ * reserved and device-used memory, then host memory and that of interpreters if the allocator of a device was
+ * recorded. A run of more ranks keeps peak, growth and class of each, at any size.
  */
 function fitRun(run: BaselineRun, series: BaselineEpoch["series"]): BaselineRun {
   // As gating is decided: an allocator of the host does not replace host memory.

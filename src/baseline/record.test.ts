@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { DRIFT_CLASSES } from "../analysis/document.ts";
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import { METRICS } from "../telemetry/recording/model.ts";
+import { found } from "./answer.ts";
 import { fingerprintHash } from "./identity.ts";
 import {
   acceptRuns,
@@ -15,6 +16,7 @@ import {
   recordToMeasurements,
   selectRuns,
   toMeasurements,
+  unknownMetrics,
 } from "./record.ts";
 import { MAX_RECORD_BYTES, MAX_RUN_BYTES, pruneRecord, serializeRecord } from "./record-size.ts";
 import { scenarioDirectory } from "./scenario-name.ts";
@@ -112,6 +114,18 @@ describe("a baseline record", () => {
     const kept = toMeasurements(record, selectRuns(record, null)).runs[0]?.series.map(({ metric }) => metric);
     expect(kept?.filter((metric) => metric === "host")).toHaveLength(8);
     expect(kept).not.toContain("reserved");
+  });
+
+  it("skips a series of a metric that it does not know, and says so", () => {
+    const record = addRuns(EMPTY, [newRun(0, everySeries(1))]);
+    const stored = JSON.parse(serializeRecord(record));
+    const known = recordToMeasurements(stored, "r").runs[0]!.series.length;
+    stored.epochs[0].series[0][2] = "newer_metric";
+    expect(recordToMeasurements(stored, "r").runs[0]!.series).toHaveLength(known - 1);
+    const newer = parseBaselineRecord(stored, "r");
+    expect(unknownMetrics(newer)).toEqual(["newer_metric"]);
+    expect(found("file:x", newer, selectRuns(newer, null), null, []).warnings.join()).toContain("newer_metric");
+    expect(unknownMetrics(record)).toEqual([]);
   });
 
   it("stores the phases that the policy judges beside the series, and skips metrics that it does not know", () => {

@@ -9,7 +9,7 @@ import {
 import { MAX_FINGERPRINT_FIELDS } from "../analysis/parse-measurements.ts";
 import { invalidInput } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
-import { METRICS } from "../telemetry/recording/model.ts";
+import { METRICS, type Metric } from "../telemetry/recording/model.ts";
 import type { Envelope } from "./envelope.ts";
 
 const BASELINE_SCHEMA = "stormlog.baseline/1";
@@ -41,8 +41,8 @@ export const EpochSchema = v.object({
   opened: v.string(),
   /** Reason for the new epoch, given by its author. */
   reason: v.string(),
-  /** Series of the runs' values, in order: rank, device, metric. */
-  series: v.array(v.tuple([...seriesTuple, v.picklist(METRICS)])),
+  /** Series of the runs' values, in order: rank, device, metric. Metrics that are not known are skipped. */
+  series: v.array(v.tuple([...seriesTuple, v.string()])),
   /** Series of phases that the policy judges: rank, device, metric, phase. Metrics that are not known are skipped. */
   phases: v.exactOptional(v.array(v.tuple([...seriesTuple, v.string(), v.string()]))),
   runs: v.array(BaselineRunSchema),
@@ -215,6 +215,14 @@ export function selectRuns(record: BaselineRecord, ancestors: ReadonlySet<string
     .slice(-MAX_SELECTED_RUNS);
 }
 
+const knownMetric = (name: string): Metric | undefined => METRICS.find((known) => known === name);
+
+/** Metrics of the current epoch that this version does not know: a newer one stored them. */
+export function unknownMetrics({ epochs }: BaselineRecord): readonly string[] {
+  const names = (epochs.at(-1)?.series ?? []).map(([, , name]) => name);
+  return [...new Set(names)].filter((name) => knownMetric(name) === undefined);
+}
+
 function measuredRunOf(run: BaselineRun, epoch: BaselineEpoch): MeasuredRun {
   const measured = (
     key: Pick<MeasuredSeries, "rank" | "device" | "metric" | "phase">,
@@ -226,9 +234,12 @@ function measuredRunOf(run: BaselineRun, epoch: BaselineEpoch): MeasuredRun {
     return [{ ...key, peak_bytes, growth_bytes, ...slopes, ...(driftClass === null ? {} : { class: driftClass }) }];
   };
   const series: MeasuredSeries[] = [
-    ...epoch.series.flatMap(([rank, device, metric], i) => measured({ rank, device, metric }, run.values[i])),
+    ...epoch.series.flatMap(([rank, device, name], i) => {
+      const metric = knownMetric(name);
+      return metric === undefined ? [] : measured({ rank, device, metric }, run.values[i]);
+    }),
     ...(epoch.phases ?? []).flatMap(([rank, device, name, phase], i) => {
-      const metric = METRICS.find((known) => known === name);
+      const metric = knownMetric(name);
       return metric === undefined ? [] : measured({ rank, device, metric, phase }, run.phases?.[i]);
     }),
   ];

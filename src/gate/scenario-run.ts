@@ -11,8 +11,8 @@ import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import type { AnchorBook } from "./anchor-file.ts";
-import type { AttributionSubject } from "./attribution/attribute.ts";
-import type { Attributed, PeakBase } from "./attribution/peak/explain-peak.ts";
+import type { AttributedGrowth, AttributionSubject } from "./attribution/attribute.ts";
+import type { ExplainedPeak, PeakBase } from "./attribution/peak/explain-peak.ts";
 import type { BaseCheckout, BasePlanner } from "./base/base-run.ts";
 import { announce, Cost, outOfTime } from "./cost.ts";
 import { type FinishedRun, oneRun, type Ran, type RunPlan, shorter } from "./one-run.ts";
@@ -179,11 +179,11 @@ export class ScenarioRun implements ScenarioFacts {
   }
 
   /** Run the candidate with attribution on, and find the lines of its growth or what its peak consists of. */
-  async attribute(judgement: Judgement): Promise<Attributed> {
+  async attribute(judgement: Judgement): Promise<AttributedGrowth & ExplainedPeak> {
     const judged = this.candidate.at(-1);
     // The probe attributes memory to lines.
     if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined)
-      return { findings: [], peak: null };
+      return { findings: [], lost: false, peak: null };
     const { attributeGrowth } = await import("./attribution/attribute.ts");
     const { explainPeak, peakToExplain } = await import("./attribution/peak/explain-peak.ts");
     const { request, scenario } = this;
@@ -213,13 +213,13 @@ export class ScenarioRun implements ScenarioFacts {
     };
     const stored = this.baseline.kind === "found" ? (this.baseline.peak ?? null) : null;
     const higher = peakToExplain(subject);
-    const { findings, peak } =
+    const found =
       higher === null
-        ? { findings: await attributeGrowth(subject), peak: null }
-        : await explainPeak({ ...subject, base, stored }, higher);
+        ? { ...(await attributeGrowth(subject)), peak: null }
+        : { ...(await explainPeak({ ...subject, base, stored }, higher)), lost: false };
     const { markChangedLines } = await import("./attribution/changed-lines.ts");
     const where = { cwd: scenario.cwd, env: request.env, history: this.#ports.history };
-    return { findings: await markChangedLines(findings, where), peak };
+    return { ...found, findings: await markChangedLines(found.findings, where) };
   }
 
   /** After a breach, the packages that the change locks to other versions; null for none. */

@@ -3,6 +3,7 @@ import { GateError } from "../core/errors.ts";
 import { formatDuration } from "../core/units.ts";
 import { BASE_RERUNS, DEFAULT_POLICY } from "../verdict/defaults.ts";
 import type { Judgement } from "../verdict/judgement.ts";
+import { withLostMemory } from "../verdict/small-leak.ts";
 import { anchorFor } from "./anchor-file.ts";
 import { wantedScenario } from "./baseline-preflight.ts";
 import { announce, breachText, cancelled } from "./cost.ts";
@@ -60,7 +61,8 @@ async function judgeUntilFinal(run: ScenarioRun, ports: GatePorts, hooks: Scenar
     run.anchor = anchor.measurements;
     judgement = run.judge({ baseRuns: false, moreRuns: false });
   }
-  const { findings, peak } = await run.attribute(judgement);
+  const { findings, lost, peak } = await run.attribute(judgement);
+  if (lost) judgement = withLostMemory(judgement);
   const locks = await run.lockChanges(judgement, findings);
   const final = first.short === null ? judgement : cutShort(judgement, first.short);
   return judgedScenario(run, final, { lines: findings, peak, locks });

@@ -1,5 +1,5 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
-import { materialChange } from "../analysis/trend/materiality.ts";
+import { isExact, materialChange } from "../analysis/trend/materiality.ts";
 import type { Horizon } from "../core/horizon.ts";
 import { plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
@@ -12,6 +12,7 @@ import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.t
 import type { Check, ClassCheck } from "./judgement.ts";
 import type { Policy } from "./policy.ts";
 import { commonClass, finite, type SeriesKey, type SeriesRun } from "./series-index.ts";
+import { decisiveLength, mayBeCache } from "./small-leak.ts";
 
 interface ClassContext {
   readonly key: SeriesKey;
@@ -32,10 +33,14 @@ function materiality(series: MeasuredSeries, horizon: Horizon | null): { growth:
   if (growth === null) return null;
   const level = Math.abs(finite(series.peak_bytes) ?? 0);
   const floor =
-    horizon === null
-      ? materialChange(level, series.metric)
-      : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
+    horizon === null ? materialChange(level, series) : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
   return { growth, material: growth > floor };
+}
+
+/** Whether the growth is known, and may be that of a cache. */
+function isSmall(series: MeasuredSeries): boolean {
+  const growth = finite(series.growth_bytes);
+  return growth !== null && mayBeCache(growth, finite(series.peak_bytes) ?? 0, series);
 }
 
 /** Up to this many times the growth of accepted runs, a growth that cannot be judged yet is not called new. */
@@ -82,6 +87,18 @@ function aloneRule(
   const confirmed = material >= CLASS_CONFIRMATIONS;
   if (missing === 0 && !confirmed) {
     return checkOf(key, { ...parts, verdict: "warn", reason: `leak${size} in only one of ${candidate.length} runs` });
+  }
+  const small = horizon === null && isExact(key) ? leaks.map(({ series }) => series).filter(isSmall) : [];
+  if (small.length === leaks.length) {
+    const length = decisiveLength(small[0]!);
+    const decides = length === null ? "a longer run would decide" : `a run of ${length} would decide`;
+    return checkOf(key, {
+      ...parts,
+      verdict: "warn",
+      needs_more_runs: missing,
+      ...(confirmed ? { cache_unless: length ?? "a longer run" } : {}),
+      reason: `leak${size} in ${material} of ${candidate.length} runs, or a cache that fills: ${decides}`,
+    });
   }
   return checkOf(key, {
     ...parts,

@@ -22,6 +22,7 @@ export const METRIC_SCALES: Readonly<Record<Metric, MetricScale>> = {
   host: { quantum: 4096, peakFloor: 8 * MIB },
   host_shared_once: { quantum: 4096, peakFloor: 8 * MIB },
   host_unmapped: { quantum: 4096, peakFloor: 8 * MIB },
+  python: { quantum: 512, peakFloor: 8 * MIB },
   js_heap: { quantum: MIB, peakFloor: 8 * MIB },
 };
 
@@ -85,6 +86,8 @@ export const OWN_LEVEL_SHARE = 0.15;
 /** Smallest growth of a run that is judged against the baseline, bytes and fraction of the level. */
 export const GROWTH_FLOOR_BYTES = 8 * MIB;
 export const GROWTH_FLOOR_FRACTION = 0.01;
+/** The same of a counter of live blocks: what the same program keeps differs between its runs by less. */
+export const EXACT_GROWTH_FLOOR_BYTES = 768 * 1024;
 /** Spreads by which the growth of a run may exceed the centre of the baseline's growth. */
 export const GROWTH_SPREAD_FACTOR = 1.5;
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
 import { MIB } from "../core/units.ts";
 import { DEFAULT_POLICY } from "./defaults.ts";
-import { gatingMetrics } from "./gating.ts";
+import { countsForAlpha, gatingMetrics } from "./gating.ts";
 import { judge } from "./judge.ts";
 import type { Policy } from "./policy.ts";
 
@@ -86,6 +86,37 @@ describe("the metrics that gate", () => {
   it("have the JavaScript heap in the place of host where it was measured", () => {
     const candidate = measured(series("host", "host"), series("js_heap", "host"));
     expect([...gatingMetrics(DEFAULT_POLICY, candidate)]).toEqual(["allocated", "js_heap"]);
+  });
+
+  it("have Python's own memory where it was counted, and host beside it, which counts for no alpha then", () => {
+    const candidate = measured(series("host", "host"), series("allocated", "host"), series("python", "host"));
+    const gating = gatingMetrics(DEFAULT_POLICY, candidate);
+    expect([...gating]).toEqual(["allocated", "host", "python"]);
+    const counted = candidate.runs[0]!.series.filter((key) => countsForAlpha(key, gating)).map(({ metric }) => metric);
+    expect(counted).toEqual(["allocated", "python"]);
+    expect(countsForAlpha(series("host", "host"), new Set(["host"]))).toBe(true);
+  });
+
+  it("do not have Python's own memory where the baseline was measured before it was counted", () => {
+    const run = (metrics: readonly MeasuredSeries["metric"][], session: string): Measurements["runs"][number] => ({
+      session,
+      commit: null,
+      series: metrics.map((metric) => series(metric, "host", 100 * MIB)),
+    });
+    const checked = (before: readonly MeasuredSeries["metric"][]) =>
+      judge({
+        candidate: { scenario: "s", fingerprint: null, runs: [run(["host", "python"], "now")] },
+        baseline: {
+          scenario: "s",
+          fingerprint: null,
+          runs: Array.from({ length: 10 }, (_, at) => run(before, `night-${at}`)),
+        },
+        anchor: null,
+        policy: DEFAULT_POLICY,
+        baseRunsPossible: true,
+      });
+    expect(checked(["host"])).toMatchObject({ verdict: "pass", checks: [{ metric: "host" }] });
+    expect(checked(["host", "python"]).checks.map(({ metric }) => metric)).toEqual(["host", "python"]);
   });
 
   it("include host when the device's counter never gave a value", () => {

@@ -6,8 +6,8 @@ import { finite, type SeriesHistory, type SeriesKey } from "./series-index.ts";
 /**
  * Metrics whose peak, growth and class can fail the gate. Allocated is the memory the program holds. Reserved and
  * device-used vary with the allocator's history for identical work. Host memory gates only where no allocator counter
- * of a device was read; a CPU run's heap counters (device "host") gate beside it. What V8's heap keeps takes its place,
- * since V8 moves its pages by tens of MiB for a heap that does not grow.
+ * of a device was read; a CPU run's heap counters (device "host") gate beside it, the C heap's and Python's own. What
+ * V8's heap keeps takes its place, since V8 moves its pages by tens of MiB for a heap that does not grow.
  */
 export function gatingMetrics(policy: Policy, candidate: Measurements): ReadonlySet<Metric> {
   if (policy.gatingMetrics !== null) return new Set(policy.gatingMetrics);
@@ -21,11 +21,23 @@ export function gatingMetrics(policy: Policy, candidate: Measurements): Readonly
       ),
     );
   if (measures(({ metric, device }) => metric === "allocated" && device !== "host")) return new Set(["allocated"]);
-  return new Set<Metric>(["allocated", measures(({ metric }) => metric === "js_heap") ? "js_heap" : "host"]);
+  const pages = measures(({ metric }) => metric === "js_heap") ? "js_heap" : "host";
+  return new Set<Metric>(["allocated", pages, ...(measures(({ metric }) => metric === "python") ? PYTHON : [])]);
+}
+
+const PYTHON: readonly Metric[] = ["python"];
+
+/**
+ * Whether the checks of a series count among those that share an alpha. Pages contain Python's arenas: of the two,
+ * Python's own counter takes the place, and host memory goes with it, for what no counter sees (memory that libraries
+ * map themselves).
+ */
+export function countsForAlpha({ metric }: SeriesKey, gating: ReadonlySet<Metric>): boolean {
+  return gating.has(metric) && !(metric === "host" && gating.has("python"));
 }
 
 /** What a program itself counts says more than its pages. */
-export const COUNTED: ReadonlySet<Metric> = new Set<Metric>(["allocated", "js_heap"]);
+export const COUNTED: ReadonlySet<Metric> = new Set<Metric>(["allocated", "python", "js_heap"]);
 
 /** The series that are compared: all but metrics that count on request and phases, unless they were named. */
 export function comparedSeries(
@@ -36,4 +48,16 @@ export function comparedSeries(
   const named = ({ metric, phase }: SeriesKey) =>
     (!ON_REQUEST.has(metric) || gating.has(metric)) && (phase === undefined || gatingPhases.includes(phase));
   return all.filter(({ key }) => named(key));
+}
+
+/** Metrics that records did not have from the beginning. */
+const LATER: ReadonlySet<Metric> = new Set<Metric>(["python"]);
+
+/** The candidate's series, less those of metrics that were not known when the baseline was measured. */
+export function withoutNewMetrics(
+  candidate: readonly SeriesHistory[],
+  baseline: readonly SeriesHistory[],
+): readonly SeriesHistory[] {
+  const known = new Set(baseline.map(({ key }) => key.metric));
+  return candidate.filter(({ key: { metric } }) => !LATER.has(metric) || known.has(metric));
 }

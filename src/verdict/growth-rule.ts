@@ -1,10 +1,12 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
+import { type Counter, isExact } from "../analysis/trend/materiality.ts";
 import type { Horizon } from "../core/horizon.ts";
 import { formatBytes } from "../core/units.ts";
 import { median } from "../stats/order-statistics.ts";
 import { checkOf } from "./check.ts";
 import {
   CONFIRMED_SPREADS,
+  EXACT_GROWTH_FLOOR_BYTES,
   GROWTH_FLOOR_BYTES,
   GROWTH_FLOOR_FRACTION,
   GROWTH_SPREAD_FACTOR,
@@ -83,7 +85,8 @@ export function hasGrowth(runs: readonly SeriesRun[]): boolean {
 }
 
 /** Bytes that a growth may exceed another, without a horizon. */
-const growthFloor = (level: number): number => Math.max(GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION * level);
+const growthFloor = (level: number, counter: Counter): number =>
+  Math.max(isExact(counter) ? EXACT_GROWTH_FLOOR_BYTES : GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION * level);
 
 /** The level of the baseline's runs, bytes; 0 when it is not known. */
 const levelOf = (runs: readonly SeriesRun[]): number => Math.abs(median(peaks(runs).map(({ value }) => value)) || 0);
@@ -123,7 +126,7 @@ export function growthAcrossVersions(context: RelativeContext, baseRuns: number)
     candidate_bytes: first,
     baseline_bytes: centre,
   } as const;
-  const floor = growthFloor(levelOf(baseline));
+  const floor = growthFloor(levelOf(baseline), key);
   if (
     centre !== null &&
     applicableHorizon(
@@ -149,7 +152,8 @@ export function growthAcrossVersions(context: RelativeContext, baseRuns: number)
 export function growthRule(context: RelativeContext): Check {
   const { horizon, candidate, baseline } = growths(context);
   const level = levelOf(context.baseline);
-  const floor = horizon === null ? growthFloor(level) : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
+  const floor =
+    horizon === null ? growthFloor(level, context.key) : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
   const held = context.baseline.every(({ series }) => series.class !== undefined && series.class !== "leak");
   const outcome = judgeRelative(context, {
     candidate: candidate.map(({ value }) => value),

@@ -14,7 +14,7 @@ import {
   stepsDifference,
   withoutComparedSteps,
 } from "./fingerprint.ts";
-import { comparedSeries, gatingMetrics } from "./gating.ts";
+import { comparedSeries, countsForAlpha, gatingMetrics, withoutNewMetrics } from "./gating.ts";
 import { growthAcrossVersions, growthRule, hasGrowth, observedGrowth, ofSameAnalysis } from "./growth-rule.ts";
 import type { Check, FingerprintDifference, Judgement } from "./judgement.ts";
 import { oomRule } from "./oom-rule.ts";
@@ -224,8 +224,8 @@ export function judge(input: JudgeInput): Judgement {
   const why = incomparable(input, differences);
   const known = why === null ? wholeHistories(indexSeries(input.baseline)) : [];
   const baseline = comparedSeries(known, gating, policy);
-  const pairs = pairSeries(series, baseline);
-  const alpha = policy.alpha / sharedBy(pairs, gates, policy.minBaselineRuns);
+  const pairs = pairSeries(why === null ? withoutNewMetrics(series, baseline) : series, baseline);
+  const alpha = policy.alpha / sharedBy(pairs, (key) => countsForAlpha(key, gating), policy.minBaselineRuns);
   const warningAlpha = WARNING_ALPHA / sharedBy(pairs, (key) => !gates(key), policy.minBaselineRuns);
   const session = candidate.runs[0]?.session ?? "";
 

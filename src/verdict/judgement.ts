@@ -40,6 +40,8 @@ export interface CheckDocument {
   readonly explained_by?: string;
   /** "at 1000000 steps": the sizes are growths projected to the length of a production run. */
   readonly horizon?: string;
+  /** Growth that may be a filling cache, unless a run of this length ("38 s") shows it too; absent = no such doubt. */
+  readonly cache_unless?: string;
   /** One sentence for the user. */
   readonly reason: string;
 }

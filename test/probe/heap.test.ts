@@ -1,7 +1,18 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { atSteps, type Ended, FIXTURES, HEAP, only, probed, probedScript, slope } from "./testing/probed.ts";
-import { PYTHON, WITH_TORCH } from "./testing/pythons.ts";
+import {
+  atSteps,
+  type Ended,
+  FIXTURES,
+  HEAP,
+  only,
+  PYTHON_HEAP,
+  probed,
+  probedScript,
+  recordsOf,
+  slope,
+} from "./testing/probed.ts";
+import { PYTHON, PYTHONS, versionOf, WITH_TORCH } from "./testing/pythons.ts";
 
 const STEPS = 400;
 const WARM_UP = 40;
@@ -80,7 +91,7 @@ for block in blocks[:-1]: libc.free(block)
 time.sleep(0.3)
 `;
     const left = only(await probedScript(PYTHON!, script));
-    const pairs = left.records.filter(({ deviceKind }) => deviceKind === HEAP).map(({ values }) => values);
+    const pairs = recordsOf(left, HEAP).map(({ values }) => values);
     const start = pairs[0]!;
     const used = pairs.map((values) => (values[0] ?? 0) - (start[0] ?? 0));
     expect(Math.max(...used)).toBeGreaterThan(50_000_000);
@@ -135,5 +146,44 @@ print((time.process_time() - started[1]) / (time.monotonic() - started[2]))
     // 200,000 free blocks take tens of milliseconds to walk; 50 times a second would be all there is.
     expect(Number(ended.stdout)).toBeLessThan(0.06);
     expect(only(ended).records.length).toBeGreaterThan(2);
+  });
+});
+
+describe.skipIf(PYTHONS.length === 0)("the memory of Python's own allocator", () => {
+  // 100,000 blocks of 144 bytes: the object and its 100 bytes.
+  const KEEPS = `
+import sys, time
+time.sleep(0.4)
+blocks = sys.getallocatedblocks()
+kept = [bytes(100) for _ in range(100_000)]
+print(sys.getallocatedblocks() - blocks)
+time.sleep(0.4)
+`;
+
+  it.each(PYTHONS.map((python) => [versionOf(python), python] as const))(
+    "is counted to the block in Python %s",
+    async (_, python) => {
+      const ended = await probedScript(python, KEEPS);
+      expect(ended).toMatchObject({ code: 0, stderr: "" });
+      const left = only(ended);
+      expect(left.info.get("python_heap")).toBe("pymalloc");
+      const readings = recordsOf(left, PYTHON_HEAP).map(({ values }) => values);
+      const [first, last] = [readings[0]!, readings.findLast((values) => values[0]! > readings[0]![0]! + 14_000_000)!];
+      const truth = Number(ended.stdout);
+      // What the probe itself loads and reads meanwhile is a few hundred blocks.
+      expect(last[2]! - first[2]!).toBeGreaterThan(truth - 2_000);
+      expect(last[2]! - first[2]!).toBeLessThan(truth + 2_000);
+      expect(last[0]! - first[0]!).toBeGreaterThan(144 * truth - 300_000);
+      expect(last[0]! - first[0]!).toBeLessThan(144 * truth + 300_000);
+      // Arenas hold what they hand out.
+      for (const [used, held] of readings) expect(held!).toBeGreaterThanOrEqual(used!);
+    },
+    60_000,
+  );
+
+  it("is absent, with the reason, where Python does not use it", async () => {
+    const left = only(await probedScript(PYTHONS[0]!, KEEPS, { env: { PYTHONMALLOC: "malloc" } }));
+    expect(recordsOf(left, PYTHON_HEAP)).toEqual([]);
+    expect(left.info.get("python_heap")).toMatch(/^none:.*PYTHONMALLOC/);
   });
 });

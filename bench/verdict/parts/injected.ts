@@ -29,7 +29,7 @@ export const injected: Part = ({ data, seed, quick, rules }) => {
   for (let round = 0; round < (quick ? 1 : 3); round++) {
     for (const [index, { bytes }] of series.entries()) {
       const level = median(bytes);
-      const floor = materialChange(level, "allocated");
+      const floor = materialChange(level, { metric: "allocated", device: "cuda:0" });
       for (const growth of GROWTHS) {
         for (const [family, shapes] of FAMILIES) {
           const shape = shapes[(index + round) % shapes.length]!;

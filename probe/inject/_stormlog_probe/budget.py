@@ -5,7 +5,7 @@ time of the reading's thread: by the clock, a reading that waits for the interpr
 and one interruption of the first reading would end all others.
 """
 
-#: Readings take this share of the time in the long run.
+#: Readings of one kind take this share of the time in the long run.
 SHARE = 0.003
 #: Cost of a reading that a clock around it does not see: the call, and the program's code and data that the reading
 #: evicts from the processor's caches. Nanoseconds.
@@ -21,9 +21,10 @@ MAX = 0.02
 
 
 class Budget:
-    """Time that readings may take, as an account: it fills at SHARE of the time, up to CREDIT_NS, and may be overdrawn once."""
+    """Time that readings may take, as an account: it fills at a share of the time, up to CREDIT_NS, and may be overdrawn once."""
 
-    def __init__(self):
+    def __init__(self, share=SHARE):
+        self._share = share
         #: From when (monotonic ns) the next reading may be made; and one that leaves half of everything to others.
         self.next = 0
         self.next_modest = 0
@@ -34,18 +35,18 @@ class Budget:
 
     def has_left(self, now):
         """Whether the share allows a reading at monotonic ns `now`, however recent the last: for rare readings that matter."""
-        return self._account + (now - self._ended) * SHARE > 0
+        return self._account + (now - self._ended) * self._share > 0
 
     def spend(self, took, ended):
         """A reading that used `took` ns of its thread's processor time ended at monotonic ns `ended`."""
         cost = AROUND_NS + took
-        account = self._account + (ended - self._ended) * SHARE - cost
+        account = self._account + (ended - self._ended) * self._share - cost
         self._account = account if account < CREDIT_NS - cost else CREDIT_NS - cost
         self._ended = ended
         pause = cost / MAX
         if pause < STEADY_NS and self.stepping and ended - self.stepping > EARLY_NS:
             pause = STEADY_NS
-        overdrawn = -self._account / SHARE
+        overdrawn = -self._account / self._share
         self.next = ended + (pause if pause > overdrawn else overdrawn)
-        below_half = overdrawn + CREDIT_NS / 2 / SHARE
+        below_half = overdrawn + CREDIT_NS / 2 / self._share
         self.next_modest = ended + (2 * pause if 2 * pause > below_half else below_half)

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import bytecode, complain, crash, heap, ranks, ring, settings, steps, threads
+from . import bytecode, complain, crash, heap, pymalloc, ranks, ring, settings, steps, threads
 from .facts import Facts
 from .oom import Recorder
 from .reading import Reading
@@ -239,6 +239,7 @@ class Process:
     def begin(self):
         """Starts the readings."""
         heap.prepare()
+        pymalloc.prepare()
         for name, module in _frameworks.items():
             self.framework(name, module, save=False)
         self.facts.save()

@@ -167,6 +167,9 @@ function risesOften({ grows, bytes }: RankCurve, share: number): boolean {
   return grows !== null || tail.filter((value, i) => i > 0 && value > (tail[i - 1] ?? value)).length >= MIN_RISES;
 }
 
+/** Ranks are compared across their devices. */
+const ofAnyDevice = (metric: Metric) => ({ metric, device: "" });
+
 /** Whether most of the growth is one rise, between neighbouring points or across one: a jump is not growth. */
 function jumps(y: Float64Array, bytes: number): boolean {
   return y.some((value, i) => (y[i + 2] ?? value) - value > JUMP_SHARE * bytes);
@@ -191,7 +194,7 @@ interface Departure {
 function departures({ metric, x, ranks }: Compared): Departure[] {
   const middle = x.map((_, i) => median(ranks.map(({ y }) => y[i] ?? 0)));
   const own = ranks.map(({ y }) => y.map((value, i) => value - (middle[i] ?? 0)));
-  const material = materialChange(median(middle), metric);
+  const material = materialChange(median(middle), ofAnyDevice(metric));
   const found = new Map<RankCurve, Departure>();
   for (const share of WARM_UPS) {
     const from = Math.floor(share * x.length);
@@ -233,7 +236,7 @@ function coarser(group: Compared): Compared {
 /** Growth of ranks whose own series leak or rise, beyond that of the ranks whose series do neither. */
 function growers({ metric, x, ranks }: Compared): Departure[] {
   const grown = ranks.map(({ curve, y }) => ({ curve, y, bytes: last(y) - (y[0] ?? 0) }));
-  const material = materialChange(median(ranks.map(({ y }) => median(y))), metric);
+  const material = materialChange(median(ranks.map(({ y }) => median(y))), ofAnyDevice(metric));
   // Among ranks that leak, those that only rise follow. Where all ranks rise, they warm up.
   const of = (name: RankCurve["grows"]) => grown.filter(({ curve }) => curve.grows === name);
   const growing = of("leak").length > 0 || of("rising").length === grown.length ? of("leak") : of("rising");

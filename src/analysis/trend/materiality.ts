@@ -15,8 +15,25 @@ export const FLOOR_BYTES: Readonly<Record<Metric, number>> = {
   host: 16 * MIB,
   host_shared_once: 16 * MIB,
   host_unmapped: 16 * MIB,
+  python: 12 * MIB,
   js_heap: 12 * MIB,
 };
+
+/** What a material change is looked up by. */
+export interface Counter {
+  readonly metric: Metric;
+  /** "host", "cuda:0", … */
+  readonly device: string;
+}
+
+/**
+ * A counter of live blocks that is exact and moves by what the program keeps alone: the C heap's and Python's own. Its
+ * growth is material from {@link EXACT_FLOOR_BYTES} on. Below {@link FLOOR_BYTES} it may still be a cache that fills
+ * during the whole run, which no counter separates from a leak (`verdict/class-rule.ts`).
+ */
+export const isExact = ({ metric, device }: Counter): boolean =>
+  metric === "python" || (metric === "allocated" && device === "host");
+const EXACT_FLOOR_BYTES = 3 * MIB;
 const FLOOR_SHARE = 0.01;
 /** With a stated production length, growth is material from the larger of 128 MiB and 1 % of the level at its end. */
 const HORIZON_FLOOR_BYTES = 128 * MIB;
@@ -33,6 +50,7 @@ const MIN_PROJECTED_BYTES: Readonly<Record<Metric, number>> = {
   host: 2 * MIB,
   host_shared_once: 2 * MIB,
   host_unmapped: 2 * MIB,
+  python: 0,
   js_heap: 2 * MIB,
 };
 
@@ -44,6 +62,7 @@ const QUANTUM_BYTES: Readonly<Record<Metric, number>> = {
   host: 4096,
   host_shared_once: 4096,
   host_unmapped: 4096,
+  python: 512,
   js_heap: MIB,
 };
 
@@ -52,9 +71,14 @@ export function quantumNoise(metric: Metric): number {
   return QUANTUM_BYTES[metric] / Math.sqrt(12);
 }
 
+/** The largest growth, bytes, that may be a cache which fills during the whole run. */
+export const cacheLimit = (level: number, metric: Metric): number =>
+  Math.max(FLOOR_BYTES[metric], FLOOR_SHARE * Math.abs(level));
+
 /** Smallest material change at this level, bytes. */
-export function materialChange(level: number, metric: Metric): number {
-  return Math.max(FLOOR_BYTES[metric], FLOOR_SHARE * Math.abs(level));
+export function materialChange(level: number, counter: Counter): number {
+  const floor = isExact(counter) ? EXACT_FLOOR_BYTES : FLOOR_BYTES[counter.metric];
+  return Math.max(floor, FLOOR_SHARE * Math.abs(level));
 }
 
 /** Horizon over observed span. Null without a horizon in the unit of the series. */
@@ -70,8 +94,8 @@ export function horizonFactor(
 }
 
 /** Smallest material growth over the observed span, bytes. A longer horizon requires its own floor at its end. */
-export function materialGrowth(level: number, metric: Metric, factor: number | null): number {
-  if (factor === null || factor <= 1) return materialChange(level, metric);
+export function materialGrowth(level: number, counter: Counter, factor: number | null): number {
+  if (factor === null || factor <= 1) return materialChange(level, counter);
   const there = Math.max(HORIZON_FLOOR_BYTES, FLOOR_SHARE * Math.abs(level)) / factor;
-  return Math.max(there, MIN_PROJECTED_BYTES[metric]);
+  return Math.max(there, MIN_PROJECTED_BYTES[counter.metric]);
 }

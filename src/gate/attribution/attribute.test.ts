@@ -54,7 +54,7 @@ async function attributing(ends: readonly { readonly exit: ExitState; readonly t
     log: () => {},
     warn: (note: string) => notes.push(note),
   } as unknown as AttributionSubject;
-  const findings = await attributeGrowth(subject);
+  const { findings } = await attributeGrowth(subject);
   return { made, notes, findings };
 }
 

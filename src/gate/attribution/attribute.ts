@@ -6,7 +6,9 @@ import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts"
 import { probeDirectory } from "../../core/probe-directory.ts";
 import { formatDuration } from "../../core/units.ts";
 import { NATIVE_UNSEEN } from "../../measure/environment/probe-environment.ts";
+import { LEAK_LINE } from "../../report/source-line.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
+import { hasDoubtfulLeak } from "../../verdict/small-leak.ts";
 import type { FinishedRun, Ran, RunPlan } from "../one-run.ts";
 import {
   type AttributionDepth,
@@ -38,28 +40,42 @@ export const EXTRA_TIME_S = 60;
 /** An attribution run that is this much slower per second is not believed to be. */
 const MAX_SLOWDOWN = 4;
 
-/** Run the candidate with attribution on. @returns findings that name lines, the largest growth first, or none */
-export async function attributeGrowth(subject: AttributionSubject): Promise<readonly Finding[]> {
+/** The result of the attribution runs of a scenario. */
+export interface AttributedGrowth {
+  /** The largest growth first. */
+  readonly findings: readonly Finding[];
+  /** Whether what grows, and grew again, is out of the program's reach. */
+  readonly lost: boolean;
+}
+
+const NOTHING: AttributedGrowth = { findings: [], lost: false };
+/** Share of the judged growth that must be seen again, since garbage that waits for the collector is not lost. */
+const GROWN_AGAIN = 0.5;
+
+/** Run the candidate with attribution on. */
+export async function attributeGrowth(subject: AttributionSubject): Promise<AttributedGrowth> {
   const { request, scenario, judged, judgement, warn } = subject;
   const { recording, analysis } = judged;
-  if (recording === null || analysis === null || !attributionWanted(request.attribute, judgement, analysis)) return [];
+  if (recording === null || analysis === null || !attributionWanted(request.attribute, judgement, analysis))
+    return NOTHING;
   const growths = judgedGrowths(judgement, analysis, recording);
   const durationS = judged.info.clock.duration_s ?? 0;
   const [first] = growths;
   // A higher peak without growth or a jump has nothing that a repetition could name.
-  if (first === undefined && request.attribute !== "always") return [];
+  if (first === undefined && request.attribute !== "always") return NOTHING;
   const stop = subject.noMore();
   if (stop !== null) {
     warn(`${stop}, so no line was looked for`);
-    return [];
+    return NOTHING;
   }
   const times = attributionTimes(first?.stretch ?? settledPart(recording, durationS));
   if (times === null) {
     warn(first === undefined ? "the run is too short to name a line" : "the growth is too short to name a line");
-    return [];
+    return NOTHING;
   }
   const finished = await runs(subject, times, durationS);
-  if (finished === null || first === undefined) return [];
+  if (finished === null || first === undefined) return NOTHING;
+  const again = growthOf(first, finished);
   const found = await growingLines({
     directory: finished.directory,
     cwd: scenario.cwd,
@@ -68,11 +84,26 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<read
     probe: finished.info.probe,
     severity: judgement.verdict === "fail" ? "critical" : "warning",
     growths,
-    slowdown: slowdownOf(first, judged, finished),
+    slowdown: slowdownOf(first, judged, finished, again),
   });
   for (const note of finished.info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
   for (const note of found.notes) warn(note);
-  return found.findings;
+  // The samples cover a part of the growth, and see what interpreters allocate alone.
+  const grewAgain = Math.max(again?.bytes ?? 0, 2 * found.tracedBytes) >= GROWN_AGAIN * first.stretch.bytes;
+  const lost = found.lost === true && grewAgain;
+  // What is lost fails, and its line is the cause.
+  const fails = lost && hasDoubtfulLeak(judgement);
+  const severe = (finding: Finding, at: number): Finding =>
+    fails && at === 0 && finding.classification === LEAK_LINE ? { ...finding, severity: "critical" } : finding;
+  return { findings: found.findings.map(severe), lost };
+}
+
+/** How the judged series grew in another run; null when it did not, or jumped. */
+function growthOf({ device, metric }: JudgedGrowth, { recording }: FinishedRun) {
+  const series = recording === null ? [] : collectSeries(recording);
+  const own = series.find((one) => one.device === device && one.metric === metric);
+  const grew = own === undefined ? null : growthStretch(own);
+  return grew?.kind === "growth" ? grew : null;
 }
 
 /** The attribution run, or a second one of the lightest kind where the program does not survive the first. */
@@ -121,16 +152,18 @@ async function runs(
 }
 
 /** How much slower the attribution run grew than the judged one, for growth that is counted by the clock. */
-function slowdownOf({ device, metric, stretch }: JudgedGrowth, judged: FinishedRun, finished: FinishedRun): number {
+function slowdownOf(
+  { stretch }: JudgedGrowth,
+  judged: FinishedRun,
+  finished: FinishedRun,
+  grew: ReturnType<typeof growthOf>,
+): number {
   if (stretch.kind === "jump" || stretch.unit === "steps") return 1;
   const durationS = judged.info.clock.duration_s ?? 0;
   const took = finished.info.clock.duration_s ?? 0;
   const beforeS = Math.max(0, stretch.onset);
   const slower = took > durationS && durationS > beforeS ? (took - beforeS) / (durationS - beforeS) : 1;
-  const series = finished.recording === null ? [] : collectSeries(finished.recording);
-  const own = series.find((one) => one.device === device && one.metric === metric);
-  const grew = own === undefined ? null : growthStretch(own);
   const rate = stretch.bytes / (stretch.end - stretch.onset);
-  const ownRate = grew?.kind === "growth" && grew.unit === "seconds" ? grew.bytes / (grew.end - grew.onset) : rate;
+  const ownRate = grew?.unit === "seconds" ? grew.bytes / (grew.end - grew.onset) : rate;
   return Math.min(MAX_SLOWDOWN, Math.max(1, slower, rate / ownRate));
 }

@@ -9,6 +9,7 @@ import { type AttributionEvidence, attributionEvidence } from "./attribution-evi
 import type { JudgedGrowth } from "./judged-growth.ts";
 import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-finding.ts";
 import { linePackages } from "./line-packages.ts";
+import { isLost, tracedGrowth } from "./lost-memory.ts";
 import { type Covered, nameLines, type Unexplained } from "./name-lines.ts";
 import { type NativeLine, nativeLines } from "./native-lines.ts";
 import { SourceTexts } from "./source-texts.ts";
@@ -17,6 +18,10 @@ import { SourceTexts } from "./source-texts.ts";
 interface GrowingLines {
   readonly findings: readonly Finding[];
   readonly notes: readonly string[];
+  /** Whether what grows is out of the program's reach; null = not known. */
+  readonly lost: boolean | null;
+  /** Growth of the interpreters' live memory between the samples, bytes. */
+  readonly tracedBytes: number;
 }
 
 interface AttributionRun {
@@ -109,7 +114,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     evidence = attributionEvidence(run.directory, isUserFrame);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { findings: [], notes: [`no line could be named: ${why}`] };
+    return { findings: [], notes: [`no line could be named: ${why}`], lost: null, tracedBytes: 0 };
   }
   const attribution = attribute(evidence.processes, { isUserFrame });
   const { named, unexplained } = nameLines(attribution, run.growths, coveredBy(evidence.processes, run.slowdown));
@@ -153,5 +158,11 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
       : all.some(({ kind }) => kind !== "contributing")
         ? []
         : ["no line was found that holds a fifth of the growth"];
-  return { findings, notes: [...evidence.notes, ...attribution.notes, ...native.notes, ...none] };
+  const holding = named.filter(({ kind }) => kind === "leak").map(({ line }) => line);
+  return {
+    findings,
+    notes: [...evidence.notes, ...attribution.notes, ...native.notes, ...none],
+    lost: isLost(evidence.processes, holding),
+    tracedBytes: tracedGrowth(evidence.processes),
+  };
 }

@@ -50,9 +50,12 @@ export function probeSource(
   const peaks = streams.some(({ marks }) => marks.allocated > 0);
   const errors = distinct(processes.flatMap(({ error }) => (error === null ? [] : [error])));
   const noHeap = processes.find((process) => process.heap?.startsWith("none:"))?.heap?.slice("none:".length);
+  const noPython = processes.find((process) => process.python_heap?.startsWith("none:"))?.python_heap?.slice(5);
+  const python = hostHeap(HostHeapIndex.python);
   const notes = [
     ...(frameworks.length === 0 && heap ? ["no framework was imported, so only the heap is recorded"] : []),
     ...(!heap && noHeap !== undefined ? [`the heap is not recorded: ${noHeap}`] : []),
+    ...(!python && noPython !== undefined ? [`Python's own memory is not recorded: ${noPython}`] : []),
     ...errors.slice(0, 3),
   ];
   return {
@@ -63,6 +66,7 @@ export function probeSource(
       ...frameworks,
       ...devices.filter((name) => !frameworks.includes(name)),
       ...(heap ? ["heap"] : []),
+      ...(python ? ["python-heap"] : []),
       ...(hostHeap(HostHeapIndex.v8) ? ["js-heap"] : []),
       ...(stepsSeen ? ["steps"] : []),
       ...(peaks ? ["exact-peaks"] : []),

@@ -128,6 +128,7 @@ function overLimit(check: Check, where: string, brief: boolean): string {
 
 /** ", confirmed in 4 of 4 runs"; "" where one run is enough, and for a warning. */
 export function certainty(check: Check, { verdict, confirmed }: Judgement, scenario: ScenarioReport | null): string {
+  if (check.cache_unless !== undefined) return `, or a cache (${check.cache_unless} would decide)`;
   if (check.verdict === "warn") return check.gating ? ", not certain" : ", which does not gate";
   if (verdict !== "fail" || check.limit === "budget") return "";
   if (!confirmed) return ", unconfirmed";
@@ -196,6 +197,14 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
     const plain = peakAsItIs(scenario, peak);
     const drift = label === undefined ? "" : `, ${label}${plain === null ? "" : " when V8 collects"}`;
     parts.push(`${capital(peak.metric)} peak ${formatShort(plain ?? peak.candidate_bytes)}${drift}`);
+  }
+  const [cause] = causesOf(judgement.checks);
+  if (cause?.decisive.cache_unless !== undefined) {
+    const found = decisiveRun(scenario.runs, cause.decisive);
+    const line = leakLine(scenario.findings);
+    parts.push(
+      `${capital(breach(cause, judgement, found, line, true))}${certainty(cause.decisive, judgement, scenario)}`,
+    );
   }
   const sees = detectable(scenario);
   if (sees !== null) parts.push(`A run like this would detect ${sees}`);

@@ -182,6 +182,7 @@ const CheckSchema = v.object({
   confirmed: v.boolean(),
   explained_by: v.exactOptional(text),
   horizon: v.exactOptional(text),
+  cache_unless: v.exactOptional(text),
   reason: text,
 });
 

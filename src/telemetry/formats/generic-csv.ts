@@ -1,6 +1,6 @@
 import { invalidInput } from "../../core/errors.ts";
 import { checkTableCount } from "../input-file.ts";
-import { COLUMNS, type Column, MAX_RANK, METRICS, type Recording } from "../recording/model.ts";
+import { COLUMNS, COUNTS, type Column, MAX_RANK, METRICS, type Recording } from "../recording/model.ts";
 import { checkRowLength, isMissing, numberIn, rejectImpossible } from "./csv/cells.ts";
 import { type CsvRow, scanCsv } from "./csv/scan.ts";
 import { type ByteColumn, finishTables, TableBuilder } from "./csv/table-builder.ts";
@@ -8,7 +8,7 @@ import { TimeStamps } from "./csv/timestamps.ts";
 
 const HIGHWATER_SUFFIX = "_highwater";
 const BYTE_COLUMNS: ReadonlyMap<string, ByteColumn> = new Map(
-  COLUMNS.filter((column) => column !== "processes").flatMap((column): [string, ByteColumn][] => [
+  COLUMNS.filter((column) => !COUNTS.has(column)).flatMap((column): [string, ByteColumn][] => [
     [`${column}_bytes`, { column, highwater: false }],
     [`${column}_bytes${HIGHWATER_SUFFIX}`, { column, highwater: true }],
   ]),

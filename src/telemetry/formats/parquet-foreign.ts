@@ -1,10 +1,18 @@
 import { invalidInput } from "../../core/errors.ts";
 import { checkTableCount } from "../input-file.ts";
-import { COLUMNS, type Column, MAX_RANK, METRICS, type Recording, type SampleTable } from "../recording/model.ts";
+import {
+  COLUMNS,
+  COUNTS,
+  type Column,
+  MAX_RANK,
+  METRICS,
+  type Recording,
+  type SampleTable,
+} from "../recording/model.ts";
 import { numberOf, type ParquetSource } from "./parquet-source.ts";
 
-/** Name of a byte column in a file; a count of processes is not bytes. */
-export const fieldOf = (column: Column) => (column === "processes" ? column : `${column}_bytes`);
+/** Name of a byte column in a file; a count is not bytes. */
+export const fieldOf = (column: Column) => (COUNTS.has(column) ? column : `${column}_bytes`);
 
 interface Group {
   readonly rank: number;

@@ -1,6 +1,6 @@
 import { plural } from "../../core/text.ts";
 import { ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
-import type { Column, KnownPeak, SampleTable } from "./model.ts";
+import type { Column, KnownPeak, Metric, SampleTable } from "./model.ts";
 import type { RecordedStream } from "./recorded-streams.ts";
 import { type StepTimeline, stepsAt, stepTimeline } from "./step-timeline.ts";
 
@@ -14,8 +14,6 @@ export interface HostHeap {
 
 /** Heaps of a rank's other processes above this share of the main one's peak are counted. */
 const COUNTED_SHARE = 0.05;
-/** Source of both probes' numbers. */
-const SOURCE = "mallinfo2";
 
 /** Largest known value; 0 when there is none. */
 function peakOf(values: Float64Array): number {
@@ -45,7 +43,7 @@ function mainOf(streams: readonly RecordedStream[]): RecordedStream | undefined 
 }
 
 /** The same sentence for every run of a program: it has no process numbers and no sizes. */
-function othersCounted(rank: number, main: RecordedStream, streams: readonly RecordedStream[]): string[] {
+function othersCounted(name: string, rank: number, main: RecordedStream, streams: readonly RecordedStream[]): string[] {
   const own = peakOf(main.allocated);
   // One process has several streams if it replaced its program or loaded two probes.
   const perPid = new Map<number, number>();
@@ -55,16 +53,25 @@ function othersCounted(rank: number, main: RecordedStream, streams: readonly Rec
   const large = [...perPid.values()].filter((peak) => peak > COUNTED_SHARE * own).length;
   if (large === 0) return [];
   return [
-    `the heap of rank ${rank} is that of its main process, without ${plural(large, "other process", "other processes")}`,
+    `${name} of rank ${rank} is that of its main process, without ${plural(large, "other process", "other processes")}`,
   ];
 }
 
-/** The heap of a rank's main process as a table of device "host"; its peak is that of the samples. */
-export function hostHeap(rank: number, streams: readonly RecordedStream[], timeline: StepTimeline | null): HostHeap {
+/** A rank's main process in one allocator as a table of device "host"; its peak is that of the samples. */
+function heapOf(
+  rank: number,
+  streams: readonly RecordedStream[],
+  timeline: StepTimeline | null,
+  as: {
+    readonly name: string;
+    readonly source: string;
+    readonly columns: (main: RecordedStream) => Partial<Record<Column, Float64Array>>;
+    readonly peaks: readonly Metric[];
+  },
+): HostHeap {
   const main = mainOf(streams);
   if (main === undefined) return { tables: [], peaks: [], lost: [], cut: false };
-  const columns: Partial<Record<Column, Float64Array>> = { allocated: main.allocated };
-  if (main.reserved.some((value) => !Number.isNaN(value))) columns.reserved = main.reserved;
+  const columns = as.columns(main);
   const counted = stepTimeline([main]) ?? timeline;
   const steps = counted === null ? null : stepsAt(counted, main.timeNs);
   const table: SampleTable = {
@@ -76,9 +83,29 @@ export function hostHeap(rank: number, streams: readonly RecordedStream[], timel
     highwater: new Set(),
     ...(stepRows(main) > 0 ? { atStep: main.reasons.map((reason) => Number(reason === SampleReason.step)) } : {}),
   };
-  const peaks = (["allocated", "reserved"] as const).flatMap((metric): KnownPeak[] => {
-    const bytes = peakOf(main[metric]);
-    return bytes > 0 ? [{ rank, device: "host", metric, bytes, kind: "sampled", source: SOURCE }] : [];
+  const peaks = as.peaks.flatMap((metric): KnownPeak[] => {
+    const bytes = peakOf(columns[metric] ?? new Float64Array());
+    return bytes > 0 ? [{ rank, device: "host", metric, bytes, kind: "sampled", source: as.source }] : [];
   });
-  return { tables: [table], peaks, lost: othersCounted(rank, main, streams), cut: main.cut };
+  return { tables: [table], peaks, lost: othersCounted(as.name, rank, main, streams), cut: main.cut };
 }
+
+/** The C heap of a rank. */
+export const hostHeap = (rank: number, streams: readonly RecordedStream[], timeline: StepTimeline | null): HostHeap =>
+  heapOf(rank, streams, timeline, {
+    name: "the heap",
+    // Of both probes' numbers.
+    source: "mallinfo2",
+    columns: ({ allocated, reserved }) =>
+      reserved.some((value) => !Number.isNaN(value)) ? { allocated, reserved } : { allocated },
+    peaks: ["allocated", "reserved"],
+  });
+
+/** What CPython's own allocator has handed out in a rank, and the number of its blocks. */
+export const pythonHeap = (rank: number, streams: readonly RecordedStream[], timeline: StepTimeline | null): HostHeap =>
+  heapOf(rank, streams, timeline, {
+    name: "Python's own memory",
+    source: "pymalloc",
+    columns: ({ allocated, active }) => ({ python: allocated, blocks: active }),
+    peaks: ["python"],
+  });

@@ -10,7 +10,8 @@ export const MAX_RANK = 1_000_000;
 /**
  * Metrics that are judged. `host` = anonymous + shared-memory pages, summed over the process tree; `host_shared_once` =
  * the same with each shared page counted once; `host_unmapped` = memfd and tmpfs of the job that no process maps;
- * `js_heap` = what V8's heap holds after full collections, with its buffers.
+ * `python` = what CPython's own allocator has handed out of its arenas; `js_heap` = what V8's heap holds after full
+ * collections, with its buffers.
  */
 export const METRICS = [
   "allocated",
@@ -19,9 +20,13 @@ export const METRICS = [
   "host",
   "host_shared_once",
   "host_unmapped",
+  "python",
   "js_heap",
 ] as const;
 export type Metric = (typeof METRICS)[number];
+
+/** What interpreters hold: part of `host`, and judged where `host` is. */
+export const INTERPRETERS: ReadonlySet<Metric> = new Set<Metric>(["python", "js_heap"]);
 
 /** Metrics that are judged and shown only where a budget or the policy names them: they explain `host`. */
 export const ON_REQUEST: ReadonlySet<Metric> = new Set<Metric>(["host_shared_once", "host_unmapped"]);
@@ -44,8 +49,12 @@ export const COLUMNS = [
   "job",
   "others",
   "processes",
+  "blocks",
 ] as const;
 export type Column = (typeof COLUMNS)[number];
+
+/** Columns that are counts, not bytes: of processes, and of blocks of Python's own allocator. */
+export const COUNTS: ReadonlySet<Column> = new Set<Column>(["processes", "blocks"]);
 
 /**
  * Samples of one rank on one device; arrays of equal length, missing values NaN. Sources with clocks of their own fill
@@ -59,7 +68,7 @@ export interface SampleTable {
   readonly timeNs: Float64Array | null;
   /** Step numbers if the source has them; NaN in rows without one. */
   readonly steps: Float64Array | null;
-  /** Bytes (integers), except `processes`, a count. */
+  /** Bytes (integers), except for {@link COUNTS}. */
   readonly columns: Readonly<Partial<Record<Column, Float64Array>>>;
   /** Columns that are running maxima by construction (`allocated_bytes_highwater`, peak counters). */
   readonly highwater: ReadonlySet<Column>;
@@ -170,6 +179,8 @@ export interface ProbeProcess {
   readonly python: string | null;
   /** Source of its heap's numbers: `mallinfo2`, `mallinfo`, or `none:` and the reason. */
   readonly heap: string | null;
+  /** Source of the numbers of Python's own memory: `pymalloc`, or `none:` and the reason; absent = not known. */
+  readonly python_heap?: string | null | undefined;
   readonly allocator_conf: string | null;
   /** How its steps were recorded: `optimizer-hook`, `patched-step`, `api` or `file`; null without steps. */
   readonly steps_from: string | null;

@@ -24,6 +24,7 @@ device.cuda:0.uuid=6f2a0c1e-0000-1111-2222-333344445555
 device.cuda:0.total=151000000000
 steps_from=optimizer-hook
 heap=mallinfo2
+python_heap=pymalloc
 peaks_reset=1
 `;
 
@@ -42,6 +43,7 @@ describe("the info file of a probe", () => {
       versions: { torch: "2.13.0+cu128", cuda: "12.8" },
       python: "3.11.2",
       heap: "mallinfo2",
+      python_heap: "pymalloc",
       allocator_conf: "expandable_segments:True",
       steps_from: "optimizer-hook",
       devices: [

@@ -139,6 +139,7 @@ export function parseProbeInfo(source: string): ProbeInfo | null {
       versions,
       python: text(values.get("python")),
       heap: text(values.get("heap")),
+      python_heap: text(values.get("python_heap")),
       allocator_conf: text(values.get("allocator_conf")),
       steps_from: text(values.get("steps_from")),
       devices: devicesOf(values, gpuBuild),

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   AllocatorKind,
+  HostHeapIndex,
   ProbeTrouble,
   ProcessRole,
   RecordKind,
@@ -107,6 +108,24 @@ describe("the heap of a process", () => {
     expect(recorded(rank).tables[0]?.columns.allocated).toEqual(Float64Array.of(5));
     const plain = [stream({ id: 0, pid: 10 }), stream({ id: 1, pid: 11 }), row(0, 0, [9]), row(1, 1, [5])];
     expect(recorded(plain).tables[0]?.columns.allocated).toEqual(Float64Array.of(9));
+  });
+
+  it("has Python's own memory beside it, with its blocks, in a table of its own", () => {
+    const recording = recorded([
+      stream({}),
+      stream({ id: 1, index: HostHeapIndex.python }),
+      row(10, 0, [100, 200, 1], atStep),
+      { ...row(11, 1, [70, 90, 1], atStep), values: [70, 90, 3, 1] },
+      { ...row(21, 1, [80, 90, 2], atStep), values: [80, 90, 5, 2] },
+    ]);
+    expect(tableOf(recording, 0, "host", "python")).toMatchObject({
+      steps: Float64Array.of(1, 2),
+      columns: { python: Float64Array.of(70, 80), blocks: Float64Array.of(3, 5) },
+    });
+    expect(tableOf(recording, 0, "host", "allocated")?.columns.allocated).toEqual(Float64Array.of(100));
+    expect(recording.peaks).toContainEqual(
+      expect.objectContaining({ metric: "python", bytes: 80, source: "pymalloc" }),
+    );
   });
 
   it("uses the steps of the step file when its process counts none", () => {

@@ -1,6 +1,6 @@
 import { AllocatorKind, HostHeapIndex, ProcessRole } from "../../sampler/record-layout.ts";
 import { deviceAllocators } from "../devices/device-allocators.ts";
-import { hostHeap } from "./host-heap.ts";
+import { hostHeap, pythonHeap } from "./host-heap.ts";
 import { jsHeap } from "./js-heap.ts";
 import type { KnownPeak, RecordingInfo, SampleTable } from "./model.ts";
 import type { ProcessHistory } from "./process-history.ts";
@@ -121,21 +121,21 @@ export function probeTables({ streams, steps, processes }: ProbeRecords, info: R
   for (const [rank, own] of ranks) {
     const timeline = stepsOfRank(own, steps) ?? fileSteps;
     treeSteps ??= timeline;
-    const heap = hostHeap(
-      rank,
-      own.filter(({ kind, index }) => kind === AllocatorKind.hostHeap && index === HostHeapIndex.c),
-      timeline,
-    );
+    const heapStreams = (wanted: number) =>
+      own.filter(({ kind, index }) => kind === AllocatorKind.hostHeap && index === wanted);
+    const heap = hostHeap(rank, heapStreams(HostHeapIndex.c), timeline);
+    const python = pythonHeap(rank, heapStreams(HostHeapIndex.python), timeline);
     const js = jsTable(rank, own, processes, timeline);
     const devices = deviceAllocators(
       rank,
       own.filter(({ kind }) => kind !== AllocatorKind.hostHeap),
       { timeline, processes, probe: info?.probe ?? null },
     );
-    tables.push(...heap.tables, ...js.tables, ...devices.tables);
-    peaks.push(...heap.peaks, ...devices.peaks);
-    lost.push(...heap.lost, ...js.lost);
-    cut.push(...(heap.cut ? heap.tables : []), ...devices.cut);
+    tables.push(...heap.tables, ...python.tables, ...js.tables, ...devices.tables);
+    peaks.push(...heap.peaks, ...python.peaks, ...devices.peaks);
+    // Both leave out the same processes.
+    lost.push(...(heap.lost.length > 0 ? heap.lost : python.lost), ...js.lost);
+    cut.push(...(heap.cut ? heap.tables : []), ...(python.cut ? python.tables : []), ...devices.cut);
   }
   // A program without memory samples may count steps all the same.
   treeSteps ??= stepTimeline(steps.filter(({ pid }) => pid !== -1)) ?? fileSteps;

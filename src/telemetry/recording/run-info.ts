@@ -47,6 +47,7 @@ const ProbeSchema = v.object({
       versions: v.record(v.string(), v.string()),
       python: nullable(v.string()),
       heap: nullable(v.string()),
+      python_heap: v.optional(nullable(v.string())),
       allocator_conf: nullable(v.string()),
       steps_from: nullable(v.string()),
       devices: v.array(

@@ -82,5 +82,9 @@ export const start = (ms: number, pid: number): RecordInput => ({
 export const fileOf = (records: readonly RecordInput[]) => parseRecordFile(recordBytes(records), "a.rec");
 export const recorded = (records: readonly RecordInput[], info: RecordingInfo | null = null): Recording =>
   recordFileToRecording(fileOf(records), info);
-export const tableOf = ({ tables }: Recording, rank: number, device: string, column: "allocated" | "used" | "host") =>
-  tables.find((table) => table.rank === rank && table.device === device && table.columns[column] !== undefined);
+export const tableOf = (
+  { tables }: Recording,
+  rank: number,
+  device: string,
+  column: "allocated" | "used" | "host" | "python",
+) => tables.find((table) => table.rank === rank && table.device === device && table.columns[column] !== undefined);

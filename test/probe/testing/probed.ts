@@ -165,11 +165,18 @@ export function only({ left, stderr }: Ended): Left {
 }
 
 export const HEAP = 1;
+/** Not a kind of the ring: records of HEAP that count Python's own allocator, which {@link recordsOf} separates. */
+export const PYTHON_HEAP = 1001;
+const PYTHON_INDEX = 1;
 export const [CUDA, TENSORFLOW, JAX] = [2, 5, 6];
 export const [TIMER, STEP, OOM, END, EXPLICIT] = [1, 2, 3, 4, 5];
 
 export const recordsOf = (left: Left, kind: number, reason?: number): readonly RingRecord[] =>
-  left.records.filter((record) => record.deviceKind === kind && (reason === undefined || record.reason === reason));
+  left.records.filter(
+    ({ deviceKind, deviceIndex, reason: own }) =>
+      (deviceKind === HEAP && deviceIndex === PYTHON_INDEX ? PYTHON_HEAP : deviceKind) === kind &&
+      (reason === undefined || own === reason),
+  );
 
 /** (step, value `k`) of the readings at steps. */
 export const atSteps = (left: Left, kind: number, k: number): readonly (readonly [number, number])[] =>

@@ -5,7 +5,7 @@ import sys
 
 import _stormlog_probe
 
-from . import complain, heap, ranks, ring, threads
+from . import complain, heap, pymalloc, ranks, ring, threads
 from .info import Info
 from .phases import Phases
 
@@ -84,6 +84,7 @@ class Facts:
             self._look_at_devices()
             self._info.set(
                 heap=heap.how(),
+                python_heap=pymalloc.how(),
                 steps_from=self.steps_from,
                 traceml="1" if _traceml() else None,
                 error=_stormlog_probe.trouble,

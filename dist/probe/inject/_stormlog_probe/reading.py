@@ -3,7 +3,7 @@
 import time
 from time import thread_time_ns
 
-from . import complain, heap, ring, threads
+from . import complain, heap, pymalloc, ring, threads
 from .budget import Budget
 
 #: Step records without a reading (a reading was too expensive for this step) are at least this far apart. Nanoseconds.
@@ -14,16 +14,22 @@ _UNKNOWN = (None,) * 7
 #: Noise of the heap: blocks in the caches of threads, and what a reading allocates. Bytes.
 STIR_BYTES = 4096
 
+#: What a program that keeps nothing allocates and frees of Python's own memory meanwhile. Bytes.
+PYTHON_STIR_BYTES = 65_536
+
+#: Readings of CPython's own allocator take this share of the time: they explain growth, which a few a second show.
+PYTHON_SHARE = 0.002
+
 
 def _charge(budget, before):
     """A reading is over that began at `before` of this thread's processor time, ns."""
     budget.spend(thread_time_ns() - before, time.monotonic_ns())
 
 
-def _still(pair, before):
+def _still(pair, before, stir):
     if pair is None or before is None:
         return pair == before
-    return abs(pair[0] - before[0]) < STIR_BYTES and abs(pair[1] - before[1]) < STIR_BYTES
+    return abs(pair[0] - before[0]) < stir and abs(pair[1] - before[1]) < stir
 
 
 class Reading:
@@ -34,12 +40,13 @@ class Reading:
         self.backends = []
         self._names = set()
         self._heap_budget = Budget()
+        self._python_budget = Budget(PYTHON_SHARE)
         self._device_budget = Budget()
         #: Monotonic ns before which `at_step` has nothing to do.
         self.next_at_step = 0
         self._next_bare = 0
-        #: What the last tick read: heap, devices; and at which step.
-        self._seen = (None, None)
+        #: What the last tick read: heap, Python's own, devices; and at which step.
+        self._seen = (None, None, None)
         self._last_count = None
         # Ticks and steps both read. One that finds the other at work leaves the reading to it.
         self._busy = threads.allocate_lock()
@@ -72,22 +79,29 @@ class Reading:
         try:
             now = time.monotonic_ns()
             step = self._steps.count if self._steps.source is not None else None
-            pair, devices = self._seen
+            pair, python, devices = self._seen
             if now >= self._heap_budget.next_modest:
                 before = thread_time_ns()
                 pair = heap.read()
                 if pair is not None:
                     self._ring.put_heap(now, ring.TIMER, pair[0], pair[1], step)
                     _charge(self._heap_budget, before)
+            if now >= self._python_budget.next_modest:
+                python = self._read_python(ring.TIMER, step)
             if self.backends and now >= self._device_budget.next_modest:
                 before = thread_time_ns()
                 devices = self._read_devices(ring.TIMER, step)
                 _charge(self._device_budget, before)
             self._plan()
-            quiet = step != self._last_count or (devices == self._seen[1] and _still(pair, self._seen[0]))
+            heap_before, python_before, devices_before = self._seen
+            quiet = step != self._last_count or (
+                devices == devices_before
+                and _still(pair, heap_before, STIR_BYTES)
+                and _still(python, python_before, PYTHON_STIR_BYTES)
+            )
             if not quiet:
                 # Kept until something moves, so that slow growth adds up to a move.
-                self._seen = (pair, devices)
+                self._seen = (pair, python, devices)
             self._last_count = step
             return quiet
         finally:
@@ -101,11 +115,14 @@ class Reading:
             step = self._steps.count
             recorded = False
             if not self._heap_budget.stepping:
-                self._heap_budget.stepping = self._device_budget.stepping = began
+                for budget in (self._heap_budget, self._python_budget, self._device_budget):
+                    budget.stepping = began
             if began >= self._heap_budget.next:
                 before = thread_time_ns()
                 recorded = self._read_heap(ring.STEP, step)
                 _charge(self._heap_budget, before)
+            if began >= self._python_budget.next:
+                recorded = self._read_python(ring.STEP, step) is not None or recorded
             if self.backends and began >= self._device_budget.next:
                 before = thread_time_ns()
                 recorded = len(self._read_devices(ring.STEP, step)) > 0 or recorded
@@ -128,6 +145,8 @@ class Reading:
                 before = thread_time_ns()
                 self._read_heap(ring.TIMER, step)
                 _charge(self._heap_budget, before)
+            if self._python_budget.has_left(now):
+                self._read_python(ring.TIMER, step)
             if self.backends and self._device_budget.has_left(now):
                 before = thread_time_ns()
                 self._read_devices(ring.TIMER, step)
@@ -146,6 +165,7 @@ class Reading:
         """Everything, whatever it costs: [(device kind, device index, values)] of the devices."""
         step = self._steps.count if self._steps.source is not None else None
         self._read_heap(reason, step)
+        self._read_python(reason, step)
         return self._read_devices(reason, step)
 
     def _read_heap(self, reason, step):
@@ -155,6 +175,16 @@ class Reading:
             return False
         self._ring.put_heap(began, reason, pair[0], pair[1], step)
         return True
+
+    def _read_python(self, reason, step):
+        """Charged to its budget. The values, or None."""
+        before = thread_time_ns()
+        values = pymalloc.read()
+        if values is None:
+            return None
+        self._ring.put(ring.HEAP, ring.PYTHON, reason, values + _UNKNOWN[len(values) :] + (step,))
+        _charge(self._python_budget, before)
+        return values
 
     def _read_devices(self, reason, step):
         found = []

@@ -51,7 +51,11 @@ class NativeStacks:
         if os.environ.get("STORMLOG_GATE_STACKS") not in ("1", "peak"):
             return
         try:
+            # Loaded now: between two moments its types and modules would look like something that the program keeps.
+            import ast  # noqa: F401
             import ctypes
+            import dis  # noqa: F401
+            import linecache  # noqa: F401
 
             library = ctypes.CDLL(None)
             if not library.stormlog_stacks_state():

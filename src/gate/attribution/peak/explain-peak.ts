@@ -77,15 +77,15 @@ export function peakEnvironment(
 }
 
 /** Why a verdict is as it is. */
-export interface Attributed {
-  /** The lines that grow, or that make a peak higher, the largest first. */
+export interface ExplainedPeak {
+  /** The lines that make it higher, the largest first. */
   readonly findings: readonly Finding[];
   /** What a breached peak consists of; null where none was explained. */
   readonly peak: PeakReport | null;
 }
 
 /** Run the candidate, and the base where that is possible, and find what makes its peak higher. */
-export async function explainPeak(subject: PeakSubject, check: Check): Promise<Attributed> {
+export async function explainPeak(subject: PeakSubject, check: Check): Promise<ExplainedPeak> {
   const { request, scenario, judged, judgement, warn } = subject;
   const durationS = judged.info.clock.duration_s ?? 0;
   const env = peakEnvironment(check.metric, durationS, { ...request.env, ...scenario.env });

@@ -180,7 +180,7 @@ class Attribution(Scheduled):
             table = RetainerTable(look)
             rows = python_rows(look, live, table)
             more = [] if self.python.note is None else [self.python.note]
-            extra = {"facts": {}, "held_on_devices": device_rows(look, blocks, table)}
+            extra = {"facts": self.retainers.seen or {}, "held_on_devices": device_rows(look, blocks, table)}
             self._document(head, "tracemalloc", rows, table, notes + more, total, extra)
         if self.tensors is not None:
             table = RetainerTable(look)

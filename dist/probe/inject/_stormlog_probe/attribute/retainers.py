@@ -10,6 +10,7 @@ import gc
 import itertools
 import sys
 import types
+import weakref
 
 from .frames import USER, mark_of
 from .releases import block_query
@@ -18,6 +19,9 @@ from .releases import block_query
 MIN_LENGTH = 4
 # Containers that grew, most growth first, that are looked into at one moment.
 MAX_RETAINERS = 48
+# New objects of which the referrers are looked for, where there are not too many to know which are new.
+NEWEST = 64
+MAX_KNOWN = 500_000
 # New elements looked into per container, objects per element, and levels below an element.
 ELEMENTS = 12
 OBJECTS = 300
@@ -64,7 +68,13 @@ class Retainers:
         # tens of thousands of traced blocks of our own at the next moment.
         self._noted = None
         self._comparisons = 0
+        # Of the moment before: the number of all objects, and where it climbed their identities.
+        self._count = None
+        self._identities = None
         self._own = set()
+        #: Of the last look at all objects: their number, containers that grew at every moment, and of the newest
+        #: objects how many were looked into and how many nothing refers to.
+        self.seen = None
 
     def ignore(self, *containers):
         """These are the probe's own."""
@@ -97,15 +107,43 @@ class Retainers:
             identities.append(identity)
             lengths.append(length)
             streaks.append(streak)
+        steady = 0
         if before is not None:
             self._comparisons += 1
+            steady = sum(row[0] == self._comparisons and not _lists_subclasses(row[2]) for row in found)
             if self._comparisons >= 3:
                 # Leaks grow from moment to moment. What grew once holds no leak, whatever hangs on it.
                 found = [row for row in found if row[0] >= 2]
+        self.seen = {"objects": len(objects), "steady_containers": steady}
+        # Numbers of a Python that traces its allocations are slow: they are made where the number of objects climbs.
+        climbs = (self._count is None or self._count < len(objects)) and len(objects) <= MAX_KNOWN
+        if climbs and self._identities is not None:
+            self.seen.update(unreferenced(objects, set(self._identities)))
+        self._identities = array.array("Q", map(id, objects)) if climbs else None
+        self._count = len(objects)
         self._noted = (identities, lengths, streaks)
         # Those that grew at more moments first: at the first comparison everything that fills up looks like a leak.
         found.sort(key=lambda row: row[:2], reverse=True)
         return [Retainer(one, length) for _, _, one, length in found[:MAX_RETAINERS]]
+
+
+def _lists_subclasses(container):
+    """Whether it is the interpreter's own list of a type's subclasses, which grows by every class that is loaded."""
+    newest = next(reversed(container.values()), None) if type(container) is dict else None
+    return type(newest) is weakref.ref and isinstance(newest(), type)
+
+
+def unreferenced(objects, known):
+    """Of some objects that are not among the `known` identities, how many nothing refers to: they are lost."""
+    new = [one for one in objects if id(one) not in known and type(one) not in _NOT_ENTERED]
+    # Spread by a prime: what is made together, a dict and its values, comes in turns.
+    some = tuple(new[index * 7919 % len(new)] for index in range(min(NEWEST, len(new))))
+    wanted = {id(one) for one in some}
+    held = set()
+    for referrer in gc.get_referrers(*some) if some else ():
+        if not any(referrer is ours for ours in (objects, new, some)):
+            held.update(id(one) for one in gc.get_referents(referrer) if id(one) in wanted)
+    return {"newest": len(wanted), "unreferenced": len(wanted - held)}
 
 
 def growth_frames(container):

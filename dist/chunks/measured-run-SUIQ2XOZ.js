@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a}from"./chunk-D7E5MA4L.js";import"./chunk-SL5XRSV6.js";import"./chunk-DBYFKDSQ.js";import"./chunk-G6PQMO3K.js";import"./chunk-FDWEREDI.js";import"./chunk-GHIQF64M.js";import"./chunk-U5UJSTM5.js";import"./chunk-QDDI2N3S.js";import"./chunk-74BTALFN.js";import"./chunk-IGJGAV3C.js";import"./chunk-EEEC4TXW.js";export{a as measuredRun};

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import type { AttributedLine } from "../../snapshot/attributed-line.ts";
+import type { ProcessEvidence } from "../../snapshot/attribution.ts";
+import { isLost, tracedGrowth } from "./lost-memory.ts";
+
+type Facts = Readonly<Record<string, number>>;
+
+/** One process whose samples counted these objects. */
+const processOf = (facts: readonly Facts[]): ProcessEvidence => ({
+  process: "7.0",
+  moments: facts.map((one, moment) => ({
+    ...{ pid: 7, moment, source: "tracemalloc", heldOnDevices: [], notes: [], ended: false },
+    facts: one,
+    sample: { step: null, timeNs: moment, totalBytes: 1000 * moment, entries: [] },
+  })),
+  devices: [],
+});
+const objects = (counts: readonly number[], last: Facts = {}): readonly Facts[] =>
+  counts.map((count, at) => ({ objects: count, ...(at === counts.length - 1 ? last : {}) }));
+const line = (countGrowth: number): AttributedLine => ({ countGrowth }) as AttributedLine;
+
+describe("memory that a program has lost", () => {
+  it("grows without more objects, or with objects that nothing refers to", () => {
+    expect(isLost([processOf(objects([9000, 9400, 9412, 9412, 9413]))], [])).toBe(true);
+    const new64 = { newest: 64, unreferenced: 62 };
+    expect(isLost([processOf(objects([9000, 9400, 9900, 10400], new64))], [line(500)])).toBe(true);
+  });
+
+  it("is none where a container gains elements at every sample, or new objects are referred to", () => {
+    expect(isLost([processOf(objects([9000, 9000, 9000], { steady_containers: 1 }))], [])).toBe(false);
+    const new64 = { newest: 64, unreferenced: 2 };
+    expect(isLost([processOf(objects([9000, 9400, 9900, 10400], new64))], [])).toBe(false);
+  });
+
+  it("is none where one line holds a single buffer that grows", () => {
+    expect(isLost([processOf(objects([9000, 9000, 9000]))], [line(1)])).toBe(false);
+  });
+
+  it("is none where one of several processes keeps what grows", () => {
+    const keeps = processOf(objects([9000, 9000, 9000], { steady_containers: 2 }));
+    expect(isLost([processOf(objects([9000, 9000, 9000])), keeps], [])).toBe(false);
+  });
+
+  it("is not known with too few samples, and grows by what the samples add up to", () => {
+    expect(isLost([processOf(objects([9000]))], [])).toBeNull();
+    expect(isLost([], [])).toBeNull();
+    expect(tracedGrowth([processOf(objects([1, 1, 1])), processOf(objects([1, 1]))])).toBe(3000);
+  });
+});
