@@ -37,9 +37,6 @@ export interface AttributionSubject {
 
 /** All attribution runs of a scenario together take at most the judged run's length and this, seconds. */
 export const EXTRA_TIME_S = 60;
-/** An attribution run that is this much slower per second is not believed to be. */
-const MAX_SLOWDOWN = 4;
-
 /** The result of the attribution runs of a scenario. */
 export interface AttributedGrowth {
   /** The largest growth first. */
@@ -165,5 +162,5 @@ function slowdownOf(
   const slower = took > durationS && durationS > beforeS ? (took - beforeS) / (durationS - beforeS) : 1;
   const rate = stretch.bytes / (stretch.end - stretch.onset);
   const ownRate = grew?.unit === "seconds" ? grew.bytes / (grew.end - grew.onset) : rate;
-  return Math.min(MAX_SLOWDOWN, Math.max(1, slower, rate / ownRate));
+  return Math.max(1, slower, rate / ownRate);
 }

@@ -10,7 +10,7 @@ import type { JudgedGrowth } from "./judged-growth.ts";
 import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-finding.ts";
 import { linePackages } from "./line-packages.ts";
 import { isLost, tracedGrowth } from "./lost-memory.ts";
-import { type Covered, nameLines, type Unexplained } from "./name-lines.ts";
+import { type Covered, MAX_SLOWDOWN, nameLines, type Unexplained } from "./name-lines.ts";
 import { type NativeLine, nativeLines } from "./native-lines.ts";
 import { SourceTexts } from "./source-texts.ts";
 
@@ -146,12 +146,18 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     }),
   );
   const all = [...named, ...placed.map((one) => one.named)];
-  const rest = native.unexplained.filter(({ share }) => share >= MIN_UNEXPLAINED);
+  const isEstimate = run.slowdown > MAX_SLOWDOWN;
+  // What estimates leave over is not known to be something else.
+  const rest = native.unexplained.filter(({ share }) => share >= MIN_UNEXPLAINED && !(isEstimate && all.length > 0));
   const site = native.lines.find(({ hasLine }) => !hasLine)?.site ?? null;
   const language = languageOf(attribution.sources);
   const findings = [...lines, ...nativeFindings, ...rest.map((one) => unattributedFinding(one, language, site))].sort(
     (a, b) => Number(b.classification === LEAK_LINE) - Number(a.classification === LEAK_LINE),
   );
+  const estimated =
+    isEstimate && all.length > 0
+      ? [`the attribution run was ${Math.round(run.slowdown)} times slower, so shares of the growth are estimates`]
+      : [];
   const none =
     evidence.processes.length === 0 && native.lines.length === 0
       ? ["no line could be named: no measured process reported its live memory"]
@@ -161,7 +167,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const holding = named.filter(({ kind }) => kind === "leak").map(({ line }) => line);
   return {
     findings,
-    notes: [...evidence.notes, ...attribution.notes, ...native.notes, ...none],
+    notes: [...evidence.notes, ...attribution.notes, ...native.notes, ...estimated, ...none],
     lost: isLost(evidence.processes, holding),
     tracedBytes: tracedGrowth(evidence.processes),
   };

@@ -105,6 +105,22 @@ describe("the line of a growth", () => {
     expect(named(4)).toBeCloseTo(1, 2);
   });
 
+  it("has the whole growth at most where the run was so much slower that shares are estimates", () => {
+    const slow = (line_: number, share: number) =>
+      line(RISING, { line: line_, bytesPerStep: null, bytesPerSecond: (share * MIB) / 120 });
+    const covered = { ...COVERED, slowdown: 12 };
+    const { named, unexplained } = nameLines(
+      seen(slow(1, 1), slow(2, 0.5), slow(3, 0.05)),
+      [growth(7 * MIB, "seconds")],
+      covered,
+    );
+    expect(named.map(({ kind, share }) => [kind, share.toFixed(2)])).toEqual([
+      ["leak", "0.67"],
+      ["leak", "0.33"],
+    ]);
+    expect(unexplained).toMatchObject([{ native: false }]);
+  });
+
   it("reports its part of the verdict's growth in the verdict's unit", () => {
     const { named } = nameLines(seen(line(RISING)), [growth(14 * MIB)], COVERED);
     const [first] = named;

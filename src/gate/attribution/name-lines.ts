@@ -11,6 +11,11 @@ const RISE_SHARE = 0.25;
 /** A line whose jump falls again by more than this share does not hold it. */
 const MAX_RELEASED = 0.2;
 const MAX_LINES = 5;
+/**
+ * A run that is slower than this does not run evenly slower: what it shows by the clock is an estimate. A line must then
+ * be worth mentioning at this slowdown already, and what is left is not called native.
+ */
+export const MAX_SLOWDOWN = 4;
 
 /** A line with the part of the verdict's growth that it explains. */
 export interface NamedLine {
@@ -83,6 +88,12 @@ function covering({ stretch }: JudgedGrowth, { steps, seconds, slowdown }: Cover
 
 const isOn = (device: string, growth: JudgedGrowth): boolean => device === growth.device;
 
+/** Shares that are estimates, as parts of the whole. */
+function atMostWhole(lines: readonly NamedLine[]): NamedLine[] {
+  const sum = lines.reduce((total, { share }) => total + share, 0);
+  return lines.map((one) => ({ ...one, share: one.share / Math.max(1, sum) }));
+}
+
 function linesOf(attribution: Attribution, growth: JudgedGrowth, covered: Covered): NamedLine[] {
   const share = (bytes: number): number => (growth.bytes > 0 ? Math.max(0, Math.min(1, bytes / growth.bytes)) : 0);
   if (growth.stretch.kind === "jump") {
@@ -93,14 +104,14 @@ function linesOf(attribution: Attribution, growth: JudgedGrowth, covered: Covere
       .sort((a, b) => b.share - a.share)
       .slice(0, 1);
   }
-  return attribution.lines
+  const cautious = { ...covered, slowdown: Math.min(MAX_SLOWDOWN, covered.slowdown) };
+  const growing = attribution.lines
     .filter(({ device, trend }) => isOn(device, growth) && trend === "grows")
     .filter(({ bytes }) => risesOf(bytes) >= MIN_RISES && stillRises(bytes))
-    .map((line): NamedLine => {
-      const own = share(overStretch(line, growth, covered));
-      return { kind: own >= MIN_LEAK_SHARE ? "leak" : "contributing", line, growth, share: own };
-    })
-    .filter(({ share: own }) => own >= MIN_CONTRIBUTION)
+    .filter((line) => share(overStretch(line, growth, cautious)) >= MIN_CONTRIBUTION)
+    .map((line): NamedLine => ({ kind: "leak", line, growth, share: share(overStretch(line, growth, covered)) }));
+  return (covered.slowdown > MAX_SLOWDOWN ? atMostWhole(growing) : growing)
+    .map((one): NamedLine => ({ ...one, kind: one.share >= MIN_LEAK_SHARE ? "leak" : "contributing" }))
     .sort((a, b) => b.share - a.share)
     .slice(0, MAX_LINES);
 }
@@ -118,7 +129,8 @@ export function nameLines(attribution: Attribution, growths: readonly JudgedGrow
     const unseen = growth.bytes > 0 ? 1 - (seen * covering(growth, covered)) / growth.bytes : 0;
     // Without two moments nothing shows what the interpreters allocated.
     const compared = attribution.sources.length > 0 && (covered.seconds ?? covered.steps ?? 0) > 0;
-    return { growth, share, native: compared && growth.device === "host" && unseen >= share / 2 };
+    const evenly = covered.slowdown <= MAX_SLOWDOWN;
+    return { growth, share, native: compared && evenly && growth.device === "host" && unseen >= share / 2 };
   });
   return { named, unexplained };
 }
