@@ -8,10 +8,11 @@ import { entryFile, PACK, packChunks, sha256 } from "./pack.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
+/** The program that the command line's first file loads. */
+const PROGRAM = { "chunks/main": "src/cli/main.ts" };
 /** Output name -> source. An entry without a source file is left out. */
 const ENTRIES = {
   cli: "src/cli/start.ts",
-  "chunks/main": "src/cli/main.ts",
   guard: "src/measure/guard/main.ts",
   "shard-worker": "src/merge/shard-worker.ts",
   "action/main": "src/actions/gate/main.ts",
@@ -232,7 +233,8 @@ const AS_PACK = { splitting: true, define: { ...DEFINE, "import.meta.url": "stor
 
 /** Bundle entries by how they are started; returns output files by name below dist/, and each entry's start. */
 async function bundle(entries) {
-  const existing = Object.entries(entries).filter(([, source]) => existsSync(path.join(root, source)));
+  const whole = "cli" in entries ? { ...entries, ...PROGRAM } : entries;
+  const existing = Object.entries(whole).filter(([, source]) => existsSync(path.join(root, source)));
   const select = (test) => Object.fromEntries(existing.filter(([name]) => test(name)));
   const isAction = (name) => name.startsWith("action/");
   const groups = [

@@ -35,7 +35,7 @@ async function writeShards(): Promise<string> {
 }
 
 it("recordings that threads of the built command line read give what one thread of the sources gives", async () => {
-  await buildInto(path.join(parent, "dist"), { cli: "src/cli/main.ts", "shard-worker": "src/merge/shard-worker.ts" });
+  await buildInto(path.join(parent, "dist"), { cli: "src/cli/start.ts", "shard-worker": "src/merge/shard-worker.ts" });
   cpSync(path.join(packageRoot(), "package.json"), path.join(parent, "package.json"));
   const shards = await writeShards();
   const args = ["merge", "--json", "--bundle", path.join(parent, "built"), shards];

@@ -57,7 +57,11 @@ describe.skipIf(!hasTorch)("a training loop on the CPU", () => {
   it("shows a leak of 1.3 kB a step by its heap, at the rate that the loop measures", async () => {
     const run = await measured(python(LEAKY_LOOP, "leak"));
     const truth = Number(run.stdout);
-    expect(probeOf(run)).toMatchObject({ available: true, reason: null, capabilities: ["torch", "heap", "steps"] });
+    expect(probeOf(run)).toMatchObject({
+      available: true,
+      reason: null,
+      capabilities: ["torch", "heap", "python-heap", "steps"],
+    });
     expect(run.info.fingerprint).toMatchObject({ backend: "cpu", framework: "torch" });
     expect(run.info.fingerprint.framework_version).toMatch(/^\d+\.\d+$/);
     const heap = analyze(await recordingOf(run), horizon).series.find(({ metric }) => metric === "allocated");
@@ -190,7 +194,7 @@ int main(void) {
       execFileSync("gcc", ["-O1", "-o", program, source, "-ldl"]);
       const run = await measured([program], { extraEnv: { STORMLOG_GATE_HEAP: "preload" } });
       expect(run.info.exit).toEqual({ kind: "exited", code: 0 });
-      expect(probeOf(run)).toMatchObject({ available: true, capabilities: ["heap", "steps"] });
+      expect(probeOf(run)).toMatchObject({ available: true, capabilities: ["heap", "python-heap", "steps"] });
       const recording = await recordingOf(run);
       expect(heapOf(recording)?.atStep?.reduce((sum, mark) => sum + mark, 0)).toBeGreaterThan(140);
       const { series } = analyze(recording, { horizon: { kind: "steps", steps: 1_000_000 } });

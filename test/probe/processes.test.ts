@@ -64,7 +64,7 @@ print(os.getpid(), *pids)
         const child = ended.left.find((left) => left.pid === pid)!;
         expect(child.info.get("ppid")).toBe(String(own));
         expect(child.header.ended).toBe(true);
-        const grown = (child.records.at(-1)?.values[0] ?? 0) - (parent.records[0]?.values[0] ?? 0);
+        const grown = (recordsOf(child, HEAP).at(-1)?.values[0] ?? 0) - (recordsOf(parent, HEAP)[0]?.values[0] ?? 0);
         expect(grown).toBeGreaterThan(31 * 2 ** 20);
         // The parent's ring contains no values of the child.
         expect(Math.max(...recordsOf(parent, HEAP).map(({ values }) => values[0] ?? 0))).toBeLessThan(40 * 2 ** 20);
