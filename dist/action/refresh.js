@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "19fdc25968173257bb04d86eb937bda85c12f03f3c6079ba8e0e35a13d6f8f51");
+  load = loadPack(import.meta.url, "13ca026ecea44cb8dd97dcc98e4392869899d48dec5bc1da6d1e5e4ae8412ecb");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";
