@@ -194,7 +194,7 @@ int main(void) {
       execFileSync("gcc", ["-O1", "-o", program, source, "-ldl"]);
       const run = await measured([program], { extraEnv: { STORMLOG_GATE_HEAP: "preload" } });
       expect(run.info.exit).toEqual({ kind: "exited", code: 0 });
-      expect(probeOf(run)).toMatchObject({ available: true, capabilities: ["heap", "python-heap", "steps"] });
+      expect(probeOf(run)).toMatchObject({ available: true, capabilities: ["heap", "steps"] });
       const recording = await recordingOf(run);
       expect(heapOf(recording)?.atStep?.reduce((sum, mark) => sum + mark, 0)).toBeGreaterThan(140);
       const { series } = analyze(recording, { horizon: { kind: "steps", steps: 1_000_000 } });
