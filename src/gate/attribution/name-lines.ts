@@ -12,8 +12,8 @@ const RISE_SHARE = 0.25;
 const MAX_RELEASED = 0.2;
 const MAX_LINES = 5;
 /**
- * A run that is slower than this does not run evenly slower: what it shows by the clock is an estimate. A line must then
- * be worth mentioning at this slowdown already, and what is left is not called native.
+ * A run that is slower than this does not run evenly slower: what it shows by the clock is an estimate. A line must be
+ * worth mentioning at this slowdown already, and what is left is not called native.
  */
 export const MAX_SLOWDOWN = 4;
 
