@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "c1cb326a139a1896fae132b8e4e4dd106f271479c36e9da68ce7943eec509142");
+  load = loadPack(import.meta.url, "2a281ebcfd8aa8a23bc34cf4700e8fa3fe450e545a3139567adb93713ddf3078");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -284,7 +284,7 @@ describe.skipIf(!hasRanks || process.platform !== "linux")("ranks under one gate
     expect(failed.filter(({ rank, metric }) => metric === "allocated" && rank !== 1)).toEqual([]);
     expect(run.summary).toMatch(/^fail: .* on rank 1/);
     const [line] = linesOf(run);
-    expect(line).toMatchObject({ rank: 1, evidence: { line: lineWith(cwd, place, "kept.append") } });
+    expect(line, run.stderr).toMatchObject({ rank: 1, evidence: { line: lineWith(cwd, place, "kept.append") } });
     expect(run.info.probe?.processes.filter(({ role }) => role === "agent")).toHaveLength(1);
   }, 300_000);
 

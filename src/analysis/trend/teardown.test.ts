@@ -16,6 +16,12 @@ describe("teardownStart", () => {
     expect(kept(values(200, (i) => (i < 198 ? i * 10 : i < 199 ? 1600 : 20)))).toBe(198);
   });
 
+  it("cuts an end that rests half-way, in a process that waits for a processor", () => {
+    const rests = (i: number) => (i < 145 ? i * 10 : i < 149 ? 1100 : 40);
+    expect(kept(values(150, rests))).toBe(145);
+    expect(kept(values(149, rests))).toBe(145);
+  });
+
   it("keeps the last fall of a saw-tooth", () => {
     expect(kept(values(200, (i) => i * 10 - (i % 50) * 9))).toBe(200);
     expect(kept(values(201, (i) => i * 2 + (i % 40) * 20))).toBe(201);

@@ -12,8 +12,7 @@ export function teardownStart(low: Float64Array, high: Float64Array, material: n
   for (let i = to - Math.floor(n / 5); i < to; i++) reference = Math.min(reference, low[i]!);
   let keep = n;
   while (keep > to && low[keep - 1]! < reference - material / 2) keep--;
-  // The fall may begin above that minimum.
-  if (keep < n) while (keep > to && low[keep - 1]! < low[keep - 2]! - material / 4) keep--;
+  if (keep < n) keep = fallStart(low, keep, to, material);
   // A dip from which the series returns is the low point of a saw-tooth, not an end.
   if (keep < n && low[n - 1]! <= high[keep - 1]! - material / 2) {
     return abruptEnd(low.subarray(0, keep), high.subarray(0, keep), material);
@@ -21,8 +20,17 @@ export function teardownStart(low: Float64Array, high: Float64Array, material: n
   return abruptEnd(low, high, material);
 }
 
-/** Maximum share of the points during which a process ends: its pages are freed within milliseconds. */
-const ENDING_SHARE = 0.02;
+/** The fall may begin above that minimum, and rest half-way: a starved process waits between two of its releases. */
+function fallStart(low: Float64Array, below: number, to: number, material: number): number {
+  let start = below;
+  for (let i = below; i > to && low[i - 1]! <= low[i - 2]! + material / 16; i--) {
+    if (low[i - 1]! < low[i - 2]! - material / 4) start = i - 1;
+  }
+  return start;
+}
+
+/** Maximum share of the points during which a process ends: a tenth of a second in a run of two. */
+const ENDING_SHARE = 0.05;
 
 /**
  * An end that is sampled half-way in a series that rises fast: below its neighbours, but not below earlier values. A

@@ -4,6 +4,7 @@ import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
+import { ON_REQUEST } from "../../telemetry/recording/model.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
 import { commonClass, indexSeries, type SeriesKey, type SeriesRun, seriesName } from "../../verdict/series-index.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
@@ -27,7 +28,7 @@ interface ComparedSeries {
   readonly checks: readonly Check[];
 }
 
-/** The series of A in the order of their keys, then those of B alone. */
+/** The series of A in the order of their keys, then those of B alone; what counts on request stands there if judged. */
 function comparedSeries(a: Measurements, b: Measurements, checks: readonly Check[]): readonly ComparedSeries[] {
   const runsOf = (side: Measurements) => new Map(indexSeries(side).map((one) => [seriesName(one.key), one] as const));
   const [ofA, ofB] = [runsOf(a), runsOf(b)];
@@ -35,12 +36,14 @@ function comparedSeries(a: Measurements, b: Measurements, checks: readonly Check
     checks.filter(({ limit }) => limit === "baseline"),
     seriesName,
   );
-  return [...new Map([...ofA, ...ofB])].map(([name, { key }]) => ({
-    key,
-    a: ofA.get(name)?.runs ?? [],
-    b: ofB.get(name)?.runs ?? [],
-    checks: checksOf.get(name) ?? [],
-  }));
+  return [...new Map([...ofA, ...ofB])]
+    .map(([name, { key }]) => ({
+      key,
+      a: ofA.get(name)?.runs ?? [],
+      b: ofB.get(name)?.runs ?? [],
+      checks: checksOf.get(name) ?? [],
+    }))
+    .filter(({ key, checks }) => checks.length > 0 || !ON_REQUEST.has(key.metric));
 }
 
 /** The median of one feature over a side's runs; null when no run has it. */
