@@ -1,7 +1,12 @@
 import { defineConfig } from "vitest/config";
 
-/** These compare rates with the wall clock or fill hundreds of MiB: each runs alone, after all others. */
-const ALONE = ["test/measure/peaks.test.ts", "test/measure/sampling.test.ts", "test/attribution/node-leaks.test.ts"];
+/** These compare rates with the wall clock, fill hundreds of MiB or need all cores: each runs alone, after the rest. */
+const ALONE = [
+  "test/measure/peaks.test.ts",
+  "test/measure/sampling.test.ts",
+  "test/attribution/node-leaks.test.ts",
+  "test/e2e/ranks.test.ts",
+];
 export default defineConfig({
   test: {
     testTimeout: 30_000,

@@ -1,17 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import type { AnalysisDocument, Finding } from "../../src/analysis/document.ts";
 import type { MeasuredSeries } from "../../src/analysis/measurements.ts";
-import { packageRoot } from "../../src/core/package-root.ts";
-import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
-import { type CliResult, cli, freshDirectory } from "./cli.ts";
+import { cli } from "./cli.ts";
+import { type Gated, gate, linesOf, lineWith, repositoryWith } from "./gated.ts";
 
 const PYTHON = "/usr/bin/python3";
 const hasPython = existsSync(PYTHON);
 const hasTorch = hasPython && spawnSync(PYTHON, ["-c", "import torch"]).status === 0;
-const hasRanks = hasTorch && spawnSync(PYTHON, ["-c", "import torch.distributed.run"]).status === 0;
 const hasCompiler = spawnSync("gcc", ["--version"]).status === 0;
 /** `npm run soak` tries more often. */
 const LEAKY_TRIES = Number(process.env.STORMLOG_TEST_HEAP_TRIES ?? 1);
@@ -22,85 +19,14 @@ const ONCE = ["--repeats", "1"];
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
-const root = freshDirectory();
-let directories = 0;
-
-/** A git repository with one program in it, at `place` below its top. */
-function repositoryWith(source: string, place: string): string {
-  const directory = path.join(root, String(directories++));
-  mkdirSync(path.join(directory, path.dirname(place)), { recursive: true });
-  copyFileSync(path.join(packageRoot(), source), path.join(directory, place));
-  const identity = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"];
-  for (const args of [
-    ["init", "-q"],
-    ["add", "."],
-    [...identity, "commit", "-q", "-m", "A program"],
-  ]) {
-    expect(spawnSync("git", args, { cwd: directory }).status).toBe(0);
-  }
-  return directory;
-}
-
-/** `<place>:<number>` of the one line of a program that contains `text`. */
-function lineWith(cwd: string, place: string, text: string): string {
-  const lines = readFileSync(path.join(cwd, place), "utf8").split("\n");
-  const found = lines.flatMap((line, i) => (line.includes(text) ? [i + 1] : []));
-  expect(found).toHaveLength(1);
-  return `${place}:${found[0]}`;
-}
-
-interface Gated extends CliResult {
-  readonly cwd: string;
-  readonly bundle: string;
-  readonly verdict: string;
-  /** The verdict in one sentence. */
-  readonly summary: string;
-  readonly checks: readonly { rank: number; device: string; metric: string; aspect: string; verdict: string }[];
-  readonly findings: readonly Finding[];
-  /** Names of the run directories. */
-  readonly runs: readonly string[];
-  readonly info: RecordingInfo;
-}
-
-async function gate(
-  cwd: string,
-  command: readonly string[],
-  options: readonly string[] = [],
-  env: Readonly<Record<string, string>> = {},
-): Promise<Gated> {
-  const result = await cli(["run", "--json", "--baseline", "none", ...options, "--", ...command], { cwd, env });
-  const { payload, verdict } = JSON.parse(result.stdout);
-  const bundle = path.join(cwd, "stormlog-bundle");
-  const directory = path.join(bundle, "runs", "default");
-  const [scenario] = payload.scenarios;
-  return {
-    ...result,
-    cwd,
-    bundle,
-    verdict: payload.verdict,
-    summary: verdict.summary,
-    checks: scenario.judgement?.checks ?? [],
-    findings: scenario.findings,
-    runs: readdirSync(directory).sort(),
-    info: JSON.parse(readFileSync(path.join(directory, "1", "recording.json"), "utf8")),
-  };
-}
-
 /** Series of the candidate's runs, as they were judged. */
 function judgedSeries({ bundle }: Gated): readonly (readonly MeasuredSeries[])[] {
   const measurements = JSON.parse(readFileSync(path.join(bundle, "measurements.json"), "utf8"));
   return measurements.runs.map(({ series }: { series: readonly MeasuredSeries[] }) => series);
 }
 
-async function analysed({ bundle, cwd }: Gated): Promise<AnalysisDocument> {
-  const result = await cli(["analyze", "--json", path.join(bundle, "runs", "default", "1")], { cwd });
-  return JSON.parse(result.stdout);
-}
-
 const of = (series: readonly MeasuredSeries[], metric: string): MeasuredSeries | undefined =>
   series.find((one) => one.device === "host" && one.metric === metric);
-const linesOf = ({ findings }: Gated): readonly Finding[] =>
-  findings.filter(({ classification }) => classification === "leak_line");
 const growthFindings = ({ findings }: Gated): readonly string[] =>
   findings.flatMap(({ classification, severity }) => (severity === "info" ? [] : [classification]));
 
@@ -257,51 +183,6 @@ describe.skipIf(process.platform !== "linux")("the line that leaks", () => {
   it("is named in Node", async () => {
     const place = "sessions.cjs";
     await named("test/e2e/fixtures/sessions.cjs", place, [process.execPath, place, "leaky"], "sessions.set(");
-  });
-});
-
-describe.skipIf(!hasRanks || process.platform !== "linux")("ranks under one gate", () => {
-  const place = "ranks.py";
-  const torchrun = (ranks: number, ...args: string[]): string[] => [
-    ...[PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", String(ranks)],
-    // Debian's PyTorch under Python 3.11 fails over its own default of both: what a rank prints goes to a file as well.
-    ...["-r", "1", "-t", "1"],
-    ...[place, ...args],
-  ];
-
-  it("fail by the one rank that leaks, and name its line", async () => {
-    const cwd = repositoryWith("test/e2e/fixtures/ranks.py", place);
-    const run = await gate(cwd, torchrun(2, "--leaks", "1"), ONCE);
-    expect(run.code).toBe(4);
-    const document = await analysed(run);
-    const heaps = document.series.filter(({ device, metric }) => device === "host" && metric === "allocated");
-    expect(heaps.map(({ rank }) => rank)).toEqual([0, 1]);
-    expect(heaps.filter((series) => series.class === "leak").map(({ rank }) => rank)).toEqual([1]);
-    expect(document.ranks).toMatchObject({ world_size: 2, missing_ranks: [] });
-    expect(document.ranks.suspects?.[0]).toMatchObject({ rank: 1 });
-    const failed = run.checks.filter(({ verdict }) => verdict === "fail");
-    expect(failed.map(({ rank, metric }) => `${rank} ${metric}`)).toContain("1 allocated");
-    expect(failed.filter(({ rank, metric }) => metric === "allocated" && rank !== 1)).toEqual([]);
-    expect(run.summary).toMatch(/^fail: .* on rank 1/);
-    const [line] = linesOf(run);
-    expect(line, run.stderr).toMatchObject({ rank: 1, evidence: { line: lineWith(cwd, place, "kept.append") } });
-    expect(run.info.probe?.processes.filter(({ role }) => role === "agent")).toHaveLength(1);
-  }, 300_000);
-
-  it("name the rank that was killed", async () => {
-    const cwd = repositoryWith("test/e2e/fixtures/ranks.py", place);
-    const run = await gate(cwd, torchrun(4, "--dies", "3"), ["--verbose"]);
-    expect(run.code).toBe(1);
-    const document = await analysed(run);
-    const heaps = document.series.filter(({ device, metric }) => device === "host" && metric === "allocated");
-    expect(heaps.map(({ rank }) => rank)).toEqual([0, 1, 2, 3]);
-    // The other ranks fail over the lost connection, and PyTorch may take one of them for the cause.
-    const killed = run.info.lost.filter((text) =>
-      /^rank \d+ \(process \d+\) ended .* without an exit record/.test(text),
-    );
-    expect(killed).toHaveLength(1);
-    expect(killed[0]).toMatch(/^rank 3 /);
-    expect(run.stderr).toContain("note: rank 3 ");
   });
 });
 

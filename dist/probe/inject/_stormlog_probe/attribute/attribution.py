@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import sys
+import threading
 import time
 
 from .frames import Stacks
@@ -139,9 +140,13 @@ class Attribution(Scheduled):
             if watching:
                 tensors.on = True
             sys.setswitchinterval(interval)
+            # A process that ends starts no threads.
+            if in_program and not ended:
+                below_no_frame(self._write_native, moment)
+            else:
+                self._write_native(moment)
             if collecting:
                 gc.enable()
-            self._write_native(moment)
             self._taking.release()
 
     def _write_native(self, moment):
@@ -212,6 +217,13 @@ class Attribution(Scheduled):
         with open(path + ".part", "w") as file:
             json.dump(content, file, separators=(",", ":"))
         os.replace(path + ".part", path)
+
+
+def below_no_frame(work, argument):
+    """Do work in a thread of its own: tracemalloc notes the frames of every allocation, which takes longest below the program's."""
+    thread = threading.Thread(target=work, args=(argument,), name="stormlog-gate-attribute", daemon=True)
+    thread.start()
+    thread.join()
 
 
 def _nothing():
