@@ -31,8 +31,8 @@ export default defineConfig({
           name: "parallel",
           include: ["test/**/*.test.ts"],
           exclude: ALONE,
-          // Most of these wait for the processes that they start.
-          maxWorkers: 4,
+          // Each starts processes of its own, which fill two cores.
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },
