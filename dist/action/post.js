@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "51aacb4152bcc07ffa08b4c9b4fa039092e87b0538702d2b1a26ea423535a480");
+  load = loadPack(import.meta.url, "6d6850c5cc0d942bbe36def860b37a3b81401d3ecd977922c7dbecbe236254c8");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -5,27 +5,32 @@ import { DEFAULT_POLICY } from "../../verdict/defaults.ts";
 import { judge } from "../../verdict/judge.ts";
 import { renderComparisonTerminal } from "./comparison-terminal.ts";
 
-const ofRanks = (ranks: number): Measurements =>
+const ofRanks = (ranks: number, metrics: readonly string[] = ["allocated"]): Measurements =>
   parseMeasurements(
     {
       schema: "stormlog.measurements/1",
       scenario: "train",
       runs: ["a", "b", "c"].map((session) => ({
         session,
-        series: Array.from({ length: ranks }, (_, rank) => ({
-          rank,
-          device: "cuda:0",
-          metric: "allocated",
-          peak_bytes: 2 ** 30,
-        })),
+        series: Array.from({ length: ranks }, (_, rank) =>
+          metrics.map((metric) => ({
+            rank,
+            device: metric === "allocated" ? "cuda:0" : "host",
+            metric,
+            peak_bytes: 2 ** 30,
+          })),
+        ).flat(),
       })),
     },
     "file",
   );
 
 /** The lines of a comparison of as many ranks, and how often it went through the runs of a side. */
-function compared(ranks: number): { readonly lines: readonly string[]; readonly passes: number } {
-  const measurements = ofRanks(ranks);
+function compared(
+  ranks: number,
+  metrics?: readonly string[],
+): { readonly lines: readonly string[]; readonly passes: number } {
+  const measurements = ofRanks(ranks, metrics);
   const judgement = judge({
     candidate: measurements,
     baseline: measurements,
@@ -52,4 +57,10 @@ it("a comparison reads the runs as often for many ranks as for one", () => {
   expect(one.lines.filter((line) => line.includes("1.00 GiB"))).toHaveLength(1);
   expect(many.lines.filter((line) => line.includes("1.00 GiB"))).toHaveLength(300);
   expect(many.passes).toBe(one.passes);
+});
+
+it("a comparison lists what counts on request only where it is judged", () => {
+  const { lines } = compared(1, ["host", "host_shared_once"]);
+  expect(lines.filter((line) => line.includes("1.00 GiB"))).toHaveLength(1);
+  expect(lines.join("\n")).not.toContain("host_shared_once");
 });

@@ -140,19 +140,26 @@ class Attribution(Scheduled):
             if watching:
                 tensors.on = True
             sys.setswitchinterval(interval)
-            # A process that ends starts no threads.
-            if in_program and not ended:
-                below_no_frame(self._write_native, moment)
-            else:
-                self._write_native(moment)
             if collecting:
                 gc.enable()
+            # A process that ends starts no threads.
+            self._write_native(moment, in_program and not ended)
             self._taking.release()
 
-    def _write_native(self, moment):
-        """The library reads without the interpreter, so the program's threads go on while its frames are looked up."""
+    def _write_native(self, moment, apart):
+        """The library reads without the interpreter, so the program's threads go on while its frames are looked up.
+
+        `apart`: in a thread of its own. tracemalloc notes up to 40 frames of every allocation, and those of the program cost
+        most.
+        """
         try:
-            self.native.write(self.base, moment, self.current_step)
+            if apart:
+                thread = threading.Thread(target=self._write_native, args=(moment, False), name="stormlog-gate-attribute")
+                thread.daemon = True
+                thread.start()
+                thread.join()
+            else:
+                self.native.write(self.base, moment, self.current_step)
         except Exception as error:  # noqa: BLE001
             complain(error)
 
@@ -217,13 +224,6 @@ class Attribution(Scheduled):
         with open(path + ".part", "w") as file:
             json.dump(content, file, separators=(",", ":"))
         os.replace(path + ".part", path)
-
-
-def below_no_frame(work, argument):
-    """Do work in a thread of its own: tracemalloc notes the frames of every allocation, which takes longest below the program's."""
-    thread = threading.Thread(target=work, args=(argument,), name="stormlog-gate-attribute", daemon=True)
-    thread.start()
-    thread.join()
 
 
 def _nothing():
