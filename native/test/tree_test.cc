@@ -124,6 +124,15 @@ TEST("a process whose main thread ended is still measured") {
   Watch watch(child.pid());
   CHECK(near(watch.watch(400), 60, 5));
   CHECK_EQ(watch.out.count(RecordKind::kProcessExit), 0);
+  // The thread that was followed ends before the process is reaped: it is still the same process.
+  sleepMs(400);
+  watch.watch(50);
+  CHECK_EQ(watch.out.count(RecordKind::kProcessStart), 1);
+  CHECK_EQ(watch.out.count(RecordKind::kProcessExit), 1);
+  child.reap();
+  watch.watch(50);
+  CHECK_EQ(watch.out.count(RecordKind::kProcessStart), 1);
+  CHECK_EQ(watch.out.count(RecordKind::kProcessExit), 1);
 }
 
 TEST("a crowd of processes comes, is counted, and goes") {

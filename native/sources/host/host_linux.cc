@@ -193,6 +193,7 @@ bool LinuxHostSource::followLivingThread(ProcessEntry& entry) {
     const ssize_t n = statm ? preadText(statm.get(), text, sizeof text) : -1;
     Statm parsed;
     if (n <= 0 || !parseStatm(text, static_cast<size_t>(n), parsed) || parsed.sizePages == 0) continue;
+    if (!entry.mainStatm) entry.mainStatm = static_cast<UniqueFd&&>(entry.statm);
     entry.statm = static_cast<UniqueFd&&>(statm);
     entry.status = proc_.openTaskFile(entry.pid, tid, "status");
     return true;
@@ -217,7 +218,10 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint
   const ssize_t n = preadText(entry.statm.get(), text, sizeof text);
   if (n <= 0) {
     if (n < 0 && errno != ESRCH && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kStatm, entry.pid, errno, 0);
-    return false;
+    if (!entry.mainStatm) return false;
+    entry.statm = static_cast<UniqueFd&&>(entry.mainStatm);
+    entry.status.reset();
+    return readProcess(entry, quietReads, timeNs, out);
   }
   Statm now;
   if (!parseStatm(text, static_cast<size_t>(n), now)) {

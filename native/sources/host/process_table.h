@@ -17,6 +17,8 @@ struct ProcessEntry {
   // Open descriptors follow the process, not the pid: after a reuse of the pid they fail with ESRCH.
   UniqueFd statm;
   UniqueFd status;
+  // Of the main thread, while `statm` is of another one: a thread's file fails when the thread ends, not the process.
+  UniqueFd mainStatm;
   // Children of the main thread; other threads are opened when there are any.
   UniqueFd children;
   // The task directory, for its link count.
