@@ -120,8 +120,10 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
       return { axis: "step", ...ordered, durationS, steps: distinct, stepSpan: step.max - step.min };
     }
     if (timeNs) {
-      const byTime = arrange(timeNs, bytes, inOrder);
-      return { axis: "time", ...byTime, durationS, steps: distinct, stepSpan: step.max - step.min };
+      const from = step.ascending ? first : 0;
+      const byTime = arrange(timeNs.subarray(from), bytes.subarray(from), inOrder);
+      const inLoopS = (byTime.x.at(-1)! - byTime.x[0]!) / 1e9;
+      return { axis: "time", ...byTime, durationS: inLoopS, steps: distinct, stepSpan: step.max - step.min };
     }
   }
   if (hasTime && timeNs) {

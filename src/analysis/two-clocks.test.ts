@@ -135,6 +135,21 @@ describe("samples before the first step", () => {
     expect(analyze(recording({ tables: [host] })).series[0]).toMatchObject({ steps: 200, samples: 200, class: "flat" });
   });
 
+  it("are not part of one that has too few steps for an axis of steps", () => {
+    const before = 60;
+    const samples = (after: number) => {
+      const python = table({
+        timeNs: column(before + after, (i) => i * 40e6),
+        steps: column(before + after, (i) => (i < before ? Number.NaN : Math.floor((i - before) / 4) + 1)),
+        columns: { python: column(before + after, (i) => Math.min(i, before) * MIB) },
+      });
+      return analyze(recording({ tables: [python] })).series[0];
+    };
+    // The import of a large library, at 25 MiB/s, is no growth of the loop of two seconds after it.
+    expect(samples(50)).toMatchObject({ samples: 50, class: "flat", duration_s: 1.96 });
+    expect(samples(16)).toMatchObject({ samples: 16, class: "insufficient" });
+  });
+
   it("are not a first cause among ranks whose heaps are compared", () => {
     const rank = (number: number) =>
       table({
