@@ -10,6 +10,8 @@
 //
 // Change LEAK_BYTES_PER_STEP and run the demo again: the reported growth follows.
 
+import { writeFileSync } from "node:fs";
+
 const LEAK_BYTES_PER_STEP = 512 * 1024;
 const STEPS = 110;
 const PAUSE_MS = 20;
@@ -82,10 +84,13 @@ if (observe === undefined) {
   process.exit(2);
 }
 
+// Under the gate: with its step reported, growth is per step, however long a step takes.
+const stepFile = process.env.STORMLOG_GATE_STEP_FILE;
 let loss = 0;
 for (let step = 1; step <= STEPS; step += 1) {
   loss = trainStep();
   observe();
+  if (stepFile !== undefined) writeFileSync(stepFile, String(step));
   await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 }
 console.log(`${state}: ${STEPS} steps, loss ${loss.toFixed(4)}`);
