@@ -1,5 +1,4 @@
 import type { Finding } from "../analysis/document.ts";
-import { groupBy } from "../core/group-by.ts";
 import { plural } from "../core/text.ts";
 import { formatBytes, formatDuration } from "../core/units.ts";
 import type { ExitState } from "../telemetry/recording/model.ts";
@@ -108,13 +107,6 @@ export function findingName({ classification }: Finding): string {
 /** Rank and device of a finding; empty where it has neither. */
 export function findingSeries({ rank, device }: Finding): string {
   return [rank === null ? null : `rank ${rank}`, device].filter((part) => part !== null).join(", ");
-}
-
-/** Notes in the order of their first occurrence, each once, with a count where it occurs several times. */
-export function countedNotes(notes: readonly string[]): readonly string[] {
-  return [...groupBy(notes, (note) => note)].map(([note, { length }]) =>
-    length === 1 ? note : `${note} (${length} times)`,
-  );
 }
 
 /** "4 runs in 3 min 06 s" */

@@ -1,11 +1,11 @@
-import { plural } from "../../core/text.ts";
+import { countedNotes, plural } from "../../core/text.ts";
 import type { FingerprintDifference } from "../../verdict/judgement.ts";
 import { detectable } from "../answer/detectable.ts";
 import { lockText } from "../answer/lock-text.ts";
 import { peakColumns, peakNotes, peakTables } from "../answer/peak-answer.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../phase-text.ts";
-import { baselineText, capital, countedNotes, differenceText, exitText, shownRunText } from "../wording.ts";
+import { baselineText, capital, differenceText, exitText, shownRunText } from "../wording.ts";
 import { nextText } from "./answer.ts";
 import { checksText, findingsText } from "./checks.ts";
 import { linesMarkdown, splitLines } from "./leak-lines.ts";

@@ -1,8 +1,8 @@
-import { plural } from "../../core/text.ts";
+import { countedNotes, plural } from "../../core/text.ts";
 import type { GateReport } from "../documents/model.ts";
 import { withoutRepeated } from "../scaling-text.ts";
 import { byUrgency, worstScenario } from "../urgency.ts";
-import { costText, countedNotes } from "../wording.ts";
+import { costText } from "../wording.ts";
 import { policyText } from "./acceptance.ts";
 import { countsText, headingText, leadText, reproduceText, SIGN } from "./answer.ts";
 import { fitParts, type Part } from "./comment-fit.ts";

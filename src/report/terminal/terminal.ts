@@ -1,5 +1,5 @@
 import { shellWord } from "../../core/shell-word.ts";
-import { plural } from "../../core/text.ts";
+import { countedNotes, plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
 import {
@@ -24,7 +24,7 @@ import { withoutRepeated } from "../scaling-text.ts";
 import { sparkline } from "../sparkline.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
 import { urgency } from "../urgency.ts";
-import { capital, costText, countedNotes, exitText, failedExit, findingName } from "../wording.ts";
+import { capital, costText, exitText, failedExit, findingName } from "../wording.ts";
 import { acceptedNote, knownLeakNotes, policyNotes } from "./acceptance.ts";
 import { type Paint, painter, paintVerdict } from "./ansi.ts";
 import { checkLines, detailLines, judgementNotes } from "./details.ts";

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { escapeHtml } from "../../core/escape.ts";
+import { countedNotes } from "../../core/text.ts";
 import { readAsset } from "../assets.ts";
 import type { GateReport, ScenarioReport } from "../documents/model.ts";
 import type { AcceptCommand } from "../next-steps.ts";
 import { byUrgency } from "../urgency.ts";
-import { costText, countedNotes } from "../wording.ts";
+import { costText } from "../wording.ts";
 import { pageData } from "./page-data.ts";
 import { list, sectionHtml } from "./page-section.ts";
 import { VERDICT_LOOK } from "./palette.ts";
