@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "5f3008cf3920506ac825138c63a7f88112b3119abd703bc47c3a4fec0878d229");
+  load = loadPack(import.meta.url, "a24acc681e11151972db5535db9a29924611a529866b1f6cbcd35ce9e200d51b");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

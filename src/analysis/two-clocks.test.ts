@@ -145,7 +145,7 @@ describe("samples before the first step", () => {
       });
       return analyze(recording({ tables: [python] })).series[0];
     };
-    // The import of a large library, at 25 MiB/s, is no growth of the loop of two seconds after it.
+    // The import of a large library, at 25 MiB/s, does not count as growth of the loop of two seconds after it.
     expect(samples(50)).toMatchObject({ samples: 50, class: "flat", duration_s: 1.96 });
     expect(samples(16)).toMatchObject({ samples: 16, class: "insufficient" });
   });
