@@ -1,4 +1,4 @@
-import { plural } from "../../core/text.ts";
+import { cutText, plural } from "../../core/text.ts";
 import { formatShort } from "../../core/units.ts";
 import { type Cause, causesOf } from "../answer/causes.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
@@ -23,7 +23,7 @@ import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts"
 import { nextSteps } from "../next-steps.ts";
 import { reproduceCommand } from "../reproduce.ts";
 import { capital, findingName } from "../wording.ts";
-import { code, codeBlock, md, table, withCode } from "./markdown-text.ts";
+import { codeBlock, md, table } from "./markdown-text.ts";
 
 export const SIGN: Readonly<Record<Verdict, string>> = {
   pass: "✅",
@@ -32,6 +32,28 @@ export const SIGN: Readonly<Record<Verdict, string>> = {
   unjudged: "❔",
   error: "💥",
 };
+
+/** Text of this form cannot act, and nothing in it closes a span of code. */
+function isPlain(text: string, most: number): boolean {
+  return /^[\w./:@=-]+$/.test(text) && text.length <= most;
+}
+
+/** Outside text as code where it has no character that could act; escaped otherwise. */
+function code(text: string, most = 120): string {
+  return isPlain(text, most) ? `\`${text}\`` : md(text, most);
+}
+
+/** Outside text on one line, in which names between backticks are code. Escaped. */
+function withCode(text: string, most = 300): string {
+  const line = text.trim().replace(/\s+/g, " ");
+  const cut = cutText(line, most);
+  // Anything but a name joins the text around it first: two parts that are escaped apart could act together.
+  const named = cut.replace(/`([^`]*)`/g, (quoted, inner: string) => (isPlain(inner, 120) ? quoted : inner));
+  return named
+    .split(/`([^`]+)`/)
+    .map((part, index) => (index % 2 === 1 ? code(part) : part.replace(/\S(?:.*\S)?/, (inner) => md(inner, most))))
+    .join("");
+}
 
 /** What happened to a scenario, for a heading: "`train` leaks 281 KiB a step". Escaped. */
 export function headingText(scenario: ScenarioReport): string {
@@ -162,7 +184,7 @@ export function openText(scenario: ScenarioReport): string | null {
   if (open.length === 0) return null;
   return open
     .map((finding) => {
-      const hint = finding.remediation[0] === undefined ? "" : ` ${withCode(finding.remediation[0], 200)}`;
+      const hint = finding.remediation[0] === undefined ? "" : ` ${md(finding.remediation[0], 200)}`;
       return `🔴 **${md(capital(findingName(finding)), 60)}**: ${md(finding.description, 300)}.${hint}`;
     })
     .join("\n\n");

@@ -3,7 +3,7 @@ import type { ScenarioReport } from "../documents/model.ts";
 import { moreText, shownChecks } from "../shown-checks.ts";
 import { checkCells, checkName, findingName, findingSeries, sortChecks } from "../wording.ts";
 import { SIGN, unbroken } from "./answer.ts";
-import { md, table, withCode } from "./markdown-text.ts";
+import { md, table } from "./markdown-text.ts";
 
 const SEVERITY_SIGN = { critical: "🔴", warning: "🟠", info: "🔵" } as const;
 const MAX_CHECKS = 24;
@@ -43,7 +43,7 @@ export function findingsText(findings: readonly Finding[]): string | null {
   const lines = findings.slice(0, MAX_FINDINGS).map((finding) => {
     const series = findingSeries(finding);
     const name = `**${md(findingName(finding), 60)}**${series === "" ? "" : ` (${md(series, 80)})`}`;
-    const hint = finding.remediation[0] === undefined ? "" : `  \n  ↳ ${withCode(finding.remediation[0], 300)}`;
+    const hint = finding.remediation[0] === undefined ? "" : `  \n  ↳ ${md(finding.remediation[0], 300)}`;
     return `- ${SEVERITY_SIGN[finding.severity]} ${name}: ${md(finding.description, 400)}${hint}`;
   });
   if (findings.length > MAX_FINDINGS) lines.push(`- …and ${findings.length - MAX_FINDINGS} more in the bundle`);

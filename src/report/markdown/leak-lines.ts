@@ -2,7 +2,7 @@ import type { Finding } from "../../analysis/document.ts";
 import { formatBytesDelta } from "../../core/units.ts";
 import { packageText } from "../answer/line-answer.ts";
 import { LEAK_LINE } from "../source-line.ts";
-import { md, table, withCode } from "./markdown-text.ts";
+import { md, table } from "./markdown-text.ts";
 
 const MAX_LINES = 5;
 
@@ -48,6 +48,6 @@ export function linesMarkdown(lines: readonly Finding[]): string | null {
   const out = ["**The line that grows**", table(["Line", "Code", "Growth", "Share"], ["l", "l", "r", "r"], rows)];
   if (lines.length > MAX_LINES) out.push(`…and ${lines.length - MAX_LINES} more in the bundle.`);
   const hint = first.remediation[0];
-  if (hint !== undefined) out.push(`↳ ${withCode(hint, 400)}`);
+  if (hint !== undefined) out.push(`↳ ${md(hint, 400)}`);
   return out.join("\n\n");
 }

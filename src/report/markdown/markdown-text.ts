@@ -34,28 +34,6 @@ function relax(escaped: string): string {
   return HARMLESS.reduce((text, [pattern, sign]) => text.replace(pattern, sign), escaped);
 }
 
-/** Text of this form cannot act, and nothing in it closes a span of code. */
-function isPlain(text: string, most: number): boolean {
-  return /^[\w./:@=()…-]+$/.test(text) && text.length <= most;
-}
-
-/** Outside text as code where it has no character that could act; escaped otherwise. */
-export function code(text: string, most = 120): string {
-  return isPlain(text, most) ? `\`${text}\`` : md(text, most);
-}
-
-/** Outside text on one line, in which names between backticks are code. Escaped. */
-export function withCode(text: string, most = 300): string {
-  const line = text.trim().replace(/\s+/g, " ");
-  const cut = cutText(line, most);
-  // Anything but a name joins the text around it first: two parts that are escaped apart could act together.
-  const named = cut.replace(/`([^`]*)`/g, (quoted, inner: string) => (isPlain(inner, 120) ? quoted : inner));
-  return named
-    .split(/`([^`]+)`/)
-    .map((part, index) => (index % 2 === 1 ? code(part) : part.replace(/\S(?:.*\S)?/, (inner) => md(inner, most))))
-    .join("");
-}
-
 /** A GFM table of cells that are already escaped. */
 export function table(
   head: readonly string[],

@@ -193,9 +193,6 @@ function failedTable(scenario: ScenarioReport): string {
   return `<h2>${heading[judgement.verdict]}</h2><div class="decided">${table(decided.slice(0, MAX_FAILED), decidedColumns(judgement.checks))}</div>`;
 }
 
-/** Outside text in which what stands between backticks is code. Escaped. */
-const codeHtml = (text: string): string => escapeHtml(text).replace(/&#96;(.+?)&#96;/g, "<code>$1</code>");
-
 function steps(scenario: ScenarioReport, accept: AcceptCommand | undefined): string {
   const isBreach = scenario.word === "fail" || scenario.word === "warn";
   const fix = isBreach ? (leakLine(scenario.findings)?.fix ?? null) : null;
@@ -206,7 +203,7 @@ function steps(scenario: ScenarioReport, accept: AcceptCommand | undefined): str
       escapeHtml(`${name}: ${text}`) +
       (command && command !== RUN ? ` <code>${escapeHtml(complete(command))}</code>` : ""),
   );
-  if (fix !== null) items.unshift(`Fix: ${codeHtml(fix)}`);
+  if (fix !== null) items.unshift(escapeHtml(`Fix: ${fix}`));
   return items.length === 0 ? "" : `<h2>What to do next</h2>${list(items)}`;
 }
 
@@ -291,7 +288,7 @@ function findings(scenario: ScenarioReport): string {
   const items = scenario.findings.slice(0, MAX_FINDINGS).map((finding) => {
     const series = findingSeries(finding);
     const where = series === "" ? "" : ` (${series})`;
-    const hint = finding.remediation.map((text) => `<br><span class="soft">${codeHtml(text)}</span>`).join("");
+    const hint = finding.remediation.map((text) => `<br><span class="soft">${escapeHtml(text)}</span>`).join("");
     return `<strong>${escapeHtml(findingName(finding))}</strong>${escapeHtml(where)}: ${escapeHtml(finding.description)}${hint}`;
   });
   return items.length === 0 ? "" : list(items);
