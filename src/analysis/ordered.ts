@@ -122,7 +122,8 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
     if (timeNs) {
       const from = step.ascending ? first : 0;
       const byTime = arrange(timeNs.subarray(from), bytes.subarray(from), inOrder);
-      const inLoopS = (byTime.x.at(-1)! - byTime.x[0]!) / 1e9;
+      const [begin, end] = [byTime.x[0], byTime.x.at(-1)];
+      const inLoopS = begin === undefined || end === undefined ? null : (end - begin) / 1e9;
       return { axis: "time", ...byTime, durationS: inLoopS, steps: distinct, stepSpan: step.max - step.min };
     }
   }

@@ -150,6 +150,16 @@ describe("samples before the first step", () => {
     expect(samples(16)).toMatchObject({ samples: 16, class: "insufficient" });
   });
 
+  it("leave nothing, and no duration, when the clock stops before that step", () => {
+    const lost = table({
+      timeNs: column(80, (i) => (i < 60 ? i * 40e6 : Number.NaN)),
+      steps: column(80, (i) => (i < 60 ? Number.NaN : Math.floor((i - 60) / 4) + 1)),
+      columns: { python: column(80, () => MIB) },
+    });
+    const analysed = analyze(recording({ tables: [lost] })).series[0];
+    expect(analysed).toMatchObject({ samples: 0, class: "insufficient", duration_s: null });
+  });
+
   it("are not a first cause among ranks whose heaps are compared", () => {
     const rank = (number: number) =>
       table({
