@@ -8,6 +8,7 @@
 
 #include "device_owners.h"
 #include "device_worker.h"
+#include "record_thinner.h"
 #include "record_writer.h"
 #include "sources/host/cgroup_source.h"
 #include "sources/host/host_source.h"
@@ -36,6 +37,8 @@ struct SamplerOptions {
   std::string probeDirectory;
   // How long the start waits for the drivers; it goes on without devices after that, and takes them when they come.
   uint64_t deviceProbeTimeoutNs = 5ULL * 1000 * 1000 * 1000;
+  // From when on the record is thinned.
+  uint64_t denseNs = kDenseNs;
 };
 
 struct SamplerStats {
@@ -98,6 +101,8 @@ class Sampler {
   uint64_t startNs_ = 0;
   int64_t epochNs_ = 0;
   RecordWriter writer_;
+  // What every source writes to.
+  RecordThinner records_;
   std::unique_ptr<HostSource> host_;
   std::unique_ptr<CgroupSource> cgroup_;
   std::unique_ptr<ProbeSource> probe_;

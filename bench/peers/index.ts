@@ -99,12 +99,12 @@ function compare(tool: Tool, bare: Tool, rounds: number): Result {
       pairs.push([taken.seconds, nothing.seconds]);
     }
     const { ratio, ...interval } = ratioInterval(pairs);
-    const note = [
-      `peak of 1 GiB for 20 ms ${error(tool, own("spike"), 1024 * MIB, rounds)}`,
-      `of 64 children ${error(tool, own("children"), 512 * MIB, rounds)}`,
-      `leaves ${shownNumber(bytes / 1e3)} kB`,
-    ].join("; ");
-    return { name: tool.name, value: ratio, interval, limit: null, unit: "", note };
+    const more = {
+      "peak of 1 GiB for 20 ms": error(tool, own("spike"), 1024 * MIB, rounds),
+      "peak of 64 children": error(tool, own("children"), 512 * MIB, rounds),
+      leaves: `${shownNumber(bytes / 1e3)} kB`,
+    };
+    return { name: tool.name, value: ratio, interval, limit: null, unit: "", more };
   } catch (cause) {
     return { name: tool.name, skipped: cause instanceof Error ? (cause.message.split("\n")[0] ?? "") : String(cause) };
   }

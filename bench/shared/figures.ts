@@ -11,6 +11,8 @@ export interface Figure {
   readonly unit: string;
   /** The parts that it was made of. */
   readonly note?: string;
+  /** What else was measured, by the heading of its column. */
+  readonly more?: Readonly<Record<string, string>>;
 }
 
 /** Something that was not measured here, with the reason. */
@@ -51,6 +53,7 @@ export function shownLine(result: Result): string {
   if (!isFigure(result)) return `${result.name}: skipped, ${result.skipped}`;
   const unit = result.unit === "" ? "" : ` ${result.unit}`;
   const limit = result.limit === null ? "" : `   limit ${result.limit}${unit}`;
+  const more = Object.entries(result.more ?? {}).map(([name, text]) => `; ${name} ${text}`);
   const note = result.note === undefined ? "" : ` [${result.note}]`;
-  return `${result.name}: ${shownFigure(result)}${note}${limit}${isMissed(result) ? "   MISSED" : ""}`;
+  return `${result.name}: ${shownFigure(result)}${more.join("")}${note}${limit}${isMissed(result) ? "   MISSED" : ""}`;
 }

@@ -8,19 +8,36 @@ import { withSection } from "./section.ts";
 const BEGIN = "<!-- costs: begin, written by the benches with --publish -->";
 const END = "<!-- costs: end -->";
 
-function row(result: Result): string {
-  if (!isFigure(result)) return `| ${result.name} | skipped: ${escapeMarkdown(result.skipped)} | |`;
+function row(result: Result, columns: readonly string[], limits: boolean): string {
+  const empty = (count: number): string[] => Array.from({ length: count }, () => "");
+  if (!isFigure(result)) {
+    const cells = [
+      result.name,
+      `skipped: ${escapeMarkdown(result.skipped)}`,
+      ...empty(columns.length + Number(limits)),
+    ];
+    return `| ${cells.join(" | ")} |`;
+  }
   const unit = result.unit === "" ? "" : ` ${result.unit}`;
   const limit = result.limit === null ? "" : `${result.limit}${unit}${isMissed(result) ? ", missed" : ""}`;
   const note = result.note === undefined ? "" : `; ${escapeMarkdown(result.note)}`;
-  return `| ${result.name} | ${shownFigure(result)}${note} | ${limit} |`;
+  const more = columns.map((name) => result.more?.[name] ?? "");
+  return `| ${[result.name, `${shownFigure(result)}${note}`, ...more, ...(limits ? [limit] : [])].join(" | ")} |`;
 }
 
 function runTable({ title, processor, node, load, command, results }: BenchRun): string {
+  const figures = results.filter(isFigure);
+  const columns = [...new Set(figures.flatMap(({ more }) => Object.keys(more ?? {})))];
+  const limits = figures.some(({ limit }) => limit !== null);
+  const heads = ["what", "figure", ...columns, ...(limits ? ["limit"] : [])];
   return [
     `### ${title}`,
     `By \`${command}\` on ${processor} with Node ${node.replace(/^v/, "")}, at a load of ${load}.`,
-    ["| what | figure | limit |", "|---|---:|---:|", ...results.map(row)].join("\n"),
+    [
+      `| ${heads.join(" | ")} |`,
+      `|---${"|---:".repeat(heads.length - 1)}|`,
+      ...results.map((result) => row(result, columns, limits)),
+    ].join("\n"),
   ].join("\n\n");
 }
 

@@ -31,7 +31,7 @@ fake-nvml/without.sh "$fake" "$common/nocount/libnvidia-ml.so.1" nvmlDeviceGetCo
 ${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -o "$common/launcher" launcher/launcher.cc launcher/descendants.cc support/errno_name.cc
 
 shopt -s extglob
-sources=(record_writer.cc sampler.cc device_worker.cc device_backends.cc device_owners.cc support/!(no_libstdcxx).cc sources/{nvidia,probe,drm}/*.cc
+sources=(recent_records.cc record_thinner.cc record_writer.cc sampler.cc device_worker.cc device_backends.cc device_owners.cc support/!(no_libstdcxx).cc sources/{nvidia,probe,drm}/*.cc
   sources/host/!(host_darwin|cgroup_none).cc test/*.cc test/*/*.cc)
 passed=0
 failed=0

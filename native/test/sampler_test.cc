@@ -76,6 +76,25 @@ TEST("a whole measurement leaves a file that agrees with the live view and the s
   CHECK(ordered);
 }
 
+TEST("in a long run the newest records stand in a second file, and in the record at its end") {
+  TempDirectory directory;
+  Child child({"alloc", "16", "5000"});
+  SamplerOptions options = optionsFor(child.pid(), directory / "a.slg");
+  options.denseNs = 0;
+  Sampler sampler(options);
+  CHECK_EQ(sampler.start(), 0);
+  sleepMs(500);
+  const RecordFile running = readRecords(options.file);
+  CHECK(countOf(running, RecordKind::kTree) <= 2);
+  const RecordFile recent = readRecords(options.file + ".recent");
+  CHECK(countOf(recent, RecordKind::kTree) > 20);
+  const SamplerStats stats = sampler.stop();
+  const RecordFile file = readRecords(options.file);
+  CHECK_EQ(countOf(file, RecordKind::kTree), stats.ticks);
+  CHECK(file.records.back().kind == RecordKind::kStop);
+  CHECK(std::fopen((options.file + ".recent").c_str(), "r") == nullptr);
+}
+
 TEST("while running, the file is never more than a quarter of a second behind") {
   TempDirectory directory;
   Child child({"sleep", "5000"});

@@ -19,7 +19,7 @@
  *   9  u8 valid bits: bit i (0 to 3) set = value i is known; an unknown value is stored as 0 and must be ignored.
  *      Bits 4 to 7 of an allocator record: why it was taken ({@link SampleReason})
  *  10  u16 source ({@link RecordSource})
- *  12  i32 id: pid or device index, -1 when neither
+ *  12  i32 id: pid or device index; -1 when neither, or as the kind says
  *  16  u64 v0   24 u64 v1   32 u64 v2   40 u64 v3
  */
 export const RECORD_MAGIC = "SLGREC\u0001\n";
@@ -27,7 +27,10 @@ export const HEADER_BYTES = 64;
 export const RECORD_BYTES = 48;
 
 export const RecordKind = {
-  /** Per host tick: v0 rss, v1 anonymous (statm resident - shared), v2 shmem, v3 = processes | lateness µs << 32. */
+  /**
+   * Per host tick: v0 rss, v1 anonymous (statm resident - shared), v2 shmem, v3 = processes | lateness µs << 32. In a
+   * long run, id = ticks since the previous row, if there are several.
+   */
   tree: 1,
   /** Per process at 10 Hz (and at first sight): v0 VmHWM, v1 RssAnon, v2 RssShmem, v3 RssFile. */
   process: 2,

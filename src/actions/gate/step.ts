@@ -50,10 +50,10 @@ export async function runGateStep(engine: Engine): Promise<never> {
   let code: number;
   try {
     const settings = publishSettings(inputs);
-    // The runner kills this process soon after; the post step uploads what is on disk.
-    const { signal } = watchInterruption(settings.timeoutMs, (error) => giveUp(env, error));
     const { artifactName, retentionDays } = settings;
     const bundleDir = freeBundleDirectory(env, artifactName);
+    // The runner kills this process soon after; the post step uploads what is on disk.
+    const { signal } = watchInterruption(settings.timeoutMs, (error) => giveUp(env, error, bundleDir));
     rememberForPost({ bundleDir, artifactName, retentionDays });
     code = await measureAndPublish(engine, inputs, { env, settings, bundleDir, signal });
   } catch (cause) {
@@ -67,10 +67,10 @@ export async function runGateStep(engine: Engine): Promise<never> {
 }
 
 /** End a step that does not end by itself. Handlers of the exit resume workflow commands first. */
-function giveUp(env: Environment, error: GateError): never {
+function giveUp(env: Environment, error: GateError, bundleDir: string): never {
   process.once("exit", () => {
     annotateError(env, error);
-    setOutputs(errorOutputs(error.exitCode, nothingPublished("", null)));
+    setOutputs(errorOutputs(error.exitCode, nothingPublished(leftIn(bundleDir), null)));
   });
   process.exit(error.exitCode);
 }
@@ -90,7 +90,7 @@ async function measureAndPublish(engine: Engine, inputs: ActionInputs, step: Gat
     annotateError(env, error);
     const { commentUrl, warnings } = await publishError(step, error, inputs.scenario);
     for (const message of warnings) warn(message);
-    setOutputs(errorOutputs(error.exitCode, nothingPublished(existsSync(bundleDir) ? bundleDir : "", commentUrl)));
+    setOutputs(errorOutputs(error.exitCode, nothingPublished(leftIn(bundleDir), commentUrl)));
     return error.exitCode;
   }
   return reportOutcome(step, outcome);
@@ -157,6 +157,9 @@ function annotateError(env: Environment, error: GateError): void {
 function setOutputs(outputs: Outputs): void {
   for (const [name, value] of Object.entries(outputs)) setOutput(name, value);
 }
+
+/** The bundle's directory, empty where nothing was written yet. */
+const leftIn = (bundleDir: string): string => (existsSync(bundleDir) ? bundleDir : "");
 
 function nothingPublished(bundlePath: string, commentUrl: string | null): Published {
   return { bundlePath, reportPath: "", artifactId: null, artifactUrl: null, timelineUrl: null, commentUrl };

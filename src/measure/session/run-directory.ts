@@ -12,6 +12,7 @@ export const OUTPUT_FILE = "output.log";
 const RUN_FILES = [
   RECORDING_FILE,
   "samples.rec",
+  "samples.rec.recent",
   "samples.parquet",
   "events.json",
   "events.csv",

@@ -50,11 +50,15 @@ export const COLUMNS = [
   "others",
   "processes",
   "blocks",
+  "ticks",
 ] as const;
 export type Column = (typeof COLUMNS)[number];
 
-/** Columns that are counts, not bytes: of processes, and of blocks of Python's own allocator. */
-export const COUNTS: ReadonlySet<Column> = new Set<Column>(["processes", "blocks"]);
+/**
+ * Columns that are counts, not bytes: of processes, of blocks of Python's own allocator, and of the readings that a row
+ * of a long run stands for.
+ */
+export const COUNTS: ReadonlySet<Column> = new Set<Column>(["processes", "blocks", "ticks"]);
 
 /**
  * Samples of one rank on one device; arrays of equal length, missing values NaN. Sources with clocks of their own fill

@@ -20,7 +20,8 @@ export interface TreeColumns {
   readonly anon: Float64Array;
   readonly shmem: Float64Array;
   readonly processes: Float64Array;
-  readonly latenessUs: Float64Array;
+  /** Ticks that the row stands for: more than 1 where the sampler thinned a long run. */
+  readonly ticks: Float64Array;
 }
 
 /** Samples of the job's memory cgroup, bytes; `oomKills` is a counter. */

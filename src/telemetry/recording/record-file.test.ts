@@ -62,7 +62,7 @@ describe("parseRecordFile", () => {
     expect([...file.tree.timeNs]).toEqual([0, 5 * MS]);
     expect([...file.tree.anon]).toEqual([100 * MIB, 120 * MIB]);
     expect([...file.tree.processes]).toEqual([1, 1]);
-    expect([...file.tree.latenessUs]).toEqual([7, 7]);
+    expect([...file.tree.ticks]).toEqual([1, 1]);
     expect(file.devices).toHaveLength(1);
     expect([...file.lists[0]!.bytes]).toEqual([120, 30]);
     expect([...file.devices[0]!.driver]).toEqual([Number.NaN]);
@@ -87,6 +87,14 @@ describe("parseRecordFile", () => {
       );
       expect(parseRecordChunks(chunks, "a.rec")).toEqual(whole);
     }
+  });
+
+  it("reads for how many ticks a row of a long run stands, and keeps that as a column", () => {
+    const file = parseRecordFile(recordBytes([start(0, 5), tick(0, 100), { ...tick(900, 100), id: 180 }]), "a.rec");
+    expect([...file.tree.ticks]).toEqual([1, 180]);
+    const [table] = recordFileToRecording(file, null).tables;
+    expect([...(table?.columns.ticks ?? [])]).toEqual([1, 180]);
+    expect(recordFileToRecording(parseRecordFile(small, "a.rec"), null).tables[0]?.columns.ticks).toBeUndefined();
   });
 
   it("counts and skips unknown kinds and impossible times", () => {

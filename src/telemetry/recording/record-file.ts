@@ -5,6 +5,7 @@ import { readChunks } from "../input-file.ts";
 import { lostRings } from "../source-errors.ts";
 import { GrowableColumn } from "./growable.ts";
 import { ProcessHistory } from "./process-history.ts";
+import { RECENT_ENDING, recentRecords } from "./recent-records.ts";
 import type {
   RecordedError,
   RecordedRate,
@@ -31,7 +32,7 @@ class RecordParser {
     anon: new GrowableColumn(),
     shmem: new GrowableColumn(),
     processes: new GrowableColumn(),
-    latenessUs: new GrowableColumn(),
+    ticks: new GrowableColumn(),
   };
   readonly #cgroup = {
     timeNs: new GrowableColumn(),
@@ -75,6 +76,17 @@ class RecordParser {
     return this.#skipped;
   }
 
+  /** Records that follow those of the file; what the file has already is left out. */
+  recent(bytes: Uint8Array): void {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const known = this.#lastNs;
+    for (let at = 0; at < bytes.length; at += RECORD_BYTES) if (u64(view, at) > known) this.record(view, at);
+  }
+
+  get stopped(): boolean {
+    return this.#stop !== null;
+  }
+
   record(view: DataView, at: number): void {
     this.#view = view;
     this.#at = at;
@@ -99,7 +111,7 @@ class RecordParser {
         tree.shmem.push(this.#value(2));
         const known = (this.#view.getUint8(this.#at + 9) & 8) !== 0;
         tree.processes.push(known ? this.#view.getUint32(this.#at + 40, true) : Number.NaN);
-        tree.latenessUs.push(known ? this.#view.getUint32(this.#at + 44, true) : Number.NaN);
+        tree.ticks.push(Math.max(1, id));
         return true;
       }
       case RecordKind.process:
@@ -200,7 +212,7 @@ class RecordParser {
         anon: tree.anon.take(),
         shmem: tree.shmem.take(),
         processes: tree.processes.take(),
-        latenessUs: tree.latenessUs.take(),
+        ticks: tree.ticks.take(),
       },
       cgroup: {
         timeNs: cgroup.timeNs.take(),
@@ -269,9 +281,14 @@ function parseHeader(bytes: Uint8Array, name: string): RecordFileHeader {
 
 /**
  * Parses whole records as chunks arrive. The bytes after the last one are `cutBytes`; impossible records are skipped.
+ * @param recent whole records that a killed sampler had not yet put into the file; asked where it did not stop cleanly
  * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED (within the header), RECORD_BAD_MAGIC, RECORD_VERSION_UNSUPPORTED
  */
-export function parseRecordChunks(chunks: Iterable<Uint8Array>, name: string): RecordFile {
+export function parseRecordChunks(
+  chunks: Iterable<Uint8Array>,
+  name: string,
+  recent: () => Uint8Array = () => new Uint8Array(0),
+): RecordFile {
   let parser: RecordParser | null = null;
   let rest: Uint8Array = new Uint8Array(0);
   for (const chunk of chunks) {
@@ -293,6 +310,7 @@ export function parseRecordChunks(chunks: Iterable<Uint8Array>, name: string): R
     if (end >= MAX_HOLE_BYTES && parser.skipped - skipped === end / RECORD_BYTES) break;
   }
   parser ??= new RecordParser(parseHeader(rest, name));
+  if (!parser.stopped) parser.recent(recent());
   return parser.finish(rest.length);
 }
 
@@ -306,5 +324,5 @@ export function parseRecordFile(bytes: Uint8Array, name: string): RecordFile {
  * @throws GateError as {@link parseRecordChunks}, and INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY
  */
 export async function readRecordFile(path: string): Promise<RecordFile> {
-  return parseRecordChunks(readChunks(path), path);
+  return parseRecordChunks(readChunks(path), path, () => recentRecords(`${path}${RECENT_ENDING}`));
 }

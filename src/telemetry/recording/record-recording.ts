@@ -46,7 +46,7 @@ function livingTicks(tree: TreeColumns): TreeColumns {
     anon: tree.anon.subarray(from, to),
     shmem: tree.shmem.subarray(from, to),
     processes: tree.processes.subarray(from, to),
-    latenessUs: tree.latenessUs.subarray(from, to),
+    ticks: tree.ticks.subarray(from, to),
   };
 }
 
@@ -59,6 +59,7 @@ function hostTable(file: RecordFile, rank: number, timeline: StepTimeline | null
   if (someKnown(tree.shmem)) columns.shmem = tree.shmem;
   if (someKnown(tree.processes)) columns.processes = tree.processes;
   if (someKnown(file.cgroup.current)) columns.cgroup = onTicks(tree.timeNs, file.cgroup);
+  if (tree.ticks.some((ticks) => ticks > 1)) columns.ticks = tree.ticks;
   const steps = timeline === null ? null : stepsAt(timeline, tree.timeNs);
   return { rank, device: "host", timeNs: tree.timeNs, steps, columns, highwater: new Set() };
 }

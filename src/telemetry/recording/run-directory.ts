@@ -9,6 +9,7 @@ import { eventsCsv, eventsJson } from "../formats/stormlog/serialize.ts";
 import { writeOomEvidence } from "../oom/evidence-files.ts";
 import type { Recording, RecordingInfo, TelemetryEvent } from "./model.ts";
 import { clearProbeFiles } from "./probe-files.ts";
+import { RECENT_ENDING } from "./recent-records.ts";
 import { RAW_RECORD_FILE } from "./record-columns.ts";
 import { RECORDING_FILE } from "./run-info.ts";
 
@@ -120,7 +121,9 @@ export async function writeRunFiles(
   }
   written.push(SAMPLES_FILE);
   // The measured command may have put anything there.
-  rmSync(path.join(directory, RAW_RECORD_FILE), { recursive: true, force: true });
+  for (const name of [RAW_RECORD_FILE, `${RAW_RECORD_FILE}${RECENT_ENDING}`]) {
+    rmSync(path.join(directory, name), { recursive: true, force: true });
+  }
   clearProbeFiles(directory);
   return { files: written, info: completed };
 }

@@ -1,0 +1,131 @@
+// Writes the record of a long run through the sampler's own thinner and writer: a launcher's tree of eight workers at
+// 200 Hz, their high-water marks and the cgroup at 10 Hz, an allocator with steps in each worker at 10 Hz.
+// Usage: record FILE HOURS still|leak|teeth DENSE-SECONDS
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "record_thinner.h"
+#include "record_writer.h"
+
+using namespace stormlog;
+
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kPage = 4096;
+constexpr int kWorkers = 8;
+constexpr uint64_t kTick = 5 * kMillisecond;
+constexpr uint64_t kSlow = 20;
+
+uint64_t state = 20261125;
+
+double uniform() {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return static_cast<double>(state >> 11) / 9007199254740992.0;
+}
+
+Record made(RecordKind kind, int32_t id, uint64_t timeNs) {
+  Record record;
+  record.kind = kind;
+  record.id = id;
+  record.timeNs = timeNs;
+  return record;
+}
+
+// Bytes of one worker: 400 MiB, and by the shape 128 MiB more at the end, or teeth of 200 MiB; with noise that changes
+// at every reading. Thirty seconds of start-up come before it.
+uint64_t bytesAt(const std::string& shape, double at, double hours) {
+  const double seconds = at;
+  const double warm = seconds < 30 ? seconds / 30 : 1;
+  double mib = 400 * warm;
+  if (shape != "still") mib += uniform() * 4;
+  if (shape == "leak") mib += 128 * seconds / (hours * 3600);
+  if (shape == "teeth") mib += 200 * std::fmod(seconds, 7.3) / 7.3;
+  return static_cast<uint64_t>(mib * static_cast<double>(kMiB)) / kPage * kPage;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 5) return 2;
+  const double hours = std::atof(arguments[2]);
+  const std::string shape = arguments[3];
+  FileHeader header{};
+  memcpy(header.magic, kRecordMagic, sizeof header.magic);
+  header.headerBytes = kHeaderBytes;
+  header.recordBytes = kRecordBytes;
+  header.monotonicStartNs = 1;
+  header.epochNs = 1764000000000000000;
+  header.hostPeriodNs = kTick;
+  header.devicePeriodNs = 4 * kTick;
+  header.rootPid = 1;
+  header.pageSize = kPage;
+  static RecordWriter writer;
+  if (writer.open(arguments[1], header) != 0) return 1;
+  RecordThinner thinner(writer, static_cast<uint64_t>(std::atof(arguments[4]) * 1e9), "");
+  Record rate = made(RecordKind::kRate, -1, 0);
+  rate.set(0, kTick);
+  rate.set(1, 4 * kTick);
+  thinner.push(rate);
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    Record start = made(RecordKind::kProcessStart, 100 + worker, 0);
+    start.set(0, 1);
+    thinner.push(start);
+    Record stream = made(RecordKind::kStream, worker, 0);
+    stream.set(0, 100 + worker);
+    stream.set(1, 1);
+    stream.set(2, 0);
+    stream.set(3, static_cast<uint64_t>(worker + 1) | (kWorkers + 1) << 16 | uint64_t{1} << 32);
+    thinner.push(stream);
+  }
+  uint64_t marks[kWorkers] = {};
+  uint64_t ticks = 0;
+  const uint64_t end = static_cast<uint64_t>(hours * 3600e9);
+  for (uint64_t t = 0; t < end; t += kTick, ++ticks) {
+    const double at = static_cast<double>(t) / 1e9;
+    uint64_t sum = 0;
+    for (int worker = 0; worker < kWorkers; ++worker) {
+      const uint64_t bytes = bytesAt(shape, at, hours);
+      sum += bytes;
+      if (bytes > marks[worker]) marks[worker] = bytes;
+      if (ticks % kSlow != 0) continue;
+      Record process = made(RecordKind::kProcess, 100 + worker, t);
+      process.set(0, marks[worker] + 30 * kMiB);
+      process.set(1, bytes);
+      process.set(2, 0);
+      process.set(3, 30 * kMiB);
+      thinner.push(process);
+      Record heap = made(RecordKind::kAllocator, worker, t);
+      heap.set(0, bytes - bytes / 10);
+      heap.set(1, bytes);
+      heap.set(3, static_cast<uint64_t>(at * 5));
+      heap.setReason(1);
+      thinner.push(heap);
+    }
+    Record tree = made(RecordKind::kTree, -1, t);
+    tree.set(0, sum + kWorkers * 30 * kMiB);
+    tree.set(1, sum);
+    tree.set(2, 0);
+    tree.set(3, kWorkers | static_cast<uint64_t>(uniform() * 200) << 32);
+    thinner.push(tree);
+    if (ticks % kSlow == 0) {
+      Record group = made(RecordKind::kCgroup, -1, t);
+      group.set(0, sum);
+      group.set(1, sum);
+      group.set(2, 0);
+      group.set(3, sum);
+      thinner.push(group);
+    }
+    thinner.advance(t);
+  }
+  Record stop = made(RecordKind::kStop, -1, end);
+  stop.set(0, ticks);
+  thinner.push(stop);
+  writer.close();
+  return writer.error() == 0 ? 0 : 1;
+}

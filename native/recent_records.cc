@@ -1,0 +1,66 @@
+#include "recent_records.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace stormlog {
+
+void RecentRecords::open(const char* path) {
+  if (path[0] != 0) fd_ = UniqueFd(::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+}
+
+void RecentRecords::remove(const char* path) {
+  if (!fd_) return;
+  fd_.reset();
+  ::unlink(path);
+}
+
+void RecentRecords::push(const Record& record) { memcpy(slot(head_++), &record, sizeof record); }
+
+Record RecentRecords::front() const {
+  Record record;
+  memcpy(static_cast<void*>(&record), slot(tail_), sizeof record);
+  return record;
+}
+
+Record RecentRecords::pop() {
+  const Record record = front();
+  ++tail_;
+  return record;
+}
+
+void RecentRecords::flush() {
+  if (!fd_ || (writtenHead_ == head_ && writtenTail_ == tail_)) return;
+  // Those that came and went since need not be there.
+  uint64_t from = writtenHead_ > tail_ ? writtenHead_ : tail_;
+  bool done = true;
+  while (done && from < head_) {
+    const uint64_t first = from % kCapacity;
+    const uint64_t count = head_ - from < kCapacity - first ? head_ - from : kCapacity - first;
+    done = writeAt(slot(from), count * sizeof(Record), kHeaderBytes + first * sizeof(Record));
+    from += count;
+  }
+  const uint64_t numbers[3] = {head_, tail_, kCapacity};
+  unsigned char header[kHeaderBytes] = {};
+  memcpy(header, kRecentMagic, sizeof kRecentMagic);
+  memcpy(header + sizeof kRecentMagic, numbers, sizeof numbers);
+  if (!done || !writeAt(header, sizeof header, 0)) fd_.reset();
+  writtenHead_ = head_;
+  writtenTail_ = tail_;
+}
+
+bool RecentRecords::writeAt(const void* data, size_t size, uint64_t at) {
+  const char* bytes = static_cast<const char*>(data);
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t n = ::pwrite(fd_.get(), bytes + done, size - done, static_cast<off_t>(at + done));
+    if (n <= 0 && errno != EINTR) return false;
+    if (n > 0) done += static_cast<size_t>(n);
+  }
+  return true;
+}
+
+}  // namespace stormlog

@@ -1,0 +1,227 @@
+#include "record_thinner.h"
+
+#include <cstring>
+
+namespace stormlog {
+namespace {
+
+// Reasons of an allocator record that say when it was taken, not what happened (`SampleReason`).
+constexpr unsigned kTimer = 1;
+constexpr unsigned kStepDone = 2;
+
+bool isReading(const Record& record) {
+  switch (record.kind) {
+    case RecordKind::kTree:
+    case RecordKind::kProcess:
+    case RecordKind::kCgroup:
+    case RecordKind::kDevice:
+    case RecordKind::kAllocatorPeaks:
+    case RecordKind::kStep:
+      return true;
+    case RecordKind::kAllocator: {
+      const unsigned reason = record.valid >> 4;
+      return reason == kTimer || reason == kStepDone;
+    }
+    default:
+      return false;
+  }
+}
+
+// `SampleReason` of the reading at an error for want of memory.
+constexpr unsigned kOutOfMemory = 3;
+
+bool isOutOfMemory(const Record& record) { return record.kind == RecordKind::kAllocator && record.valid >> 4 == kOutOfMemory; }
+
+uint64_t widthAt(uint64_t timeNs) {
+  const uint64_t share = timeNs / RecordThinner::kWindowShare;
+  return share < RecordThinner::kLongestNs ? share + 1 : RecordThinner::kLongestNs;
+}
+
+// The values that a series is compared by. The fourth of an allocator's reading is its step, which has no extremes, and
+// of a tree's the number of processes: there it is the memory of the job, anonymous and shared, as host memory is judged.
+void valuesOf(const Record& record, uint64_t out[4], uint8_t& known) {
+  memcpy(out, record.v, sizeof record.v);
+  known = record.valid & (record.kind == RecordKind::kAllocator ? 7u : 15u);
+  if (record.kind != RecordKind::kTree) return;
+  out[3] = record.v[1] + record.v[2];
+  known = static_cast<uint8_t>((known & 7u) | ((known & 6u) == 6u ? 8u : 0u));
+}
+
+// A tree's fourth value has the number of processes in its lower half and how late the tick was in the upper one.
+bool same(const Record& a, const Record& b) {
+  if (a.valid != b.valid || memcmp(a.v, b.v, 3 * sizeof a.v[0]) != 0) return false;
+  if (a.kind == RecordKind::kTree) return static_cast<uint32_t>(a.v[3]) == static_cast<uint32_t>(b.v[3]);
+  return a.v[3] == b.v[3];
+}
+
+bool sameSeries(const Record& a, const Record& b) { return a.kind == b.kind && a.source == b.source && a.id == b.id; }
+
+size_t hashOf(const Record& record) {
+  const uint32_t key = static_cast<uint32_t>(record.id) ^ static_cast<uint32_t>(record.kind) << 24 ^ static_cast<uint32_t>(record.source) << 16;
+  return key * 2654435761u >> 8;
+}
+
+}  // namespace
+
+RecordThinner::RecordThinner(RecordSink& out, uint64_t denseNs, std::string recent)
+    : out_(out), denseNs_(denseNs), recentFile_(std::move(recent)), series_(new Series[kCapacity]), slots_(new int16_t[kSlots]) {
+  for (size_t i = 0; i < kSlots; ++i) slots_[i] = -1;
+}
+
+void RecordThinner::push(const Record& record) {
+  if (windowEndNs_ == 0) {
+    out_.push(record);
+    return;
+  }
+  if (held_.full()) take(held_.pop());
+  held_.push(record);
+  if (record.kind == RecordKind::kStop || isOutOfMemory(record)) writeHeld();
+}
+
+void RecordThinner::advance(uint64_t timeNs) {
+  if (timeNs < denseNs_) return;
+  if (windowEndNs_ == 0) {
+    windowEndNs_ = timeNs + widthAt(timeNs);
+    held_.open(recentFile_.c_str());
+  }
+  while (windowEndNs_ + kHeldNs <= timeNs) {
+    while (!held_.empty() && held_.front().timeNs < windowEndNs_) take(held_.pop());
+    endWindow();
+    windowEndNs_ += widthAt(windowEndNs_);
+  }
+}
+
+void RecordThinner::writeHeld() {
+  endWindow();
+  while (!held_.empty()) out_.push(held_.pop());
+}
+
+void RecordThinner::take(const Record& record) {
+  if (isReading(record)) {
+    Series* series = seriesOf(record);
+    if (series != nullptr) {
+      add(*series, record);
+      return;
+    }
+  }
+  // An event comes after the readings before it.
+  switch (record.kind) {
+    case RecordKind::kProcessStart:
+    case RecordKind::kProcessExit:
+      writeOf(RecordKind::kProcess, record.id);
+      break;
+    case RecordKind::kAllocator:
+    case RecordKind::kStream:
+      writeOf(RecordKind::kAllocator, record.id);
+      writeOf(RecordKind::kAllocatorPeaks, record.id);
+      break;
+    default:
+      break;
+  }
+  out_.push(record);
+}
+
+void RecordThinner::endWindow() {
+  for (size_t i = 0; i < kSlots; ++i) slots_[i] = -1;
+  size_t left = 0;
+  for (size_t i = 0; i < size_; ++i) {
+    // A series that is silent for a window is forgotten.
+    if (series_[i].readings == 0) continue;
+    write(series_[i]);
+    if (left != i) series_[left] = series_[i];
+    place(left++);
+  }
+  size_ = left;
+}
+
+RecordThinner::Series* RecordThinner::seriesOf(const Record& record) {
+  for (size_t slot = hashOf(record) & (kSlots - 1);; slot = (slot + 1) & (kSlots - 1)) {
+    const int16_t index = slots_[slot];
+    if (index < 0) break;
+    if (sameSeries(series_[index].before, record)) return &series_[index];
+  }
+  if (size_ == kCapacity) return nullptr;
+  Series& series = series_[size_];
+  series = Series{};
+  series.before = record;
+  place(size_++);
+  return &series;
+}
+
+void RecordThinner::place(size_t index) {
+  size_t slot = hashOf(series_[index].before) & (kSlots - 1);
+  while (slots_[slot] >= 0) slot = (slot + 1) & (kSlots - 1);
+  slots_[slot] = static_cast<int16_t>(index);
+}
+
+void RecordThinner::add(Series& series, const Record& record) {
+  uint64_t values[kValues];
+  uint8_t known = 0;
+  valuesOf(record, values, known);
+  const Kept kept{record, series.readings};
+  if (series.readings == 0) {
+    series.first = kept;
+    series.known = 0;
+    series.changed = !series.written;
+  }
+  series.changed = series.changed || !same(series.before, record);
+  for (size_t i = 0; i < kValues; ++i) {
+    const uint8_t bit = static_cast<uint8_t>(1u << i);
+    if ((known & bit) == 0) continue;
+    const bool begins = (series.known & bit) == 0;
+    series.known = static_cast<uint8_t>(series.known | bit);
+    if (begins || values[i] < series.low[i]) {
+      series.low[i] = values[i];
+      series.lowest[i] = kept;
+    }
+    if (begins || values[i] > series.high[i]) {
+      series.high[i] = values[i];
+      series.highest[i] = kept;
+    }
+  }
+  series.last = kept;
+  ++series.readings;
+}
+
+void RecordThinner::write(Series& series) {
+  if (series.readings == 0) return;
+  const Kept* chosen[2 + 2 * kValues];
+  size_t count = 0;
+  const auto choose = [&](const Kept& kept) {
+    size_t at = count;
+    for (; at > 0 && chosen[at - 1]->turn >= kept.turn; --at) {
+      if (chosen[at - 1]->turn == kept.turn) return;
+    }
+    for (size_t i = count; i > at; --i) chosen[i] = chosen[i - 1];
+    chosen[at] = &kept;
+    ++count;
+  };
+  if (series.changed) {
+    if (!series.written) choose(series.first);
+    for (size_t i = 0; i < kValues; ++i) {
+      if ((series.known & (1u << i)) == 0) continue;
+      choose(series.lowest[i]);
+      choose(series.highest[i]);
+    }
+  }
+  choose(series.last);
+  uint32_t written = 0;
+  for (size_t i = 0; i < count; ++i) {
+    Record record = chosen[i]->record;
+    const uint32_t ticks = chosen[i]->turn + 1 - written;
+    written += ticks;
+    if (record.kind == RecordKind::kTree && ticks > 1) record.id = static_cast<int32_t>(ticks);
+    out_.push(record);
+  }
+  series.before = series.last.record;
+  series.written = true;
+  series.readings = 0;
+}
+
+void RecordThinner::writeOf(RecordKind kind, int32_t id) {
+  for (size_t i = 0; i < size_; ++i) {
+    if (series_[i].before.kind == kind && series_[i].before.id == id) write(series_[i]);
+  }
+}
+
+}  // namespace stormlog

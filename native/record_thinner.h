@@ -1,0 +1,100 @@
+// Bounds the record file of a long run. The first minutes are written reading by reading. After them each series (kind,
+// source and id of a record) is written once a window: its last reading and the ones with its smallest and largest
+// values, so that no extreme is lost; of a new series also the first. A window of a series that did not change since the
+// one before is one record. A record of the tree says in `id` for how many ticks it stands.
+//
+// The last seconds are held back, so that they can be written reading by reading when memory runs out or the run ends.
+// What is held stands in a second file as well, where it is found when the gate is killed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "recent_records.h"
+#include "record_format.h"
+#include "support/clock.h"
+
+namespace stormlog {
+
+// How long every reading is written. A change of it changes what long runs are judged by.
+constexpr uint64_t kDenseNs = 300 * kSecond;
+
+class RecordThinner final : public RecordSink {
+ public:
+  // A window is this share of the time since the start ...
+  static constexpr uint64_t kWindowShare = 1000;
+  // ... and no longer than this.
+  static constexpr uint64_t kLongestNs = 5 * kSecond;
+  // How long readings are held back before they are thinned: the stretch before an error that `oom/` shows.
+  static constexpr uint64_t kHeldNs = 10 * kSecond;
+  // Beyond so many series further ones are written reading by reading.
+  static constexpr size_t kCapacity = 512;
+
+  // Writes to `out`, which outlives it. `recent` names the file of what is held; it is created once the run is long.
+  RecordThinner(RecordSink& out, uint64_t denseNs, std::string recent);
+
+  // Takes a record. One that memory ran out, or the last one of a run, is written at once, after all that is held.
+  void push(const Record& record) override;
+
+  // Thins the windows that are over since longer than `kHeldNs` at `timeNs`, nanoseconds since the start of the run.
+  void advance(uint64_t timeNs);
+
+  // Brings the file of what is held up to date.
+  void flush() { held_.flush(); }
+
+  // Removes that file, once everything is in the record file.
+  void close() { held_.remove(recentFile_.c_str()); }
+
+ private:
+  static constexpr size_t kValues = 4;
+  // Four times as many as series, so that probes stay short.
+  static constexpr size_t kSlots = 4 * kCapacity;
+
+  struct Kept {
+    Record record;
+    // Its number among the readings of its window.
+    uint32_t turn = 0;
+  };
+
+  struct Series {
+    // Names the series. With `written` it is also the last reading that was written.
+    Record before;
+    bool written = false;
+    Kept first;
+    Kept last;
+    Kept lowest[kValues];
+    Kept highest[kValues];
+    uint64_t low[kValues] = {};
+    uint64_t high[kValues] = {};
+    // A bit for each value that was known in the window.
+    uint8_t known = 0;
+    bool changed = false;
+    uint32_t readings = 0;
+  };
+
+  // Puts a record into the open window, or writes it where it is an event.
+  void take(const Record& record);
+  // Ends the open window.
+  void endWindow();
+  // Writes all that is held, reading by reading.
+  void writeHeld();
+  Series* seriesOf(const Record& record);
+  void add(Series& series, const Record& record);
+  void write(Series& series);
+  void writeOf(RecordKind kind, int32_t id);
+  void place(size_t index);
+
+  RecordSink& out_;
+  const uint64_t denseNs_;
+  const std::string recentFile_;
+  RecentRecords held_;
+  // 0 while every reading is written.
+  uint64_t windowEndNs_ = 0;
+  std::unique_ptr<Series[]> series_;
+  std::unique_ptr<int16_t[]> slots_;
+  size_t size_ = 0;
+};
+
+}  // namespace stormlog
