@@ -37,8 +37,8 @@ uint64_t widthAt(uint64_t timeNs) {
   return share < RecordThinner::kLongestNs ? share + 1 : RecordThinner::kLongestNs;
 }
 
-// The values that a series is compared by. The fourth of an allocator's reading is its step, which has no extremes, and
-// of a tree's the number of processes: there it is the memory of the job, anonymous and shared, as host memory is judged.
+// The values that a series is compared by. The fourth of an allocator's reading is its step, which has no extremes. A
+// tree's fourth is the number of processes: there it is the job's memory, anonymous and shared, as host is judged.
 void valuesOf(const Record& record, uint64_t out[4], uint8_t& known) {
   memcpy(out, record.v, sizeof record.v);
   known = record.valid & (record.kind == RecordKind::kAllocator ? 7u : 15u);

@@ -1,7 +1,7 @@
 // Bounds the record file of a long run. The first minutes are written reading by reading. After them each series (kind,
 // source and id of a record) is written once a window: its last reading and the ones with its smallest and largest
-// values, so that no extreme is lost; of a new series also the first. A window of a series that did not change since the
-// one before is one record. A record of the tree says in `id` for how many ticks it stands.
+// values, so that no extreme is lost; of a new series also the first. A window of a series that did not change since
+// the one before is one record. A record of the tree says in `id` for how many ticks it stands.
 //
 // The last seconds are held back, so that they can be written reading by reading when memory runs out or the run ends.
 // What is held stands in a second file as well, where it is found when the gate is killed.

@@ -62,7 +62,7 @@ TEST("a series that does not change is one record a window, which says for how m
   RecordThinner thinner(out, 0, "");
   thinner.advance(2000 * kSecond);
   uint64_t pushed = 0;
-  // Late by a different time at each tick, which is no change of memory.
+  // Late by a different time at each tick: memory does not change by that.
   for (uint64_t t = 2000 * kSecond; t < 2010 * kSecond; t += kTick, ++pushed) {
     thinner.advance(t);
     thinner.push(tree(t, 5, t % 3));
@@ -155,7 +155,7 @@ TEST("an event is written after the readings before it") {
   thinner.push(of(RecordKind::kProcess, 7, at(2), 30));
   thinner.push(of(RecordKind::kProcessExit, 7, at(3), 30));
   thinner.push(of(RecordKind::kError, -1, at(5), 2));
-  // A pid that is used again begins anew.
+  // A pid that is used again is another series.
   thinner.push(of(RecordKind::kProcess, 7, at(6), 1));
   end(thinner, at(6));
   CHECK_EQ(out.records.size(), 6);
