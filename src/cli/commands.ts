@@ -320,7 +320,7 @@ const SPECS = {
     positionals: {
       ACTION: "One of the actions below",
       "[PATTERN|FOLDER]…":
-        "list and run: patterns (default all); scale: one pattern; report: directories of rounds or recordings",
+        "list and run: patterns (without any: all); scale: one pattern; report: directories of rounds or recordings",
     },
     actions: {
       list: "The patterns",

@@ -1,3 +1,4 @@
+import { cutText } from "../core/text.ts";
 import { parseSize } from "../core/units.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
 
@@ -17,7 +18,7 @@ const MAX_TEXT = 500;
 function written(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   const text = typeof value === "string" ? value : typeof value === "object" ? JSON.stringify(value) : String(value);
-  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
+  return cutText(text, MAX_TEXT);
 }
 
 /** A script without the blanks around it, which a shell ignores. An escaped blank at its end is part of a word. */

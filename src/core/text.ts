@@ -16,7 +16,7 @@ const MAX_REASON_CHARS = 200;
 
 /** The first of many reasons, for one sentence that counts them; not escaped. */
 export function firstReasons(reasons: readonly string[]): string {
-  const shown = reasons.slice(0, MAX_REASONS).map((reason) => oneLine(reason).slice(0, MAX_REASON_CHARS));
+  const shown = reasons.slice(0, MAX_REASONS).map((reason) => cutText(oneLine(reason), MAX_REASON_CHARS));
   return [...shown, ...(reasons.length > shown.length ? [`${reasons.length - shown.length} more`] : [])].join("; ");
 }
 

@@ -1,4 +1,5 @@
 import { escapeTerminal } from "../core/escape.ts";
+import { cutText } from "../core/text.ts";
 import { DeadlineError } from "./deadline.ts";
 
 /** What was being done, for the warning: its name and the permission it needs. */
@@ -20,7 +21,7 @@ function statusOf(error: unknown): number | null {
 
 function bounded(text: string): string {
   const line = escapeTerminal(text.replace(/\s+/g, " ").trim());
-  return line.length > MAX_DETAIL ? `${line.slice(0, MAX_DETAIL)}…` : line;
+  return cutText(line, MAX_DETAIL);
 }
 
 /** Anything can be thrown, also what cannot be made a text. */

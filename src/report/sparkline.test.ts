@@ -32,13 +32,23 @@ describe("sparkline", () => {
     expect(sparkline([9, 9], 4, { limit: null })).not.toContain("┊");
   });
 
+  it("gives each value the time until the next one, where values have times", () => {
+    const times = [0, 1, 2, 3, 9, 10];
+    expect(sparkline([8, 8, 8, 8, 4, 4], 5, { times })).toBe("████▅");
+    expect(sparkline([8, 8, 8, 8, 4, 4], 5)).toBe("███▅▅");
+    expect(sparkline([8, 4], 2, { times: [5, 5] })).toBe("█▅");
+  });
+
   it("always has the requested width when any value is finite", () => {
     fc.assert(
       fc.property(
         fc.array(fc.double(), { minLength: 1, maxLength: 200 }),
         fc.integer({ min: 1, max: 80 }),
         fc.option(fc.double()),
-        (values, width, limit) => {
+        fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 200, maxLength: 200 }),
+        (values, width, limit, unsorted) => {
+          const times = unsorted.sort((a, b) => a - b);
+          expect([...sparkline(values, width, { limit, times })].length).toBe(values.some(Number.isFinite) ? width : 0);
           const line = sparkline(values, width, { limit });
           expect([...line].length).toBe(values.some(Number.isFinite) ? width : 0);
         },

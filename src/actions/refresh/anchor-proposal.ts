@@ -1,6 +1,6 @@
 import type { GateRequest } from "../../config/gate-request.ts";
 import { escapeTerminal } from "../../core/escape.ts";
-import { oneLine } from "../../core/text.ts";
+import { cutText, oneLine } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import {
   ANCHORS_FILE,
@@ -108,7 +108,7 @@ const titleOf = (moves: readonly AnchorMove[], key: string): string => {
   const verb = moves.every(({ from }) => from === null) ? "Set" : "Move";
   const names = moves.map(({ night }) => escapeTerminal(oneLine(night.report.scenario))).join(", ");
   const title = `${verb} the memory anchor of ${names}${key === "default" ? "" : ` (${key})`}`;
-  return title.length > 200 ? `${title.slice(0, 199)}…` : title;
+  return cutText(title, 200);
 };
 
 /** The pull request that moves them. */

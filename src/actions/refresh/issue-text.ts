@@ -1,5 +1,5 @@
 import { escapeTerminal } from "../../core/escape.ts";
-import { oneLine } from "../../core/text.ts";
+import { cutText, oneLine } from "../../core/text.ts";
 import type { IssueText } from "../../github/repository/issue-upsert.ts";
 import type { NightlyScenario } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
@@ -101,7 +101,7 @@ export function openIssueText(nightly: readonly NightlyScenario[], context: Issu
   const [first] = reported;
   const commit = first?.report.runs[0]?.info.commit?.slice(0, 10).replace(/[^0-9a-f]/g, "") ?? "";
   return {
-    title: title.length > 200 ? `${title.slice(0, 199)}…` : title,
+    title: cutText(title, 200),
     body: [
       `The nightly memory gate${named(context.key)} found the main branch above its limits${commit === "" ? "" : ` at \`${commit}\``}.`,
       "",

@@ -1,5 +1,6 @@
 import { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
+import { cutText } from "../../core/text.ts";
 import { MAX_SECTION_BYTES, type Section } from "../../report/documents/section.ts";
 import type { RecordedRun } from "../pull-request/resolve-pull-request.ts";
 import { type ArtifactSource, downloadRunArtifact, listRunArtifacts, type RunArtifact } from "./artifact-download.ts";
@@ -15,7 +16,7 @@ const MAX_SHOWN = 300;
 
 function shown(error: GateError): string {
   const line = escapeTerminal(error.message.replace(/\s+/g, " "));
-  return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}…` : line;
+  return cutText(line, MAX_SHOWN);
 }
 
 function namedLike(listed: readonly RunArtifact[], gateId: string): readonly RunArtifact[] {

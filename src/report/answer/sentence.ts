@@ -1,4 +1,5 @@
 import type { SeriesAnalysis } from "../../analysis/document.ts";
+import { cutText } from "../../core/text.ts";
 import { formatDuration, formatShort } from "../../core/units.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
 import { sameSeries } from "../../verdict/series-index.ts";
@@ -58,7 +59,7 @@ function breachSentence(scenario: ScenarioReport, judgement: Judgement): string 
     text = capital(`${breach(cause, judgement, found, named, brief)}${sure}`);
     if (text.length <= MAX_SENTENCE) return text;
   }
-  return `${text.slice(0, MAX_SENTENCE - 1)}…`;
+  return cutText(text, MAX_SENTENCE);
 }
 
 /** "in validation on rank 3": with the device where the checks cover several; "" where there is one of each. */

@@ -1,5 +1,5 @@
 import { escapeHtml } from "../../core/escape.ts";
-import { oneLine } from "../../core/text.ts";
+import { cutText, oneLine } from "../../core/text.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import type { ScenarioReport, Timeline } from "../documents/model.ts";
 import { sparkline } from "../sparkline.ts";
@@ -52,7 +52,7 @@ function imageText(timeline: Timeline, { timelineImageUrl, htmlUrl }: PictureOpt
     const image = `![${md(alt, 250)}](${light})`;
     return html === null ? image : `[${image}](${html})`;
   }
-  const short = alt.length <= 250 ? alt : `${alt.slice(0, 249)}…`;
+  const short = cutText(alt, 250);
   const source = `<source media="(prefers-color-scheme: dark)" srcset="${escapeHtml(dark)}">`;
   const picture = `<picture>${source}<img alt="${escapeHtml(oneLine(short))}" src="${escapeHtml(light)}"></picture>`;
   return html === null ? picture : `<a href="${escapeHtml(html)}">${picture}</a>`;
@@ -62,7 +62,9 @@ function imageText(timeline: Timeline, { timelineImageUrl, htmlUrl }: PictureOpt
 export function spark(scenario: ScenarioReport, width: number): string {
   const { timeline } = scenario;
   const main = timeline === null ? null : rankSeries(timeline).main;
-  return main === null ? "" : sparkline(main.series.bytes, width, { limit: timeline?.threshold_bytes });
+  return main === null
+    ? ""
+    : sparkline(main.series.bytes, width, { limit: timeline?.threshold_bytes, times: main.series.time_s });
 }
 
 /** All scenarios of a report, one line each. */

@@ -198,7 +198,9 @@ function spark({ timeline }: ScenarioReport, check: Check): string {
   const series = timeline?.series.find(
     ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
   );
-  return series === undefined ? "" : sparkline(series.bytes, SPARK, { limit: check.threshold_bytes });
+  return series === undefined
+    ? ""
+    : sparkline(series.bytes, SPARK, { limit: check.threshold_bytes, times: series.time_s });
 }
 
 /** The line that holds the growth, or a one-time increase, with its code; or how much no line holds. */
