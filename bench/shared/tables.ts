@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { escapeMarkdown } from "../../src/core/escape.ts";
+import { md } from "../../src/report/markdown/markdown-text.ts";
 import { isFigure, isMissed, type Result, shownFigure } from "./figures.ts";
 import type { BenchDocument, BenchRun } from "./publish.ts";
 import { withSection } from "./section.ts";
@@ -11,16 +11,12 @@ const END = "<!-- costs: end -->";
 function row(result: Result, columns: readonly string[], limits: boolean): string {
   const empty = (count: number): string[] => Array.from({ length: count }, () => "");
   if (!isFigure(result)) {
-    const cells = [
-      result.name,
-      `skipped: ${escapeMarkdown(result.skipped)}`,
-      ...empty(columns.length + Number(limits)),
-    ];
+    const cells = [result.name, `skipped: ${md(result.skipped)}`, ...empty(columns.length + Number(limits))];
     return `| ${cells.join(" | ")} |`;
   }
   const unit = result.unit === "" ? "" : ` ${result.unit}`;
   const limit = result.limit === null ? "" : `${result.limit}${unit}${isMissed(result) ? ", missed" : ""}`;
-  const note = result.note === undefined ? "" : `; ${escapeMarkdown(result.note)}`;
+  const note = result.note === undefined ? "" : `; ${md(result.note)}`;
   const more = columns.map((name) => result.more?.[name] ?? "");
   return `| ${[result.name, `${shownFigure(result)}${note}`, ...more, ...(limits ? [limit] : [])].join(" | ")} |`;
 }

@@ -47,22 +47,35 @@ export const injected: Part = ({ data, seed, quick, rules }) => {
             if (family !== "late onset") tally.add(`${rule.name} ${growth}`, seen);
             if (growth >= 0.05)
               tally.add(`${rule.name} ${family}`, seen || (family === "late onset" && answer === "rising"));
+            if (rule !== rules[0] || leak.growth <= floor) continue;
+            const alarm = seen || answer === "rising";
+            for (const key of [family === "late onset" ? null : growth, growth >= 0.05 ? family : null]) {
+              if (key === null) continue;
+              tally.add(`above leak ${key}`, family === "late onset" ? alarm : seen);
+              tally.add(`above alarm ${key}`, alarm);
+            }
           }
         }
       }
     }
   }
   const detail = rules.slice(0, 2);
+  const row = (name: string, prefix: string): string[] => [
+    name,
+    ...GROWTHS.map((growth) => shortShare(tally.get(`${prefix}${growth}`))),
+    ...FAMILIES.map(([family]) => shortShare(tally.get(`${prefix}${family}`))),
+  ];
   return [
     {
       title: "Leaks injected into real series",
       note: `${series.length} healthy level series of at least ${MIN_POINTS} points; linear, stairs (2 and 20 MiB, even and random) and under a saw-tooth in equal parts. Share called leak, by total growth in percent of the level; late onset (60 to 80 % of the run) counts leak or rising and stands apart. ${unasked} draws of fewer than ${MIN_STAIRS} stairs were left out: they are steps.`,
       rows: [
         ["rule", ...GROWTHS.map(share), ...FAMILIES.map(([family]) => `≥ 5 %: ${family}`)],
-        ...rules.map(({ name }) => [
-          name,
-          ...GROWTHS.map((growth) => shortShare(tally.get(`${name} ${growth}`))),
-          ...FAMILIES.map(([family]) => shortShare(tally.get(`${name} ${family}`))),
+        ...rules.flatMap(({ name }, at) => [
+          row(name, `${name} `),
+          ...(at === 0
+            ? [row(`${name}, above its floor`, "above leak "), row(`${name}, above it, leak or rising`, "above alarm ")]
+            : []),
         ]),
       ],
     },
