@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "d807db03d8824e8ad5df2d064cc26c6744bef422510301b0e9e86bc2b29a36fd");
+  load = loadPack(import.meta.url, "f418d271fba6d90870edd63c64b8f250e9ffd9ddbfd692857d5a771f25c0d97b");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

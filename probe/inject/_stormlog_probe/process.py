@@ -76,14 +76,12 @@ def imported(name, module):
         return
     if not _is_real(name, module):
         return
-    made = _process
     _frameworks[name] = module
     if name == "torch" and not _torch_hooked:
         _torch_hooked = True
         _hook_torch(module)
-    # A probe that was made by this call has begun with the framework.
-    if current() is made:
-        made.framework(name, module)
+    # A probe that another thread was making meanwhile may have begun with the framework, or just before it was known.
+    current().framework(name, module)
 
 
 def look_for_frameworks():
@@ -240,7 +238,7 @@ class Process:
         """Starts the readings."""
         heap.prepare()
         pymalloc.prepare()
-        for name, module in _frameworks.items():
+        for name, module in list(_frameworks.items()):
             self.framework(name, module, save=False)
         self.facts.save()
         self._ring.state(ring.STATE_ATTACHED)
@@ -250,7 +248,9 @@ class Process:
         self.ticker.start()
 
     def framework(self, name, module, save=True):
-        """A framework was imported."""
+        """A framework was imported. Calls for one that is known change nothing."""
+        if self.facts.knows(name):
+            return
         crash.look_for_threading()
         self._reading.add(name, module)
         self.facts.framework(name, module)

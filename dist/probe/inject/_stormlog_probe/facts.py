@@ -57,6 +57,9 @@ class Facts:
             run_id=environment.get("TORCHELASTIC_RUN_ID"),
         )
 
+    def knows(self, name):
+        return name in self._modules
+
     def framework(self, name, module):
         """A framework was imported."""
         self._modules[name] = module
