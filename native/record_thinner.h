@@ -35,7 +35,8 @@ class RecordThinner final : public RecordSink {
   // Writes to `out`, which outlives it. `recent` names the file of what is held; it is created once the run is long.
   RecordThinner(RecordSink& out, uint64_t denseNs, std::string recent);
 
-  // Takes a record. One that memory ran out, or the last one of a run, is written at once, after all that is held.
+  // Takes a record. The reading at an error for want of memory, and the last record of a run, are written at once,
+  // after all that is held.
   void push(const Record& record) override;
 
   // Thins the windows that are over since longer than `kHeldNs` at `timeNs`, nanoseconds since the start of the run.
