@@ -57,8 +57,11 @@ bool RecentRecords::writeAt(const void* data, size_t size, uint64_t at) {
   size_t done = 0;
   while (done < size) {
     const ssize_t n = ::pwrite(fd_.get(), bytes + done, size - done, static_cast<off_t>(at + done));
-    if (n <= 0 && errno != EINTR) return false;
-    if (n > 0) done += static_cast<size_t>(n);
+    if (n > 0) {
+      done += static_cast<size_t>(n);
+    } else if (n == 0 || errno != EINTR) {
+      return false;
+    }
   }
   return true;
 }

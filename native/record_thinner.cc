@@ -2,13 +2,15 @@
 
 #include <cstring>
 
+#include "probe_ring.h"
+
 namespace stormlog {
 namespace {
 
-// Reasons of an allocator record that say when it was taken, not what happened (`SampleReason`).
-constexpr unsigned kTimer = 1;
-constexpr unsigned kStepDone = 2;
+// Why an allocator record was taken.
+unsigned reasonOf(const Record& record) { return record.valid >> 4; }
 
+// Not an event: readings of a series, of which the extremes are enough.
 bool isReading(const Record& record) {
   switch (record.kind) {
     case RecordKind::kTree:
@@ -18,19 +20,14 @@ bool isReading(const Record& record) {
     case RecordKind::kAllocatorPeaks:
     case RecordKind::kStep:
       return true;
-    case RecordKind::kAllocator: {
-      const unsigned reason = record.valid >> 4;
-      return reason == kTimer || reason == kStepDone;
-    }
+    case RecordKind::kAllocator:
+      return reasonOf(record) == kProbeTimer || reasonOf(record) == kProbeStep;
     default:
       return false;
   }
 }
 
-// `SampleReason` of the reading at an error for want of memory.
-constexpr unsigned kOutOfMemory = 3;
-
-bool isOutOfMemory(const Record& record) { return record.kind == RecordKind::kAllocator && record.valid >> 4 == kOutOfMemory; }
+bool isOutOfMemory(const Record& record) { return record.kind == RecordKind::kAllocator && reasonOf(record) == kProbeOom; }
 
 uint64_t widthAt(uint64_t timeNs) {
   const uint64_t share = timeNs / RecordThinner::kWindowShare;

@@ -34,7 +34,7 @@ uint64_t bitsOf(double value) {
 
 }  // namespace
 
-Sampler::Sampler(const SamplerOptions& options) : options_(options), records_(writer_, options.denseNs, options.file + ".recent") {
+Sampler::Sampler(const SamplerOptions& options) : options_(options), thinner_(writer_, options.denseNs, options.file + ".recent") {
   for (std::atomic<uint64_t>& value : live_) value.store(bitsOf(NAN), std::memory_order_relaxed);
 }
 
@@ -143,18 +143,18 @@ void Sampler::hostLoop() {
       rateChanged = devicePeriod != devicePeriod_;
       devicePeriod_ = devicePeriod;
     }
-    if (probe_ != nullptr) probe_->sample(now - startNs_, records_);
+    if (probe_ != nullptr) probe_->sample(now - startNs_, thinner_);
     if (governor.due(now) && governor.update(now, threadCpuNs(), deviceCpuNs())) {
       schedule.setPeriod(governor.periodNs());
       period_ = governor.periodNs();
       rateChanged = true;
     }
     if (rateChanged) pushRate(now - startNs_, deviceCpuNs() + threadCpuNs());
-    records_.advance(now - startNs_);
+    thinner_.advance(now - startNs_);
     const uint64_t next = schedule.nextNs() < now + kServiceNs ? schedule.nextNs() : now + kServiceNs;
     if (next - lastFlushNs >= kFlushNs) {
       writer_.flush();
-      records_.flush();
+      thinner_.flush();
       lastFlushNs = now;
     }
     sleepUntilNs(next);
@@ -165,9 +165,9 @@ void Sampler::hostLoop() {
 void Sampler::hostTick(uint64_t nowNs, uint64_t latenessNs) {
   const uint64_t timeNs = nowNs - startNs_;
   host_->setLatenessNs(latenessNs);
-  host_->sample(timeNs, records_);
+  host_->sample(timeNs, thinner_);
   if (cgroup_ != nullptr && timeNs >= nextCgroupNs_) {
-    cgroup_->sample(timeNs, records_);
+    cgroup_->sample(timeNs, thinner_);
     nextCgroupNs_ = timeNs + kCgroupPeriodNs;
   }
   ++ticks_;
@@ -179,7 +179,7 @@ void Sampler::serveSharedMemory() {
   while (sharedMemory_ != nullptr && sharedMemory_->take(record)) {
     uint64_t charged = 0;
     if (cgroup_ != nullptr && cgroup_->ownShmem(charged)) record.set(2, charged);
-    records_.push(record);
+    thinner_.push(record);
   }
 }
 
@@ -191,10 +191,10 @@ void Sampler::serveDevices(uint64_t nowNs) {
   usedKnown_ = false;
   for (const auto& worker : workers_) {
     while (worker->take(record)) {
-      if (record.kind == RecordKind::kDeviceProcess) owners_->assign(record, timeNs, records_);
-      records_.push(record);
+      if (record.kind == RecordKind::kDeviceProcess) owners_->assign(record, timeNs, thinner_);
+      thinner_.push(record);
     }
-    if (worker->watchdog(nowNs, record)) records_.push(record);
+    if (worker->watchdog(nowNs, record)) thinner_.push(record);
     uint64_t bytes = 0;
     if (!worker->usedBytes(bytes)) continue;
     usedBytes_ += bytes;
@@ -244,7 +244,7 @@ void Sampler::pushRate(uint64_t timeNs, uint64_t cpuNs) {
   record.set(1, devicePeriod_);
   record.set(2, cpuNs);
   record.set(3, missed_);
-  records_.push(record);
+  thinner_.push(record);
 }
 
 void Sampler::publish(uint64_t timeNs) {
@@ -288,9 +288,9 @@ SamplerStats Sampler::stop() {
   const uint64_t timeNs = monotonicNs() - startNs_;
   serveDevices(startNs_ + timeNs);
   host_->setLatenessNs(0);
-  host_->finish(timeNs, records_);
-  if (cgroup_ != nullptr) cgroup_->sample(timeNs, records_);
-  if (probe_ != nullptr) probe_->finish(timeNs, records_);
+  host_->finish(timeNs, thinner_);
+  if (cgroup_ != nullptr) cgroup_->sample(timeNs, thinner_);
+  if (probe_ != nullptr) probe_->finish(timeNs, thinner_);
   ++ticks_;
   publish(timeNs);
   Record record;
@@ -300,9 +300,9 @@ SamplerStats Sampler::stop() {
   record.set(1, missed_);
   record.set(2, cpu_);
   record.set(3, deviceCpuNs());
-  records_.push(record);
+  thinner_.push(record);
   writer_.close();
-  records_.close();
+  thinner_.close();
   stats_.ticks = ticks_;
   stats_.missedTicks = missed_;
   for (const auto& worker : workers_) {

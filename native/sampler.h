@@ -102,7 +102,7 @@ class Sampler {
   int64_t epochNs_ = 0;
   RecordWriter writer_;
   // What every source writes to.
-  RecordThinner records_;
+  RecordThinner thinner_;
   std::unique_ptr<HostSource> host_;
   std::unique_ptr<CgroupSource> cgroup_;
   std::unique_ptr<ProbeSource> probe_;

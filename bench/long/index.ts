@@ -85,8 +85,7 @@ function ofShape([shape, name]: (typeof SHAPES)[number], hours: number, rounds: 
   const [thin, dense] = [analysed(hour).host, analysed(whole).host];
   const long = made(shape, hours, THINNED);
   const taken = Array.from({ length: rounds }, () => analysed(long));
-  const median = (of: (one: Analysed) => number) => medianInterval(taken.map(of));
-  const { median: seconds, ...interval } = median((one) => one.seconds);
+  const { median: seconds, ...interval } = medianInterval(taken.map((one) => one.seconds));
   const same = thin?.class === dense?.class ? `both ${thin?.class}` : `${thin?.class}, not ${dense?.class}`;
   const growth = (thin?.growth_bytes ?? 0) - (dense?.growth_bytes ?? 0);
   const results: Result[] = [

@@ -39,8 +39,7 @@ Record made(RecordKind kind, int32_t id, uint64_t timeNs) {
 
 // Bytes of one worker: 400 MiB, and by the shape 128 MiB more at the end, or teeth of 200 MiB; with noise that changes
 // at every reading. Thirty seconds of start-up come before it.
-uint64_t bytesAt(const std::string& shape, double at, double hours) {
-  const double seconds = at;
+uint64_t bytesAt(const std::string& shape, double seconds, double hours) {
   const double warm = seconds < 30 ? seconds / 30 : 1;
   double mib = 400 * warm;
   if (shape != "still") mib += uniform() * 4;

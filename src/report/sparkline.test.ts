@@ -47,7 +47,7 @@ describe("sparkline", () => {
         fc.option(fc.double()),
         fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 200, maxLength: 200 }),
         (values, width, limit, unsorted) => {
-          const times = unsorted.sort((a, b) => a - b);
+          const times = [...unsorted].sort((a, b) => a - b);
           expect([...sparkline(values, width, { limit, times })].length).toBe(values.some(Number.isFinite) ? width : 0);
           const line = sparkline(values, width, { limit });
           expect([...line].length).toBe(values.some(Number.isFinite) ? width : 0);

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -213,6 +213,7 @@ suite("cancelling", () => {
     expect(stuck).toMatchObject({ code: 130, signal: null });
     expect(stuck.signals).toEqual(["SIGINT"]);
     expect(stuck.state["stormlog-post"]).toContain("stormlog-default");
+    expect(existsSync(path.join(stuck.outputs["bundle-path"] ?? "", "report.json"))).toBe(true);
   });
 
   it("a step cancelled while an upload hangs ends in time and leaves the upload to post", async () => {

@@ -69,6 +69,28 @@ print(torch.__version__)
     },
   );
 
+  it("notices a framework that is imported between the first look of a probe and its being there", async () => {
+    const script = `
+import importlib, threading, time
+from _stormlog_probe import crash, process
+watch = crash.watch
+def importing(current):
+    # Called once the probe that is being made has looked for frameworks, before other threads may use it.
+    watch(current)
+    thread.start()
+    while "torch" not in process._frameworks:
+        time.sleep(0.001)
+thread = threading.Thread(target=importlib.import_module, args=("torch",))
+crash.watch = importing
+process.current()
+thread.join()
+print(sorted(process._frameworks))
+`;
+    const ended = await probedScript(python, script, { pythonPath: [TORCH] });
+    expect(ended).toMatchObject({ code: 0, stdout: "['torch']\n", stderr: "" });
+    expect(only(ended).info.get("framework")).toBe("torch");
+  });
+
   it("sees a framework as soon as it is imported, however soon the process is over", async () => {
     const ended = await probed(python, ["-c", "import torch"], { pythonPath: [TORCH] });
     expect(only(ended).info.get("framework")).toBe("torch");
