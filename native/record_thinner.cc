@@ -1,6 +1,7 @@
 #include "record_thinner.h"
 
 #include <cstring>
+#include <new>
 
 #include "probe_ring.h"
 
@@ -61,7 +62,7 @@ size_t hashOf(const Record& record) {
 }  // namespace
 
 RecordThinner::RecordThinner(RecordSink& out, uint64_t denseNs, std::string recent)
-    : out_(out), denseNs_(denseNs), recentFile_(std::move(recent)), series_(new Series[kCapacity]), slots_(new int16_t[kSlots]) {
+    : out_(out), denseNs_(denseNs), recentFile_(std::move(recent)), storage_(new unsigned char[kCapacity * sizeof(Series)]), slots_(new int16_t[kSlots]) {
   for (size_t i = 0; i < kSlots; ++i) slots_[i] = -1;
 }
 
@@ -123,9 +124,9 @@ void RecordThinner::endWindow() {
   size_t left = 0;
   for (size_t i = 0; i < size_; ++i) {
     // A series that is silent for a window is forgotten.
-    if (series_[i].readings == 0) continue;
-    write(series_[i]);
-    if (left != i) series_[left] = series_[i];
+    if (seriesAt(i).readings == 0) continue;
+    write(seriesAt(i));
+    if (left != i) seriesAt(left) = seriesAt(i);
     place(left++);
   }
   size_ = left;
@@ -135,18 +136,17 @@ RecordThinner::Series* RecordThinner::seriesOf(const Record& record) {
   for (size_t slot = hashOf(record) & (kSlots - 1);; slot = (slot + 1) & (kSlots - 1)) {
     const int16_t index = slots_[slot];
     if (index < 0) break;
-    if (sameSeries(series_[index].before, record)) return &series_[index];
+    if (sameSeries(seriesAt(index).before, record)) return &seriesAt(index);
   }
   if (size_ == kCapacity) return nullptr;
-  Series& series = series_[size_];
-  series = Series{};
+  Series& series = *new (&seriesAt(size_)) Series{};
   series.before = record;
   place(size_++);
   return &series;
 }
 
 void RecordThinner::place(size_t index) {
-  size_t slot = hashOf(series_[index].before) & (kSlots - 1);
+  size_t slot = hashOf(seriesAt(index).before) & (kSlots - 1);
   while (slots_[slot] >= 0) slot = (slot + 1) & (kSlots - 1);
   slots_[slot] = static_cast<int16_t>(index);
 }
@@ -217,7 +217,7 @@ void RecordThinner::write(Series& series) {
 
 void RecordThinner::writeOf(RecordKind kind, int32_t id) {
   for (size_t i = 0; i < size_; ++i) {
-    if (series_[i].before.kind == kind && series_[i].before.id == id) write(series_[i]);
+    if (seriesAt(i).before.kind == kind && seriesAt(i).before.id == id) write(seriesAt(i));
   }
 }
 

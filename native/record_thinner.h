@@ -81,6 +81,7 @@ class RecordThinner final : public RecordSink {
   void endWindow();
   // Writes all that is held, reading by reading.
   void writeHeld();
+  Series& seriesAt(size_t index) { return reinterpret_cast<Series*>(storage_.get())[index]; }
   Series* seriesOf(const Record& record);
   void add(Series& series, const Record& record);
   void write(Series& series);
@@ -93,7 +94,8 @@ class RecordThinner final : public RecordSink {
   RecentRecords held_;
   // 0 while every reading is written.
   uint64_t windowEndNs_ = 0;
-  std::unique_ptr<Series[]> series_;
+  // Not initialised, so that a run that is not long does not touch it.
+  std::unique_ptr<unsigned char[]> storage_;
   std::unique_ptr<int16_t[]> slots_;
   size_t size_ = 0;
 };
