@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { CATALOGUE, LEAK_MARKS } from "../../src/lab/catalogue.ts";
 import { patternCommand } from "../../src/lab/round.ts";
+import { freePort } from "../testing/free-port.ts";
 
 const LAB = path.join(packageRoot(), "leak-lab");
 const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
@@ -207,28 +208,29 @@ describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () 
   });
 
   it("ends both ranks with the process that started them", async () => {
+    const place = mkdtempSync(path.join(tmpdir(), "stormlog-lab-ranks-"));
+    onTestFinished(() => rmSync(place, { recursive: true, force: true }));
     const script = path.join(LAB, "patterns", "ddp_bucket_hook.py");
     const child = spawn(PYTHON, [script, "fixed", "--device", "cpu", "--steps", "1000000"], {
       stdio: ["ignore", "ignore", "pipe"],
-      env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
+      env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1", TMPDIR: place },
     });
     onTestFinished(() => void child.kill("SIGKILL"));
     const ranks = (): readonly string[] =>
       readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").split(" ").filter(Boolean);
     await expect.poll(() => ranks().length, { timeout: 30_000 }).toBe(2);
     const started = ranks();
+    // They meet at a file: a port that was free before PyTorch is loaded may be another's after it.
+    for (const pid of started) expect(readFileSync(`/proc/${pid}/environ`, "utf8")).not.toContain("MASTER_PORT");
     const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
     child.kill("SIGINT");
     expect(await ended).toBe(130);
     expect(started.filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
+    expect(readdirSync(place)).toEqual([]);
   });
 
   it("joins the ranks that a launcher has started", async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    const port = typeof address === "object" && address !== null ? String(address.port) : "";
-    await new Promise<void>((resolve) => server.close(() => resolve()));
+    const port = String(await freePort());
     const script = path.join(LAB, "patterns", "gathered_shards.py");
     // As `torchrun` starts them.
     const outputs = ["0", "1"].map(async (rank) => {

@@ -1,13 +1,24 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** A port of this machine that was free just now. */
+/** Above the ports of common services, and below those that Linux gives to connections by itself (32,768 to 60,999). */
+const FIRST = 20_000;
+const LAST = 32_000;
+
+/** A port of this machine for a program that needs its number: free just now, and no connection gets it by chance. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("a listening server has no port");
-  return address.port;
+  for (;;) {
+    const port = randomInt(FIRST, LAST);
+    const server = createServer();
+    const opened = once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    server.listen(port, "127.0.0.1");
+    if (!(await opened)) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
