@@ -3,12 +3,13 @@
 #include "governor.h"
 #include "list_pacing.h"
 #include "support/clock.h"
+#include "support/stop_flag.h"
 #include "tick_schedule.h"
 
 namespace stormlog {
 namespace {
 
-// Sleeping in slices bounds how long a stop waits at slow rates.
+// How soon a change of the job's processes is seen at slow rates.
 constexpr uint64_t kSliceNs = 50 * kMillisecond;
 constexpr uint64_t kPollNs = 1 * kMillisecond;
 // What a device's reading is taken to cost before it has been seen (NVIDIA's memory query takes 11.6 µs), and a
@@ -59,7 +60,7 @@ struct DeviceWorker::Shared {
   const char* const name;
   const DeviceOptions options;
   std::atomic<int> owners{1};
-  std::atomic<bool> stopAsked{false};
+  StopFlag stop;
   std::atomic<bool> probed{false};
   std::atomic<bool> ready{false};
   std::atomic<bool> finished{false};
@@ -133,7 +134,7 @@ void DeviceWorker::Shared::readLists(uint64_t nowNs) {
   lists.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Left to itself from the start: it ends by `stopAsked`, says so in `watchFinished`, and its state lives as long as it
+// Left to itself from the start: it ends by `stop`, says so in `watchFinished`, and its state lives as long as it
 // does.
 void DeviceWorker::Shared::startWatching() {
   owners.fetch_add(1, std::memory_order_relaxed);
@@ -166,7 +167,7 @@ void DeviceWorker::Shared::work() {
   period.store(firstPeriodNs, std::memory_order_relaxed);
   Governor governor(options.periodNs, budget.load(std::memory_order_relaxed), firstPeriodNs);
   TickSchedule schedule(monotonicNs() + firstPeriodNs, firstPeriodNs);
-  while (!stopAsked.load(std::memory_order_acquire)) {
+  while (!stop.asked()) {
     uint64_t now = monotonicNs();
     if (schedule.due(now)) {
       sample(now);
@@ -189,7 +190,7 @@ void DeviceWorker::Shared::work() {
       now = monotonicNs();
     }
     const uint64_t slice = now + kSliceNs;
-    sleepUntilNs(schedule.nextNs() < slice ? schedule.nextNs() : slice);
+    stop.sleepUntilNs(schedule.nextNs() < slice ? schedule.nextNs() : slice);
   }
   const Call call(*this);
   backend->finish(sinceZero(monotonicNs()), ring);
@@ -209,7 +210,7 @@ void* DeviceWorker::run(void* argument) {
 void* DeviceWorker::watch(void* argument) {
   Shared* shared = static_cast<Shared*>(argument);
   Thread::nameCurrent("slg-health");
-  shared->backend->watch(shared->options.timeZeroNs, shared->events, shared->stopAsked);
+  shared->backend->watch(shared->options.timeZeroNs, shared->events, shared->stop);
   shared->watchCpu.store(threadCpuNs(), std::memory_order_relaxed);
   shared->watchFinished.store(true, std::memory_order_release);
   release(shared);
@@ -289,7 +290,7 @@ bool DeviceWorker::usedBytes(uint64_t& out) const {
   return shared_->usedKnown.load(std::memory_order_relaxed);
 }
 
-void DeviceWorker::askStop() { shared_->stopAsked.store(true, std::memory_order_release); }
+void DeviceWorker::askStop() { shared_->stop.ask(); }
 
 void DeviceWorker::stop(uint64_t deadlineNs) {
   if (!thread_.running()) return;

@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "f418d271fba6d90870edd63c64b8f250e9ffd9ddbfd692857d5a771f25c0d97b");
+  load = loadPack(import.meta.url, "ce83bee02a93aedcaed9a7ec8a80ed29d209d8075084b830b03dda92a7eef194");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -2,11 +2,11 @@
 // backend has one thread (device_worker.h), so a driver that hangs holds up nothing but its own devices.
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <vector>
 
 #include "../support/job_pids.h"
+#include "../support/stop_flag.h"
 #include "source.h"
 
 namespace stormlog {
@@ -43,7 +43,7 @@ class DeviceBackend : public Source {
 
   // Waits for the driver's events (kDeviceEvent records) until `stop` is set, which it checks five times a second. Runs
   // in a thread of its own beside `sample`.
-  virtual void watch(uint64_t /*timeZeroNs*/, RecordSink& /*out*/, const std::atomic<bool>& /*stop*/) {}
+  virtual void watch(uint64_t /*timeZeroNs*/, RecordSink& /*out*/, const StopFlag& /*stop*/) {}
 
   virtual const std::vector<DeviceReport>& devices() const = 0;
 

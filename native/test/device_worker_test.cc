@@ -67,8 +67,8 @@ class PlannedBackend final : public DeviceBackend {
   bool wantsProcesses() const override { return plan_.wants; }
   void finish(uint64_t /*timeNs*/, RecordSink& /*out*/) override { ++plan_.finished; }
   bool watches() const override { return plan_.watches; }
-  void watch(uint64_t /*timeZeroNs*/, RecordSink& /*out*/, const std::atomic<bool>& stop) override {
-    while (!stop) sleepMs(10);
+  void watch(uint64_t /*timeZeroNs*/, RecordSink& /*out*/, const StopFlag& stop) override {
+    while (!stop.asked()) sleepMs(10);
     block(plan_.blockWatchMs);
   }
   const std::vector<DeviceReport>& devices() const override { return reports_; }
@@ -299,4 +299,23 @@ TEST("processes of the job are owned also just after their end, others are not, 
   owners.update(pids, host->members(pids, 16), kSecond);
   CHECK_EQ(ownerOf(pid, 2 * kSecond), 1);
   CHECK_EQ(ownerOf(pid, 20 * kSecond), -1);
+}
+
+TEST("a stop does not wait for a worker that sleeps") {
+  uint64_t stopping = 0;
+  uint64_t sleeping = 0;
+  for (int round = 0; round < 10; ++round) {
+    Plan plan;
+    Running running(plan, 100 * kSecond);
+    CHECK(running.worker->waitReady(running.in(5 * kSecond)));
+    // Into its sleep.
+    const uint64_t begun = monotonicNs();
+    sleepMs(10);
+    const uint64_t asked = monotonicNs();
+    running.worker->stop(running.in(5 * kSecond));
+    stopping += monotonicNs() - asked;
+    sleeping += asked - begun;
+    CHECK_EQ(plan.finished.load(), 1);
+  }
+  CHECK(stopping < sleeping);
 }

@@ -8,17 +8,24 @@ import type { Invocation } from "./command.ts";
 import { requestOf } from "./gate-request.ts";
 import { consolePorts, interruptSignal } from "./ports.ts";
 
+/** What only the report needs, loaded once the command runs. */
+async function loadReport() {
+  const [{ limitsFor, nextCommands }, { programWords }, { renderTerminal }, { shownPath }] = await Promise.all([
+    import("./next-commands.ts"),
+    import("./program.ts"),
+    import("../report/terminal/terminal.ts"),
+    import("./shown-path.ts"),
+  ]);
+  return { limitsFor, nextCommands, programWords, renderTerminal, shownPath };
+}
+
 export async function run(invocation: Invocation): Promise<number> {
   const { console, flags } = invocation;
   const request = ownBundle(requestOf(invocation, { baselines: [DEFAULTS.baseline], unjudged: "fail" }));
   const interrupt = interruptSignal();
   try {
-    // Loaded after measuring, as everything is that only the report needs.
     const commandsFor = async (scenarios: readonly ScenarioReport[]) => {
-      const [{ limitsFor, nextCommands }, { programWords }] = await Promise.all([
-        import("./next-commands.ts"),
-        import("./program.ts"),
-      ]);
+      const { limitsFor, nextCommands, programWords } = await loadReport();
       return (scenario: ScenarioReport) =>
         nextCommands(invocation, request.bundle, programWords(), {
           scenario: scenarios.length > 1 ? scenario.scenario : undefined,
@@ -31,11 +38,7 @@ export async function run(invocation: Invocation): Promise<number> {
     };
     let printed = 0;
     const decided = async (report: GateReport) => {
-      const [{ renderTerminal }, { programWords }, { shownPath }] = await Promise.all([
-        import("../report/terminal/terminal.ts"),
-        import("./program.ts"),
-        import("./shown-path.ts"),
-      ]);
+      const { renderTerminal, programWords, shownPath } = await loadReport();
       const commands = await commandsFor(report.scenarios);
       const { color, width } = console;
       const options = {
@@ -49,7 +52,7 @@ export async function run(invocation: Invocation): Promise<number> {
       console.print(renderTerminal(report, options));
       printed = report.warnings.length;
     };
-    const ports = { ...consolePorts(console, interrupt.signal), acceptCommand, decided };
+    const ports = { ...consolePorts(console, interrupt.signal), acceptCommand, decided, load: loadReport };
     const { report, bundleError } = await runGate(request, ports);
     // An incomplete bundle has an error of its own.
     if (bundleError === null)

@@ -6,7 +6,7 @@ import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import type { Command } from "../core/command.ts";
 import { GateError } from "../core/errors.ts";
 import { formatBytes } from "../core/units.ts";
-import { measure } from "../measure/measure.ts";
+import { loadReader, measure } from "../measure/measure.ts";
 import type { RunReport, RunRole } from "../report/documents/model.ts";
 import type { Recording, RecordingInfo } from "../telemetry/recording/model.ts";
 import type { GatePorts } from "./ports.ts";
@@ -53,6 +53,25 @@ export interface RunPlan {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
+/** From then on loading what the verdict needs costs the command below 1 % of its time on a single processor. */
+const LOAD_AFTER_MS = 10_000;
+
+/** Loaded after the command has started, which does not wait for it. */
+async function loadAnalysis() {
+  const [{ analyze }, { measuredRun }] = await Promise.all([
+    import("../analysis/analyze.ts"),
+    import("../analysis/measured-run.ts"),
+  ]);
+  return { analyze, measuredRun };
+}
+
+/** Load, during a command that runs for longer, what its verdict needs. The result is the way to give that up. */
+function loadMeanwhile(ports: GatePorts): () => void {
+  const load = () => Promise.all([loadAnalysis(), loadReader(), ports.load?.()]);
+  const timer = setTimeout(() => void load().catch(() => {}), LOAD_AFTER_MS);
+  return () => clearTimeout(timer);
+}
+
 function progressText(
   scenario: string,
   plan: RunPlan,
@@ -69,8 +88,8 @@ export function shorter(one: number | null, other: number | null): number | null
 }
 
 /**
- * Measure one run, write everything its directory holds, and analyse it. Base and attribution runs leave no
- * telemetry-named files: a loader that reads the whole bundle must not mistake one for the candidate.
+ * Measure one run, and analyse it. Its directory has what the sampler and the probes left; the files that others read
+ * are written by {@link writeFilesOf}.
  * @throws GateError when the run directory itself cannot be made; everything later is a warning, since no evidence may
  *   be lost
  */
@@ -80,13 +99,8 @@ export async function oneRun(
   plan: RunPlan,
   ports: GatePorts,
 ): Promise<FinishedRun> {
-  const {
-    info: ended,
-    recording,
-    interference,
-    altered,
-    unwritten,
-  } = await measure({
+  const giveUpLoading = loadMeanwhile(ports);
+  const { info, recording, interference, altered, unwritten } = await measure({
     scenario: scenario.name,
     run: plan.number,
     session: plan.session,
@@ -109,43 +123,44 @@ export async function oneRun(
     scenarioDefinition: scenario.definition,
     probe: request.probe,
     debug: request.debug,
-  });
+  }).finally(giveUpLoading);
   ports.progress?.(null);
-  const own = probedEnding(runEnding(ended.exit, ended.oom, ended.command), request.probe, ended);
+  const own = probedEnding(runEnding(info.exit, info.oom, info.command), request.probe, info);
   // Samples that were altered prove nothing, neither a breach nor its absence.
   const ending =
     altered === null || own.kind !== "ok" ? own : failure(altered.code, altered.message, altered.hint ?? null);
-  const warnings: string[] = [];
-  let info = ended;
-  if (recording !== null) {
-    try {
-      const { writeRunFiles } = await import("../telemetry/recording/run-directory.ts");
-      const written = await writeRunFiles(plan.directory, recording, {
-        warningPercent: request.warningPercent,
-        criticalPercent: request.criticalPercent,
-        csv: request.csv,
-        telemetry: plan.role === "candidate",
-        infoWritten: true,
-      });
-      info = written.info ?? ended;
-    } catch (error) {
-      if (!(error instanceof GateError)) throw error;
-      warnings.push(`${path.basename(plan.directory)}: ${error.message}`);
-    }
-  }
-  // Loaded after measuring: the command does not wait for it.
-  const [{ analyze }, { measuredRun }] = await Promise.all([
-    import("../analysis/analyze.ts"),
-    import("../analysis/measured-run.ts"),
-  ]);
+  const { analyze, measuredRun } = await loadAnalysis();
   const analysis =
     recording === null ? null : analyze(recording, { horizon: scenario.horizon, phases: request.gatingPhases });
   // Without the run's number, so that the same notice of several runs is printed once.
-  warnings.push(...(info.sampler.reason === null ? [] : [info.sampler.reason]), ...info.lost);
+  const warnings = [...(info.sampler.reason === null ? [] : [info.sampler.reason]), ...info.lost];
   const origin = { session: plan.session, commit: plan.commit };
   const measured = analysis === null ? unsampled(info, origin) : measuredRun(analysis, origin);
   const { role, directory } = plan;
   return { role, directory, info, recording, analysis, measured, ending, warnings, interference, unwritten };
+}
+
+/**
+ * Write the files of a run's directory. Base and attribution runs leave no telemetry-named files: a loader that reads
+ * the whole bundle must not mistake one for the candidate. What cannot be written is a warning.
+ */
+export async function writeFilesOf(run: FinishedRun, request: GateRequest): Promise<FinishedRun> {
+  if (run.recording === null) return run;
+  const { writeRunFiles } = await import("../telemetry/recording/run-directory.ts");
+  try {
+    const { info } = await writeRunFiles(run.directory, run.recording, {
+      warningPercent: request.warningPercent,
+      criticalPercent: request.criticalPercent,
+      csv: request.csv,
+      telemetry: run.role === "candidate",
+      infoWritten: true,
+    });
+    if (info === null) return run;
+    return { ...run, info, warnings: [...run.warnings, ...info.lost.slice(run.info.lost.length)] };
+  } catch (error) {
+    if (!(error instanceof GateError)) throw error;
+    return { ...run, warnings: [...run.warnings, `${path.basename(run.directory)}: ${error.message}`] };
+  }
 }
 
 /** A run whose samples are lost is not judged, unless it is known to have run out of memory. */

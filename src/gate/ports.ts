@@ -41,6 +41,8 @@ export interface GatePorts {
   readonly acceptCommand?: (scenarios: readonly ScenarioReport[]) => Promise<AcceptCommand>;
   /** Takes the report once the verdict is known: drawing and writing the evidence takes longer than judging. */
   readonly decided?: (report: GateReport) => Promise<void>;
+  /** Loads what is needed after a run, while a command runs that takes longer. */
+  readonly load?: () => Promise<unknown>;
   /** What the caller found before the gate began; first in the report. */
   readonly warnings?: readonly string[];
 }

@@ -2,7 +2,7 @@ import os from "node:os";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { currentCommit, holdRepositories } from "../git/git.ts";
 import { sessionId } from "../measure/session/session.ts";
-import { type FinishedRun, oneRun } from "./one-run.ts";
+import { type FinishedRun, oneRun, writeFilesOf } from "./one-run.ts";
 import type { GatePorts } from "./ports.ts";
 import { claimShardDirectory, shardOrigin, withCommandsJob } from "./shard-origin.ts";
 
@@ -48,7 +48,7 @@ export async function recordOnce(
       },
       ports,
     );
-    return await withFeatures(finished);
+    return await withFeatures(await writeFilesOf(finished, request));
   } catch (error) {
     claimed.release();
     throw error;

@@ -22,10 +22,11 @@ import { exitCodeOf, overallVerdict, reportVerdict } from "./exit-code.ts";
 import type { KnownLeaks } from "./known-leaks.ts";
 import { policyInForce, removedScenarios, withoutUnverifiablePass } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
+import { RunFiles } from "./run-files.ts";
 import { judgeScenario } from "./scenario.ts";
 import { NO_HOOKS, type ScenarioHooks } from "./scenario-hooks.ts";
 import { brokenScenario } from "./scenario-report.ts";
-import type { HeldInputs } from "./scenario-run.ts";
+import type { Held } from "./scenario-run.ts";
 import type { Watched } from "./watched-files.ts";
 
 /** Limit for ending what is left of all runs. */
@@ -73,11 +74,12 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
   await prepareBundle(request.bundle, { argv: hideSecrets(request.argv), createdIso: ports.now().toISOString() });
   const { BundleGuard, WatchedFiles } = await import("./watched-files.ts");
   const watched = watchedBy(request, hooks);
-  const held: HeldInputs = {
+  const held: Held = {
     baselines,
     anchors,
     basePlans,
     bundle: new BundleGuard(request.bundle),
+    files: new RunFiles(request),
     watch: () => new WatchedFiles(watched),
   };
   const commit = await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env);
@@ -135,7 +137,8 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
   const printed = ports.decided?.(report);
   // Also where the report cannot be printed, the evidence is written.
   await printed?.catch(() => {});
-  const outcome = await writeEvidence(request.bundle, report, await ports.acceptCommand?.(scenarios));
+  const evident = { ...report, warnings: [...report.warnings, ...(await held.files.write())] };
+  const outcome = await writeEvidence(request.bundle, evident, await ports.acceptCommand?.(scenarios));
   await printed;
   return outcome;
 }
@@ -157,9 +160,9 @@ async function writeEvidence(bundleDir: string, report: GateReport, accept?: Acc
 /** How to run the base of each scenario whose baseline store exists: nothing else can ask for it. */
 async function planBaseRuns(
   { scenarios, baseRun, env, baselines: specs }: GateRequest,
-  baselines: HeldInputs["baselines"],
+  baselines: Held["baselines"],
   { history }: GatePorts,
-): Promise<HeldInputs["basePlans"]> {
+): Promise<Held["basePlans"]> {
   const plans = new Map<string, BasePlanner>();
   const byDirectory = new Map<string, BasePlanner>();
   for (const scenario of scenarios) {

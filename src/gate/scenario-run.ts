@@ -18,6 +18,7 @@ import { announce, Cost, outOfTime } from "./cost.ts";
 import { type FinishedRun, oneRun, type Ran, type RunPlan, shorter } from "./one-run.ts";
 import { policyOf } from "./policy.ts";
 import type { GatePorts } from "./ports.ts";
+import type { RunFiles } from "./run-files.ts";
 import type { ScenarioFacts } from "./scenario-report.ts";
 import type { BundleGuard, WatchedFiles } from "./watched-files.ts";
 
@@ -26,13 +27,14 @@ export interface GateIdentity {
   readonly commit: string | null;
 }
 
-/** What was read before the first run of the gate: nothing of it is read again once measured code has run. */
-export interface HeldInputs {
+/** What the scenarios of a gate share. What was read before the first run is not read again after measured code ran. */
+export interface Held {
   readonly baselines: HeldBaselines;
   readonly anchors: AnchorBook;
   /** By scenario; missing where no baseline could ask for a base run. */
   readonly basePlans: ReadonlyMap<string, BasePlanner>;
   readonly bundle: BundleGuard;
+  readonly files: RunFiles;
   /** Begins to watch the files that were read. */
   readonly watch: () => WatchedFiles;
 }
@@ -42,6 +44,16 @@ const TIME_IS_OVER = "timeout-minutes is over";
 /** Whether a run shows what V8's heap holds after collections. */
 const showsCollections = ({ measured }: FinishedRun): boolean =>
   measured?.series.some(({ metric }) => metric === "js_heap") ?? false;
+
+/** Loaded after the command has started, which does not wait for it. */
+async function loadAttribution() {
+  const [{ attributeGrowth }, { explainPeak, peakToExplain }, { markChangedLines }] = await Promise.all([
+    import("./attribution/attribute.ts"),
+    import("./attribution/peak/explain-peak.ts"),
+    import("./attribution/changed-lines.ts"),
+  ]);
+  return { attributeGrowth, explainPeak, peakToExplain, markChangedLines };
+}
 
 /** One scenario while it is being judged: what was measured so far, and what it may still cost. */
 export class ScenarioRun implements ScenarioFacts {
@@ -63,19 +75,13 @@ export class ScenarioRun implements ScenarioFacts {
   /** The release anchor of this environment; null where there is none. */
   anchor: Measurements | null = null;
   baseline: BaselineAnswer = absent("no baseline was read");
-  readonly held: HeldInputs;
+  readonly held: Held;
   readonly #files: WatchedFiles;
   #candidateRuns = 0;
   /** Variables of candidate runs from now on. */
   #candidateEnv: Readonly<Record<string, string>> = {};
 
-  constructor(
-    request: GateRequest,
-    scenario: ScenarioRequest,
-    identity: GateIdentity,
-    ports: GatePorts,
-    held: HeldInputs,
-  ) {
+  constructor(request: GateRequest, scenario: ScenarioRequest, identity: GateIdentity, ports: GatePorts, held: Held) {
     this.request = request;
     this.scenario = scenario;
     this.held = held;
@@ -103,7 +109,10 @@ export class ScenarioRun implements ScenarioFacts {
     this.cost.add();
     const limitS = shorter(remainingS, plan.limitS ?? null);
     this.held.bundle.restore();
-    const finished = await oneRun(this.request, this.scenario, { ...plan, limitS }, this.#ports);
+    this.warnings.push(...(await this.held.files.write()));
+    const finished = await this.held.files.take(
+      await oneRun(this.request, this.scenario, { ...plan, limitS }, { ...this.#ports, load: () => this.#load() }),
+    );
     this.cost.took((performance.now() - startedMs) / 1000);
     this.warnings.push(...finished.warnings);
     const { exit } = finished.info;
@@ -115,6 +124,12 @@ export class ScenarioRun implements ScenarioFacts {
     this.stopped.push(finished);
     const reason = cut ? `the limit of ${this.request.maxMinutes} minutes is reached` : this.noMore();
     return { kind: "stopped", finished, reason: reason ?? "the run was interrupted" };
+  }
+
+  /** Loads what follows a run. */
+  #load(): Promise<unknown> {
+    const answer = import("./scenario-answer.ts");
+    return Promise.all([answer, loadAttribution(), this.#ports.load?.()]);
   }
 
   async runCandidate(purpose?: string): Promise<Ran> {
@@ -184,8 +199,7 @@ export class ScenarioRun implements ScenarioFacts {
     // The probe attributes memory to lines.
     if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined)
       return { findings: [], lost: false, peak: null };
-    const { attributeGrowth } = await import("./attribution/attribute.ts");
-    const { explainPeak, peakToExplain } = await import("./attribution/peak/explain-peak.ts");
+    const { attributeGrowth, explainPeak, peakToExplain, markChangedLines } = await loadAttribution();
     const { request, scenario } = this;
     const run = (
       plan: Pick<RunPlan, "number" | "env" | "limitS">,
@@ -217,7 +231,6 @@ export class ScenarioRun implements ScenarioFacts {
       higher === null
         ? { ...(await attributeGrowth(subject)), peak: null }
         : { ...(await explainPeak({ ...subject, base, stored }, higher)), lost: false };
-    const { markChangedLines } = await import("./attribution/changed-lines.ts");
     const where = { cwd: scenario.cwd, env: request.env, history: this.#ports.history };
     return { ...found, findings: await markChangedLines(found.findings, where) };
   }

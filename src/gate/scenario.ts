@@ -16,7 +16,7 @@ import {
   type ReportedScenario,
   stoppedScenario,
 } from "./scenario-report.ts";
-import { type GateIdentity, type HeldInputs, ScenarioRun } from "./scenario-run.ts";
+import { type GateIdentity, type Held, ScenarioRun } from "./scenario-run.ts";
 
 /** Measure a scenario as often as its verdict needs: once; after a breach the candidate again, then the base commit. */
 export async function judgeScenario(
@@ -25,7 +25,7 @@ export async function judgeScenario(
   identity: GateIdentity,
   ports: GatePorts,
   hooks: ScenarioHooks,
-  held: HeldInputs,
+  held: Held,
 ): Promise<ReportedScenario> {
   const run = new ScenarioRun(request, scenario, identity, ports, held);
   try {

@@ -54,8 +54,7 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
 export async function measure(request: MeasureRequest): Promise<MeasuredRecording> {
   const prepared = await prepare(request);
   const ran = await runUnderSampler(prepared, await launchHeld(prepared));
-  // Loaded after the run: the command does not wait for what reads it.
-  const { recordingOf } = await import("./session/recording-of.ts");
+  const { recordingOf } = await loadReader();
   const measured = await recordingOf(prepared, ran);
   try {
     writeRecordingInfo(request.directory, measured.info);
@@ -67,6 +66,9 @@ export async function measure(request: MeasureRequest): Promise<MeasuredRecordin
   }
   return measured;
 }
+
+/** What reads a finished run: the command does not wait for it. */
+export const loadReader = () => import("./session/recording-of.ts");
 
 /** Everything that is known and made before the command is launched. */
 interface Prepared {

@@ -87,7 +87,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
     async () => {
       const directory = example("example");
       const submit = (script: string, env: Record<string, string> = {}) =>
-        slurm.in(directory).sbatch([`--output=${script}.log`], [script], { STEPS: "60", ...env });
+        slurm.in(directory).sbatch([`--output=${script}.log`], [script], { STEPS: "80", ...env });
       const log = (script: string): string => readFileSync(path.join(directory, `${script}.log`), "utf8");
       const end = (script: string): string => lastLines(path.join(directory, `${script}.log`));
 

@@ -11,6 +11,7 @@ import {
   probedScript,
   recordsOf,
   slope,
+  TIMER,
 } from "./testing/probed.ts";
 import { PYTHON, PYTHONS, versionOf, WITH_TORCH } from "./testing/pythons.ts";
 
@@ -99,6 +100,12 @@ time.sleep(0.3)
     // Freed, but not returned to the system: the last block lies above them.
     expect(used.at(-1)).toBeLessThan(5_000_000);
     expect((pairs.at(-1)?.[1] ?? 0) - (start[1] ?? 0)).toBeGreaterThan(45_000_000);
+  });
+
+  it("is read often enough in a program of a second that keeps still", async () => {
+    const left = only(await probedScript(PYTHON!, "import time\nfor _ in range(50): time.sleep(0.02)"));
+    // About as often as the program wakes, which is late on a busy machine as well.
+    expect(recordsOf(left, HEAP, TIMER).length).toBeGreaterThan(35);
   });
 
   it("is read as often when a reading has to wait, and less often when it works", async () => {

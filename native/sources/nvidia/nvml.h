@@ -34,7 +34,7 @@ class NvmlBackend final : public DeviceBackend {
   bool wantsProcesses() const override { return unexplained_; }
   void finish(uint64_t timeNs, RecordSink& out) override;
   bool watches() const override { return health_.watches(); }
-  void watch(uint64_t timeZeroNs, RecordSink& out, const std::atomic<bool>& stop) override { health_.watch(timeZeroNs, out, stop); }
+  void watch(uint64_t timeZeroNs, RecordSink& out, const StopFlag& stop) override { health_.watch(timeZeroNs, out, stop); }
   const std::vector<DeviceReport>& devices() const override { return reports_; }
   bool usedBytes(uint64_t& out) const override {
     out = usedSum_;

@@ -80,8 +80,8 @@ void NvmlHealth::report(const NvmlEventData& event, uint64_t timeNs, RecordSink&
   out.push(record);
 }
 
-void NvmlHealth::watch(uint64_t timeZeroNs, RecordSink& out, const std::atomic<bool>& stop) {
-  while (!stop.load(std::memory_order_acquire)) {
+void NvmlHealth::watch(uint64_t timeZeroNs, RecordSink& out, const StopFlag& stop) {
+  while (!stop.asked()) {
     NvmlEventData event{nullptr, 0, 0, kNvmlNoInstance, kNvmlNoInstance};
     const uint64_t began = monotonicNs();
     const int code = api_->eventSetWait(set_, &event, kWaitMs);
@@ -90,13 +90,13 @@ void NvmlHealth::watch(uint64_t timeZeroNs, RecordSink& out, const std::atomic<b
       report(event, now - timeZeroNs, out);
       checkRows(now - timeZeroNs, out);
       // A broken GPU may report more events than the host thread reads.
-      sleepUntilNs(now + kMillisecond);
+      stop.sleepUntilNs(now + kMillisecond);
       continue;
     }
     const bool never = code == kNvmlUninitialized || code == kNvmlNotSupported || code == kNvmlVersionMismatch || code == kNvmlFunctionNotFound;
     if (never) return;
     // A failed wait is not an error of one device, and not recorded: a lost device fails when it is read.
-    if (now - began < kPauseNs / 2) sleepUntilNs(now + kPauseNs);
+    if (now - began < kPauseNs / 2) stop.sleepUntilNs(now + kPauseNs);
   }
   checkRows(monotonicNs() - timeZeroNs, out);
 }

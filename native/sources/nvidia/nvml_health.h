@@ -2,10 +2,10 @@
 // which are read after each event and at the end.
 #pragma once
 
-#include <atomic>
 #include <vector>
 
 #include "../../record_format.h"
+#include "../../support/stop_flag.h"
 #include "nvml_api.h"
 #include "nvml_device.h"
 
@@ -23,8 +23,8 @@ class NvmlHealth {
   bool add(int index, NvmlHandle handle);
   bool watches() const { return !devices_.empty(); }
 
-  // Until `stop` is set, which is checked five times a second.
-  void watch(uint64_t timeZeroNs, RecordSink& out, const std::atomic<bool>& stop);
+  // Until `stop` is asked for, which is checked five times a second.
+  void watch(uint64_t timeZeroNs, RecordSink& out, const StopFlag& stop);
 
  private:
   struct Device {

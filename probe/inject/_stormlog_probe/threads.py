@@ -22,6 +22,8 @@ MAX_LOOKS = 100
 #: After CALM_AFTER ticks without a move the interval grows, up to this many times.
 CALMEST = 5
 CALM_AFTER = 10
+#: Before this many ticks the interval does not grow: a run of a second needs 24 readings for its growth to be judged.
+EARLY_TICKS = 48
 
 #: Directory of the probe's code.
 _DIRECTORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -166,9 +168,9 @@ class Ticker:
     def _run(self, wake, alive):
         try:
             self._thread = _thread.get_native_id()
-            calm = 0
+            calm = CALM_AFTER - EARLY_TICKS
             while not wake.acquire(True, self._interval * min(CALMEST, max(1, calm - CALM_AFTER))):
-                calm = calm + 1 if self._tick() else 0
+                calm = calm + 1 if self._tick() else min(calm + 1, 0)
         except Exception as error:  # noqa: BLE001
             complain(error)
         finally:

@@ -115,6 +115,8 @@ class Schedule:
         self.operators = False
         self._lock = threading.Lock()
         self._started = time.monotonic() - age
+        # Until a moment is taken, it is unknown when the next is due.
+        self._taking = False
         # When the last moment was taken.
         self._taken_at = None
         self._wake = threading.Event()
@@ -179,18 +181,24 @@ class Schedule:
             if not self.due:
                 return
             self.due = False
+            self._taking = True
             moment = self.next
             self.next += 1
         self._take(moment, in_program)
 
     def _take(self, moment, in_program):
-        self.take(moment, in_program)
-        self._taken_at = time.monotonic()
+        try:
+            self.take(moment, in_program)
+        finally:
+            self._taken_at = time.monotonic()
+            self._taking = False
+            self._wake.set()
         self.taken += 1
-        self._wake.set()
 
     def _due_at(self):
-        """When the clock's next moment is due, or what is to be prepared before the first."""
+        """When the clock's next moment is due, or what is to be prepared before the first; infinite while one is taken."""
+        if self._taking:
+            return float("inf")
         if not self.prepared:
             return self._started + self._ahead
         due = self._started + self.at[self.next]

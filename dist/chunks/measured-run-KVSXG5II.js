@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a}from"./chunk-U5IJE74A.js";import"./chunk-ACFIBEBR.js";import"./chunk-DBYFKDSQ.js";import"./chunk-SB6WHJJB.js";import"./chunk-YT5KKXJS.js";import"./chunk-GHIQF64M.js";import"./chunk-U5UJSTM5.js";import"./chunk-AJYCX2TE.js";import"./chunk-74BTALFN.js";import"./chunk-STNVXFDC.js";import"./chunk-EEEC4TXW.js";export{a as measuredRun};
