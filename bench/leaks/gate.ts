@@ -97,6 +97,8 @@ export interface GateSettings {
   readonly cli: string;
   readonly size: Size;
   readonly seconds: number;
+  /** After which verdicts it looks for lines. */
+  readonly attribute: "auto" | "always";
   /** A store of baselines, or `none`. */
   readonly baseline: string;
 }
@@ -132,10 +134,11 @@ export function makeBaseline(
 
 /** One judgement of a project by the gate. */
 export function judge(pair: Pair, project: Project, settings: GateSettings): Result {
-  const options = ["--baseline", settings.baseline, "--base-run", "off", "--bundle", "bundle", "--json"];
+  const { baseline, attribute } = settings;
+  const judged = ["--baseline", baseline, "--base-run", "off", "--attribute", attribute];
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [settings.cli, "run", ...options, ...command(pair, project, settings)],
+    [settings.cli, "run", ...judged, "--bundle", "bundle", "--json", ...command(pair, project, settings)],
     { cwd: project.directory, encoding: "utf8", timeout: RUN_TIMEOUT_MS, maxBuffer: 2 ** 28 },
   );
   if (status === null || !JUDGED.includes(status))

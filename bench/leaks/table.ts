@@ -42,8 +42,9 @@ function toolRow(outcomes: readonly JudgedOutcome[], tool: Tool, runtime: Pair["
   const clean = own.filter(({ state }) => state === "fixed");
   const is = (...matches: readonly Judged["match"][]): number =>
     leaky.filter(({ result }) => matches.includes(result.match)).length;
+  const named = clean.filter(({ result }) => result.line !== null).length;
   const lines =
-    tool === "rss" ? ["–", "–"] : [count(is("exact", "function", "package"), leaky.length), `${is("wrong")}`];
+    tool === "rss" ? ["–", "–"] : [count(is("exact", "function", "package"), leaky.length), `${is("wrong") + named}`];
   const minutes = own.reduce((sum, { result }) => sum + result.minutes, 0) / own.length;
   return [
     NAMES[tool],

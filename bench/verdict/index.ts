@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { accuracyTables, withAccuracy } from "./accuracy-page.ts";
+import { chain } from "./parts/chain.ts";
 import { constants } from "./parts/constants.ts";
 import { early } from "./parts/early.ts";
 import { efficiency } from "./parts/efficiency.ts";
@@ -47,6 +48,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: 
   sessions: { part: sessions, needsData: false },
   growth: { part: growth, needsData: false },
   early: { part: early, needsData: false },
+  chain: { part: chain, needsData: false },
   reruns: { part: reruns, needsData: true },
   warnings: { part: warnings, needsData: true },
   suspects: { part: suspects, needsData: false },

@@ -1,3 +1,6 @@
+import { analyze } from "../../../src/analysis/analyze.ts";
+import { measuredRun } from "../../../src/analysis/measured-run.ts";
+import type { MeasuredSeries } from "../../../src/analysis/measurements.ts";
 import { MIB } from "../../../src/core/units.ts";
 import type { Recording } from "../../../src/telemetry/recording/model.ts";
 import { normal } from "../random.ts";
@@ -90,17 +93,17 @@ export function drawRun(family: Family, leak: number, random: () => number): Flo
   });
 }
 
-/** The run as the sampler would have recorded it: allocated bytes of one device, with a clock and iterations. */
-export function recordingOf(bytes: Float64Array): Recording {
+/** The run as the sampler would have recorded it: memory of one device or of the host, with a clock and iterations. */
+export function recordingOf(bytes: Float64Array, metric: "allocated" | "host" = "allocated"): Recording {
   return {
     epochNs: null,
     tables: [
       {
         rank: 0,
-        device: "cuda:0",
+        device: metric === "host" ? "host" : "cuda:0",
         timeNs: Float64Array.from({ length: bytes.length }, (_, i) => i * 1e8),
         steps: Float64Array.from({ length: bytes.length }, (_, i) => Math.floor(i / PER_ITERATION)),
-        columns: { allocated: bytes },
+        columns: { [metric]: bytes },
         highwater: new Set(),
       },
     ],
@@ -111,4 +114,11 @@ export function recordingOf(bytes: Float64Array): Recording {
     missing: {},
     info: null,
   };
+}
+
+/** What the gate stores of a run, by the product's own analysis. */
+export function measuredSeries(bytes: Float64Array, metric: "allocated" | "host" = "allocated"): MeasuredSeries {
+  const [series] = measuredRun(analyze(recordingOf(bytes, metric)), { session: "run", commit: null }).series;
+  if (series === undefined) throw new Error("a run without a series");
+  return series;
 }

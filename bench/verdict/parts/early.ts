@@ -1,8 +1,6 @@
-import { analyze } from "../../../src/analysis/analyze.ts";
-import { measuredRun } from "../../../src/analysis/measured-run.ts";
 import type { MeasuredSeries } from "../../../src/analysis/measurements.ts";
 import { MIB } from "../../../src/core/units.ts";
-import { BASE, drawRun, FAMILIES, type Family, recordingOf, SAMPLES } from "../corpus/families.ts";
+import { BASE, drawRun, FAMILIES, type Family, measuredSeries, SAMPLES } from "../corpus/families.ts";
 import { type DecisionOutcome, judgeUntilFinal, peakOnly } from "../decide.ts";
 import { describeShare, shortShare } from "../intervals.ts";
 import { normal, seeded } from "../random.ts";
@@ -44,12 +42,7 @@ function inLayout(
 }
 
 function pool(family: Family, leak: number, count: number, random: () => number): () => MeasuredSeries {
-  const runs = Array.from({ length: count }, () => {
-    const document = analyze(recordingOf(drawRun(family, leak * BASE, random)));
-    const [series] = measuredRun(document, { session: "run", commit: null }).series;
-    if (series === undefined) throw new Error("a run without a series");
-    return series;
-  });
+  const runs = Array.from({ length: count }, () => measuredSeries(drawRun(family, leak * BASE, random)));
   return () => runs[Math.floor(random() * runs.length)] as MeasuredSeries;
 }
 

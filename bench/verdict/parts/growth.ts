@@ -1,7 +1,5 @@
-import { analyze } from "../../../src/analysis/analyze.ts";
-import { measuredRun } from "../../../src/analysis/measured-run.ts";
 import type { MeasuredSeries } from "../../../src/analysis/measurements.ts";
-import { BASE, drawRun, FAMILIES, type Family, recordingOf } from "../corpus/families.ts";
+import { BASE, drawRun, FAMILIES, type Family, measuredSeries } from "../corpus/families.ts";
 import { type DecisionOutcome, judgeUntilFinal } from "../decide.ts";
 import { describeShare, type Share, shortShare } from "../intervals.ts";
 import { seeded } from "../random.ts";
@@ -30,9 +28,7 @@ interface Run {
 /** A whole run through the product's own analysis. */
 function measured(family: Family, leak: number, random: () => number): Run {
   const bytes = drawRun(family, leak * BASE, random);
-  const [series] = measuredRun(analyze(recordingOf(bytes)), { session: "run", commit: null }).series;
-  if (series === undefined) throw new Error("a run without a series");
-  return { series, alarms: WITHIN.map((rule) => rule.judge(bytes, "level") === "leak") };
+  return { series: measuredSeries(bytes), alarms: WITHIN.map((rule) => rule.judge(bytes, "level") === "leak") };
 }
 
 /** Takes runs of a pool in a random order, none of them twice within one change. */
