@@ -10,7 +10,7 @@ export class RunFiles {
     this.#request = request;
   }
 
-  /** Takes a run. After a lack of memory its files are written at once, since its report says what they could not hold. */
+  /** Takes a run. After a lack of memory its files are written at once: its report says what they could not hold. */
   async take(run: FinishedRun): Promise<FinishedRun> {
     if (run.info.oom !== undefined) return writeFilesOf(run, this.#request);
     this.#pending.push(run);

@@ -2,7 +2,7 @@ import { MIB } from "../../../src/core/units.ts";
 import { normal } from "../random.ts";
 import { SAMPLES } from "./families.ts";
 
-/** One program: every run of it is drawn anew, as bytes at {@link SAMPLES} moments. */
+/** One program: every run of it is drawn again, as bytes at {@link SAMPLES} moments. */
 export interface DrawnProgram {
   readonly metric: "allocated" | "host";
   readonly run: (random: () => number) => Float64Array;
