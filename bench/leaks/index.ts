@@ -138,7 +138,7 @@ if (values.page !== undefined) {
   writeFileSync(values.page, withLeaks(readFileSync(values.page, "utf8"), results));
 }
 
-/** The gate was red on the leaky release of a pair that grows without end, and named nothing in another release. */
+/** The gate was red on the leaky release of a pair that grows without end alone, and named a line in no other. */
 function expected({ pair, state, tool, result }: Outcome): boolean {
   if (tool !== "gate" || result.kind === "skipped") return true;
   const endless = PAIRS.some(({ name, bytesPerCall }) => name === pair && bytesPerCall !== null);

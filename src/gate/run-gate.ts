@@ -79,7 +79,7 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
     anchors,
     basePlans,
     bundle: new BundleGuard(request.bundle),
-    files: new RunFiles(request),
+    runFiles: new RunFiles(request),
     watch: () => new WatchedFiles(watched),
   };
   const commit = await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env);
@@ -137,7 +137,7 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
   const printed = ports.decided?.(report);
   // Also where the report cannot be printed, the evidence is written.
   await printed?.catch(() => {});
-  const evident = { ...report, warnings: [...report.warnings, ...(await held.files.write())] };
+  const evident = { ...report, warnings: [...report.warnings, ...(await held.runFiles.write())] };
   const outcome = await writeEvidence(request.bundle, evident, await ports.acceptCommand?.(scenarios));
   await printed;
   return outcome;

@@ -34,7 +34,7 @@ export interface Held {
   /** By scenario; missing where no baseline could ask for a base run. */
   readonly basePlans: ReadonlyMap<string, BasePlanner>;
   readonly bundle: BundleGuard;
-  readonly files: RunFiles;
+  readonly runFiles: RunFiles;
   /** Begins to watch the files that were read. */
   readonly watch: () => WatchedFiles;
 }
@@ -109,8 +109,8 @@ export class ScenarioRun implements ScenarioFacts {
     this.cost.add();
     const limitS = shorter(remainingS, plan.limitS ?? null);
     this.held.bundle.restore();
-    this.warnings.push(...(await this.held.files.write()));
-    const finished = await this.held.files.take(
+    this.warnings.push(...(await this.held.runFiles.write()));
+    const finished = await this.held.runFiles.take(
       await oneRun(this.request, this.scenario, { ...plan, limitS }, { ...this.#ports, load: () => this.#load() }),
     );
     this.cost.took((performance.now() - startedMs) / 1000);

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -10,10 +10,10 @@ import type { GateReport } from "../../src/report/documents/model.ts";
 describe("the verdict", () => {
   const root = mkdtempSync(path.join(tmpdir(), "stormlog-verdict-first-"));
   afterAll(() => rmSync(root, { recursive: true, force: true }));
-  const request = (bundle: string) =>
+  const request = (bundle: string, argv: readonly string[], repeats: string) =>
     gateRequest({
-      options: { bundle: path.join(root, bundle), "base-run": "off" },
-      command: { kind: "argv", argv: ["sleep", "0.3"] },
+      options: { bundle: path.join(root, bundle), "base-run": "off", repeats },
+      command: { kind: "argv", argv },
       config: null,
       root,
       defaultBaselines: [],
@@ -21,8 +21,8 @@ describe("the verdict", () => {
       argv: [],
       env: { PATH: process.env.PATH },
     });
-  const run = (bundle: string, decided: GatePorts["decided"]) =>
-    runGate(request(bundle), {
+  const run = (bundle: string, decided: GatePorts["decided"], argv = ["sleep", "0.3"], repeats = "1") =>
+    runGate(request(bundle, argv, repeats), {
       log: () => {},
       stdout: null,
       stderr: null,
@@ -34,10 +34,33 @@ describe("the verdict", () => {
 
   it("is known before the evidence is drawn and written", async () => {
     const known: { readonly report: GateReport; readonly written: boolean }[] = [];
-    const evidence = path.join(root, "known", "report.json");
-    const outcome = await run("known", async (report) => void known.push({ report, written: existsSync(evidence) }));
+    const evidence = ["report.json", "runs/default/1/samples.parquet", "runs/default/1/events.json"].map((name) =>
+      path.join(root, "known", name),
+    );
+    const written = () => evidence.map((file) => existsSync(file));
+    const outcome = await run(
+      "known",
+      async (report) => void known.push({ report, written: written().includes(true) }),
+    );
     expect(known).toEqual([{ report: outcome.report, written: false }]);
-    expect(existsSync(evidence)).toBe(true);
+    expect(written()).toEqual([true, true, true]);
+  });
+
+  it("waits for the files of earlier runs, which are written before the next run begins", async () => {
+    const runs = path.join(root, "two", "runs", "default");
+    const script = `sleep 0.2; [ ! -d "${runs}/2" ] || [ -e "${runs}/1/samples.parquet" ]`;
+    const { report } = await run("two", undefined, ["sh", "-c", script], "2");
+    expect(report.scenarios[0]?.error).toBeNull();
+    expect(report.cost.runs).toBe(2);
+  });
+
+  it("stands where a file of its run cannot be written, which is a warning", async () => {
+    const { report, bundleError } = await run("blocked", async () => {
+      mkdirSync(path.join(root, "blocked", "runs/default/1/samples.parquet/in-the-way"), { recursive: true });
+    });
+    expect(bundleError).toBeNull();
+    expect(report.scenarios[0]?.error).toBeNull();
+    expect(report.warnings).toContainEqual(expect.stringContaining("1: the samples cannot be written"));
   });
 
   it("costs no evidence where it cannot be printed", async () => {
