@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "c2360bf1dfa5654e9930d27bf1364f86641286215c4255bb4667b83d6b7d8c55");
+  load = loadPack(import.meta.url, "acc98e6a1a89cd4f14613dc173352cc587431c92d48b19a7366a42a39016c45d");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

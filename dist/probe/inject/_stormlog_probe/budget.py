@@ -18,6 +18,11 @@ EARLY_NS = 1_500_000_000
 STEADY_NS = 20_000_000
 #: But never more than this share of the time since the last reading.
 MAX = 0.02
+#: So many readings, from the start and again from the first step, wait for no debt: growth is judged from 24 on, and
+#: one reading in a moment when the machine is slow would end all others of a short run.
+EARLY_READINGS = 48
+#: They take at most this share of the time; the debt is paid back after them.
+EARLY_SHARE = 0.01
 
 
 class Budget:
@@ -30,8 +35,14 @@ class Budget:
         self.next_modest = 0
         self._account = CREDIT_NS
         #: When (monotonic ns) the first step was read; 0 before.
-        self.stepping = 0
+        self._stepping = 0
         self._ended = 0
+        self._early = EARLY_READINGS
+
+    def first_step(self, now):
+        """The first step ends at monotonic ns `now`."""
+        self._stepping = now
+        self._early = EARLY_READINGS
 
     def has_left(self, now):
         """Whether the share allows a reading at monotonic ns `now`, however recent the last: for rare readings that matter."""
@@ -44,9 +55,13 @@ class Budget:
         self._account = account if account < CREDIT_NS - cost else CREDIT_NS - cost
         self._ended = ended
         pause = cost / MAX
-        if pause < STEADY_NS and self.stepping and ended - self.stepping > EARLY_NS:
+        if pause < STEADY_NS and self._stepping and ended - self._stepping > EARLY_NS:
             pause = STEADY_NS
         overdrawn = -self._account / self._share
-        self.next = ended + (pause if pause > overdrawn else overdrawn)
         below_half = overdrawn + CREDIT_NS / 2 / self._share
-        self.next_modest = ended + (2 * pause if 2 * pause > below_half else below_half)
+        if self._early > 0:
+            self._early -= 1
+            overdrawn = min(overdrawn, cost / EARLY_SHARE)
+            below_half = min(below_half, cost / EARLY_SHARE)
+        self.next = ended + max(pause, overdrawn)
+        self.next_modest = ended + max(2 * pause, below_half)

@@ -45,6 +45,7 @@ class Reading:
         #: Monotonic ns before which `at_step` has nothing to do.
         self.next_at_step = 0
         self._next_bare = 0
+        self._stepping = False
         #: What the last tick read: heap, Python's own, devices; and at which step.
         self._seen = (None, None, None)
         self._last_count = None
@@ -114,9 +115,10 @@ class Reading:
         try:
             step = self._steps.count
             recorded = False
-            if not self._heap_budget.stepping:
+            if not self._stepping:
+                self._stepping = True
                 for budget in (self._heap_budget, self._python_budget, self._device_budget):
-                    budget.stepping = began
+                    budget.first_step(began)
             if began >= self._heap_budget.next:
                 before = thread_time_ns()
                 recorded = self._read_heap(ring.STEP, step)

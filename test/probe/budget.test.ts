@@ -1,0 +1,51 @@
+import { execFileSync } from "node:child_process";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
+import { PYTHON } from "./testing/pythons.ts";
+
+const PROBE = path.join(packageRoot(), "probe", "inject");
+
+/**
+ * Readings within 3 s of steps, when each costs so many microseconds in turn and the last of them from then on; behind it, the
+ * share of ten minutes that all readings take.
+ */
+const COUNTED = `
+import sys
+sys.path.insert(0, sys.argv[1])
+from _stormlog_probe.budget import Budget
+budget = Budget(0.002)
+budget.first_step(10**12)
+costs = [1000 * int(cost) for cost in sys.argv[2:]]
+now, spent, early = 10**12, 0, 0
+while now < 10**12 + 600 * 10**9:
+    cost = costs.pop(0) if len(costs) > 1 else costs[0]
+    budget.spend(cost, now + cost)
+    spent += cost
+    early += now < 10**12 + 3 * 10**9
+    now = max(now + cost, int(budget.next))
+print(early, spent / (600 * 10**9))
+`;
+
+function counted(...costs: readonly number[]): readonly number[] {
+  const printed = execFileSync(PYTHON?.executable ?? "", ["-c", COUNTED, PROBE, ...costs.map(String)], {
+    encoding: "utf8",
+  });
+  return printed.trim().split(" ").map(Number);
+}
+
+describe.skipIf(PYTHON === null)("the budget of the probe's readings", () => {
+  it("leaves a run of three seconds enough readings when the machine is slow for a moment", () => {
+    const usual = Array.from({ length: 10 }, () => 100);
+    const [early, share] = counted(...usual, 2200, 4000, 5400, 100);
+    expect(early).toBeGreaterThanOrEqual(48);
+    expect(share).toBeLessThanOrEqual(0.002);
+  });
+
+  it("spends its share in the long run, whatever a reading costs", () => {
+    for (const cost of [50, 1000, 20_000]) {
+      const [, share] = counted(cost);
+      expect(share).toBeLessThanOrEqual(0.0022);
+    }
+  });
+});
