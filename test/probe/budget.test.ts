@@ -7,8 +7,8 @@ import { PYTHON } from "./testing/pythons.ts";
 const PROBE = path.join(packageRoot(), "probe", "inject");
 
 /**
- * Readings within 3 s of steps, when each costs so many microseconds in turn and the last of them from then on; behind it, the
- * share of ten minutes that all readings take.
+ * Readings within 3 s of steps, when each costs so many microseconds in turn and the last of them from then on; behind
+ * it, the share of ten minutes that all readings take.
  */
 const COUNTED = `
 import sys
