@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "acc98e6a1a89cd4f14613dc173352cc587431c92d48b19a7366a42a39016c45d");
+  load = loadPack(import.meta.url, "9e5d4ba138dba3ccc931db8eb6df6a149792099e980204cf631b8519d579ec85");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -6,10 +6,11 @@ const SCHEMA = "stormlog.native/1";
 const MAX_FRAMES = 64;
 const MAX_PARTS = 64;
 const MAX_INPUT = 400;
+const MAX_NOTES = 8;
 
 const whole = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
-/** `stormlog.native/1`: sampled live allocations of the C heap by stack, in one sample of a process. */
+/** `stormlog.native/1`: sampled live memory of the C heap, or of a thread of V8, by stack, at one time of a process. */
 const NativeSchema = v.object({
   schema: v.literal(SCHEMA),
   pid: whole,
@@ -27,6 +28,8 @@ const NativeSchema = v.object({
     v.record(v.pipe(v.string(), v.maxLength(MAX_INPUT)), v.pipe(v.string(), v.maxLength(MAX_INPUT))),
     {},
   ),
+  /** What is missing or older, in sentences. */
+  notes: v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(MAX_INPUT))), v.maxLength(MAX_NOTES)), []),
   stacks: v.array(
     v.object({
       /** Estimated from the samples. */
@@ -43,7 +46,7 @@ const NativeSchema = v.object({
       ),
       /** Return addresses, innermost first. */
       native: v.pipe(v.array(whole), v.maxLength(MAX_FRAMES)),
-      /** File, line, function and the name of what the line calls. */
+      /** Of Python or JavaScript: file, line, function and the name of what the line calls. */
       python: v.pipe(
         v.array(v.tuple([v.string(), whole, v.string(), v.nullable(v.string())])),
         v.maxLength(MAX_FRAMES),
@@ -104,6 +107,7 @@ export interface NativeSample {
   /** Categories that the probe sees; null where it looks for none. */
   readonly categories: readonly string[] | null;
   readonly inputs: Readonly<Record<string, string>>;
+  readonly notes: readonly string[];
   readonly stacks: readonly NativeStack[];
   readonly mappings: readonly Mapping[];
 }
@@ -116,8 +120,9 @@ export function parseNative(json: unknown, where: string): NativeSample {
     const place = v.getDotPath(issue) ?? "the document";
     throw invalidInput("LINES_INVALID", `${place}: ${issue.message}`, where, `Expected a ${SCHEMA} document.`);
   }
-  const { pid, moment, step, time_ns, interval_bytes, total_bytes, heap_bytes, stacks, modules, categories, inputs } =
+  const { pid, moment, step, time_ns, interval_bytes, total_bytes, heap_bytes, stacks, modules, categories } =
     parsed.output;
+  const { inputs, notes } = parsed.output;
   return {
     pid,
     moment,
@@ -128,6 +133,7 @@ export function parseNative(json: unknown, where: string): NativeSample {
     heapBytes: heap_bytes,
     categories: categories ?? null,
     inputs,
+    notes,
     stacks: stacks.map(({ bytes, count, parts, native, python }) => ({
       bytes,
       count,

@@ -37,13 +37,13 @@ const shownTwins = [
 ];
 
 async function held(
-  command: readonly [string, ...string[]],
+  argv: readonly [string, ...string[]],
   metric: Metric,
   endAfterMoments?: number,
 ): Promise<PeakOfRun> {
   const ran = await inRunDirectory(
-    command,
-    peakEnvironment(metric, 4, {}),
+    argv,
+    peakEnvironment({ command: { kind: "argv", argv }, metric, durationS: 4 }, {}),
     endAfterMoments === undefined ? {} : { endAfterMoments },
   );
   if (endAfterMoments === undefined) expect(ran.code, ran.stderr).toBe(0);
@@ -63,8 +63,28 @@ const total = ({ parts }: PeakOfRun): number => parts.reduce((sum, { bytes }) =>
 /** The lines of a file that are marked as the cause. */
 function marked(file: string): readonly string[] {
   const lines = readFileSync(file, "utf8").split("\n");
-  return lines.flatMap((line, at) => (line.includes("# higher") ? [`${path.basename(file)}:${at + 1}`] : []));
+  return lines.flatMap((line, at) => (/(?:#|\/\/) higher/.test(line) ? [`${path.basename(file)}:${at + 1}`] : []));
 }
+
+describe("the lines that make a peak of Node higher", () => {
+  it.each(["response_cache", "read_buffers"])(
+    "are those of %s, and explain the difference",
+    { timeout: 60_000 },
+    async (name) => {
+      const file = path.join(TWINS, `${name}.mjs`);
+      const before = await held([process.execPath, file], "host");
+      const after = await held([process.execPath, file, "--after"], "host");
+      const difference = total(after) - total(before);
+      expect(difference).toBeGreaterThan(10 * MIB);
+      const named = higherLines(after.parts, before.parts, difference);
+      expect(named.map(({ line }) => `${line.at.file}:${line.at.line}`)[0]).toBe(marked(file)[0]);
+      expect(named.reduce((all, { share }) => all + share, 0)).toBeGreaterThan(0.95);
+      // A difference far smaller than any check's margin.
+      const again = await held([process.execPath, file, "--after"], "host");
+      expect(higherLines(again.parts, after.parts, 2 * MIB)).toEqual([]);
+    },
+  );
+});
 
 describe.skipIf(!isSampled || !existsSync(PYTHON))("the lines that make a peak higher", () => {
   it.each(shownTwins)(
@@ -143,7 +163,9 @@ time.sleep(60)`,
     const file = path.join(FIXTURES, "device_peak.py");
     const env = { STANDIN_TORCH: "today", PYTHONPATH: path.join(STAND_INS, "torch-history") };
     const side = async (...args: readonly string[]) => {
-      const ran = await inRunDirectory([PYTHON, file, ...args], peakEnvironment("allocated", 4, {}), { env });
+      const argv = [PYTHON, file, ...args] as const;
+      const run = { command: { kind: "argv", argv }, metric: "allocated", durationS: 4 } as const;
+      const ran = await inRunDirectory(argv, peakEnvironment(run, {}), { env });
       expect(ran.code, ran.stderr).toBe(0);
       const where = { device: "cuda:0", root: FIXTURES, other: FIXTURES, warn: () => {} };
       return (await peakOfRun(ran.directory, where)).parts;

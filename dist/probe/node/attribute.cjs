@@ -1,8 +1,8 @@
 "use strict";
 
 // Attribution in Node programs: loaded by `--require` (through NODE_OPTIONS) in a run that was started to find a
-// growing line, and in no other. Writes down, at given moments, what lives and which lines hold it:
-// `<pid>.<n>.lines.<k>.v8-heap.json`.
+// growing line, or what a peak consists of, and in no other. Writes down, at given moments, what lives and which lines
+// hold it (`<pid>.<n>.lines.<k>.v8-heap.json`), or what lived when most did (`<pid>.<n>.native.<k>.json`).
 //
 // What is measured, and why so:
 // - Buffers (ArrayBuffers and their views) exactly: each is followed by a weak reference, with the line that made it.
@@ -24,9 +24,13 @@ function start() {
   const directory = env.STORMLOG_GATE_PROBE_DIR;
   const at = env.STORMLOG_GATE_ATTRIBUTE_AT;
   const depth = env.STORMLOG_GATE_ATTRIBUTE;
-  if ((depth !== "on" && depth !== "light") || !directory || !at) return;
+  if ((depth !== "on" && depth !== "light" && depth !== "peak") || !directory || !at) return;
   // Package managers only start what is measured.
   if (WRAPPERS.test(argv[1] ?? "")) return;
+  if (depth === "peak") {
+    require("./peak.cjs").Peak.of(directory, at)?.start();
+    return;
+  }
   const { Attribution } = require("./attribution.cjs");
   const attribution = Attribution.of(directory, at, env.STORMLOG_GATE_STEP_FILE ?? null, depth === "light");
   attribution?.start();

@@ -1,11 +1,11 @@
 "use strict";
 
 const fs = require("node:fs");
-const path = require("node:path");
 const { Buffers } = require("./buffers.cjs");
 const { buffersOn, Containers, newElements } = require("./containers.cjs");
+const { ProcessDocuments } = require("./documents.cjs");
 const { Heap } = require("./heap.cjs");
-const { parseMoments, Schedule } = require("./schedule.cjs");
+const { parseMoments, runAge, Schedule } = require("./schedule.cjs");
 const { DEPTH, resolveFrame } = require("./stacks.cjs");
 
 const SCHEMA = "stormlog.lines/1";
@@ -22,8 +22,7 @@ class Attribution {
 
   constructor(directory, moments, stepFile, light) {
     this.light = light;
-    this.directory = directory;
-    this.base = null;
+    this.documents = new ProcessDocuments(directory);
     const passing = () => {
       if (!this.taking) this.schedule.look();
     };
@@ -97,9 +96,7 @@ class Attribution {
       ],
       ...(ended ? { ended: true } : {}),
     };
-    const file = `${this.claim()}.lines.${moment}.v8-heap.json`;
-    fs.writeFileSync(`${file}.part`, JSON.stringify(document));
-    fs.renameSync(`${file}.part`, file);
+    this.documents.write(`lines.${moment}.v8-heap`, document);
   }
 
   /** Buffers by the line that made them, and by what keeps them. */
@@ -148,39 +145,6 @@ class Attribution {
         ...table.enter(retainer ?? null),
       };
     });
-  }
-
-  /** `<directory>/<pid>.<n>`, n being the first that no file of this process has. */
-  claim() {
-    if (this.base !== null) return this.base;
-    const names = new Set(
-      fs
-        .readdirSync(this.directory)
-        .filter((name) => name.startsWith(`${process.pid}.`))
-        .map((name) => name.split(".")[1]),
-    );
-    for (let n = 0; ; n += 1) {
-      if (names.has(String(n))) continue;
-      const base = path.join(this.directory, `${process.pid}.${n}`);
-      try {
-        // Threads of one process look for a name at the same time.
-        fs.closeSync(fs.openSync(`${base}.node`, "wx"));
-        this.base = base;
-        return base;
-      } catch (error) {
-        if (error.code !== "EEXIST") throw error;
-      }
-    }
-  }
-}
-
-/** Seconds since the run began, 0 when unknown: the gate writes its recording file just before. */
-function runAge(directory) {
-  try {
-    const { mtimeMs } = fs.statSync(path.join(path.dirname(directory), "recording.json"));
-    return Math.max(0, (Date.now() - mtimeMs) / 1000);
-  } catch {
-    return process.uptime();
   }
 }
 

@@ -7,7 +7,7 @@ const vm = require("node:vm");
 const { isOurs } = require("./stacks.cjs");
 
 // Mean bytes between two samples. V8's default of 32 KiB sees a leak of 1 KB a step once in 32 steps.
-const SAMPLING_BYTES = 4096;
+const LEAK_SAMPLING_BYTES = 4096;
 /** Weak references after which what they keep is released. */
 const KEPT = 32;
 /** A collection of the heap that takes longer would stop the program for longer than its clients may wait. */
@@ -62,14 +62,15 @@ class Living {
 }
 
 class Heap {
-  constructor() {
+  /** @param samplingInterval mean bytes between two samples */
+  constructor(samplingInterval = LEAK_SAMPLING_BYTES) {
     // The sampling profiler knows functions as they were compiled: it reports inlined code as the function around it.
     setFlagsFromString("--no-turbo-inlining");
     if (Number(process.versions.node.split(".")[0]) >= 22) setFlagsFromString("--no-maglev");
     const { Session } = require("node:inspector");
     this.session = new Session();
     this.session.connect();
-    this.post("HeapProfiler.startSampling", { samplingInterval: SAMPLING_BYTES });
+    this.post("HeapProfiler.startSampling", { samplingInterval });
     this.msPerMib = EXPECTED_MS_PER_MIB;
     this.note = null;
   }

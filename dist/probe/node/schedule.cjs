@@ -4,6 +4,7 @@
 // file.
 
 const fs = require("node:fs");
+const path = require("node:path");
 
 const STEP_POLL_MS = 20;
 
@@ -13,6 +14,16 @@ function parseMoments(text) {
   if (match === null) return null;
   const at = [...new Set(match[2].split(",").map(Number))].sort((a, b) => a - b);
   return at.every((value) => Number.isFinite(value) && value >= 0) ? { kind: match[1], at } : null;
+}
+
+/** Seconds since the run began, 0 when unknown: the gate writes its recording file just before. */
+function runAge(directory) {
+  try {
+    const { mtimeMs } = fs.statSync(path.join(path.dirname(directory), "recording.json"));
+    return Math.max(0, (Date.now() - mtimeMs) / 1000);
+  } catch {
+    return process.uptime();
+  }
 }
 
 /** Calls `take(moment, step)` once for each moment, in order; one that was overtaken is left out. */
@@ -101,4 +112,4 @@ class Schedule {
   }
 }
 
-module.exports = { parseMoments, Schedule };
+module.exports = { parseMoments, runAge, Schedule };

@@ -1,6 +1,8 @@
 import path from "node:path";
 import type { Finding } from "../../../analysis/document.ts";
 import { phaseEntries } from "../../../analysis/phases.ts";
+import type { Command } from "../../../core/command.ts";
+import { probeDirectory, withPreload } from "../../../core/probe-directory.ts";
 import { formatDuration } from "../../../core/units.ts";
 import { git } from "../../../git/git.ts";
 import { NATIVE_UNSEEN } from "../../../measure/environment/probe-environment.ts";
@@ -42,17 +44,16 @@ const MOMENTS = [0.1, 0.3, 0.5, 0.7, 0.9] as const;
 /** Growth of this share of a higher peak is looked into instead. */
 const MIN_GROWN = 0.5;
 
-/** The breached peak that no growth explains; null for every other judgement, and for the host memory of Node. */
+/** The breached peak that no growth explains; null for every other judgement. */
 export function peakToExplain({ judgement, judged, scenario }: AttributionSubject): Check | null {
   const { analysis, recording } = judged;
   if (judgement.verdict !== "fail" && judgement.verdict !== "warn") return null;
   const [cause] = causesOf(judgement.checks);
   if (cause === undefined || (cause.kind !== "peak" && cause.kind !== "budget")) return null;
   const { aspect, device, metric, candidate_bytes: bytes } = cause.decisive;
-  if (aspect !== "peak" || metric === "js_heap" || metric === "used" || bytes === null) return null;
+  if (aspect !== "peak" || metric === "used" || bytes === null) return null;
+  if (metric === "js_heap" && !namesNode(scenario.command)) return null;
   if (analysis === null || recording === null) return null;
-  // JavaScript has no stacks in the C heap.
-  if (device === "host" && namesNode(scenario.command)) return null;
   const difference = bytes - (cause.decisive.baseline_bytes ?? bytes);
   const grew = judgedGrowths(judgement, analysis, recording).some(
     (growth) => growth.device === device && growth.bytes >= MIN_GROWN * difference,
@@ -60,16 +61,32 @@ export function peakToExplain({ judgement, judged, scenario }: AttributionSubjec
   return grew ? null : cause.decisive;
 }
 
-/** The variables of a run that writes down its peak, as `metric` counts it. */
+/** A run that writes down its peak. */
+interface PeakRun {
+  readonly command: Command;
+  /** What counts it. */
+  readonly metric: Metric;
+  /** How long it is expected to last, seconds. */
+  readonly durationS: number;
+}
+
+/** The variables of such a run. */
 export function peakEnvironment(
-  metric: Metric,
-  durationS: number,
+  { command, metric, durationS }: PeakRun,
   env: Readonly<Record<string, string | undefined>>,
 ): Readonly<Record<string, string>> {
   const at = MOMENTS.map((fraction) => Math.round(fraction * durationS * 1000) / 1000);
-  return {
+  const moments = {
     STORMLOG_GATE_ATTRIBUTE: "peak",
     STORMLOG_GATE_ATTRIBUTE_AT: `seconds:${at.join(",")}`,
+  };
+  // JavaScript has no stacks in the C heap, where its buffers would count a second time.
+  if (namesNode(command)) {
+    const file = path.join(probeDirectory(), "node", "attribute.cjs");
+    return { ...moments, NODE_OPTIONS: withPreload(env.NODE_OPTIONS, file) };
+  }
+  return {
+    ...moments,
     STORMLOG_GATE_STACKS: "peak",
     // Python's own allocator takes arenas from the kernel, past the C heap and its counters.
     ...(metric === "host" && env.PYTHONMALLOC === undefined ? { PYTHONMALLOC: "malloc" } : {}),
@@ -88,7 +105,8 @@ export interface ExplainedPeak {
 export async function explainPeak(subject: PeakSubject, check: Check): Promise<ExplainedPeak> {
   const { request, scenario, judged, judgement, warn } = subject;
   const durationS = judged.info.clock.duration_s ?? 0;
-  const env = peakEnvironment(check.metric, durationS, { ...request.env, ...scenario.env });
+  const planned = { command: scenario.command, metric: check.metric, durationS };
+  const env = peakEnvironment(planned, { ...request.env, ...scenario.env });
   const limitS = durationS + EXTRA_TIME_S;
   const top = await git(scenario.cwd, ["rev-parse", "--show-toplevel"]);
   const root = top.ok && top.stdout !== "" ? top.stdout : scenario.cwd;

@@ -25,6 +25,7 @@ const sample = (stacks: readonly NativeStack[]): NativeSample => ({
   heapBytes: null,
   categories: null,
   inputs: {},
+  notes: [],
   stacks,
   mappings: [],
 });

@@ -70,7 +70,7 @@ async function readPeak(directory: string, { device, root, other, warn }: PeakOf
     const held = heldOnDevice(readSnapshots(snapshots, warn), index, options);
     return { parts: held.parts.map(read), unseen: held.unseen, inputs, moment: null };
   }
-  for (const note of notes) warn(note);
+  for (const note of [...notes, ...newest.flatMap((sample) => sample.notes)]) warn(note);
   const held = heldInHeap(newest, options);
   const sources = await placesInSource(held.parts, options.relative);
   const parts = held.parts.map((part) => read({ ...part, at: sources.get(placeKey(part)) ?? part.at }));

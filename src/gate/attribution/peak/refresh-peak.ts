@@ -42,7 +42,7 @@ export async function refreshPeak(
   try {
     const { command, cwd } = scenario;
     const directory = path.join(parent, "1");
-    const env = peakEnvironment(metric, MOMENTS_WITHIN_S, { ...request.env, ...scenario.env });
+    const env = peakEnvironment({ command, metric, durationS: MOMENTS_WITHIN_S }, { ...request.env, ...scenario.env });
     const plan = { role: "attribution", number: 1, directory, command, cwd, session: "", commit: null, env } as const;
     const { ending } = await oneRun(request, scenario, plan, ports);
     const notes: string[] = [];
