@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "9e5d4ba138dba3ccc931db8eb6df6a149792099e980204cf631b8519d579ec85");
+  load = loadPack(import.meta.url, "08f1500fb46440fec523950c2a6b61ceae4a0ce19261adf603687dfd19c8e894");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

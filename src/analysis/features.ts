@@ -11,7 +11,7 @@ import {
 } from "./findings/device-evidence.ts";
 import { tenantFindings } from "./findings/device-tenants.ts";
 import type { ProgramKind } from "./findings/findings.ts";
-import { type AnalysedGap, measuredGaps } from "./findings/gap-series.ts";
+import { type AnalysedGap, type MeasuredGap, measuredGaps } from "./findings/gap-series.ts";
 import { gapSamples } from "./findings/gap-source.ts";
 import { type RankCurve, rankCurves } from "./findings/growth-suspects.ts";
 import { healthFindings } from "./findings/health-findings.ts";
@@ -20,7 +20,7 @@ import { analysePhases, phaseGrowthFindings } from "./findings/phase-growth.ts";
 import { unreadDeviceFindings } from "./findings/unread-devices.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { type RanksEvidence, ranksEvidence } from "./ranks.ts";
-import { collectSeries } from "./series.ts";
+import { collectSeries, compareKeys, type MetricSeries } from "./series.ts";
 import { type AnalysedSeries, analyseSeries, type SeriesContext, seriesKey } from "./series-analysis.ts";
 import { type StepPeakEvidence, stepPeakEvidence } from "./step-peaks.ts";
 import { attributeCollectives, type CollectiveAttribution } from "./stormlog/collective.ts";
@@ -70,8 +70,10 @@ export function extractFeatures(
   limits?: FeatureLimits,
 ): RecordingFeatures {
   const context: SeriesContext = { peaks: groupBy(recording.peaks, seriesKey), horizon, deviceCapacityBytes };
-  const collected = collectSeries(recording);
   const devices = deviceEvidence(recording);
+  const recorded = collectSeries(recording);
+  const outside = measuredGaps(recording, recorded, devices);
+  const collected = [...recorded, ...outsideAllocator(outside, devices)].sort(compareKeys);
   const series = markCut(agreeingSources(collected.map((one) => analyseSeries(one, context))), recording.cut ?? []);
   const measured = collected.flatMap((one, i) => {
     const entry = series[i];
@@ -81,7 +83,7 @@ export function extractFeatures(
   return {
     series,
     shapes: collected.map(shapeOf),
-    gaps: measuredGaps(recording, collected, devices).map(({ series: gap, shares, lateBytes }) => ({
+    gaps: outside.map(({ series: gap, shares, lateBytes }) => ({
       ...analyseSeries(gap, { ...context, peaks: new Map() }),
       shares,
       lateBytes,
@@ -101,6 +103,11 @@ export function extractFeatures(
     program: programKind(recording),
     missing: recording.missing,
   };
+}
+
+/** The gaps of devices that were measured here: a policy judges no other telemetry. */
+function outsideAllocator(gaps: readonly MeasuredGap[], devices: readonly DeviceEvidence[]): readonly MetricSeries[] {
+  return devices.length === 0 ? [] : gaps.map(({ series }) => ({ ...series, metric: "outside_allocator" }));
 }
 
 function programKind({ info }: Recording): ProgramKind {

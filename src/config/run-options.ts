@@ -106,7 +106,7 @@ export const RUN_OPTIONS = {
     value: "METRIC=SIZE",
     multiple: true,
     description:
-      "Absolute limit on a peak (`allocated`, `reserved`, `used`, `host`, `host_shared_once` or `host_unmapped`), for example `host=2GiB`",
+      "Absolute limit on a peak (`allocated`, `reserved`, `used`, `host`, `host_shared_once`, `host_unmapped`, `outside_allocator`, `fragmentation` or `graph_pools`), for example `host=2GiB`",
     input: { name: "budget" },
   },
   "warning-percent": {

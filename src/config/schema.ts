@@ -8,7 +8,17 @@ const sizeText = v.union([v.string(), v.pipe(v.number(), v.integer(), v.minValue
 const baselineSpec = v.union([names, v.pipe(v.array(names), v.minLength(1, "must not be empty"))]);
 
 const unjudged = v.picklist(["fail", "warn", "pass"]);
-const metric = v.picklist(["allocated", "reserved", "used", "host", "host_shared_once", "host_unmapped"]);
+const metric = v.picklist([
+  "allocated",
+  "reserved",
+  "used",
+  "host",
+  "host_shared_once",
+  "host_unmapped",
+  "outside_allocator",
+  "fragmentation",
+  "graph_pools",
+]);
 const repeats = v.union([v.literal("auto"), v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50))]);
 
 /** One named command to measure. A string `run` is given to `sh -c`; a list is started as it is, without a shell. */

@@ -11,9 +11,9 @@ interface MetricScale {
 }
 
 /**
- * Allocated: blocks of 512 B; 2 MiB is one small allocator segment. Reserved: one large segment is 20 MiB. Device-used:
- * 2 MiB pages plus the jitter of the driver. Host: 4 KiB pages plus allocator trimming, thread stacks and the page
- * cache.
+ * Allocated: blocks of 512 B; 2 MiB is one small allocator segment. Reserved: one large segment is 20 MiB, which pools
+ * have as well. Device-used, and what of it lies outside the allocator: 2 MiB pages plus the jitter of the driver.
+ * Host: 4 KiB pages plus allocator trimming, thread stacks and the page cache.
  */
 export const METRIC_SCALES: Readonly<Record<Metric, MetricScale>> = {
   allocated: { quantum: 512, peakFloor: 2 * MIB },
@@ -24,6 +24,9 @@ export const METRIC_SCALES: Readonly<Record<Metric, MetricScale>> = {
   host_unmapped: { quantum: 4096, peakFloor: 8 * MIB },
   python: { quantum: 512, peakFloor: 8 * MIB },
   js_heap: { quantum: MIB, peakFloor: 8 * MIB },
+  outside_allocator: { quantum: 2 * MIB, peakFloor: 8 * MIB },
+  fragmentation: { quantum: 512, peakFloor: 20 * MIB },
+  graph_pools: { quantum: 2 * MIB, peakFloor: 20 * MIB },
 };
 
 /**

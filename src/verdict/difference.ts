@@ -35,6 +35,9 @@ const METRICS: Readonly<Record<Metric, string>> = {
   host_unmapped: "m",
   python: "p",
   js_heap: "j",
+  outside_allocator: "o",
+  fragmentation: "f",
+  graph_pools: "g",
 };
 const ASPECTS: Readonly<Record<Exclude<Aspect, "oom">, string>> = { peak: "p", growth: "g", class: "c" };
 const LIMITS: Readonly<Record<Limit, string>> = { baseline: "b", budget: "m", anchor: "r" };
@@ -44,7 +47,7 @@ const MAX_CHARS = 80;
 /** Replaces the checks of a longer token: exactly these, none larger than the largest. */
 const FOLDED = "many";
 
-const CODE = "[dh][aruhsmpj][pgc][bmr]\\d{1,3}(?:x[0-9a-f]{1,64})?";
+const CODE = "[dh][aruhsmpjofg][pgc][bmr]\\d{1,3}(?:x[0-9a-f]{1,64})?";
 /** Settings are accepted by equality alone, so their hash resists forgery: 128 bits; reports once had 48. */
 const POLICY_CHARS = 32;
 const POLICY = `[0-9a-f]{12}(?:[0-9a-f]{${POLICY_CHARS - 12}})?-policy`;

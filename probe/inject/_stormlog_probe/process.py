@@ -363,7 +363,7 @@ class Process:
 
     def end(self):
         """The last reading, and the mark that nothing is missing after it."""
-        for part in (self.ticker.stop, lambda: self._reading.now(ring.END), self.facts.save):
+        for part in (self.ticker.stop, self._reading.at_end, self.facts.save):
             try:
                 part()
             except Exception as error:  # noqa: BLE001

@@ -17,6 +17,8 @@ CAPACITY = 4096
 NO_DEVICE, HEAP, CUDA, MPS, XPU, TENSORFLOW, JAX = 0, 1, 2, 3, 4, 5, 6
 #: Index of a HEAP record that counts CPython's own allocator; 0 is the C heap.
 PYTHON = 1
+#: Added to a device's index: a record of its allocator's pools, the bytes that it cannot release and those of graphs.
+POOLS = 256
 TIMER, STEP, OOM, END, EXPLICIT = 1, 2, 3, 4, 5
 
 FLAG_HEAP, FLAG_FRAMEWORK, FLAG_DEVICE, FLAG_STEPS, FLAG_PEAKS_RESET, FLAG_ATTRIBUTING = 1, 2, 4, 8, 16, 32

@@ -17,6 +17,9 @@ export const FLOOR_BYTES: Readonly<Record<Metric, number>> = {
   host_unmapped: 16 * MIB,
   python: 12 * MIB,
   js_heap: 12 * MIB,
+  outside_allocator: 16 * MIB,
+  fragmentation: 16 * MIB,
+  graph_pools: 16 * MIB,
 };
 
 /** What a material change is looked up by. */
@@ -52,6 +55,9 @@ const MIN_PROJECTED_BYTES: Readonly<Record<Metric, number>> = {
   host_unmapped: 2 * MIB,
   python: 0,
   js_heap: 2 * MIB,
+  outside_allocator: 2 * MIB,
+  fragmentation: 2 * MIB,
+  graph_pools: 2 * MIB,
 };
 
 /** Smallest unit a metric moves in: allocator rounding, allocator segment or driver page granularity, a page. */
@@ -64,6 +70,9 @@ const QUANTUM_BYTES: Readonly<Record<Metric, number>> = {
   host_unmapped: 4096,
   python: 512,
   js_heap: MIB,
+  outside_allocator: 2 * MIB,
+  fragmentation: 512,
+  graph_pools: 2 * MIB,
 };
 
 /** Minimum standard deviation of the noise, bytes: the rounding error of the metric's quantum. */

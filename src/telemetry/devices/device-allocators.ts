@@ -122,6 +122,22 @@ function allocatorPeaks(
   });
 }
 
+/** What the allocators of one rank's devices cannot release, and what they reserve for graphs: a table for each. */
+export function allocatorPools(
+  rank: number,
+  pools: readonly RecordedStream[],
+  context: AllocatorContext,
+): SampleTable[] {
+  return deviceAllocators(rank, pools, context).tables.map((table) => {
+    const { allocated: fragmentation, reserved: graphs } = table.columns;
+    const columns = {
+      ...(fragmentation !== undefined && someKnown(fragmentation) ? { fragmentation } : {}),
+      ...(graphs === undefined ? {} : { graph_pools: graphs }),
+    };
+    return { ...table, columns };
+  });
+}
+
 /** The allocators of one rank's devices, one table for each device. */
 export function deviceAllocators(
   rank: number,

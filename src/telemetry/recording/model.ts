@@ -11,7 +11,9 @@ export const MAX_RANK = 1_000_000;
  * Metrics that are judged. `host` = anonymous + shared-memory pages, summed over the process tree; `host_shared_once` =
  * the same with each shared page counted once; `host_unmapped` = memfd and tmpfs of the job that no process maps;
  * `python` = what CPython's own allocator has handed out of its arenas; `js_heap` = what V8's heap holds after full
- * collections, with its buffers.
+ * collections, with its buffers. What no allocator's level shows, each of one device: `outside_allocator` = what the
+ * driver counts for the job and no allocator reserves; `fragmentation` = reserved, free, and in segments that hold
+ * something, so that it cannot be released; `graph_pools` = reserved for captured graphs alone.
  */
 export const METRICS = [
   "allocated",
@@ -22,14 +24,23 @@ export const METRICS = [
   "host_unmapped",
   "python",
   "js_heap",
+  "outside_allocator",
+  "fragmentation",
+  "graph_pools",
 ] as const;
 export type Metric = (typeof METRICS)[number];
 
 /** What interpreters hold: part of `host`, and judged where `host` is. */
 export const INTERPRETERS: ReadonlySet<Metric> = new Set<Metric>(["python", "js_heap"]);
 
-/** Metrics that are judged and shown only where a budget or the policy names them: they explain `host`. */
-export const ON_REQUEST: ReadonlySet<Metric> = new Set<Metric>(["host_shared_once", "host_unmapped"]);
+/** Metrics that are judged and shown only where a budget or the policy names them: they explain others. */
+export const ON_REQUEST: ReadonlySet<Metric> = new Set<Metric>([
+  "host_shared_once",
+  "host_unmapped",
+  "outside_allocator",
+  "fragmentation",
+  "graph_pools",
+]);
 
 /**
  * Byte columns of a table. `rss`: the tree's resident set; `cgroup`: the job's own; `total`, `free`: the device's

@@ -1,5 +1,5 @@
 import { AllocatorKind, HostHeapIndex, ProcessRole } from "../../sampler/record-layout.ts";
-import { deviceAllocators } from "../devices/device-allocators.ts";
+import { allocatorPools, deviceAllocators } from "../devices/device-allocators.ts";
 import { hostHeap, pythonHeap } from "./host-heap.ts";
 import { jsHeap } from "./js-heap.ts";
 import type { KnownPeak, RecordingInfo, SampleTable } from "./model.ts";
@@ -23,6 +23,7 @@ export interface ProbeTables {
 /** The records of a record file that came from probes. */
 export interface ProbeRecords {
   readonly streams: readonly RecordedStream[];
+  readonly pools: readonly RecordedStream[];
   readonly steps: readonly StepColumns[];
   readonly processes: ProcessHistory;
 }
@@ -109,9 +110,13 @@ function jsTable(
 }
 
 /** Tables, peaks and steps from the probes, per rank: its main process's heap ("host") and each of its devices. */
-export function probeTables({ streams, steps, processes }: ProbeRecords, info: RecordingInfo | null): ProbeTables {
+export function probeTables(
+  { streams, pools, steps, processes }: ProbeRecords,
+  info: RecordingInfo | null,
+): ProbeTables {
   const ownRank = info?.identity.rank ?? 0;
   const ranks = new Map([...groupByRank(streams, ownRank)].sort(([a], [b]) => a - b));
+  const poolsOf = groupByRank(pools, ownRank);
   const tables: SampleTable[] = [];
   const peaks: KnownPeak[] = [];
   const lost: string[] = [];
@@ -126,12 +131,14 @@ export function probeTables({ streams, steps, processes }: ProbeRecords, info: R
     const heap = hostHeap(rank, heapStreams(HostHeapIndex.c), timeline);
     const python = pythonHeap(rank, heapStreams(HostHeapIndex.python), timeline);
     const js = jsTable(rank, own, processes, timeline);
+    const context = { timeline, processes, probe: info?.probe ?? null };
     const devices = deviceAllocators(
       rank,
       own.filter(({ kind }) => kind !== AllocatorKind.hostHeap),
-      { timeline, processes, probe: info?.probe ?? null },
+      context,
     );
-    tables.push(...heap.tables, ...python.tables, ...js.tables, ...devices.tables);
+    const pooled = allocatorPools(rank, poolsOf.get(rank) ?? [], context);
+    tables.push(...heap.tables, ...python.tables, ...js.tables, ...devices.tables, ...pooled);
     peaks.push(...heap.peaks, ...python.peaks, ...devices.peaks);
     // Both leave out the same processes.
     lost.push(...(heap.lost.length > 0 ? heap.lost : python.lost), ...js.lost);

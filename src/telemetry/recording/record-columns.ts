@@ -144,6 +144,8 @@ export interface RecordFile {
   readonly processes: ProcessHistory;
   /** Samples of the probes in the measured processes: one entry per process and device. */
   readonly streams: readonly RecordedStream[];
+  /** The pools of the streams' allocators, by the same indices. */
+  readonly pools: readonly RecordedStream[];
   /** Steps without a sample of memory, one entry per process; pid -1 is the step file. */
   readonly steps: readonly StepColumns[];
   readonly errors: readonly RecordedError[];

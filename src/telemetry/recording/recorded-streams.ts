@@ -40,6 +40,12 @@ export interface StepColumns {
   readonly steps: Float64Array;
 }
 
+/**
+ * Streams of a device from this index on (device 0) have what its allocator cannot release as `allocated`, and what it
+ * reserves for captured graphs as `reserved`.
+ */
+const POOLS_FROM = 256;
+
 type Values = readonly [number, number, number, number];
 
 /** Maximum number of processes. Further ones, as in a fork storm under a preloaded library, are only counted. */
@@ -187,12 +193,16 @@ export class StreamsBuilder {
 
   take(lostPids: ReadonlySet<number>): {
     readonly streams: readonly RecordedStream[];
+    readonly pools: readonly RecordedStream[];
     readonly steps: readonly StepColumns[];
   } {
+    const all = [...this.#streams.values()]
+      .map((stream) => stream.take(lostPids))
+      .filter(({ timeNs }) => timeNs.length > 0);
+    const isPool = ({ kind, index }: RecordedStream) => kind !== AllocatorKind.hostHeap && index >= POOLS_FROM;
     return {
-      streams: [...this.#streams.values()]
-        .map((stream) => stream.take(lostPids))
-        .filter(({ timeNs }) => timeNs.length > 0),
+      streams: all.filter((stream) => !isPool(stream)),
+      pools: all.flatMap((stream) => (isPool(stream) ? [{ ...stream, index: stream.index - POOLS_FROM }] : [])),
       steps: [...this.#steps].map(([pid, { timeNs, steps }]) => ({ pid, timeNs: timeNs.take(), steps: steps.take() })),
     };
   }

@@ -188,6 +188,18 @@ class Reading:
         _charge(self._python_budget, before)
         return values
 
+    def at_end(self):
+        """The last reading of everything."""
+        self.now(ring.END)
+        step = self._steps.count if self._steps.source is not None else None
+        for backend in self.backends:
+            pools = getattr(backend, "pools_at_end", None)
+            for index, values in pools() if pools is not None else ():
+                self._put_pools(backend.kind, index, ring.END, values, step)
+
+    def _put_pools(self, kind, index, reason, values, step):
+        self._ring.put(kind, ring.POOLS + index, reason, values + _UNKNOWN[len(values) :] + (step,))
+
     def _read_devices(self, reason, step):
         found = []
         for backend in self.backends:
@@ -195,6 +207,9 @@ class Reading:
                 for index, values in backend.read():
                     self._ring.put(backend.kind, index, reason, values + _UNKNOWN[len(values) :] + (step,))
                     found.append((backend.kind, index, values))
+                pools = getattr(backend, "pools", None)
+                for index, values in pools(ring.monotonic_ns()) if pools is not None else ():
+                    self._put_pools(backend.kind, index, reason, values, step)
             except Exception as error:  # noqa: BLE001 (one backend's trouble is not another's)
                 complain(error)
         return found

@@ -8,6 +8,10 @@ from . import complain, ring
 MAX_DEVICES = 64
 #: Devices that hold nothing are read no more often than this (each costs 4 us). Nanoseconds.
 IDLE_NS = 200_000_000
+#: What cannot be released is recorded this often, and at every new maximum. Nanoseconds.
+POOLS_NS = 50_000_000
+#: A snapshot of more segments would take the exit of a program too long: some 10 us each, with their blocks.
+MAX_SEGMENTS = 20_000
 
 
 def _counter(stats, name, what="current"):
@@ -20,16 +24,21 @@ def _counter(stats, name, what="current"):
 class CachingAllocator:
     """CUDA (also ROCm) or XPU: one nested dictionary per device, straight from the allocator."""
 
-    def __init__(self, kind, initialized, count, stats):
+    def __init__(self, kind, initialized, count, stats, snapshot=None):
         """@param initialized whether the device is  @param count of devices  @param stats of the allocator, by device number"""
+        self._snapshot = snapshot
         self.kind = kind
         self._initialized = initialized
         self._ask_count = count
         self._ask = stats
         self._count = None
         self._in_use = set()
+        #: What its splits hold that cannot be released, by device number, as last read.
+        self._held = {}
         self._peaks = {}
         self._next_everyone = 0
+        self._next_pools = {}
+        self._highest_held = {}
         #: Whether the counters that the exact peak is read from were reset.
         self.peaks_reset = False
 
@@ -59,12 +68,42 @@ class CachingAllocator:
                     found.append((index, values))
         return found
 
+    def pools(self, now):
+        """Per device that is due: (index, (bytes that cannot be released, bytes reserved for graphs))."""
+        found = []
+        for index, held in self._held.items():
+            if held is not None and (now >= self._next_pools.get(index, 0) or held > self._highest_held.get(index, 0)):
+                self._next_pools[index] = now + POOLS_NS
+                self._highest_held[index] = max(held, self._highest_held.get(index, 0))
+                found.append((index, (held, None)))
+        return found
+
+    def pools_at_end(self):
+        """The same with the pools of graphs, which are kept until the graphs are gone."""
+        if self._snapshot is None or not self._in_use or not self._initialized():
+            return []
+        segments = sum(_counter(self._ask(index), "segment") or 0 for index in self._in_use)
+        if segments > MAX_SEGMENTS:
+            return []
+        graphs = dict.fromkeys(self._in_use, 0)
+        snapshot = self._snapshot()
+        if snapshot is None:
+            return []
+        for segment in snapshot["segments"]:
+            pool = segment.get("segment_pool_id")
+            if pool is None:
+                return []
+            if tuple(pool) != (0, 0) and segment["device"] in graphs:
+                graphs[segment["device"]] += segment["total_size"]
+        return [(index, (self._held.get(index), graphs[index])) for index in sorted(graphs)]
+
     def _values(self, index, stats):
         peak = _counter(stats, "allocated_bytes", "peak")
         if peak is not None:
             # It can only rise, unless it is reset: then the exact peak of the run is lost.
             self.peaks_reset = self.peaks_reset or peak < self._peaks.get(index, 0)
             self._peaks[index] = peak
+        self._held[index] = _counter(stats, "inactive_split_bytes")
         return (
             _counter(stats, "allocated_bytes"),
             _counter(stats, "reserved_bytes"),
@@ -112,11 +151,31 @@ def backends(torch):
         module = getattr(torch, name, None)
         stats = getattr(core, "_%s_memoryStats" % name, None)
         if stats is not None and hasattr(module, "is_initialized"):
-            found.append(CachingAllocator(kind, _usable(module, core, name), module.device_count, stats))
+            found.append(CachingAllocator(kind, _usable(module, core, name), module.device_count, stats, _snapshots(core, name)))
     mps = getattr(torch, "mps", None)
     if sys.platform == "darwin" and hasattr(mps, "current_allocated_memory"):
         found.append(Mps(torch))
     return found
+
+
+def _snapshots(core, name):
+    """A function that returns a snapshot of the allocators, or None while their history is recorded; None where there is none."""
+    take = getattr(core, "_%s_memorySnapshot" % name, None)
+    recording = getattr(core, "_%s_isHistoryEnabled" % name, None)
+    if take is None:
+        return None
+
+    def snapshot():
+        # Its history would be a part of it.
+        if recording is not None and recording():
+            return None
+        try:
+            return take(None)
+        except TypeError:
+            # Before 2.8 it takes no memory pool.
+            return take()
+
+    return snapshot
 
 
 def _usable(module, core, name):

@@ -19,8 +19,9 @@ def _counter():
 
 class _Device:
     def __init__(self):
-        self.stats = {name: _counter() for name in ("allocated_bytes", "reserved_bytes", "active_bytes")}
+        self.stats = {name: _counter() for name in ("allocated_bytes", "reserved_bytes", "active_bytes", "inactive_split_bytes")}
         self.stats.update(num_alloc_retries=0, num_ooms=0)
+        self.graphs = 0
 
     def add(self, name, size):
         counter = self.stats[name]["all"]
@@ -68,7 +69,14 @@ def _cuda_attach_out_of_memory_observer(observer):
 
 def _cuda_memorySnapshot(*_args):
     _need_cuda("_cuda_memorySnapshot")
-    return {"segments": [], "device_traces": [[], []]}
+    segments = []
+    for number, device in enumerate(_devices):
+        reserved = device.stats["reserved_bytes"]["all"]["current"]
+        segments += [
+            {"device": number, "total_size": reserved - device.graphs, "segment_pool_id": (0, 0)},
+            {"device": number, "total_size": device.graphs, "segment_pool_id": (0, 1)},
+        ]
+    return {"segments": segments, "device_traces": [[], []]}
 
 
 def allocate(index, size):
@@ -86,6 +94,19 @@ def allocate(index, size):
     device.add("active_bytes", size)
     needed = -(-device.stats["allocated_bytes"]["all"]["current"] // BLOCK) * BLOCK
     device.add("reserved_bytes", max(0, needed - device.stats["reserved_bytes"]["all"]["current"]))
+    _driver.hold(index, "reserved", device.stats["reserved_bytes"]["all"]["current"])
+
+
+def split(index, size):
+    """`size` bytes more of its segments are free, and beside others that are not."""
+    _devices[index].add("inactive_split_bytes", size)
+
+
+def capture(index, size):
+    """A graph is captured, whose pool reserves `size` bytes."""
+    device = _devices[index]
+    device.graphs += size
+    device.add("reserved_bytes", size)
     _driver.hold(index, "reserved", device.stats["reserved_bytes"]["all"]["current"])
 
 

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a}from"./chunk-WQNQSZUK.js";import"./chunk-LE7CXPMU.js";import"./chunk-DBYFKDSQ.js";import"./chunk-42V6O2V4.js";import"./chunk-YT5KKXJS.js";import"./chunk-AJYCX2TE.js";import"./chunk-GHIQF64M.js";import"./chunk-U5UJSTM5.js";import"./chunk-74BTALFN.js";import"./chunk-STNVXFDC.js";import"./chunk-EEEC4TXW.js";export{a as measuredRun};
