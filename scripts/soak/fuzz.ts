@@ -1,9 +1,16 @@
 // Executions of all readers of outside files in a process of their own, which is ended when it no longer reports.
 import { fork } from "node:child_process";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 
-/** A batch has 256 executions of less than a millisecond; each is bounded by its own processor time as well. */
-const HANG_MS = 60_000;
+/**
+ * A batch has 256 executions of less than a millisecond; each is bounded by its own processor time as well. One that
+ * has not reported for LOOK_MS hangs if it has used HANG_CPU_MS of a processor, or none; beside other work it may wait
+ * for any time.
+ */
+const LOOK_MS = 60_000;
+const HANG_CPU_MS = 30_000;
+const IDLE_CPU_MS = 10;
 const MAX_FAULTS = 20;
 
 export interface FuzzRound {
@@ -23,6 +30,15 @@ type Message =
       readonly input: string;
     };
 
+/** Time that a processor worked for the main thread, milliseconds; NaN where the system does not say. */
+function processorMs(pid: number | undefined): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+  } catch {
+    return Number.NaN;
+  }
+}
+
 export function fuzzRound(count: number, seed: number): Promise<FuzzRound> {
   const faults: string[] = [];
   let [executions, text] = [0, 0];
@@ -38,7 +54,14 @@ export function fuzzRound(count: number, seed: number): Promise<FuzzRound> {
     };
     const watch = (): void => {
       clearTimeout(timer);
-      timer = setTimeout(() => end(`no report for ${HANG_MS} ms`), HANG_MS);
+      const reported = processorMs(child.pid);
+      const look = (before: number): void => {
+        const now = processorMs(child.pid);
+        if (now - reported < HANG_CPU_MS && now - before > IDLE_CPU_MS) {
+          timer = setTimeout(() => look(now), LOOK_MS);
+        } else end(`no report within ${Math.round(now - reported)} ms of a processor`);
+      };
+      timer = setTimeout(() => look(reported), LOOK_MS);
     };
     watch();
     child.on("message", (message: Message) => {
