@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "08f1500fb46440fec523950c2a6b61ceae4a0ce19261adf603687dfd19c8e894");
+  load = loadPack(import.meta.url, "407099be0defa33fdabe92b4e1cb8056e61f297023b7581983ce7eb170f499aa");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -137,7 +137,11 @@ function draw(panel, host, key, panels) {
     if (isStepped) return String(Number(value.toFixed(2)));
     return value < 60 ? `${Number(value.toFixed(3))} s` : formatSeconds(value).replace(/\.00$/, "");
   };
-  const range = (value) => `${tick(panel.from)} to ${tick(value)}`;
+  const range = (value) => {
+    // Readings within a step lie between two numbers.
+    const [from, to] = isStepped ? [Math.floor(panel.from), Math.floor(value)] : [panel.from, value];
+    return `${tick(from)} to ${tick(to)}`;
+  };
   const options = {
     ...sizeOf(host, panels),
     scales: { x: { time: false }, y: { range: () => [0, panel.high * 1.08] } },
