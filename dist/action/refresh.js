@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "407099be0defa33fdabe92b4e1cb8056e61f297023b7581983ce7eb170f499aa");
+  load = loadPack(import.meta.url, "31400c180f0e08c11996c2235edb6906bdbd2ce174c18a07c904e6128d2aed18");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -1,4 +1,5 @@
 import type { FileMetaData } from "hyparquet";
+import { checkPages } from "./parquet-check.ts";
 import { bounded } from "./parquet-chunk.ts";
 
 /** Values of one column of one row group; `rowStart` is the file's row of the first value. */
@@ -38,6 +39,14 @@ export async function openParquet(file: string): Promise<ParquetSource> {
         const rows = Number(group.num_rows);
         const from = before;
         before += rows;
+        for (const { meta_data: chunk } of group.columns) {
+          const name = chunk?.path_in_schema[0];
+          const element = metadata.schema.slice(1).find((one) => one.name === name);
+          if (chunk === undefined || name === undefined || element === undefined || !columns.includes(name)) continue;
+          const start = Number(chunk.dictionary_page_offset || chunk.data_page_offset);
+          const bytes = new Uint8Array(await source.slice(start, start + Number(chunk.total_compressed_size)));
+          checkPages(bytes, { chunk, element, rows }, snappy);
+        }
         await parquetRead({
           file: source,
           compressors,

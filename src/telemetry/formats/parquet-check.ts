@@ -1,0 +1,160 @@
+import type { ColumnMetaData, SchemaElement } from "hyparquet";
+import type { Snappy } from "./parquet-chunk.ts";
+import { NotOurs } from "./parquet-delta.ts";
+import { pageFields } from "./parquet-page.ts";
+
+/** A column whose pages are checked. */
+export interface CheckedColumn {
+  readonly chunk: ColumnMetaData;
+  readonly element: SchemaElement;
+  /** Of its row group. */
+  readonly rows: number;
+}
+
+const DATA_PAGE = 0;
+const DICTIONARY_PAGE = 2;
+const DATA_PAGE_V2 = 3;
+
+const PLAIN = 0;
+const PLAIN_DICTIONARY = 2;
+const DELTA_BINARY_PACKED = 5;
+const DELTA_LENGTHS = 6;
+const RLE_DICTIONARY = 8;
+const BYTE_STREAM_SPLIT = 9;
+/** Not among them: strings that begin as the one before, of which a page of a megabyte can make a terabyte. */
+const ENCODINGS: ReadonlySet<number> = new Set([PLAIN, DELTA_BINARY_PACKED, DELTA_LENGTHS, BYTE_STREAM_SPLIT]);
+
+/** Writers make pages of a megabyte, or of a hundred thousand rows. */
+const MAX_VALUES = 1 << 24;
+/** Three bytes of Snappy make 64 at most. */
+const MAX_EXPANSION = 32;
+const MIN_ROOM = 1024;
+/** Values that a writer may add to a last group of eight. */
+const SLACK = 512;
+/** Bits of hyparquet's whole numbers, seven in each byte. */
+const MAX_VARINT_BYTES = 4;
+
+/** Reads runs of equal or packed values as hyparquet does, without making them. */
+class Runs {
+  readonly #bytes: Uint8Array;
+  #at: number;
+
+  constructor(bytes: Uint8Array, at: number) {
+    this.#bytes = bytes;
+    this.#at = at;
+  }
+
+  #byte(): number {
+    const byte = this.#bytes[this.#at++];
+    if (byte === undefined) throw new NotOurs("a page ends within its values");
+    return byte;
+  }
+
+  #header(): number {
+    let value = 0;
+    for (let i = 0; i < MAX_VARINT_BYTES; i++) {
+      const byte = this.#byte();
+      value |= (byte & 0x7f) << (7 * i);
+      if (byte < 0x80) return value;
+    }
+    throw new NotOurs("a run of too many values");
+  }
+
+  /** Skips `values` values of so many bits; the number of ones among them, where they have one bit. */
+  skip(bits: number, values: number): number {
+    const bytes = (bits + 7) >> 3;
+    let [seen, ones] = [0, 0];
+    while (seen < values) {
+      const header = this.#header();
+      const isPacked = (header & 1) === 1;
+      const count = isPacked ? (header >> 1) * 8 : header >> 1;
+      if (count > values - seen + (isPacked ? SLACK : 0)) throw new NotOurs("a run of too many values");
+      if (isPacked) {
+        const packed = (count / 8) * bits;
+        // Of the last group only what is needed must be there.
+        const needed = Math.ceil((Math.min(count, values - seen) * bits) / 8);
+        if (this.#at + needed > this.#bytes.length) throw new NotOurs("a page ends within its values");
+        for (let i = 0; bits === 1 && i < Math.min(count, values - seen); i++)
+          ones += ((this.#bytes[this.#at + (i >> 3)] ?? 0) >> (i & 7)) & 1;
+        this.#at += packed;
+      } else {
+        let value = 0;
+        for (let i = 0; i < bytes; i++) value |= this.#byte() << (8 * i);
+        ones += bits === 1 && value === 1 ? count : 0;
+      }
+      seen += count;
+    }
+    return ones;
+  }
+}
+
+/**
+ * Checks every page of a column before hyparquet reads it, whose loops follow the counts in a page and do not end where
+ * one is missing or negative. What is not known is refused.
+ * @param bytes of the whole column  @throws NotOurs for damage, and for pages of another kind
+ */
+export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedColumn, snappy: Snappy): void {
+  if (chunk.path_in_schema.length !== 1 || element.repetition_type === "REPEATED") throw new NotOurs("a nested column");
+  if (chunk.codec !== "UNCOMPRESSED" && chunk.codec !== "SNAPPY") throw new NotOurs(`compression by ${chunk.codec}`);
+  // As hyparquet takes one without a type.
+  const isOptional = element.repetition_type !== "REQUIRED";
+  const unpacked = (packed: Uint8Array, plainBytes: number): Uint8Array => {
+    if (plainBytes > MAX_EXPANSION * packed.length + MIN_ROOM) throw new NotOurs("a page of another size");
+    if (chunk.codec === "UNCOMPRESSED") return packed;
+    const room = new Uint8Array(plainBytes);
+    snappy(packed, room);
+    return room;
+  };
+  const checkValues = (data: Uint8Array, at: number, encoding: number, values: number): void => {
+    if (encoding === PLAIN_DICTIONARY || encoding === RLE_DICTIONARY) {
+      const bits = data[at] ?? 0;
+      if (bits > 32) throw new NotOurs("values of too many bits");
+      if (bits > 0) new Runs(data, at + 1).skip(bits, values);
+    } else if (!ENCODINGS.has(encoding)) throw new NotOurs(`values in encoding ${encoding}`);
+  };
+  let at = 0;
+  let seen = 0;
+  while (seen < rows && at < bytes.length - 1) {
+    const { of, has, bodyAt } = pageFields(bytes, at);
+    const [plainBytes, packedBytes] = [of("2"), of("3")];
+    at = bodyAt + packedBytes;
+    if (at > bytes.length) throw new NotOurs("a page beyond its column");
+    const body = bytes.subarray(bodyAt, at);
+    const counted = (name: string): number => {
+      const values = of(name);
+      if (values > MAX_VALUES || values > rows) throw new NotOurs("more values than rows");
+      return values;
+    };
+    switch (of("1")) {
+      case DICTIONARY_PAGE:
+        if (of("7.1") > MAX_VALUES) throw new NotOurs("a dictionary of too many values");
+        unpacked(body, plainBytes);
+        break;
+      case DATA_PAGE: {
+        const values = counted("5.1");
+        const data = unpacked(body, plainBytes);
+        if (!isOptional) checkValues(data, 0, of("5.2"), values);
+        else {
+          const levels = data.length < 4 ? 0 : new DataView(data.buffer, data.byteOffset).getUint32(0, true);
+          const known = new Runs(data, 4).skip(1, values);
+          checkValues(data, 4 + levels, of("5.2"), known);
+        }
+        seen += values;
+        break;
+      }
+      case DATA_PAGE_V2: {
+        const [values, nulls, levels] = [counted("8.1"), of("8.2"), of("8.5")];
+        if (of("8.3") !== values || of("8.6") !== 0 || nulls > values || levels > Math.min(packedBytes, plainBytes))
+          throw new NotOurs("a page of another shape");
+        if (isOptional) new Runs(body, 0).skip(1, values);
+        const isPacked = !has("8.7") || of("8.7") === 1;
+        const rest = body.subarray(levels);
+        checkValues(isPacked ? unpacked(rest, plainBytes - levels) : rest, 0, of("8.4"), values - nulls);
+        seen += values;
+        break;
+      }
+      default:
+        throw new NotOurs("a page of another kind");
+    }
+  }
+}
