@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "31400c180f0e08c11996c2235edb6906bdbd2ce174c18a07c904e6128d2aed18");
+  load = loadPack(import.meta.url, "10b62f8d36a5d56e7db8c9bf27e28f36f12e89440fb77ca621f9f0ac8740007f");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -10,8 +10,8 @@ MAX_DEVICES = 64
 IDLE_NS = 200_000_000
 #: What cannot be released is recorded this often, and at every new maximum. Nanoseconds.
 POOLS_NS = 50_000_000
-#: A snapshot of more segments would take the exit of a program too long: some 10 us each, with their blocks.
-MAX_SEGMENTS = 20_000
+#: A snapshot has an object for every block: one of more would delay the exit of a program.
+MAX_BLOCKS = 20_000
 
 
 def _counter(stats, name, what="current"):
@@ -82,8 +82,11 @@ class CachingAllocator:
         """The same with the pools of graphs, which are kept until the graphs are gone."""
         if self._snapshot is None or not self._in_use or not self._initialized():
             return []
-        segments = sum(_counter(self._ask(index), "segment") or 0 for index in self._in_use)
-        if segments > MAX_SEGMENTS:
+        blocks = 0
+        for index in self._in_use:
+            stats = self._ask(index)
+            blocks += (_counter(stats, "active") or 0) + (_counter(stats, "inactive_split") or 0)
+        if blocks > MAX_BLOCKS:
             return []
         graphs = dict.fromkeys(self._in_use, 0)
         snapshot = self._snapshot()

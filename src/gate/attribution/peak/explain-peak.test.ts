@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Check } from "../../../verdict/judgement.ts";
-import { explainPeak, type PeakSubject } from "./explain-peak.ts";
+import { explainPeak, type PeakSubject, peakEnvironment, peakToExplain } from "./explain-peak.ts";
 
 const MIB = 2 ** 20;
 const CHECK = {
@@ -81,5 +81,40 @@ describe("a higher peak", () => {
     const { found, notes } = await explained(null, 60 * MIB);
     expect(found).toEqual([]);
     expect(notes[0]).toContain("no measured process reported");
+  });
+});
+
+describe("what is looked into", () => {
+  const subject = (metric: string, argv: readonly string[], grown = 0) => {
+    const check = { kind: "peak", aspect: "peak", device: "host", metric, rank: 0, verdict: "fail", gating: true };
+    const bytes = { candidate_bytes: 130 * MIB, baseline_bytes: 90 * MIB, threshold_bytes: 98 * MIB };
+    const series = { device: "host", metric, rank: 0, class: "flat", growth_bytes: grown, peak_bytes: 130 * MIB };
+    return {
+      judgement: { verdict: "fail", checks: [{ ...check, ...bytes }] },
+      judged: { analysis: { series: [series] }, recording: { tables: [] } },
+      scenario: { command: { kind: "argv", argv } },
+    } as unknown as PeakSubject;
+  };
+
+  it("is a peak of memory that a program allocates, in Node as well, and of V8 only there", () => {
+    expect(peakToExplain(subject("host", ["node", "serve.mjs"]))?.metric).toBe("host");
+    expect(peakToExplain(subject("js_heap", ["node", "serve.mjs"]))?.metric).toBe("js_heap");
+    expect(peakToExplain(subject("js_heap", ["python3", "serve.py"]))).toBeNull();
+    for (const metric of ["used", "outside_allocator", "fragmentation", "graph_pools"])
+      expect(peakToExplain(subject(metric, ["python3", "train.py"]))).toBeNull();
+  });
+
+  it("runs Node with its own profiler, which must not count buffers a second time in the C heap", () => {
+    const run = { metric: "host", durationS: 10 } as const;
+    const env = (argv: readonly string[]) =>
+      peakEnvironment({ ...run, command: { kind: "argv", argv } }, { NODE_OPTIONS: "--no-warnings" });
+    expect(env(["node", "serve.mjs"])).toMatchObject({
+      STORMLOG_GATE_ATTRIBUTE: "peak",
+      STORMLOG_GATE_ATTRIBUTE_AT: "seconds:1,3,5,7,9",
+      NODE_OPTIONS: expect.stringMatching(/^--no-warnings --require .*attribute\.cjs$/),
+    });
+    expect(env(["node", "serve.mjs"])).not.toHaveProperty("STORMLOG_GATE_STACKS");
+    expect(env(["python3", "train.py"])).toMatchObject({ STORMLOG_GATE_STACKS: "peak", PYTHONMALLOC: "malloc" });
+    expect(env(["python3", "train.py"])).not.toHaveProperty("NODE_OPTIONS");
   });
 });

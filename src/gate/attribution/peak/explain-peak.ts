@@ -41,6 +41,9 @@ export interface PeakSubject extends AttributionSubject {
 /** Fractions of the judged run at which a process writes what its peak was so far: a killed one leaves the last. */
 const MOMENTS = [0.1, 0.3, 0.5, 0.7, 0.9] as const;
 
+/** No stack holds these: they are no allocations of the program. */
+const UNEXPLAINED: ReadonlySet<Metric> = new Set<Metric>(["used", "outside_allocator", "fragmentation", "graph_pools"]);
+
 /** Growth of this share of a higher peak is looked into instead. */
 const MIN_GROWN = 0.5;
 
@@ -51,7 +54,7 @@ export function peakToExplain({ judgement, judged, scenario }: AttributionSubjec
   const [cause] = causesOf(judgement.checks);
   if (cause === undefined || (cause.kind !== "peak" && cause.kind !== "budget")) return null;
   const { aspect, device, metric, candidate_bytes: bytes } = cause.decisive;
-  if (aspect !== "peak" || metric === "used" || bytes === null) return null;
+  if (aspect !== "peak" || UNEXPLAINED.has(metric) || bytes === null) return null;
   if (metric === "js_heap" && !namesNode(scenario.command)) return null;
   if (analysis === null || recording === null) return null;
   const difference = bytes - (cause.decisive.baseline_bytes ?? bytes);
