@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "10b62f8d36a5d56e7db8c9bf27e28f36f12e89440fb77ca621f9f0ac8740007f");
+  load = loadPack(import.meta.url, "58cb2a9a5a6f28f58a0f792040a552227201c89c692cd29ebe9d6c59ca792d8e");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -3,11 +3,13 @@ import { describe, expect, it } from "vitest";
 import {
   atSteps,
   CUDA,
+  CUDA_POOLS,
   EXPLICIT,
   HEAP,
   JAX,
   OOM,
   only,
+  POOLS_FROM,
   probedScript,
   recordsOf,
   STAND_INS,
@@ -67,6 +69,11 @@ describe.skipIf(PYTHON === null)("the probe and the allocators of frameworks", (
         "device.cuda:0.name": "Stand-in GPU",
         "device.cuda:1.total": String(2 ** 30),
       });
+      const pools = recordsOf(left, CUDA_POOLS);
+      expect(new Set(pools.map(({ deviceIndex }) => deviceIndex))).toEqual(new Set([POOLS_FROM + 1]));
+      // What cannot be released while it runs, and what graphs reserve at the end.
+      expect(pools[0]?.values.slice(0, 2)).toEqual([0, null]);
+      expect(pools.at(-1)?.values.slice(0, 2)).toEqual([0, 0]);
       expect(left.info.get("peaks_reset")).toBeUndefined();
       expect(left.header.flags & 16).toBe(0);
     },

@@ -65,7 +65,7 @@ describe("pages that hyparquet reads", () => {
     expect(check(page({ inner: [...INNER, [8, null]] }))).not.toThrow();
   });
 
-  it("are refused without a length, with one that is no number, twice or negative: the reader would never end", () => {
+  it("are refused without a length, with one of another kind, twice or negative: the reader would never end", () => {
     expect(check(page({ inner: INNER.slice(0, 5) }))).toThrow("a header of another shape");
     expect(check(withInner(6, null))).toThrow("a header of another shape");
     expect(check(page({ inner: [...INNER, [6, 0]] }))).toThrow("a header with a field twice");

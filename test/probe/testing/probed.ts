@@ -169,14 +169,19 @@ export const HEAP = 1;
 export const PYTHON_HEAP = 1001;
 const PYTHON_INDEX = 1;
 export const [CUDA, TENSORFLOW, JAX] = [2, 5, 6];
+/** Nor this: the pools of CUDA's allocator. */
+export const CUDA_POOLS = 1002;
+/** Added to the index of a device whose pools a record counts. */
+export const POOLS_FROM = 256;
 export const [TIMER, STEP, OOM, END, EXPLICIT] = [1, 2, 3, 4, 5];
 
+function kindOf({ deviceKind, deviceIndex }: RingRecord): number {
+  if (deviceKind === HEAP && deviceIndex === PYTHON_INDEX) return PYTHON_HEAP;
+  return deviceKind === CUDA && deviceIndex >= POOLS_FROM ? CUDA_POOLS : deviceKind;
+}
+
 export const recordsOf = (left: Left, kind: number, reason?: number): readonly RingRecord[] =>
-  left.records.filter(
-    ({ deviceKind, deviceIndex, reason: own }) =>
-      (deviceKind === HEAP && deviceIndex === PYTHON_INDEX ? PYTHON_HEAP : deviceKind) === kind &&
-      (reason === undefined || own === reason),
-  );
+  left.records.filter((record) => kindOf(record) === kind && (reason === undefined || record.reason === reason));
 
 /** (step, value `k`) of the readings at steps. */
 export const atSteps = (left: Left, kind: number, k: number): readonly (readonly [number, number])[] =>

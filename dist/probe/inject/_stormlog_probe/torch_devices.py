@@ -71,7 +71,8 @@ class CachingAllocator:
     def pools(self, now):
         """Per device that is due: (index, (bytes that cannot be released, bytes reserved for graphs))."""
         found = []
-        for index, held in self._held.items():
+        for index in self._in_use:
+            held = self._held.get(index)
             if held is not None and (now >= self._next_pools.get(index, 0) or held > self._highest_held.get(index, 0)):
                 self._next_pools[index] = now + POOLS_NS
                 self._highest_held[index] = max(held, self._highest_held.get(index, 0))
