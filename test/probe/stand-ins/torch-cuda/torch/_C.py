@@ -69,14 +69,18 @@ def _cuda_attach_out_of_memory_observer(observer):
 
 def _cuda_memorySnapshot(*_args):
     _need_cuda("_cuda_memorySnapshot")
-    segments = []
-    for number, device in enumerate(_devices):
-        reserved = device.stats["reserved_bytes"]["all"]["current"]
-        segments += [
-            {"device": number, "total_size": reserved - device.graphs, "segment_pool_id": (0, 0)},
-            {"device": number, "total_size": device.graphs, "segment_pool_id": (0, 1)},
-        ]
+    segments = [
+        _segment(number, (0, 1), device.graphs) for number, device in enumerate(_devices) if device.graphs > 0
+    ]
     return {"segments": segments, "device_traces": [[], []]}
+
+
+def _segment(device, pool, size):
+    """A segment that one block fills."""
+    address = 0x7F0000000000
+    block = {"address": address, "size": size, "requested_size": size, "state": "active_allocated", "frames": []}
+    sizes = dict.fromkeys(("total_size", "allocated_size", "active_size"), size)
+    return dict(sizes, device=device, address=address, stream=0, segment_type="large", segment_pool_id=pool, blocks=[block])
 
 
 def allocate(index, size):
