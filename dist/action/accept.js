@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "58cb2a9a5a6f28f58a0f792040a552227201c89c692cd29ebe9d6c59ca792d8e");
+  load = loadPack(import.meta.url, "25502b8e23b70ea6a2118903f24136bce98d34adba3ef1fc2ec933586559a1c4");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -100,8 +100,8 @@ async function newestParquet(bundle: string): Promise<Exported> {
   const files = readdirSync(bundle, { recursive: true, encoding: "utf8" }).filter(
     (name) => path.basename(name) === "samples.parquet",
   );
-  const isBase = (file: string): boolean => /^base-\d+$/.test(path.basename(path.dirname(file)));
-  const own = files.some((file) => !isBase(file)) ? files.filter((file) => !isBase(file)) : files;
+  const candidates = files.filter((file) => !/^(?:base|attribution)-\d+$/.test(path.basename(path.dirname(file))));
+  const own = candidates.length > 0 ? candidates : files;
   const newest = own.sort(new Intl.Collator("en", { numeric: true }).compare).at(-1);
   if (newest === undefined) throw invalidInput("INPUT_NOT_FOUND", `${bundle} has no samples.parquet`, bundle);
   const { bytes, note } = await fileOf(bundle, newest);
