@@ -76,6 +76,10 @@ describe("pages that hyparquet reads", () => {
     expect(check(page({ levels: [...varint(2 * 1_000_000), 1] }))).toThrow("a run of too many values");
     expect(check(page({ levels: [0xff, 0xff, 0xff, 0xff, 0x0f, 1] }))).toThrow("a run of too many values");
     expect(check(withInner(1, 1_000_000))).toThrow("more values than rows");
+    // Indices of a dictionary, without bits of their own.
+    const inner = INNER.map((one) => (one[0] === 4 ? ([4, 8] as const) : one));
+    expect(check(page({ inner, values: [0, 2 * ROWS] }))).not.toThrow();
+    expect(check(page({ inner, values: [0, ...varint(2 * 1_000_000)] }))).toThrow("a run of too many values");
   });
 
   it("are refused where they end within their values, or lie beyond their column", () => {

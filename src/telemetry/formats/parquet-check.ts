@@ -31,7 +31,7 @@ const MAX_EXPANSION = 32;
 const MIN_ROOM = 1024;
 /** Values that a writer may add to a last group of eight. */
 const SLACK = 512;
-/** Bits of hyparquet's whole numbers, seven in each byte. */
+/** Of the header of a run: their 28 bits hold more than MAX_VALUES. */
 const MAX_VARINT_BYTES = 4;
 
 /** Reads runs of equal or packed values as hyparquet does, without making them. */
@@ -105,11 +105,17 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
     snappy(packed, room);
     return room;
   };
-  const checkValues = (data: Uint8Array, at: number, encoding: number, values: number): void => {
+  const checkValues = (
+    data: Uint8Array,
+    at: number,
+    page: { kind: number; encoding: number; values: number },
+  ): void => {
+    const { kind, encoding, values } = page;
     if (encoding === PLAIN_DICTIONARY || encoding === RLE_DICTIONARY) {
       const bits = data[at] ?? 0;
       if (bits > 32) throw new NotOurs("values of too many bits");
-      if (bits > 0) new Runs(data, at + 1).skip(bits, values);
+      // In pages of version 1 hyparquet reads no runs of values without bits.
+      if (bits > 0 || kind === DATA_PAGE_V2) new Runs(data, at + 1).skip(bits, values);
     } else if (!ENCODINGS.has(encoding)) throw new NotOurs(`values in encoding ${encoding}`);
   };
   let at = 0;
@@ -125,7 +131,8 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
       if (values > MAX_VALUES || values > rows) throw new NotOurs("more values than rows");
       return values;
     };
-    switch (of("1")) {
+    const kind = of("1");
+    switch (kind) {
       case DICTIONARY_PAGE:
         if (of("7.1") > MAX_VALUES) throw new NotOurs("a dictionary of too many values");
         unpacked(body, plainBytes);
@@ -133,11 +140,12 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
       case DATA_PAGE: {
         const values = counted("5.1");
         const data = unpacked(body, plainBytes);
-        if (!isOptional) checkValues(data, 0, of("5.2"), values);
+        const encoding = of("5.2");
+        if (!isOptional) checkValues(data, 0, { kind, encoding, values });
         else {
           const levels = data.length < 4 ? 0 : new DataView(data.buffer, data.byteOffset).getUint32(0, true);
           const known = new Runs(data, 4).skip(1, values);
-          checkValues(data, 4 + levels, of("5.2"), known);
+          checkValues(data, 4 + levels, { kind, encoding, values: known });
         }
         seen += values;
         break;
@@ -149,7 +157,8 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
         if (isOptional) new Runs(body, 0).skip(1, values);
         const isPacked = !has("8.7") || of("8.7") === 1;
         const rest = body.subarray(levels);
-        checkValues(isPacked ? unpacked(rest, plainBytes - levels) : rest, 0, of("8.4"), values - nulls);
+        const data = isPacked ? unpacked(rest, plainBytes - levels) : rest;
+        checkValues(data, 0, { kind, encoding: of("8.4"), values: values - nulls });
         seen += values;
         break;
       }

@@ -17,7 +17,9 @@ export interface ParquetSource {
 
 /** Opens a file. Throws the errors of hyparquet and the file system. */
 export async function openParquet(file: string): Promise<ParquetSource> {
-  const { asyncBufferFromFile, parquetMetadataAsync, parquetRead, snappyUncompress } = await import("hyparquet");
+  const { asyncBufferFromFile, parquetMetadataAsync, parquetRead, parquetSchema, snappyUncompress } = await import(
+    "hyparquet"
+  );
   const snappy = bounded(snappyUncompress);
   const compressors = {
     SNAPPY: (input: Uint8Array, bytes: number): Uint8Array => {
@@ -28,6 +30,7 @@ export async function openParquet(file: string): Promise<ParquetSource> {
   };
   const source = await asyncBufferFromFile(file);
   const metadata = await parquetMetadataAsync(source);
+  const { children } = parquetSchema(metadata);
   return {
     metadata,
     rows: Number(metadata.num_rows),
@@ -41,7 +44,8 @@ export async function openParquet(file: string): Promise<ParquetSource> {
         before += rows;
         for (const { meta_data: chunk } of group.columns) {
           const name = chunk?.path_in_schema[0];
-          const element = metadata.schema.slice(1).find((one) => one.name === name);
+          // Groups may have columns of the same name.
+          const element = children.find((child) => child.element.name === name)?.element;
           if (chunk === undefined || name === undefined || element === undefined || !columns.includes(name)) continue;
           const start = Number(chunk.dictionary_page_offset || chunk.data_page_offset);
           const bytes = new Uint8Array(await source.slice(start, start + Number(chunk.total_compressed_size)));

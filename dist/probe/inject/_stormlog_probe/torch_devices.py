@@ -176,7 +176,7 @@ def _snapshots(core, name):
         try:
             return take(None)
         except TypeError:
-            # Before 2.8 it takes no memory pool.
+            # In older releases it takes no memory pool.
             return take()
 
     return snapshot
