@@ -41,6 +41,29 @@ inline uintptr_t mappingEnd(uintptr_t address) {
   return found;
 }
 
+// Where the stack of one thread ends. Zero at first.
+struct StackBounds {
+  // 0 where it is not known.
+  uintptr_t end(uintptr_t sp) {
+    // A stack grows down: a little below the lowest known place it is still the same one.
+    if (known != 0 && sp < known && sp + (1 << 20) > low) {
+      if (sp < low) low = sp;
+      return known;
+    }
+    if (lookups >= kMaxLookups) return 0;
+    ++lookups;
+    known = mappingEnd(sp);
+    low = sp;
+    return known;
+  }
+
+  // A thread whose stack pointer moves between many stacks (coroutines) is no longer walked after so many look-ups.
+  static constexpr uint32_t kMaxLookups = 64;
+  uintptr_t known;
+  uintptr_t low;
+  uint32_t lookups;
+};
+
 class CallStack {
  public:
   static constexpr unsigned kCached = 8192;

@@ -14,6 +14,12 @@
 
 namespace stormlog_heap {
 
+inline uint64_t monotonicNs() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000ULL + static_cast<uint64_t>(t.tv_nsec);
+}
+
 // Without constructors: used before those of the library run.
 class Moments {
  public:

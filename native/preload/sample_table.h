@@ -37,6 +37,8 @@ struct Stack {
   std::atomic<uint32_t> state;
   uint16_t natives;
   uint16_t pythons;
+  // Whether Python's own allocator gave out the memory.
+  bool objects;
   uint64_t hash;
   uintptr_t native[kNativeFrames];
   PythonFrame python[kPythonFrames];
@@ -58,6 +60,7 @@ class SampleTable {
       hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
       hash ^= hash >> 32;
     };
+    mix(wanted.objects);
     for (unsigned i = 0; i < wanted.natives; ++i) mix(wanted.native[i]);
     for (unsigned i = 0; i < wanted.pythons; ++i) {
       mix(wanted.python[i].code ^ wanted.python[i].name);
@@ -72,6 +75,7 @@ class SampleTable {
       place.hash = hash;
       place.natives = wanted.natives;
       place.pythons = wanted.pythons;
+      place.objects = wanted.objects;
       memcpy(place.native, wanted.native, sizeof place.native);
       memcpy(place.python, wanted.python, sizeof place.python);
       place.state.store(kReady, std::memory_order_release);

@@ -71,4 +71,15 @@ inline int64_t nextGap(uint64_t& random, uint64_t interval) {
   return static_cast<int64_t>(-logarithm(uniform) * static_cast<double>(interval)) + 1;
 }
 
+// Bytes that one thread allocates until its next sample. Zero before the first.
+struct Gap {
+  void draw(uint64_t& random, const Interval& from) {
+    interval = from.bytes();
+    left = nextGap(random, interval);
+  }
+
+  int64_t left;
+  uint64_t interval;
+};
+
 }  // namespace stormlog_heap

@@ -25,6 +25,7 @@
 #include "next_allocator.h"
 #include "process_facts.h"
 #include "python_frames.h"
+#include "python_objects.h"
 #include "sample_table.h"
 #include "sampling.h"
 #include "stacks_file.h"
@@ -39,8 +40,6 @@ namespace {
 constexpr uint64_t kLeastPeak = 1 << 20;
 constexpr unsigned kPatienceMs = 1000;
 constexpr size_t kSmall = 64 * 1024;
-// A thread whose stack pointer moves between many stacks (coroutines) is no longer walked after so many look-ups.
-constexpr uint32_t kMaxLookups = 64;
 constexpr unsigned kMaxInstances = 10000;
 
 struct State {
@@ -66,7 +65,9 @@ struct State {
 // Without constructors: it is used before those of this library run.
 State state;
 static_assert(std::is_trivially_default_constructible<State>::value, "must be zero before anything runs");
+// Of the C heap, and of Python's own allocator, so that many small objects leave the samples of the heap as they are.
 Interval interval;
+Interval objectInterval;
 HeapNumbers heapNumbers;
 
 // Bytes that the program holds, by the C library's own account; 0 where that is not known.
@@ -77,45 +78,20 @@ uint64_t heapBytes() {
 }
 
 struct Thread {
-  int64_t gap;
-  uint64_t gapInterval;
+  Gap heap;
+  Gap objects;
   uint64_t random;
-  uintptr_t stackEnd;
-  uintptr_t stackLow;
-  uint32_t lookups;
+  StackBounds stack;
   // As the probe numbers them; 0 outside of any.
   uint8_t phase;
   bool inside;
+  // What Python's own allocator takes is counted there.
+  bool forObjects;
 };
 // In the static block: the usual model allocates a thread's copy at the first use.
 __thread Thread thread __attribute__((tls_model("initial-exec")));
 
 const Next* next() { return state.allocator.get(); }
-
-uint64_t monotonicNs() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000ULL + static_cast<uint64_t>(t.tv_nsec);
-}
-
-// 0 where the stack of this thread is not known.
-uintptr_t stackEnd(uintptr_t sp) {
-  // A stack grows down: a little below the lowest known place it is still the same one.
-  if (thread.stackEnd != 0 && sp < thread.stackEnd && sp + (1 << 20) > thread.stackLow) {
-    if (sp < thread.stackLow) thread.stackLow = sp;
-    return thread.stackEnd;
-  }
-  if (thread.lookups >= kMaxLookups) return 0;
-  ++thread.lookups;
-  thread.stackEnd = mappingEnd(sp);
-  thread.stackLow = sp;
-  return thread.stackEnd;
-}
-
-void drawGap() {
-  thread.gapInterval = interval.bytes();
-  thread.gap = nextGap(thread.random, thread.gapInterval);
-}
 
 // Bytes that the heap spends on an allocation: of small ones a quarter may be rounding and the allocator's own.
 size_t spentOn(void* address, size_t size) {
@@ -123,45 +99,52 @@ size_t spentOn(void* address, size_t size) {
   return next()->usableSize(address) + sizeof(size_t);
 }
 
-// Notes the allocation with its stack.
-void note(void* address, size_t size) {
+// Notes the allocation of `spent` bytes, of which the program asked for `size`, with its stack.
+void note(void* address, size_t size, size_t spent, const Gap& gap, Interval& from) {
   Registers registers{};
   STORMLOG_REGISTERS(registers);
   Stack stack;
   memset(static_cast<void*>(&stack), 0, sizeof stack);
-  const uintptr_t end = stackEnd(registers.sp);
+  const uintptr_t end = thread.stack.end(registers.sp);
   if (end != 0) stack.natives = static_cast<uint16_t>(state.calls.walk(registers, end, stack.native, kNativeFrames));
   stack.pythons = static_cast<uint16_t>(state.python.walk(stack.python, kPythonFrames));
+  stack.objects = &gap == &thread.objects;
   const uint32_t index = state.table.stack(stack);
-  const double chance = chanceOf(static_cast<double>(size) / static_cast<double>(thread.gapInterval));
-  const auto bytes = static_cast<uint64_t>(static_cast<double>(spentOn(address, size)) / chance);
+  const double chance = chanceOf(static_cast<double>(size) / static_cast<double>(gap.interval));
+  const auto bytes = static_cast<uint64_t>(static_cast<double>(spent) / chance);
   if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes, thread.phase);
   if (state.wantsPeak) state.peak.grew(state.table.live());
-  interval.sampled(monotonicNs, state.wantsPeak ? kPeakSamplesPerSecond : kSamplesPerSecond);
+  from.sampled(monotonicNs, state.wantsPeak ? kPeakSamplesPerSecond : kSamplesPerSecond);
 }
 
-__attribute__((noinline)) void sample(void* address, size_t size) {
+__attribute__((noinline)) void sample(void* address, size_t size, Gap& gap) {
   const int error = errno;
+  const bool isHeap = &gap == &thread.heap;
+  Interval& from = isHeap ? interval : objectInterval;
   thread.inside = true;
-  if (thread.random == 0) {
+  if (thread.random == 0) thread.random = (reinterpret_cast<uintptr_t>(&thread) ^ monotonicNs()) * 0x9e3779b97f4a7c15ULL | 1;
+  if (gap.interval == 0) {
     // The first allocation of a thread, which may be its largest.
-    thread.random = (reinterpret_cast<uintptr_t>(&thread) ^ monotonicNs()) * 0x9e3779b97f4a7c15ULL | 1;
-    drawGap();
-    thread.gap -= static_cast<int64_t>(size);
+    gap.draw(thread.random, from);
+    gap.left -= static_cast<int64_t>(size);
   }
-  if (thread.gap < 0) {
-    note(address, size);
-    drawGap();
+  if (gap.left < 0) {
+    note(address, size, isHeap ? spentOn(address, size) : size, gap, from);
+    gap.draw(thread.random, from);
   }
   thread.inside = false;
   errno = error;
 }
 
-inline void allocated(void* address, size_t size) {
+inline void allocated(void* address, size_t size, Gap& gap) {
   if (!state.active.load(std::memory_order_relaxed) || address == nullptr || size == 0) return;
   // The rest of a gap has no memory: a new one is drawn after every sample.
-  thread.gap -= static_cast<int64_t>(size);
-  if (__builtin_expect(thread.gap < 0, 0) && !thread.inside) sample(address, size);
+  gap.left -= static_cast<int64_t>(size);
+  if (__builtin_expect(gap.left < 0, 0) && !thread.inside) sample(address, size, gap);
+}
+
+inline void allocated(void* address, size_t size) {
+  if (!thread.forObjects) allocated(address, size, thread.heap);
 }
 
 inline void released(void* address) {
@@ -170,6 +153,14 @@ inline void released(void* address) {
   if (state.wantsPeak && state.peak.due() && state.table.holds(at)) state.peak.shrinks(state.table, monotonicNs(), heapBytes);
   state.table.remove(at);
 }
+
+struct ObjectWatch {
+  static void enter() { thread.forObjects = true; }
+  static void leave() { thread.forObjects = false; }
+  static void allocated(void* address, size_t size) { ::allocated(address, size, thread.objects); }
+  static void released(void* address) { ::released(address); }
+};
+PythonObjects<ObjectWatch> pythonObjects;
 
 // `patienceMs`: for the end of another thread's document.
 bool writeMoment(const char* path, uint64_t moment, int64_t step, unsigned patienceMs = 0) {
@@ -300,6 +291,13 @@ STORMLOG_PUBLIC void stormlog_stacks_python(const PythonLayout* layout) {
   if (layout == nullptr) return;
   state.layout = *layout;
   state.python.use(&state.layout);
+}
+
+// Samples what Python's own allocator gives out, too, from now on. To be called with the interpreter's lock. 1 when it does.
+STORMLOG_PUBLIC int stormlog_stacks_objects() {
+  static std::atomic_flag called = ATOMIC_FLAG_INIT;
+  if (called.test_and_set()) return 1;
+  return state.active.load(std::memory_order_acquire) && !state.wantsPeak && pythonObjects.watch() ? 1 : 0;
 }
 
 // The Python frames of the caller by `layout`, for a comparison with what Python reports. Returns their number.

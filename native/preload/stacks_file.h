@@ -124,7 +124,7 @@ class StacksFile {
       text(",").number(parts[i].count);
       text("]");
     }
-    text("],\"native\":[");
+    text(stack.objects ? "],\"allocator\":\"python\",\"native\":[" : "],\"native\":[");
     for (unsigned i = 0; i < stack.natives; ++i) {
       if (i > 0) text(",");
       number(stack.native[i]);

@@ -44,6 +44,8 @@ const NativeSchema = v.object({
         ),
         [],
       ),
+      /** Python's own allocator, above the C heap's; absent for the C heap. */
+      allocator: v.optional(v.literal("python")),
       /** Return addresses, innermost first. */
       native: v.pipe(v.array(whole), v.maxLength(MAX_FRAMES)),
       /** Of Python or JavaScript: file, line, function and the name of what the line calls. */
@@ -86,6 +88,8 @@ export interface NativeStack {
   readonly count: number;
   /** Of a peak; they add up to the stack's bytes. */
   readonly parts: readonly StackPart[];
+  /** Whether Python's own allocator gave out the memory, so that tracemalloc sees it as well. */
+  readonly isPython: boolean;
   /** Return addresses, innermost first. */
   readonly native: readonly number[];
   /** Innermost first. */
@@ -134,7 +138,7 @@ export function parseNative(json: unknown, where: string): NativeSample {
     categories: categories ?? null,
     inputs,
     notes,
-    stacks: stacks.map(({ bytes, count, parts, native, python }) => ({
+    stacks: stacks.map(({ bytes, count, parts, allocator, native, python }) => ({
       bytes,
       count,
       parts: parts.map(([category, phase, kept, own, samples]) => ({
@@ -144,6 +148,7 @@ export function parseNative(json: unknown, where: string): NativeSample {
         bytes: own,
         count: samples,
       })),
+      isPython: allocator === "python",
       native,
       python: python.map(([file, line, name, called]) => ({ file, line, function: name, called })),
     })),

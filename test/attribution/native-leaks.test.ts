@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { JudgedGrowth } from "../../src/gate/attribution/judged-growth.ts";
+import { readNativeSamples } from "../../src/gate/attribution/native-files.ts";
 import { nativeLines } from "../../src/gate/attribution/native-lines.ts";
 import { userFrames } from "../../src/snapshot/frames.ts";
 import { missingProgram } from "../cluster/testing/program.ts";
@@ -23,8 +24,9 @@ async function linesOf(command: readonly [string, ...string[]], cwd: string) {
   expect(ran.code, ran.stderr).toBe(0);
   const isUserFrame = userFrames({ root: cwd, exclude: [] });
   const known = ran.attribution.lines;
-  return nativeLines({
-    directory: ran.directory,
+  const samples = readNativeSamples(ran.directory);
+  const lines = await nativeLines({
+    samples,
     cwd,
     pipReport: null,
     isUserFrame,
@@ -32,6 +34,7 @@ async function linesOf(command: readonly [string, ...string[]], cwd: string) {
     slowdown: 1,
     known,
   });
+  return { lines, notes: samples.notes };
 }
 
 const lineWith = (file: string, text: string): number =>

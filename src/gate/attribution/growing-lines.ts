@@ -1,4 +1,4 @@
-import type { Finding, Severity } from "../../analysis/document.ts";
+import type { Finding, LinePackage, Severity } from "../../analysis/document.ts";
 import { probeDirectory } from "../../core/probe-directory.ts";
 import { git } from "../../git/git.ts";
 import { LEAK_LINE } from "../../report/source-line.ts";
@@ -6,11 +6,13 @@ import { type AttributedLine, attribute, type ProcessEvidence } from "../../snap
 import { type Frame, userFrames } from "../../snapshot/frames.ts";
 import type { ProbeSummary } from "../../telemetry/recording/model.ts";
 import { type AttributionEvidence, attributionEvidence } from "./attribution-evidence.ts";
+import { calledPackages } from "./called-packages.ts";
 import type { JudgedGrowth } from "./judged-growth.ts";
 import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-finding.ts";
 import { linePackages } from "./line-packages.ts";
 import { isLost, tracedGrowth } from "./lost-memory.ts";
 import { type Covered, MAX_SLOWDOWN, nameLines, type Unexplained } from "./name-lines.ts";
+import { type NativeSamples, readNativeSamples } from "./native-files.ts";
 import { type NativeLine, nativeLines } from "./native-lines.ts";
 import { SourceTexts } from "./source-texts.ts";
 
@@ -73,16 +75,16 @@ function coveredBy(processes: readonly ProcessEvidence[], slowdown: number): Cov
 async function nativeGrowth(
   run: AttributionRun,
   unexplained: readonly Unexplained[],
-  options: { readonly isUserFrame: (frame: Frame) => boolean; readonly known: readonly AttributedLine[] },
-): Promise<{
-  readonly lines: readonly NativeLine[];
-  readonly unexplained: readonly Unexplained[];
-  readonly notes: readonly string[];
-}> {
-  const { cwd, directory, pipReport, slowdown } = run;
+  options: {
+    readonly samples: NativeSamples;
+    readonly isUserFrame: (frame: Frame) => boolean;
+    readonly known: readonly AttributedLine[];
+  },
+): Promise<{ readonly lines: readonly NativeLine[]; readonly unexplained: readonly Unexplained[] }> {
+  const { cwd, pipReport, slowdown } = run;
   const wanted = unexplained.filter(({ growth, share }) => growth.device === "host" && share >= MIN_UNEXPLAINED);
   const growths = wanted.map(({ growth }) => growth);
-  const { lines, notes } = await nativeLines({ ...options, cwd, pipReport, directory, slowdown, growths });
+  const lines = await nativeLines({ ...options, cwd, pipReport, slowdown, growths });
   const left = new Map(unexplained.map(({ growth, share }) => [growth, share] as const));
   const capped = lines.map((one): NativeLine => {
     const { growth, share } = one.named;
@@ -95,13 +97,24 @@ async function nativeGrowth(
   return {
     lines: capped,
     unexplained: unexplained.map((one) => ({ ...one, share: Math.max(0, left.get(one.growth) ?? one.share) })),
-    notes,
   };
 }
 
 function languageOf(sources: readonly string[]): RecordedLanguage {
   if (sources.some((source) => source === "tracemalloc" || source === "torch-cpu")) return "python";
   return sources.includes("v8-heap") ? "node" : "none";
+}
+
+/** The packages of lines: by their Python frames, else by the compiled code that they call. */
+function packagesOf(
+  lines: readonly AttributedLine[],
+  samples: NativeSamples,
+  { cwd, pipReport }: AttributionRun,
+): ReadonlyMap<AttributedLine, LinePackage> {
+  const byFrames = linePackages(lines, cwd, pipReport);
+  // Where it is known what keeps the memory, the program's own code does.
+  const others = lines.filter((line) => !byFrames.has(line) && line.placed === "allocated" && line.keptBy === null);
+  return new Map([...byFrames, ...calledPackages(others, samples, cwd, pipReport)]);
 }
 
 /** Read the files of an attribution run, and name the lines that explain the verdict's growth, the largest first. */
@@ -118,10 +131,11 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   }
   const attribution = attribute(evidence.processes, { isUserFrame });
   const { named, unexplained } = nameLines(attribution, run.growths, coveredBy(evidence.processes, run.slowdown));
-  const packages = linePackages(
+  const samples = readNativeSamples(run.directory);
+  const packages = packagesOf(
     named.map(({ line }) => line),
-    run.cwd,
-    run.pipReport,
+    samples,
+    run,
   );
   const texts = new SourceTexts(run.cwd);
   const lines = named.map((one, index) =>
@@ -133,7 +147,8 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
       package: packages.get(one.line) ?? null,
     }),
   );
-  const native = await nativeGrowth(run, unexplained, { isUserFrame, known: named.map(({ line }) => line) });
+  const known = named.map(({ line }) => line);
+  const native = await nativeGrowth(run, unexplained, { samples, isUserFrame, known });
   const placed = native.lines.filter(({ hasLine }) => hasLine);
   const nativeFindings = placed.map(({ named: one, site }, index) =>
     lineFinding(one, {
@@ -167,7 +182,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const holding = named.filter(({ kind }) => kind === "leak").map(({ line }) => line);
   return {
     findings,
-    notes: [...evidence.notes, ...attribution.notes, ...native.notes, ...estimated, ...none],
+    notes: [...evidence.notes, ...attribution.notes, ...samples.notes, ...estimated, ...none],
     lost: isLost(evidence.processes, holding),
     tracedBytes: tracedGrowth(evidence.processes),
   };

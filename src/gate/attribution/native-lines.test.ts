@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Frame } from "../../snapshot/frames.ts";
 import type { JudgedGrowth } from "./judged-growth.ts";
 import { lineFinding, unattributedFinding } from "./line-finding.ts";
+import { readNativeSamples } from "./native-files.ts";
 import { type NativeLine, nativeLines } from "./native-lines.ts";
 
 const MIB = 2 ** 20;
@@ -71,8 +72,8 @@ function write(moments: readonly (readonly Written[])[]): void {
 }
 
 async function found(known: readonly NativeLine[] = []): Promise<readonly NativeLine[]> {
-  const { lines } = await nativeLines({
-    directory: path.join(root, "run"),
+  return nativeLines({
+    samples: readNativeSamples(path.join(root, "run")),
     cwd: "/app",
     pipReport: null,
     isUserFrame,
@@ -80,7 +81,6 @@ async function found(known: readonly NativeLine[] = []): Promise<readonly Native
     slowdown: 1,
     known: known.map(({ named }) => named.line),
   });
-  return lines;
 }
 
 const MOMENTS = [0, 1, 2, 3, 4, 5, 6];
@@ -143,15 +143,7 @@ describe("lines of native memory", () => {
 
   it("skips a damaged document with a note", async () => {
     writeFileSync(path.join(root, "run", "probe", "7.0.native.0.json"), '{"schema":"stormlog.native/1"');
-    const result = await nativeLines({
-      directory: path.join(root, "run"),
-      cwd: "/app",
-      pipReport: null,
-      isUserFrame,
-      growths: [growth],
-      slowdown: 1,
-      known: [],
-    });
-    expect(result.notes).toEqual(["7.0.native.0.json: the list of stacks is damaged or too large"]);
+    const { notes } = readNativeSamples(path.join(root, "run"));
+    expect(notes).toEqual(["7.0.native.0.json: the list of stacks is damaged or too large"]);
   });
 });

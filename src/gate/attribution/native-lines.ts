@@ -6,15 +6,13 @@ import type { Frame } from "../../snapshot/frames.ts";
 import { placeOf } from "../../snapshot/held-growth.ts";
 import { growthByLine, type LiveEntry } from "../../snapshot/line-growth.ts";
 import type { NativeSample } from "../../snapshot/native-document.ts";
+import { MIN_SAMPLES_GROWN } from "./called-packages.ts";
 import { installedPackages } from "./installed-packages.ts";
 import type { JudgedGrowth } from "./judged-growth.ts";
 import { type Covered, type NamedLine, nameLines } from "./name-lines.ts";
-import { readNativeSamples } from "./native-files.ts";
+import type { NativeSamples } from "./native-files.ts";
 import { ownedBy, type Placed } from "./native-owner.ts";
 import { sourceAt, symbolAt } from "./native-site.ts";
-
-/** Below this many more samples the Poisson spread of a growth is more than a quarter of it. */
-const MIN_SAMPLES_GROWN = 16;
 
 /** The place in a native module that allocates growing memory. */
 export interface NativeSite {
@@ -43,8 +41,7 @@ interface OwnedBytes {
 }
 
 interface NativeOptions {
-  /** Absolute run directory. */
-  readonly directory: string;
+  readonly samples: NativeSamples;
   /** Working directory of the command. */
   readonly cwd: string;
   /** Pip's installation report; null for none. */
@@ -56,11 +53,9 @@ interface NativeOptions {
   readonly known: readonly AttributedLine[];
 }
 
-/** The native memory that grows, most first, from the preloaded library's files, which are moved into the bundle. */
-export async function nativeLines(
-  options: NativeOptions,
-): Promise<{ readonly lines: readonly NativeLine[]; readonly notes: readonly string[] }> {
-  const { processes, notes } = readNativeSamples(options.directory);
+/** The native memory that grows, most first. */
+export async function nativeLines(options: NativeOptions): Promise<readonly NativeLine[]> {
+  const { processes } = options.samples;
   const owners = new Map<string, Map<string, OwnedBytes>>();
   const lines = processes.flatMap(([id, samples]) => linesOf(id, samples, options, owners));
   const merged = mergedOverProcesses(lines).sort((a, b) => b.growthBytes - a.growthBytes);
@@ -91,7 +86,7 @@ export async function nativeLines(
     const known = packages.get(one.owned.place.path);
     found.push(await resolved(one.named, one.owned, known === undefined ? null : { ...known, relation: "called" }));
   }
-  return { lines: found, notes };
+  return found;
 }
 
 async function resolved(

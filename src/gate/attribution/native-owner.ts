@@ -8,6 +8,8 @@ const RUNTIME =
 /** tracemalloc sees what the interpreter itself allocates. */
 const INTERPRETER = /^(?:lib)?python[23](?:\.\d+)?(?:[.-]|$)|^libpython/;
 
+const isInterpreterFile = (file: string): boolean => INTERPRETER.test(path.basename(file));
+
 /** A call in a program or library. */
 export interface Place {
   /** Absolute path of the file. */
@@ -40,7 +42,7 @@ export function ownedBy(
     return place === null || RUNTIME.test(path.basename(place.path)) ? [] : [place];
   });
   const [innermost] = places;
-  const isInterpreter = innermost === undefined || INTERPRETER.test(path.basename(innermost.path));
+  const isInterpreter = stack.isPython || innermost === undefined || isInterpreterFile(innermost.path);
   const line = stack.python.find(isUserFrame);
   if (line !== undefined) {
     const frame = { file: line.file, line: line.line, function: line.function };
@@ -54,6 +56,29 @@ export function ownedBy(
   // Its line is found later, where it matters; until then the place in the file stands for it.
   const frame = { file: place.path, line: place.offset, function: "" };
   return { frame, python: false, called: null, place, isInterpreter };
+}
+
+/** Functions of the interpreter that run code of the program: what is further out called that code, or was called by it. */
+const RUNS_CODE = /Eval|Vectorcall|PyObject_Call|PyFunction|TAIL_CALL/i;
+
+/**
+ * The place in a library that the innermost Python line calls, and that allocates: with its own means, or with the
+ * interpreter's. Null where the interpreter alone allocates, and where it may have run other code in between.
+ * @param symbolAt name of a function of the interpreter; null when unknown
+ */
+export function calledPlace(
+  { native }: NativeStack,
+  mappings: readonly Mapping[],
+  symbolAt: (place: Place) => string | null,
+): Place | null {
+  for (const address of native) {
+    const place = placeAt(address, mappings);
+    if (place === null) return null;
+    if (RUNTIME.test(path.basename(place.path))) continue;
+    if (!isInterpreterFile(place.path)) return place;
+    if (RUNS_CODE.test(symbolAt(place) ?? "")) return null;
+  }
+  return null;
 }
 
 /** The file that contains the call before a return address. */

@@ -1,4 +1,5 @@
-"""Stacks of the C heap's allocations, which the preloaded library samples, with the Python frames that called them.
+"""Stacks of allocations, which the preloaded library samples, with the Python frames that called them: those of the C heap
+and, in a run that looks for growth, of Python's own allocator.
 
 The library reads Python's frames as they lie in memory, by a layout of this version that is compared with what Python
 itself reports before it is used. It notes addresses alone; here they become files and lines, where a live code object
@@ -75,6 +76,8 @@ class NativeStacks:
             return
         self._layout = layout
         library.stormlog_stacks_python(layout)
+        # With the interpreter's lock, and before tracemalloc puts its own layer above the allocators.
+        ctypes.PyDLL(None).stormlog_stacks_objects()
 
     def with_categories(self):
         """Have the library note categories and phases."""

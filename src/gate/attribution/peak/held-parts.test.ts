@@ -12,6 +12,7 @@ const stack = (bytes: number, count: number, line: number): NativeStack => ({
   bytes,
   count,
   parts: [{ category: null, phase: null, kept: false, bytes, count }],
+  isPython: false,
   native: [],
   python: [{ file: "/repo/train.py", line, function: "main", called: "zeros" }],
 });
