@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "2d39f18438814484b8ff8e13efc550912cb1f541626d1ee83563e4868b0e8c50");
+  load = loadPack(import.meta.url, "a4c4b7b474025c2a9604268088b09abfcce53eee22cc7ec2200a497f8f998bc0");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

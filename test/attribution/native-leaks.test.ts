@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { calledPackages } from "../../src/gate/attribution/called-packages.ts";
 import type { JudgedGrowth } from "../../src/gate/attribution/judged-growth.ts";
 import { readNativeSamples } from "../../src/gate/attribution/native-files.ts";
 import { nativeLines } from "../../src/gate/attribution/native-lines.ts";
@@ -18,6 +19,7 @@ const GROWTH: JudgedGrowth = {
   metric: "host",
   stretch: { kind: "growth", unit: "seconds", start: 0, onset: 0.5, end: 3, bytes: 80 * MIB },
   bytes: 80 * MIB,
+  freed: null,
 };
 async function linesOf(command: readonly [string, ...string[]], cwd: string) {
   const ran = await attributed(command, MOMENTS);
@@ -40,7 +42,7 @@ async function linesOf(command: readonly [string, ...string[]], cwd: string) {
 const lineWith = (file: string, text: string): number =>
   readFileSync(file, "utf8")
     .split("\n")
-    .findIndex((line) => line.includes(text)) + 1;
+    .findIndex((line) => `${line}\n`.includes(text)) + 1;
 
 describe.skipIf(!isSampled)("the growing line of native memory", () => {
   it.skipIf(!existsSync(PYTHON))("is the Python line that calls, and not the one whose blocks are freed", async () => {
@@ -56,6 +58,25 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
     expect(only?.named.share).toBeGreaterThan(0.2);
     expect(only?.named.share).toBeLessThan(1);
   });
+
+  it.skipIf(spawnSync(PYTHON, ["-c", "import numpy"]).status !== 0)(
+    "calls the package whose compiled code makes the objects, where it calls one",
+    async () => {
+      const script = path.join(FIXTURES, "kept_scalars.py");
+      const ran = await attributed([PYTHON, script, "3.2"], MOMENTS);
+      expect(ran.code, ran.stderr).toBe(0);
+      const { lines } = ran.attribution;
+      const samples = readNativeSamples(ran.directory);
+      const called = calledPackages(lines, samples, FIXTURES, null);
+      const found = new Map(lines.map((line) => [line.line, called.get(line)?.name ?? null]));
+      expect(found.get(lineWith(script, "# leaks\n"))).toBe("numpy");
+      expect(found.get(lineWith(script, "# leaks too"))).toBeNull();
+      // Its memory is that of Python's lines, and no other.
+      const isUserFrame = userFrames({ root: FIXTURES, exclude: [] });
+      const options = { samples, cwd: FIXTURES, pipReport: null, growths: [GROWTH], slowdown: 1, known: [] };
+      expect(await nativeLines({ ...options, isUserFrame })).toEqual([]);
+    },
+  );
 
   it.skipIf(missingProgram(["gcc", "addr2line"]) !== null)("is found in C by its debug information", async () => {
     const directory = mkdtempSync(path.join(tmpdir(), "gate-native-line-"));

@@ -23,7 +23,7 @@ describe("the growing line of a leak in Node", () => {
     expect(ran.code, ran.stderr).toBe(0);
     // Against the smallest growth that fails a verdict: V8 compiles code late, more so on a busy machine.
     const stretch = { kind: "growth", unit: "seconds", start: 0, onset: 0, end: 2.2, bytes: 8 * 2 ** 20 } as const;
-    const growth = { device: "host", metric: "host", stretch, bytes: stretch.bytes } as const;
+    const growth = { device: "host", metric: "host", stretch, bytes: stretch.bytes, freed: null } as const;
     expect(nameLines(ran.attribution, [growth], { steps: null, seconds: 1.2, slowdown: 1 }).named).toEqual([]);
   });
 

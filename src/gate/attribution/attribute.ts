@@ -81,7 +81,7 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
     probe: finished.info.probe,
     severity: judgement.verdict === "fail" ? "critical" : "warning",
     growths,
-    slowdown: slowdownOf(first, judged, finished, again),
+    slowdown: (tracedRate) => slowdownOf(first, judged, finished, again, tracedRate),
   });
   for (const note of finished.info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
   for (const note of found.notes) warn(note);
@@ -150,10 +150,11 @@ async function runs(
 
 /** How much slower the attribution run grew than the judged one, for growth that is counted by the clock. */
 function slowdownOf(
-  { stretch }: JudgedGrowth,
+  { stretch, metric }: JudgedGrowth,
   judged: FinishedRun,
   finished: FinishedRun,
   grew: ReturnType<typeof growthOf>,
+  tracedRate: number | null,
 ): number {
   if (stretch.kind === "jump" || stretch.unit === "steps") return 1;
   const durationS = judged.info.clock.duration_s ?? 0;
@@ -161,6 +162,8 @@ function slowdownOf(
   const beforeS = Math.max(0, stretch.onset);
   const slower = took > durationS && durationS > beforeS ? (took - beforeS) / (durationS - beforeS) : 1;
   const rate = stretch.bytes / (stretch.end - stretch.onset);
-  const ownRate = grew?.unit === "seconds" ? grew.bytes / (grew.end - grew.onset) : rate;
+  // A program that leaves the probe's thread no time has no series; tracemalloc sees all of this metric's memory.
+  const traced = metric === "python" ? (tracedRate ?? rate) : rate;
+  const ownRate = grew?.unit === "seconds" ? grew.bytes / (grew.end - grew.onset) : traced;
   return Math.max(1, slower, rate / ownRate);
 }

@@ -3,6 +3,7 @@ import type { LinePackage } from "../../analysis/document.ts";
 import type { AttributedLine } from "../../snapshot/attributed-line.ts";
 import type { NativeSample, NativeStack } from "../../snapshot/native-document.ts";
 import { installedPackages } from "./installed-packages.ts";
+import { PYTORCH } from "./line-packages.ts";
 import type { NativeSamples } from "./native-files.ts";
 import { calledPlace, type Place } from "./native-owner.ts";
 import { symbolAt } from "./native-site.ts";
@@ -70,7 +71,8 @@ function calledFile(
       const mappings = [...sample.mappings].sort((a, b) => a.start - b.start);
       for (const stack of sample.stacks) {
         if (!isAllocatedAt(stack, line)) continue;
-        const file = calledPlace(stack, mappings, nameOf)?.path ?? null;
+        const place = calledPlace(stack, mappings, nameOf);
+        const file = place === null || PYTORCH.test(place.path) ? null : place.path;
         const { bytes, samples: count } = byFile.get(file) ?? { bytes: 0, samples: 0 };
         byFile.set(file, { bytes: bytes + sign * stack.bytes, samples: count + sign * stack.count });
       }

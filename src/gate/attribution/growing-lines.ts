@@ -10,7 +10,7 @@ import { calledPackages } from "./called-packages.ts";
 import type { JudgedGrowth } from "./judged-growth.ts";
 import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-finding.ts";
 import { linePackages } from "./line-packages.ts";
-import { isLost, tracedGrowth } from "./lost-memory.ts";
+import { isLost, tracedGrowth, tracedRate } from "./lost-memory.ts";
 import { type Covered, MAX_SLOWDOWN, nameLines, type Unexplained } from "./name-lines.ts";
 import { type NativeSamples, readNativeSamples } from "./native-files.ts";
 import { type NativeLine, nativeLines } from "./native-lines.ts";
@@ -38,8 +38,8 @@ interface AttributionRun {
   readonly severity: Severity;
   /** The growth that the verdict judged. */
   readonly growths: readonly JudgedGrowth[];
-  /** How much slower than the judged run it went; 1 or more. */
-  readonly slowdown: number;
+  /** How much slower than the judged run it went, 1 or more, by the growth that tracemalloc saw, bytes a second. */
+  readonly slowdown: (tracedRate: number | null) => number;
 }
 
 /** Growth without a line is reported from this share of the whole on. */
@@ -76,15 +76,16 @@ async function nativeGrowth(
   run: AttributionRun,
   unexplained: readonly Unexplained[],
   options: {
+    readonly slowdown: number;
     readonly samples: NativeSamples;
     readonly isUserFrame: (frame: Frame) => boolean;
     readonly known: readonly AttributedLine[];
   },
 ): Promise<{ readonly lines: readonly NativeLine[]; readonly unexplained: readonly Unexplained[] }> {
-  const { cwd, pipReport, slowdown } = run;
+  const { cwd, pipReport } = run;
   const wanted = unexplained.filter(({ growth, share }) => growth.device === "host" && share >= MIN_UNEXPLAINED);
   const growths = wanted.map(({ growth }) => growth);
-  const lines = await nativeLines({ ...options, cwd, pipReport, slowdown, growths });
+  const lines = await nativeLines({ ...options, cwd, pipReport, growths });
   const left = new Map(unexplained.map(({ growth, share }) => [growth, share] as const));
   const capped = lines.map((one): NativeLine => {
     const { growth, share } = one.named;
@@ -130,7 +131,8 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     return { findings: [], notes: [`no line could be named: ${why}`], lost: null, tracedBytes: 0 };
   }
   const attribution = attribute(evidence.processes, { isUserFrame });
-  const { named, unexplained } = nameLines(attribution, run.growths, coveredBy(evidence.processes, run.slowdown));
+  const slowdown = run.slowdown(tracedRate(evidence.processes));
+  const { named, unexplained } = nameLines(attribution, run.growths, coveredBy(evidence.processes, slowdown));
   const samples = readNativeSamples(run.directory);
   const packages = packagesOf(
     named.map(({ line }) => line),
@@ -148,7 +150,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     }),
   );
   const known = named.map(({ line }) => line);
-  const native = await nativeGrowth(run, unexplained, { samples, isUserFrame, known });
+  const native = await nativeGrowth(run, unexplained, { slowdown, samples, isUserFrame, known });
   const placed = native.lines.filter(({ hasLine }) => hasLine);
   const nativeFindings = placed.map(({ named: one, site }, index) =>
     lineFinding(one, {
@@ -161,7 +163,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     }),
   );
   const all = [...named, ...placed.map((one) => one.named)];
-  const isEstimate = run.slowdown > MAX_SLOWDOWN;
+  const isEstimate = slowdown > MAX_SLOWDOWN;
   // What estimates leave over is not known to be something else.
   const rest = native.unexplained.filter(({ share }) => share >= MIN_UNEXPLAINED && !(isEstimate && all.length > 0));
   const site = native.lines.find(({ hasLine }) => !hasLine)?.site ?? null;
@@ -171,7 +173,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   );
   const estimated =
     isEstimate && all.length > 0
-      ? [`the attribution run was ${Math.round(run.slowdown)} times slower, so shares of the growth are estimates`]
+      ? [`the attribution run was ${Math.round(slowdown)} times slower, so shares of the growth are estimates`]
       : [];
   const none =
     evidence.processes.length === 0 && native.lines.length === 0

@@ -13,6 +13,8 @@ export interface JudgedGrowth {
   readonly stretch: GrowthStretch;
   /** Bytes of the stretch over all ranks that grow. */
   readonly bytes: number;
+  /** Growth of what the program freed and the C heap keeps, bytes; null where that is not known, or of other memory. */
+  readonly freed: number | null;
 }
 
 /** Only these classes end higher than they began: a line of another class explains nothing. */
@@ -61,7 +63,16 @@ export function judgedGrowths(
       const other = all.find((candidate) => isSame(candidate, one));
       return sum + ((other === undefined ? null : growthStretch(other))?.bytes ?? 0);
     }, 0);
-    found.set(series.device, { device: series.device, metric: series.metric, stretch, bytes });
+    const freed = series.metric === "host" ? freedGrowth(analysis, series) : null;
+    found.set(series.device, { device: series.device, metric: series.metric, stretch, bytes, freed });
   }
   return [...found.values()];
+}
+
+/** By how much more the heap of a process grew than what the program holds in it. */
+function freedGrowth({ series }: AnalysisDocument, { rank, device }: SeriesName): number | null {
+  const growthOf = (metric: Metric): number | null =>
+    series.find((one) => isSame(one, { rank, device, metric }))?.growth_bytes ?? null;
+  const [reserved, allocated] = [growthOf("reserved"), growthOf("allocated")];
+  return reserved === null || allocated === null ? null : Math.max(0, reserved - Math.max(0, allocated));
 }

@@ -157,11 +157,30 @@ const NATIVE_TOOL: Readonly<Record<RecordedLanguage, string>> = {
   node: "Run it under `heaptrack`, which records native allocations with their stacks.",
   none: "Run it under `heaptrack`, which records native allocations with their stacks.",
 };
+const FREED_TOOL =
+  "Try another allocator, such as jemalloc (`LD_PRELOAD=libjemalloc.so.2`), or find the blocks that stay between with `memray run --native`.";
 const OTHER_TOOL: Readonly<Record<RecordedLanguage, string>> = {
   python: "Compare two snapshots of `tracemalloc`, taken at the same point of two distant steps.",
   node: "Compare two heap snapshots (`node --heapsnapshot-signal=SIGUSR2`), taken some time apart.",
   none: NATIVE_TOOL.none,
 };
+
+const WITHOUT_LINE: Readonly<Record<Unexplained["memory"], string>> = {
+  freed: "memory that the program freed and the C heap keeps (fragmentation)",
+  native: "memory outside of what the interpreter allocates",
+  unknown: "memory that no line was found to hold",
+};
+
+function toolFor(memory: Unexplained["memory"], language: RecordedLanguage): string {
+  switch (memory) {
+    case "freed":
+      return FREED_TOOL;
+    case "native":
+      return NATIVE_TOOL[language];
+    case "unknown":
+      return OTHER_TOOL[language];
+  }
+}
 
 function allocatorText(site: NativeSite): string {
   return site.symbol === null ? moduleText(site) : `\`${site.symbol}\` in ${moduleText(site)}`;
@@ -169,13 +188,13 @@ function allocatorText(site: NativeSite): string {
 
 /** The finding of growth that no line holds. */
 export function unattributedFinding(
-  { growth, share, native }: Unexplained,
+  { growth, share, memory }: Unexplained,
   language: RecordedLanguage,
   site: NativeSite | null = null,
 ): Finding {
   const bytes = Math.round(share * growth.bytes);
-  const allocatedBy = site === null || growth.device !== "host" ? "" : `, allocated by ${allocatorText(site)}`;
-  const what = native ? "memory outside of what the interpreter allocates" : "memory that no line was found to hold";
+  const allocatedBy =
+    site === null || growth.device !== "host" || memory === "freed" ? "" : `, allocated by ${allocatorText(site)}`;
   const device: JudgedGrowth["device"] = growth.device;
   const onHost = device === "host";
   return {
@@ -188,14 +207,12 @@ export function unattributedFinding(
     evidence: {
       share,
       growth_bytes: bytes,
-      memory: native ? "native" : "unknown",
+      memory,
       ...(allocatedBy === "" || site === null ? {} : siteEvidence(site)),
     },
-    description: `${percent(share)} of the growth (${formatBytesDelta(bytes)}) is ${what}${allocatedBy}`,
+    description: `${percent(share)} of the growth (${formatBytesDelta(bytes)}) is ${WITHOUT_LINE[memory]}${allocatedBy}`,
     remediation: [
-      onHost
-        ? (native ? NATIVE_TOOL : OTHER_TOOL)[language]
-        : "Compare two memory snapshots of the device with `stormlog-gate snapshot`.",
+      onHost ? toolFor(memory, language) : "Compare two memory snapshots of the device with `stormlog-gate snapshot`.",
     ],
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AttributedLine } from "../../snapshot/attributed-line.ts";
 import type { ProcessEvidence } from "../../snapshot/attribution.ts";
-import { isLost, tracedGrowth } from "./lost-memory.ts";
+import { isLost, tracedGrowth, tracedRate } from "./lost-memory.ts";
 
 type Facts = Readonly<Record<string, number>>;
 
@@ -45,5 +45,7 @@ describe("memory that a program has lost", () => {
     expect(isLost([processOf(objects([9000]))], [])).toBeNull();
     expect(isLost([], [])).toBeNull();
     expect(tracedGrowth([processOf(objects([1, 1, 1])), processOf(objects([1, 1]))])).toBe(3000);
+    expect(tracedRate([processOf(objects([1, 1, 1])), processOf(objects([1, 1]))])).toBe(2 * 1e12);
+    expect(tracedRate([processOf(objects([1]))])).toBeNull();
   });
 });

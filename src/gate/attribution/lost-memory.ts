@@ -41,6 +41,19 @@ export function tracedGrowth(processes: readonly ProcessEvidence[]): number {
   return processes.reduce((sum, process) => sum + Math.max(0, growthOf(process)), 0);
 }
 
+/** That growth for each second between the first and the last moment, of all processes; null with fewer than two. */
+export function tracedRate(processes: readonly ProcessEvidence[]): number | null {
+  const rates = processes.flatMap(({ moments }) => {
+    const traced = moments.filter(({ source, ended }) => source === "tracemalloc" && !ended);
+    const [first, last] = [traced[0]?.sample, traced.at(-1)?.sample];
+    const tookNs = (last?.timeNs ?? 0) - (first?.timeNs ?? 0);
+    const bytes = (last?.totalBytes ?? 0) - (first?.totalBytes ?? 0);
+    return tookNs > 0 ? [(1e9 * Math.max(0, bytes)) / tookNs] : [];
+  });
+  const sum = rates.reduce((total, rate) => total + rate, 0);
+  return sum > 0 ? sum : null;
+}
+
 /**
  * Whether nothing grows that the programs of an attribution run still reach: no container that gains elements at every
  * moment, no objects that something refers to, no single buffer. Null where it is not known.

@@ -45,12 +45,14 @@ const growth = (bytes: number, unit: "steps" | "seconds" = "steps"): JudgedGrowt
   metric: "host",
   stretch: { kind: "growth", unit, start: 0, onset: 30, end: 100, bytes },
   bytes,
+  freed: null,
 });
 const jump: JudgedGrowth = {
   device: "host",
   metric: "host",
   stretch: { kind: "jump", unit: "steps", start: 0, before: 69, after: 71, end: 100, bytes: 50 * MIB },
   bytes: 50 * MIB,
+  freed: null,
 };
 /** Moments over 60 of the 70 steps that were judged. */
 const COVERED = { steps: 60, seconds: 60, slowdown: 1 };
@@ -72,7 +74,7 @@ describe("the line of a growth", () => {
     const cache = line([0, 4000, 8000, 12_000, 15_000, 18_000, 20_000], { share: 0.86 });
     const { named, unexplained } = nameLines(seen(cache), [growth(64 * MIB)], COVERED);
     expect(named).toEqual([]);
-    expect(unexplained).toMatchObject([{ share: 1, native: true }]);
+    expect(unexplained).toMatchObject([{ share: 1, memory: "native" }]);
   });
 
   it("rises at four moments, so that one jump and a cache that fills up are not leaks", () => {
@@ -118,7 +120,7 @@ describe("the line of a growth", () => {
       ["leak", "0.67"],
       ["leak", "0.33"],
     ]);
-    expect(unexplained).toMatchObject([{ native: false }]);
+    expect(unexplained).toMatchObject([{ memory: "unknown" }]);
   });
 
   it("reports its part of the verdict's growth in the verdict's unit", () => {
@@ -188,4 +190,10 @@ it("growth without a line names the memory and the tool that would tell", () => 
   });
   expect(unattributedFinding(rest, "python").remediation[0]).toContain("memray run --native");
   expect(unattributedFinding(rest, "node").remediation[0]).toContain("heaptrack");
+});
+
+it("growth of memory that the program freed is called that, from half of it on", () => {
+  const memoryOf = (freed: number | null) =>
+    nameLines(seen(), [{ ...growth(64 * MIB), freed }], COVERED).unexplained.map(({ memory }) => memory);
+  expect([null, 31 * MIB, 33 * MIB].map(memoryOf)).toEqual([["native"], ["native"], ["freed"]]);
 });

@@ -30,8 +30,11 @@ export interface NamedLine {
 export interface Unexplained {
   readonly growth: JudgedGrowth;
   readonly share: number;
-  /** Whether most of it is outside of what the interpreters and allocators allocate that were recorded. */
-  readonly native: boolean;
+  /**
+   * `freed`: most of it was freed by the program and is kept by the C heap. `native`: most of it is outside of what the
+   * interpreters and allocators allocate that were recorded.
+   */
+  readonly memory: "freed" | "native" | "unknown";
 }
 
 export interface LineNames {
@@ -130,7 +133,9 @@ export function nameLines(attribution: Attribution, growths: readonly JudgedGrow
     // Without two moments nothing shows what the interpreters allocated.
     const compared = attribution.sources.length > 0 && (covered.seconds ?? covered.steps ?? 0) > 0;
     const evenly = covered.slowdown <= MAX_SLOWDOWN;
-    return { growth, share, native: compared && evenly && growth.device === "host" && unseen >= share / 2 };
+    const native = compared && evenly && growth.device === "host" && unseen >= share / 2;
+    const freed = (growth.freed ?? 0) > (share * growth.bytes) / 2;
+    return { growth, share, memory: freed ? "freed" : native ? "native" : "unknown" };
   });
   return { named, unexplained };
 }

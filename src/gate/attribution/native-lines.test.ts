@@ -31,6 +31,7 @@ const growth: JudgedGrowth = {
   metric: "host",
   stretch: { kind: "growth", unit: "seconds", start: 0, onset: 1, end: 8, bytes: 70 * MIB },
   bytes: 70 * MIB,
+  freed: null,
 };
 const isUserFrame = ({ file }: Frame): boolean => file.endsWith("serve.py");
 
@@ -137,7 +138,7 @@ describe("lines of native memory", () => {
     write(rising({ python: [] }));
     const [line] = await found();
     expect(line?.hasLine).toBe(false);
-    const rest = unattributedFinding({ growth, share: 0.9, native: true }, "none", line?.site ?? null);
+    const rest = unattributedFinding({ growth, share: 0.9, memory: "native" }, "none", line?.site ?? null);
     expect(rest.description).toMatch(/allocated by fasttok 1\.2\.3$/);
   });
 

@@ -120,6 +120,11 @@ export function oneTimeText(line: LineAnswer): string {
   return `one-time${amount} at ${line.location}${found}, still held at the end`;
 }
 
+const WITHOUT_LINE: ReadonlyMap<unknown, string> = new Map([
+  ["native", "native memory that no line holds"],
+  ["freed", "memory that was freed and the C heap keeps (fragmentation)"],
+]);
+
 /** Growth that no line holds, in one sentence, and the tool that would name it; null when that was not found. */
 export function unattributed(
   findings: readonly Finding[],
@@ -127,7 +132,6 @@ export function unattributed(
   const finding = findings.find(({ classification }) => classification === UNATTRIBUTED_GROWTH);
   const share = size(finding?.evidence.share);
   if (finding === undefined || share === null || share < 0.05) return null;
-  const memory =
-    finding.evidence.memory === "native" ? "native memory that no line holds" : "held by no line that was found";
+  const memory = WITHOUT_LINE.get(finding.evidence.memory) ?? "held by no line that was found";
   return { text: `${percent(share)} of the growth is ${memory}`, next: finding.remediation[0] ?? null };
 }
