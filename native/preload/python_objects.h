@@ -1,8 +1,8 @@
-// What CPython allocates of its own arenas, which never reaches malloc: blocks of up to 512 bytes, most objects among them.
+// What CPython allocates of its own arenas, which never reaches malloc: blocks of up to 512 bytes, as most objects are.
 //
-// A layer above the interpreter's allocators of objects and buffers, by CPython's `PyMem_SetAllocator` (3.5 and later), which
-// is made for that: memory that was allocated before is given back through it as well. It is put in before tracemalloc's
-// own layer, and stays until the process ends.
+// A layer above the interpreter's allocators of objects and buffers, by CPython's `PyMem_SetAllocator` (3.5 and later),
+// which is made for that: memory that was allocated before is given back through it as well. It is put in before
+// tracemalloc's own layer, and stays until the process ends.
 #pragma once
 
 #include <dlfcn.h>

@@ -293,7 +293,7 @@ STORMLOG_PUBLIC void stormlog_stacks_python(const PythonLayout* layout) {
   state.python.use(&state.layout);
 }
 
-// Samples what Python's own allocator gives out, too, from now on. To be called with the interpreter's lock. 1 when it does.
+// Samples what Python's own allocator gives out, too, from now on; 1 when it does. With the interpreter's lock.
 STORMLOG_PUBLIC int stormlog_stacks_objects() {
   static std::atomic_flag called = ATOMIC_FLAG_INIT;
   if (called.test_and_set()) return 1;

@@ -58,7 +58,7 @@ export function ownedBy(
   return { frame, python: false, called: null, place, isInterpreter };
 }
 
-/** Functions of the interpreter that run code of the program: what is further out called that code, or was called by it. */
+/** Functions of the interpreter that run code of the program: what is further out may have called that code. */
 const RUNS_CODE = /Eval|Vectorcall|PyObject_Call|PyFunction|TAIL_CALL/i;
 
 /**
