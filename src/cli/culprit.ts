@@ -1,6 +1,7 @@
 import path from "node:path";
 import { lockDifference } from "../bisect/locks.ts";
 import { packageSubject, TOOLS, type Tool } from "../bisect/packages.ts";
+import { isUvLock, uvRequirements } from "../bisect/uv-lock.ts";
 import { DEFAULTS } from "../config/run-options.ts";
 import { invalidInput, usageError } from "../core/errors.ts";
 import { readBounded } from "../core/files.ts";
@@ -20,9 +21,9 @@ function readLock(file: string): string {
   }
 }
 
-function toolOf(text: string | undefined, kind: "requirements" | "package-lock"): Tool {
+function toolOf(text: string | undefined, kind: "requirements" | "package-lock", usual: Tool | undefined): Tool {
   const fitting = TOOLS.filter((tool) => (tool === "npm") === (kind === "package-lock"));
-  const tool = text === undefined ? fitting[0] : fitting.find((name) => name === text);
+  const tool = text === undefined ? (usual ?? fitting[0]) : fitting.find((name) => name === text);
   if (tool !== undefined) return tool;
   throw usageError("OPTION_INVALID", `--tool "${text}" does not install such a lock`, `Use ${fitting.join(" or ")}.`);
 }
@@ -30,18 +31,22 @@ function toolOf(text: string | undefined, kind: "requirements" | "package-lock")
 export async function culprit(invocation: Invocation): Promise<number> {
   const { good, bad, command } = checkSearch(invocation);
   const locks = [readLock(good), readLock(bad)] as const;
-  const difference = lockDifference(locks[0], locks[1], [good, bad]);
   const { text } = invocation;
-  const tool = toolOf(text.tool, difference.kind);
   const interrupt = interruptSignal();
+  const env = searchEnvironment();
+  const plain = async (lock: string, file: string): Promise<string> =>
+    isUvLock(lock) ? uvRequirements(lock, file, { env, interrupt: interrupt.signal }) : lock;
   try {
+    const requirements = [await plain(locks[0], good), await plain(locks[1], bad)] as const;
+    const difference = lockDifference(...requirements, [good, bad]);
+    const tool = toolOf(text.tool, difference.kind, isUvLock(locks[1]) ? "uv" : undefined);
     const finished = await search(invocation, command, {
       identity: { kind: "culprit", locks, tool },
       subject: packageSubject(difference, {
         tool,
         cwd: process.cwd(),
         directory: path.resolve(text.output ?? DEFAULTS.culprit),
-        env: searchEnvironment(),
+        env,
         interrupt: interrupt.signal,
       }),
       defaultOutput: DEFAULTS.culprit,

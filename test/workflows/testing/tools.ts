@@ -4,7 +4,7 @@ import path from "node:path";
 import { packageRoot } from "../../../src/core/package-root.ts";
 
 /**
- * Tools for workflows that npm does not have. `scripts/ci/workflow-tools.sh` builds them into the git-ignored build
+ * Tools that npm does not have. `scripts/ci/workflow-tools.sh` builds them into the git-ignored build
  * directory, which takes minutes the first time; the tests only look for them, and skip where they are not.
  */
 const CACHE = process.env.STORMLOG_TEST_CACHE ?? path.join(packageRoot(), "build", "test-tools");
@@ -12,6 +12,7 @@ const VERSIONS = {
   actionlint: "bin/actionlint-1.7.12",
   act: "bin/act-0.2.89",
   zizmor: "zizmor-1.32.0/bin/zizmor",
+  uv: "uv-0.13.9/bin/uv",
 } as const;
 
 /** How to get what a skipped test needs. */
