@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "530d0295a9ff12a9752dd2f37db92c8d5c7ab98ce292b4ca8c5fd1a67de14d9a");
+  load = loadPack(import.meta.url, "ba10bdab96d62a281784bf961960c055738221672b4020ee3542d1943cc1cd9d");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -17,6 +17,9 @@ from .releases import block_query
 
 # Shorter containers are ignored: they cannot add up to a leak.
 MIN_LENGTH = 4
+# Containers whose lengths are noted, and of these the oldest ones: each takes 4 µs while Python's memory is traced.
+MAX_FOLLOWED = 20_000
+MAX_OLDEST = 15_000
 # Containers that grew, most growth first, that are looked into at one moment.
 MAX_RETAINERS = 48
 # New objects of which the referrers are looked for. Which are new takes 4 µs for every object there is while Python's
@@ -28,7 +31,7 @@ ELEMENTS = 12
 OBJECTS = 300
 LEVELS = 6
 
-_KINDS = (list, dict, set, collections.deque, collections.OrderedDict, collections.defaultdict)
+_KINDS = frozenset((list, dict, set, collections.deque, collections.OrderedDict, collections.defaultdict))
 # Offset of the pointer to the buffer in the object, and the size of an object whose layout is the known one (64 bit,
 # with GIL).
 _BUFFERS = {
@@ -65,9 +68,10 @@ class Retainers:
     """Follows the lengths of all containers from moment to moment."""
 
     def __init__(self):
-        # Identities, lengths, and at how many moments in a row each grew. Arrays: a dict of as many entries would be
-        # tens of thousands of traced blocks of our own at the next moment.
+        # Identities and lengths, and of those that grew at how many moments in a row. Arrays: a dict of as many entries
+        # would be tens of thousands of traced blocks of our own at the next moment.
         self._noted = None
+        self._streaks = ((), ())
         self._comparisons = 0
         # Of the moment before: the number of all objects, and where it climbed their identities.
         self._count = None
@@ -84,48 +88,59 @@ class Retainers:
     def grown(self, objects):
         """Among all objects the containers that grew since the moment before, the most steadily growing first; none at the
         first moment."""
-        before = None
-        if self._noted is not None:
-            before = dict(zip(self._noted[0], zip(self._noted[1], self._noted[2])))
-        identities, lengths, streaks = array.array("Q"), array.array("Q"), array.array("Q")
+        followed, whole = _followed(objects)
+        before = None if self._noted is None else dict(zip(*self._noted))
+        streaks = dict(zip(*self._streaks))
         found = []
-        own = self._own
-        for one in objects:
-            if type(one) not in _KINDS:
-                continue
-            length = len(one)
-            if length < MIN_LENGTH:
-                continue
-            identity = id(one)
-            if identity in own or one is objects or one is before:
-                continue
-            # One that was too short to be noted, or made since, may be growing: it is believed at the next moment.
-            known = None if before is None else before.get(identity)
-            streak = 0
-            if known is not None and length > known[0]:
-                streak = known[1] + 1
-                found.append((streak, length - known[0], one, known[0]))
-            identities.append(identity)
-            lengths.append(length)
-            streaks.append(streak)
+        if before is not None:
+            for one in followed:
+                # One that was too short to be noted, or made since, may be growing: it is believed at the next moment.
+                known = before.get(id(one))
+                if known is not None and len(one) > known and id(one) not in self._own:
+                    found.append((streaks.get(id(one), 0) + 1, len(one) - known, one, known))
         steady = 0
         if before is not None:
             self._comparisons += 1
             steady = sum(row[0] == self._comparisons and not _lists_subclasses(row[2]) for row in found)
-            if self._comparisons >= 3:
-                # Leaks grow from moment to moment. What grew once holds no leak, whatever hangs on it.
-                found = [row for row in found if row[0] >= 2]
-        self.seen = {"objects": len(objects), "steady_containers": steady}
+        # Whether any container grows is not known where some are not followed.
+        self.seen = {"objects": len(objects), "steady_containers": steady} if whole or steady > 0 else {}
         # Numbers of a Python that traces its allocations are slow: they are made where the number of objects climbs.
         climbs = (self._count is None or self._count < len(objects)) and len(objects) <= MAX_KNOWN
         if climbs and self._identities is not None:
             self.seen.update(unreferenced(objects, set(self._identities)))
-        self._identities = array.array("Q", map(id, objects)) if climbs else None
+        self._identities = _identities(objects) if climbs else None
         self._count = len(objects)
-        self._noted = (identities, lengths, streaks)
+        self._noted = (_identities(followed), array.array("Q", map(len, followed)))
+        self._streaks = (_identities([row[2] for row in found]), array.array("Q", [row[0] for row in found]))
+        if self._comparisons >= 3:
+            # Leaks grow from moment to moment. What grew once holds no leak, whatever hangs on it.
+            found = [row for row in found if row[0] >= 2]
         # Those that grew at more moments first: at the first comparison everything that fills up looks like a leak.
         found.sort(key=lambda row: row[:2], reverse=True)
         return [Retainer(one, length) for _, _, one, length in found[:MAX_RETAINERS]]
+
+
+def _followed(objects):
+    """The containers whose lengths are noted, and whether these are all of them."""
+    containers = [one for one in objects if type(one) in _KINDS and len(one) >= MIN_LENGTH]
+    if len(containers) <= MAX_FOLLOWED:
+        return containers, True
+    # After a collection the oldest come first, and what keeps a leak is older than what it keeps, or longer.
+    oldest, others = containers[:MAX_OLDEST], containers[MAX_OLDEST:]
+    others.sort(key=len, reverse=True)
+    return oldest + others[: MAX_FOLLOWED - MAX_OLDEST], False
+
+
+def _identities(objects):
+    """Identities of the objects of a list. Of a known list they are its memory; each as a number would be a traced block."""
+    if objects and _layout_known(list, _BUFFERS[list][1]):
+        import ctypes
+
+        pointer = ctypes.c_void_p.from_address(id(objects) + _BUFFERS[list][0]).value
+        found = array.array("Q")
+        found.frombytes(ctypes.string_at(pointer, 8 * len(objects)))
+        return found
+    return array.array("Q", map(id, objects))
 
 
 def _lists_subclasses(container):

@@ -1,0 +1,48 @@
+import { execFileSync } from "node:child_process";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
+import { PYTHON } from "./testing/pythons.ts";
+
+const PROBE = path.join(packageRoot(), "probe", "inject");
+
+/** Five moments of a program whose cache gains ten entries between two of them, beside so many small lists. */
+const LOOKED = `
+import collections, gc, json, sys, tracemalloc
+sys.path.insert(0, sys.argv[1])
+from _stormlog_probe.attribute import retainers
+cache, history = {}, []
+others = [[1, 2, 3, 4] for _ in range(int(sys.argv[2]))]
+tracemalloc.start(2)
+look = retainers.Retainers()
+for moment in range(5):
+    for index in range(10):
+        cache[moment, index] = [index]
+        history.append(index)
+    others.extend([1, 2, 3, 4] for _ in range(1000))
+    gc.collect()
+    found = look.grown(gc.get_objects())
+named = {"cache": cache, "history": history, "others": others}
+grown = [(name, one.before, len(one.object)) for one in found for name, own in named.items() if one.object is own]
+same = list(retainers._identities(others)) == list(map(id, others))
+print(json.dumps([sorted(grown), len(look._noted[0]), look.seen.get("steady_containers"), same]))
+`;
+
+const looked = (lists: number): unknown =>
+  JSON.parse(execFileSync(PYTHON?.executable ?? "", ["-c", LOOKED, PROBE, String(lists)], { encoding: "utf8" }));
+
+describe.skipIf(PYTHON === null)("the containers that grow", () => {
+  const grown = (lists: number) => [
+    ["cache", 40, 50],
+    ["history", 40, 50],
+    ["others", lists + 4000, lists + 5000],
+  ];
+
+  it("are found among all others, by how much they grew since the moment before", () => {
+    expect(looked(100)).toEqual([grown(100), expect.any(Number), 3, true]);
+  });
+
+  it("are found among so many that the shorter and newer of them are not followed", () => {
+    expect(looked(60_000)).toEqual([grown(60_000), 20_000, 3, true]);
+  });
+});
