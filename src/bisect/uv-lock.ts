@@ -17,7 +17,7 @@ export function isUvLock(text: string): boolean {
 }
 
 /**
- * The requirements of a lock of uv, with their markers and hashes, by the user's own uv: no project but the lock is needed.
+ * The requirements of a lock of uv, with their markers and hashes, by the user's own uv; it needs the lock alone.
  * @throws GateError LOCK_UNSUPPORTED (exit 5) where uv is not there or cannot export it
  */
 export async function uvRequirements(
