@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "ba10bdab96d62a281784bf961960c055738221672b4020ee3542d1943cc1cd9d");
+  load = loadPack(import.meta.url, "d0ead85c7ec963fc54ab0225840aac3f9c7896096e474f9f4b2a0676ca0fa10d");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

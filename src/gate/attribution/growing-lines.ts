@@ -14,6 +14,7 @@ import { isLost, tracedGrowth, tracedRate } from "./lost-memory.ts";
 import { type Covered, MAX_SLOWDOWN, nameLines, type Unexplained } from "./name-lines.ts";
 import { type NativeSamples, readNativeSamples } from "./native-files.ts";
 import { type NativeLine, nativeLines } from "./native-lines.ts";
+import { withPackageShares } from "./package-share.ts";
 import { SourceTexts } from "./source-texts.ts";
 
 /** The result of an attribution run: findings that name lines, and notes on what is missing. */
@@ -132,13 +133,14 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   }
   const attribution = attribute(evidence.processes, { isUserFrame });
   const slowdown = run.slowdown(tracedRate(evidence.processes));
-  const { named, unexplained } = nameLines(attribution, run.growths, coveredBy(evidence.processes, slowdown));
+  const { named: single, unexplained } = nameLines(attribution, run.growths, coveredBy(evidence.processes, slowdown));
   const samples = readNativeSamples(run.directory);
   const packages = packagesOf(
-    named.map(({ line }) => line),
+    single.map(({ line }) => line),
     samples,
     run,
   );
+  const named = withPackageShares(single, packages);
   const texts = new SourceTexts(run.cwd);
   const lines = named.map((one, index) =>
     lineFinding(one, {
@@ -149,7 +151,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
       package: packages.get(one.line) ?? null,
     }),
   );
-  const known = named.map(({ line }) => line);
+  const known = single.map(({ line }) => line);
   const native = await nativeGrowth(run, unexplained, { slowdown, samples, isUserFrame, known });
   const placed = native.lines.filter(({ hasLine }) => hasLine);
   const nativeFindings = placed.map(({ named: one, site }, index) =>

@@ -1,7 +1,8 @@
 import path from "node:path";
 import type { Finding, LinePackage, Severity } from "../../analysis/document.ts";
+import { plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
-import { packageText } from "../../report/answer/line-answer.ts";
+import { packageName, packageText } from "../../report/answer/line-answer.ts";
 import { CONTRIBUTING_LINE, LEAK_LINE, ONE_TIME_LINE, UNATTRIBUTED_GROWTH } from "../../report/source-line.ts";
 import type { AttributedLine } from "../../snapshot/attribution.ts";
 import { relativePath } from "../../snapshot/frames.ts";
@@ -90,6 +91,10 @@ function sentence(named: NamedLine, { root, package: found, site }: LineContext)
   if (site !== undefined) {
     return `${siteText(site, at)} allocates ${amount(named)} and does not free it, ${percent(share)} of the growth${deprecation(found)}`;
   }
+  if (named.others !== undefined && found !== null) {
+    const lines = `${at} and ${plural(named.others, "line")} of ${packageName(found)}`;
+    return `${lines} keep ${amount(named)}, ${percent(share)} of the growth${deprecation(found)}`;
+  }
   const verb = line.placed === "kept" ? "keeps" : "allocates and something keeps";
   const known = line.hint === null ? "" : `: ${line.hint.sentence.replace(/[.]$/, "")}`;
   return `${at} ${verb} ${amount(named)}${kept}, ${percent(share)} of the growth${made}${inPackage(line, found)}${known}`;
@@ -127,6 +132,7 @@ export function lineFinding(named: NamedLine, context: LineContext): Finding {
       ...rates(named),
       objects: line.countGrowth,
       share,
+      ...(named.others === undefined ? {} : { package_lines: named.others }),
       placed: line.placed,
       kept_by: site === undefined ? line.keptBy : `native memory of ${moduleText(site)}`,
       ...(site === undefined ? {} : siteEvidence(site)),

@@ -2,7 +2,7 @@ import type { AttributedLine, Attribution } from "../../snapshot/attribution.ts"
 import type { JudgedGrowth } from "./judged-growth.ts";
 
 /** Smallest share of the verdict's growth of a line that is named as its cause, and of one that is mentioned. */
-const MIN_LEAK_SHARE = 0.2;
+export const MIN_LEAK_SHARE = 0.2;
 const MIN_CONTRIBUTION = 0.05;
 /** Moments after the onset at which a line must have risen, so that one jump or a cache that fills is not a leak. */
 const MIN_RISES = 4;
@@ -24,6 +24,8 @@ export interface NamedLine {
   readonly growth: JudgedGrowth;
   /** Of the verdict's growth, 0 to 1. */
   readonly share: number;
+  /** Number of further lines of the same package that the share is of, too; absent for none. */
+  readonly others?: number;
 }
 
 /** What the lines of one device leave unexplained. */

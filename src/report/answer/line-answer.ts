@@ -1,4 +1,5 @@
 import type { Finding, LinePackage } from "../../analysis/document.ts";
+import { plural } from "../../core/text.ts";
 import { formatShort } from "../../core/units.ts";
 import {
   LEAK_LINE,
@@ -77,10 +78,8 @@ function linesOf(findings: readonly Finding[], kind: LineAnswer["kind"]): readon
 
 /** What the frames on the line's stack show of a package: "in aiohttp 3.10.10", "allocated in numpy 2.3.1". */
 export function packageText(owner: LinePackage, placed: unknown): string {
-  const { relation, name, version, yanked, deprecated } = owner;
-  const withdrawn = yanked ? " (yanked)" : deprecated === undefined ? "" : " (deprecated)";
-  const named = `${name} ${version}${withdrawn}`;
-  switch (relation) {
+  const named = packageName(owner);
+  switch (owner.relation) {
     case "contains":
       return `in ${named}`;
     case "called":
@@ -88,6 +87,11 @@ export function packageText(owner: LinePackage, placed: unknown): string {
     case "calls":
       return `called by ${named}`;
   }
+}
+
+/** "request 2.88.2 (deprecated)" */
+export function packageName({ name, version, yanked, deprecated }: LinePackage): string {
+  return `${name} ${version}${yanked ? " (yanked)" : deprecated === undefined ? "" : " (deprecated)"}`;
 }
 
 /** "97 %", never "100 %" for a part. */
@@ -99,7 +103,9 @@ export function percent(share: number): string {
 export function lineNote(line: LineAnswer): string {
   const parts: string[] = [];
   if (line.keptBy !== null) parts.push(line.keptBy.replace(/^the /, ""));
-  if (line.kind === "leak" && line.share !== null) parts.push(`${percent(line.share)} of the growth`);
+  const others = size(line.finding.evidence.package_lines);
+  const of = others === null ? "" : ` with ${plural(others, "line")} of the package`;
+  if (line.kind === "leak" && line.share !== null) parts.push(`${percent(line.share)} of the growth${of}`);
   if (line.kind === "peak") parts.push(moreText(line));
   return parts.join(", ");
 }
