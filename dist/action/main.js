@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "d0ead85c7ec963fc54ab0225840aac3f9c7896096e474f9f4b2a0676ca0fa10d");
+  load = loadPack(import.meta.url, "cf937288a25c1bfe5a523e6f15ae98e883826ef5548dcc6783394f7de4a51698");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

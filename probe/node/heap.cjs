@@ -39,7 +39,8 @@ class Living {
   }
 
   add(object) {
-    this.references.push(new WeakRef(object));
+    // Not by a method that is followed, here and in `all`: it would come here again.
+    this.references[this.references.length] = new WeakRef(object);
     this.added += 1;
     if (this.added % KEPT === 0) releaseKept();
     if (this.references.length >= this.limit) {
@@ -53,7 +54,7 @@ class Living {
     const found = [];
     this.references = this.references.filter((reference) => {
       const object = reference.deref();
-      if (object !== undefined) found.push(object);
+      if (object !== undefined) found[found.length] = object;
       return object !== undefined;
     });
     releaseKept();

@@ -56,12 +56,14 @@ class Attribution {
   take(moment, step, ended) {
     if (this.taking) return;
     this.taking = true;
+    this.containers.resting = true;
     try {
       this.write(moment, step, ended);
     } catch (error) {
       if (process.env.STORMLOG_GATE_DEBUG === "1")
         process.stderr.write(`stormlog-gate attribution: ${error?.stack ?? error}\n`);
     } finally {
+      this.containers.resting = false;
       this.taking = false;
     }
   }

@@ -25,6 +25,8 @@ class Containers {
     this.lengths = new WeakMap();
     this.moments = 0;
     this.calls = 0;
+    /** While the probe itself fills arrays and maps. */
+    this.resting = false;
   }
 
   start() {
@@ -51,6 +53,7 @@ class Containers {
    * Note the line when a container reaches 8, 16, 32, … elements: often enough to know who fills it, and nearly free.
    */
   stored(container) {
+    if (this.resting) return;
     try {
       const size = sizeOf(container);
       if (size >= MIN_LENGTH && (size & (size - 1)) === 0) {

@@ -38,12 +38,12 @@ function sitesToFrames(sites) {
   for (const site of sites) {
     const file = site.getFileName() ?? site.getEvalOrigin() ?? "";
     if (file === "" || file.startsWith(HERE)) continue;
-    frames.push({
+    frames[frames.length] = {
       file,
       line: site.getLineNumber() ?? 0,
       column: site.getColumnNumber() ?? 0,
       function: site.getFunctionName() ?? site.getMethodName() ?? "",
-    });
+    };
     if (frames.length === DEPTH) break;
   }
   return frames;
