@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "cf937288a25c1bfe5a523e6f15ae98e883826ef5548dcc6783394f7de4a51698");
+  load = loadPack(import.meta.url, "88ccb194fea793861735632d73feb329f5f6b134f8737a142bd5d758cd5e6fcc");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

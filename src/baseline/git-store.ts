@@ -9,8 +9,9 @@ import {
   type BaselineStore,
   busy,
   contentOf,
-  isRecordName,
+  isStoredName,
   parseStored,
+  peakName,
   recordName,
   type StoreContent,
   type StoredRecord,
@@ -18,6 +19,9 @@ import {
 } from "./store.ts";
 
 const ATTEMPTS = 60;
+
+/** The new text of a file of the store, from its text or null, with what the writer returns. */
+type Write<T> = (current: string | null) => { readonly text: string; readonly value: T };
 
 /** Commits of the store are authored by the gate, not by the user. */
 const AUTHOR = {
@@ -34,11 +38,8 @@ export function openGitStore(name: string, cwd: string, ref: string): BaselineSt
     return ok && stdout !== "" ? stdout : null;
   }
 
-  /** One compare-and-swap; null when the ref moved in between. */
-  async function attempt(
-    key: string,
-    change: (current: BaselineRecord | null) => BaselineRecord,
-  ): Promise<StoredRecord | null> {
+  /** One compare-and-swap of a file; null when the ref moved in between. */
+  async function attempt<T>(key: string, write: Write<T>, subject: string): Promise<T | null> {
     const must = async (args: readonly string[], input?: string): Promise<string> => {
       const { ok, stdout, stderr } = await git(cwd, args, { env: AUTHOR, ...(input === undefined ? {} : { input }) });
       if (!ok) throw unwritable(name, stderr.split("\n")[0] ?? "git failed");
@@ -58,22 +59,26 @@ export function openGitStore(name: string, cwd: string, ref: string): BaselineSt
       return must(["mktree", "-z"], [...others, `${made}\t${name}`].map((entry) => `${entry}\0`).join(""));
     };
     const tip = await tipOf(true);
-    let current: BaselineRecord | null = null;
-    if (tip !== null) {
-      const blob = await git(cwd, ["cat-file", "blob", `${tip}:${key}`]);
-      const parsed = blob.ok ? parseStored(key, blob.stdout) : null;
-      if (parsed !== null && "skipped" in parsed) throw unwritable(name, parsed.skipped);
-      current = parsed?.record ?? null;
-    }
-    const record = pruneRecord(change(current));
-    const blob = await must(["hash-object", "-w", "--stdin"], serializeRecord(record));
+    const known = tip === null ? null : await git(cwd, ["cat-file", "blob", `${tip}:${key}`]);
+    const { text, value } = write(known?.ok === true ? known.stdout : null);
+    const blob = await must(["hash-object", "-w", "--stdin"], text);
     const tree = await treeWith(tip, key.split("/"), blob);
     const parents = tip === null ? [] : ["-p", tip];
     const depth = tip === null ? 0 : depthOf(await must(["log", "-1", "--format=%B", tip]));
-    const message = withDepth(`Baseline of ${key}`, depth + 1);
+    const message = withDepth(subject, depth + 1);
     const commit = await must(["commit-tree", tree, ...parents], message);
     const swapped = await git(cwd, ["update-ref", ref, commit, tip ?? ""], { live: true });
-    return swapped.ok ? { name: key, record } : null;
+    return swapped.ok ? value : null;
+  }
+
+  /** @throws GateError BASELINE_STORE_UNWRITABLE, BASELINE_STORE_BUSY */
+  async function replace<T>(key: string, write: Write<T>, subject: string): Promise<T> {
+    for (let round = 0; round < ATTEMPTS; round += 1) {
+      const written = await attempt(key, write, subject);
+      if (written !== null) return written;
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(500, 20 * (round + 1))));
+    }
+    throw busy(name);
   }
 
   return {
@@ -89,7 +94,7 @@ export function openGitStore(name: string, cwd: string, ref: string): BaselineSt
         throw invalidInput("BASELINE_STORE_UNREADABLE", `${name} cannot be read: ${listing.stderr}`, ref);
       const texts: { name: string; text: string | null }[] = [];
       const directory = scenario === undefined ? "" : `${scenarioDirectory(scenario)}/`;
-      const names = listing.stdout.split("\0").filter((one) => isRecordName(one) && one.startsWith(directory));
+      const names = listing.stdout.split("\0").filter((one) => isStoredName(one) && one.startsWith(directory));
       for (const file of names) {
         const blob = await git(cwd, ["cat-file", "blob", `${tip}:${file}`]);
         texts.push({ name: file, text: blob.ok ? blob.stdout : null });
@@ -103,12 +108,17 @@ export function openGitStore(name: string, cwd: string, ref: string): BaselineSt
       change: (current: BaselineRecord | null) => BaselineRecord,
     ): Promise<StoredRecord> {
       const key = recordName(scenario, fingerprint);
-      for (let round = 0; round < ATTEMPTS; round += 1) {
-        const written = await attempt(key, change);
-        if (written !== null) return written;
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(500, 20 * (round + 1))));
-      }
-      throw busy(name);
+      const write = (current: string | null) => {
+        const known = current === null ? null : parseStored(key, current);
+        if (known !== null && "skipped" in known) throw unwritable(name, known.skipped);
+        const record = pruneRecord(change(known?.record ?? null));
+        return { text: serializeRecord(record), value: { name: key, record } };
+      };
+      return replace(key, write, `Baseline of ${key}`);
+    },
+
+    async keepPeak(record: string, text: string): Promise<void> {
+      await replace(peakName(record), () => ({ text, value: true }), `Composition of ${record}`);
     },
   };
 }

@@ -55,6 +55,18 @@ describe.each([
   ["file:baselines", directory],
   ["ref:refs/stormlog/baselines", repository],
 ])("the store %s", (spec, place) => {
+  it("keeps what the peak of a record consists of beside it, and the record as it is", async () => {
+    const store = storeAt(spec, place());
+    const { name } = await add(store, "s1");
+    await store.keepPeak?.(name, '{"opened":1}');
+    await store.keepPeak?.(name, '{"opened":2}\n');
+    const { record } = await add(store, "s2");
+    const { records, peaks, skipped } = await store.list("train");
+    expect(records).toEqual([{ name, record }]);
+    expect(skipped).toEqual([]);
+    expect([...(peaks ?? [])].map(([key, text]) => [key, text.trim()])).toEqual([[name, '{"opened":2}']]);
+  });
+
   it("does not exist before the first run is written", async () => {
     expect(await storeAt(spec, place()).list()).toEqual({ exists: false, records: [], skipped: [] });
   });

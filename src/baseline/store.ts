@@ -49,9 +49,9 @@ export function recordName(scenario: string, fingerprint: Fingerprint): string {
   return `${scenarioDirectory(scenario)}/${fingerprintHash(fingerprint)}.json`;
 }
 
-/** Whether a file on a ref is a record. Other files (badges, histories) have other names. */
-export function isRecordName(name: string): boolean {
-  return /^[a-z0-9][^/]*\/[0-9a-f]{16}\.json$/.test(name);
+/** Whether a file on a ref is a record, or what its peak consists of. Badges and histories have other names. */
+export function isStoredName(name: string): boolean {
+  return /^[a-z0-9][^/]*\/[0-9a-f]{16}(?:\.peak)?\.json$/.test(name);
 }
 
 /** A larger record was not written by this tool: fifty times the limit of a record. */

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { fromBufferPromise, type ZipFile } from "yauzl";
-import { isRecordName, MAX_STORED_BYTES } from "../../baseline/store.ts";
+import { isStoredName, MAX_STORED_BYTES } from "../../baseline/store.ts";
 import { invalidInput } from "../../core/errors.ts";
 import { objection, unpack } from "./zip-entry.ts";
 
@@ -16,7 +16,7 @@ export interface NamedText {
 /** The last two parts of a path: archives hold the directory itself or what is in it. */
 function recordNameOf(path: string): string | null {
   const name = path.split("/").slice(-2).join("/");
-  return isRecordName(name) ? name : null;
+  return isStoredName(name) ? name : null;
 }
 
 /** Baseline records in an archive, in memory; a damaged one has text null. @throws GateError ARCHIVE_REFUSED */

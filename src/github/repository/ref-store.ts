@@ -3,7 +3,7 @@ import { scenarioDirectory } from "../../baseline/scenario-name.ts";
 import {
   type BaselineStore,
   contentOf,
-  isRecordName,
+  isStoredName,
   MAX_STORED_BYTES,
   parseStored,
   recordName,
@@ -62,7 +62,7 @@ class RefStore implements BaselineStore {
     const snapshot = await this.#gitData.snapshot(this.#ref);
     if (snapshot === null) return { exists: false, records: [], skipped: [] };
     const directory = scenario === undefined ? "" : `${scenarioDirectory(scenario)}/`;
-    const files = snapshot.files.filter(({ path }) => isRecordName(path) && path.startsWith(directory));
+    const files = snapshot.files.filter(({ path }) => isStoredName(path) && path.startsWith(directory));
     const texts: { name: string; text: string | null }[] = [];
     const large: string[] = [];
     for (let at = 0; at < files.length; at += PARALLEL) {

@@ -34,7 +34,7 @@ export async function refreshPeak(
   if (store.keepPeak === undefined || opened === undefined) {
     throw new GateError("COMPOSITION_UNMEASURED", `${store.name} cannot keep what a peak consists of`, {
       kind: "usage",
-      hint: "Use a store of files, such as file:baselines.",
+      hint: "Use a store of files or a ref, such as file:baselines.",
     });
   }
   const { device, metric } = gatingSeries(stored);

@@ -40,6 +40,9 @@ class Attribution(Scheduled):
         super().__init__(base_path, wanted, NativeStacks(self.stacks))
 
     def prepare(self):
+        # Loaded while nothing is traced, so that the first moment is not longer than the others.
+        from . import moment, rows  # noqa: F401
+
         self.python.start()
 
     def restart(self, base_path, wanted):
