@@ -15,7 +15,7 @@ export interface AttributionTimes {
 export type AttributionDepth = "on" | "light";
 
 /** A line is named when it grows at four moments after the onset, which needs five. */
-const MIN_MOMENTS = 5;
+export const MIN_MOMENTS = 5;
 
 /**
  * Fractions of the stretch from the onset to the end at which live memory is recorded. The last is reached even by a

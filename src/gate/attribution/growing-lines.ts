@@ -1,11 +1,13 @@
 import type { Finding, LinePackage, Severity } from "../../analysis/document.ts";
 import { probeDirectory } from "../../core/probe-directory.ts";
+import { plural } from "../../core/text.ts";
 import { git } from "../../git/git.ts";
 import { LEAK_LINE } from "../../report/source-line.ts";
 import { type AttributedLine, attribute, type ProcessEvidence } from "../../snapshot/attribution.ts";
 import { type Frame, userFrames } from "../../snapshot/frames.ts";
 import type { ProbeSummary } from "../../telemetry/recording/model.ts";
 import { type AttributionEvidence, attributionEvidence } from "./attribution-evidence.ts";
+import { MIN_MOMENTS } from "./attribution-plan.ts";
 import { calledPackages } from "./called-packages.ts";
 import type { JudgedGrowth } from "./judged-growth.ts";
 import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-finding.ts";
@@ -102,6 +104,17 @@ async function nativeGrowth(
   };
 }
 
+/** Why no line is named. */
+function noLine(processes: readonly ProcessEvidence[]): string {
+  const taken = Math.max(
+    0,
+    ...processes.map(({ moments }) => new Set(moments.flatMap(({ ended, moment }) => (ended ? [] : [moment]))).size),
+  );
+  return taken < MIN_MOMENTS && taken > 0
+    ? `${plural(taken, "snapshot")} fitted into the run, and a line is named from ${MIN_MOMENTS} on: a longer run would name it`
+    : "no line was found that holds a fifth of the growth";
+}
+
 function languageOf(sources: readonly string[]): RecordedLanguage {
   if (sources.some((source) => source === "tracemalloc" || source === "torch-cpu")) return "python";
   return sources.includes("v8-heap") ? "node" : "none";
@@ -182,7 +195,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
       ? ["no line could be named: no measured process reported its live memory"]
       : all.some(({ kind }) => kind !== "contributing")
         ? []
-        : ["no line was found that holds a fifth of the growth"];
+        : [noLine(evidence.processes)];
   const holding = named.filter(({ kind }) => kind === "leak").map(({ line }) => line);
   return {
     findings,
