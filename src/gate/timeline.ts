@@ -117,7 +117,9 @@ function causeOf(findings: readonly Finding[]): TimelineCause | null {
   const evidence = findings.find(({ classification }) => classification === LEAK_LINE)?.evidence;
   const location = evidence?.line;
   if (evidence === undefined || typeof location !== "string" || location === "") return null;
-  const { code, share } = evidence;
+  // A share of several lines is not this line's.
+  const { code, share: of, package_lines: others } = evidence;
+  const share = others === undefined ? of : null;
   return {
     location,
     code: typeof code === "string" && code.trim() !== "" ? code.trim() : null,

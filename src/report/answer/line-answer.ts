@@ -99,13 +99,19 @@ export function percent(share: number): string {
   return share >= 1 ? "100 %" : share > 0.99 ? "99 %" : `${Math.round(100 * share)} %`;
 }
 
+/** "98 % of the growth", or "44 % of the growth with 3 lines of the package"; null where the share is not known. */
+export function growthShare({ share, finding }: LineAnswer): string | null {
+  const others = size(finding.evidence.package_lines);
+  const more = others === null ? "" : ` with ${plural(others, "line")} of the package`;
+  return share === null ? null : `${percent(share)} of the growth${more}`;
+}
+
 /** What holds the memory, and how much of it: "list `history`, 98 % of the growth". Not escaped. */
 export function lineNote(line: LineAnswer): string {
   const parts: string[] = [];
   if (line.keptBy !== null) parts.push(line.keptBy.replace(/^the /, ""));
-  const others = size(line.finding.evidence.package_lines);
-  const of = others === null ? "" : ` with ${plural(others, "line")} of the package`;
-  if (line.kind === "leak" && line.share !== null) parts.push(`${percent(line.share)} of the growth${of}`);
+  const share = line.kind === "leak" ? growthShare(line) : null;
+  if (share !== null) parts.push(share);
   if (line.kind === "peak") parts.push(moreText(line));
   return parts.join(", ");
 }

@@ -9,6 +9,7 @@ import {
   sampleScenario,
   sampleSeriesAnalysis,
 } from "../testing/sample-report.ts";
+import { leakLine, lineNote } from "./line-answer.ts";
 import { answerSentence } from "./sentence.ts";
 
 const KEY = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
@@ -77,4 +78,15 @@ describe("the sentence of a leak", () => {
     const text = sentenceOf(["leak", "leak"], [lineOf("src/serve.py:41", "kept", named)]);
     expect(text).toMatch(/ at serve\.py:41, confirmed in 2 of 2 runs$/);
   });
+});
+
+it("a line is given the share of its package's other lines only together with their number", () => {
+  const named = { ecosystem: "node", name: "grpc", version: "1.0.0", relation: "called" } as const;
+  const noteOf = (more: Finding["evidence"]): string => {
+    const finding = lineOf("a.js:1", "allocated", named);
+    const line = leakLine([{ ...finding, evidence: { ...finding.evidence, share: 0.44, ...more } }]);
+    return line === null ? "" : lineNote(line);
+  };
+  expect(noteOf({})).toBe("44 % of the growth");
+  expect(noteOf({ package_lines: 3 })).toBe("44 % of the growth with 3 lines of the package");
 });

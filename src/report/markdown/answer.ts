@@ -4,13 +4,13 @@ import { type Cause, causesOf } from "../answer/causes.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
 import { decisiveRun } from "../answer/decisive-run.ts";
 import {
+  growthShare,
   type LineAnswer,
   leakLine,
   moreText,
   namedLine,
   oneTimeText,
   peakLines,
-  percent,
   unattributed,
 } from "../answer/line-answer.ts";
 import { ownLockText } from "../answer/lock-text.ts";
@@ -150,7 +150,7 @@ function lineText(line: LineAnswer): string {
     const found = line.package === null ? "" : `, ${md(line.package, 160)}`;
     return `${code(line.location)} holds ${unbroken(md(moreText(line), 160))}${found}`;
   }
-  const share = line.share === null ? "the growth" : `${percent(line.share)} of the growth`;
+  const share = growthShare(line) ?? "the growth";
   const kept = line.keptBy === null ? "" : ` in ${withCode(line.keptBy, 120)}`;
   const found = line.package === null ? "" : `, ${md(line.package, 160)}`;
   return `${code(line.location)} holds ${share}${kept}${found}`;
