@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "a49bc95ba55ae9bfbfb1e124a501537e32ca28ae3c317161ccf14ede5f6e0c0f");
+  load = loadPack(import.meta.url, "5d5ebd1b5efea34a05c194b08468efe49c184e7db5388058943072ef9e11797c");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -164,7 +164,8 @@ function checkInterrupt({ aborted, reason }: AbortSignal): void {
   });
 }
 
-async function scratchDirectory(): Promise<string> {
+/** A directory that `removeScratch` removes. @throws GateError TEMPORARY_FOLDER_UNWRITABLE (error) */
+export async function scratchDirectory(): Promise<string> {
   try {
     return await mkdtemp(path.join(tmpdir(), SCRATCH_PREFIX));
   } catch (error) {

@@ -1,9 +1,10 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { helperPrograms, runChild } from "../core/child.ts";
 import { invalidInput } from "../core/errors.ts";
 import { oneLine } from "../core/text.ts";
+import { scratchDirectory } from "./run-search.ts";
+import { removeScratch } from "./state.ts";
 
 /** Longest export, milliseconds; it needs no network. */
 const EXPORT_MS = 120_000;
@@ -18,7 +19,7 @@ export function isUvLock(text: string): boolean {
 
 /**
  * The requirements of a lock of uv, with their markers and hashes, by the user's own uv; it needs the lock alone.
- * @throws GateError LOCK_UNSUPPORTED (exit 5) where uv is not there or cannot export it
+ * @throws GateError LOCK_UNSUPPORTED (exit 5) where uv is not there or cannot export it, TEMPORARY_FOLDER_UNWRITABLE
  */
 export async function uvRequirements(
   text: string,
@@ -27,7 +28,7 @@ export async function uvRequirements(
 ): Promise<string> {
   const uv = helperPrograms().find("uv");
   if (uv === null) throw invalidInput("LOCK_UNSUPPORTED", "uv is not on PATH, which exports its locks", file, EXPORT);
-  const project = await mkdtemp(path.join(tmpdir(), "stormlog-gate-lock-"));
+  const project = await scratchDirectory();
   try {
     await writeFile(path.join(project, "pyproject.toml"), projectOf(text, file));
     await writeFile(path.join(project, "uv.lock"), text);
@@ -39,7 +40,7 @@ export async function uvRequirements(
     const why = oneLine(stderr).slice(0, MAX_REASON);
     throw invalidInput("LOCK_UNSUPPORTED", `uv cannot export this lock${why === "" ? "" : `: ${why}`}`, file, EXPORT);
   } finally {
-    await rm(project, { recursive: true, force: true });
+    await removeScratch(project);
   }
 }
 

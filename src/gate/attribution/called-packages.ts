@@ -2,11 +2,11 @@ import path from "node:path";
 import type { LinePackage } from "../../analysis/document.ts";
 import type { AttributedLine } from "../../snapshot/attributed-line.ts";
 import type { NativeSample, NativeStack } from "../../snapshot/native-document.ts";
+import { type ElfSymbols, readElfSymbols } from "./elf-symbols.ts";
 import { installedPackages } from "./installed-packages.ts";
 import { PYTORCH } from "./line-packages.ts";
 import type { NativeSamples } from "./native-files.ts";
 import { calledPlace, type Place } from "./native-owner.ts";
-import { symbolAt } from "./native-site.ts";
 
 /** Below so many more samples their Poisson spread is more than a quarter of the growth. */
 export const MIN_SAMPLES_GROWN = 16;
@@ -32,14 +32,12 @@ export function calledPackages<T extends AttributedLine>(
   cwd: string,
   pipReport: string | null,
 ): ReadonlyMap<T, LinePackage> {
-  const symbols = new Map<string, string | null>();
-  const nameOf = (place: Place): string | null => {
-    const key = `${place.path}\0${place.offset}`;
-    const known = symbols.get(key);
-    if (known !== undefined) return known;
-    const found = symbolAt(place.path, place.offset);
-    symbols.set(key, found);
-    return found;
+  const files = new Map<string, ElfSymbols | null>();
+  const nameOf = ({ path: file, offset }: Place): string | null => {
+    const symbols = files.has(file) ? (files.get(file) ?? null) : readElfSymbols(file);
+    files.set(file, symbols);
+    const address = symbols?.addressOf(offset) ?? null;
+    return symbols === null || address === null ? null : symbols.functionAt(address);
   };
   const called = lines.flatMap((line) => {
     const own = processes.filter(([id]) => line.processes.includes(id)).map(([, samples]) => samples);
