@@ -59,14 +59,19 @@ interface ReadContext {
 /** The run directories of a gate. Any other path in a report is foreign and could lead out of the bundle. */
 const RUN_DIRECTORY = /^runs\/[a-z0-9][a-z0-9._-]{0,199}\/(?:base-|attribution-)?\d{1,4}$/;
 
-/** Refuse a bundle with missing or altered files, as an interrupted transfer leaves it (`BUNDLE_CORRUPT`, exit 5). */
+/** Listed files that a directory lacks or has with other contents, as an interrupted transfer leaves it. */
+async function alteredFiles(directory: string, listed: readonly ListedFile[]): Promise<readonly string[]> {
+  const found = new Map((await listFiles(directory, { limits: UNLIMITED })).files.map((file) => [file.path, file]));
+  return listed.filter(({ path: name, sha256 }) => found.get(name)?.sha256 !== sha256).map((file) => file.path);
+}
+
+/** Refuse a bundle with missing or altered files (`BUNDLE_CORRUPT`, exit 5). */
 async function checkFiles(
   directory: string,
   listed: readonly ListedFile[],
   report: GateReport,
 ): Promise<readonly ListedFile[]> {
-  const found = new Map((await listFiles(directory, { limits: UNLIMITED })).files.map((file) => [file.path, file]));
-  const wrong = listed.filter(({ path: name, sha256 }) => found.get(name)?.sha256 !== sha256).map((file) => file.path);
+  const wrong = [...(await alteredFiles(directory, listed))];
   for (const { runs } of report.scenarios) {
     for (const run of runs) if (!RUN_DIRECTORY.test(run.directory)) wrong.push(run.directory);
   }
@@ -92,6 +97,12 @@ function checkListed({ directory, files }: Shard, listed: readonly ListedFile[] 
   const known = new Map(listed.map((file) => [file.path, file.sha256]));
   const wrong = files.filter(({ path: name, sha256 }) => known.get(name) !== sha256).map((file) => file.path);
   if (wrong.length > 0 || known.size !== files.length) throw corruptBundle(directory, wrong);
+}
+
+/** The error for a shard whose features are not those of its samples: an altered file of a merged bundle explains it. */
+async function contradictionOf(failure: ShardFailure, listed: readonly ListedFile[] | null): Promise<GateError> {
+  const wrong = listed === null ? [] : await alteredFiles(failure.directory, listed);
+  return wrong.length > 0 ? corruptBundle(failure.directory, wrong) : errorOf(failure);
 }
 
 /** The real path of a directory, or its absolute one if it does not exist, which reading reports. */
@@ -171,7 +182,7 @@ export async function readLegs(given: readonly string[], context: ReadContext): 
     }
   });
   const [first] = contradicted.sort((a, b) => compareNames(nameOf(a.directory), nameOf(b.directory)));
-  if (first !== undefined) throw errorOf(first);
+  if (first !== undefined) throw await contradictionOf(first, listed.get(first.directory) ?? null);
   const grouped = groupShards(shards);
   legs.push(...grouped.jobs.map((job) => legOfJob(job, context)));
   legs.sort((a, b) => compareNames(a.name, b.name));

@@ -84,14 +84,17 @@ describe("a job that is merged by node, then by rack, then as a whole", () => {
     expect(atOnce.report.scenarios[0]?.judgement?.reason).toContain("rank 2");
   });
 
-  it("is refused when a file of a merged bundle is not the one of its manifest", async () => {
-    const shards = await shardsOf([leaking(0, 0), leaking(1, 0)], true);
-    const { bundleDir } = await merged(shards);
-    rewrite(path.join(bundleDir, "runs/train/1/rank-1"), ({ series }) => {
-      for (const { analysis } of series) Object.assign(analysis, { peak_bytes: 1 });
-    });
-    await expect(merged([bundleDir])).rejects.toMatchObject({ code: "BUNDLE_CORRUPT", exitCode: 5 });
-  });
+  it.each(["some", "all"] as const)(
+    "is refused when a file of a merged bundle is not the one of its manifest (%s verified)",
+    async (verification) => {
+      const shards = await shardsOf([leaking(0, 0), leaking(1, 0)], true);
+      const { bundleDir } = await merged(shards);
+      rewrite(path.join(bundleDir, "runs/train/1/rank-1"), ({ series }) => {
+        for (const { analysis } of series) Object.assign(analysis, { peak_bytes: 1 });
+      });
+      await expect(merged([bundleDir], verification)).rejects.toMatchObject({ code: "BUNDLE_CORRUPT", exitCode: 5 });
+    },
+  );
 });
 
 describe("stored features", () => {
