@@ -249,7 +249,7 @@ describe.skipIf(!ready)("bench/gpu with the repository alone", () => {
     expect(noNode.code).toBe(2);
     expect(noNode.stderr).toMatch(/^bench\/gpu: no Node 22\.18 or later here: [^\n]+\n$/);
     const part = await script(["--part", "all", "--node", actionNode()]);
-    expect(part).toMatchObject({ code: 2, stderr: "bench/gpu: --part is one of costs, lab, aa, oom\n" });
+    expect(part).toMatchObject({ code: 2, stderr: "bench/gpu: --part is one of costs, lab, aa, oom, peaks\n" });
   }, 60_000);
 });
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
-export const PARTS = ["costs", "lab", "aa", "oom"] as const;
+export const PARTS = ["costs", "lab", "aa", "oom", "peaks"] as const;
 export type Part = (typeof PARTS)[number];
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };

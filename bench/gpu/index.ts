@@ -22,6 +22,7 @@ import { fakeNvml } from "./fakes.ts";
 import { labTasks } from "./lab.ts";
 import { environment, type Machine, ROOT } from "./machine.ts";
 import { oomSummary, oomTasks } from "./oom.ts";
+import { peakSummary, peakTasks } from "./peaks.ts";
 import { endAll } from "./processes.ts";
 import { runTasks, type Task } from "./tasks.ts";
 
@@ -81,6 +82,8 @@ async function planOf(part: Part, machine: Machine): Promise<Plan> {
     }
     case "oom":
       return { settings: {}, tasks: (evidence) => oomTasks(machine, evidence), summarise: oomSummary };
+    case "peaks":
+      return { settings: {}, tasks: (evidence) => peakTasks(machine, evidence), summarise: peakSummary };
   }
 }
 

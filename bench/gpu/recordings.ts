@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Evidence } from "./evidence.ts";
 
 /** Maximum recordings per part: six in all. */
-const MAX = { costs: 0, lab: 3, aa: 1, oom: 2 } as const;
+const MAX = { costs: 0, lab: 3, aa: 1, oom: 2, peaks: 0 } as const;
 const MAX_BYTES = 2 * 2 ** 20;
 /** Files of a run directory from which the others are made. */
 const KEPT = ["recording.json", "samples.parquet", "oom/oom.json", "oom/window.parquet"];

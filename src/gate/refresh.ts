@@ -78,6 +78,11 @@ export function missingRuns({ record }: StoredRecord): string | null {
   );
 }
 
+export interface RefreshedRecord extends StoredRecord {
+  /** Of the shortest of its new runs, seconds; null when unknown. */
+  readonly durationS: number | null;
+}
+
 /**
  * Measure a scenario `runs` times and add them to the store as one session. Nothing is stored unless all runs ended
  * well: a baseline with a failed run in it would be compared with.
@@ -88,7 +93,7 @@ export async function refreshScenario(
   scenario: ScenarioRequest,
   options: { readonly runs: number; readonly store: BaselineStore },
   ports: GatePorts,
-): Promise<StoredRecord> {
+): Promise<RefreshedRecord> {
   const session = keptSession(sessionId(request.env), ports.now().toISOString());
   const commit = await currentCommit(scenario.cwd, request.env);
   const parent = await temporaryDirectory();
@@ -138,7 +143,8 @@ export async function refreshScenario(
     }
     const missing = missingRuns(stored);
     if (missing !== null) ports.log(`${oneLine(scenario.name)}: ${missing}`);
-    return stored;
+    const lengths = finished.flatMap(({ info }) => info.clock.duration_s ?? []);
+    return { ...stored, durationS: lengths.length === 0 ? null : Math.min(...lengths) };
   } finally {
     await rm(parent, { recursive: true, force: true });
   }

@@ -8,6 +8,7 @@ import { git } from "../../../git/git.ts";
 import type { Metric } from "../../../telemetry/recording/model.ts";
 import { oneRun } from "../../one-run.ts";
 import type { GatePorts } from "../../ports.ts";
+import type { RefreshedRecord } from "../../refresh.ts";
 import { peakEnvironment } from "./explain-peak.ts";
 import { peakOfRun } from "./peak-of-run.ts";
 import { storedPeak } from "./stored-peak.ts";
@@ -27,7 +28,7 @@ function gatingSeries({ record }: StoredRecord): { readonly device: string; read
 export async function refreshPeak(
   request: GateRequest,
   scenario: ScenarioRequest,
-  { stored, store }: { readonly stored: StoredRecord; readonly store: BaselineStore },
+  { stored, store }: { readonly stored: RefreshedRecord; readonly store: BaselineStore },
   ports: GatePorts,
 ): Promise<void> {
   const opened = stored.record.epochs.at(-1)?.opened;
@@ -42,7 +43,10 @@ export async function refreshPeak(
   try {
     const { command, cwd } = scenario;
     const directory = path.join(parent, "1");
-    const env = peakEnvironment({ command, metric, durationS: MOMENTS_WITHIN_S }, { ...request.env, ...scenario.env });
+    const env = peakEnvironment(
+      { command, metric, durationS: stored.durationS ?? MOMENTS_WITHIN_S },
+      { ...request.env, ...scenario.env },
+    );
     const plan = { role: "attribution", number: 1, directory, command, cwd, session: "", commit: null, env } as const;
     const { ending } = await oneRun(request, scenario, plan, ports);
     const notes: string[] = [];
@@ -63,5 +67,5 @@ export async function refreshPeak(
   }
 }
 
-/** A program that is killed later leaves the peak of its first seconds. */
+/** Seconds, for runs whose length is unknown. */
 const MOMENTS_WITHIN_S = 60;
