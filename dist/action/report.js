@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "80aa3d138259563ac2f6141b4de4bdc817fb6dc1b84eb78eb8e3e6a024e5d4f8");
+  load = loadPack(import.meta.url, "867c5567abcefc91754d4a24bfc549650337a13eb42a043a0e2162040e5e02e7");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

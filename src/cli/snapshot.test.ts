@@ -50,7 +50,7 @@ describe("snapshot", () => {
   it("lists live memory of a single snapshot by line, largest first", async () => {
     const { code, text } = await run(...fixture("before-blocks"));
     expect(code).toBe(0);
-    expect(text).toMatch(/32\.29 MiB +3 +24\.00 MiB +← <before recording>/);
+    expect(text).toMatch(/32\.29 MiB +3 +24\.00 MiB +← <no stack>/);
     expect(text).toMatch(/← train\.py:48 +training_step/);
     expect(text).not.toContain("grow");
   });

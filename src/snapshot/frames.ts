@@ -7,12 +7,12 @@ export interface Frame {
   readonly function: string;
 }
 
-/** Memory whose allocation was not recorded. */
-export const BEFORE_RECORDING: Frame = { file: "<before recording>", line: 0, function: "" };
+/** Memory that was allocated before recording began, or by a thread without Python. */
+export const NO_FRAMES: Frame = { file: "<no stack>", line: 0, function: "" };
 
 const FOREIGN_FOLDER =
   /(?:^|\/)(?:site-packages|dist-packages|node_modules)\/|(?:^|\/)lib(?:64)?\/(?:python|pypy)3[\d.]*\/|\/Python3\d*\/Lib\/|\/Python\.framework\/Versions\/3[\d.]*\/lib\//;
-const GENERATED = /^(?:$|\?\?|<frozen|<built-in|<__array_function__|<eval_with_key|<before recording>|node:)/;
+const GENERATED = /^(?:$|\?\?|<frozen|<built-in|<__array_function__|<eval_with_key|<no stack>|node:)/;
 /** PyTorch from its source tree, where no site-packages is above it. */
 const TORCH_FOLDER = /(?:^|\/)(?:torch|torchgen|functorch)\//;
 /** Native frames: allocators, bindings and the interpreter itself. */

@@ -73,9 +73,9 @@ describe("growthByLine", () => {
     expect(growthByLine([], { isUserFrame }).lines).toEqual([]);
   });
 
-  it("attributes memory without a stack to the time before recording", () => {
+  it("names memory without a stack as such", () => {
     const growth = growthByLine(samples([[[], [1, 2, 3]]]), { isUserFrame });
-    expect(growth.lines[0]).toMatchObject({ file: "<before recording>", user: false });
+    expect(growth.lines[0]).toMatchObject({ file: "<no stack>", user: false });
   });
 
   it("falls back to the innermost frame when no frame is user code", () => {

@@ -1,4 +1,4 @@
-import { BEFORE_RECORDING, type Frame, ownerOf } from "./frames.ts";
+import { type Frame, NO_FRAMES, ownerOf } from "./frames.ts";
 
 export type { Frame } from "./frames.ts";
 
@@ -98,7 +98,7 @@ function sumByLine(samples: readonly LiveSample[], options: LineGrowthOptions): 
   const lines = new Map<string, LineSums>();
   for (const [at, { entries }] of samples.entries()) {
     for (const { bytes, count, kind, stack } of entries) {
-      const owner = ownerOf(stack, options.isUserFrame) ?? { frame: BEFORE_RECORDING, user: false };
+      const owner = ownerOf(stack, options.isUserFrame) ?? { frame: NO_FRAMES, user: false };
       const key = `${owner.frame.file}\0${owner.frame.line}\0${owner.frame.function}`;
       let line = lines.get(key);
       if (line === undefined) {

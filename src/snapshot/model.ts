@@ -4,7 +4,7 @@ export { Action, State } from "./columns/keys.ts";
 
 /** The stacks of a snapshot, by number. Numbers are valid in one snapshot only. */
 export interface Stacks {
-  /** Number of stacks. The first two have no frames (not recorded, and allocated before recording). */
+  /** Number of stacks. The first two have no frames (not recorded, and empty). */
   readonly count: number;
   readonly depth: (stack: number) => number;
   /** Number of the frame at `depth`, 0 = the innermost. */

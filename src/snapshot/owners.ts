@@ -1,10 +1,10 @@
-import { BEFORE_RECORDING, type Frame } from "./frames.ts";
+import { type Frame, NO_FRAMES } from "./frames.ts";
 import type { Stacks } from "./model.ts";
 
 /** Number of the line for memory without a stack. */
 export const NO_LINE = 0;
 
-/** Source line of each stack of a snapshot. Lines are numbered; {@link NO_LINE} is the time before recording. */
+/** Source line of each stack of a snapshot. Lines are numbered; {@link NO_LINE} is memory without a stack. */
 export interface Owners {
   /** Line by stack. */
   readonly line: Uint32Array;
@@ -19,7 +19,7 @@ export function lineKey({ file, line, function: name }: Frame): string {
 /** The innermost frame of user code of every stack, else its innermost frame, else {@link NO_LINE}. */
 export function ownersOf(stacks: Stacks, isUserFrame: (frame: Frame) => boolean): Owners {
   const line = new Uint32Array(stacks.count);
-  const lines = [{ frame: BEFORE_RECORDING, user: false }];
+  const lines = [{ frame: NO_FRAMES, user: false }];
   const byFrame = new Uint32Array(stacks.frameCount);
   const user = new Uint8Array(stacks.frameCount);
   for (let frame = 0; frame < user.length; frame++) user[frame] = isUserFrame(stacks.frameAt(frame)) ? 1 : 0;

@@ -4,7 +4,8 @@ import { devicesOf } from "./live.ts";
 import { Action, State, type TorchSnapshot, type TraceTable } from "./model.ts";
 import { lineKey, NO_LINE, type Owners } from "./owners.ts";
 import { deviceSeries, freesAllocation } from "./replay.ts";
-import { type Category, categoryByLifetime, phaseOfStack } from "./tensor-category.ts";
+import { type Category, categoryByLifetime, phaseOfStack, type Release } from "./tensor-category.ts";
+import { TracePhases } from "./trace-phases.ts";
 
 /** Memory of one line that is live at the peak. Bytes as requested, where the file has them. */
 export interface PeakLine {
@@ -41,15 +42,12 @@ export interface PeakComposition {
 
 const SHOWN_FRAMES = 40;
 
-/** A release that the history does not contain. */
-const NOT_RELEASED = -1;
-
 /** Bytes and blocks by stack and category. */
 class StackSums {
   readonly #snapshot: TorchSnapshot;
   readonly #owners: Owners;
   readonly #sums = new Map<string, { stack: number; category: Category | null; bytes: number; blocks: number }>();
-  /** By stack, and the stack of a release. */
+  /** By stack and release. */
   readonly #categories = new Map<string, Category | null>();
   total = 0;
 
@@ -58,8 +56,8 @@ class StackSums {
     this.#owners = owners;
   }
 
-  /** @param released stack of the release after the peak */
-  add(stack: number, bytes: number, released = NOT_RELEASED): void {
+  /** @param released after the peak; null where the history does not contain it */
+  add(stack: number, bytes: number, released: Release | null = null): void {
     const category = this.#category(stack, released);
     const key = `${stack} ${category}`;
     const sum = this.#sums.get(key) ?? { stack, category, bytes: 0, blocks: 0 };
@@ -69,13 +67,11 @@ class StackSums {
     this.total += bytes;
   }
 
-  #category(stack: number, released: number): Category | null {
-    const key = `${stack} ${released}`;
+  #category(stack: number, released: Release | null): Category | null {
+    const key = `${stack} ${released?.before} ${released?.after}`;
     const known = this.#categories.get(key);
     if (known !== undefined) return known;
-    const { stacks } = this.#snapshot;
-    const after = released === NOT_RELEASED ? null : stacks.list(released);
-    const category = categoryByLifetime(stacks.list(stack), after);
+    const category = categoryByLifetime(this.#snapshot.stacks.list(stack), released);
     this.#categories.set(key, category);
     return category;
   }
@@ -132,7 +128,8 @@ function highest(values: Float64Array): number {
  */
 function sumsAt(snapshot: TorchSnapshot, owners: Owners, trace: TraceTable, peak: number): StackSums {
   const sums = new StackSums(snapshot, owners);
-  const live = new Map<number, { readonly bytes: number; readonly stack: number; released: number }>();
+  const phases = new TracePhases(snapshot.stacks, trace);
+  const live = new Map<number, { readonly bytes: number; readonly entry: number; released: Release | null }>();
   const seen = new Set<number>();
   const frees = freesAllocation(trace);
   for (let i = 0; i < trace.length; i++) {
@@ -141,16 +138,16 @@ function sumsAt(snapshot: TorchSnapshot, owners: Owners, trace: TraceTable, peak
     const bytes = known(trace.size[i] ?? 0);
     if (trace.action[i] === Action.alloc) {
       seen.add(address);
-      if (i <= peak) live.set(address, { bytes, stack: trace.stack[i] ?? 0, released: NOT_RELEASED });
+      if (i <= peak) live.set(address, { bytes, entry: i, released: null });
     } else if (isRelease) {
       const own = live.get(address);
       if (i <= peak) live.delete(address);
       else if (!seen.has(address)) sums.add(0, bytes);
-      else if (own?.released === NOT_RELEASED) own.released = trace.stack[i] ?? 0;
+      else if (own?.released === null) own.released = phases.release(i, trace.stack[own.entry] ?? 0);
       seen.add(address);
     }
   }
-  for (const { bytes, stack, released } of live.values()) sums.add(stack, bytes, released);
+  for (const { bytes, entry, released } of live.values()) sums.add(phases.stack(entry), bytes, released);
   for (const { address, bytes, stack } of liveBlocks(snapshot, trace.device)) {
     if (!seen.has(address)) sums.add(stack, bytes);
   }

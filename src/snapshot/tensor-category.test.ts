@@ -35,17 +35,19 @@ describe("the category of memory", () => {
   });
 
   it.each([
-    ["activations", FORWARD, BACKWARD],
-    ["temporary", FORWARD, FORWARD],
-    [null, FORWARD, null],
-    ["gradients", BACKWARD, OPTIMIZER],
-    ["gradients", BACKWARD, null],
-    ["temporary", BACKWARD, BACKWARD],
-    ["optimizer_state", OPTIMIZER, null],
-    ["temporary", OPTIMIZER, OPTIMIZER],
-    ["parameters", [at("nn/modules/module.py", "convert"), USER], null],
-    [null, [USER], [USER]],
-  ] as const)("of a device is %s by when it is allocated and released", (category, stack, released) => {
-    expect(categoryByLifetime(stack, released)).toBe(category);
+    ["activations", FORWARD, "backward", "forward"],
+    ["temporary", FORWARD, "forward", "backward"],
+    [null, FORWARD, null, null],
+    ["gradients", BACKWARD, "optimizer", "forward"],
+    ["gradients", BACKWARD, "backward", "forward"],
+    ["gradients", BACKWARD, null, null],
+    ["temporary", BACKWARD, "backward", "backward"],
+    ["optimizer_state", OPTIMIZER, null, null],
+    ["temporary", OPTIMIZER, "optimizer", "forward"],
+    ["parameters", [at("nn/modules/module.py", "convert"), USER], null, null],
+    ["activations", [USER], "backward", "backward"],
+    [null, [USER], "backward", "forward"],
+  ] as const)("of a device is %s by when it is allocated and released", (category, stack, before, after) => {
+    expect(categoryByLifetime(stack, { before, after })).toBe(category);
   });
 });

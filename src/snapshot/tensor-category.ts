@@ -29,8 +29,11 @@ const OPTIMIZER = /[\\/]torch[\\/]optim[\\/]/;
 const BACKWARD = /[\\/]torch[\\/]autograd[\\/](?:__init__|graph)\.py$/;
 const FORWARD = /[\\/]torch[\\/]nn[\\/]modules[\\/]module\.py$/;
 
+/** The parts of a training step that stacks show. */
+export type StepPhase = "forward" | "backward" | "optimizer";
+
 /** The part of a training step that a stack belongs to, by its files; null where none of them shows it. */
-export function phaseOfStack(stack: readonly Frame[]): "forward" | "backward" | "optimizer" | null {
+export function phaseOfStack(stack: readonly Frame[]): StepPhase | null {
   if (stack.some(({ file }) => OPTIMIZER.test(file))) return "optimizer";
   if (stack.some(({ file }) => BACKWARD.test(file))) return "backward";
   return stack.some(({ file }) => FORWARD.test(file)) ? "forward" : null;
@@ -58,23 +61,36 @@ export function categoryOf({ isTensor, isTorch, phase, kept }: Origin): Category
 const MODULE = /[\\/]torch[\\/]nn[\\/]modules[\\/][^\\/]+\.py$/;
 const MOVES = new Set(["convert", "_apply", "__init__"]);
 
+/** When memory is released: the phases of the allocations before and after it; null where they show none. */
+export interface Release {
+  readonly before: StepPhase | null;
+  readonly after: StepPhase | null;
+}
+
 /**
  * The category of a device's memory by the phase in which it is allocated and the one in which it is released; null
  * where they do not show it.
- * @param released stack of the release; null for memory that is still there at the end
+ * @param released null for memory that is still there at the end
  */
-export function categoryByLifetime(stack: readonly Frame[], released: readonly Frame[] | null): Category | null {
-  const after = released === null ? null : phaseOfStack(released);
+export function categoryByLifetime(stack: readonly Frame[], released: Release | null): Category | null {
+  const { before, after } = released ?? { before: null, after: null };
+  const isWithinBackward = before === "backward" && after === "backward";
   switch (phaseOfStack(stack)) {
     case "optimizer":
-      return after === "optimizer" ? "temporary" : "optimizer_state";
+      return before === "optimizer" ? "temporary" : "optimizer_state";
+    // Gradients are released between two passes, by `zero_grad`.
     case "backward":
-      return after === "backward" ? "temporary" : "gradients";
+      return isWithinBackward ? "temporary" : "gradients";
     case "forward":
-      if (stack.some(({ file, function: name }) => MODULE.test(file) && MOVES.has(name))) return "parameters";
-      if (after === "backward") return "activations";
-      return after === "forward" ? "temporary" : null;
+      if (isMoved(stack)) return "parameters";
+      if (before === "backward") return "activations";
+      return before === "forward" ? "temporary" : null;
     case null:
-      return stack.some(({ file, function: name }) => MODULE.test(file) && MOVES.has(name)) ? "parameters" : null;
+      if (isMoved(stack)) return "parameters";
+      return isWithinBackward ? "activations" : null;
   }
+}
+
+function isMoved(stack: readonly Frame[]): boolean {
+  return stack.some(({ file, function: name }) => MODULE.test(file) && MOVES.has(name));
 }

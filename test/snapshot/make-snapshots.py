@@ -108,7 +108,7 @@ def truth(job):
         if block.state != "active_allocated":
             continue
         own = [f for f in block.frames if f["filename"].startswith(ROOT)]
-        key = f"{os.path.relpath(own[0]['filename'], ROOT)}:{own[0]['line']}" if own else "<before recording>"
+        key = f"{os.path.relpath(own[0]['filename'], ROOT)}:{own[0]['line']}" if own else "<no stack>"
         line = lines.setdefault(key, {"bytes": 0, "requested": 0, "blocks": 0})
         line["bytes"] += block.size
         line["requested"] += block.requested

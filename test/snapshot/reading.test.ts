@@ -45,7 +45,7 @@ describe.each(FILES)("%s", (name) => {
     const known = Object.fromEntries(
       Object.entries(truth.lines).map(([key, { bytes, requested, blocks }]) => [
         key,
-        { bytes, requested: old && key === "<before recording>" ? null : requested, blocks },
+        { bytes, requested: old && key === "<no stack>" ? null : requested, blocks },
       ]),
     );
     expect(lines(name)).toEqual(known);

@@ -7,7 +7,7 @@ import { TripleTable } from "./triple-table.ts";
 
 /** The entry has no stack. */
 export const NO_STACK = 0;
-/** The entry has an empty stack: allocated before recording began. */
+/** The entry has an empty stack: allocated before recording began, or by a thread without Python. */
 export const EMPTY_STACK = 1;
 /** Deeper frames are dropped. CPython's default recursion limit is 1000. */
 const MAX_FRAMES = 4096;
