@@ -104,6 +104,20 @@ describe("what is looked into", () => {
       expect(peakToExplain(subject(metric, ["python3", "train.py"]))).toBeNull();
   });
 
+  it("is growth instead, but not growth of what the allocator holds back", () => {
+    const steps = Float64Array.from({ length: 200 }, (_, i) => i + 1);
+    const growing = (metric: "allocated" | "reserved") => {
+      const given = subject("allocated", ["python3", "train.py"]);
+      const columns = { [metric]: steps.map((step) => step * MIB) };
+      const table = { rank: 0, device: "host", timeNs: null, steps, columns, highwater: new Set() };
+      const series = { device: "host", metric, rank: 0, class: "rising", growth_bytes: 200 * MIB };
+      const judged = { analysis: { series: [series] }, recording: { tables: [table] } };
+      return { ...given, judged } as unknown as PeakSubject;
+    };
+    expect(peakToExplain(growing("allocated"))).toBeNull();
+    expect(peakToExplain(growing("reserved"))?.metric).toBe("allocated");
+  });
+
   it("runs Node with its own profiler, which must not count buffers a second time in the C heap", () => {
     const run = { metric: "host", durationS: 10 } as const;
     const env = (argv: readonly string[]) =>

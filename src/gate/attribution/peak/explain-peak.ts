@@ -47,6 +47,9 @@ const UNEXPLAINED: ReadonlySet<Metric> = new Set<Metric>(["used", "outside_alloc
 /** Growth of this share of a higher peak is looked into instead. */
 const MIN_GROWN = 0.5;
 
+/** What an allocator holds for later grows with its peak, so it does not explain a peak of what is allocated. */
+const HELD_BACK: ReadonlySet<Metric> = new Set<Metric>(["reserved", "used"]);
+
 /** The breached peak that no growth explains; null for every other judgement. */
 export function peakToExplain({ judgement, judged, scenario }: AttributionSubject): Check | null {
   const { analysis, recording } = judged;
@@ -59,7 +62,10 @@ export function peakToExplain({ judgement, judged, scenario }: AttributionSubjec
   if (analysis === null || recording === null) return null;
   const difference = bytes - (cause.decisive.baseline_bytes ?? bytes);
   const grew = judgedGrowths(judgement, analysis, recording).some(
-    (growth) => growth.device === device && growth.bytes >= MIN_GROWN * difference,
+    (growth) =>
+      growth.device === device &&
+      growth.bytes >= MIN_GROWN * difference &&
+      (metric !== "allocated" || !HELD_BACK.has(growth.metric)),
   );
   return grew ? null : cause.decisive;
 }
