@@ -114,8 +114,9 @@ export async function oneRun(
     hostPeriodNs: request.hostPeriodNs,
     devicePeriodNs: request.devicePeriodNs,
     cpuBudget: request.cpuBudget,
-    stdout: ports.stdout,
-    stderr: ports.stderr,
+    // An attribution run prints what the judged one printed; its log is in the bundle.
+    stdout: plan.role === "attribution" ? null : ports.stdout,
+    stderr: plan.role === "attribution" ? null : ports.stderr,
     interrupt: ports.interrupt,
     ...(ports.progress === null
       ? {}

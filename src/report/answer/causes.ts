@@ -15,8 +15,19 @@ export interface Cause {
 /** Growth comes before the peak that it causes. */
 const KIND = { oom: 0, growth: 1, class: 2, peak: 3, budget: 3 } as const;
 
-/** The checks by importance: worst verdict, gating before advisory, growth before peak, allocator before pages. */
+/** How far a check is above its limit, else above its baseline, bytes. */
+function excess({ candidate_bytes: found, threshold_bytes: limit, baseline_bytes: baseline }: Check): number {
+  return (found ?? 0) - (limit ?? baseline ?? 0);
+}
+
+/**
+ * The checks by importance: worst verdict, gating before advisory, growth before peak, allocator before pages, and of
+ * host and devices first where most memory is lost.
+ */
 function byImportance(checks: readonly Check[]): readonly Check[] {
+  const lost = { host: 0, device: 0 };
+  for (const check of checks)
+    if (check.verdict === "fail" && check.gating) lost[domain(check)] = Math.max(lost[domain(check)], excess(check));
   return [...checks].sort(
     (a, b) =>
       verdictUrgency(a.verdict) - verdictUrgency(b.verdict) ||
@@ -24,6 +35,7 @@ function byImportance(checks: readonly Check[]): readonly Check[] {
       KIND[a.kind] - KIND[b.kind] ||
       // One gate over several ranks counts the pages of all of them to its own rank.
       Number(COUNTED.has(b.metric)) - Number(COUNTED.has(a.metric)) ||
+      lost[domain(b)] - lost[domain(a)] ||
       a.rank - b.rank,
   );
 }

@@ -57,9 +57,10 @@ class Attribution(Scheduled):
         if self._torch is torch or self.light:
             return
         self._torch = torch
+        from .cuda import NO_HISTORY
         from .graph import HookWatch
 
-        self.follow_devices(torch, self._device_records)
+        self.follow_devices(torch, self._device_records, NO_HISTORY)
         try:
             self.hooks = HookWatch(torch)
             self.tensors = self._tensors(torch)

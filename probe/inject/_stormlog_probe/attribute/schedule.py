@@ -82,12 +82,12 @@ class Scheduled:
     def phase(self, name):
         """The program enters a phase; None: it leaves the innermost."""
 
-    def follow_devices(self, torch, recording):
-        """Record the devices' history. `recording()` is called once one records."""
+    def follow_devices(self, torch, recording, entries):
+        """Record the devices' history of `entries`. `recording()` is called once one records."""
         from .cuda import MODULES, DeviceMemory
 
         for name in MODULES:
-            device = DeviceMemory(torch, name, recording)
+            device = DeviceMemory(torch, name, recording, entries)
             if device.start():
                 self.devices.append(device)
 

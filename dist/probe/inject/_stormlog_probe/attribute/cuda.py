@@ -6,33 +6,37 @@ Nothing here initialises a device: recording begins when the program does so.
 import os
 import pickle
 
-# Entries of the allocator's history that are kept; each is several hundred bytes in a snapshot.
+# Entries of the allocator's history that are kept for a peak; each is several hundred bytes in a snapshot.
 ENTRIES = 100000
+# Growth is seen in the live blocks, which have their stacks. A snapshot with a full history takes seconds.
+NO_HISTORY = 1
 # The oldest protocol that writes long strings compactly; 5 is refused by pytorch.org/memory_viz.
 PROTOCOL = 4
 MODULES = ("cuda", "xpu")
 
 # Ways to turn recording on, newest first: today's arguments, those of torch 2.0 and early 2.1, those of 1.13.
-_WAYS = (
-    ((), {"enabled": "all", "context": "alloc", "stacks": "python", "max_entries": ENTRIES}),
-    (
-        (True,),
-        {
-            "record_context": True,
-            "trace_alloc_max_entries": ENTRIES,
-            "trace_alloc_record_context": True,
-        },
-    ),
-    ((True,), {}),
-)
+def _ways(entries):
+    return (
+        ((), {"enabled": "all", "context": "alloc", "stacks": "python", "max_entries": entries}),
+        (
+            (True,),
+            {
+                "record_context": True,
+                "trace_alloc_max_entries": entries,
+                "trace_alloc_record_context": True,
+            },
+        ),
+        ((True,), {}),
+    )
 
 
 class DeviceMemory:
     """Recording on the devices of one torch module (`torch.cuda`, which is ROCm's too, or `torch.xpu`)."""
 
-    def __init__(self, torch, name, recording):
+    def __init__(self, torch, name, recording, entries):
         """`recording()` is called in the thread that initialised the device, once history is being recorded."""
         self.name = name
+        self.entries = entries
         self.torch = torch
         self.on = False
         self.note = None
@@ -52,7 +56,7 @@ class DeviceMemory:
 
     def _begin(self):
         try:
-            for positional, named in _WAYS:
+            for positional, named in _ways(self.entries):
                 try:
                     self._memory._record_memory_history(*positional, **named)
                 except TypeError:
