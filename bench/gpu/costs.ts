@@ -53,23 +53,22 @@ const SMALL: Sizes = {
 
 export function costTasks(machine: Machine): Task[] {
   const size = machine.fake ? SMALL : FULL;
-  const workloads: readonly Workload[] = machine.fake ? ["stand-in"] : ["small", "large", "churn"];
   const functions = () => python(machine, "nvml_costs.py", [String(size.callS), String(size.calls)], { timeoutS: 90 });
   const tasks: Task[] = [
     { name: "nvml/alone", seconds: 30, run: functions },
     { name: "nvml/during-allocations", seconds: 35, run: () => whileAllocating(machine, functions) },
     { name: "allocations/polled", seconds: 60, run: () => polledStorm(machine, size) },
   ];
-  for (let set = 1; set <= size.sets; set++) {
-    for (const workload of workloads) {
-      tasks.push({
-        name: `steps/${workload}/${set}`,
-        seconds: machine.fake ? 10 : 75,
-        run: () => stepSet(machine, { workload, ...size }),
-      });
-    }
-  }
-  return tasks;
+  const stepTask = (workload: Workload, set: number): Task => ({
+    name: `steps/${workload}/${set}`,
+    seconds: machine.fake ? 10 : 60,
+    run: () => stepSet(machine, { workload, ...size }),
+  });
+  const sets = Array.from({ length: size.sets }, (_, i) => i + 1);
+  if (machine.fake) return [...tasks, ...sets.map((set) => stepTask("stand-in", set))];
+  // Those with a limit first.
+  const limited = sets.flatMap((set) => [stepTask("small", set), stepTask("large", set)]);
+  return [...tasks, ...limited, ...sets.map((set) => stepTask("churn", set))];
 }
 
 function storm(machine: Machine): Helper {

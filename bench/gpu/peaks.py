@@ -1,6 +1,7 @@
 """A training loop whose peak one environment variable makes larger: usage peaks.py cuda|cpu.
 
     BATCH=N         samples of a step: twice as many hold twice the activations
+    STEPS=N         of training, and of evaluation
     OPTIMIZER=adam  holds two numbers for each parameter
     KEPT=1          the predictions of an evaluation are kept until its end
 
@@ -13,8 +14,8 @@ import sys
 import torch
 
 device = sys.argv[1]
-WIDTH, BLOCKS, STEPS, DEFAULT = (64, 4, 3, 4096) if device == "cpu" else (1024, 8, 25, 8192)
-BATCH = int(os.environ.get("BATCH") or DEFAULT)
+WIDTH, BLOCKS, STEPS, DEFAULT = (64, 4, 3, 4096) if device == "cpu" else (1024, 8, 40, 4096)
+BATCH, STEPS = int(os.environ.get("BATCH") or DEFAULT), int(os.environ.get("STEPS") or STEPS)
 
 
 class Block(torch.nn.Module):

@@ -1,5 +1,4 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { JsonObject } from "./evidence.ts";
@@ -64,13 +63,10 @@ export async function stepSet(
   const inject = path.join(ROOT, "dist", "probe", "inject");
   mkdirSync(probeDirectory, { recursive: true });
   cpSync(inject, path.join(directory, "inject"), { recursive: true });
-  const server = createServer();
-  const socket = path.join(directory, "s");
-  await new Promise<void>((resolve) => server.listen(socket, resolve));
-  const loop = [program("trainer.py"), socket, workload];
-  const record = (name: string, ...options: string[]): [string, string[]] => [
+  const loop = (arm: Arm): string[] => [program("trainer.py"), path.join(directory, `${arm}.sock`), workload];
+  const record = (arm: "gate" | "sampler", ...options: string[]): [string, string[]] => [
     process.execPath,
-    [machine.cli, "record", "--output", path.join(directory, name), ...options, "--", machine.python, ...loop],
+    [machine.cli, "record", "--output", path.join(directory, arm), ...options, "--", machine.python, ...loop(arm)],
   ];
   const probed = {
     ...machine.env,
@@ -78,18 +74,27 @@ export async function stepSet(
     STORMLOG_GATE_PROBE_DIR: probeDirectory,
   };
   const trainers = new Map<Arm, Trainer>();
+  const endTrainers = async (): Promise<void> => {
+    await Promise.all([...new Set(trainers.values())].map((trainer) => trainer.end()));
+    trainers.clear();
+  };
   let monitor: Helper | undefined;
   try {
-    for (const [arm, [command, args], env] of [
-      ["bare", [machine.python, loop], machine.env],
-      ["gate", record("gate"), machine.env],
-      ["sampler", record("sampler", "--probe", "off"), machine.env],
-      ["probe", [machine.python, loop], probed],
-    ] as const) {
-      const trainer = await Trainer.start(command, args, env, server);
-      trainers.set(arm, trainer);
-      trainer.pause();
-    }
+    const started = await Promise.allSettled(
+      (
+        [
+          ["bare", [machine.python, loop("bare")], machine.env],
+          ["gate", record("gate"), machine.env],
+          ["sampler", record("sampler", "--probe", "off"), machine.env],
+          ["probe", [machine.python, loop("probe")], probed],
+        ] as const
+      ).map(async ([arm, [command, args], env]) => {
+        const trainer = await Trainer.start(command, args, env, path.join(directory, `${arm}.sock`));
+        trainers.set(arm, trainer);
+        trainer.pause();
+      }),
+    );
+    for (const one of started) if (one.status === "rejected") throw one.reason;
     const bare = trainers.get("bare")!;
     trainers.set("lists", bare);
     monitor = new Helper(machine.python, [program("poll.py")], machine.env);
@@ -116,8 +121,7 @@ export async function stepSet(
         trainer.pause();
       }
     }
-    for (const trainer of new Set(trainers.values())) await trainer.end();
-    trainers.clear();
+    await endTrainers();
     const ratio = (arm: Arm): number => Math.exp(median(taken[arm].map((one, i) => Math.log(one / taken.bare[i]!))));
     return {
       workload,
@@ -130,8 +134,7 @@ export async function stepSet(
     };
   } finally {
     monitor?.end();
-    for (const trainer of new Set(trainers.values())) await trainer.end();
-    server.close();
+    await endTrainers();
     rmSync(directory, { recursive: true, force: true });
   }
 }

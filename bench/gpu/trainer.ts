@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import type { Server, Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { begin, endGroup } from "./processes.ts";
@@ -23,12 +23,10 @@ export class Trainer {
     this.#answers = createInterface({ input: socket })[Symbol.asyncIterator]();
   }
 
-  static async start(
-    command: string,
-    args: readonly string[],
-    env: NodeJS.ProcessEnv,
-    server: Server,
-  ): Promise<Trainer> {
+  /** @param file of the socket over which the program talks */
+  static async start(command: string, args: readonly string[], env: NodeJS.ProcessEnv, file: string): Promise<Trainer> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(file, resolve));
     const watcher = begin(command, args, { env, stdio: ["ignore", "ignore", "pipe"] });
     let complaint = "";
     watcher.stderr?.on("data", (chunk: Buffer) => {
@@ -38,7 +36,6 @@ export class Trainer {
       const late = setTimeout(() => reject(new Error(`the training loop did not start: ${complaint}`)), START_MS);
       const settle = () => {
         clearTimeout(late);
-        server.removeListener("connection", connected);
       };
       const connected = (socket: Socket) => {
         settle();
@@ -50,10 +47,12 @@ export class Trainer {
         settle();
         reject(new Error(`the training loop ended with ${code} before it began: ${complaint}`));
       });
-    }).catch((error: unknown) => {
-      endGroup(watcher);
-      throw error;
-    });
+    })
+      .catch((error: unknown) => {
+        endGroup(watcher);
+        throw error;
+      })
+      .finally(() => server.close());
     const trainer = new Trainer(watcher, socket);
     const { pid } = await trainer.#answer();
     trainer.#pid = Number(pid);
@@ -94,7 +93,7 @@ export class Trainer {
       this.resume();
       this.#socket.end();
       const over = new Promise((resolve) => this.#watcher.once("exit", resolve));
-      if (this.#watcher.exitCode === null) await Promise.race([over, delay(FINISH_MS)]);
+      if (this.#watcher.exitCode === null) await Promise.race([over, delay(FINISH_MS, undefined, { ref: false })]);
     } catch {
       // Exited.
     }
