@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 
 export const PARTS = ["costs", "lab", "aa", "oom", "peaks"] as const;
 export type Part = (typeof PARTS)[number];
@@ -100,11 +101,15 @@ export function openEvidence(
   };
 }
 
-/** Written aside and renamed: a call that is killed leaves the document of the measurement before. */
+/**
+ * Written aside and renamed: a call that is killed leaves the document of the measurement before. Files of the checkout
+ * are named from its top.
+ */
 export function saveEvidence(directory: string, evidence: Evidence): void {
   const file = evidenceFile(directory, evidence.part);
   const aside = `${file}.new`;
-  writeFileSync(aside, `${JSON.stringify(evidence, null, 1)}\n`);
+  const checkout = fileURLToPath(new URL("../..", import.meta.url));
+  writeFileSync(aside, `${JSON.stringify(evidence, null, 1).replaceAll(checkout, "")}\n`);
   renameSync(aside, file);
 }
 

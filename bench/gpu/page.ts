@@ -103,6 +103,19 @@ function patterns(evidence: Evidence): string | null {
   return `of ${found.length} patterns ${count("leaky_verdict", "fail")} fail leaky and ${count("fixed_verdict", "pass")} pass fixed; of ${lines} lines named first ${count("first_line_in_leak", true)} lie in the leak`;
 }
 
+/** The twins of which a fact is true, of those that have it. */
+function twins(evidence: Evidence): string | null {
+  const found = list(evidence.summary, "twins");
+  const right = (key: string): string => {
+    const known = found.map((one) => at(one, key)).filter((one) => typeof one === "boolean");
+    return `${known.filter(Boolean).length} of ${known.length}`;
+  };
+  const shares = found.map((one) => at(one, "categories_share")).filter((one) => typeof one === "number");
+  if (shares.length === 0) return null;
+  const least = `${(Math.min(...shares) * 100).toFixed(1)} %`;
+  return `line right in ${right("first_line_right")}, category in ${right("first_category_right")}; at least ${least}`;
+}
+
 export const QUESTIONS: readonly Question[] = [
   { part: "costs", asks: "NVML's memory query", answer: call("memory_v2") },
   { part: "costs", asks: "NVML's list of compute processes", answer: call("compute_processes_v2") },
@@ -186,6 +199,19 @@ export const QUESTIONS: readonly Question[] = [
             : `${name}: without ${list(one, "evidence_missing").join(", ")}`,
         ),
       ),
+  },
+  {
+    part: "peaks",
+    asks: "A higher peak: first line and first category, share of the difference that is explained",
+    answer: twins,
+  },
+  {
+    part: "peaks",
+    asks: "The largest batch for a size by five smaller ones, against its measured peak",
+    answer: (evidence) => {
+      const error = at(evidence.summary, "prediction_error");
+      return typeof error === "number" ? `${(error * 100).toFixed(1)} % apart` : null;
+    },
   },
 ];
 
