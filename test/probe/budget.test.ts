@@ -34,12 +34,38 @@ function counted(...costs: readonly number[]): readonly number[] {
   return printed.trim().split(" ").map(Number);
 }
 
+/** Of the steps of ten seconds, which take 130 ms each, those that may be read beside a timer of 20 ms. */
+const BESIDE_TIMER = `
+import sys
+sys.path.insert(0, sys.argv[1])
+from _stormlog_probe.budget import Budget
+budget = Budget(0.003)
+budget.first_step(10**12)
+step, read, now = 10**12, 0, 10**12
+for tick in range(500):
+    now += 20_000_000
+    while step <= now:
+        if step >= budget.next:
+            budget.spend(20_000, step)
+            read += 1
+        step += 130_000_000
+    if now >= budget.next_modest:
+        budget.spend(20_000, now, False)
+print(read, (step - 10**12) // 130_000_000)
+`;
+
 describe.skipIf(PYTHON === null)("the budget of the probe's readings", () => {
   it("leaves a run of three seconds enough readings when the machine is slow for a moment", () => {
     const usual = Array.from({ length: 10 }, () => 100);
     const [early, share] = counted(...usual, 2200, 4000, 5400, 100);
     expect(early).toBeGreaterThanOrEqual(48);
     expect(share).toBeLessThanOrEqual(0.002);
+  });
+
+  it("reads every long step, whatever the timer read just before", () => {
+    const printed = execFileSync(PYTHON?.executable ?? "", ["-c", BESIDE_TIMER, PROBE], { encoding: "utf8" });
+    const [read, steps] = printed.trim().split(" ").map(Number);
+    expect(read).toBe(steps);
   });
 
   it("spends its share in the long run, whatever a reading costs", () => {
