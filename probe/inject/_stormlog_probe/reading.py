@@ -17,6 +17,9 @@ STIR_BYTES = 4096
 #: What a program that keeps nothing allocates and frees of Python's own memory meanwhile. Bytes.
 PYTHON_STIR_BYTES = 65_536
 
+#: While nothing moves, Python's own memory is read this often. Nanoseconds.
+QUIET_PYTHON_NS = 1_000_000_000
+
 #: Readings of CPython's own allocator take this share of the time: they explain growth, which a few a second show.
 PYTHON_SHARE = 0.002
 
@@ -49,6 +52,8 @@ class Reading:
         #: What the last tick read: heap, Python's own, devices; and at which step.
         self._seen = (None, None, None)
         self._last_count = None
+        self._quiet = False
+        self._python_read = 0
         # Ticks and steps both read. One that finds the other at work leaves the reading to it.
         self._busy = threads.allocate_lock()
 
@@ -87,8 +92,10 @@ class Reading:
                 if pair is not None:
                     self._ring.put_heap(now, ring.TIMER, pair[0], pair[1], step)
                     _charge(self._heap_budget, before, ring.TIMER)
-            if now >= self._python_budget.next_modest:
+            is_due = not self._quiet or now - self._python_read >= QUIET_PYTHON_NS
+            if is_due and now >= self._python_budget.next_modest:
                 python = self._read_python(ring.TIMER, step)
+                self._python_read = now
             if self.backends and now >= self._device_budget.next_modest:
                 before = thread_time_ns()
                 devices = self._read_devices(ring.TIMER, step)
@@ -104,6 +111,7 @@ class Reading:
                 # Kept until something moves, so that slow growth adds up to a move.
                 self._seen = (pair, python, devices)
             self._last_count = step
+            self._quiet = quiet
             return quiet
         finally:
             self._busy.release()

@@ -12,8 +12,8 @@ SHARE = 0.003
 AROUND_NS = 15_000
 #: At first they may take more, until this much is spent, so that a short run is measured too. Nanoseconds.
 CREDIT_NS = 5_000_000
-#: Once steps have been read for EARLY_NS, readings are at least STEADY_NS apart: fifty a second show any growth. Before
-#: that a run may be over within a tenth of a second. Nanoseconds.
+#: Once steps have been read for EARLY_NS, readings of steps are at least STEADY_NS apart, whatever the timer reads between
+#: them: fifty a second show any growth. Before that a run may be over within a tenth of a second. Nanoseconds.
 EARLY_NS = 1_500_000_000
 STEADY_NS = 20_000_000
 #: But never more than this share of the time since the last reading.
@@ -37,6 +37,7 @@ class Budget:
         #: When (monotonic ns) the first step was read; 0 before.
         self._stepping = 0
         self._ended = 0
+        self._step_ended = 0
         self._early = EARLY_READINGS
 
     def first_step(self, now):
@@ -48,20 +49,21 @@ class Budget:
         """Whether the share allows a reading at monotonic ns `now`, however recent the last: for rare readings that matter."""
         return self._account + (now - self._ended) * self._share > 0
 
-    def spend(self, took, ended):
+    def spend(self, took, ended, at_step=True):
         """A reading that used `took` ns of its thread's processor time ended at monotonic ns `ended`."""
         cost = AROUND_NS + took
         account = self._account + (ended - self._ended) * self._share - cost
         self._account = account if account < CREDIT_NS - cost else CREDIT_NS - cost
         self._ended = ended
+        if at_step:
+            self._step_ended = ended
         pause = cost / MAX
-        if pause < STEADY_NS and self._stepping and ended - self._stepping > EARLY_NS:
-            pause = STEADY_NS
+        steady = STEADY_NS if self._stepping and ended - self._stepping > EARLY_NS else 0
         overdrawn = -self._account / self._share
         below_half = overdrawn + CREDIT_NS / 2 / self._share
         if self._early > 0:
             self._early -= 1
             overdrawn = min(overdrawn, cost / EARLY_SHARE)
             below_half = min(below_half, cost / EARLY_SHARE)
-        self.next = ended + max(pause, overdrawn)
-        self.next_modest = ended + max(2 * pause, below_half)
+        self.next = max(ended + max(pause, overdrawn), self._step_ended + steady)
+        self.next_modest = ended + max(2 * pause, 2 * steady, below_half)

@@ -17,13 +17,16 @@ STIR_BYTES = 4096
 #: What a program that keeps nothing allocates and frees of Python's own memory meanwhile. Bytes.
 PYTHON_STIR_BYTES = 65_536
 
+#: While nothing moves, Python's own memory is read this often. Nanoseconds.
+QUIET_PYTHON_NS = 1_000_000_000
+
 #: Readings of CPython's own allocator take this share of the time: they explain growth, which a few a second show.
 PYTHON_SHARE = 0.002
 
 
-def _charge(budget, before):
+def _charge(budget, before, reason):
     """A reading is over that began at `before` of this thread's processor time, ns."""
-    budget.spend(thread_time_ns() - before, time.monotonic_ns())
+    budget.spend(thread_time_ns() - before, time.monotonic_ns(), reason == ring.STEP)
 
 
 def _still(pair, before, stir):
@@ -49,6 +52,8 @@ class Reading:
         #: What the last tick read: heap, Python's own, devices; and at which step.
         self._seen = (None, None, None)
         self._last_count = None
+        self._quiet = False
+        self._python_read = 0
         # Ticks and steps both read. One that finds the other at work leaves the reading to it.
         self._busy = threads.allocate_lock()
 
@@ -86,13 +91,15 @@ class Reading:
                 pair = heap.read()
                 if pair is not None:
                     self._ring.put_heap(now, ring.TIMER, pair[0], pair[1], step)
-                    _charge(self._heap_budget, before)
-            if now >= self._python_budget.next_modest:
+                    _charge(self._heap_budget, before, ring.TIMER)
+            is_due = not self._quiet or now - self._python_read >= QUIET_PYTHON_NS
+            if is_due and now >= self._python_budget.next_modest:
                 python = self._read_python(ring.TIMER, step)
+                self._python_read = now
             if self.backends and now >= self._device_budget.next_modest:
                 before = thread_time_ns()
                 devices = self._read_devices(ring.TIMER, step)
-                _charge(self._device_budget, before)
+                _charge(self._device_budget, before, ring.TIMER)
             self._plan()
             heap_before, python_before, devices_before = self._seen
             quiet = step != self._last_count or (
@@ -104,6 +111,7 @@ class Reading:
                 # Kept until something moves, so that slow growth adds up to a move.
                 self._seen = (pair, python, devices)
             self._last_count = step
+            self._quiet = quiet
             return quiet
         finally:
             self._busy.release()
@@ -122,13 +130,13 @@ class Reading:
             if began >= self._heap_budget.next:
                 before = thread_time_ns()
                 recorded = self._read_heap(ring.STEP, step)
-                _charge(self._heap_budget, before)
+                _charge(self._heap_budget, before, ring.STEP)
             if began >= self._python_budget.next:
                 recorded = self._read_python(ring.STEP, step) is not None or recorded
             if self.backends and began >= self._device_budget.next:
                 before = thread_time_ns()
                 recorded = len(self._read_devices(ring.STEP, step)) > 0 or recorded
-                _charge(self._device_budget, before)
+                _charge(self._device_budget, before, ring.STEP)
             if not recorded:
                 self._ring.put(ring.NO_DEVICE, 0, ring.STEP, _UNKNOWN + (step,))
             self._next_bare = began + BARE_STEP_NS
@@ -146,13 +154,13 @@ class Reading:
             if self._heap_budget.has_left(now):
                 before = thread_time_ns()
                 self._read_heap(ring.TIMER, step)
-                _charge(self._heap_budget, before)
+                _charge(self._heap_budget, before, ring.TIMER)
             if self._python_budget.has_left(now):
                 self._read_python(ring.TIMER, step)
             if self.backends and self._device_budget.has_left(now):
                 before = thread_time_ns()
                 self._read_devices(ring.TIMER, step)
-                _charge(self._device_budget, before)
+                _charge(self._device_budget, before, ring.TIMER)
             self._plan()
         finally:
             self._busy.release()
@@ -185,7 +193,7 @@ class Reading:
         if values is None:
             return None
         self._ring.put(ring.HEAP, ring.PYTHON, reason, values + _UNKNOWN[len(values) :] + (step,))
-        _charge(self._python_budget, before)
+        _charge(self._python_budget, before, reason)
         return values
 
     def at_end(self):
