@@ -3,8 +3,13 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { aaSummary } from "../bench/gpu/aa.ts";
+import { labSummary } from "../bench/gpu/catalogue.ts";
+import { costSummary } from "../bench/gpu/costs.ts";
 import type { Evidence, Json, Part } from "../bench/gpu/evidence.ts";
+import { oomSummary } from "../bench/gpu/oom.ts";
 import { committed, PAGE, withEvidence } from "../bench/gpu/page.ts";
+import { peakSummary } from "../bench/gpu/peaks.ts";
 import { buildInto } from "../scripts/build.mjs";
 import { packageRoot } from "../src/core/package-root.ts";
 import { actionNode } from "./action/testing/tools.ts";
@@ -263,6 +268,14 @@ describe("docs/evidence.md", () => {
   it("has only documents of real hardware beside it", () => {
     for (const { evidence } of committed())
       expect(evidence).toMatchObject({ schema: "stormlog.gpu-evidence/1", hardware: true });
+  });
+
+  it("has summaries that follow from the measurements", () => {
+    const summaries = { costs: costSummary, lab: labSummary, aa: aaSummary, oom: oomSummary, peaks: peakSummary };
+    const documents = committed();
+    expect(documents.length).toBeGreaterThan(0);
+    for (const { evidence } of documents)
+      expect(JSON.parse(JSON.stringify(summaries[evidence.part](evidence)))).toEqual(evidence.summary);
   });
 
   it("shows no other figures of GPUs than limits and settings outside its generated section", () => {
