@@ -79,3 +79,14 @@ it("lines of different packages, lines below a fifth and lines beside a leak sta
     ["leak", "contributing", "contributing"],
   );
 });
+
+it("the package with the largest share is the leak, whichever has the first line", () => {
+  const [one, two] = [lineOf("a.js", 0.13), lineOf("b.js", 0.12)];
+  const packages = [
+    [trace, grpc("contains")],
+    [child, grpc("contains")],
+    [one, grpc("contains", "large")],
+    [two, grpc("contains", "large")],
+  ] as const;
+  expect(shown([trace, one, two, child], packages)[0]).toEqual(["a.js", "leak", 25, 1]);
+});

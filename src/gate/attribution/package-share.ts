@@ -19,16 +19,18 @@ export function withPackageShares(named: readonly NamedLine[], packages: Package
 
 function combined(lines: readonly NamedLine[], packages: Packages): readonly NamedLine[] {
   const names = new Set(lines.flatMap(({ line }) => packages.get(line)?.name ?? []));
-  for (const name of names) {
+  const found = [...names].flatMap((name) => {
     const own = lines.filter(({ line }) => packages.get(line)?.name === name);
     const inside = own.filter(({ line }) => packages.get(line)?.relation !== "called");
     const callers = own.filter(({ line }) => packages.get(line)?.relation === "called");
     const together = callers.length === 1 ? [...callers, ...inside] : inside;
     const share = together.reduce((sum, one) => sum + one.share, 0);
-    const [first, ...others] = together;
-    if (first === undefined || inside.length === 0 || others.length === 0 || share < MIN_LEAK_SHARE) continue;
-    const leak: NamedLine = { ...first, kind: "leak", share: Math.min(1, share), others: others.length };
-    return [leak, ...lines.filter((one) => !together.includes(one))];
-  }
-  return lines;
+    const isLeak = together.length > 1 && inside.length > 0 && share >= MIN_LEAK_SHARE;
+    return isLeak ? [{ together, share }] : [];
+  });
+  const [largest] = found.sort((a, b) => b.share - a.share);
+  const [first, ...others] = largest?.together ?? [];
+  if (largest === undefined || first === undefined) return lines;
+  const leak: NamedLine = { ...first, kind: "leak", share: Math.min(1, largest.share), others: others.length };
+  return [leak, ...lines.filter((one) => !largest.together.includes(one))];
 }
