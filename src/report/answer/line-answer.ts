@@ -137,11 +137,17 @@ const WITHOUT_LINE: ReadonlyMap<unknown, string> = new Map([
   ["freed", "memory that was freed and the C heap keeps (fragmentation)"],
 ]);
 
-/** Growth that no line holds, in one sentence, and the tool that would name it; null when that was not found. */
+/**
+ * Growth that no line holds, in one sentence, and the tool that would name it; null when that was not found. Of several
+ * devices, and the host, that of the named line.
+ */
 export function unattributed(
   findings: readonly Finding[],
 ): { readonly text: string; readonly next: string | null } | null {
-  const finding = findings.find(({ classification }) => classification === UNATTRIBUTED_GROWTH);
+  const named = leakLine(findings)?.finding;
+  const finding = findings.find(({ classification, device }) => {
+    return classification === UNATTRIBUTED_GROWTH && (named === undefined || device === named.device);
+  });
   const share = size(finding?.evidence.share);
   if (finding === undefined || share === null || share < 0.05) return null;
   const memory = WITHOUT_LINE.get(finding.evidence.memory) ?? "held by no line that was found";

@@ -9,7 +9,7 @@ import {
   sampleScenario,
   sampleSeriesAnalysis,
 } from "../testing/sample-report.ts";
-import { leakLine, lineNote } from "./line-answer.ts";
+import { leakLine, lineNote, unattributed } from "./line-answer.ts";
 import { answerSentence } from "./sentence.ts";
 
 const KEY = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
@@ -89,4 +89,22 @@ it("a line is given the share of its package's other lines only together with th
   };
   expect(noteOf({})).toBe("44 % of the growth");
   expect(noteOf({ package_lines: 3 })).toBe("44 % of the growth with 3 lines of the package");
+});
+
+describe("growth that no line holds", () => {
+  it("is named beside a line of the same device only", () => {
+    const rest = (device: string): Finding => {
+      const evidence = { share: 0.33, memory: "native" };
+      return { ...SAMPLE_FINDING, classification: "unattributed_growth", device, evidence };
+    };
+    const line: Finding = {
+      ...SAMPLE_FINDING,
+      classification: "leak_line",
+      device: "cuda:0",
+      evidence: { line: "a:1" },
+    };
+    expect(unattributed([line, rest("host")])).toBeNull();
+    expect(unattributed([line, rest("host"), rest("cuda:0")])?.text).toContain("33 % of the growth");
+    expect(unattributed([rest("host")])?.text).toContain("33 % of the growth");
+  });
 });
