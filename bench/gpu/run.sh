@@ -2,7 +2,8 @@
 # Measures one part of the evidence that needs a machine with an NVIDIA GPU and PyTorch. No network, no packages: what
 # is in the repository is enough, besides Python with PyTorch and Node.
 #
-#   bench/gpu/run.sh --part costs|lab|aa|oom|peaks [--out DIR] [--resume] [--minutes M] [--node FILE] [--python FILE] [--fake]
+#   bench/gpu/run.sh --part costs|lab|aa|oom|peaks [--out DIR] [--resume] [--minutes M] [--node FILE]
+#     [--python FILE] [--fake]
 #
 # Node is looked for: --node, PATH, build/test-tools, and build/gpu-node/node.xz (made by bench/gpu/pack-node.sh, to be
 # carried along).

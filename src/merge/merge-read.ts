@@ -99,7 +99,7 @@ function checkListed({ directory, files }: Shard, listed: readonly ListedFile[] 
   if (wrong.length > 0 || known.size !== files.length) throw corruptBundle(directory, wrong);
 }
 
-/** The error for a shard whose features are not those of its samples: an altered file of a merged bundle explains it. */
+/** The error for a shard with features that are not of its samples: an altered file of a merged bundle explains it. */
 async function contradictionOf(failure: ShardFailure, listed: readonly ListedFile[] | null): Promise<GateError> {
   const wrong = listed === null ? [] : await alteredFiles(failure.directory, listed);
   return wrong.length > 0 ? corruptBundle(failure.directory, wrong) : errorOf(failure);
