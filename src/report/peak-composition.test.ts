@@ -77,6 +77,14 @@ describe("what a peak consists of", () => {
     ]);
   });
 
+  it("is drawn without what no bar shows, and says what is unchanged", () => {
+    const rows = [row("activations", 170, 20), row("parameters", 130, 130), row("other", 0.1, 0)];
+    const { svg } = drawComposition({ ...PEAK, rows }, { left: 0, right: 800, top: 0, theme: THEMES.light });
+    expect(svg).toContain(">activations +150 MiB<");
+    expect(svg).toContain(">parameters unchanged<");
+    expect(svg).not.toContain("other");
+  });
+
   it("is drawn with outside text escaped, each frame below its caller", () => {
     const svg = renderFlame(PEAK.flame);
     expect(svg).not.toContain("<b>");

@@ -5,6 +5,9 @@ import { LINE_STYLES, type Theme } from "../timeline/palette.ts";
 import { fitText, textWidth } from "../timeline/text-width.ts";
 import { BAR, stackedBar } from "./stacked-bars.ts";
 
+/** A smaller share of the peaks is not visible in a bar. */
+const MIN_SHOWN = 0.001;
+
 const SIZE = 18;
 const ROW = 34;
 
@@ -26,7 +29,9 @@ const colorAt = (index: number, name: string, theme: Theme): string =>
   name === "other" ? theme.band : LINE_STYLES[index % LINE_STYLES.length]!.color;
 
 /** What the peak consists of as a stacked bar, that of the base above it, and a legend with the differences. */
-export function drawComposition({ rows, bytes, compared_bytes: compared }: StackedPeaks, area: Area) {
+export function drawComposition({ rows: all, bytes, compared_bytes: compared }: StackedPeaks, area: Area) {
+  const smallest = MIN_SHOWN * Math.max(bytes, compared ?? 0, 1);
+  const rows = all.filter((row) => Math.max(row.bytes, row.compared_bytes ?? 0) >= smallest);
   const { left, right, top, theme } = area;
   const text = (x: number, y: number, content: string, color: string, more = ""): string =>
     `<text x="${x.toFixed(1)}" y="${y}" font-size="${SIZE}" fill="${color}"${more}>${escapeHtml(content)}</text>`;
@@ -49,7 +54,8 @@ export function drawComposition({ rows, bytes, compared_bytes: compared }: Stack
   rows.forEach((row, index) => {
     const difference = row.bytes - (row.compared_bytes ?? 0);
     const sign = difference < 0 ? "-" : "+";
-    const size = compared === null ? formatShort(row.bytes) : `${sign}${formatShort(Math.abs(difference))}`;
+    const change = Math.abs(difference) < smallest ? "unchanged" : `${sign}${formatShort(Math.abs(difference))}`;
+    const size = compared === null ? formatShort(row.bytes) : change;
     const label = fitText(`${row.name} ${size}`, SIZE, 420);
     const width = textWidth(label, SIZE) + 24;
     if (x > left && x + width > right) {
