@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "5b1d8f3aa7b07073546ae7c8ecb58324c5f1521f93aed82edc3bda3fb76147a1");
+  load = loadPack(import.meta.url, "54499345051f6833a8d53120e534999a2a5cbc59c6e76caf9589da9e6e9ff312");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -12,8 +12,8 @@ SHARE = 0.003
 AROUND_NS = 15_000
 #: At first they may take more, until this much is spent, so that a short run is measured too. Nanoseconds.
 CREDIT_NS = 5_000_000
-#: Once steps have been read for EARLY_NS, readings of steps are at least STEADY_NS apart, whatever the timer reads between
-#: them: fifty a second show any growth. Before that a run may be over within a tenth of a second. Nanoseconds.
+#: Once steps have been read for EARLY_NS, readings of steps are at least STEADY_NS apart, whatever the timer reads:
+#: fifty a second show any growth. Before that a run may be over within a tenth of a second. Nanoseconds.
 EARLY_NS = 1_500_000_000
 STEADY_NS = 20_000_000
 #: But never more than this share of the time since the last reading.
