@@ -9,11 +9,12 @@ import { type Plain, pickled, tuple } from "./testing/pickle-writer.ts";
 const MIB = 2 ** 20;
 const TORCH = "/env/lib/python3.12/site-packages/torch";
 const at = (filename: string, line: number, name: string) => ({ filename, line, name });
-const MAIN = at("/repo/train.py", 52, "<module>");
-const FORWARD = [at("/repo/model.py", 27, "forward"), at(`${TORCH}/nn/modules/module.py`, 1833, "_call_impl"), MAIN];
-const BACKWARD = [at(`${TORCH}/autograd/__init__.py`, 300, "backward"), at("/repo/train.py", 35, "train"), MAIN];
+const main = (line: number) => at("/repo/train.py", line, "<module>");
+const MODULE = at(`${TORCH}/nn/modules/module.py`, 1833, "_call_impl");
+const FORWARD = [at("/repo/model.py", 27, "forward"), MODULE, main(34)];
+const BACKWARD = [at(`${TORCH}/autograd/__init__.py`, 300, "backward"), main(35)];
 const CHECKPOINT = [...FORWARD.slice(0, 2), at(`${TORCH}/autograd/function.py`, 320, "apply")];
-const INPUT = [at("/repo/train.py", 33, "train"), MAIN];
+const INPUT = [main(33)];
 
 type Entry = readonly [action: "alloc" | "free", block: number, frames?: readonly Plain[], mib?: number];
 
@@ -58,6 +59,9 @@ describe("what a device's peak consists of", () => {
       ["free", 3],
       ["alloc", 9, INPUT],
       ["free", 4],
+      // The next step: the backward pass is over.
+      ["alloc", 10, FORWARD],
+      ["free", 10],
     ]);
     expect(parts).toEqual(
       expect.arrayContaining([

@@ -25,14 +25,13 @@ export class TracePhases {
     this.#stack = trace.stack.slice(0, trace.length);
     this.#before = new Uint8Array(trace.length);
     this.#after = new Uint8Array(trace.length);
-    let call: { readonly stack: number; readonly thread: number } | null = null;
+    let call: { readonly stack: number; readonly thread: string } | null = null;
     let phase = 0;
     for (let i = 0; i < trace.length; i++) {
       if (trace.action[i] === Action.alloc) {
         const own = trace.stack[i] ?? 0;
-        const depth = stacks.depth(own);
-        if (depth > 0) {
-          const thread = stacks.at(own, depth - 1);
+        const thread = this.#outermost(own);
+        if (thread !== null) {
           phase = this.#index(own);
           if (PHASES[phase] === "backward") call = { stack: own, thread };
           else if (thread === call?.thread) call = null;
@@ -49,6 +48,14 @@ export class TracePhases {
       this.#after[i] = next;
       if (trace.action[i] === Action.alloc) next = this.#before[i] ?? 0;
     }
+  }
+
+  /** Function in which the thread of a stack began, whichever line of it is running; null without frames. */
+  #outermost(stack: number): string | null {
+    const depth = this.#stacks.depth(stack);
+    if (depth === 0) return null;
+    const { file, function: name } = this.#stacks.frameAt(this.#stacks.at(stack, depth - 1));
+    return `${file}\0${name}`;
   }
 
   #index(stack: number): number {
