@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { ROOT } from "./machine.ts";
 
 export const PARTS = ["costs", "lab", "aa", "oom", "peaks"] as const;
 export type Part = (typeof PARTS)[number];
@@ -108,8 +108,7 @@ export function openEvidence(
 export function saveEvidence(directory: string, evidence: Evidence): void {
   const file = evidenceFile(directory, evidence.part);
   const aside = `${file}.new`;
-  const checkout = fileURLToPath(new URL("../..", import.meta.url));
-  writeFileSync(aside, `${JSON.stringify(evidence, null, 1).replaceAll(checkout, "")}\n`);
+  writeFileSync(aside, `${JSON.stringify(evidence, null, 1).replaceAll(ROOT, "")}\n`);
   renameSync(aside, file);
 }
 

@@ -112,7 +112,8 @@ function twins(evidence: Evidence): string | null {
   };
   const shares = found.map((one) => at(one, "categories_share")).filter((one) => typeof one === "number");
   if (shares.length === 0) return null;
-  const least = `${(Math.min(...shares) * 100).toFixed(1)} %`;
+  // Rounded down: a part is not all of it.
+  const least = `${(Math.floor(Math.min(...shares) * 1000) / 10).toFixed(1)} %`;
   return `line right in ${right("first_line_right")}, category in ${right("first_category_right")}; at least ${least}`;
 }
 

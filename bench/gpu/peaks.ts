@@ -8,14 +8,14 @@ import type { Task } from "./tasks.ts";
 
 /** The variable that makes the peak of `peaks.py` higher, and the category that holds the difference. */
 const TWINS = [
-  { variable: "BATCH", value: { cuda: "8192", cpu: "16384" }, category: "activations" },
-  { variable: "OPTIMIZER", value: { cuda: "adam", cpu: "adam" }, category: "optimizer_state" },
-  { variable: "KEPT", value: { cuda: "1", cpu: "1" }, category: null },
+  { variable: "BATCH", value: "8192", category: "activations" },
+  { variable: "OPTIMIZER", value: "adam", category: "optimizer_state" },
+  { variable: "KEPT", value: "1", category: null },
 ] as const;
 
 /** Batches of which the peaks are fitted, and the memory for which the largest batch is predicted. */
-const BATCHES = { cuda: [1024, 2048, 3072, 4096, 6144], cpu: [512, 1024, 1536, 2048, 3072] } as const;
-const FITS_BYTES = { cuda: 40e9, cpu: 5e8 } as const;
+const BATCHES = [1024, 2048, 3072, 4096, 6144];
+const FITS_BYTES = 40e9;
 
 /** Kept where a resumed call finds it. */
 const stored = (machine: Machine): readonly string[] => [
@@ -64,7 +64,7 @@ async function explained(machine: Machine, evidence: Evidence, twin: (typeof TWI
       options: [...stored(machine), "--repeats", "1", "--unjudged", "pass"],
       command: command(machine),
       timeoutS: 120,
-      env: { ...machine.env, [variable]: value[machine.device] },
+      env: { ...machine.env, [variable]: value },
     },
     (bundle) => {
       const scenario = at(
@@ -116,13 +116,12 @@ async function predicted(machine: Machine, evidence: Evidence): Promise<JsonObje
       },
     ).then(() => scaling as JsonObject);
   };
-  const size = FITS_BYTES[machine.device];
-  const fitted = await run(BATCHES[machine.device], ["--fits", `card=${size}`]);
+  const fitted = await run(BATCHES, ["--fits", `card=${FITS_BYTES}`]);
   const largest = Math.floor(number(at(fitted, "fits", 0, "largest", "value")));
   if (largest === 0) throw new Error(`nothing was predicted: ${JSON.stringify(fitted).slice(0, 500)}`);
   const tried = await run([Math.floor(largest / 2), largest], []);
   const bytes = number(at(tried, "points", 1, "bytes"));
-  return { fitted, largest, peak_bytes: bytes, error: bytes === 0 ? null : size / bytes - 1 };
+  return { fitted, largest, peak_bytes: bytes, error: bytes === 0 ? null : FITS_BYTES / bytes - 1 };
 }
 
 export function peakSummary(evidence: Evidence): JsonObject {

@@ -34,17 +34,13 @@ export class Trainer {
     });
     const socket = await new Promise<Socket>((resolve, reject) => {
       const late = setTimeout(() => reject(new Error(`the training loop did not start: ${complaint}`)), START_MS);
-      const settle = () => {
+      server.once("connection", (socket: Socket) => {
         clearTimeout(late);
-      };
-      const connected = (socket: Socket) => {
-        settle();
         resolve(socket);
-      };
-      server.once("connection", connected);
+      });
       watcher.once("error", reject);
       watcher.once("exit", (code) => {
-        settle();
+        clearTimeout(late);
         reject(new Error(`the training loop ended with ${code} before it began: ${complaint}`));
       });
     })

@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "944eac32716784247fbf8a5940a5d9c68cebd3749679cbed981c4a685c85911b");
+  load = loadPack(import.meta.url, "dcfabf30dbd24463a949540f599bdbb65ca6c0d85018e7b634413d32d6c01083");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -61,7 +61,7 @@ export function lastPrinted({ hint }: GateError): string | null {
 }
 
 /** The end of the run's output, as a hint: the run's directory will be deleted. */
-function failureHint(directory: string, hint: string | null): string {
+export function failureHint(directory: string, hint: string | null): string {
   const tail = outputTail(directory);
   if (tail === null) return hint === null || hint.includes("output.log") ? "The command printed nothing." : hint;
   return [PRINTED_LAST, ...tail.split("\n").slice(-TAIL_LINES)].join(MARGIN);

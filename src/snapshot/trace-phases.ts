@@ -1,6 +1,13 @@
 import { Action, type Stacks, type TraceTable } from "./model.ts";
 import { phaseOfStack, type Release, type StepPhase } from "./tensor-category.ts";
 
+/** What a stack shows: its phase, as an index of {@link PHASES}, and the function in which its thread began. */
+interface Shown {
+  readonly phase: number;
+  /** Whichever line of it is running. */
+  readonly thread: string;
+}
+
 const PHASES: readonly (StepPhase | null)[] = [null, "forward", "backward", "optimizer"];
 const BACKWARD = PHASES.indexOf("backward");
 
@@ -12,7 +19,7 @@ const BACKWARD = PHASES.indexOf("backward");
 export class TracePhases {
   readonly #stacks: Stacks;
   readonly #trace: TraceTable;
-  readonly #byStack = new Map<number, number>();
+  readonly #byStack = new Map<number, Shown | null>();
   /** Stack by entry; of a frameless allocation in a backward pass, the call that began it. */
   readonly #stack: Uint32Array;
   /** By entry, as an index of {@link PHASES}: of the newest allocation until then, and of the next one after it. */
@@ -30,11 +37,11 @@ export class TracePhases {
     for (let i = 0; i < trace.length; i++) {
       if (trace.action[i] === Action.alloc) {
         const own = trace.stack[i] ?? 0;
-        const thread = this.#outermost(own);
-        if (thread !== null) {
-          phase = this.#index(own);
-          if (PHASES[phase] === "backward") call = { stack: own, thread };
-          else if (thread === call?.thread) call = null;
+        const shown = this.#shown(own);
+        if (shown !== null) {
+          phase = shown.phase;
+          if (phase === BACKWARD) call = { stack: own, thread: shown.thread };
+          else if (shown.thread === call?.thread) call = null;
           // What the engine's thread runs in Python, such as a checkpoint, begins at another frame.
           else if (call !== null) phase = BACKWARD;
         } else {
@@ -50,21 +57,18 @@ export class TracePhases {
     }
   }
 
-  /** Function in which the thread of a stack began, whichever line of it is running; null without frames. */
-  #outermost(stack: number): string | null {
-    const depth = this.#stacks.depth(stack);
-    if (depth === 0) return null;
-    const { file, function: name } = this.#stacks.frameAt(this.#stacks.at(stack, depth - 1));
-    return `${file}\0${name}`;
-  }
-
-  #index(stack: number): number {
-    let index = this.#byStack.get(stack);
-    if (index === undefined) {
-      index = PHASES.indexOf(phaseOfStack(this.#stacks.list(stack)));
-      this.#byStack.set(stack, index);
-    }
-    return index;
+  /** Null for a stack without frames. Found once for each stack, of which a history has far fewer than entries. */
+  #shown(stack: number): Shown | null {
+    const known = this.#byStack.get(stack);
+    if (known !== undefined) return known;
+    const frames = this.#stacks.list(stack);
+    const outermost = frames.at(-1);
+    const shown =
+      outermost === undefined
+        ? null
+        : { phase: PHASES.indexOf(phaseOfStack(frames)), thread: `${outermost.file}\0${outermost.function}` };
+    this.#byStack.set(stack, shown);
+    return shown;
   }
 
   /** Stack of an allocation. */
@@ -75,8 +79,9 @@ export class TracePhases {
   /** When entry `entry` releases what was allocated with the stack `allocated`. */
   release(entry: number, allocated: number): Release {
     const own = this.#trace.stack[entry] ?? 0;
-    if (own !== allocated && this.#stacks.depth(own) > 0) {
-      const phase = PHASES[this.#index(own)] ?? null;
+    const shown = own === allocated ? null : this.#shown(own);
+    if (shown !== null) {
+      const phase = PHASES[shown.phase] ?? null;
       return { before: phase, after: phase };
     }
     return { before: PHASES[this.#before[entry] ?? 0] ?? null, after: PHASES[this.#after[entry] ?? 0] ?? null };

@@ -17,7 +17,7 @@ STIR_BYTES = 4096
 #: What a program that keeps nothing allocates and frees of Python's own memory meanwhile. Bytes.
 PYTHON_STIR_BYTES = 65_536
 
-#: While nothing moves, Python's own memory is read this often. Nanoseconds.
+#: While nothing moves, or steps read it, the timer reads Python's own memory this often. Nanoseconds.
 QUIET_PYTHON_NS = 1_000_000_000
 
 #: Readings of CPython's own allocator take this share of the time: they explain growth, which a few a second show.

@@ -8,7 +8,7 @@ import { git } from "../../../git/git.ts";
 import type { Metric } from "../../../telemetry/recording/model.ts";
 import { oneRun } from "../../one-run.ts";
 import type { GatePorts } from "../../ports.ts";
-import type { RefreshedRecord } from "../../refresh.ts";
+import { failureHint, type RefreshedRecord } from "../../refresh.ts";
 import { peakEnvironment } from "./explain-peak.ts";
 import { peakOfRun } from "./peak-of-run.ts";
 import { storedPeak } from "./stored-peak.ts";
@@ -55,11 +55,18 @@ export async function refreshPeak(
     const warn = (note: string): void => void notes.push(note);
     const found = ending.kind === "ok" ? await peakOfRun(directory, { device, root, other: root, warn }) : null;
     if (found === null || found.parts.length === 0) {
-      const reason = ending.kind === "failed" ? ending.message : (notes[0] ?? "no process reported it");
-      throw new GateError("COMPOSITION_UNMEASURED", `${scenario.name}: its peak was not composed: ${reason}`, {
-        kind: "error",
-        hint: "The runs are stored. Refresh without --composition where the program cannot be sampled.",
-      });
+      const hasFailed = ending.kind === "failed";
+      const reason = hasFailed ? ending.message : (notes[0] ?? "no process reported it");
+      throw new GateError(
+        "COMPOSITION_UNMEASURED",
+        `${scenario.name}: the runs are stored, but not what the peak consists of: ${reason}`,
+        {
+          kind: "error",
+          hint: hasFailed
+            ? failureHint(directory, ending.hint)
+            : "Refresh without --composition where the program cannot be sampled.",
+        },
+      );
     }
     await store.keepPeak(stored.name, storedPeak(found, { opened, device, metric }));
   } finally {

@@ -14,8 +14,9 @@ NO_HISTORY = 1
 PROTOCOL = 4
 MODULES = ("cuda", "xpu")
 
-# Ways to turn recording on, newest first: today's arguments, those of torch 2.0 and early 2.1, those of 1.13.
+
 def _ways(entries):
+    """Ways to turn recording on, newest first: today's arguments, those of torch 2.0 and early 2.1, those of 1.13."""
     return (
         ((), {"enabled": "all", "context": "alloc", "stacks": "python", "max_entries": entries}),
         (

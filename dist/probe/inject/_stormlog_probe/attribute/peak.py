@@ -7,7 +7,6 @@ the end it is written down, so that a killed process has left something.
 import os
 
 from .attribution import complain
-from .cuda import ENTRIES
 from .frames import Stacks
 from .native import NativeStacks
 from .schedule import Scheduled
@@ -25,6 +24,8 @@ class PeakMemory(Scheduled):
 
     def with_torch(self, torch):
         if self._torch is not torch:
+            from .cuda import ENTRIES
+
             self._torch = torch
             self.follow_devices(torch, _nothing, ENTRIES)
             if self.native.categories is not None:
