@@ -64,8 +64,8 @@ export interface LeakyRun {
 /** The leaky state under the gate, and whether the first line in the report is one of the leak's. */
 export async function leakyRun(machine: Machine, run: LeakyRun): Promise<JsonObject> {
   const { evidence, settings, pattern, options, env, keep } = run;
-  // A confirmation, and the repetition that names the line; in small neither.
-  const cost = machine.fake ? ["--repeats", "1", "--attribute", "off"] : ["--max-runs", "3"];
+  // In small no repetition names the line.
+  const cost = machine.fake ? ["--attribute", "off"] : [];
   const result = await gateRun(machine, {
     evidence,
     keep,
@@ -138,7 +138,7 @@ export function patternTasks(machine: Machine, evidence: Evidence, settings: Lab
           evidence,
           settings,
           pattern,
-          options: baseline,
+          options: [...baseline, "--repeats", "1"],
           env: machine.env,
           keep: keep("leaky"),
         });

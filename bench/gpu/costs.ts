@@ -148,13 +148,12 @@ export function costSummary(evidence: Evidence): JsonObject {
     const arms = Object.keys(sets[0]!);
     steps[workload] = Object.fromEntries(arms.map((arm) => [arm, ratioInterval(sets.map((one) => one[arm]!))]));
   }
-  const ends = Object.entries(steps)
-    .filter(([workload]) => workload !== "churn")
-    .map(([, arms]) => arms.gate!.high);
-  return {
-    limit_step_ratio: LIMIT_STEP_RATIO,
-    /** Null until every interval is known. */
-    within_limit: ends.length === 0 || ends.includes(null) ? null : ends.every((end) => end! <= LIMIT_STEP_RATIO),
-    steps,
-  } as unknown as JsonObject;
+  const found = Object.entries(steps).flatMap(([workload, arms]) => (workload === "churn" ? [] : [arms.gate!]));
+  return { limit_step_ratio: LIMIT_STEP_RATIO, within_limit: withinLimit(found), steps } as unknown as JsonObject;
+}
+
+/** Null where an interval is unknown or has the limit inside. */
+function withinLimit(found: readonly RatioInterval[]): boolean | null {
+  if (found.some(({ low }) => low !== null && low > LIMIT_STEP_RATIO)) return false;
+  return found.length > 0 && found.every(({ high }) => high !== null && high <= LIMIT_STEP_RATIO) ? true : null;
 }

@@ -45,7 +45,15 @@ export function labTasks(
       name: `variant/${variant}/${PLAINEST}`,
       seconds: RUN_S * 2,
       run: () =>
-        leakyRun(machine, { evidence, settings, pattern: plainest, options: ["--baseline", "none"], env, keep: null }),
+        leakyRun(machine, {
+          evidence,
+          settings,
+          pattern: plainest,
+          // A confirmation, and the repetition that names the line.
+          options: ["--baseline", "none", "--max-runs", "3"],
+          env,
+          keep: null,
+        }),
     });
   }
   return tasks;

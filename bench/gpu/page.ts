@@ -100,7 +100,23 @@ function patterns(evidence: Evidence): string | null {
   if (found.length === 0) return null;
   const count = (key: string, value: unknown) => found.filter((one) => at(one, key) === value).length;
   const lines = found.filter((one) => typeof at(one, "first_line") === "string").length;
-  return `of ${found.length} patterns ${count("leaky_verdict", "fail")} fail leaky and ${count("fixed_verdict", "pass")} pass fixed; of ${lines} lines named first ${count("first_line_in_leak", true)} lie in the leak`;
+  const right = `of ${lines} lines named first ${count("first_line_in_leak", true)} lie in the leak`;
+  return join([
+    `of ${found.length} patterns ${count("leaky_verdict", "fail")} fail leaky and ${count("fixed_verdict", "pass")} pass fixed`,
+    lines === 0 ? null : right,
+  ]);
+}
+
+/** One pattern under another allocator: verdict and first line. */
+function variants(evidence: Evidence): string | null {
+  return join(
+    results(evidence, "variant/").map(({ name, result: one }) => {
+      const line = at(one, "first_line");
+      const where = at(one, "first_line_in_leak") === true ? "in the leak" : "not in the leak";
+      const named = typeof line === "string" ? `${path.basename(line)}, ${where}` : "no line";
+      return `${name.split("/")[1]}: ${at(one, "verdict")}, ${named}`;
+    }),
+  );
 }
 
 /** The twins of which a fact is true, of those that have it. */
@@ -170,16 +186,18 @@ export const QUESTIONS: readonly Question[] = [
   },
   {
     part: "lab",
-    asks: "A snapshot of the allocator with its history: duration, size, entries",
+    asks: "A snapshot of the allocator with its history: duration (first, last), size, entries",
     answer: (evidence) => {
-      const last = list(result(evidence, "snapshot"), "taken", "dumps").at(-1);
+      const dumps = list(result(evidence, "snapshot"), "taken", "dumps");
+      const [first, last] = [dumps.at(0), dumps.at(-1)];
       return (
         mib(at(last, "bytes")) &&
-        `${number(at(last, "take_s"), 2)} s; ${mib(at(last, "bytes"))}; ${at(last, "trace_entries")}`
+        `${number(at(first, "take_s"), 2)} s, ${number(at(last, "take_s"), 2)} s; ${mib(at(last, "bytes"))}; ${at(last, "trace_entries")}`
       );
     },
   },
   { part: "lab", asks: "The leak catalogue at full size", answer: patterns },
+  { part: "lab", asks: "One of its leaks under PyTorch's other allocators, without a baseline", answer: variants },
   {
     part: "aa",
     asks: "The same run again: spread of the allocator's peak, false alarms when every draw is judged",

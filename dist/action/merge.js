@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "dcfabf30dbd24463a949540f599bdbb65ca6c0d85018e7b634413d32d6c01083");
+  load = loadPack(import.meta.url, "8f2a81f2a29f3145d41a404578f56cbfd0b70b8eec9560313be028009b3831a4");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -107,6 +107,60 @@ describe("one snapshot with a trace", () => {
   });
 });
 
+describe("a program that stands still while a snapshot is taken", () => {
+  const frame = (filename: string, line: number): Plain => [{ name: "f", filename, line }];
+  const [leak, cache, churn] = [frame("/job/train.py", 48), frame("/job/cache.py", 5), frame("/job/model.py", 88)];
+
+  /** Three snapshots of one trace: 40 steps before each, 11 µs an entry, then a halt of 0.1 s. */
+  function moments(kept: (step: number) => Plain) {
+    const trace: Plain[] = [];
+    const blocks: Plain[] = [];
+    let time = 1_717_000_000_000_000;
+    const note = (action: string, addr: number, size: number, frames: Plain): void => {
+      time += 11;
+      trace.push({ action, addr, size, stream: 0, time_us: time, frames });
+    };
+    return [40, 80, 120].map((end) => {
+      // Where the pool is used up, the first entry of a burst allocates nothing yet.
+      note("segment_alloc", end * 1024, 40 * 1024, []);
+      for (let step = end - 40; step < end; step++) {
+        const [held, passing] = [step * 1024, 2 ** 25 + step * 1024];
+        const frames = kept(step);
+        note("alloc", held, 1024, frames);
+        note("alloc", passing, 1024, churn);
+        note("free_completed", passing, 1024, churn);
+        blocks.push({ address: held, size: 1024, requested_size: 1024, state: "active_allocated", frames });
+      }
+      time += 100_000;
+      const segment = { device: 0, address: 0, total_size: 2 ** 30, stream: 0, segment_type: "large" };
+      const segments: Plain = [{ ...segment, blocks: [...blocks] }];
+      const file = `step${end}.pickle`;
+      const snapshot = readSnapshot(sourceOf(pickled({ segments, device_traces: [[...trace]] })), "made");
+      return { file, name: snapshotName(file), snapshot };
+    });
+  }
+
+  it("shows the line that grew before and after the halt", () => {
+    const { growth, discarded } = snapshotDocument(
+      moments(() => leak),
+      { root: "/job" },
+    );
+    expect(growth.map((row) => [at(row), row.trend, row.bytes])).toEqual([
+      ["train.py:48", "grows", [40 * 1024, 80 * 1024, 120 * 1024]],
+    ]);
+    expect(discarded).toEqual([]);
+  });
+
+  it("shows a line that grew for the first quarter as risen once", () => {
+    const { growth, discarded } = snapshotDocument(
+      moments((step) => (step < 60 ? cache : churn)),
+      { root: "/job" },
+    );
+    expect(growth.map(at)).not.toContain("cache.py:5");
+    expect(discarded.map((row) => [at(row), row.trend])).toContainEqual(["cache.py:5", "once"]);
+  });
+});
+
 describe("blocks alone, as anybody might write them", () => {
   const frame = (filename: string, line: number): Plain => ({ name: "f", filename, line });
   const leak = [frame("/usr/lib/python3/dist-packages/torch/x.py", 1), frame("/job/train.py", 48)];

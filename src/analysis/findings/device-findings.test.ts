@@ -66,6 +66,24 @@ function deviceCase({
   return rows;
 }
 
+describe("memory of the device as its driver counts it", () => {
+  it("grows by what the steps add, not by what the program took before them", () => {
+    const rows: RecordInput[] = [cudaStream({ pid: PID })];
+    const taken = (ms: number) =>
+      Math.min(2000, 400 * Math.floor(ms / 1600)) + Math.max(0, Math.floor((ms - 9000) / 10));
+    for (let ms = 500; ms < 13_000; ms += 23) {
+      rows.push(held(ms, 0, taken(ms), taken(ms), ms < 9000 ? null : Math.floor((ms - 9000) / 20)));
+    }
+    for (let ms = 0; ms < 13_000; ms += 20) rows.push(reading(ms, 0, 512 + taken(ms)));
+    const { series } = analyze(recorded(rows));
+    const [used, reserved] = ["used", "reserved"].map((name) => series.find(({ metric }) => metric === name)!);
+    expect([used?.class, reserved?.class]).toEqual(["leak", "leak"]);
+    expect(used!.growth_bytes! / reserved!.growth_bytes!).toBeCloseTo(1, 1);
+    expect(used!.slope_bytes_per_step! / (2 * MIB)).toBeCloseTo(1, 1);
+    expect(used?.peak_bytes).toBeGreaterThan(2900 * MIB);
+  });
+});
+
 describe("memory outside the allocator", () => {
   it("that grows with every step is a leak, described with its earlier shares", () => {
     const [finding, ...more] = found(recorded(deviceCase({ gap: (ms) => ms / 50 })), "hidden_gap");

@@ -154,7 +154,7 @@ export function recordFileToRecording(file: RecordFile, info: RecordingInfo | nu
   const health = deviceHealth(file, devices);
   const worldSize = info?.identity.world_size ?? null;
   const shared = sharedTable(file, rank, probes.steps);
-  const tables = [...(host ? [host] : []), ...shared, ...deviceTables(devices), ...probes.tables];
+  const tables = [...(host ? [host] : []), ...shared, ...deviceTables(devices, probes.steps), ...probes.tables];
   // Without its last record the file ends before the run does, with every series in it.
   const cut = (file.stop === null ? tables : probes.cut).flatMap(metricsOf);
   return {
