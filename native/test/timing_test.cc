@@ -96,6 +96,26 @@ TEST("the budget holds for a whole run that began too expensive, and the rate re
   }
 }
 
+TEST("others that use most of the budget do not starve what costs a fifth of it, and the budget holds") {
+  // A sample of 140 us, 200 times a second; others use three quarters of the budget.
+  Governor governor(5000000, 0.01);
+  uint64_t now = 0;
+  double own = 0;
+  double others = 0;
+  double samples = 0;
+  for (int i = 0; i <= 40; ++i) {
+    governor.update(now, static_cast<uint64_t>(own), static_cast<uint64_t>(others));
+    now += kSecond;
+    const double rate = 1e9 / static_cast<double>(governor.periodNs());
+    own += rate * 140e3;
+    others += 7.5e6;
+    if (i > 5) samples += rate;
+  }
+  // A fifth of the budget is 14 samples a second; halving and doubling reach half of them at least.
+  CHECK(samples / 35 > 7);
+  CHECK((own + others) / static_cast<double>(now) < 0.0125);
+}
+
 TEST("the governor looks once a second and not at all without a budget") {
   Governor governor(5000000, 0.01);
   governor.update(0, 0);
