@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "8f2a81f2a29f3145d41a404578f56cbfd0b70b8eec9560313be028009b3831a4");
+  load = loadPack(import.meta.url, "2a718fdb0cbefaa5cdc87091efc0c2bcbde54b02baf6eca77a50dd62f3bc0580");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";
