@@ -11,6 +11,7 @@ export default defineConfig({
   test: {
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    globalSetup: "./test/testing/temporary.ts",
     reporters: ["default", "./test/testing/slowest-files.ts"],
     projects: [
       {

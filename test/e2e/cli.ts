@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync } from "node:fs";
 import path from "node:path";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { installGate } from "../testing/installed-gate.ts";
+import { temporary } from "../testing/temporary.ts";
 
 export interface CliResult {
   readonly code: number | null;
@@ -43,15 +43,8 @@ async function entry(): Promise<string> {
   return built;
 }
 
-/**
- * A fresh directory outside the repository, so that no git or configuration of it is found by accident; gone with the
- * process.
- */
-export function freshDirectory(): string {
-  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-e2e-"));
-  process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
-  return directory;
-}
+/** A fresh directory outside the repository, so that no git or configuration of it is found by accident. */
+export const freshDirectory = (): string => temporary("e2e");
 
 /** Run the shipped command line to its end. */
 export async function cli(args: readonly string[], options: CliOptions): Promise<CliResult> {

@@ -1,12 +1,14 @@
-import { mkdtempSync, symlinkSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { inPidNamespace } from "./pid-namespace.ts";
 
 describe("a separate pid namespace", () => {
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-"));
+  afterAll(() => rmSync(directory, { recursive: true }));
   const link = (target: string): string => {
-    const file = path.join(mkdtempSync(path.join(tmpdir(), "stormlog-")), "pid");
+    const file = path.join(directory, target);
     symlinkSync(target, file);
     return file;
   };

@@ -1,17 +1,13 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import path from "node:path";
+import { temporary } from "../../testing/temporary.ts";
 
 let all: string | null = null;
 let count = 0;
 
-/** A fresh directory that is deleted with the process. */
+/** A fresh directory with a short name, which snapshots of texts contain. */
 export function ownDirectory(name: string): string {
-  if (all === null) {
-    const top = mkdtempSync(path.join(tmpdir(), "stormlog-gate-devices-"));
-    process.once("exit", () => rmSync(top, { recursive: true, force: true }));
-    all = top;
-  }
+  all ??= temporary("devices");
   count += 1;
   const directory = path.join(all, `${name}-${count}`);
   mkdirSync(directory);
