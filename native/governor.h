@@ -17,8 +17,8 @@ class Governor {
   // this time, so that the budget holds for the run and not only for its last second. What was not used is not saved
   // up.
   static constexpr double kRepayNs = 10e9;
-  // What costs no more than this part of the budget is not the one to save: while others owed, a training of 2.9 s on an
-  // H200 was left with 8 samples of its host memory.
+  // What costs no more than this part of the budget is not the one to save: while others owed, a training of 2.9 s on
+  // an H200 was left with 8 samples of its host memory.
   static constexpr double kOwnShare = 0.2;
 
   // `budget` is a fraction of one core (0.01 = 1 %); below 0 nothing is governed and the period never changes.

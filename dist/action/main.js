@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "2a718fdb0cbefaa5cdc87091efc0c2bcbde54b02baf6eca77a50dd62f3bc0580");
+  load = loadPack(import.meta.url, "4e7b9381c130a8c6bc4c7d4ef8eece82ce684dde9bdba2006d26610cf5d2fbac");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

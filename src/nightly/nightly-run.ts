@@ -2,7 +2,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { Envelope } from "../baseline/envelope.ts";
 import { fingerprintHash } from "../baseline/identity.ts";
 import { type BaselineRecord, type BaselineRun, type NewRun, selectRuns, toMeasurements } from "../baseline/record.ts";
-import { type BaselineStore, recordName } from "../baseline/store.ts";
+import { type BaselineStore, recordName, type StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { invalidInput } from "../core/errors.ts";
 import { oneLine } from "../core/text.ts";
@@ -45,6 +45,8 @@ export interface NightlyScenario {
   readonly envelopes: readonly Envelope[];
   /** The session's own change of a record, for a copy of the store written elsewhere; null when nothing was stored. */
   readonly change: ((current: BaselineRecord | null) => BaselineRecord) | null;
+  /** The record as it is stored now; null when nothing was. */
+  readonly stored: StoredRecord | null;
 }
 
 export interface NightlyRun {
@@ -217,9 +219,9 @@ function differenceToBaseline(scenario: string, fingerprint: Fingerprint, judgem
   return differenceOf(scenario, fingerprint, { ...judgement, checks })?.token ?? null;
 }
 
-type Stored = Pick<NightlyScenario, "sessionOutcome" | "change">;
+type Stored = Pick<NightlyScenario, "sessionOutcome" | "change" | "stored">;
 
-const notStored = (sessionOutcome: SessionOutcome): Stored => ({ sessionOutcome, change: null });
+const notStored = (sessionOutcome: SessionOutcome): Stored => ({ sessionOutcome, change: null, stored: null });
 
 async function storeSession(
   request: GateRequest,
@@ -242,8 +244,7 @@ async function storeSession(
     sessionOutcome: SessionOutcome,
     change: NonNullable<NightlyScenario["change"]>,
   ): Promise<Stored> => {
-    await store.update(scenario.name, session.fingerprint, change);
-    return { sessionOutcome, change };
+    return { sessionOutcome, change, stored: await store.update(scenario.name, session.fingerprint, change) };
   };
   try {
     let reason = options.accept;
@@ -362,20 +363,19 @@ async function settle(
     const scenario = request.scenarios.find(({ name }) => name === report.scenario);
     if (scenario === undefined) continue;
     const session = sessions.get(scenario.name);
-    const { sessionOutcome, change } = await storeSession(request, scenario, report, session, options, timeIso);
+    const settled = await storeSession(request, scenario, report, session, options, timeIso);
     scenarios.push({
       scenario,
       report,
-      sessionOutcome,
+      ...settled,
       older: session?.prior.measurements ?? null,
       night: {
         scenario: scenario.name,
         fingerprint: session?.fingerprint ?? null,
         runs: candidateRuns(report, timeIso).map(({ measured }) => measured),
       },
-      entry: entryOf(report, sessionOutcome, timeIso, outcome.report.session),
+      entry: entryOf(report, settled.sessionOutcome, timeIso, outcome.report.session),
       envelopes: session?.envelopes ?? [],
-      change,
     });
   }
   return { outcome, scenarios };

@@ -94,7 +94,7 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
   }, 60_000);
 
   it("a refresh of a file store proposes its records in one pull request until it is merged", async () => {
-    const inputs = { baseline: "file:baselines", save: "pull-request", runs: "1" };
+    const inputs = { baseline: "file:baselines", save: "pull-request", runs: "1", probe: "auto", composition: "true" };
     const first = await here.refresh(inputs);
     expect(first.code, first.log).toBe(0);
     // The next job begins with a fresh clone.
@@ -112,6 +112,8 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
       ["refresh", 1],
       ["a larger model", 1],
     ]);
+    const peak = JSON.parse(git.git("show", `${branch}:${name.replace(/json$/, "peak.json")}`)) as { opened: string };
+    expect(peak.opened).toBe(record.epochs[1]?.opened);
     expect(names).toContain("work.cjs");
   }, 90_000);
 

@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { leaveSession, type SessionOwner, takeSession } from "../../src/actions/refresh/hand-over.ts";
+import { storedPeak } from "../../src/gate/attribution/peak/stored-peak.ts";
 import type { ArtifactStore } from "../../src/github/artifacts/artifact.ts";
 import { runContext } from "../../src/github/run-context.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
-import { NightlyRepository, workload } from "./testing/nightly-repository.ts";
+import { NightlyRepository, REF, workload } from "./testing/nightly-repository.ts";
 import { ResultsDouble, runtimeToken } from "./testing/results-double.ts";
 import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 
@@ -43,7 +44,7 @@ describe.skipIf(process.platform !== "linux" || azurite === null)("a nightly run
 
   const stage = (name: "measure" | "write", env: Readonly<Record<string, string>> = {}) =>
     here.refresh(
-      { stage: name, token: name === "measure" ? "readonly" : "job" },
+      { stage: name, token: name === "measure" ? "readonly" : "job", probe: "auto", composition: "true" },
       { GITHUB_SHA: here.inClone("rev-parse", "HEAD"), GITHUB_RUN_ID: String(night), ...env },
     );
   const writes = () => github.requests.filter(({ method, path: asked }) => method !== "GET" && asked !== "/graphql");
@@ -62,6 +63,13 @@ describe.skipIf(process.platform !== "linux" || azurite === null)("a nightly run
     expect(stored.outputs).toMatchObject({ verdict: "unjudged", approved: "true" });
     expect(stored.outputs["artifact-url"]).toBe(measured.outputs["artifact-url"]);
     expect(here.approvals()).toEqual([[true, true, true, true, true]]);
+    // What the peak consists of was measured by the one job, and is stored by the other as that of its epoch.
+    const names = git.git("ls-tree", "-r", "--name-only", REF).split("\n");
+    const peak = names.find((name) => name.endsWith(".peak.json")) ?? "";
+    expect(names).toContain(peak.replace(".peak.json", ".json"));
+    const composition = JSON.parse(here.onRef(peak)) as { opened: string; parts: [string, number, ...unknown[]][] };
+    expect(composition.opened).toBe(here.record().epochs[0]?.opened);
+    expect(composition.parts.length).toBeGreaterThan(0);
   }, 120_000);
 
   it("a breach leaves the measuring job green, fails the storing one and opens its issue", async () => {
@@ -87,6 +95,8 @@ describe.skipIf(process.platform !== "linux" || azurite === null)("a nightly run
 
 describe("a session that another job left", () => {
   const COMMIT = "c".repeat(40);
+  const KEY = { opened: "2026-11-26T00:00:00Z", device: "host", metric: "allocated" } as const;
+  const PEAK = storedPeak({ parts: [], unseen: null, inputs: { python: "3.12" } }, KEY);
   const OWNER: SessionOwner = { key: "default", commit: COMMIT, attempt: 2 };
   const scenarios = [{ name: "train-mlp" }] as never;
 
@@ -110,7 +120,12 @@ describe("a session that another job left", () => {
       { store, context: runContext({}), retentionDays: null, deadline: { ms: 5000 } },
       scratch,
       { ...OWNER, attempt: 1, ...owner },
-      { report: { ...report, scenarios: scenario }, envelopes: new Map(), trials: [], notes: [], bundleArtifact: 999 },
+      {
+        report: { ...report, scenarios: scenario },
+        envelopes: new Map(),
+        compositions: new Map([["train-mlp", PEAK]]),
+        ...{ trials: [], notes: [], bundleArtifact: 999 },
+      },
     );
     return { store, stored };
   }
@@ -125,6 +140,7 @@ describe("a session that another job left", () => {
     const { store } = await left();
     const session = await takeSession(store, OWNER, { scenarios });
     expect(session).toMatchObject({ bundleArtifact: null, report: { word: "fail" } });
+    expect([...session.compositions]).toEqual([["train-mlp", PEAK]]);
   });
 
   it.each<readonly [string, (text: string) => string, Partial<SessionOwner>, RegExp]>([
@@ -150,6 +166,18 @@ describe("a session that another job left", () => {
       (text) => text.replace(/("role":"candidate".*?"session":")[^"]*/, "$1night-1"),
       {},
       /several sessions/,
+    ],
+    [
+      "has a composition of other values",
+      (text) => text.replace(String.raw`\"metric\":\"allocated\"`, String.raw`\"metric\":\"gold\"`),
+      {},
+      /consists of is not readable/,
+    ],
+    [
+      "has a composition without end",
+      (text) => text.replace(/"peak":"/, `$&${" ".repeat(2000)}`),
+      {},
+      /valid compositions/,
     ],
     [
       "calls a failed check a pass",

@@ -3,9 +3,11 @@ import type { Envelope } from "../../baseline/envelope.ts";
 import { EnvelopeSchema } from "../../baseline/record.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import { GateError, invalidInput } from "../../core/errors.ts";
+import { MAX_STORED_PEAK, withEpoch } from "../../gate/attribution/peak/stored-peak.ts";
 import type { ArtifactJob, ArtifactStore, Upload } from "../../github/artifacts/artifact.ts";
 import { uploadRaw } from "../../github/artifacts/artifact.ts";
 import { artifactNames } from "../../github/artifacts/artifact-name.ts";
+import type { Compositions } from "../../nightly/compositions.ts";
 import { type Trial, TrialSchema } from "../../nightly/state.ts";
 import { parseStormlogReport, stormlogReport } from "../../report/documents/envelope.ts";
 import type { GateReport } from "../../report/documents/model.ts";
@@ -32,6 +34,13 @@ const SessionSchema = v.strictObject({
     v.array(v.strictObject({ scenario: v.string(), curves: v.pipe(v.array(EnvelopeSchema), v.maxLength(4096)) })),
     v.maxLength(1000),
   ),
+  compositions: v.optional(
+    v.pipe(
+      v.array(v.strictObject({ scenario: v.string(), peak: v.pipe(v.string(), v.maxLength(MAX_STORED_PEAK)) })),
+      v.maxLength(1000),
+    ),
+    [],
+  ),
   trials: v.pipe(v.array(TrialSchema), v.maxLength(1000)),
   notes: v.pipe(v.array(v.pipe(v.string(), v.maxLength(2000))), v.maxLength(1000)),
 });
@@ -46,6 +55,7 @@ export interface SessionOwner {
 export interface HandedSession {
   readonly report: GateReport;
   readonly envelopes: ReadonlyMap<string, readonly Envelope[]>;
+  readonly compositions: Compositions;
   readonly trials: readonly Trial[];
   readonly notes: readonly string[];
   /** Artifact with the evidence, of this run. */
@@ -59,13 +69,14 @@ export async function leaveSession(
   job: Omit<ArtifactJob, "name">,
   scratch: string,
   { key, commit, attempt }: SessionOwner,
-  { report, envelopes, trials, notes, bundleArtifact }: HandedSession,
+  { report, envelopes, compositions, trials, notes, bundleArtifact }: HandedSession,
 ): Promise<Upload> {
   const document = {
     schema: SCHEMA,
     ...{ key, commit, run_attempt: attempt, bundle_artifact: bundleArtifact },
     report: stormlogReport(report),
     envelopes: [...envelopes].map(([scenario, curves]) => ({ scenario, curves })),
+    compositions: [...compositions].map(([scenario, peak]) => ({ scenario, peak })),
     trials,
     notes,
   };
@@ -111,6 +122,8 @@ export async function takeSession(
   if (document.key !== owner.key) throw refuse("it is of another gate");
   if (document.commit !== owner.commit) throw refuse("it is about another commit than this run");
   if (document.run_attempt > owner.attempt) throw refuse("it is of an attempt that has not been");
+  if (document.compositions.some(({ peak }) => withEpoch(peak, "") === null))
+    throw refuse("what a peak consists of is not readable");
   checkReport(report, owner, new Set(scenarios.map(({ name }) => name)));
   const [held] = holdClaims(
     [
@@ -126,6 +139,7 @@ export async function takeSession(
   return {
     report: held?.report ?? report,
     envelopes: new Map(document.envelopes.map(({ scenario, curves }) => [scenario, curves])),
+    compositions: new Map(document.compositions.map(({ scenario, peak }) => [scenario, peak])),
     trials: document.trials,
     notes: document.notes,
     bundleArtifact: own(document.bundle_artifact),

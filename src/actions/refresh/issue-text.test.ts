@@ -45,6 +45,7 @@ function night(sessionOutcome: SessionOutcome, over: Partial<ScenarioReport> = {
     entry: entry({ scenario: report.scenario }),
     envelopes: [],
     change: null,
+    stored: null,
   };
 }
 

@@ -2,6 +2,7 @@ import type { GateRequest } from "../../config/gate-request.ts";
 import type { Anchor } from "../../gate/anchor.ts";
 import { pullRequestsRefused, upsertProposal } from "../../github/repository/anchor-pull-request.ts";
 import { closeIssue, type IssueText, upsertIssue } from "../../github/repository/issue-upsert.ts";
+import type { Compositions } from "../../nightly/compositions.ts";
 import type { NightlyRun } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import type { SubAction } from "../sub-action.ts";
@@ -103,7 +104,7 @@ export async function proposeRecords(
   action: SubAction,
   settings: RefreshSettings,
   request: GateRequest,
-  nightly: NightlyRun,
+  { nightly, compositions }: { readonly nightly: NightlyRun; readonly compositions: Compositions },
   place: Omit<AnchorTarget, "anchors">,
 ): Promise<void> {
   if (settings.save !== "pull-request" || !settings.baseline.startsWith("file:")) return;
@@ -114,10 +115,15 @@ export async function proposeRecords(
     instead: "The records are in the working tree.",
   };
   await attempted(action, 2 * DEADLINE_MS, attempt, async () => {
-    const proposal = await recordsProposal(request, settings, nightly, {
-      base: place.defaultBranch,
-      nights: place.nights,
-    });
+    const proposal = await recordsProposal(
+      request,
+      settings,
+      { nightly, compositions },
+      {
+        base: place.defaultBranch,
+        nights: place.nights,
+      },
+    );
     if (proposal === null) return;
     const result = await upsertProposal(action.octokit, { owner, repo }, proposal);
     if (result.action !== "nothing") action.log(`Pull request with the baselines ${result.action}: ${result.url}`);

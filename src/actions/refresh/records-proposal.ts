@@ -1,10 +1,12 @@
 import path from "node:path";
 import { parseBaselineRecord } from "../../baseline/record.ts";
 import { pruneRecord, serializeRecord } from "../../baseline/record-size.ts";
-import { recordName } from "../../baseline/store.ts";
+import { peakName, recordName } from "../../baseline/store.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
+import { withEpoch } from "../../gate/attribution/peak/stored-peak.ts";
 import { git } from "../../git/git.ts";
 import type { Proposal, ProposedFile, ReadFile } from "../../github/repository/anchor-pull-request.ts";
+import type { Compositions } from "../../nightly/compositions.ts";
 import type { NightlyRun } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { md } from "../../report/markdown/markdown-text.ts";
@@ -27,23 +29,34 @@ async function storeDirectory(request: GateRequest, baseline: string): Promise<s
 export async function recordsProposal(
   request: GateRequest,
   settings: RefreshSettings,
-  nightly: NightlyRun,
+  { nightly, compositions }: { readonly nightly: NightlyRun; readonly compositions: Compositions },
   place: { readonly base: string; readonly nights: readonly NightlyEntry[] },
 ): Promise<Proposal | null> {
   const directory = await storeDirectory(request, settings.baseline);
   const changed = nightly.scenarios.flatMap(({ change, report }) =>
-    change === null ? [] : [{ change, name: recordName(report.scenario, report.fingerprint) }],
+    change === null
+      ? []
+      : [
+          {
+            change,
+            name: recordName(report.scenario, report.fingerprint),
+            composition: compositions.get(report.scenario) ?? null,
+          },
+        ],
   );
   if (directory === null || changed.length === 0) return null;
-  const files = (read: ReadFile): Promise<readonly ProposedFile[]> =>
-    Promise.all(
-      changed.map(async ({ change, name }) => {
-        const file = `${directory}/${name}`;
-        const text = await read(file);
-        const current = text === null ? null : parseBaselineRecord(JSON.parse(text), file);
-        return { path: file, content: serializeRecord(pruneRecord(change(current))) };
-      }),
-    );
+  const files = async (read: ReadFile): Promise<readonly ProposedFile[]> => {
+    const proposed = changed.map(async ({ change, name, composition }): Promise<ProposedFile[]> => {
+      const file = `${directory}/${name}`;
+      const text = await read(file);
+      const record = pruneRecord(change(text === null ? null : parseBaselineRecord(JSON.parse(text), file)));
+      // The branch may have sessions that the working tree lacks, and so another epoch.
+      const peak = composition && withEpoch(composition, record.epochs.at(-1)?.opened ?? "");
+      const beside = peak === null ? [] : [{ path: peakName(file), content: peak }];
+      return [{ path: file, content: serializeRecord(record) }, ...beside];
+    });
+    return (await Promise.all(proposed)).flat();
+  };
   const named = settings.key === "default" ? "" : ` (${settings.key})`;
   const parts = nightly.scenarios.flatMap(({ report, sessionOutcome, entry }) => [
     `### ${md(report.scenario, 80)}`,

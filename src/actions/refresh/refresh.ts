@@ -12,6 +12,7 @@ import { degradedWarning } from "../../github/degrade.ts";
 import { acceptedOnMain } from "../../github/pull-request/approvals.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
 import { artifactUrl } from "../../github/run-context.ts";
+import { type Compositions, keepCompositions, measureCompositions } from "../../nightly/compositions.ts";
 import {
   type Breach,
   type NightlyRun,
@@ -77,6 +78,7 @@ function nextBaseline({ sessionOutcome, older, night }: NightlyScenario) {
 
 interface Measured {
   readonly nightly: NightlyRun;
+  readonly compositions: Compositions;
   readonly trials: readonly Trial[];
   readonly notes: readonly string[];
 }
@@ -172,7 +174,11 @@ async function measure(
       trials.push(...tested.trials);
       notes.push(...tested.notes);
     }
-    return { nightly, trials, notes };
+    const joined = settings.composition ? nightly.scenarios.filter(joinedBaseline) : [];
+    const peaks = await measureCompositions(request, joined, store, ports);
+    notes.push(...peaks.notes);
+    if (!staged) notes.push(...(await keepCompositions(peaks.compositions, joined, store)));
+    return { nightly, compositions: peaks.compositions, trials, notes };
   });
 }
 
@@ -209,11 +215,12 @@ async function storeHanded(
   gitData: GitDataClient,
 ): Promise<Measured & { readonly bundleArtifact: number | null }> {
   const handed = await takeSession(actionsArtifactStore(), ownerOf(action, settings), request);
+  const store = sessionStore(settings, request, gitData);
   const nightly = await storeMeasured(
     request,
     handed,
     {
-      store: sessionStore(settings, request, gitData),
+      store,
       spec: settings.baseline,
       runs: settings.runs,
       accept: settings.accept,
@@ -222,7 +229,9 @@ async function storeHanded(
     },
     new Date(),
   );
-  return { nightly, trials: handed.trials, notes: handed.notes, bundleArtifact: handed.bundleArtifact };
+  const { compositions, trials, bundleArtifact } = handed;
+  const unkept = await keepCompositions(compositions, nightly.scenarios.filter(joinedBaseline), store);
+  return { nightly, compositions, trials, notes: [...handed.notes, ...unkept], bundleArtifact };
 }
 
 function ownerOf({ context }: SubAction, { key }: RefreshSettings): SessionOwner {
@@ -234,7 +243,7 @@ async function handOver(
   action: SubAction,
   settings: RefreshSettings,
   request: Request,
-  { nightly, trials, notes }: Measured,
+  { nightly, compositions, trials, notes }: Measured,
   bundleArtifact: number | null,
 ): Promise<number> {
   const { context, env, signal, setOutput, warn, log } = action;
@@ -247,7 +256,7 @@ async function handOver(
       { store: actionsArtifactStore(), context, retentionDays: settings.retentionDays, deadline },
       path.dirname(request.bundle),
       ownerOf(action, settings),
-      { report, envelopes, trials, notes, bundleArtifact },
+      { report, envelopes, compositions, trials, notes, bundleArtifact },
     ).catch((error: unknown): Upload => {
       const instead = "Nothing is stored. The session is in the evidence bundle.";
       return { ok: false, warning: degradedWarning({ what: "leave the session", permission: null, instead }, error) };
@@ -356,7 +365,7 @@ async function publish(
   const anchorUrl = cancelled ? null : await proposeAnchors(action, settings, request, nightly, target);
   if (!cancelled) {
     await tidyImages(action, gitData);
-    await proposeRecords(action, settings, request, nightly, target);
+    await proposeRecords(action, settings, request, measured, target);
   }
   const code = exitCode(nightly, mode);
   const summary = sessionSummary(nightly, {

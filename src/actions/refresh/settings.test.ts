@@ -28,6 +28,7 @@ describe("the inputs of a refresh", () => {
       runs: "auto",
       promotion: { mode: "blocking", promoteAfter: null },
       selfTest: false,
+      composition: false,
       accept: null,
       anchor: "auto",
       issue: true,

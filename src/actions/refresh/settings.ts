@@ -12,6 +12,8 @@ export interface RefreshSettings {
   readonly runs: "auto" | number;
   readonly promotion: PromotionPolicy;
   readonly selfTest: boolean;
+  /** What the peak of a new level consists of is measured and stored. */
+  readonly composition: boolean;
   /** Reason by which whatever is measured becomes the new normal; null = it is judged. */
   readonly accept: string | null;
   readonly anchor: "auto" | "propose" | "off";
@@ -59,6 +61,7 @@ export function refreshSettings(input: Input): RefreshSettings {
       promoteAfter: wholeInput(input, "promote-after", 1, 365),
     },
     selfTest: yes(input, "self-test", "false"),
+    composition: yes(input, "composition", "false"),
     accept: input("accept") ?? null,
     anchor: choice(input, "anchor", ["auto", "propose", "off"], "auto"),
     issue: choice(input, "issue", ["auto", "never"], "auto") === "auto",

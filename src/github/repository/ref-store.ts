@@ -6,6 +6,7 @@ import {
   isStoredName,
   MAX_STORED_BYTES,
   parseStored,
+  peakName,
   recordName,
   type StoreContent,
   type StoredRecord,
@@ -15,7 +16,7 @@ import {
 import { GateError } from "../../core/errors.ts";
 import { DeadlineError, withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
-import type { GitData, TreeFile } from "./git-data.ts";
+import type { GitData, RefSnapshot, TreeFile } from "./git-data.ts";
 
 /** Longest wait for the baselines of a scenario, and for writing one with all attempts, milliseconds. */
 const READ_MS = 30_000;
@@ -94,25 +95,41 @@ class RefStore implements BaselineStore {
   ): Promise<StoredRecord> {
     const name = recordName(scenario, fingerprint);
     let written: StoredRecord | null = null;
+    await this.#write(name, `Baseline of ${name}`, async (current) => {
+      const file = current?.files.find(({ path }) => path === name);
+      const known = file === undefined ? null : parseStored(name, await this.#text(file));
+      // A record that cannot be read is not overwritten: it may be a newer version's.
+      if (known !== null && "skipped" in known) throw unwritable(this.name, known.skipped);
+      const record = pruneRecord(change(known?.record ?? null));
+      written = { name, record };
+      return serializeRecord(record);
+    });
+    if (written === null) throw unwritable(this.name, "nothing was asked to be written");
+    return written;
+  }
+
+  keepPeak(record: string, text: string): Promise<void> {
+    return this.#write(peakName(record), `Composition of ${record}`, async () => text);
+  }
+
+  async #write(
+    name: string,
+    message: string,
+    textFor: (current: RefSnapshot | null) => Promise<string>,
+  ): Promise<void> {
     try {
       await withDeadline({ ms: WRITE_MS }, () =>
-        this.#gitData.commit(this.#ref, `Baseline of ${name}`, async (current) => {
-          const file = current?.files.find(({ path }) => path === name);
-          const known = file === undefined ? null : parseStored(name, await this.#text(file));
-          // A record that cannot be read is not overwritten: it may be a newer version's.
-          if (known !== null && "skipped" in known) throw unwritable(this.name, known.skipped);
-          const record = pruneRecord(change(known?.record ?? null));
-          written = { name, record };
-          return new Map([[name, Buffer.from(serializeRecord(record))]]);
-        }),
+        this.#gitData.commit(
+          this.#ref,
+          message,
+          async (current) => new Map([[name, Buffer.from(await textFor(current))]]),
+        ),
       );
     } catch (error) {
       if (error instanceof GateError) throw error;
       const attempt = { what: `write ${name}`, permission: "contents: write", instead: "" };
       throw unwritable(this.name, degradedWarning(attempt, error).replace(/[.\s]+$/, ""));
     }
-    if (written === null) throw unwritable(this.name, "nothing was asked to be written");
-    return written;
   }
 }
 

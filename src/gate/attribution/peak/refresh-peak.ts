@@ -31,13 +31,26 @@ export async function refreshPeak(
   { stored, store }: { readonly stored: RefreshedRecord; readonly store: BaselineStore },
   ports: GatePorts,
 ): Promise<void> {
-  const opened = stored.record.epochs.at(-1)?.opened;
-  if (store.keepPeak === undefined || opened === undefined) {
+  if (store.keepPeak === undefined) {
     throw new GateError("COMPOSITION_UNMEASURED", `${store.name} cannot keep what a peak consists of`, {
       kind: "usage",
       hint: "Use a store of files or a ref, such as file:baselines.",
     });
   }
+  await store.keepPeak(stored.name, await measurePeak(request, scenario, stored, ports));
+}
+
+/**
+ * What the peak of a scenario consists of, by one more run, as it is stored beside its record.
+ * @throws GateError COMPOSITION_UNMEASURED
+ */
+export async function measurePeak(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  stored: RefreshedRecord,
+  ports: GatePorts,
+): Promise<string> {
+  const opened = stored.record.epochs.at(-1)?.opened ?? "";
   const { device, metric } = gatingSeries(stored);
   const parent = await mkdtemp(path.join(tmpdir(), "stormlog-gate-composition-"));
   try {
@@ -68,7 +81,7 @@ export async function refreshPeak(
         },
       );
     }
-    await store.keepPeak(stored.name, storedPeak(found, { opened, device, metric }));
+    return storedPeak(found, { opened, device, metric });
   } finally {
     await rm(parent, { recursive: true, force: true });
   }

@@ -78,8 +78,7 @@ export function storedPeak({ parts, unseen, inputs }: Omit<PeakOfRun, "moment">,
   }
 }
 
-/** The peak of a baseline; null where it is damaged, or is that of another series or level. */
-export function readStoredPeak(written: string, key: PeakKey): Omit<PeakOfRun, "moment"> | null {
+function parsePeak(written: string): StoredPeak | null {
   let json: unknown;
   try {
     json = JSON.parse(written);
@@ -87,8 +86,26 @@ export function readStoredPeak(written: string, key: PeakKey): Omit<PeakOfRun, "
     return null;
   }
   const parsed = v.safeParse(StoredPeakSchema, json);
-  if (!parsed.success) return null;
-  const { opened, device, metric, parts, unseen, inputs } = parsed.output;
+  return parsed.success ? parsed.output : null;
+}
+
+/** When the epoch was opened that a stored peak belongs to; null where it is damaged. */
+export function epochOf(written: string): string | null {
+  return parsePeak(written)?.opened ?? null;
+}
+
+/** A peak that another process wrote, as that of an epoch of the store; null where it is damaged or too large. */
+export function withEpoch(written: string, opened: string): string | null {
+  const peak = parsePeak(written);
+  const text = peak && `${JSON.stringify({ ...peak, opened })}\n`;
+  return text !== null && Buffer.byteLength(text) <= MAX_STORED_PEAK ? text : null;
+}
+
+/** The peak of a baseline; null where it is damaged, or is that of another series or level. */
+export function readStoredPeak(written: string, key: PeakKey): Omit<PeakOfRun, "moment"> | null {
+  const peak = parsePeak(written);
+  if (peak === null) return null;
+  const { opened, device, metric, parts, unseen, inputs } = peak;
   if (opened !== key.opened || device !== key.device || metric !== key.metric) return null;
   const known = { stack: [], called: null, place: null, isInterpreter: false, variance: 0 } as const;
   return {
