@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "4e7b9381c130a8c6bc4c7d4ef8eece82ce684dde9bdba2006d26610cf5d2fbac");
+  load = loadPack(import.meta.url, "e52e61963109d0c2e50e5c663190f016629b154ca19b90e9860d287d9cf2a2dc");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

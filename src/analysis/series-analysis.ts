@@ -4,6 +4,7 @@ import type { KnownPeak } from "../telemetry/recording/model.ts";
 import type { SeriesAnalysis } from "./document.ts";
 import { type OrderedSeries, orderSeries } from "./ordered.ts";
 import { largest, type MetricSeries } from "./series.ts";
+import { growsBetweenSteps } from "./trend/between-steps.ts";
 import { type Bins, toBins } from "./trend/bins.ts";
 import { classifyDrift } from "./trend/classify-drift.ts";
 import { classifyHighwater } from "./trend/highwater.ts";
@@ -146,7 +147,9 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   // A run that ends while its process is still starting shows the start, whatever its shape. The numbers stay
   // comparable.
   const young = startup !== null && span < 2 * STARTUP_NS && ["leak", "rising", "step", "shrink"].includes(drift.class);
-  const driftClass = young ? "insufficient" : drift.class;
+  const fewSteps = ordered.axis === "time" && ordered.steps !== null;
+  const unshown = drift.class === "leak" && fewSteps && !growsBetweenSteps(series, drift.growth);
+  const driftClass = young ? "insufficient" : unshown ? "rising" : drift.class;
   const { growth } = drift;
   // The axis may be time although steps exist (too few of them), so both slopes come from a growth over the whole span.
   const whole = drift.slope * span;
