@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "e52e61963109d0c2e50e5c663190f016629b154ca19b90e9860d287d9cf2a2dc");
+  load = loadPack(import.meta.url, "29f0d2e565d732d810d57af45abade35eb4be57efa7f9249491236f53eb8d761");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -1,3 +1,4 @@
+import { plural } from "../../core/text.ts";
 import { formatBytes } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
 import type { Finding, SeriesAnalysis } from "../document.ts";
@@ -57,9 +58,9 @@ export function growthEvidence(series: SeriesAnalysis): Finding["evidence"] {
 /** Span of the growth. There may be more steps than were sampled. */
 export function span(series: SeriesAnalysis): string {
   const { growth_bytes: growth, slope_bytes_per_step: perStep, slope_bytes_per_s: perSecond } = series;
-  if (growth && perStep) return `${Math.round(growth / perStep)} steps`;
+  if (growth && perStep) return plural(Math.round(growth / perStep), "step");
   if (growth && perSecond && series.steps === null) return `${(growth / perSecond).toFixed(1)} s`;
-  if (series.steps !== null) return `${series.steps} steps`;
+  if (series.steps !== null) return plural(series.steps, "step");
   return series.duration_s === null ? `${series.samples} samples` : `${series.duration_s.toFixed(1)} s`;
 }
 
@@ -96,7 +97,7 @@ function slowingFinding(entry: AnalysedSeries, slowdown: SlowGrowth, evidence: F
   const atEnd = rateAtEnd(slowdown);
   const [during, rate] =
     steps !== null
-      ? [`${Math.round(steps)} steps`, `, at the end by ${formatBytes(atEnd / steps)} per step`]
+      ? [plural(Math.round(steps), "step"), `, at the end by ${formatBytes(atEnd / steps)} per step`]
       : seconds !== null
         ? [`${seconds.toFixed(1)} s`, `, at the end by ${formatBytes(atEnd / seconds)}/s`]
         : [`${analysis.samples} samples`, ""];

@@ -25,7 +25,7 @@ function classOf(count: number, kept: (step: number) => number) {
 }
 
 describe("a program of few long steps", () => {
-  it.each([1.6, 2, 3])("whose memory rises within %f steps is no leak", (count) => {
+  it.each([1.6, 2, 3])("whose memory rises within %f steps does not leak", (count) => {
     expect(classOf(count, () => 0)).not.toBe("leak");
   });
 
@@ -35,7 +35,7 @@ describe("a program of few long steps", () => {
     expect(classOf(20, (step) => 60 * step)).toBe("leak");
   });
 
-  it("that keeps nothing in many steps is no leak either", () => {
+  it("that keeps nothing in many steps does not leak either", () => {
     for (const count of [6, 9, 12, 20, 23])
       expect(
         classOf(count, () => 0),
