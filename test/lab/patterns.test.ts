@@ -207,7 +207,7 @@ describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () 
     expect(stderr).not.toContain("Traceback");
   });
 
-  it("ends both ranks with the process that started them", async () => {
+  it.each([1, 2])("ends its ranks with the process that started them, interrupted when %d have", async (count) => {
     const place = mkdtempSync(path.join(tmpdir(), "stormlog-lab-ranks-"));
     onTestFinished(() => rmSync(place, { recursive: true, force: true }));
     const script = path.join(LAB, "patterns", "ddp_bucket_hook.py");
@@ -218,7 +218,7 @@ describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () 
     onTestFinished(() => void child.kill("SIGKILL"));
     const ranks = (): readonly string[] =>
       readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").split(" ").filter(Boolean);
-    await expect.poll(() => ranks().length, { timeout: 30_000 }).toBe(2);
+    await expect.poll(() => ranks().length, { timeout: 30_000, interval: 1 }).toBeGreaterThanOrEqual(count);
     const started = ranks();
     // They meet at a file: a port that was free before PyTorch is loaded may be another's after it.
     for (const pid of started) expect(readFileSync(`/proc/${pid}/environ`, "utf8")).not.toContain("MASTER_PORT");

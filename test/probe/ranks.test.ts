@@ -43,6 +43,12 @@ describe.skipIf(PYTHON === null)("the rank of a process", () => {
       { RANK: "7", WORLD_SIZE: "8", SLURM_PROCID: "1", SLURM_STEP_NUM_TASKS: "2" },
       { rank: 7, worldSize: 8, role: RANK },
     ],
+    [
+      "Open MPI's with the size, where a program set RANK alone",
+      { RANK: "5", OMPI_COMM_WORLD_RANK: "5", OMPI_COMM_WORLD_SIZE: "6" },
+      { rank: 5, worldSize: 6, role: RANK },
+    ],
+    ["RANK alone", { RANK: "5" }, { rank: 5, worldSize: -1, role: RANK }],
     ["nothing", {}, { rank: -1, localRank: -1, worldSize: -1, role: PLAIN }],
     ["nonsense", { RANK: "one", WORLD_SIZE: "-4" }, { rank: -1, role: PLAIN }],
   ])("comes from %s", async (_names, env, expected) => {

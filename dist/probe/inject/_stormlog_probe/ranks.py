@@ -36,12 +36,13 @@ def _number(name):
 
 
 def from_environment():
-    """(rank, local rank, world size); -1 where unknown."""
-    for names in _NAMES:
-        rank, local_rank, world_size = [_number(name) for name in names]
-        if rank >= 0 and (world_size > 0 or names[0] == "RANK"):
-            return rank, local_rank, world_size
-    return UNKNOWN
+    """(rank, local rank, world size); -1 where unknown.
+
+    Programs of MPI often set RANK themselves, for a library, and leave the size to MPI's own variable.
+    """
+    found = [tuple(_number(name) for name in names) for names in _NAMES]
+    whole = [one for one in found if one[0] >= 0 and one[2] > 0]
+    return whole[0] if whole else found[0] if found[0][0] >= 0 else UNKNOWN
 
 
 def from_torch():
