@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "691d2c3dff2ed6ec24b6813e4f474a014cb370a6248dff09a9f1ec6cef8ce774");
+  load = loadPack(import.meta.url, "5190dd71b64f8640a0349ebc34c280800417dc00dcbdc21deed7aa4f173b0a47");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -81,9 +81,11 @@ export function fitPowerLaw(x: readonly number[], y: readonly number[]): PowerLa
   const quantile = studentQuantile(0.975, degrees);
   const tolerated = best.sse + (quantile * noise) ** 2;
   const curves = all.filter(({ sse, b }) => b > 0 && sse <= tolerated);
-  const usual = USUAL_EXPONENTS.map((k) => curveOf(x, y, k)).filter(({ sse, b }) => b > 0 && sse <= tolerated);
+  const [usual] = USUAL_EXPONENTS.map((k) => curveOf(x, y, k))
+    .filter(({ sse, b }) => b > 0 && sse <= tolerated)
+    .sort((one, other) => one.sse - other.sse);
   return {
-    ...[...usual, best].reduce((least, one) => (usual.includes(one) && one.sse < least.sse ? one : least)),
+    ...(usual ?? best),
     low: curves[0]?.k ?? best.k,
     high: curves.at(-1)?.k ?? best.k,
     curves,

@@ -119,10 +119,7 @@ export async function proposeRecords(
       request,
       settings,
       { nightly, compositions },
-      {
-        base: place.defaultBranch,
-        nights: place.nights,
-      },
+      { base: place.defaultBranch, nights: place.nights },
     );
     if (proposal === null) return;
     const result = await upsertProposal(action.octokit, { owner, repo }, proposal);
