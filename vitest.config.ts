@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /** These compare rates with the wall clock, fill hundreds of MiB or need all cores: each runs alone, after the rest. */
@@ -32,8 +33,8 @@ export default defineConfig({
           name: "parallel",
           include: ["test/**/*.test.ts"],
           exclude: ALONE,
-          // Each starts processes of its own, which fill two cores.
-          maxWorkers: 2,
+          // Each starts processes of its own and waits for half of its time.
+          maxWorkers: 2 * availableParallelism(),
           sequence: { groupOrder: 1 },
         },
       },
