@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "5190dd71b64f8640a0349ebc34c280800417dc00dcbdc21deed7aa4f173b0a47");
+  load = loadPack(import.meta.url, "0814c7b6513294df367a56710e1fe9e5c85eb22581b2047c8e52a76d1c6d97a4");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

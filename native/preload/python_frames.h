@@ -52,7 +52,7 @@ class PythonFrames {
     unsigned n = 0;
     // Frames of the interpreter itself have no code object; there is one for each call from C.
     for (unsigned seen = 0; frame != 0 && n < most && seen < 4 * kPythonFrames; ++seen, frame = word(frame, layout->previous)) {
-      const uintptr_t code = word(frame, layout->code);
+      const uintptr_t code = word(frame, layout->code) & ~kReferenceTag;
       if (code == 0 || word(code, kTypeOffset) != layout->codeType) continue;
       if (layout->owner >= 0 && byteAt(frame, layout->owner) == kOwnedByStack) continue;
       PythonFrame& one = out[n++];
@@ -66,6 +66,8 @@ class PythonFrames {
   }
 
  private:
+  // The lowest bits of a reference tell who owns it (CPython 3.14, pycore_stackref.h).
+  static constexpr uintptr_t kReferenceTag = 3;
   // Of every object: its number of references is before it.
   static constexpr int64_t kTypeOffset = 8;
   static constexpr uint8_t kOwnedByStack = 3;

@@ -9,16 +9,17 @@ import { readNativeSamples } from "../../src/gate/attribution/native-files.ts";
 import { nativeLines } from "../../src/gate/attribution/native-lines.ts";
 import { userFrames } from "../../src/snapshot/frames.ts";
 import { missingProgram } from "../cluster/testing/program.ts";
+import { PYTHONS, versionOf } from "../probe/testing/pythons.ts";
 import { attributed, FIXTURES, isSampled, PYTHON } from "./testing/attributed.ts";
 
 const MIB = 2 ** 20;
-const MOMENTS = { kind: "seconds", at: [0.8, 1.2, 1.6, 2, 2.4, 2.8] } as const;
+const MOMENTS = { kind: "seconds", at: [1, 1.6, 2.2, 2.8, 3.4, 4] } as const;
 /** The moments lie within; more than the fixtures keep in it, so that no share is cut at 1. */
 const GROWTH: JudgedGrowth = {
   device: "host",
   metric: "host",
-  stretch: { kind: "growth", unit: "seconds", start: 0, onset: 0.5, end: 3, bytes: 80 * MIB },
-  bytes: 80 * MIB,
+  stretch: { kind: "growth", unit: "seconds", start: 0, onset: 0.5, end: 5, bytes: 120 * MIB },
+  bytes: 120 * MIB,
   freed: null,
 };
 async function linesOf(command: readonly [string, ...string[]], cwd: string) {
@@ -47,23 +48,37 @@ const lineWith = (file: string, text: string): number =>
 describe.skipIf(!isSampled)("the growing line of native memory", () => {
   it.skipIf(!existsSync(PYTHON))("is the Python line that calls, and not the one whose blocks are freed", async () => {
     const script = path.join(FIXTURES, "native_blocks.py");
-    const { lines, notes } = await linesOf([PYTHON, script, "3.2"], FIXTURES);
+    const { lines, notes } = await linesOf([PYTHON, script, "5"], FIXTURES);
     expect(notes).toEqual([]);
     expect(lines.map(({ named }) => [named.kind, named.line.file, named.line.line])).toEqual([
       ["leak", script, lineWith(script, "# leaks")],
     ]);
     const [only] = lines;
     expect(only?.site).toMatchObject({ called: "malloc", package: null });
-    // 4,000 blocks of 8,000 bytes a second: 76 MiB in the stretch.
+    // 2,000 blocks of 8,000 bytes a second: 69 MiB in the stretch.
     expect(only?.named.share).toBeGreaterThan(0.2);
     expect(only?.named.share).toBeLessThan(1);
   });
+
+  it.each(PYTHONS.map((python) => [versionOf(python), python] as const))(
+    "is known in Python %s, by its own frames",
+    async (_, { executable }) => {
+      const script = path.join(FIXTURES, "native_blocks.py");
+      const { directory } = await attributed([executable, script, "1.5"], { kind: "seconds", at: [1] });
+      const { processes, notes } = readNativeSamples(directory);
+      expect([notes, processes[0]?.[1][0]?.notes]).toEqual([[], []]);
+      const [most] = [...(processes[0]?.[1][0]?.stacks ?? [])].sort((a, b) => b.bytes - a.bytes);
+      expect(most?.python).toEqual([
+        { file: script, line: lineWith(script, "# leaks"), function: "<module>", called: "malloc" },
+      ]);
+    },
+  );
 
   it.skipIf(spawnSync(PYTHON, ["-c", "import numpy"]).status !== 0)(
     "calls the package whose compiled code makes the objects, where it calls one",
     async () => {
       const script = path.join(FIXTURES, "kept_scalars.py");
-      const ran = await attributed([PYTHON, script, "3.2"], MOMENTS);
+      const ran = await attributed([PYTHON, script, "5"], MOMENTS);
       expect(ran.code, ran.stderr).toBe(0);
       const { lines } = ran.attribution;
       const samples = readNativeSamples(ran.directory);
@@ -84,7 +99,7 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
     const source = path.join(FIXTURES, "native_blocks.c");
     const program = path.join(directory, "native_blocks");
     expect(spawnSync("gcc", ["-g", "-O1", "-o", program, source]).status).toBe(0);
-    const { lines } = await linesOf([program, "3.2"], FIXTURES);
+    const { lines } = await linesOf([program, "5"], FIXTURES);
     expect(lines.map(({ named, hasLine }) => [hasLine, named.line.file, named.line.line])).toEqual([
       [true, source, lineWith(source, "/* leaks */")],
     ]);
