@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "0814c7b6513294df367a56710e1fe9e5c85eb22581b2047c8e52a76d1c6d97a4");
+  load = loadPack(import.meta.url, "c5a505d2ca61a6ec6edd5f175bd7b5546395bf7971bc8a868b01b35c21528cc9");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

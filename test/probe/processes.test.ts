@@ -216,6 +216,7 @@ except ImportError:
 own = interpreters.create()
 interpreters.${"run_string"}(own, "import time; time.sleep(0.3)")
 time.sleep(0.3)
+interpreters.destroy(own)
 print("ran")
 `;
     const ended = await probedScript(python, script);

@@ -19,6 +19,8 @@ def imported(module):
 
 def before_fork():
     """Stops the probe's threads: Python warns about threads at a fork, and a lock that one holds stays locked in the child."""
+    # Importing may collect garbage, and so start a thread: first of all.
+    _attempt(threads.before_fork)
     _attempt(_stop_waiting)
     # A program that forks again and again would never reach its first reading.
     if not _begun() and time.monotonic() >= gate["due"]:

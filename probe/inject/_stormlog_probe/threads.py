@@ -46,45 +46,44 @@ def until_gone(thread):
         never.acquire(True, 0.00005)
 
 
+def before_fork():
+    """
+    Have the interpreter call back when it is in the program again: from 3.12 on Python counts the threads after the hooks for forks
+    have run. The hook that asks for it is the last one of those that there are at the first fork, and is no Python function:
+    within one the call would come too early, and from 3.13 on a call that asks for another loses it until the program blocks.
+    """
+    global _call_back, _forking
+    if sys.version_info < (3, 12):
+        return
+    try:
+        import ctypes
+        import functools
+    except ImportError:
+        return
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_DIRECTORY):
+        frame = frame.f_back
+    _forking = None if frame is None else (frame, frame.f_lasti)
+    if _call_back is None:
+        _call_back = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_called_back)
+        ctypes.pythonapi.Py_AddPendingCall.argtypes = (type(_call_back), ctypes.c_void_p)
+        os.register_at_fork(after_in_parent=functools.partial(ctypes.pythonapi.Py_AddPendingCall, _call_back, None))
+
+
 def later(start):
     """
-    Start a thread again after a fork, in the parent. From 3.12 on Python counts the threads after the hooks for forks have run,
-    so that it has to wait until the interpreter is back from them; where it cannot be asked for that, for the next garbage
-    collection or step.
+    Start a thread again after a fork, in the parent: once the program runs again; where the interpreter cannot be asked for that, at
+    the next garbage collection or step.
     """
     global _listening
     if sys.version_info < (3, 12):
         start()
         return
-    try:
-        # Importing it may collect garbage: before there is a thread that a collection would start within the hooks.
-        import ctypes  # noqa: F401
-    except ImportError:
-        pass
     if start not in _pending:
         _pending.append(start)
     if not _listening:
         _listening = True
         gc.callbacks.append(_collected)
-    _ask_for_return()
-
-
-def _ask_for_return():
-    """Have the interpreter call back as soon as it executes the program again."""
-    global _call_back, _forking
-    try:
-        import ctypes
-
-        if _call_back is None:
-            _call_back = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_called_back)
-            ctypes.pythonapi.Py_AddPendingCall.argtypes = (type(_call_back), ctypes.c_void_p)
-        frame = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename.startswith(_DIRECTORY):
-            frame = frame.f_back
-        _forking = None if frame is None else (frame, frame.f_lasti)
-        ctypes.pythonapi.Py_AddPendingCall(_call_back, None)
-    except Exception as error:  # noqa: BLE001
-        complain(error)
 
 
 def _called_back(_nothing):
