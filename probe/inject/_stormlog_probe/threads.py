@@ -49,7 +49,7 @@ def until_gone(thread):
 def before_fork():
     """
     Have the interpreter call back when it is in the program again: from 3.12 on Python counts the threads after the hooks for forks
-    have run. The hook that asks for it is the last one of those that there are at the first fork, and is no Python function:
+    have run. The hook that asks for it is the last one of those that there are at the first fork, and is not a Python function:
     within one the call would come too early, and from 3.13 on a call that asks for another loses it until the program blocks.
     """
     global _call_back, _forking
