@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "678d27627f4559e81bcf28c7e01c0af142e8f8aa9d03c9433bb46ebcc5aeabd2");
+  load = loadPack(import.meta.url, "02eb208c8fc7537948fa042f150251e76f40825236cb3042d7da1243b4aa32a6");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

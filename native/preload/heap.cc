@@ -300,3 +300,9 @@ extern "C" __attribute__((visibility("default"))) void stormlog_gate_step(uint64
   unlock();
   errno = error;
 }
+
+// The step that was reported last; 0 before the first.
+extern "C" __attribute__((visibility("default"))) uint64_t stormlog_gate_last_step() {
+  char* ring = state.ring.load(std::memory_order_acquire);
+  return ring == nullptr ? 0 : __atomic_load_n(&headerOf(ring).step, __ATOMIC_RELAXED);
+}

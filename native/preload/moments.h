@@ -1,4 +1,4 @@
-// When a process that no probe enters writes its samples: at seconds of the run.
+// When a process that no probe enters writes its samples: at seconds of the run, or at steps that the program reports.
 #pragma once
 
 #include <fcntl.h>
@@ -23,22 +23,26 @@ inline uint64_t monotonicNs() {
 // Without constructors: used before those of the library run.
 class Moments {
  public:
-  // Those of "seconds:1.5,3"; none for moments in steps, and for null. `directory`: of the probe.
+  // Those of "seconds:1.5,3" or "steps:10,20"; none for null. `directory`: of the probe.
   void begin(const char* text, const char* directory) {
     count_ = 0;
     beganS_ = runBegan(directory);
-    if (text == nullptr || strncmp(text, "seconds:", 8) != 0) return;
-    for (const char* at = text + 8; *at != '\0' && count_ < kMax;) {
+    if (text == nullptr) return;
+    inSteps_ = strncmp(text, "steps:", 6) == 0;
+    if (!inSteps_ && strncmp(text, "seconds:", 8) != 0) return;
+    for (const char* at = strchr(text, ':') + 1; *at != '\0' && count_ < kMax;) {
       char* end = nullptr;
-      const double seconds = strtod(at, &end);
-      if (end == at || !(seconds >= 0)) return;
-      at_[count_++] = seconds;
+      const double one = strtod(at, &end);
+      if (end == at || !(one >= 0)) return;
+      at_[count_++] = one;
       at = *end == ',' ? end + 1 : end;
       if (at == end && *at != '\0') return;
     }
   }
 
   unsigned count() const { return count_; }
+  bool inSteps() const { return inSteps_; }
+  double at(unsigned moment) const { return at_[moment]; }
   // Seconds until a moment, negative once it is over.
   double leftS(unsigned moment) const { return beganS_ + at_[moment] - wallS(); }
 
@@ -63,6 +67,7 @@ class Moments {
 
   double at_[kMax];
   unsigned count_;
+  bool inSteps_;
   double beganS_;
 };
 

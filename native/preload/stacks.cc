@@ -1,6 +1,6 @@
 // Preloaded in a run that looks for a line (never in a judged one): samples the stacks of the C heap's allocations, and
 // writes those that are still live at the moments of STORMLOG_GATE_ATTRIBUTE_AT. In a Python process the probe asks for
-// them; elsewhere a thread of its own does, where the moments are in seconds. With STORMLOG_GATE_STACKS=peak it writes
+// them; elsewhere a thread of its own does. With STORMLOG_GATE_STACKS=peak it writes
 // what was live when most was, so far, and once more when the program ends.
 //
 // Its memory is fixed, it takes no lock, and allocates nothing. It forwards to the next definition of each function, so
@@ -29,6 +29,7 @@
 #include "sample_table.h"
 #include "sampling.h"
 #include "stacks_file.h"
+#include "steps.h"
 
 #define STORMLOG_PUBLIC extern "C" __attribute__((visibility("default")))
 
@@ -39,6 +40,7 @@ namespace {
 // Programs that hold less at their peak, such as a shell, leave no file.
 constexpr uint64_t kLeastPeak = 1 << 20;
 constexpr unsigned kPatienceMs = 1000;
+constexpr unsigned kStepLookMs = 10;
 constexpr size_t kSmall = 64 * 1024;
 constexpr unsigned kMaxInstances = 10000;
 
@@ -60,6 +62,7 @@ struct State {
   char base[PATH_MAX];
   char directory[PATH_MAX - 64];
   Moments moments;
+  Steps steps;
 };
 
 // Without constructors: it is used before those of this library run.
@@ -177,11 +180,11 @@ bool writeMoment(const char* path, uint64_t moment, int64_t step, unsigned patie
   return written;
 }
 
-bool writeOwn(uint64_t moment, unsigned patienceMs = 0) {
+bool writeOwn(uint64_t moment, int64_t step, unsigned patienceMs = 0) {
   Text path;
   if (state.base[0] != '\0') {
     path.add(state.base).add(".native.").add(moment).add(".json");
-    return !path.cut() && writeMoment(path.text(), moment, -1, patienceMs);
+    return !path.cut() && writeMoment(path.text(), moment, step, patienceMs);
   }
   for (unsigned instance = 0; instance < kMaxInstances; ++instance) {
     path.clear();
@@ -196,7 +199,7 @@ bool writeOwn(uint64_t moment, unsigned patienceMs = 0) {
     close(fd);
     memcpy(state.base, path.text(), stem);
     state.base[stem] = '\0';
-    return writeOwn(moment, patienceMs);
+    return writeOwn(moment, step, patienceMs);
   }
   return false;
 }
@@ -204,18 +207,40 @@ bool writeOwn(uint64_t moment, unsigned patienceMs = 0) {
 // Most processes of a build or a shell script allocate next to nothing, and leave no file.
 bool isWorthAFile() { return state.wantsPeak ? state.peak.highest() >= kLeastPeak : state.table.any(); }
 
-void* run(void*) {
-  thread.inside = true;
+void sleepFor(double seconds) {
+  timespec t{static_cast<time_t>(seconds), static_cast<long>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
+  }
+}
+
+bool isDue(unsigned moment, int64_t step) { return static_cast<double>(step) >= state.moments.at(moment); }
+
+void runBySteps() {
+  const unsigned count = state.moments.count();
+  int64_t step = state.steps.last();
+  unsigned moment = 0;
+  // Over before this process began.
+  while (moment < count && isDue(moment, step)) ++moment;
+  for (; moment < count; ++moment) {
+    for (; !isDue(moment, step); step = state.steps.last()) sleepFor(kStepLookMs / 1e3);
+    while (moment + 1 < count && isDue(moment + 1, step)) ++moment;
+    if (isWorthAFile() && !writeOwn(moment, step)) return;
+  }
+}
+
+void runBySeconds() {
   for (unsigned moment = 0; moment < state.moments.count(); ++moment) {
     const double left = state.moments.leftS(moment);
     if (left < -1) continue;
-    if (left > 0) {
-      timespec t{static_cast<time_t>(left), static_cast<long>((left - static_cast<double>(static_cast<time_t>(left))) * 1e9)};
-      while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
-      }
-    }
-    if (isWorthAFile() && !writeOwn(moment)) return nullptr;
+    if (left > 0) sleepFor(left);
+    if (isWorthAFile() && !writeOwn(moment, -1)) return;
   }
+}
+
+void* run(void*) {
+  thread.inside = true;
+  if (state.moments.inSteps()) runBySteps();
+  else runBySeconds();
   return nullptr;
 }
 
@@ -265,6 +290,7 @@ __attribute__((constructor)) void begin() {
       // There the probe asks for the documents, also for the last.
       state.isPython = dlsym(RTLD_DEFAULT, "Py_GetVersion") != nullptr;
       state.moments.begin(state.isPython ? nullptr : getenv("STORMLOG_GATE_ATTRIBUTE_AT"), state.directory);
+      state.steps.begin(state.directory);
       state.active.store(true, std::memory_order_release);
       if (pthread_atfork(nullptr, nullptr, &afterFork) == 0) startThread();
     }
@@ -276,7 +302,7 @@ __attribute__((destructor)) void end() {
   if (!state.active.load(std::memory_order_acquire) || !state.wantsPeak || state.isPython || !isWorthAFile()) return;
   const int error = errno;
   thread.inside = true;
-  writeOwn(state.moments.count(), kPatienceMs);
+  writeOwn(state.moments.count(), -1, kPatienceMs);
   errno = error;
 }
 

@@ -223,15 +223,16 @@ describe.skipIf(!hasPython || process.platform !== "linux")("an interpreter that
 describe.skipIf(!hasCompiler || process.platform !== "linux")("a C program with the heap preloaded", () => {
   it("leaks 4 KiB at every step that it writes to its step file", async () => {
     const cwd = repositoryWith("test/e2e/fixtures/keep_blocks.c", "keep_blocks.c");
-    expect(spawnSync("gcc", ["-O1", "-o", "keep_blocks", "keep_blocks.c"], { cwd }).status).toBe(0);
+    expect(spawnSync("gcc", ["-g", "-O1", "-o", "keep_blocks", "keep_blocks.c"], { cwd }).status).toBe(0);
     const preload = { STORMLOG_GATE_HEAP: "preload" };
     const leaky = await gate(cwd, ["./keep_blocks", "leaky"], HORIZON, preload);
     expect(leaky.code).toBe(4);
     const heap = of(judgedSeries(leaky)[0] ?? [], "allocated");
     expect(heap?.class).toBe("leak");
     expect(Math.abs((heap?.slope_bytes_per_step ?? 0) / 4112 - 1)).toBeLessThan(0.05);
-    // C programs have no attribution by line; looking for it must not be an error.
-    expect(linesOf(leaky)).toEqual([]);
+    const large = await gate(cwd, ["./keep_blocks", "leaky", "400", "65536"], ONCE, preload);
+    expect(linesOf(large)[0]?.evidence.line, large.stderr).toBe(lineWith(cwd, "keep_blocks.c", "malloc(size)"));
+    expect(Math.abs(Number(linesOf(large)[0]?.evidence.bytes_per_step) / 65552 - 1)).toBeLessThan(0.1);
     const clean = await gate(cwd, ["./keep_blocks", "clean"], HORIZON, preload);
     expect(clean.verdict).not.toBe("fail");
     expect(of(judgedSeries(clean)[0] ?? [], "allocated")?.class).toBe("flat");

@@ -191,7 +191,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
       ? [`the attribution run was ${Math.round(slowdown)} times slower, so shares of the growth are estimates`]
       : [];
   const none =
-    evidence.processes.length === 0 && native.lines.length === 0
+    evidence.processes.length === 0 && samples.processes.length === 0
       ? ["no line could be named: no measured process reported its live memory"]
       : all.some(({ kind }) => kind !== "contributing")
         ? []

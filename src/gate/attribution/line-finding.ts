@@ -6,7 +6,6 @@ import { packageName, packageText } from "../../report/answer/line-answer.ts";
 import { CONTRIBUTING_LINE, LEAK_LINE, ONE_TIME_LINE, UNATTRIBUTED_GROWTH } from "../../report/source-line.ts";
 import type { AttributedLine } from "../../snapshot/attribution.ts";
 import { relativePath } from "../../snapshot/frames.ts";
-import type { JudgedGrowth } from "./judged-growth.ts";
 import type { NamedLine, Unexplained } from "./name-lines.ts";
 import type { NativeSite } from "./native-lines.ts";
 
@@ -171,6 +170,10 @@ const OTHER_TOOL: Readonly<Record<RecordedLanguage, string>> = {
   none: NATIVE_TOOL.none,
 };
 
+/** For a program's own code; that of a package comes without. */
+const DEBUG_INFORMATION =
+  "Compile it with debug information (`-g`): where `addr2line` (binutils) is installed, the line is named then.";
+
 const WITHOUT_LINE: Readonly<Record<Unexplained["memory"], string>> = {
   freed: "memory that the program freed and the C heap keeps (fragmentation)",
   native: "memory outside of what the interpreter allocates",
@@ -199,10 +202,12 @@ export function unattributedFinding(
   site: NativeSite | null = null,
 ): Finding {
   const bytes = Math.round(share * growth.bytes);
-  const allocatedBy =
-    site === null || growth.device !== "host" || memory === "freed" ? "" : `, allocated by ${allocatorText(site)}`;
-  const device: JudgedGrowth["device"] = growth.device;
+  const { device } = growth;
   const onHost = device === "host";
+  const from = onHost && memory !== "freed" ? site : null;
+  const allocatedBy = from === null ? null : allocatorText(from);
+  const isOwnCode = from !== null && from.package === null && language === "none";
+  const tool = isOwnCode ? DEBUG_INFORMATION : toolFor(memory, language);
   return {
     classification: UNATTRIBUTED_GROWTH,
     severity: "info",
@@ -214,11 +219,9 @@ export function unattributedFinding(
       share,
       growth_bytes: bytes,
       memory,
-      ...(allocatedBy === "" || site === null ? {} : siteEvidence(site)),
+      ...(from === null ? {} : { ...siteEvidence(from), allocated_by: allocatedBy }),
     },
-    description: `${percent(share)} of the growth (${formatBytesDelta(bytes)}) is ${WITHOUT_LINE[memory]}${allocatedBy}`,
-    remediation: [
-      onHost ? toolFor(memory, language) : "Compare two memory snapshots of the device with `stormlog-gate snapshot`.",
-    ],
+    description: `${percent(share)} of the growth (${formatBytesDelta(bytes)}) is ${WITHOUT_LINE[memory]}${allocatedBy === null ? "" : `, allocated by ${allocatedBy}`}`,
+    remediation: [onHost ? tool : "Compare two memory snapshots of the device with `stormlog-gate snapshot`."],
   };
 }

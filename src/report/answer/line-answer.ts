@@ -151,5 +151,7 @@ export function unattributed(
   const share = size(finding?.evidence.share);
   if (finding === undefined || share === null || share < 0.05) return null;
   const memory = WITHOUT_LINE.get(finding.evidence.memory) ?? "held by no line that was found";
-  return { text: `${percent(share)} of the growth is ${memory}`, next: finding.remediation[0] ?? null };
+  const by = text(finding.evidence.allocated_by);
+  const from = by === null ? "" : `, allocated by ${by}`;
+  return { text: `${percent(share)} of the growth is ${memory}${from}`, next: finding.remediation[0] ?? null };
 }
