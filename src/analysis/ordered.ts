@@ -68,6 +68,13 @@ function firstStepped(steps: Float64Array, bytes: Float64Array): number {
   return i;
 }
 
+/** Whether the first and the last value have a position. */
+function hasEnds(axis: Float64Array, bytes: Float64Array): boolean {
+  const first = bytes.findIndex(finite);
+  const last = bytes.findLastIndex(finite);
+  return first >= 0 && finite(axis[first]!) && finite(axis[last]!);
+}
+
 /** With fewer steps a drift per step is meaningless, and the clock, if there is one, is the axis. */
 const MIN_STEPS = 24;
 
@@ -92,6 +99,22 @@ function restartsInPlace(steps: Float64Array, bytes: Float64Array): boolean {
   return distinct < REPEATED * runs;
 }
 
+/** Steps that fit into a time, the last one included: as long as those between the begins of the first and the last. */
+function stepsWithin(
+  spanNs: number,
+  steps: Float64Array,
+  timeNs: Float64Array,
+  { min, max }: { readonly min: number; readonly max: number },
+): number {
+  let [first, last] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (let i = 0; i < steps.length; i++) {
+    if (!finite(timeNs[i]!)) continue;
+    if (steps[i] === min) first = Math.min(first, timeNs[i]!);
+    else if (steps[i] === max) last = Math.min(last, timeNs[i]!);
+  }
+  return last > first && finite(last) ? ((max - min) * spanNs) / (last - first) : max - min;
+}
+
 /**
  * Drops missing values, chooses the axis and sorts the samples along it. Steps are preferred, unless they are too few
  * or restart (run backwards while the clock runs forwards, or without a clock run backwards seldom and repeat). Rows
@@ -111,7 +134,9 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
   const stepped = complete ? bytes.length - first : countUsable(bytes, first);
   const hasSteps = step !== null && step.max > step.min && 2 * step.count >= stepped && !restarts;
   const inOrder = time?.ascending === true && time.count === bytes.length;
-  const durationS = time && time.count > 0 ? (time.max - time.min) / 1e9 : null;
+  // The time of a part of the rows is not that in which all of them grew.
+  const isTimed = time !== null && time.count > 0 && timeNs !== null && hasEnds(timeNs, bytes);
+  const durationS = isTimed ? (time.max - time.min) / 1e9 : null;
 
   if (hasSteps && steps) {
     const ordered = arrange(steps, bytes, step.ascending && step.count === bytes.length);
@@ -123,8 +148,10 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
       const from = step.ascending ? first : 0;
       const byTime = arrange(timeNs.subarray(from), bytes.subarray(from), inOrder);
       const [begin, end] = [byTime.x[0], byTime.x.at(-1)];
-      const inLoopS = begin === undefined || end === undefined ? null : (end - begin) / 1e9;
-      return { axis: "time", ...byTime, durationS: inLoopS, steps: distinct, stepSpan: step.max - step.min };
+      const inLoopNs = begin === undefined || end === undefined ? null : end - begin;
+      const stepSpan = inLoopNs === null ? null : stepsWithin(inLoopNs, steps, timeNs, step);
+      const inLoopS = inLoopNs === null ? null : inLoopNs / 1e9;
+      return { axis: "time", ...byTime, durationS: inLoopS, steps: distinct, stepSpan };
     }
   }
   if (hasTime && timeNs) {

@@ -10,6 +10,7 @@ import { classifyDrift } from "./trend/classify-drift.ts";
 import { classifyHighwater } from "./trend/highwater.ts";
 import { horizonFactor, materialChange, materialGrowth } from "./trend/materiality.ts";
 import { grownAfter, lengthsUntil, type Slowdown } from "./trend/slowdown.ts";
+import { teardownStart } from "./trend/teardown.ts";
 
 /** Minimum number of usable points that is judged. Shorter series are `insufficient`. */
 export const MIN_SAMPLES = 24;
@@ -38,7 +39,7 @@ export interface SeriesContext {
 export interface AnalysedSeries {
   readonly analysis: SeriesAnalysis;
   readonly totalBytes: number | null;
-  /** The last usable sample; null when there is none. */
+  /** What was reached at the end of the run, before it freed its memory; null when nothing is known. */
   readonly lastBytes: number | null;
   /** Growth reached at the stated horizon, bytes; null without one. */
   readonly growthAtHorizon: number | null;
@@ -95,6 +96,15 @@ const UNKNOWN_GROWTH = {
   steps_to_oom: null,
   seconds_to_oom: null,
 } as const;
+
+/** Share of a run whose highest value is what it had reached at its end. */
+const AT_END = 1 / 12;
+
+/** The highest value at the end, before memory is freed because the program ends. */
+function levelAtEnd({ low, high, count }: Bins, change: number): number {
+  const end = teardownStart(low, high, change);
+  return high.subarray(Math.max(0, end - Math.ceil(AT_END * count)), end).reduce((most, one) => Math.max(most, one));
+}
 
 const positive = (value: number | null): value is number => value !== null && value > 0;
 
@@ -158,7 +168,8 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   const unit = positive(stepSpan) ? stepSpan : positive(durationS) ? durationS : span;
   const scale = span / unit;
   const growing = growth > 0 && (driftClass === "leak" || driftClass === "rising");
-  const room = totalBytes === null ? null : Math.max(0, totalBytes - bytes[bytes.length - 1]!);
+  const reached = levelAtEnd(bins, change);
+  const room = totalBytes === null ? null : Math.max(0, totalBytes - reached);
   const { slowdown } = drift;
   const fitted = slowdown === null || young ? null : slowGrowth(slowdown, ordered, startup);
   const until = (slope: number | null, length: number | null | undefined): number | null => {
@@ -181,7 +192,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
       seconds_to_oom: until(perSecond, fitted?.seconds),
     },
     totalBytes,
-    lastBytes: bytes[bytes.length - 1]!,
+    lastBytes: reached,
     growthAtHorizon: factor === null ? null : fitted === null ? whole * factor : grownAfter(fitted, factor),
     significant: drift.significant && !young,
     slowdown: fitted,

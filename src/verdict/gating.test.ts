@@ -103,9 +103,9 @@ describe("the metrics that gate", () => {
       commit: null,
       series: metrics.map((metric) => series(metric, "host", 100 * MIB)),
     });
-    const checked = (before: readonly MeasuredSeries["metric"][]) =>
+    const checked = (before: readonly MeasuredSeries["metric"][], now = before) =>
       judge({
-        candidate: { scenario: "s", fingerprint: null, runs: [run(["host", "python"], "now")] },
+        candidate: { scenario: "s", fingerprint: null, runs: [run(now, "now")] },
         baseline: {
           scenario: "s",
           fingerprint: null,
@@ -115,8 +115,12 @@ describe("the metrics that gate", () => {
         policy: DEFAULT_POLICY,
         baseRunsPossible: true,
       });
-    expect(checked(["host"])).toMatchObject({ verdict: "pass", checks: [{ metric: "host" }] });
+    expect(checked(["host"], ["host", "python"])).toMatchObject({ verdict: "pass", checks: [{ metric: "host" }] });
     expect(checked(["host", "python"]).checks.map(({ metric }) => metric)).toEqual(["host", "python"]);
+    // What the baseline has and the candidate lost is not a pass.
+    const lost = checked(["host", "python"], ["host"]);
+    expect(lost.verdict).toBe("unjudged");
+    expect(lost.checks.find(({ metric }) => metric === "python")).toMatchObject({ verdict: "unjudged", gating: true });
   });
 
   it("include host when the device's counter never gave a value", () => {

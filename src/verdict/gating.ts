@@ -7,12 +7,17 @@ import { finite, type SeriesHistory, type SeriesKey } from "./series-index.ts";
  * Metrics whose peak, growth and class can fail the gate. Allocated is the memory the program holds. Reserved and
  * device-used vary with the allocator's history for identical work. Host memory gates only where no allocator counter
  * of a device was read; a CPU run's heap counters (device "host") gate beside it, the C heap's and Python's own. What
- * V8's heap keeps takes its place, since V8 moves its pages by tens of MiB for a heap that does not grow.
+ * V8's heap keeps takes its place, since V8 moves its pages by tens of MiB for a heap that does not grow. A counter of
+ * Python that the baseline has and the candidate lost gates as well: it is unjudged then.
  */
-export function gatingMetrics(policy: Policy, candidate: Measurements): ReadonlySet<Metric> {
+export function gatingMetrics(
+  policy: Policy,
+  candidate: Measurements,
+  baseline: Measurements | null = null,
+): ReadonlySet<Metric> {
   if (policy.gatingMetrics !== null) return new Set(policy.gatingMetrics);
-  const measures = (wanted: (series: MeasuredSeries) => boolean): boolean =>
-    candidate.runs.some((run) =>
+  const measures = (wanted: (series: MeasuredSeries) => boolean, { runs } = candidate): boolean =>
+    runs.some((run) =>
       run.series.some(
         (series) =>
           wanted(series) &&
@@ -22,7 +27,9 @@ export function gatingMetrics(policy: Policy, candidate: Measurements): Readonly
     );
   if (measures(({ metric, device }) => metric === "allocated" && device !== "host")) return new Set(["allocated"]);
   const pages = measures(({ metric }) => metric === "js_heap") ? "js_heap" : "host";
-  return new Set<Metric>(["allocated", pages, ...(measures(({ metric }) => metric === "python") ? PYTHON : [])]);
+  const isPython = ({ metric }: MeasuredSeries): boolean => metric === "python";
+  const hasPython = measures(isPython) || (baseline !== null && measures(isPython, baseline));
+  return new Set<Metric>(["allocated", pages, ...(hasPython ? PYTHON : [])]);
 }
 
 const PYTHON: readonly Metric[] = ["python"];

@@ -214,7 +214,7 @@ function anchorChecks(
  */
 export function judge(input: JudgeInput): Judgement {
   const { candidate, policy } = input;
-  const gating = gatingMetrics(policy, candidate);
+  const gating = gatingMetrics(policy, candidate, input.baseline);
   const gates = (key: SeriesKey) => gating.has(key.metric);
   const measured = indexSeries(candidate);
   const series = comparedSeries(measured, gating, policy);

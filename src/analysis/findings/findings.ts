@@ -28,6 +28,7 @@ const REMEDIATION = {
     "Run once with attribution on. The finding then names the source line whose memory grows.",
     "If the growth is intended, state a horizon or accept the new level as a baseline.",
   ],
+  highwater: ["Look at `allocated` of the same device: where that leaks, this is a leak as well."],
   rising: [
     "Run longer: late or uneven growth needs more samples to be classified as a leak.",
     "Compare with a run of the base commit in the same session.",
@@ -138,6 +139,7 @@ export function growthFindings(all: readonly AnalysedSeries[], program: ProgramK
     }
     if (analysis.class === "rising" && slowdown !== null) return [slowingFinding(entry, slowdown, evidence)];
     if (analysis.class === "rising") {
+      const { metric, highwater } = analysis;
       return [
         {
           classification: "rising",
@@ -145,8 +147,8 @@ export function growthFindings(all: readonly AnalysedSeries[], program: ProgramK
           confidence: 0.8,
           ...where(analysis),
           evidence,
-          description: `${analysis.metric} memory rises (${amount}), but not as steadily as a leak.`,
-          remediation: REMEDIATION.rising,
+          description: `${metric} memory rises (${amount})${highwater ? ", as a leak and a cache do" : ", but not as steadily as a leak"}.`,
+          remediation: highwater ? REMEDIATION.highwater : REMEDIATION.rising,
         },
       ];
     }

@@ -31,7 +31,7 @@ const MIN_FALL = 0.3;
 /** Beats per series that count as none, and that are reliable, for periods near up to MAX_BEAT points. */
 const NO_BEAT = 0.15;
 const MIN_BEATS = 3.8;
-const MAX_BEAT = 12;
+const MAX_BEAT = 24;
 /** Maximum slope of the cycle itself from end to end, as a share of its swing. */
 const MAX_SLOPE = 0.3;
 /**
@@ -254,7 +254,7 @@ function searchLevel(y: Float64Array, near: number, folder: PhaseFolder): Found 
   const steps = Math.round(RIVAL_REACH * 48);
   for (let k = -steps; k <= steps; k++) {
     const frequency = near + k / (48 * n);
-    if (!(frequency > 0)) continue;
+    if (!(frequency > 0) || beatsSlowly(frequency, n)) continue;
     const score = stringLength(y, folder.fold(frequency));
     if (score < best.score) best = { frequency, score, slope: 0 };
   }

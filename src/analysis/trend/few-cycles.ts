@@ -11,7 +11,7 @@ import { quantumNoise } from "./materiality.ts";
 const SIGNIFICANCE = 0.99;
 const MIN_CYCLES = 4;
 /** From this number of cycles on, parts of several cycles each detect smaller growth. */
-const MAX_CYCLES = 8;
+export const MAX_CYCLES = 8;
 
 /**
  * A series of a few large cycles (a short run whose every step fills and empties memory): one point of the lower

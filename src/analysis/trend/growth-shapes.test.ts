@@ -151,6 +151,29 @@ describe("growth until the end", () => {
   });
 });
 
+describe("large cycles, of which there are two or three", () => {
+  const tooth = (x: number, from: number, to: number) => (x >= from && x < to ? x - from : 0);
+  const ENDS: readonly (readonly number[])[] = [[0.42], [0.46], [0.5], [0.55], [0.6], [0.22, 0.45], [0.25, 0.5]];
+
+  it.each(ENDS.map((ends) => [ends.join(" and "), ends] as const))("that end at %s are no leak", (_name, ends) => {
+    const teeth = [0, ...ends].map((from, k) => [from, ends[k] ?? 1.1] as const);
+    const found = classes(() => (x) => teeth.reduce((sum, [from, to]) => sum + tooth(x, from, to), 0));
+    expect(found).not.toContain("leak");
+  });
+
+  it("of which one is emptied have no more growth than is left of it", () => {
+    const values = Float64Array.from({ length: N }, (_, i) => MIB * (48 + (i < 0.52 * N ? i : i - 0.52 * N) / 2));
+    const [series] = analyze(recordingOf([tableOf({ allocated: values }, { steps: true })])).series;
+    expect(series?.class).toBe("sawtooth");
+    expect(Math.abs(series!.growth_bytes! / MIB)).toBeLessThan(6);
+  });
+
+  it("are not seen in a spike before a leak", () => {
+    const found = classes(() => (x) => (x < 0.06 ? 30 * x : 0) + x);
+    expect(found).toEqual(found.map(() => "leak"));
+  });
+});
+
 describe("autocorrelated noise in a short run", () => {
   it("is seldom a leak, and rising in few", () => {
     const found: DriftClass[] = [];
