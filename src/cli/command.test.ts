@@ -44,6 +44,22 @@ describe("the command line", () => {
   });
 
   it.each([
+    [["--bundle", "a", "--bundle", "b"], "--bundle"],
+    [["--bundle=a", "--bundle=a"], "--bundle"],
+    [["--config", "a", "--budget", "host=1GiB", "--config=b"], "--config"],
+  ])("refuses a second value of an option that is not repeatable: %j", (args, option) => {
+    expect(() => parseArguments(SPEC, args)).toThrowError(
+      expect.objectContaining({ code: "OPTION_INVALID", exitCode: 2, message: `${option} is given more than once` }),
+    );
+  });
+
+  it("accepts a repeated flag, and ignores repeats in the measured command or beside --help", () => {
+    expect(parseArguments(SPEC, ["--force", "--force"]).flags.force).toBe(true);
+    expect(parseArguments(SPEC, ["--", "x", "--bundle", "a", "--bundle", "b"]).rest).toHaveLength(5);
+    expect(parseArguments(SPEC, ["--bundle", "a", "--bundle", "b", "--help"]).flags.help).toBe(true);
+  });
+
+  it.each([
     [SPEC, ["--bugdet", "x"], "OPTION_UNKNOWN"],
     [SPEC, ["--bundle"], "OPTION_UNKNOWN"],
     [SPEC, ["--force=yes"], "OPTION_UNKNOWN"],

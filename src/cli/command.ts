@@ -80,7 +80,10 @@ export function consoleOf(args: readonly string[]): Console {
 
 export type ParsedArguments = Omit<Invocation, "console" | "argv">;
 
-/** Parse arguments strictly. @throws GateError OPTION_UNKNOWN, ARGUMENT_UNEXPECTED, ARGUMENT_MISSING (usage) */
+/**
+ * Parse arguments strictly.
+ * @throws GateError OPTION_UNKNOWN, OPTION_INVALID, ARGUMENT_UNEXPECTED, ARGUMENT_MISSING (usage)
+ */
 export function parseArguments(spec: CommandSpec, args: readonly string[]): ParsedArguments {
   const { own, rest } = splitCommand(args);
   const options: Record<string, OptionSpec> = { ...GLOBAL_OPTIONS, ...spec.options };
@@ -90,6 +93,7 @@ export function parseArguments(spec: CommandSpec, args: readonly string[]): Pars
       args: [...own],
       allowPositionals: true,
       strict: true,
+      tokens: true,
       options: Object.fromEntries(
         Object.entries(options).map(([name, option]) => [
           name,
@@ -108,7 +112,10 @@ export function parseArguments(spec: CommandSpec, args: readonly string[]): Pars
     else if (typeof value === "string") text[name] = value;
     else if (value !== undefined) flags[name] = value;
   }
-  if (flags.help !== true) checkPositionals(spec, parsed.positionals, rest);
+  if (flags.help !== true) {
+    checkRepeats(spec, options, parsed.tokens ?? []);
+    checkPositionals(spec, parsed.positionals, rest);
+  }
   return { text, lists, flags, positionals: parsed.positionals, rest };
 }
 
@@ -124,6 +131,26 @@ function optionError(spec: CommandSpec, own: readonly string[], known: readonly 
     message,
     isCommand ? COMMAND_BEHIND : `${near}See \`stormlog-gate ${spec.name} --help\`.`,
   );
+}
+
+/** Node's parser keeps the last value of a repeated option and drops the others. */
+function checkRepeats(
+  spec: CommandSpec,
+  options: Readonly<Record<string, OptionSpec>>,
+  tokens: NonNullable<ReturnType<typeof parseArgs>["tokens"]>,
+): void {
+  const given = new Set<string>();
+  for (const token of tokens) {
+    if (token.kind !== "option" || options[token.name]?.type !== "string") continue;
+    if (given.has(token.name) && options[token.name]?.multiple !== true) {
+      throw usageError(
+        "OPTION_INVALID",
+        `--${token.name} is given more than once`,
+        `It takes one value. See \`stormlog-gate ${spec.name} --help\`.`,
+      );
+    }
+    given.add(token.name);
+  }
 }
 
 const COMMAND_BEHIND = "Write the command to measure after `--`.";

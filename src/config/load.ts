@@ -67,8 +67,19 @@ function lineOf(document: Document, lines: LineCounter, path: Path): number {
   return Math.max(1, lines.linePos(offset).line);
 }
 
-/** The budgets and horizons of a file, which are parsed as those of the command line are. */
+/** Whether the calendar has a day of the form `2027-01-31`. */
+function isCalendarDay(text: string): boolean {
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
+
+/** Check values that the schema cannot: budgets and horizons, parsed as on the command line, and days. */
 function checkValues(config: ConfigFile, refuse: (path: Path, problem: string, hint?: string) => GateError): void {
+  for (const [index, { until }] of (config.policy?.["known-leaks"] ?? []).entries()) {
+    if (isCalendarDay(until)) continue;
+    const path = ["policy", "known-leaks", index, "until"];
+    throw refuse(path, `${path.join(".")} "${until}" does not exist in the calendar`);
+  }
   config.scenarios.forEach(({ budget, horizon }, index) => {
     const check = (path: Path, parse: () => unknown): void => {
       try {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { METRICS } from "../telemetry/recording/model.ts";
 import { parseConfig } from "./load.ts";
 import { type GateRequestInput, gateRequest, parseBudget, parseHorizon, scenarioDefinition } from "./options.ts";
+import { RUN_OPTIONS } from "./run-options.ts";
 
 const input = (over: Partial<GateRequestInput>): GateRequestInput => ({
   options: {},
@@ -175,6 +177,12 @@ describe("--vary", () => {
       expect.objectContaining({ code: "OPTION_INVALID" }),
     );
   });
+
+  it.each(["x=0", "0", "x=0e9", "x=0GiB", "x=0.5"])("refuses a capacity of 0 bytes: --fits %s", (size) => {
+    expect(() => gateRequest(input({ options: { vary: "N=1,2", fits: [size] } }))).toThrow(
+      expect.objectContaining({ code: "OPTION_INVALID", exitCode: 2 }),
+    );
+  });
 });
 
 describe("a known leak of the config file", () => {
@@ -190,6 +198,7 @@ describe("a known leak of the config file", () => {
 
   it("is read", () => {
     expect(parseConfig(config({}), "c.yml").policy?.["known-leaks"]).toHaveLength(1);
+    expect(parseConfig(config({ until: "2028-02-29" }), "c.yml").policy?.["known-leaks"]).toHaveLength(1);
   });
 
   it.each([
@@ -198,6 +207,9 @@ describe("a known leak of the config file", () => {
     { limit: "1e9KiB/step" },
     { until: "soon" },
     { until: "2027-13-01" },
+    { until: "2027-02-30" },
+    { until: "2027-02-29" },
+    { until: "2027-04-31" },
     { versions: [] },
     { reason: "" },
     { sinec: 1 },
@@ -230,6 +242,39 @@ describe("the scenario's name", () => {
 describe("budgets and horizons", () => {
   it("reads METRIC=SIZE", () => {
     expect(parseBudget("used=80GiB")).toEqual({ metric: "used", bytes: 80 * 1024 ** 3 });
+  });
+
+  it.each(METRICS)("are accepted for %s by the command line and by the config file, also under gating", (metric) => {
+    const expected = { metric, bytes: 10 * 1024 ** 2 };
+    expect(parseBudget(`${metric}=10MiB`)).toEqual(expected);
+    const file = {
+      scenarios: [{ name: "a", run: "true", budget: { [metric]: "10MiB" } }],
+      policy: { gating: [metric] },
+    };
+    const request = gateRequest(input({ command: null, config: parseConfig(JSON.stringify(file), "c.yml") }));
+    expect([request.scenarios[0]?.budgets, request.gatingMetrics]).toEqual([[expected], [metric]]);
+    expect(RUN_OPTIONS.budget.description).toContain(`\`${metric}\``);
+  });
+
+  it.each([
+    ["1e9", 1e9],
+    ["85.0e9", 85e9],
+    ["1.5E3", 1500],
+    ["2 GiB", 2 ** 31],
+    ["4096", 4096],
+  ])("read the size %s, and so does --fits", (size, bytes) => {
+    expect(parseBudget(`host=${size}`).bytes).toBe(bytes);
+    const options = { vary: "N=1,2", fits: [`x=${size}`] };
+    expect(gateRequest(input({ options })).fits).toEqual([{ name: "x", bytes }]);
+    const file = { scenarios: [{ name: "a", run: "true", budget: { host: size } }] };
+    const request = gateRequest(input({ command: null, config: parseConfig(JSON.stringify(file), "c.yml") }));
+    expect(request.scenarios[0]?.budgets).toEqual([{ metric: "host", bytes }]);
+  });
+
+  it.each(["1e400", "1e99", "-1e9", "e9", "1e9GiB", ""])("refuse the size %j, and so does --fits", (size) => {
+    const invalid = expect.objectContaining({ code: "SIZE_INVALID", exitCode: 2 });
+    expect(() => parseBudget(`host=${size}`)).toThrow(invalid);
+    expect(() => gateRequest(input({ options: { vary: "N=1,2", fits: [`x=${size}`] } }))).toThrow(invalid);
   });
 
   it("reads steps and hours", () => {

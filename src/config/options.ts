@@ -3,14 +3,14 @@ import type { Command } from "../core/command.ts";
 import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
 import type { Horizon } from "../core/horizon.ts";
-import { parseSize } from "../core/units.ts";
-import { METRIC_SCALES } from "../verdict/defaults.ts";
 import type { Budget } from "../verdict/policy.ts";
 import { type JudgedConfig, underBasePolicy } from "./base-policy.ts";
 import type { BaseRun, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
+import { JUDGED_METRICS } from "./metrics.ts";
 import { plainScript } from "./policy-changes.ts";
 import { DEFAULTS, type GateOptions, RUN_OPTION_ENTRIES } from "./run-options.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
+import { parseBytes, parseFits } from "./size.ts";
 
 function number(name: string, text: string, low: number, high: number): number {
   const value = Number(text);
@@ -37,15 +37,15 @@ function choice<T extends string>(name: string, text: string, allowed: readonly 
 /** Parse `METRIC=SIZE`. @throws GateError BUDGET_INVALID, SIZE_INVALID (usage) */
 export function parseBudget(text: string): Budget {
   const at = text.indexOf("=");
-  const metric = text.slice(0, at);
-  if (at < 1 || !Object.hasOwn(METRIC_SCALES, metric)) {
+  const metric = JUDGED_METRICS.find((name) => name === text.slice(0, Math.max(0, at)));
+  if (metric === undefined) {
     throw usageError(
       "BUDGET_INVALID",
       `budget "${text}" is not METRIC=SIZE`,
-      `METRIC is one of ${Object.keys(METRIC_SCALES).join(", ")}, for example host=2GiB.`,
+      `METRIC is one of ${JUDGED_METRICS.join(", ")}, for example host=2GiB.`,
     );
   }
-  return { metric: metric as Budget["metric"], bytes: parseSize(text.slice(at + 1)) };
+  return { metric, bytes: parseBytes(text.slice(at + 1)) };
 }
 
 /** Parse steps ("1000000") or hours ("72h") of production. @throws GateError HORIZON_INVALID (usage) */
@@ -139,20 +139,12 @@ function parseVary(text: string): Vary {
   return { name, values };
 }
 
-/** "80GB=85.0e9": a name, and its size in bytes or with a unit. */
-function parseFits(text: string): GateRequest["fits"][number] {
-  const at = text.indexOf("=");
-  const [name, size] = at > 0 ? [text.slice(0, at), text.slice(at + 1)] : [text, text];
-  const bytes = /^\d+(?:\.\d+)?e\d{1,2}$/.test(size) ? Number(size) : parseSize(size);
-  return { name, bytes };
-}
-
 function scalingLimits(given: NonNullable<ConfigFile["policy"]>["scaling"]): GateRequest["scalingLimits"] {
   if (given === undefined) return null;
   const most = given["max-b"];
   return {
     maxExponent: given["max-exponent"] ?? null,
-    maxCoefficient: most === undefined ? null : parseSize(String(most)),
+    maxCoefficient: most === undefined ? null : parseBytes(String(most)),
   };
 }
 

@@ -1,6 +1,6 @@
 import { cutText } from "../core/text.ts";
-import { parseSize } from "../core/units.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
+import { parseBytes } from "./size.ts";
 
 /** A setting that differs between the base commit and the change. */
 export interface ConfigChange {
@@ -40,7 +40,7 @@ const orHere: Meaning = (value) => value ?? ".";
 const size: Meaning = (value) => {
   if (value === undefined) return undefined;
   try {
-    return parseSize(String(value));
+    return parseBytes(String(value));
   } catch {
     return String(value);
   }

@@ -1,3 +1,5 @@
+import { JUDGED_METRICS } from "./metrics.ts";
+
 /** An option in the command line's help, the inputs of `action.yml` and the tables of the documentation. */
 export interface RunOption {
   /** Options of measuring are also those of `record` and `baseline refresh`. */
@@ -14,6 +16,10 @@ export interface RunOption {
   /** The input of the Action. `given`: default in `action.yml`, for inputs that the config file cannot set. */
   readonly input?: { readonly name: string; readonly default?: string; readonly given?: string };
 }
+
+const METRIC_NAMES = JUDGED_METRICS.map((name) => `\`${name}\``)
+  .join(", ")
+  .replace(/, (?=[^,]+$)/, " or ");
 
 /** Options of `run`, in the documentation's order. `npm run options` writes `action.yml` and the tables from here. */
 export const RUN_OPTIONS = {
@@ -105,8 +111,7 @@ export const RUN_OPTIONS = {
     group: "judge",
     value: "METRIC=SIZE",
     multiple: true,
-    description:
-      "Absolute limit on a peak (`allocated`, `reserved`, `used`, `host`, `host_shared_once`, `host_unmapped`, `outside_allocator`, `fragmentation` or `graph_pools`), for example `host=2GiB`",
+    description: `Absolute limit on a peak (${METRIC_NAMES}), for example \`host=2GiB\``,
     input: { name: "budget" },
   },
   "warning-percent": {

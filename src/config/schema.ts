@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { DAY } from "../core/units.ts";
+import { JUDGED_METRICS } from "./metrics.ts";
 
 const names = v.pipe(v.string(), v.nonEmpty("must not be empty"));
 const seconds = v.pipe(v.number(), v.finite(), v.gtValue(0, "must be above 0"));
@@ -8,17 +9,7 @@ const sizeText = v.union([v.string(), v.pipe(v.number(), v.integer(), v.minValue
 const baselineSpec = v.union([names, v.pipe(v.array(names), v.minLength(1, "must not be empty"))]);
 
 const unjudged = v.picklist(["fail", "warn", "pass"]);
-const metric = v.picklist([
-  "allocated",
-  "reserved",
-  "used",
-  "host",
-  "host_shared_once",
-  "host_unmapped",
-  "outside_allocator",
-  "fragmentation",
-  "graph_pools",
-]);
+const metric = v.picklist(JUDGED_METRICS);
 const repeats = v.union([v.literal("auto"), v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50))]);
 
 /** One named command to measure. A string `run` is given to `sh -c`; a list is started as it is, without a shell. */

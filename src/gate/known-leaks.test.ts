@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Finding } from "../analysis/document.ts";
+import type { GateRequest } from "../config/gate-request.ts";
 import type { KnownLeak } from "../config/schema.ts";
+import type { RunReport, ScenarioReport } from "../report/documents/model.ts";
+import type { PeakReport } from "../report/documents/peak-report.ts";
 import { LEAK_LINE } from "../report/source-line.ts";
-import { sampleScenario } from "../report/testing/sample-report.ts";
+import { sampleRecordingInfo, sampleScenario } from "../report/testing/sample-report.ts";
 import { checkOf } from "../verdict/check.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { KnownLeaks, knownLeakLimit } from "./known-leaks.ts";
@@ -53,9 +56,19 @@ const peak = (bytes: number) =>
     candidate_bytes: bytes,
     threshold_bytes: 100 * KIB * KIB,
   });
+/** A run that looked for lines, or that ended otherwise. */
+const attribution = (exit: RunReport["info"]["exit"] = { kind: "exited", code: 0 }): RunReport => ({
+  role: "attribution",
+  directory: "runs/train-mlp/attribution-1",
+  info: sampleRecordingInfo({ exit }),
+  analysis: null,
+});
+const CANDIDATE: RunReport = { ...attribution(), role: "candidate", directory: "runs/train-mlp/1" };
+const ON = { attribute: "auto", probe: "auto" } as const;
 const failing = (findings: readonly Finding[], checks: Judgement["checks"] = [growth]) =>
   sampleScenario("fail", {
     findings,
+    runs: [CANDIDATE, attribution()],
     judgement: {
       verdict: "fail",
       next: { kind: "done" },
@@ -66,7 +79,7 @@ const failing = (findings: readonly Finding[], checks: Judgement["checks"] = [gr
     },
   });
 const applied = (findings: readonly Finding[], entry: Partial<KnownLeak> = {}, checks?: Judgement["checks"]) => {
-  const known = new KnownLeaks([{ ...ENTRY, ...entry }], TODAY);
+  const known = new KnownLeaks([{ ...ENTRY, ...entry }], TODAY, ON);
   const { word, known_leaks: used = [] } = known.apply(failing(findings, checks));
   return { word, known: used.length, notes: known.notes() };
 };
@@ -74,7 +87,7 @@ const unseen = (at: string) => [`the known leak of Pandas.Extra at ${at}, until 
 
 describe("a known leak", () => {
   it("turns exactly its growth into a warning, and leaves the judgement", () => {
-    const report = new KnownLeaks([ENTRY], TODAY).apply(failing([line()]));
+    const report = new KnownLeaks([ENTRY], TODAY, ON).apply(failing([line()]));
     expect(report.word).toBe("warn");
     expect(report.judgement?.verdict).toBe("fail");
     const { package: name, at, until, reason } = ENTRY;
@@ -166,11 +179,46 @@ describe("a known leak", () => {
 });
 
 describe("a known leak that no run showed", () => {
-  it("is named in the notes, and whether its day has come", () => {
-    expect(new KnownLeaks([ENTRY], TODAY).notes()).toEqual(unseen("load.py:12"));
-    expect(new KnownLeaks([ENTRY], "2027-02-01").notes()).toEqual([
+  const notesAfter = (
+    reports: readonly ScenarioReport[],
+    settings: Partial<Pick<GateRequest, "attribute" | "probe">> = {},
+    today = TODAY,
+  ) => {
+    const known = new KnownLeaks([ENTRY], today, { ...ON, ...settings });
+    for (const report of reports) known.apply(report);
+    return known.notes();
+  };
+  const passed = (...runs: readonly RunReport[]) => sampleScenario("pass", { runs: [CANDIDATE, ...runs] });
+  const unchecked = (why: string) => [
+    `the known leak of Pandas.Extra at load.py:12, until 2027-01-31, could not be checked: no line was looked for (${why})`,
+  ];
+
+  it("is named in the notes where lines were looked for, and whether its day has come", () => {
+    expect(notesAfter([passed(attribution())])).toEqual(unseen("load.py:12"));
+    expect(notesAfter([passed()], {}, "2027-02-01")).toEqual([
       "the known leak of Pandas.Extra at load.py:12, ended on 2027-01-31",
     ]);
     expect(applied([line()]).notes).toEqual([]);
+  });
+
+  it.each([
+    [{ attribute: "off" }, "attribution is off"],
+    [{ probe: "off" }, "the probe is off"],
+    [{ attribute: "off", probe: "off" }, "attribution is off"],
+    [{}, "attribution did not run"],
+  ] as const)("could not be checked with %j, since %s", (settings, why) => {
+    expect(notesAfter([passed()], settings)).toEqual(unchecked(why));
+  });
+
+  it("could not be checked by an attribution run that failed, or that explained a higher peak", () => {
+    const failed = attribution({ kind: "exited", code: 1 });
+    expect(notesAfter([passed(failed)])).toEqual(unchecked("attribution did not run"));
+    const ofPeak = { ...failing([]), peak: {} as PeakReport };
+    expect(notesAfter([ofPeak])).toEqual(unchecked("attribution did not run"));
+  });
+
+  it("was not seen in the scenarios whose lines were looked for, which the note counts", () => {
+    const [note] = notesAfter([passed(), passed(attribution({ kind: "timeout", after_s: 60 }))]);
+    expect(note).toContain("was not seen (lines were looked for in 1 of 2 scenarios)");
   });
 });

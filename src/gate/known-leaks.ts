@@ -1,4 +1,5 @@
 import type { Finding } from "../analysis/document.ts";
+import type { GateRequest } from "../config/gate-request.ts";
 import { type KnownLeak, RATE } from "../config/schema.ts";
 import { normalName } from "../core/locks.ts";
 import { formatBytes, parseSize } from "../core/units.ts";
@@ -80,18 +81,39 @@ function growthBytes({ evidence }: Finding): number {
   return typeof own === "number" && typeof share === "number" && share > 0 ? own / share : 0;
 }
 
+/** Whether an attribution run looked for the lines of a growth, and not for those of a higher peak. */
+function searchedGrowth({ runs, peak }: ScenarioReport): boolean {
+  return peak === undefined && runs.some(({ role, info: { exit } }) => role === "attribution" && couldNameLines(exit));
+}
+
+/** Whether an attribution run could name lines: it ended by itself, or at its own time limit. */
+function couldNameLines(exit: ScenarioReport["runs"][number]["info"]["exit"]): boolean {
+  return exit.kind === "timeout" || (exit.kind === "exited" && exit.code === 0);
+}
+
 /** Applies the entries of `policy.known-leaks` to the scenarios of one gate. */
 export class KnownLeaks {
   readonly #entries: readonly KnownLeak[];
   readonly #today: string;
+  /** Why no line is looked for. */
+  readonly #notSearched: string;
+  /** Number of scenarios, and of those in which the lines of a growth were looked for. */
+  #scenarios = 0;
+  #searched = 0;
   readonly #notes: string[] = [];
   /** Entries that a report or a note names. */
   readonly #named = new Set<KnownLeak>();
 
   /** @param today ISO date, UTC */
-  constructor(entries: readonly KnownLeak[], today: string) {
+  constructor(
+    entries: readonly KnownLeak[],
+    today: string,
+    { attribute, probe }: Pick<GateRequest, "attribute" | "probe">,
+  ) {
     this.#entries = entries;
     this.#today = today;
+    const off = attribute === "off" ? "attribution is off" : "the probe is off";
+    this.#notSearched = attribute === "off" || probe === "off" ? off : "attribution did not run";
   }
 
   /**
@@ -99,6 +121,8 @@ export class KnownLeaks {
    * judgement does not change. The limit holds for all growth of the run, so it bounds what an entry can hide.
    */
   apply(report: ScenarioReport): ScenarioReport {
+    this.#scenarios += 1;
+    if (searchedGrowth(report)) this.#searched += 1;
     if (report.kind !== "judged" || report.word !== "fail") return report;
     const lines = report.findings.filter(({ classification }) => classification === LEAK_LINE);
     const covering = lines.map((line) => this.#covering(line, report.scenario));
@@ -135,14 +159,21 @@ export class KnownLeaks {
     return null;
   }
 
-  /** Why entries do not apply, and those that no run showed: each of them is to be taken out one day. */
+  /** Why entries do not apply, and those that no run showed: each of them is to be removed one day. */
   notes(): readonly string[] {
     const unseen = this.#entries
       .filter((entry) => !this.#named.has(entry))
       .map(({ package: name, at, until }) => {
-        const state = this.#today > until ? `ended on ${until}` : `until ${until}, was not seen`;
+        const state = this.#today > until ? `ended on ${until}` : `until ${until}, ${this.#absence()}`;
         return `the known leak of ${name} at ${at}, ${state}`;
       });
     return [...this.#notes, ...unseen];
+  }
+
+  /** What is known of an entry that no line matched. */
+  #absence(): string {
+    if (this.#searched === 0) return `could not be checked: no line was looked for (${this.#notSearched})`;
+    if (this.#searched === this.#scenarios) return "was not seen";
+    return `was not seen (lines were looked for in ${this.#searched} of ${this.#scenarios} scenarios)`;
   }
 }

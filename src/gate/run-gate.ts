@@ -118,6 +118,8 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
     scenarios[0] = { ...first, interference: [...(first.interference ?? []), ...inBundle] };
   const interrupted = cancelled(ports.interrupt);
   const scaling = await scalingOver(request, scenarios);
+  if (scaling === null && request.scalingLimits !== null)
+    warnings.push("policy.scaling was not checked: this run varies nothing (--vary NAME=v1,v2,…)");
   const others = (scaling ?? []).flatMap(({ verdict }) => verdict ?? []);
   const failing = scenarios.filter(({ word }) => word === "fail");
   const report: GateReport = {
@@ -205,10 +207,10 @@ async function withInvocation(
 }
 
 /** The entries of `policy.known-leaks`; null without any. */
-async function knownLeaksOf({ knownLeaks }: GateRequest, ports: GatePorts): Promise<KnownLeaks | null> {
-  if (knownLeaks.length === 0) return null;
+async function knownLeaksOf(request: GateRequest, ports: GatePorts): Promise<KnownLeaks | null> {
+  if (request.knownLeaks.length === 0) return null;
   const { KnownLeaks } = await import("./known-leaks.ts");
-  return new KnownLeaks(knownLeaks, ports.now().toISOString().slice(0, 10));
+  return new KnownLeaks(request.knownLeaks, ports.now().toISOString().slice(0, 10), request);
 }
 
 /** How the peak grows with the values of `--vary`; null without it. */

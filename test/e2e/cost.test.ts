@@ -52,14 +52,11 @@ function workplace(plan: readonly string[], baselineMebibytes = 1): string {
   return cwd;
 }
 
-const gate = (cwd: string, ...options: string[]): Promise<CliResult> =>
-  cli(
-    [
-      ...["run", "--json", "--baseline", "baseline.json", "--probe", "off", "--attribute", "off", ...options],
-      ...["--", process.execPath, "work.mjs"],
-    ],
-    { cwd },
-  );
+const gate = (cwd: string, ...options: string[]): Promise<CliResult> => {
+  const outside = options.includes("--probe") ? [] : ["--probe", "off", "--attribute", "off"];
+  const args = ["run", "--json", "--baseline", "baseline.json", ...outside, ...options];
+  return cli([...args, "--", process.execPath, "work.mjs"], { cwd });
+};
 
 const reportOf = ({ stdout }: CliResult): Report => JSON.parse(stdout).payload;
 

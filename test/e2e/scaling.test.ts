@@ -36,5 +36,7 @@ describe.skipIf(process.platform !== "linux")("`run --vary`", () => {
     // Node itself takes about 40 MiB of the size.
     expect(Math.abs(largest.value / 98.4 - 1)).toBeLessThan(0.03);
     expect(run.stdout + run.stderr).toMatch(/scaling fail: the exponent is [12]\.\d\d/);
+    const plain = await cli(["run", "--baseline", "none", "--", process.execPath, "-e", PROGRAM, "8"], { cwd });
+    expect(plain.stdout + plain.stderr).toContain("policy.scaling was not checked");
   });
 });

@@ -149,6 +149,62 @@ describe("parseGenericCsv", () => {
     }
   });
 
+  it.each([
+    ["timestamp", ["2026-11-23T10:00:00", "2026-11-23T10:00:00.5", "2026-11-23T10:00:02"]],
+    ["timestamp", ["2026-11-23 12:00:00+02:00", "2026-11-23 08:30:00.5-0130", "2026-11-23T10:00:02Z"]],
+    ["timestamp", ["1762903990", "1762903990.5", "1762903992"]],
+    ["timestamp", ["1762903990000", "1762903990500", "1762903992000"]],
+    ["timestamp", ["1762903990000000", "1762903990500000", "1762903992000000"]],
+    ["elapsed_sec", ["0", "0.5", "2"]],
+    ["seconds", ["0", "0.5", "2"]],
+    ["time", ["0", "0.5", "2"]],
+    ["time_ms", ["0", "500", "2000"]],
+  ])("reads the clock %s of other loggers: %j", (name, times) => {
+    const { recording } = generic(`${name},used_bytes\n${times.map((time) => `${time},5\n`).join("")}`);
+    expect([...recording.tables[0]!.timeNs!]).toEqual([0, 5e8, 2e9]);
+    expect(recording.missing).toEqual({});
+  });
+
+  it("notes what it assumes about a clock without a time zone or unit", () => {
+    expect(generic("timestamp,used_bytes\n2026-11-23T10:00:00,5\n").notes).toEqual([
+      "timestamps have no time zone and are read as UTC",
+    ]);
+    expect(generic("time,used_bytes\n1.5,5\n").notes).toEqual(["time without a unit: read as seconds"]);
+    for (const head of ["timestamp,used_bytes\n1762903990", "elapsed_sec,used_bytes\n1.5"])
+      expect(generic(`${head},5\n`).notes).toEqual([]);
+  });
+
+  it("reads iteration as the step, unless there is a step column", () => {
+    const { recording, notes } = generic("iteration,allocated_bytes\n3,5\n4,6\n");
+    expect([[...recording.tables[0]!.steps!], notes]).toEqual([[3, 4], []]);
+    const both = generic("iteration,step,allocated_bytes\n3,30,5\n4,40,6\n");
+    expect([[...both.recording.tables[0]!.steps!], both.notes]).toEqual([[30, 40], ["ignored column: iteration"]]);
+  });
+
+  it("reads the rest of a file whose clock or iteration is unreadable, and notes it", () => {
+    const { recording, notes } = generic(
+      "timestamp,iteration,used_bytes\n10:00:00,warm-up,5\n10:00:01,1,6\n,2,7\n2026-11-23T10:00:00Z,3,8\n",
+    );
+    const [table] = recording.tables;
+    expect([...table!.columns.used!]).toEqual([5, 6, 7, 8]);
+    expect([...table!.timeNs!]).toEqual([NaN, NaN, NaN, 0]);
+    expect([...table!.steps!]).toEqual([NaN, 1, 2, 3]);
+    expect(recording.missing).toEqual({ timestamp: 3, iteration: 1 });
+    expect(notes).toEqual([
+      '2 values of "timestamp" cannot be read, for example "10:00:00"',
+      '1 value of "iteration" cannot be read, for example "warm-up"',
+    ]);
+  });
+
+  it("names the columns that it ignores in one note", () => {
+    expect(generic("time_s,timestamp,Loss,,allocated_bytes\n1,x,0.5,,5\n").notes).toEqual([
+      "ignored columns: timestamp, loss",
+    ]);
+    const many = Array.from({ length: 15 }, (_, i) => `column${i}`);
+    const { notes } = generic(`step,${many.join(",")},used_bytes\n1,${many.map(() => "1").join(",")},5\n`);
+    expect(notes).toEqual([`ignored columns: ${many.slice(0, 12).join(", ")} and 3 more`]);
+  });
+
   it("fails only with a GateError", () => {
     const cell = fc.oneof(
       fc.constantFrom("", "1", "-1", "nan", '"', '""', '"a', "1e9", "x", "[N/A]", "\r"),
@@ -157,7 +213,8 @@ describe("parseGenericCsv", () => {
     const rows = fc.array(fc.array(cell, { minLength: 1, maxLength: 4 }), { maxLength: 6 });
     fc.assert(
       fc.property(rows, (lines) => {
-        failure(() => generic(`time_s,rank,allocated_bytes\n${lines.map((line) => line.join(",")).join("\n")}`));
+        for (const head of ["time_s,rank", "timestamp,iteration"])
+          failure(() => generic(`${head},allocated_bytes\n${lines.map((line) => line.join(",")).join("\n")}`));
       }),
       { numRuns: 500 },
     );
@@ -186,6 +243,20 @@ describe("parseNvidiaSmiCsv", () => {
     );
     expect([...recording.tables[0]!.columns.used!]).toEqual([MIB, 594 * MIB]);
     expect([...recording.tables[0]!.timeNs!]).toEqual([0, 61e9]);
+  });
+
+  it("reads offsets of time zones, Unix milliseconds and iterations", () => {
+    const { recording, notes } = nvidia(
+      "timestamp,index,iteration,memory.used\n2026-11-23T12:00:00+02:00,0,7,1\n2026-11-23T10:00:01Z,0,8,2\n",
+    );
+    expect([[...recording.tables[0]!.timeNs!], [...recording.tables[0]!.steps!]]).toEqual([
+      [0, 1e9],
+      [7, 8],
+    ]);
+    expect(notes).toEqual([]);
+    const unix = nvidia("timestamp,index,memory.used\n1762903990000,0,1\n1762903990500,0,2\n").recording;
+    expect([...unix.tables[0]!.timeNs!]).toEqual([0, 5e8]);
+    expect(unix.epochNs).toBe(1762903990000000000n);
   });
 
   it("numbers GPUs by first appearance when only the uuid is there", () => {

@@ -1,7 +1,9 @@
 import { invalidInput } from "../../core/errors.ts";
+import { cutText, oneLine, plural } from "../../core/text.ts";
 import { checkTableCount } from "../input-file.ts";
 import { COLUMNS, COUNTS, type Column, MAX_RANK, METRICS, type Recording } from "../recording/model.ts";
-import { checkRowLength, isMissing, numberIn, rejectImpossible } from "./csv/cells.ts";
+import { checkRowLength, isMissing, numberIn, numberOrNull, rejectImpossible } from "./csv/cells.ts";
+import { CLOCKS, calendarTime, clockUnit, NO_ZONE, STEP_COUNTERS } from "./csv/clocks.ts";
 import { type CsvRow, scanCsv } from "./csv/scan.ts";
 import { type ByteColumn, finishTables, TableBuilder } from "./csv/table-builder.ts";
 import { TimeStamps } from "./csv/timestamps.ts";
@@ -15,6 +17,15 @@ const BYTE_COLUMNS: ReadonlyMap<string, ByteColumn> = new Map(
 );
 /** Columns that identify a readable table. The others are optional. */
 const MAIN_COLUMNS: ReadonlySet<Column> = new Set<Column>(METRICS);
+
+/** Clocks whose cells must be numbers, best first. Those of other loggers come after them. */
+const OWN_CLOCKS = ["timestamp_ns", "time_s"] as const;
+const TIME_COLUMNS: readonly string[] = [...OWN_CLOCKS, ...CLOCKS.keys()];
+/** Numbers below are times since an unnamed start (1973 as Unix time), so they do not show their unit. */
+const MIN_UNIX_S = 1e8;
+/** Maximum number of ignored columns that a note names, and of characters of each. */
+const MAX_NAMES = 12;
+const MAX_NAME = 40;
 
 /** A recording read from CSV, with notes about how it was read. */
 export interface CsvRecording {
@@ -40,8 +51,8 @@ interface CellColumn extends ByteColumn {
 
 class GenericCsvReader {
   #header: string[] | null = null;
-  #time: { cell: number; unit: "ns" | "s"; header: string } | null = null;
-  #stepCell = -1;
+  #time: { readonly cell: number; readonly kind: "ns" | "s" | "any"; readonly header: string } | null = null;
+  #step: { readonly cell: number; readonly header: string } | null = null;
   #rankCell = -1;
   #deviceCell = -1;
   #cells: CellColumn[] = [];
@@ -52,6 +63,11 @@ class GenericCsvReader {
   readonly #stamps = new TimeStamps();
   readonly #missing = new Map<string, number>();
   #tables = 0;
+  /** Header fields that are not read. */
+  #ignored: readonly string[] = [];
+  /** Texts that are neither times nor step numbers, in columns with names of other loggers. */
+  readonly #unreadable = new Map<string, { readonly example: string; count: number }>();
+  readonly #notes = new Set<string>();
   #unordered = 0;
   #stepsBack = 0;
   readonly #name: string;
@@ -67,7 +83,7 @@ class GenericCsvReader {
     }
     checkRowLength(row, this.#header.length, this.#name);
     const timeNs = this.#timeOf(row);
-    const step = this.#stepCell < 0 ? Number.NaN : this.#optional(row, this.#stepCell, "step");
+    const step = this.#stepOf(row);
     if (this.#deviceCell >= 0) {
       const table = this.#builderOf(row, this.#deviceOf(row));
       this.#lookAtOrder(table, timeNs, step);
@@ -119,12 +135,19 @@ class GenericCsvReader {
       if (bytes) {
         const device = bytes.column === "host" || bytes.column === "rss" ? "host" : "cuda:0";
         this.#cells.push({ ...bytes, cell, header: field, device, missing: 0 });
-      } else if (field === "timestamp_ns") this.#time = { cell, unit: "ns", header: field };
-      else if (field === "time_s") this.#time ??= { cell, unit: "s", header: field };
-      else if (field === "step") this.#stepCell = cell;
-      else if (field === "rank") this.#rankCell = cell;
-      else if (field === "device") this.#deviceCell = cell;
+      }
     }
+    const time = TIME_COLUMNS.find((name) => seen.has(name));
+    const step = STEP_COUNTERS.find((name) => seen.has(name));
+    if (time !== undefined) {
+      const kind = time === "timestamp_ns" ? "ns" : time === "time_s" ? "s" : "any";
+      this.#time = { cell: header.indexOf(time), kind, header: time };
+    }
+    if (step !== undefined) this.#step = { cell: header.indexOf(step), header: step };
+    this.#rankCell = header.indexOf("rank");
+    this.#deviceCell = header.indexOf("device");
+    const read = new Set([time, step, "rank", "device", "", ...this.#cells.map((cell) => cell.header)]);
+    this.#ignored = header.filter((field) => !read.has(field));
     this.#header = header;
     this.#devices = [...new Set(this.#cells.map((cell) => cell.device))];
     for (const device of this.#devices) {
@@ -148,17 +171,55 @@ class GenericCsvReader {
   #timeOf(row: CsvRow): number {
     const time = this.#time;
     if (!time) return Number.NaN;
+    if (time.kind === "any") return this.#loggedTime(row, time.cell, time.header);
     let timeNs = Number.NaN;
-    if (time.unit === "ns") timeNs = this.#stamps.digits(row.bytes, row.starts[time.cell]!, row.ends[time.cell]!);
+    if (time.kind === "ns") timeNs = this.#stamps.digits(row.bytes, row.starts[time.cell]!, row.ends[time.cell]!);
     if (Number.isNaN(timeNs)) {
       const value = this.#optional(row, time.cell, time.header);
       if (Number.isNaN(value)) return Number.NaN;
       timeNs =
-        time.unit === "ns"
+        time.kind === "ns"
           ? this.#stamps.nanoseconds(value, row.line, time.header, this.#name)
           : this.#stamps.seconds(value, row.line, time.header, this.#name);
     }
     return timeNs;
+  }
+
+  /** A time in a column of another logger: a calendar time or a number. */
+  #loggedTime(row: CsvRow, cell: number, header: string): number {
+    const text = row.text(cell);
+    const date = calendarTime(text);
+    if (date !== null) {
+      if (!date.zoned) this.#notes.add(NO_ZONE);
+      return this.#stamps.split(date.seconds, date.nanos);
+    }
+    const value = numberOrNull(text);
+    if (value === null || value < 0) return this.#unread(header, text);
+    if (Number.isNaN(value)) {
+      this.#count(header);
+      return value;
+    }
+    if (CLOCKS.get(header) === null && value < MIN_UNIX_S) this.#notes.add(`${header} without a unit: read as seconds`);
+    return this.#stamps.seconds(value * clockUnit(header, value), row.line, header, this.#name);
+  }
+
+  #stepOf(row: CsvRow): number {
+    if (this.#step === null) return Number.NaN;
+    const { cell, header } = this.#step;
+    if (header === "step") return this.#optional(row, cell, header);
+    const text = row.text(cell);
+    const step = numberOrNull(text);
+    if (step === null) return this.#unread(header, text);
+    if (Number.isNaN(step)) this.#count(header);
+    return step;
+  }
+
+  #unread(header: string, text: string): number {
+    this.#count(header);
+    const known = this.#unreadable.get(header);
+    if (known === undefined) this.#unreadable.set(header, { example: text.slice(0, MAX_NAME), count: 1 });
+    else known.count += 1;
+    return Number.NaN;
   }
 
   #deviceOf(row: CsvRow): string {
@@ -178,7 +239,7 @@ class GenericCsvReader {
     let builder = ranks.get(rank);
     if (!builder) {
       const width = this.#columnsOf(device).length;
-      builder = new TableBuilder(rank, device, width, this.#time !== null, this.#stepCell >= 0);
+      builder = new TableBuilder(rank, device, width, this.#time !== null, this.#step !== null);
       ranks.set(rank, builder);
       this.#tables += 1;
       checkTableCount(this.#tables, this.#name, this.#cells.length);
@@ -213,7 +274,10 @@ class GenericCsvReader {
     });
     const tables = finished.flatMap((group) => group.tables);
     for (const cell of this.#cells) if (cell.missing > 0) this.#missing.set(cell.header, cell.missing);
-    const notes: string[] = [];
+    const notes = [...this.#notes];
+    for (const [header, { example, count }] of this.#unreadable)
+      notes.push(`${plural(count, "value")} of "${header}" cannot be read, for example ${JSON.stringify(example)}`);
+    if (this.#ignored.length > 0) notes.push(ignoredText(this.#ignored));
     if (this.#unordered > 0)
       notes.push(`${this.#unordered} timestamps are not later than the previous one (file order kept)`);
     if (this.#stepsBack > 0)
@@ -234,10 +298,18 @@ class GenericCsvReader {
   }
 }
 
+/** "ignored columns: loss, lr". */
+function ignoredText(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_NAMES).map((name) => cutText(name, MAX_NAME));
+  const rest = names.length > shown.length ? ` and ${names.length - shown.length} more` : "";
+  return oneLine(`ignored ${names.length === 1 ? "column" : "columns"}: ${shown.join(", ")}${rest}`);
+}
+
 /**
- * Reads CSV whose header names any of `timestamp_ns | time_s | step`, `rank`, `device` and `allocated_bytes`,
- * `reserved_bytes`, `used_bytes`, `host_bytes` (each also with the suffix `_highwater`). Without a `device` column,
- * host memory belongs to device "host" and everything else to "cuda:0". Missing cells are NaN and counted per column.
+ * Reads CSV whose header names any of `timestamp_ns | time_s`, `step`, `rank`, `device` and `allocated_bytes`,
+ * `reserved_bytes`, `used_bytes`, `host_bytes` (each also with the suffix `_highwater`), or a clock or step counter of
+ * other loggers. Other columns are ignored, with a note. Without a `device` column, host memory belongs to device
+ * "host" and everything else to "cuda:0". Missing cells are NaN and counted per column.
  * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED, CSV_ROW_LENGTH, CSV_NOT_A_NUMBER, NEGATIVE_BYTES, BYTES_TOO_LARGE,
  *   RANK_INVALID, TIMESTAMP_INVALID, CSV_DUPLICATE_COLUMN, CSV_ROW_TOO_LONG
  */

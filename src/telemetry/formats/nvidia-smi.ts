@@ -3,6 +3,7 @@ import { GIB, KIB, MIB } from "../../core/units.ts";
 import { checkTableCount } from "../input-file.ts";
 import type { SampleTable } from "../recording/model.ts";
 import { checkRowLength, isMissing, parseNumber, rejectImpossible } from "./csv/cells.ts";
+import { CLOCKS, calendarTime, clockUnit, NO_ZONE, STEP_COUNTERS } from "./csv/clocks.ts";
 import { type CsvRow, scanCsv } from "./csv/scan.ts";
 import { type ByteColumn, finishTables, TableBuilder } from "./csv/table-builder.ts";
 import { TimeStamps } from "./csv/timestamps.ts";
@@ -24,15 +25,6 @@ const IDENTITIES = [
   ...INDICES,
   ...["uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "serial", "gpu_serial", "gpu", "device"],
 ] as const;
-/** Clocks, best first: calendar dates or seconds, except where the name says otherwise. */
-const CLOCKS: ReadonlyMap<string, number> = new Map([
-  ["timestamp", 1],
-  ...["elapsed_sec", "elapsed_s", "elapsed_seconds", "elapsed", "time_s", "time_sec", "time"].map(
-    (name): [string, number] => [name, 1],
-  ),
-  ["elapsed_ms", 1e-3],
-  ["time_ms", 1e-3],
-]);
 /** GPU tools mean powers of two by "MB", as the driver's own log does by "MiB". */
 const UNITS: ReadonlyMap<string, number> = new Map([
   ["b", 1],
@@ -48,7 +40,6 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 const MAX_MIB = 2 ** 24;
 const HEADER_FIELD = /^([a-z0-9_.]+)\s*(?:[[(]([a-z%]+)[\])])?$/i;
 const VALUE_WITH_UNIT = /^([+-]?[\d.]+)\s*([a-z]+)$/i;
-const CALENDAR = /^(\d{4})[/-](\d\d)[/-](\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|\+00:00)?$/;
 
 const fieldName = (field: string) => HEADER_FIELD.exec(field.trim())?.[1]?.toLowerCase() ?? "";
 
@@ -85,6 +76,7 @@ class NvidiaSmiReader {
   #timeCell = -1;
   #timeName = "";
   #stepCell = -1;
+  #stepName = "";
   /** Largest bare number of the columns without a unit. */
   #largest = 0;
   #identityCell = -1;
@@ -123,7 +115,8 @@ class NvidiaSmiReader {
     }
     this.#timeName = [...CLOCKS.keys()].find((field) => names.includes(field)) ?? "";
     this.#timeCell = this.#timeName === "" ? -1 : names.indexOf(this.#timeName);
-    this.#stepCell = names.indexOf("step");
+    this.#stepName = STEP_COUNTERS.find((field) => names.includes(field)) ?? "step";
+    this.#stepCell = names.indexOf(this.#stepName);
     const identity = IDENTITIES.find((field) => names.includes(field));
     this.#identityCell = identity === undefined ? -1 : names.indexOf(identity);
     this.#byIndex = INDICES.some((field) => field === identity) || identity === "gpu" || identity === "device";
@@ -152,22 +145,19 @@ class NvidiaSmiReader {
   #timeOf(row: CsvRow): number {
     const text = row.text(this.#timeCell);
     if (isMissing(text)) return this.#count(this.#timeName);
-    const date = CALENDAR.exec(text);
-    if (date) {
-      // nvidia-smi prints local time without a zone. Only differences matter, so it is read as UTC.
-      if (date[8] === undefined) this.#notes.add("timestamps have no time zone and are read as UTC");
-      const [year, month, day, hour, minute, second] = date.slice(1, 7).map(Number);
-      const seconds = Date.UTC(year!, month! - 1, day, hour, minute, second) / 1000;
-      const nanos = Number((date[7] ?? "").padEnd(9, "0"));
-      return this.#stamps.split(seconds, nanos);
+    const date = calendarTime(text);
+    if (date !== null) {
+      if (!date.zoned) this.#notes.add(NO_ZONE);
+      return this.#stamps.split(date.seconds, date.nanos);
     }
     const value = parseNumber(text, row.line, this.#timeName, this.#name);
-    return this.#stamps.seconds(value * (CLOCKS.get(this.#timeName) ?? 1), row.line, this.#timeName, this.#name);
+    const unit = clockUnit(this.#timeName, value);
+    return this.#stamps.seconds(value * unit, row.line, this.#timeName, this.#name);
   }
 
   #stepOf(row: CsvRow): number {
     const text = row.text(this.#stepCell);
-    return isMissing(text) ? this.#count("step") : parseNumber(text, row.line, "step", this.#name);
+    return isMissing(text) ? this.#count(this.#stepName) : parseNumber(text, row.line, this.#stepName, this.#name);
   }
 
   #bytesOf(row: CsvRow, { cell, header, unit }: CellColumn): number {

@@ -35,13 +35,19 @@ export function digitsIn(row: CsvRow, cell: number): number {
   return value;
 }
 
-/** As {@link numberIn} for a string; `line` is named in the error. */
-export function parseNumber(text: string, line: number, column: string, name: string): number {
+/** The number in a cell, NaN for a missing one; null for any other text. */
+export function numberOrNull(text: string): number | null {
   if (NUMBER.test(text)) {
     const value = Number(text);
     return Number.isFinite(value) ? value : Number.NaN;
   }
-  if (isMissing(text)) return Number.NaN;
+  return isMissing(text) ? Number.NaN : null;
+}
+
+/** As {@link numberIn} for a string; `line` is named in the error. */
+export function parseNumber(text: string, line: number, column: string, name: string): number {
+  const value = numberOrNull(text);
+  if (value !== null) return value;
   throw invalidInput(
     "CSV_NOT_A_NUMBER",
     `line ${line}, column "${column}": ${JSON.stringify(text.slice(0, 60))} is not a number`,
