@@ -9,6 +9,7 @@ import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { Invocation } from "./command.ts";
 import { unjudgedOption } from "./judge.ts";
 import { programWords } from "./program.ts";
+import { legBundles, reportCommands } from "./show/report-commands.ts";
 import { shownPath } from "./shown-path.ts";
 
 /** "Features of 1,024 ranks: 28 verified by their samples, 4 computed from them"; null without recordings. */
@@ -38,8 +39,16 @@ export async function merge({ text, lists, flags, positionals, console, argv }: 
   });
   const { color, width } = console;
   const verbose = flags.verbose === true;
+  const made = { bundle: bundleDir, program: programWords(), legs: await legBundles(report) };
   console.print(
-    renderTerminal(report, { color, width, verbose, bundle: shownPath(bundleDir), program: programWords() }),
+    renderTerminal(report, {
+      color,
+      width,
+      verbose,
+      bundle: shownPath(bundleDir),
+      program: made.program,
+      commands: (scenario) => reportCommands(report, scenario, made),
+    }),
   );
   const sources = featuresText(features);
   if (sources !== null) console.print(sources);

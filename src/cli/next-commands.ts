@@ -36,7 +36,8 @@ export function limitsFor({
 /** The commands a report proposes, complete: with the bundle, the store and the measured command of this invocation. */
 export function nextCommands(
   { text, lists, rest }: Pick<Invocation, "text" | "lists" | "rest">,
-  bundleDir: string,
+  /** The bundle of this invocation; several where it accepts what was measured together. */
+  bundleDir: string | readonly string[],
   program = "stormlog-gate",
   about: About = {},
 ): {
@@ -57,7 +58,10 @@ export function nextCommands(
   const given = text.scenario === undefined ? [] : ["--scenario", shellWord(text.scenario)];
   const one = text.scenario === undefined ? only : ["--scenario", shellWord(about.scenario ?? text.scenario)];
   const scenario = varied.length > 0 ? [...given, ...varied] : one;
-  const bundle = shellWord(shownPath(bundleDir));
+  const bundle = [bundleDir]
+    .flat()
+    .map((directory) => shellWord(shownPath(directory)))
+    .join(" ");
   const command = rest === null ? [] : ["--", commandText(rest)];
   const repeated = [
     ...Object.entries({

@@ -1,3 +1,4 @@
+import type { Judgement } from "../verdict/judgement.ts";
 import type { ScenarioReport } from "./documents/model.ts";
 
 export interface Step {
@@ -45,9 +46,7 @@ export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal")
           { name: "Intended", text: "someone with write permission comments on the pull request", command: comment },
         ];
       // A leg that did not report has nothing to make a baseline of.
-      return judgement === null && error?.hint
-        ? [{ name: "Hint", text: error.hint }]
-        : [unjudgedStep(scenario, reader)];
+      return judgement === null && error?.hint ? [{ name: "Hint", text: error.hint }] : unjudgedSteps(scenario, reader);
     }
     case "error":
       return error?.hint ? [{ name: "Hint", text: error.hint }] : [];
@@ -75,18 +74,85 @@ function failedSteps(scenario: ScenarioReport, reader: Reader): Step[] {
   if (comment !== null) {
     steps.push({ name: "Intended", text: "someone with write permission comments", command: comment });
   } else if (failed.some(({ limit }) => limit !== "budget")) {
-    steps.push({ name: "Intended", text: "accept it as the new baseline:", command: ACCEPT });
+    const what = nameInLeg(scenario) === null ? "it" : "the bundle of this leg, not the merged one,";
+    steps.push({ name: "Intended", text: `accept ${what} as the new baseline:`, command: ACCEPT });
   }
   return steps;
 }
 
-function unjudgedStep({ judgement }: ScenarioReport, reader: Reader): Step {
+function unjudgedSteps(scenario: ScenarioReport, reader: Reader): Step[] {
+  const { judgement } = scenario;
   const inPullRequest = reader === "pull-request";
   if (judgement !== null && judgement.next.kind !== "done") {
     const text = "A verdict needs more runs: raise max-runs or max-minutes, and run ";
-    return inPullRequest
-      ? { name: "Next", text: `${text}the job again.` }
-      : { name: "Next", text: `${text}the gate again.`, command: RUN };
+    return [
+      inPullRequest
+        ? { name: "Next", text: `${text}the job again.` }
+        : { name: "Next", text: `${text}the gate again.`, command: RUN },
+    ];
+  }
+  const { phases, counter, baseline } = judgement === null ? NOTHING_JUDGED : openQuestions(judgement);
+  return [
+    ...(phases.length === 0 ? [] : [phaseStep(phases, scenario)]),
+    ...(counter ? [COUNTER_STEP] : []),
+    ...(baseline ? [baselineStep(scenario, reader)] : []),
+  ];
+}
+
+/** What keeps a judgement open, by what can be done about it. */
+interface OpenQuestions {
+  /** Phases of the policy that no run has. */
+  readonly phases: readonly string[];
+  /** Whether a metric that the policy names was not measured. */
+  readonly counter: boolean;
+  /** Whether there is too little to compare with. */
+  readonly baseline: boolean;
+}
+
+const NOTHING_JUDGED: OpenQuestions = { phases: [], counter: false, baseline: true };
+
+function openQuestions({ checks }: Judgement): OpenQuestions {
+  const gating = checks.filter((check) => check.gating);
+  if (gating.length === 0) return { phases: [], counter: checks.length > 0, baseline: checks.length === 0 };
+  const open = gating.filter(({ verdict }) => verdict === "unjudged");
+  // A check of what does not exist is of no device: a missing phase, a missing rank, a budget for a missing counter.
+  const compared = open.filter(({ limit, device }) => limit === "baseline" && device !== "*");
+  const missing = open.filter(({ limit, device }) => limit === "baseline" && device === "*");
+  return {
+    phases: missing.flatMap(({ phase }) => phase ?? []),
+    counter: open.some(({ limit, candidate_bytes: bytes }) => limit === "budget" && bytes === null),
+    baseline: compared.length > 0,
+  };
+}
+
+const COUNTER_STEP: Step = {
+  name: "Next",
+  text: "`stormlog-gate doctor` lists the counters of the measuring machine, and why it lacks the others.",
+};
+
+/** Maximum number of listed phases. */
+const MAX_PHASES = 4;
+
+function phaseStep(missing: readonly string[], { runs }: ScenarioReport): Step {
+  const quoted = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
+  const known = [...new Set(runs.flatMap(({ phases }) => phases?.phases.map(({ name }) => name) ?? []))];
+  const more = known.length > MAX_PHASES ? `, and ${known.length - MAX_PHASES} more` : "";
+  const named =
+    known.length === 0
+      ? "The program does not name any phase."
+      : `The program names ${quoted(known.slice(0, MAX_PHASES))}${more}.`;
+  return { name: "Next", text: `Check ${quoted(missing.slice(0, MAX_PHASES))} in policy.gating-phases. ${named}` };
+}
+
+function baselineStep({ judgement, runs }: ScenarioReport, reader: Reader): Step {
+  const inPullRequest = reader === "pull-request";
+  const ranks = new Set(runs.map(({ info }) => info.identity.rank));
+  if (ranks.size > 1) {
+    // No command measures on several nodes.
+    return {
+      name: "Make one",
+      text: "Merge five runs of the job on the base branch, and accept the bundles with `stormlog-gate baseline accept`.",
+    };
   }
   const isForeign = judgement?.fingerprint.some(({ kind }) => kind === "identity") ?? false;
   const record = isForeign
@@ -96,6 +162,14 @@ function unjudgedStep({ judgement }: ScenarioReport, reader: Reader): Step {
     ? " on the base branch, then run this job again. To record it, start the workflow with refresh on that branch, or run"
     : ", then run the gate again:";
   return { name: "Make one", text: `${record}${then}`, command: REFRESH };
+}
+
+/** The name that a scenario has in the bundle of its leg, where a merge put the leg before it; else null. */
+export function nameInLeg({ scenario, runs }: ScenarioReport): string | null {
+  const name = runs[0]?.info.scenario;
+  return name !== undefined && name !== scenario && scenario.replace(/ \(\d+\)$/, "").endsWith(`/${name}`)
+    ? name
+    : null;
 }
 
 /** The comment that accepts a scenario's difference, whose token may be outside text; null without a valid one. */
