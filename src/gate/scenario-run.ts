@@ -170,7 +170,13 @@ export class ScenarioRun implements ScenarioFacts {
       const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
       const { checkOutBase } = await import("./base/base-run.ts");
       const plan = await this.held.basePlans.get(this.scenario.name)?.(known);
-      this.#checkout = await checkOutBase(plan ?? { kind: "impossible", reason: "it was not planned" }, this.scenario);
+      this.#checkout = await checkOutBase(
+        plan ?? {
+          kind: "impossible",
+          reason: "the base commit is run where a baseline store is configured and exists",
+        },
+        this.scenario,
+      );
     }
     return this.#checkout;
   }

@@ -7,7 +7,8 @@ import { renderTimelineSvg } from "./timeline/timeline-svg.ts";
 
 describe("a fail that could not be confirmed", () => {
   it("is reported as unconfirmed, with what confirming it needs", () => {
-    const judgement = sampleJudgement("fail", { confirmed: false });
+    const checks = sampleJudgement("fail").checks.map((check) => ({ ...check, confirmed: false }));
+    const judgement = sampleJudgement("fail", { confirmed: false, checks });
     const text = renderJudgementTerminal(judgement, { color: false, width: 100 });
     expect(text).toContain("Unconfirmed: confirming this needs more runs, or a run of the base commit");
     const summary = renderSummary(

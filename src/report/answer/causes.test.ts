@@ -25,4 +25,22 @@ describe("the causes of a verdict", () => {
     expect(order(leak("jax:0", 12), leak("host", 164))).toEqual(["host", "jax:0"]);
     expect(order(leak("host", 164), leak("jax:0", 40, 1), leak("jax:0", 4577))).toEqual(["jax:0", "host"]);
   });
+
+  it("are what is confirmed before what is not, and a budget is a cause of its own", () => {
+    const budget = sampleCheck({
+      device: "host",
+      metric: "host",
+      limit: "budget",
+      verdict: "fail",
+      candidate_bytes: 50 * MIB,
+      threshold_bytes: 20 * MIB,
+      confirmed: true,
+    });
+    const causes = causesOf([leak("host", 43), budget]);
+    expect(causes.map(({ kind }) => kind)).toEqual(["budget", "leak"]);
+    expect(causesOf([{ ...leak("host", 43), confirmed: true }, budget]).map(({ kind }) => kind)).toEqual([
+      "leak",
+      "budget",
+    ]);
+  });
 });

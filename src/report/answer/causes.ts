@@ -21,8 +21,8 @@ function excess({ candidate_bytes: found, threshold_bytes: limit, baseline_bytes
 }
 
 /**
- * The checks by importance: worst verdict, gating before advisory, growth before peak, allocator before pages, and of
- * host and devices first where most memory is lost.
+ * The checks by importance: worst verdict, gating before advisory, confirmed before unconfirmed, growth before peak,
+ * allocator before pages, and of host and devices first where most memory is lost.
  */
 function byImportance(checks: readonly Check[]): readonly Check[] {
   const lost = { host: 0, device: 0 };
@@ -32,6 +32,7 @@ function byImportance(checks: readonly Check[]): readonly Check[] {
     (a, b) =>
       verdictUrgency(a.verdict) - verdictUrgency(b.verdict) ||
       Number(b.gating) - Number(a.gating) ||
+      Number(b.confirmed) - Number(a.confirmed) ||
       KIND[a.kind] - KIND[b.kind] ||
       // One gate over several ranks counts the pages of all of them to its own rank.
       Number(COUNTED.has(b.metric)) - Number(COUNTED.has(a.metric)) ||
@@ -56,11 +57,13 @@ function grows({ kind }: Check): boolean {
 
 /**
  * Whether one breach explains another of the same domain. Growth explains growth of other counters and ranks, and the
- * peaks of its own rank. A peak explains peaks of other counters and ranks. Running out of memory explains its rank.
+ * peaks of its own rank. A peak explains peaks of other counters and ranks. Running out of memory explains its rank. A
+ * budget is a limit of its own, whatever else grew.
  */
 function explains(cause: Check, other: Check): boolean {
   if (domain(cause) !== domain(other)) return false;
   if (cause.kind === "oom") return cause.rank === other.rank;
+  if (other.limit === "budget" && cause.limit !== "budget") return false;
   if (grows(cause)) return grows(other) || (other.kind !== "oom" && other.rank === cause.rank);
   return !grows(other) && other.kind !== "oom";
 }

@@ -1,5 +1,6 @@
 import type { Check } from "../../verdict/judgement.ts";
 import type { ScenarioReport } from "../documents/model.ts";
+import { describingSeries } from "./decisive-run.ts";
 
 /** The smallest changes that the runs of a scenario could have shown, bytes; null = not known. */
 interface Detectable {
@@ -15,7 +16,8 @@ function largest(values: readonly (number | null)[]): number | null {
 
 /**
  * What the runs of a scenario could have detected in every gating series: by the checks against the baseline where
- * there are any, and otherwise, for growth, by the noise of the newest candidate run alone.
+ * there are any, and otherwise, for growth, by the noise of the newest candidate run alone. Without any check, in the
+ * series that describes the run.
  */
 export function couldDetect(scenario: ScenarioReport): Detectable {
   const gating = (scenario.judgement?.checks ?? []).filter((check) => check.gating);
@@ -24,8 +26,9 @@ export function couldDetect(scenario: ScenarioReport): Detectable {
   const keys = new Set(gating.map(({ rank, device, metric }) => `${rank} ${device} ${metric}`));
   const newest = scenario.runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null)?.analysis;
   const series = newest?.series.filter(({ rank, device, metric }) => keys.has(`${rank} ${device} ${metric}`)) ?? [];
+  const only = keys.size === 0 ? describingSeries(scenario.runs) : null;
   return {
-    growth: byBaseline("growth") ?? largest(series.map(({ mde_bytes }) => mde_bytes)),
+    growth: byBaseline("growth") ?? largest([...series, ...(only === null ? [] : [only])].map((one) => one.mde_bytes)),
     peak: byBaseline("peak"),
   };
 }

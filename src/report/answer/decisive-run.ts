@@ -28,3 +28,12 @@ export function decisiveRun(runs: readonly RunReport[], check: Check): DecisiveR
   }
   return nearest;
 }
+
+/** What describes a run where nothing was checked: the largest allocator of the newest one, else its host memory. */
+export function describingSeries(runs: readonly RunReport[]): SeriesAnalysis | null {
+  const newest = runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null);
+  const measured = newest?.analysis?.series.filter(({ peak_bytes: peak }) => peak !== null) ?? [];
+  const of = (metric: string): SeriesAnalysis | undefined =>
+    measured.filter((one) => one.metric === metric).sort((a, b) => (b.peak_bytes ?? 0) - (a.peak_bytes ?? 0))[0];
+  return of("allocated") ?? of("host") ?? null;
+}

@@ -6,7 +6,7 @@ import { sameSeries } from "../../verdict/series-index.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { capital } from "../wording.ts";
 import { type Cause, causesOf } from "./causes.ts";
-import { comparedValue, type DecisiveRun, decisiveRun } from "./decisive-run.ts";
+import { comparedValue, type DecisiveRun, decisiveRun, describingSeries } from "./decisive-run.ts";
 import { detectable } from "./detectable.ts";
 import { type LineAnswer, leakLine } from "./line-answer.ts";
 
@@ -128,11 +128,11 @@ function overLimit(check: Check, where: string, brief: boolean): string {
 }
 
 /** ", confirmed in 4 of 4 runs"; "" where one run is enough, and for a warning. */
-export function certainty(check: Check, { verdict, confirmed }: Judgement, scenario: ScenarioReport | null): string {
+export function certainty(check: Check, { verdict }: Judgement, scenario: ScenarioReport | null): string {
   if (check.cache_unless !== undefined) return `, or a cache (${check.cache_unless} would decide)`;
   if (check.verdict === "warn") return check.gating ? ", not certain" : ", which does not gate";
   if (verdict !== "fail" || check.limit === "budget") return "";
-  if (!confirmed) return ", unconfirmed";
+  if (!check.confirmed) return ", unconfirmed";
   const shown = scenario === null ? [] : scenario.runs.flatMap((run) => decisiveRun([run], check)?.series ?? []);
   const breaching = shown.filter((series) => breaches(series, check)).length;
   return breaching > 1 ? `, confirmed in ${breaching} of ${shown.length} runs` : ", confirmed";
@@ -189,7 +189,8 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
       : undefined;
   const reason = (open?.reason ?? judgement.reason).split(": ")[0] ?? judgement.reason;
   const first = scenario.baseline === null && /no baseline|does not exist|no run|is empty/.test(reason);
-  const parts = [first ? "No baseline yet" : capital(reason)];
+  // A store is named as it is written: "file:baselines has no usable baseline …".
+  const parts = [first ? "No baseline yet" : /^\w+:/.test(reason) ? reason : capital(reason)];
   const peak = judgement.checks
     .filter(({ gating, candidate_bytes: bytes, aspect }) => gating && aspect === "peak" && bytes !== null)
     .sort((a, b) => Number(b.metric === "allocated") - Number(a.metric === "allocated"))[0];
@@ -198,6 +199,10 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
     const plain = peakAsItIs(scenario, peak);
     const drift = label === undefined ? "" : `, ${label}${plain === null ? "" : " when V8 collects"}`;
     parts.push(`${capital(peak.metric)} peak ${formatShort(plain ?? peak.candidate_bytes)}${drift}`);
+  } else if (judgement.checks.length === 0) {
+    const shown = describingSeries(scenario.runs);
+    if (shown?.peak_bytes != null)
+      parts.push(`${capital(shown.metric)} peak ${formatShort(shown.peak_bytes)}, ${shown.class}`);
   }
   const [cause] = causesOf(judgement.checks);
   if (cause?.decisive.cache_unless !== undefined) {

@@ -106,12 +106,14 @@ export function sampleCheck(overrides: Partial<CheckDocument> = {}): Check {
 const FAILED_CHECKS: readonly Check[] = [
   sampleCheck({
     verdict: "fail",
+    confirmed: true,
     candidate_bytes: 1.88 * GIB,
     reason: "peak is 462.00 MiB over the baseline, above the limit of 1.45 GiB in 3 of 3 runs",
   }),
   sampleCheck({
     aspect: "growth",
     verdict: "fail",
+    confirmed: true,
     candidate_bytes: 451 * MIB,
     baseline_bytes: 96 * KIB,
     threshold_bytes: 12 * MIB,
@@ -121,6 +123,7 @@ const FAILED_CHECKS: readonly Check[] = [
   sampleCheck({
     aspect: "class",
     verdict: "fail",
+    confirmed: true,
     candidate_bytes: null,
     baseline_bytes: null,
     threshold_bytes: null,
