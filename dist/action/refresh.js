@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "02eb208c8fc7537948fa042f150251e76f40825236cb3042d7da1243b4aa32a6");
+  load = loadPack(import.meta.url, "eae7229f43dcdfaa77f006356f384956e4d80eabfbf46fa14963338a6dfaca54");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -6,11 +6,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 
 #include "process_facts.h"
+#include "steps.h"
 
 namespace stormlog_heap {
 
@@ -41,13 +44,51 @@ class Moments {
   }
 
   unsigned count() const { return count_; }
-  bool inSteps() const { return inSteps_; }
-  double at(unsigned moment) const { return at_[moment]; }
-  // Seconds until a moment, negative once it is over.
-  double leftS(unsigned moment) const { return beganS_ + at_[moment] - wallS(); }
+
+  // Calls `write(moment, step)` at each moment, until it returns false; -1 for a step of moments in seconds. Moments
+  // that are over before this process began are left out.
+  template <typename Write>
+  void await(const Steps& steps, Write write) const {
+    if (inSteps_) awaitSteps(steps, write);
+    else awaitSeconds(write);
+  }
 
  private:
   static constexpr unsigned kMax = 64;
+  static constexpr double kStepLookS = 0.01;
+
+  template <typename Write>
+  void awaitSteps(const Steps& steps, Write write) const {
+    int64_t step = steps.last();
+    unsigned moment = 0;
+    while (moment < count_ && isDue(moment, step)) ++moment;
+    for (; moment < count_; ++moment) {
+      for (; !isDue(moment, step); step = steps.last()) sleepFor(kStepLookS);
+      while (moment + 1 < count_ && isDue(moment + 1, step)) ++moment;
+      if (!write(moment, step)) return;
+    }
+  }
+
+  template <typename Write>
+  void awaitSeconds(Write write) const {
+    for (unsigned moment = 0; moment < count_; ++moment) {
+      const double left = leftS(moment);
+      if (left < -1) continue;
+      if (left > 0) sleepFor(left);
+      if (!write(moment, -1)) return;
+    }
+  }
+
+  bool isDue(unsigned moment, int64_t step) const { return static_cast<double>(step) >= at_[moment]; }
+  // Seconds until a moment, negative once it is over.
+  double leftS(unsigned moment) const { return beganS_ + at_[moment] - wallS(); }
+
+  static void sleepFor(double seconds) {
+    const auto whole = static_cast<time_t>(seconds);
+    timespec t{whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
+    }
+  }
 
   static double wallS() {
     timespec t{};

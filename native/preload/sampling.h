@@ -15,6 +15,8 @@ constexpr uint64_t kMaxInterval = 64 * 1024 * 1024;
 // which no later one corrects: its run takes four times as many, for half the spread.
 constexpr uint64_t kSamplesPerSecond = 1000;
 constexpr uint64_t kPeakSamplesPerSecond = 4000;
+// Samples before the interval adapts: 256 MiB that come at once are seen as finely as slow growth, for some 20 ms.
+constexpr uint64_t kPeakFirstSamples = 4096;
 constexpr uint64_t kWindow = 64;
 
 // Natural logarithm for 0 < x <= 1, to 1e-4; no library of mathematics may be needed.
@@ -44,10 +46,11 @@ class Interval {
  public:
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
-  // After every sample. `clock()`: nanoseconds, read once in a window. `most`: samples a second.
+  // After every sample. `clock()`: nanoseconds, once a window. `most`: samples a second, after the `first` ones.
   template <typename Clock>
-  void sampled(Clock clock, uint64_t most) {
-    if (count_.fetch_add(1, std::memory_order_relaxed) % kWindow != kWindow - 1) return;
+  void sampled(Clock clock, uint64_t most, uint64_t first) {
+    const uint64_t count = count_.fetch_add(1, std::memory_order_relaxed);
+    if (count < first || count % kWindow != kWindow - 1) return;
     const uint64_t now = clock();
     const uint64_t took = now - windowStart_.exchange(now, std::memory_order_relaxed);
     const uint64_t aim = kWindow * 1000000000ULL / most;

@@ -29,7 +29,6 @@
 #include "sample_table.h"
 #include "sampling.h"
 #include "stacks_file.h"
-#include "steps.h"
 
 #define STORMLOG_PUBLIC extern "C" __attribute__((visibility("default")))
 
@@ -40,7 +39,6 @@ namespace {
 // Programs that hold less at their peak, such as a shell, leave no file.
 constexpr uint64_t kLeastPeak = 1 << 20;
 constexpr unsigned kPatienceMs = 1000;
-constexpr unsigned kStepLookMs = 10;
 constexpr size_t kSmall = 64 * 1024;
 constexpr unsigned kMaxInstances = 10000;
 
@@ -117,7 +115,8 @@ void note(void* address, size_t size, size_t spent, const Gap& gap, Interval& fr
   const auto bytes = static_cast<uint64_t>(static_cast<double>(spent) / chance);
   if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes, thread.phase);
   if (state.wantsPeak) state.peak.grew(state.table.live());
-  from.sampled(monotonicNs, state.wantsPeak ? kPeakSamplesPerSecond : kSamplesPerSecond);
+  if (state.wantsPeak) from.sampled(monotonicNs, kPeakSamplesPerSecond, kPeakFirstSamples);
+  else from.sampled(monotonicNs, kSamplesPerSecond, 0);
 }
 
 __attribute__((noinline)) void sample(void* address, size_t size, Gap& gap) {
@@ -207,40 +206,9 @@ bool writeOwn(uint64_t moment, int64_t step, unsigned patienceMs = 0) {
 // Most processes of a build or a shell script allocate next to nothing, and leave no file.
 bool isWorthAFile() { return state.wantsPeak ? state.peak.highest() >= kLeastPeak : state.table.any(); }
 
-void sleepFor(double seconds) {
-  timespec t{static_cast<time_t>(seconds), static_cast<long>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
-  }
-}
-
-bool isDue(unsigned moment, int64_t step) { return static_cast<double>(step) >= state.moments.at(moment); }
-
-void runBySteps() {
-  const unsigned count = state.moments.count();
-  int64_t step = state.steps.last();
-  unsigned moment = 0;
-  // Over before this process began.
-  while (moment < count && isDue(moment, step)) ++moment;
-  for (; moment < count; ++moment) {
-    for (; !isDue(moment, step); step = state.steps.last()) sleepFor(kStepLookMs / 1e3);
-    while (moment + 1 < count && isDue(moment + 1, step)) ++moment;
-    if (isWorthAFile() && !writeOwn(moment, step)) return;
-  }
-}
-
-void runBySeconds() {
-  for (unsigned moment = 0; moment < state.moments.count(); ++moment) {
-    const double left = state.moments.leftS(moment);
-    if (left < -1) continue;
-    if (left > 0) sleepFor(left);
-    if (isWorthAFile() && !writeOwn(moment, -1)) return;
-  }
-}
-
 void* run(void*) {
   thread.inside = true;
-  if (state.moments.inSteps()) runBySteps();
-  else runBySeconds();
+  state.moments.await(state.steps, [](unsigned moment, int64_t step) { return !isWorthAFile() || writeOwn(moment, step); });
   return nullptr;
 }
 
