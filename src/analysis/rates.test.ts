@@ -32,6 +32,19 @@ describe("the rates of a growing series", () => {
     expect(Math.abs(series.seconds_to_oom! - 1996)).toBeLessThan(20);
   });
 
+  it.each([
+    [100, 0.6],
+    [100, 0.8],
+    [50, 0.85],
+  ])("are those of the line, where the level jumps by %s MiB at %s of the run", (jump, at) => {
+    const random = prng(5);
+    const grown = (x: number) => 100 * x + (x > at ? jump : 0);
+    const series = only(tableOf({ allocated: column(1000, (i) => MIB * (1024 + grown(i / 999) + random.normal())) }));
+    expect(["leak", "rising"]).toContain(series.class);
+    expect(Math.abs(series.slope_bytes_per_s! / MIB - 1)).toBeLessThan(0.1);
+    expect(Math.abs(series.growth_bytes! / MIB - 100)).toBeLessThan(10);
+  });
+
   it("are not known where the clock is missing at the end", () => {
     const timeNs = column(200, (i) => (i < 80 ? i * 1e8 : Number.NaN));
     const steps = column(200, (i) => i);

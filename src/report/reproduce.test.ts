@@ -51,6 +51,13 @@ describe("the command that reproduces a red verdict", () => {
     expect(commandOf({ config: "gate.yml" })).toBe(`${run} --config gate.yml --scenario train -- python3 train.py`);
   });
 
+  it("names the scenario of a merged report as its leg does", () => {
+    const { runs } = sampleScenario();
+    const own = runs[0]?.info.scenario ?? "";
+    const command = commandOf({ command: null, config: "gate.yml" }, { scenario: `linux/${own}`, runs });
+    expect(command).toMatch(new RegExp(`--scenario ${own}$`));
+  });
+
   it("fetches the commit of a job, and the ref of the baseline", () => {
     const invocation = { fetch: true, baselines: ["ref:refs/stormlog/baselines", "file:baselines"] };
     const run = "npx stormlog-gate run --scenario train";

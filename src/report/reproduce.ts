@@ -2,6 +2,7 @@ import { HIDDEN_CHARACTERS } from "../core/escape.ts";
 import { hideSecrets } from "../core/hide-secrets.ts";
 import { shellWord } from "../core/shell-word.ts";
 import type { GateReport, Invocation, ScenarioReport } from "./documents/model.ts";
+import { nameInLeg } from "./next-steps.ts";
 
 /** How to see a red verdict again elsewhere. */
 export interface Reproduction {
@@ -64,11 +65,13 @@ function preparation(invocation: Invocation, commit: string | null, source: stri
 /** The run itself, and what it needs of the config file. */
 function runSteps(scenario: ScenarioReport, invocation: Invocation, isPolicyChanged: boolean): string[] {
   const { config, command, options, base } = invocation;
+  // A merged report adds the name of the leg.
+  const name = nameInLeg(scenario) ?? scenario.scenario;
   const isCopied = command === null && config !== null && config.includes("/");
   const file = isCopied ? COPIED_CONFIG : config;
   const run = [
     ...(file === null || (command === null && file === CONFIG_FILE) ? [] : option("--config", file)),
-    ...(command !== null && scenario.scenario === "default" ? [] : option("--scenario", scenario.scenario)),
+    ...(command !== null && name === "default" ? [] : option("--scenario", name)),
     ...baselineOptions(invocation, scenario.baseline?.source ?? null),
     ...options,
     ...(command === null ? [] : ["--", ...command]),

@@ -5,7 +5,15 @@ import type { DriftClass } from "../document.ts";
 import { type Bins, sliceBins } from "./bins.ts";
 import { boundedShape } from "./bounded-shape.ts";
 import { type Cycle, findCycle } from "./cycle.ts";
-import { type Drift, type DriftInput, growthAfterRise, growthOfRise, NEGLIGIBLE, observedSpan } from "./drift.ts";
+import {
+  type Drift,
+  type DriftInput,
+  growthAfterRise,
+  growthBesideJump,
+  growthOfRise,
+  NEGLIGIBLE,
+  observedSpan,
+} from "./drift.ts";
 import { endsTooth, followsTooth, riseBefore } from "./earlier-tooth.ts";
 import { climbsEqualStairs } from "./equal-stairs.ts";
 import { classifyFewCycles, MAX_CYCLES } from "./few-cycles.ts";
@@ -143,7 +151,9 @@ function classifyRunning(running: Bins, cycle: Cycle | null, input: DriftInput, 
   // Between two stairs a series rests, which is neither a warm-up nor an onset.
   const climbs = stairs !== null || evidence.best.model === "staircase";
   const margin = climbs ? Number.POSITIVE_INFINITY : evidence.evidenceFactor;
-  const rise = riseOf(evidence, growthOfRise(evidence.levels, margin));
+  const hasJump = evidence.best.model === "line-and-step" && evidence.kind === "middle";
+  const beside = hasJump ? growthBesideJump(evidence.levels) : null;
+  const rise = riseOf(evidence, beside ?? growthOfRise(evidence.levels, margin));
   const interval = rise.late ? null : intervalOf(rise.slope, half);
   // The stretch itself must have grown materially, or no rule of the verdict judges the leak.
   const isJudged = isProjected(input) || Math.max(rise.growth, evidence.net) > input.growth;

@@ -3,6 +3,7 @@ import { theilSen } from "../../stats/theil-sen.ts";
 import type { Metric } from "../../telemetry/recording/model.ts";
 import type { DriftClass } from "../document.ts";
 import type { Bins } from "./bins.ts";
+import { fitLevelShift } from "./level-shift.ts";
 import type { Slowdown } from "./slowdown.ts";
 
 /** Trend of a series that can fall. Sizes in bytes, slopes per unit of the axis. */
@@ -85,6 +86,15 @@ export function growthAfterRise(levels: Levels): { readonly slope: number; reado
   const half = levels.cut + Math.floor((levels.y.length - levels.cut) / 2);
   const slope = theilSen(levels.x.subarray(half), levels.y.subarray(half));
   return { slope, growth: growthAfterCut(levels, slope) };
+}
+
+/** Slope and growth of a line beside one jump: those of the line, without the jump. */
+export function growthBesideJump(levels: Levels): ReturnType<typeof growthOfRise> | null {
+  const { x, y, cut } = levels;
+  const shift = fitLevelShift(y.subarray(cut), MIN_RISING, ({ bytes }) => bytes > 0);
+  if (shift === null) return null;
+  const slope = shift.rise / (x[x.length - 1]! - x[cut]!);
+  return { slope, growth: growthAfterCut(levels, slope), late: false };
 }
 
 /** n ln(SSE/n + s²) + p ln n (Schwarz 1978). */
