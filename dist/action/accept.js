@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "eae7229f43dcdfaa77f006356f384956e4d80eabfbf46fa14963338a6dfaca54");
+  load = loadPack(import.meta.url, "6bf60f5c3996ea5ed31836602d9c340dc6cde150afc5e314766b6f8d4373266f");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";
