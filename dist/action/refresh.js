@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "6bf60f5c3996ea5ed31836602d9c340dc6cde150afc5e314766b6f8d4373266f");
+  load = loadPack(import.meta.url, "5cdfbb1bba33f8820a053b390ca753ebcdf0bcaafc67eefc8d5ebc3ca5effcbe");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

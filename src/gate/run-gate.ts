@@ -119,7 +119,7 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
   const interrupted = cancelled(ports.interrupt);
   const scaling = await scalingOver(request, scenarios);
   if (scaling === null && request.scalingLimits !== null)
-    warnings.push("policy.scaling was not checked: this run varies nothing (--vary NAME=v1,v2,…)");
+    warnings.unshift("policy.scaling was not checked: this run varies nothing (--vary NAME=v1,v2,…)");
   const others = (scaling ?? []).flatMap(({ verdict }) => verdict ?? []);
   const failing = scenarios.filter(({ word }) => word === "fail");
   const report: GateReport = {

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { Metric } from "../../../telemetry/recording/model.ts";
 import type { Check } from "../../../verdict/judgement.ts";
 import { explainPeak, type PeakSubject, peakEnvironment, peakToExplain } from "./explain-peak.ts";
 
@@ -119,9 +120,8 @@ describe("what is looked into", () => {
   });
 
   it("runs Node with its own profiler, which must not count buffers a second time in the C heap", () => {
-    const run = { metric: "host", durationS: 10 } as const;
-    const env = (argv: readonly string[]) =>
-      peakEnvironment({ ...run, command: { kind: "argv", argv } }, { NODE_OPTIONS: "--no-warnings" });
+    const env = (argv: readonly string[], metric: Metric = "host") =>
+      peakEnvironment({ metric, durationS: 10, command: { kind: "argv", argv } }, { NODE_OPTIONS: "--no-warnings" });
     expect(env(["node", "serve.mjs"])).toMatchObject({
       STORMLOG_GATE_ATTRIBUTE: "peak",
       STORMLOG_GATE_ATTRIBUTE_AT: "seconds:1,3,5,7,9",
@@ -129,6 +129,8 @@ describe("what is looked into", () => {
     });
     expect(env(["node", "serve.mjs"])).not.toHaveProperty("STORMLOG_GATE_STACKS");
     expect(env(["python3", "train.py"])).toMatchObject({ STORMLOG_GATE_STACKS: "peak", PYTHONMALLOC: "malloc" });
+    expect(env(["python3", "train.py"], "python")).toHaveProperty("PYTHONMALLOC", "malloc");
+    expect(env(["python3", "train.py"], "allocated")).not.toHaveProperty("PYTHONMALLOC");
     expect(env(["python3", "train.py"])).not.toHaveProperty("NODE_OPTIONS");
   });
 });

@@ -98,9 +98,12 @@ export function peakEnvironment(
     ...moments,
     STORMLOG_GATE_STACKS: "peak",
     // Python's own allocator takes arenas from the kernel, past the C heap and its counters.
-    ...(metric === "host" && env.PYTHONMALLOC === undefined ? { PYTHONMALLOC: "malloc" } : {}),
+    ...(IN_ARENAS.has(metric) && env.PYTHONMALLOC === undefined ? { PYTHONMALLOC: "malloc" } : {}),
   };
 }
+
+/** Metrics that contain what Python allocates of its arenas. */
+const IN_ARENAS: ReadonlySet<Metric> = new Set<Metric>(["host", "python"]);
 
 /** Why a verdict is as it is. */
 export interface ExplainedPeak {
