@@ -64,7 +64,7 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
     "is known in Python %s, by its own frames",
     async (_, { executable }) => {
       const script = path.join(FIXTURES, "native_blocks.py");
-      const { directory } = await attributed([executable, script, "1.5"], { kind: "seconds", at: [1] });
+      const { directory } = await attributed([executable, script, "3"], { kind: "seconds", at: [1] });
       const { processes, notes } = readNativeSamples(directory);
       expect([notes, processes[0]?.[1][0]?.notes]).toEqual([[], []]);
       const [most] = [...(processes[0]?.[1][0]?.stacks ?? [])].sort((a, b) => b.bytes - a.bytes);

@@ -88,8 +88,8 @@ describe("a search that finds no boundary", { timeout: 120_000 }, () => {
   const cwd = freshDirectory();
 
   it("reports that the leak is silent up to the bound, and that what lies beyond is an extrapolation", async () => {
-    // At 10 ms a step far from the 24 samples of the host's memory that growth needs: on a busy machine only some of the
-    // runs would have them.
+    // At 10 ms a step far from the 24 samples of the host's memory that growth needs: on a busy machine only some of
+    // the runs would have them.
     const { code, stdout, stderr } = await cli(["lab", "scale", "node_cache", "--from", "2", "--to", "4", "--json"], {
       cwd,
     });
