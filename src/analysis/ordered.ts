@@ -134,9 +134,9 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
   const stepped = complete ? bytes.length - first : countUsable(bytes, first);
   const hasSteps = step !== null && step.max > step.min && 2 * step.count >= stepped && !restarts;
   const inOrder = time?.ascending === true && time.count === bytes.length;
-  // The time of a part of the rows is not that in which all of them grew.
-  const isTimed = time !== null && time.count > 0 && timeNs !== null && hasEnds(timeNs, bytes);
-  const durationS = isTimed ? (time.max - time.min) / 1e9 : null;
+  const timedS = time && time.count > 0 ? (time.max - time.min) / 1e9 : null;
+  // On another axis, the time of a part of the rows is not that in which all of them grew.
+  const durationS = timeNs !== null && hasEnds(timeNs, bytes) ? timedS : null;
 
   if (hasSteps && steps) {
     const ordered = arrange(steps, bytes, step.ascending && step.count === bytes.length);
@@ -155,7 +155,7 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
     }
   }
   if (hasTime && timeNs) {
-    return { axis: "time", ...arrange(timeNs, bytes, inOrder), durationS, steps: null, stepSpan: null };
+    return { axis: "time", ...arrange(timeNs, bytes, inOrder), durationS: timedS, steps: null, stepSpan: null };
   }
   const index = Float64Array.from({ length: bytes.length }, (_, i) => i);
   return {

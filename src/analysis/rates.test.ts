@@ -45,7 +45,14 @@ describe("the rates of a growing series", () => {
     expect(Math.abs(series.growth_bytes! / MIB - 100)).toBeLessThan(10);
   });
 
-  it("are not known where the clock is missing at the end", () => {
+  it("are those of the rows with a time, where the clock is the axis", () => {
+    const timeNs = column(200, (i) => (i < 160 ? i * 1e8 : Number.NaN));
+    const series = only(tableOf({ allocated: column(200, (i) => MIB * (1000 + i)) }, { timeNs }));
+    expect(series.class).toBe("leak");
+    expect(Math.abs(series.slope_bytes_per_s! / MIB - 10)).toBeLessThan(0.1);
+  });
+
+  it("are not known by steps alone, where the clock is missing at the end", () => {
     const timeNs = column(200, (i) => (i < 80 ? i * 1e8 : Number.NaN));
     const steps = column(200, (i) => i);
     const series = only(tableOf({ allocated: column(200, (i) => MIB * (1000 + i)) }, { timeNs, steps }));
@@ -54,7 +61,7 @@ describe("the rates of a growing series", () => {
 });
 
 describe("growth below a regular cycle", () => {
-  /** Cycles of 300 MiB and half a second, read 20 times a cycle. @param grown MiB, over the share of the run */
+  /** Cycles of half a second, read 25 times each. @param swing MiB  @param grown MiB, over the share of the run */
   const classOf = (cycles: number, swing: number, grown: (x: number) => number, seed: number) => {
     const random = prng(seed);
     const ends = [0];

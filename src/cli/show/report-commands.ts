@@ -75,6 +75,7 @@ export async function legBundles(report: GateReport): Promise<readonly LegBundle
   const wanted = new Set(proposing.flatMap(({ runs }) => runs.map(runKey)));
   const found: LegBundle[] = [];
   for (const directory of merged?.positionals ?? []) {
+    if (wanted.size === 0) break;
     for (const bundle of (await findInputs(directory)).bundles) {
       if (wanted.size === 0) return found;
       const read = await readBundle(bundle).catch(() => null);

@@ -25,10 +25,12 @@ export function couldDetect(scenario: ScenarioReport): Detectable {
     largest(gating.flatMap((check) => (check.kind === kind && check.limit === "baseline" ? [check.mde_bytes] : [])));
   const keys = new Set(gating.map(({ rank, device, metric }) => `${rank} ${device} ${metric}`));
   const newest = scenario.runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null)?.analysis;
-  const series = newest?.series.filter(({ rank, device, metric }) => keys.has(`${rank} ${device} ${metric}`)) ?? [];
-  const only = keys.size === 0 ? describingSeries(scenario.runs) : null;
+  const series =
+    keys.size === 0
+      ? [describingSeries(scenario.runs)]
+      : (newest?.series.filter(({ rank, device, metric }) => keys.has(`${rank} ${device} ${metric}`)) ?? []);
   return {
-    growth: byBaseline("growth") ?? largest([...series, ...(only === null ? [] : [only])].map((one) => one.mde_bytes)),
+    growth: byBaseline("growth") ?? largest(series.map((one) => one?.mde_bytes ?? null)),
     peak: byBaseline("peak"),
   };
 }
