@@ -92,10 +92,12 @@ export function patternTasks(machine: Machine, evidence: Evidence, settings: Lab
   // Kept where a resumed call finds them.
   const store = path.join(machine.out, "lab-baselines");
   const baseline = ["--baseline", `file:${store}`];
+  const chain = `pattern/${name}`;
   const keep = (state: string) => (name === PLAINEST || machine.fake ? `${name}-${state}` : null);
   return [
     {
-      name: `pattern/${name}/baseline`,
+      name: `${chain}/baseline`,
+      chain,
       seconds: seconds * 1.5,
       run: async () => {
         const args = [
@@ -116,7 +118,8 @@ export function patternTasks(machine: Machine, evidence: Evidence, settings: Lab
       },
     },
     {
-      name: `pattern/${name}/fixed`,
+      name: `${chain}/fixed`,
+      chain,
       seconds,
       run: async () => {
         needsBaseline(evidence, name);
@@ -130,7 +133,8 @@ export function patternTasks(machine: Machine, evidence: Evidence, settings: Lab
       },
     },
     {
-      name: `pattern/${name}/leaky`,
+      name: `${chain}/leaky`,
+      chain,
       seconds: seconds * 1.5,
       run: async () => {
         needsBaseline(evidence, name);

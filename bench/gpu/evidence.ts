@@ -14,14 +14,15 @@ export interface JsonObject {
  * How one measurement ended. `impossible`: this machine cannot do it, so it is not tried again; `failed` is tried
  * again.
  */
-export type Outcome =
-  | { readonly status: "measured"; readonly ended: string; readonly seconds: number; readonly result: JsonObject }
-  | {
-      readonly status: "failed" | "impossible";
-      readonly ended: string;
-      readonly seconds: number;
-      readonly reason: string;
-    };
+export type Outcome = {
+  readonly ended: string;
+  readonly seconds: number;
+  /** How many chains of measurements were run at the same time, where it was more than one. */
+  readonly at_once?: number;
+} & (
+  | { readonly status: "measured"; readonly result: JsonObject }
+  | { readonly status: "failed" | "impossible"; readonly reason: string }
+);
 
 /** A recording kept beside the document, packed. */
 export interface KeptRecording {
@@ -61,9 +62,13 @@ export function evidenceFile(directory: string, part: Part): string {
   return path.join(directory, `${part}.json`);
 }
 
+function within(some: unknown, all: unknown): boolean {
+  return [some].flat().every((one) => [all].flat().includes(one));
+}
+
 /**
  * The part's document: a new one, or with `resume` the existing one, which must be of this machine and these
- * settings.
+ * settings; patterns may be added.
  */
 export function openEvidence(
   directory: string,
@@ -84,9 +89,11 @@ export function openEvidence(
           `${file} is of another machine: its ${name} is ${JSON.stringify(found.environment[name])}`,
         );
     }
-    if (JSON.stringify(found.settings) !== JSON.stringify(fresh.settings))
+    const { patterns: before, ...settings } = found.settings;
+    const { patterns: after, ...wanted } = fresh.settings;
+    if (JSON.stringify(settings) !== JSON.stringify(wanted) || !within(before, after))
       throw new UsageError(`${file} was measured with other settings: ${JSON.stringify(found.settings)}`);
-    return found;
+    return { ...found, settings: fresh.settings };
   }
   return {
     schema: SCHEMA,

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import type { Evidence, JsonObject } from "./evidence.ts";
 import { gate, type Machine } from "./machine.ts";
@@ -21,7 +21,7 @@ export async function gateRun(
   { evidence, keep, options, command, timeoutS, env = machine.env }: GateRun,
   use: (bundle: string) => JsonObject = () => ({}),
 ): Promise<JsonObject> {
-  const bundle = path.join(machine.work, `bundle-${Date.now()}`);
+  const bundle = mkdtempSync(path.join(machine.work, "bundle-"));
   try {
     const args = ["run", "--json", "--bundle", bundle, "--base-run", "off", ...options, "--", ...command];
     const ended = await gate(machine, args, { timeoutS, env });

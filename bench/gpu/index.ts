@@ -45,6 +45,7 @@ const { values } = parseArgs({
     scale: { type: "string" },
     steps: { type: "string" },
     patterns: { type: "string" },
+    "at-once": { type: "string", default: "1" },
     runs: { type: "string", default: "30" },
   },
 });
@@ -112,6 +113,8 @@ async function main(): Promise<void> {
   const part = partOf(values.part);
   const minutes = Number(values.minutes);
   if (!(minutes > 0)) throw new UsageError("--minutes is a number above 0");
+  const atOnce = Number(values["at-once"]);
+  if (!Number.isInteger(atOnce) || atOnce < 1) throw new UsageError("--at-once is a whole number above 0");
   if (!existsSync(values.cli)) throw new UsageError(`${values.cli} is missing: build it, or name it with --cli`);
   const work = mkdtempSync(path.join(tmpdir(), "gate-gpu-"));
   const stop = (why: string): never => {
@@ -137,6 +140,7 @@ async function main(): Promise<void> {
       directory: machine.out,
       tasks,
       deadline,
+      atOnce,
       summarise: plan.summarise,
       say: console.error,
     });

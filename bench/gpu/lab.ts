@@ -33,6 +33,7 @@ export function labTasks(
     },
     { ...inside("snapshot", "snapshot.py"), run: () => snapshots(machine, small) },
   ];
+  if (!machine.fake) tasks.push({ name: "requested", seconds: 60, run: () => requested(machine, evidence) });
   for (const pattern of patterns) tasks.push(...patternTasks(machine, evidence, settings, pattern));
   const plainest = patterns.find(({ name }) => name === PLAINEST);
   for (const [variant, conf] of [
@@ -43,6 +44,7 @@ export function labTasks(
     const env = { ...machine.env, PYTORCH_CUDA_ALLOC_CONF: conf };
     tasks.push({
       name: `variant/${variant}/${PLAINEST}`,
+      chain: `variant/${variant}`,
       seconds: RUN_S * 2,
       run: () =>
         leakyRun(machine, {
@@ -82,6 +84,19 @@ async function recordedGap(machine: Machine, evidence: Evidence): Promise<JsonOb
     series: result.series ?? null,
     expected: JSON.parse(readFileSync(expected, "utf8")) as JsonObject,
   };
+}
+
+/** Metrics that are judged only on request, each with a budget below what the program holds by its own report. */
+async function requested(machine: Machine, evidence: Evidence): Promise<JsonObject> {
+  const limits = ["fragmentation", "graph_pools", "outside_allocator"].flatMap((name) => ["--budget", `${name}=64MiB`]);
+  const result = await gateRun(machine, {
+    evidence,
+    keep: null,
+    options: ["--scenario", "requested", "--baseline", "none", "--attribute", "off", "--repeats", "1", ...limits],
+    command: [machine.python, path.join(ROOT, "bench", "gpu", "requested.py")],
+    timeoutS: 60,
+  });
+  return { ...result, expected: JSON.parse(String(result.said)) as JsonObject };
 }
 
 /**

@@ -196,6 +196,20 @@ export const QUESTIONS: readonly Question[] = [
       );
     },
   },
+  {
+    part: "lab",
+    asks: "Metrics on request (by the process's own report, by the gate)",
+    answer: (evidence) => {
+      const found = result(evidence, "requested");
+      return join(
+        ["fragmentation", "graph_pools", "outside_allocator"].map((metric) => {
+          const check = list(found, "checks").find((one) => at(one, "metric") === metric);
+          const [own, gate] = [mib(at(found, "expected", metric)), mib(at(check, "candidate_bytes"))];
+          return own && `${metric} ${own}, ${gate ?? "not known"}`;
+        }),
+      );
+    },
+  },
   { part: "lab", asks: "The leak catalogue at full size", answer: patterns },
   { part: "lab", asks: "One of its leaks under PyTorch's other allocators, without a baseline", answer: variants },
   {

@@ -7,6 +7,8 @@ export interface Task {
   readonly name: string;
   /** Maximum seconds, roughly; the measurement is not started with less time left. */
   readonly seconds: number;
+  /** Tasks of one chain follow each other; several chains may run at the same time. */
+  readonly chain?: string;
   run(): Promise<JsonObject>;
 }
 
@@ -16,6 +18,8 @@ export interface Schedule {
   readonly tasks: readonly Task[];
   /** `performance.now()` at which the call has to be over. */
   readonly deadline: number;
+  /** How many chains run at the same time, after the tasks without one. */
+  readonly atOnce: number;
   summarise(evidence: Evidence): JsonObject;
   say(line: string): void;
 }
@@ -38,15 +42,16 @@ export async function runTasks(schedule: Schedule): Promise<void> {
     saveEvidence(directory, evidence);
   };
   save();
-  for (const task of tasks) {
-    if (settled(evidence.measurements[task.name])) continue;
+  const attempt = async (task: Task): Promise<void> => {
+    if (settled(evidence.measurements[task.name])) return;
     const left = (deadline - performance.now()) / 1e3;
     if (left < task.seconds) {
       say(`${task.name}: left for later, ${left.toFixed(0)} s are too few for it`);
-      continue;
+      return;
     }
     const from = performance.now();
-    const end = () => ({ ended: new Date().toISOString(), seconds: (performance.now() - from) / 1e3 });
+    const beside = task.chain !== undefined && schedule.atOnce > 1 ? { at_once: schedule.atOnce } : {};
+    const end = () => ({ ended: new Date().toISOString(), seconds: (performance.now() - from) / 1e3, ...beside });
     let outcome: Outcome;
     try {
       const result = await task.run();
@@ -59,5 +64,14 @@ export async function runTasks(schedule: Schedule): Promise<void> {
     save();
     const why = outcome.status === "measured" ? "" : ` (${outcome.reason.split("\n").at(-1)})`;
     say(`${task.name}: ${outcome.status} in ${outcome.seconds.toFixed(1)} s${why}`);
-  }
+  };
+  const alone = tasks.filter(({ chain }) => chain === undefined);
+  for (const task of alone) await attempt(task);
+  const chains = [...new Set(tasks.flatMap(({ chain }) => chain ?? []))];
+  const follow = async (): Promise<void> => {
+    for (let next = chains.shift(); next !== undefined; next = chains.shift()) {
+      for (const task of tasks) if (task.chain === next) await attempt(task);
+    }
+  };
+  await Promise.all(Array.from({ length: schedule.atOnce }, follow));
 }
