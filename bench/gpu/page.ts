@@ -100,10 +100,12 @@ function patterns(evidence: Evidence): string | null {
   if (found.length === 0) return null;
   const count = (key: string, value: unknown) => found.filter((one) => at(one, key) === value).length;
   const lines = found.filter((one) => typeof at(one, "first_line") === "string").length;
-  const right = `of ${lines} lines named first ${count("first_line_in_leak", true)} lie in the leak`;
+  const caught = found.filter((one) => at(one, "expected") === "caught");
+  const failed = caught.filter((one) => at(one, "leaky_verdict") === "fail").length;
   return join([
-    `of ${found.length} patterns ${count("leaky_verdict", "fail")} fail leaky and ${count("fixed_verdict", "pass")} pass fixed`,
-    lines === 0 ? null : right,
+    `of ${caught.length} leaks that are visible ${failed} fail`,
+    `${count("fixed_verdict", "pass")} of ${found.length} fixed states pass`,
+    lines === 0 ? null : `of ${lines} lines named first ${count("first_line_in_leak", true)} lie in the leak`,
   ]);
 }
 

@@ -31,6 +31,39 @@ const judged = (baselineSlope: number | null, perStep: number) =>
     baseRunsPossible: false,
   });
 
+describe("growth where most runs of the baseline are too short for one", () => {
+  const growthOf = (candidate: number, short: number, known: number) => {
+    const { runs: whole, ...rest } = runs("before", 0, null, short + known);
+    const baseline = {
+      ...rest,
+      runs: whole.map((run, i) =>
+        i < known ? run : { ...run, series: run.series.map((one) => ({ ...one, growth_bytes: null })) },
+      ),
+    };
+    return judge({
+      candidate: runs("now", candidate, null, 1),
+      baseline,
+      anchor: null,
+      policy: DEFAULT_POLICY,
+      baseRunsPossible: false,
+    }).checks.find(({ aspect }) => aspect === "growth");
+  };
+
+  it.each([0, 2])("passes below the least growth that is judged, with %i known growths of five", (known) => {
+    expect(growthOf(2 ** 20, 5 - known, known)).toMatchObject({ verdict: "pass", baseline_bytes: null });
+  });
+
+  it("is not judged above it, and says that the runs are too short", () => {
+    const check = growthOf(2 ** 28, 3, 2);
+    expect(check).toMatchObject({ verdict: "unjudged" });
+    expect(check?.reason).toContain("its other runs are too short");
+  });
+
+  it("is not judged where the baseline has too few runs at all", () => {
+    expect(growthOf(2 ** 20, 0, 2)).toMatchObject({ verdict: "unjudged" });
+  });
+});
+
 describe("growth at a horizon", () => {
   it("fails 1,000 bytes a step, a gigabyte in a million steps", () => {
     expect(judged(0, 1000).checks.find(({ aspect }) => aspect === "growth")).toMatchObject({ verdict: "fail" });

@@ -163,10 +163,26 @@ export function growthRule(context: RelativeContext): Check {
     margin: (_, spread) => Math.max(floor, GROWTH_SPREAD_FACTOR * spread),
     confirmedSpreads: CONFIRMED_SPREADS / GROWTH_SPREAD_FACTOR,
   });
+  const first = candidate[0]?.value ?? Number.NaN;
+  // Short runs have a growth only where a busy machine makes them longer. Without one no limit is exceeded.
+  const short = outcome.kind === "too-few" && context.baseline.length >= context.policy.minBaselineRuns;
+  if (short && horizon === null && candidate.every(({ value }) => value <= floor)) {
+    return checkOf(context.key, {
+      aspect: "growth",
+      limit: "baseline",
+      gating: context.gating,
+      candidate_bytes: first,
+      threshold_bytes: floor,
+      verdict: "pass",
+      reason:
+        `growth ${formatBytes(first)} is not above ${formatBytes(floor)}, the least that is judged, ` +
+        "and most runs of the baseline are too short for a growth",
+    });
+  }
   return relativeCheck(outcome, context, {
     aspect: "growth",
     name: horizon === null ? "growth" : `growth ${describeHorizon(horizon)}`,
     ...(horizon === null ? {} : { horizon: describeHorizon(horizon) }),
-    first: candidate[0]?.value ?? Number.NaN,
+    first,
   });
 }

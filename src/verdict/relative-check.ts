@@ -46,7 +46,7 @@ function dismissal(why: Dismissal, here: string): string {
 /** The check of a relative outcome. A gating check fails, a confirmed breach of another warns. */
 export function relativeCheck(
   outcome: RelativeOutcome,
-  { key, gating, policy }: RelativeContext,
+  { key, gating, policy, baseline }: RelativeContext,
   { aspect, name, first, horizon }: RelativeSubject,
 ): Check {
   const base = { aspect, limit: "baseline", gating, ...(horizon === undefined ? {} : { horizon }) } as const;
@@ -58,7 +58,7 @@ export function relativeCheck(
       baseline_bytes: Number.isFinite(outcome.centre) ? outcome.centre : null,
       reason:
         `the baseline has ${plural(outcome.runs, "run")} with a ${name}, and ${policy.minBaselineRuns} are needed: ` +
-        "refresh it with more runs",
+        (baseline.length < policy.minBaselineRuns ? "refresh it with more runs" : "its other runs are too short"),
     });
   }
   const level = {
