@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "e2c9305a04841c203d312e25d3b27f217e81ad6d1a4b32f78dfef96f18a5c005");
+  load = loadPack(import.meta.url, "10a9227dc9e8d97c67adbd4d2c5f507a96ee7c0e777738007784f7f67d86f19d");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -149,7 +149,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const { named: single, unexplained } = nameLines(attribution, run.growths, coveredBy(evidence.processes, slowdown));
   const samples = readNativeSamples(run.directory);
   const packages = packagesOf(
-    single.map(({ line }) => line),
+    [...single.map(({ line }) => line), ...unexplained.flatMap(({ staying }) => staying ?? [])],
     samples,
     run,
   );
@@ -183,7 +183,11 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const rest = native.unexplained.filter(({ share }) => share >= MIN_UNEXPLAINED && !(isEstimate && all.length > 0));
   const site = native.lines.find(({ hasLine }) => !hasLine)?.site ?? null;
   const language = languageOf(attribution.sources);
-  const findings = [...lines, ...nativeFindings, ...rest.map((one) => unattributedFinding(one, language, site))].sort(
+  const others = rest.map((one) => {
+    const found = one.staying === null ? null : (packages.get(one.staying) ?? null);
+    return unattributedFinding(one, { root, language, site, package: found });
+  });
+  const findings = [...lines, ...nativeFindings, ...others].sort(
     (a, b) => Number(b.classification === LEAK_LINE) - Number(a.classification === LEAK_LINE),
   );
   const estimated =

@@ -162,8 +162,9 @@ const NATIVE_TOOL: Readonly<Record<RecordedLanguage, string>> = {
   node: "Run it under `heaptrack`, which records native allocations with their stacks.",
   none: "Run it under `heaptrack`, which records native allocations with their stacks.",
 };
-const FREED_TOOL =
-  "Try another allocator, such as jemalloc (`LD_PRELOAD=libjemalloc.so.2`), or find the blocks that stay between with `memray run --native`.";
+const OTHER_ALLOCATOR = "Try another allocator, such as jemalloc (`LD_PRELOAD=libjemalloc.so.2`), or";
+const FREED_TOOL = `${OTHER_ALLOCATOR} find the blocks that stay between with \`memray run --native\`.`;
+const STAYING_ADVICE = `${OTHER_ALLOCATOR} free the blocks that stay.`;
 const OTHER_TOOL: Readonly<Record<RecordedLanguage, string>> = {
   python: "Compare two snapshots of `tracemalloc`, taken at the same point of two distant steps.",
   node: "Compare two heap snapshots (`node --heapsnapshot-signal=SIGUSR2`), taken some time apart.",
@@ -195,11 +196,20 @@ function allocatorText(site: NativeSite): string {
   return site.symbol === null ? moduleText(site) : `\`${site.symbol}\` in ${moduleText(site)}`;
 }
 
+/** What is known of growth that no line holds. */
+interface UnattributedContext {
+  readonly root: string | null;
+  readonly language: RecordedLanguage;
+  /** Where its native memory is allocated; null when unknown. */
+  readonly site: NativeSite | null;
+  /** The package of the blocks that stay; null for none. */
+  readonly package: LinePackage | null;
+}
+
 /** The finding of growth that no line holds. */
 export function unattributedFinding(
-  { growth, share, memory }: Unexplained,
-  language: RecordedLanguage,
-  site: NativeSite | null = null,
+  { growth, share, memory, staying }: Unexplained,
+  { root, language, site, package: found }: UnattributedContext,
 ): Finding {
   const bytes = Math.round(share * growth.bytes);
   const { device } = growth;
@@ -207,7 +217,12 @@ export function unattributedFinding(
   const from = onHost && memory !== "freed" ? site : null;
   const allocatedBy = from === null ? null : allocatorText(from);
   const isOwnCode = from !== null && from.package === null && language === "none";
-  const tool = isOwnCode ? DEBUG_INFORMATION : toolFor(memory, language);
+  const tool = isOwnCode ? DEBUG_INFORMATION : staying === null ? toolFor(memory, language) : STAYING_ADVICE;
+  const line = staying === null ? null : locationIn(root)(staying);
+  const stay =
+    staying === null
+      ? ""
+      : `; ${plural(staying.countGrowth, "more block")} from ${line} stay${inPackage(staying, found)}`;
   return {
     classification: UNATTRIBUTED_GROWTH,
     severity: "info",
@@ -220,8 +235,10 @@ export function unattributedFinding(
       growth_bytes: bytes,
       memory,
       ...(from === null ? {} : { ...siteEvidence(from), allocated_by: allocatedBy }),
+      ...(staying === null ? {} : { line, objects: staying.countGrowth }),
     },
-    description: `${percent(share)} of the growth (${formatBytesDelta(bytes)}) is ${WITHOUT_LINE[memory]}${allocatedBy === null ? "" : `, allocated by ${allocatedBy}`}`,
+    description: `${percent(share)} of the growth (${formatBytesDelta(bytes)}) is ${WITHOUT_LINE[memory]}${allocatedBy === null ? "" : `, allocated by ${allocatedBy}`}${stay}`,
+    ...(staying === null || found === null ? {} : { package: found }),
     remediation: [onHost ? tool : "Compare two memory snapshots of the device with `stormlog-gate snapshot`."],
   };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LinePackage } from "../../analysis/document.ts";
+import { unattributed } from "../../report/answer/line-answer.ts";
 import type { AttributedLine, Attribution } from "../../snapshot/attribution.ts";
 import type { JudgedGrowth } from "./judged-growth.ts";
 import { lineFinding, unattributedFinding } from "./line-finding.ts";
@@ -183,17 +184,55 @@ it("growth without a line names the memory and the tool that would tell", () => 
   const { unexplained } = nameLines(seen(), [growth(64 * MIB)], COVERED);
   const [rest] = unexplained;
   if (rest === undefined) throw new Error("nothing is unexplained");
-  expect(unattributedFinding(rest, "python")).toMatchObject({
+  const context = { root: "/repo", site: null, package: null } as const;
+  expect(unattributedFinding(rest, { ...context, language: "python" })).toMatchObject({
     classification: "unattributed_growth",
     severity: "info",
     evidence: { share: 1, memory: "native", growth_bytes: 64 * MIB },
   });
-  expect(unattributedFinding(rest, "python").remediation[0]).toContain("memray run --native");
-  expect(unattributedFinding(rest, "node").remediation[0]).toContain("heaptrack");
+  expect(unattributedFinding(rest, { ...context, language: "python" }).remediation[0]).toContain("memray run --native");
+  expect(unattributedFinding(rest, { ...context, language: "node" }).remediation[0]).toContain("heaptrack");
 });
 
 it("growth of memory that the program freed is called that, from half of it on", () => {
   const memoryOf = (freed: number | null) =>
     nameLines(seen(), [{ ...growth(64 * MIB), freed }], COVERED).unexplained.map(({ memory }) => memory);
   expect([null, 31 * MIB, 33 * MIB].map(memoryOf)).toEqual([["native"], ["native"], ["freed"]]);
+});
+
+describe("blocks that stay between freed memory", () => {
+  const freed = { ...growth(64 * MIB), freed: 60 * MIB };
+  const crumbs = RISING.map((bytes) => bytes / 1000);
+  const restOf = (...lines: readonly AttributedLine[]) => nameLines(seen(...lines), [freed], COVERED).unexplained[0];
+
+  it("are named with their line and package, since they keep the heap from shrinking", () => {
+    const rest = restOf(line(crumbs, { countGrowth: 700 }));
+    if (rest === undefined) throw new Error("nothing is unexplained");
+    const pandas = { ecosystem: "python", name: "pandas", version: "2.2.0", relation: "called" } as const;
+    const found = unattributedFinding(rest, { root: "/repo", language: "python", site: null, package: pandas });
+    expect(found).toMatchObject({
+      classification: "unattributed_growth",
+      evidence: { memory: "freed", line: "train.py:18", objects: 700 },
+      package: pandas,
+    });
+    expect(found.description).toContain("; 700 more blocks from train.py:18 stay, ");
+    expect(unattributed([found])?.text).toMatch(
+      /keeps \(fragmentation\); 700 more blocks from train.py:18 stay, .*pandas 2\.2\.0$/,
+    );
+    expect(found.remediation[0]).toContain("free the blocks that stay");
+  });
+
+  it("have no line where several lines hold as many, where they are few, or where they stopped growing", () => {
+    const equal = [1, 2, 3].map(() => line(crumbs, { countGrowth: 100 }));
+    expect(restOf(...equal)?.staying).toBeNull();
+    expect(restOf(line(crumbs, { countGrowth: 15 }))?.staying).toBeNull();
+    const stopped = [...crumbs.slice(0, 3), ...crumbs.slice(3).map(() => crumbs[2]!)];
+    expect(restOf(line(stopped, { countGrowth: 700 }))?.staying).toBeNull();
+  });
+
+  it("are not looked for where the memory is not freed", () => {
+    expect(
+      nameLines(seen(line(crumbs, { countGrowth: 700 })), [growth(64 * MIB)], COVERED).unexplained[0]?.staying,
+    ).toBeNull();
+  });
 });

@@ -11,6 +11,9 @@ const RISE_SHARE = 0.25;
 /** A line whose jump falls again by more than this share does not hold it. */
 const MAX_RELEASED = 0.2;
 const MAX_LINES = 5;
+/** Fewer new blocks, or a smaller share of all new ones, do not keep a heap from shrinking. */
+const MIN_STAYING = 16;
+const STAYING_SHARE = 0.5;
 /**
  * A run that is slower than this does not run evenly slower: what it shows by the clock is an estimate. A line must be
  * worth mentioning at this slowdown already, and what is left is not called native.
@@ -37,6 +40,8 @@ export interface Unexplained {
    * interpreters and allocators allocate that were recorded.
    */
   readonly memory: "freed" | "native" | "unknown";
+  /** Of freed memory, the line of most of the blocks that stay allocated between; null for none, and else. */
+  readonly staying: AttributedLine | null;
 }
 
 export interface LineNames {
@@ -91,6 +96,10 @@ function covering({ stretch }: JudgedGrowth, { steps, seconds, slowdown }: Cover
   return seconds === null || seconds <= 0 ? 1 : (length * slowdown) / seconds;
 }
 
+/** Whether the line keeps rising, whatever it explains. */
+const keepsRising = ({ trend, bytes }: AttributedLine): boolean =>
+  trend === "grows" && risesOf(bytes) >= MIN_RISES && stillRises(bytes);
+
 const isOn = (device: string, growth: JudgedGrowth): boolean => device === growth.device;
 
 /** Shares that are estimates, as parts of the whole. */
@@ -111,14 +120,23 @@ function linesOf(attribution: Attribution, growth: JudgedGrowth, covered: Covere
   }
   const cautious = { ...covered, slowdown: Math.min(MAX_SLOWDOWN, covered.slowdown) };
   const growing = attribution.lines
-    .filter(({ device, trend }) => isOn(device, growth) && trend === "grows")
-    .filter(({ bytes }) => risesOf(bytes) >= MIN_RISES && stillRises(bytes))
+    .filter((line) => isOn(line.device, growth) && keepsRising(line))
     .filter((line) => share(overStretch(line, growth, cautious)) >= MIN_CONTRIBUTION)
     .map((line): NamedLine => ({ kind: "leak", line, growth, share: share(overStretch(line, growth, covered)) }));
   return (covered.slowdown > MAX_SLOWDOWN ? atMostWhole(growing) : growing)
     .map((one): NamedLine => ({ ...one, kind: one.share >= MIN_LEAK_SHARE ? "leak" : "contributing" }))
     .sort((a, b) => b.share - a.share)
     .slice(0, MAX_LINES);
+}
+
+/** The line that allocates most of the blocks which stay while the program frees what is between them. */
+function stayingLine({ lines }: Attribution, growth: JudgedGrowth): AttributedLine | null {
+  const growing = lines
+    .filter((line) => isOn(line.device, growth) && keepsRising(line))
+    .sort((a, b) => b.countGrowth - a.countGrowth);
+  const all = growing.reduce((sum, { countGrowth }) => sum + Math.max(0, countGrowth), 0);
+  const [most] = growing;
+  return most !== undefined && most.countGrowth >= Math.max(MIN_STAYING, STAYING_SHARE * all) ? most : null;
 }
 
 /**
@@ -137,7 +155,8 @@ export function nameLines(attribution: Attribution, growths: readonly JudgedGrow
     const evenly = covered.slowdown <= MAX_SLOWDOWN;
     const native = compared && evenly && growth.device === "host" && unseen >= share / 2;
     const freed = (growth.freed ?? 0) > (share * growth.bytes) / 2;
-    return { growth, share, memory: freed ? "freed" : native ? "native" : "unknown" };
+    const memory = freed ? "freed" : native ? "native" : "unknown";
+    return { growth, share, memory, staying: freed ? stayingLine(attribution, growth) : null };
   });
   return { named, unexplained };
 }

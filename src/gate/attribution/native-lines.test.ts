@@ -138,7 +138,10 @@ describe("lines of native memory", () => {
     write(rising({ python: [] }));
     const [line] = await found();
     expect(line?.hasLine).toBe(false);
-    const rest = unattributedFinding({ growth, share: 0.9, memory: "native" }, "none", line?.site ?? null);
+    const rest = unattributedFinding(
+      { growth, share: 0.9, memory: "native", staying: null },
+      { root: null, language: "none", site: line?.site ?? null, package: null },
+    );
     expect(rest.description).toMatch(/allocated by fasttok 1\.2\.3$/);
   });
 

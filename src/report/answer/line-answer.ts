@@ -137,6 +137,13 @@ const WITHOUT_LINE: ReadonlyMap<unknown, string> = new Map([
   ["freed", "memory that was freed and the C heap keeps (fragmentation)"],
 ]);
 
+/** "; 700 more blocks from program.py:11 stay, allocated in pandas 2.2.0"; "" where they are unknown. */
+function stayingText({ evidence, package: found }: Finding): string {
+  const [line, count] = [text(evidence.line), size(evidence.objects)];
+  if (line === null || count === null) return "";
+  return `; ${plural(count, "more block")} from ${line} stay${found === undefined ? "" : `, ${packageText(found, "allocated")}`}`;
+}
+
 /**
  * Growth that no line holds, in one sentence, and the tool that would name it; null when that was not found. Of several
  * devices, and the host, that of the named line.
@@ -153,5 +160,8 @@ export function unattributed(
   const memory = WITHOUT_LINE.get(finding.evidence.memory) ?? "held by no line that was found";
   const by = text(finding.evidence.allocated_by);
   const from = by === null ? "" : `, allocated by ${by}`;
-  return { text: `${percent(share)} of the growth is ${memory}${from}`, next: finding.remediation[0] ?? null };
+  return {
+    text: `${percent(share)} of the growth is ${memory}${from}${stayingText(finding)}`,
+    next: finding.remediation[0] ?? null,
+  };
 }
