@@ -1,4 +1,5 @@
 import { type GateError, usageError } from "../core/errors.ts";
+import { matrixLeg } from "../github/artifacts/artifact-name.ts";
 
 /** An input as the workflow gave it, trimmed; an empty one is absent. */
 export type Input = (name: string) => string | undefined;
@@ -44,4 +45,13 @@ export function gateIdInput(input: Input): string {
   const given = input("gate-id") ?? "default";
   if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(given)) return given;
   throw invalid("gate-id", given, "up to 64 letters, digits, dots, underscores and hyphens");
+}
+
+/** The leg of the matrix; null where there is none. @throws GateError INPUT_INVALID (usage) */
+export function legInput(input: Input): string | null {
+  const given = input("matrix");
+  if (given === undefined) return null;
+  const leg = matrixLeg(given);
+  if (leg === undefined) throw invalid("matrix", given, "a JSON object, as toJSON(matrix) makes it");
+  return leg;
 }

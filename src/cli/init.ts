@@ -40,6 +40,23 @@ function plan(repository: RepositoryLayout, choices: Choices, cwd: string): read
   return [{ path: path.join(cwd, CONFIG_FILE), text: CONFIG }, ...workflows];
 }
 
+/** The directories in which steps of a workflow work; "" is the top. */
+function workingDirectories(workflow: string): ReadonlySet<string> {
+  const named = [...workflow.matchAll(/^\s*working-directory:\s*["']?(.*?)["']?\s*$/gm)].map(([, name = ""]) => name);
+  return new Set(named.length === 0 ? [""] : named);
+}
+
+/** Whether an existing workflow measures what the planned one does. */
+function measuresSame({ path: file, text }: PlannedFile): boolean {
+  if (!/uses: stormlog\/gate(?:\/refresh)?@/.test(text)) return true;
+  try {
+    const existing = workingDirectories(readFileSync(file, "utf8"));
+    return [...workingDirectories(text)].every((directory) => existing.has(directory));
+  } catch {
+    return true;
+  }
+}
+
 /** Keep the evidence out of the repository; whether that needed more lines. */
 function appendIgnored(file: string): boolean {
   let text = "";
@@ -74,10 +91,12 @@ export async function init({ flags, text, console }: Invocation): Promise<number
   };
   const written: string[] = [];
   const kept: string[] = [];
+  const elsewhere: string[] = [];
   const shown = (file: string): string => path.relative(cwd, file) || file;
   for (const file of plan(repository, choices, cwd)) {
     if (existsSync(file.path) && flags.force !== true) {
       kept.push(shown(file.path));
+      if (!measuresSame(file)) elsewhere.push(shown(file.path));
       continue;
     }
     write(file.path, () => {
@@ -94,7 +113,7 @@ export async function init({ flags, text, console }: Invocation): Promise<number
     ...written.map((file) => `wrote  ${file}`),
     ...(isIgnoring ? [`added  the directories of evidence to ${shown(ignore)}`] : []),
     ...kept.map((file) => `kept   ${file} (it exists; --force overwrites)`),
-    ...nextSteps({ choices, inRepository: repository.inRepository, others }),
+    ...nextSteps({ choices, inRepository: repository.inRepository, others, elsewhere, refused: repository.refused }),
   ];
   // Names of files and branches are outside text.
   for (const line of lines) console.print(escapeTerminal(line));

@@ -1,5 +1,8 @@
 import { listRunArtifacts } from "./artifacts/artifact-download.ts";
+import { runSectionReader } from "./artifacts/run-sections.ts";
+import { sectionName } from "./artifacts/section-artifacts.ts";
 import type { Octokit } from "./octokit.ts";
+import { recordedRun } from "./pull-request/resolve-pull-request.ts";
 import type { Repository } from "./run-context.ts";
 
 /** A workflow run that measured a commit. */
@@ -39,13 +42,20 @@ async function runsOf({ octokit, owner, repo, workflow, headSha, ownRun }: GateR
     .sort((a, b) => b.id - a.id);
 }
 
-/** Whether a run left an artifact that is named as those of the gate are; what is in it is not looked at. */
+/** Whether a run left evidence of the gate. */
 async function leftEvidence(query: GateRunQuery, runId: number): Promise<boolean> {
-  const listed = await listRunArtifacts({ ...query, runId });
-  const names = [`stormlog-section-${query.gateId}`, `stormlog-${query.gateId}`];
-  return listed.some(({ name }) =>
-    names.some((start) => name.startsWith(start) && /^(?:$|[.-])/.test(name.slice(start.length))),
-  );
+  const { octokit, owner, repo, gateId } = query;
+  const source = { ...query, runId };
+  const names = (await listRunArtifacts(source)).map(({ name }) => name);
+  const section = sectionName(gateId, null);
+  const alike = (start: string) =>
+    names.filter((name) => name.startsWith(start) && /^(?:$|[.-])/.test(name.slice(start.length)));
+  const sections = alike(section);
+  if (sections.length === 0) return alike(`stormlog-${gateId}`).length > 0;
+  if (sections.includes(`${section}.json`)) return true;
+  // Gate "a" with leg "b" and gate "a-b" look alike until they are read.
+  const recorded = await recordedRun(octokit, { owner, repo }, runId);
+  return (await runSectionReader(source, recorded, gateId).read()).length > 0;
 }
 
 /** The newest run of the gate for a commit; null when there is none. @throws what the client throws */
@@ -53,10 +63,38 @@ export async function newestGateRun(query: GateRunQuery): Promise<GateRun | null
   const runs = await runsOf(query);
   for (const run of runs.slice(0, MAX_LOOKED_INTO)) {
     if (query.workflow === null && !(await leftEvidence(query, run.id))) continue;
-    const failed = run.conclusion !== "success" && run.conclusion !== "skipped" && run.conclusion !== "neutral";
-    return { id: run.id, url: run.html_url, finished: run.status === "completed", failed };
+    return gateRun(run);
   }
   return null;
+}
+
+function gateRun(run: {
+  readonly id: number;
+  readonly html_url: string;
+  readonly status: string | null;
+  readonly conclusion: string | null;
+}): GateRun {
+  const failed = run.conclusion !== "success" && run.conclusion !== "skipped" && run.conclusion !== "neutral";
+  return { id: run.id, url: run.html_url, finished: run.status === "completed", failed };
+}
+
+/** A run as it is now. @throws what the client throws */
+export async function sameRunNow(
+  { octokit, owner, repo }: Pick<GateRunQuery, "octokit" | "owner" | "repo">,
+  { id }: GateRun,
+): Promise<GateRun> {
+  const { data } = await octokit.rest.actions.getWorkflowRun({ owner, repo, run_id: id });
+  return gateRun(data);
+}
+
+/** Whether a job of a run has failed: an acceptance that came later was not read by it. @throws what the client throws */
+export async function hasFailedJob(
+  { octokit, owner, repo }: Pick<GateRunQuery, "octokit" | "owner" | "repo">,
+  { id }: GateRun,
+): Promise<boolean> {
+  const asked = { owner, repo, run_id: id, filter: "latest", per_page: 100 } as const;
+  const { data } = await octokit.rest.actions.listJobsForWorkflowRun(asked);
+  return data.jobs.some(({ conclusion }) => conclusion === "failure");
 }
 
 /** Run the failed jobs of a run again, and the jobs that depend on them. @throws what the client throws */

@@ -1,135 +1,25 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { getOctokit } from "@actions/github";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { accept } from "../../src/actions/accept/accept.ts";
-import { asGateError } from "../../src/actions/gate-error.ts";
-import { runContext } from "../../src/github/run-context.ts";
-import { sampleReport } from "../../src/report/testing/sample-report.ts";
-import { ActionsDouble } from "./testing/double/actions.ts";
-import { Permissions, type Role } from "./testing/double/permissions.ts";
+import { describe, expect, it } from "vitest";
+import {
+  actions,
+  comment,
+  commentEvent,
+  gateRun,
+  github,
+  LARGER,
+  POLICY,
+  PR,
+  people,
+  RUN,
+  reactions,
+  replies,
+  reruns,
+  SAY,
+  step,
+  TOKEN,
+  writes,
+} from "./testing/accept-step.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
-import { Reruns } from "./testing/double/reruns.ts";
-import { GitHubDouble } from "./testing/github-double.ts";
-import { HEAD, SECTION, sectionBytes } from "./testing/sample-section.ts";
-
-/** The accept sub-action with a real client over a real connection that checks every request and answer. */
-
-const PR = 12;
-const RUN = 501;
-const BOT = "github-actions[bot]";
-const TOKEN = "3f9a2c1d04be-dapb187";
-const LARGER = "3f9a2c1d04be-dapb199";
-const POLICY = "0123456789ab-policy";
-const SAY = `/stormlog accept ${TOKEN} larger cache`;
-
-const github = new GitHubDouble();
-const actions = new ActionsDouble();
-const people = new Permissions();
-const reruns = new Reruns(actions);
-const directory = mkdtempSync(path.join(tmpdir(), "stormlog-accept-"));
-
-beforeAll(async () => {
-  github.use(reruns.routes).use(actions.routes).use(people.routes);
-  github.graphQl = (query) =>
-    query.includes("pullRequest(") ? { data: { repository: { pullRequest: { lastEditedAt: null } } } } : null;
-  await github.start();
-  await actions.store.start();
-  github.tokens.set("job", { login: BOT, write: true });
-  github.tokens.set("readonly", { login: BOT, write: false });
-});
-
-afterAll(async () => {
-  await github.stop();
-  await actions.store.stop();
-  rmSync(directory, { recursive: true, force: true });
-});
-
-beforeEach(() => {
-  github.failure = () => null;
-  for (const list of [github.comments, github.requests, github.faults, people.reactions, reruns.started])
-    list.length = 0;
-  github.pulls.all.clear();
-  people.roles.clear();
-  people.events.clear();
-  for (const role of ["read", "write"] satisfies Role[]) people.roles.set(role, role);
-  openPull(github, { number: PR, headSha: HEAD });
-  actions.runs.clear();
-  actions.artifacts.length = 0;
-  gateRun(TOKEN);
-});
-
-/** A run of the gate that found a difference. */
-function gateRun(
-  difference: string | null,
-  parts: { readonly id?: number; readonly conclusion?: string | null; readonly policy?: string } = {},
-) {
-  const { id = RUN, conclusion = "failure", policy } = parts;
-  actions.addRun({ id, event: "pull_request", headSha: HEAD, headBranch: "topic", headRepo: "octo/model", conclusion });
-  const report = sampleReport("fail", policy === undefined ? {} : { policy_difference: policy });
-  const scenarios = report.scenarios.map((one) => ({ ...one, ...(difference === null ? {} : { difference }) }));
-  actions.addArtifact(id, SECTION, sectionBytes({ report: { ...report, scenarios } }));
-}
-
-interface Done {
-  readonly code: number;
-  readonly outputs: Readonly<Record<string, string>>;
-  readonly warnings: readonly string[];
-  readonly logs: readonly string[];
-}
-
-async function step(name: string, event: object, inputs: Readonly<Record<string, string>> = {}): Promise<Done> {
-  const file = path.join(directory, "event.json");
-  writeFileSync(file, JSON.stringify(event));
-  const env = {
-    GITHUB_API_URL: github.url,
-    GITHUB_REPOSITORY: "octo/model",
-    GITHUB_RUN_ID: "900",
-    GITHUB_EVENT_NAME: name,
-    GITHUB_EVENT_PATH: file,
-  };
-  const outputs: Record<string, string> = {};
-  const warnings: string[] = [];
-  const logs: string[] = [];
-  const { owner, repo, ...rest } = runContext(env);
-  const done = { outputs, warnings, logs };
-  try {
-    const code = await accept({
-      input: (one) => inputs[one],
-      env,
-      context: { ...rest, owner: owner ?? "", repo: repo ?? "" },
-      octokit: getOctokit(inputs.token ?? "job", { baseUrl: github.url }),
-      signal: new AbortController().signal,
-      log: (line) => void logs.push(line),
-      warn: (line) => void warnings.push(line),
-      setOutput: (one, value) => {
-        outputs[one] = value;
-      },
-    });
-    return { code, ...done };
-  } catch (error) {
-    return { code: asGateError(error).exitCode, ...done };
-  } finally {
-    expect(github.faults).toEqual([]);
-  }
-}
-
-/** A user comments, and the event starts the step. */
-function comment(author: string, body: string, inputs: Readonly<Record<string, string>> = {}): Promise<Done> {
-  const { id } = github.addComment(PR, author, body, "2026-09-01T10:00:00Z");
-  return step("issue_comment", commentEvent(id, body), inputs);
-}
-
-const commentEvent = (id: number, body: string, action = "created") => ({
-  action,
-  issue: { number: PR, pull_request: { url: "x" } },
-  comment: { id, body, user: { login: "anybody" } },
-});
-
-const replies = (): readonly string[] => github.comments.filter(({ author }) => author === BOT).map(({ body }) => body);
-const reactions = () => people.reactions.map(({ content }) => content);
-const writes = () => github.requests.filter(({ method }) => method !== "GET");
+import { HEAD } from "./testing/sample-section.ts";
 
 describe("a comment that accepts", () => {
   it("an accepting comment gets a thumbs-up, and the failed jobs of the gate's run start again", async () => {
@@ -151,65 +41,6 @@ describe("a comment that accepts", () => {
     gateRun(TOKEN, { id: 502, policy: POLICY });
     const { outputs } = await comment("write", `/stormlog accept ${POLICY} a wider budget is wanted`);
     expect(outputs).toMatchObject({ accepted: "true", "run-id": "502" });
-  });
-
-  it("an accepting comment reruns the newest run of the gate, whatever else ran for the commit", async () => {
-    gateRun(TOKEN, { id: 601 });
-    actions.addRun({
-      id: 700,
-      event: "pull_request",
-      headSha: HEAD,
-      headBranch: "topic",
-      headRepo: "octo/model",
-      conclusion: "failure",
-    });
-    actions.addArtifact(700, "stormlog-defaults", Buffer.from("of another tool"));
-    actions.addRun({
-      id: 701,
-      event: "workflow_run",
-      headSha: HEAD,
-      headBranch: "topic",
-      headRepo: "octo/model",
-      conclusion: "failure",
-    });
-    actions.addArtifact(701, SECTION, sectionBytes());
-    actions.addRun({
-      id: 702,
-      event: "pull_request",
-      headSha: "b".repeat(40),
-      headBranch: "topic",
-      headRepo: "octo/model",
-      conclusion: "failure",
-    });
-    actions.addArtifact(702, SECTION, sectionBytes());
-    await comment("write", SAY);
-    expect(reruns.started).toEqual([601]);
-  });
-
-  it("an accepting comment reruns the workflow that the input names", async () => {
-    actions.addRun({
-      id: 650,
-      event: "pull_request",
-      headSha: HEAD,
-      headBranch: "topic",
-      headRepo: "octo/model",
-      conclusion: "failure",
-    });
-    reruns.workflows.set(650, "memory.yml");
-    await comment("write", SAY, { workflow: "memory.yml" });
-    expect(reruns.started).toEqual([650]);
-  });
-
-  it.each([
-    ["is under way", null],
-    ["did not fail", "success"],
-  ])("leaves a run alone that %s", async (_what, conclusion) => {
-    actions.runs.clear();
-    actions.artifacts.length = 0;
-    gateRun(TOKEN, { conclusion });
-    const { code, outputs, warnings } = await comment("write", SAY);
-    expect([code, warnings, outputs.accepted, outputs["run-id"]]).toEqual([0, [], "true", ""]);
-    expect(reruns.started).toEqual([]);
   });
 
   it("a comment accepts without a run of the gate, and with rerun switched off", async () => {

@@ -55,6 +55,16 @@ function lintAll(): void {
 const linted = workflowTool("actionlint") !== null && workflowTool("zizmor") !== null;
 
 describe("init", () => {
+  it("reports that kept workflows do not measure a second package", () => {
+    for (const name of ["a", "b"]) mkdirSync(path.join(repository.directory, name));
+    const ran = (name: string) => init([], path.join(repository.directory, name)).stdout.replace(/\s+/g, " ");
+    expect(ran("a")).not.toContain("measures another directory");
+    expect(ran("b")).toMatch(
+      /memory-gate\.yml and \S+memory-baselines\.yml measures another directory and not this one/,
+    );
+    expect(ran("a")).not.toContain("measures another directory");
+  });
+
   it("init writes the configuration and four workflows, and prints the next steps", () => {
     const { code, stdout } = init();
     expect(code).toBe(0);

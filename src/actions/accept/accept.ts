@@ -1,10 +1,11 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { escapeMarkdown, escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { isStatus } from "../../github/api-error.ts";
 import { runSectionReader } from "../../github/artifacts/run-sections.ts";
 import { stickyComment } from "../../github/comment/comment.ts";
 import { degradedWarning } from "../../github/degrade.ts";
-import { type GateRun, newestGateRun, runFailedJobsAgain } from "../../github/gate-run.ts";
+import { type GateRun, hasFailedJob, newestGateRun, runFailedJobsAgain, sameRunNow } from "../../github/gate-run.ts";
 import { readAcceptances, readComment } from "../../github/pull-request/approvals.ts";
 import { recordedRun } from "../../github/pull-request/resolve-pull-request.ts";
 import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/acceptance.ts";
@@ -99,13 +100,19 @@ function refusalLines(refused: readonly RefusedAcceptance[], shown: (text: strin
   });
 }
 
-async function attempt(action: SubAction, what: string, permission: string, act: () => Promise<void>): Promise<void> {
+async function attempt<T>(
+  action: SubAction,
+  what: string,
+  permission: string,
+  act: () => Promise<T>,
+): Promise<T | null> {
   try {
-    await act();
+    return await act();
   } catch (error) {
     action.warn(
       degradedWarning({ what, permission, instead: "The acceptance itself is read from GitHub anyway." }, error),
     );
+    return null;
   }
 }
 
@@ -135,29 +142,59 @@ async function answer(action: SubAction, asked: Asked, refused: readonly Refused
   });
 }
 
-/** @returns the run that was re-run; null when none was */
-async function runAgain(action: SubAction, settings: AcceptSettings, run: GateRun | null): Promise<number | null> {
-  const { octokit, context, log } = action;
-  if (!settings.rerun) return null;
-  if (run === null) {
-    log("No run of the gate was found for this commit; its next run reads the acceptance.");
-    return null;
-  }
-  if (!run.finished) {
+/** How long a run is waited for, of which a job has failed and others are under way; milliseconds. */
+export interface Patience {
+  readonly pollMs: number;
+  readonly mostMs: number;
+}
+
+/** Shorter than the job that `init` writes. */
+const PATIENCE: Patience = { pollMs: 15_000, mostMs: 8 * 60_000 };
+
+/** The run once its last job has ended, for only then can its failed jobs run again; null where that is not needed. */
+async function ended(action: SubAction, run: GateRun, { pollMs, mostMs }: Patience): Promise<GateRun | null> {
+  const { octokit, context, log, signal } = action;
+  const repository = { octokit, owner: context.owner, repo: context.repo };
+  if (run.finished) return run;
+  if (!(await hasFailedJob(repository, run))) {
     log(`${run.url} is still under way; it reads the acceptance before it fails.`);
     return null;
   }
+  log(`${run.url} has failed jobs and others under way, which are waited for.`);
+  const until = performance.now() + mostMs;
+  while (performance.now() < until) {
+    await delay(pollMs, undefined, { signal });
+    const now = await sameRunNow(repository, run);
+    if (now.finished) return now;
+  }
+  action.warn(`${run.url} is still under way. The acceptance counts: re-run its failed jobs when it has ended.`);
+  return null;
+}
+
+/** @returns the run that was re-run; null when none was */
+async function runAgain(
+  action: SubAction,
+  settings: AcceptSettings,
+  found: GateRun | null,
+  patience: Patience,
+): Promise<number | null> {
+  const { octokit, context, log } = action;
+  if (!settings.rerun) return null;
+  if (found === null) {
+    log("No run of the gate was found for this commit; its next run reads the acceptance.");
+    return null;
+  }
+  const run = await attempt(action, "wait for the gate's run", "actions: write", () => ended(action, found, patience));
+  if (run === null) return null;
   if (!run.failed) {
     log(`${run.url} did not fail, so nothing is re-run.`);
     return null;
   }
-  let started: number | null = null;
-  await attempt(action, "re-run the failed jobs", "actions: write", async () => {
+  return attempt(action, "re-run the failed jobs", "actions: write", async () => {
     await runFailedJobsAgain({ octokit, owner: context.owner, repo: context.repo }, run);
     log(`Re-running the failed jobs of ${run.url}.`);
-    started = run.id;
+    return run.id;
   });
-  return started;
 }
 
 async function findRun(action: SubAction, settings: AcceptSettings, headSha: string): Promise<GateRun | null> {
@@ -174,7 +211,7 @@ async function findRun(action: SubAction, settings: AcceptSettings, headSha: str
 }
 
 /** Check an acceptance by comment, label or hand against GitHub, answer it, and re-run the check. */
-export async function accept(action: SubAction): Promise<number> {
+export async function accept(action: SubAction, patience: Patience = PATIENCE): Promise<number> {
   const { octokit, context, log, setOutput } = action;
   const settings = acceptSettings(action.input);
   const asked = readAcceptRequest(action.env, settings.pullRequest);
@@ -205,7 +242,7 @@ export async function accept(action: SubAction): Promise<number> {
   for (const line of refusalLines(refused, escapeTerminal)) log(line);
   for (const { difference, by, reason } of accepted) log(escapeTerminal(`${by} accepts ${difference}: ${reason}`));
   await answer(action, asked, refused);
-  const again = accepted.length === 0 ? null : await runAgain(action, settings, run);
+  const again = accepted.length === 0 ? null : await runAgain(action, settings, run, patience);
   const [first] = accepted;
   setOutput("accepted", String(accepted.length > 0));
   setOutput("difference", first?.difference ?? "");

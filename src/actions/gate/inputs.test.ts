@@ -46,6 +46,7 @@ describe("inputs", () => {
     { "retention-days": "91" },
     { "timeout-minutes": "0" },
     { "timeout-minutes": "soon" },
+    { matrix: "Object" },
   ])("refuse %j", (inputs) => {
     expect(() => publishSettings(inputs)).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
   });

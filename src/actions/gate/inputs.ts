@@ -1,8 +1,8 @@
 import { RUN_OPTION_ENTRIES } from "../../config/run-options.ts";
 import type { Environment } from "../../core/environment.ts";
-import { matrixLeg, safeArtifactName } from "../../github/artifacts/artifact-name.ts";
+import { safeArtifactName } from "../../github/artifacts/artifact-name.ts";
 import type { ImageMode } from "../../github/comment/section-comment.ts";
-import { choice, gateIdInput, type Input, numberInput, wholeInput } from "../input-values.ts";
+import { choice, gateIdInput, type Input, legInput, numberInput, wholeInput } from "../input-values.ts";
 
 /** Inputs of `action.yml` that are not options of `run`. */
 const OWN_INPUTS = [
@@ -71,7 +71,7 @@ const DEFAULT_TIMEOUT_MINUTES = 60;
 export function publishSettings(inputs: ActionInputs): PublishSettings {
   const input: Input = (name) => inputs[name];
   const gateId = gateIdInput(input);
-  const leg = inputs.matrix === undefined ? null : matrixLeg(inputs.matrix);
+  const leg = legInput(input);
   const minutes = numberInput(input, "timeout-minutes", 0.05, 35 * 24 * 60) ?? DEFAULT_TIMEOUT_MINUTES;
   return {
     token: inputs.token ?? null,

@@ -1,7 +1,6 @@
 import { usageError } from "../../core/errors.ts";
-import { matrixLeg } from "../../github/artifacts/artifact-name.ts";
 import type { PromotionPolicy } from "../../nightly/promotion.ts";
-import { choice, gateIdInput, type Input, wholeInput } from "../input-values.ts";
+import { choice, gateIdInput, type Input, legInput, wholeInput } from "../input-values.ts";
 
 /** What the workflow asks of a refresh, beside what is measured and how. */
 export interface RefreshSettings {
@@ -42,7 +41,7 @@ function yes(input: Input, name: string, fallback: "true" | "false"): boolean {
 /** Read the inputs of the refresh. @throws GateError INPUT_INVALID (usage) */
 export function refreshSettings(input: Input): RefreshSettings {
   const gateId = gateIdInput(input);
-  const leg = matrixLeg(input("matrix") ?? "");
+  const leg = legInput(input);
   const baseline = input("baseline") ?? `ref:${BASELINES_REF}`;
   if (!/^(file|ref):./.test(baseline) || /[\n,]/.test(baseline)) {
     throw usageError(

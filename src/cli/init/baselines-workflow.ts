@@ -1,6 +1,6 @@
 import type { Choices } from "./choices.ts";
 import { CHECKOUT } from "./pins.ts";
-import { branchPattern, inputs, quoted } from "./yaml.ts";
+import { inputs, literalPattern, quoted } from "./yaml.ts";
 
 /** Every night one more session of the main branch: one job runs the program and only reads, another stores. */
 export function baselinesWorkflow(choices: Choices): string {
@@ -14,9 +14,9 @@ on:
   schedule:
     - cron: "17 3 * * *"               # UTC; not on the hour, when many start
   push:
-    branches: [${branchPattern(choices.defaultBranch)}]
+    branches: [${literalPattern(choices.defaultBranch)}]
     # A new scenario need not wait for the nightly run.
-    paths: [${quoted(config)}]
+    paths: [${literalPattern(config)}]
   workflow_dispatch:                   # for the first baseline, and to accept a new level
     inputs:
       accept:
@@ -33,7 +33,7 @@ concurrency:
 jobs:
   # Runs the program, so its token can only read.
   measure:
-    name: Measure
+    name: Measure baselines
     runs-on: ${choices.runsOn}
     timeout-minutes: 125
     permissions:

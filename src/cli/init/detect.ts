@@ -9,6 +9,8 @@ export interface RepositoryLayout {
   /** The current directory from there, without a slash at the end. */
   readonly directory: string;
   readonly inRepository: boolean;
+  /** Why git does not see a repository, where there may be one, such as another owner's; null otherwise. */
+  readonly refused: string | null;
   readonly defaultBranch: string;
   /** Workflows that use the gate already, by file name. */
   readonly gated: readonly string[];
@@ -50,6 +52,11 @@ function gatedWorkflows(top: string): readonly string[] {
     .sort();
 }
 
+function firstLine(text: string): string | null {
+  const [line = ""] = text.trim().split("\n");
+  return line === "" ? null : line.replace(/^fatal: /, "");
+}
+
 /** Detect the repository around a directory, without the network. */
 export async function detectRepository(cwd: string): Promise<RepositoryLayout> {
   const found = await git(cwd, ["rev-parse", "--show-toplevel", "--show-prefix"]);
@@ -61,6 +68,7 @@ export async function detectRepository(cwd: string): Promise<RepositoryLayout> {
     top,
     directory: inRepository ? prefix.replace(/\/$/, "") : "",
     inRepository,
+    refused: inRepository || /not a git repository/i.test(found.stderr) ? null : firstLine(found.stderr),
     defaultBranch: await defaultBranch(cwd),
     gated: gatedWorkflows(top),
   };

@@ -22,7 +22,6 @@ name: ${GATE_WORKFLOW_NAME}
 
 on:
   pull_request:
-    types: [opened, synchronize, reopened, closed] # closed: the pictures of the pull request are removed
   # merge_group:                       # add it when this check is required and the repository has a merge queue
 
 permissions: {}
@@ -35,7 +34,6 @@ jobs:
   # Runs the code of the change, so its token can only read.
   gate:
     name: Measure
-    if: github.event.action != 'closed'
 ${notes}    runs-on: ${choices.runsOn}
     timeout-minutes: 65
     permissions:
@@ -65,8 +63,8 @@ ${inputs(10, { "working-directory": where })}          comment: never           
     steps:
       - uses: stormlog/gate/report@${choices.pin}
 ${choices.visibility === "private" ? "        with:\n          image: ref                   # a private repository shows its own pictures to those who may see it\n" : ""}
-# With a matrix, give every leg of the job above \`matrix: \${{ toJSON(matrix) }}\` and make one job of them all, which
-# is then the check to require:
+# With a matrix, give every leg of the job \`gate\` \`matrix: \${{ toJSON(matrix) }}\` and replace the job \`report\` by one
+# of them all, which is then the check to require:
 #
 #   merge:
 #     needs: gate

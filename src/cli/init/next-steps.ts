@@ -6,8 +6,12 @@ export function nextSteps(facts: {
   readonly inRepository: boolean;
   /** Workflows, not of ours, that use the gate. */
   readonly others: readonly string[];
+  /** Kept workflows of ours that measure another directory. */
+  readonly elsewhere: readonly string[];
+  /** Why git does not see a repository, where there may be one; null otherwise. */
+  readonly refused: string | null;
 }): readonly string[] {
-  const { choices, inRepository, others } = facts;
+  const { choices, inRepository, others, elsewhere, refused } = facts;
   const steps = [
     "Put your command into stormlog-gate.yml and try it: stormlog-gate run",
     `Add what the scenarios need (Python, data) to memory-gate.yml and memory-baselines.yml where they are marked.`,
@@ -16,7 +20,15 @@ export function nextSteps(facts: {
   ];
   const notes: string[] = [];
   if (!inRepository) {
-    notes.push("This is not a git repository: put .github/workflows at the top of the one this directory goes into.");
+    notes.push(
+      `${refused === null ? "This is not a git repository" : `git finds no repository here (${refused})`}: put .github/workflows at the top of the one this directory goes into.`,
+    );
+  }
+  if (elsewhere.length > 0) {
+    const these = elsewhere.join(" and ");
+    notes.push(
+      `${these} measures another directory and not this one: add a step with this working-directory and a gate-id of its own, or put all scenarios into one configuration (examples/monorepo).`,
+    );
   }
   if (others.length > 0) {
     notes.push(`${others.join(", ")} uses the gate already; keep one of the two, or give them different gate-ids.`);

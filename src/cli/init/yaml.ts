@@ -3,9 +3,9 @@ export function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** A branch's name where a workflow expects a pattern. */
-export function branchPattern(branch: string): string {
-  return quoted(branch.replace(/[+!]/g, "\\$&"));
+/** The name of a branch or the path of a file where a workflow expects a pattern. */
+export function literalPattern(name: string): string {
+  return quoted(name.replace(/[*?+[\]!]/g, "\\$&"));
 }
 
 /** Lines of `with:` at an indentation, without those that have no value. */

@@ -33,7 +33,16 @@ describe("artifact names", () => {
 
 describe("matrixLeg", () => {
   it("joins the values of a matrix", () => {
-    expect(matrixLeg('{"os":"ubuntu-24.04","torch":2.5,"cfg":{"a":1}}')).toBe("ubuntu-24.04-2.5-a-1");
+    expect(matrixLeg('{"os":"linux","torch":2.5,"fast":true}')).toBe("linux-2.5-true");
+    expect(matrixLeg('{"os":"ubuntu-24.04"}')).toBe("ubuntu-24.04");
+  });
+
+  it("distinguishes legs whose values differ in what a name cannot have", () => {
+    const values = ["numpy<2", "numpy>=2", "c++", "c", "-1", "1", "日本", "中国", "", ["--fast"], ["fast"], { a: 1 }];
+    const legs = values.map((value) => matrixLeg(JSON.stringify({ value })));
+    expect(new Set(legs).size).toBe(values.length);
+    for (const leg of legs) expect(leg).toMatch(/^[A-Za-z0-9._][A-Za-z0-9._-]*$/);
+    expect(matrixLeg('{"value":"numpy<2"}')).toMatch(/^numpy-2-[0-9a-f]{8}$/);
   });
 
   it("distinguishes two long legs", () => {
@@ -42,7 +51,11 @@ describe("matrixLeg", () => {
     expect(leg("a")).not.toBe(leg("b"));
   });
 
-  it.each(["null", "{}", "", "[1]", "not json", '"x"'])("is null without a matrix: %s", (json) => {
+  it.each(["null", "{}"])("is null without a matrix: %s", (json) => {
     expect(matrixLeg(json)).toBeNull();
+  });
+
+  it.each(["", "[1]", "Object", '"x"'])("is not known of what is no matrix: %s", (json) => {
+    expect(matrixLeg(json)).toBeUndefined();
   });
 });

@@ -6,10 +6,13 @@ const MAX_NAME = 120;
 const MAX_LEG = 60;
 
 function shorten(name: string, most: number): string {
-  if (name.length <= most) return name;
-  // Two long legs must not fall together when they are cut.
-  const hash = createHash("sha256").update(name).digest("hex").slice(0, 8);
-  return `${name.slice(0, most - 9)}-${hash}`;
+  return name.length <= most ? name : distinguished(name, name, most);
+}
+
+/** Names that are cut or cleaned alike must not fall together. */
+function distinguished(name: string, original: string, most: number): string {
+  const hash = createHash("sha256").update(original).digest("hex").slice(0, 8);
+  return name === "" ? hash : `${name.slice(0, most - 9)}-${hash}`;
 }
 
 /** A name the service accepts: forbidden characters become `-`, long names are cut and distinguished by a hash. */
@@ -18,22 +21,26 @@ export function safeArtifactName(name: string): string {
   return shorten(safe === "" || /^\.+$/.test(safe) ? "stormlog" : safe, MAX_NAME);
 }
 
-/** Leg of a matrix from `toJSON(matrix)`: `{"os": "linux", "torch": "2.5"}` is `linux-2.5`. Null without a matrix. */
-export function matrixLeg(json: string): string | null {
+/**
+ * Leg of a matrix from `toJSON(matrix)`: `{"os": "linux", "torch": "2.5"}` is `linux-2.5`, and values with other
+ * characters end in a hash. Null without a matrix (`null`).
+ * @returns undefined for what is no matrix
+ */
+export function matrixLeg(json: string): string | null | undefined {
   let matrix: unknown;
   try {
     matrix = JSON.parse(json);
   } catch {
-    return null;
+    return undefined;
   }
-  if (typeof matrix !== "object" || matrix === null || Array.isArray(matrix)) return null;
-  const words = Object.values(matrix).map((value) =>
-    (typeof value === "string" ? value : JSON.stringify(value))
-      .replace(/[^A-Za-z0-9._]+/g, "-")
-      .replace(/^-+|-+$/g, ""),
-  );
+  if (matrix === null) return null;
+  if (typeof matrix !== "object" || Array.isArray(matrix)) return undefined;
+  const values = Object.values(matrix).map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
+  if (values.length === 0) return null;
+  const words = values.map((value) => value.replace(/[^A-Za-z0-9._]+/g, "-").replace(/^-+|-+$/g, ""));
   const leg = words.filter((word) => word !== "").join("-");
-  return leg === "" ? null : shorten(leg, MAX_LEG);
+  const isPlain = words.every((word, i) => word === values[i] && word !== "");
+  return isPlain ? shorten(leg, MAX_LEG) : distinguished(leg, JSON.stringify(values), MAX_LEG);
 }
 
 /** Names to try in order: a re-run, or a second job without the `matrix` input, meets its own immutable artifact. */
