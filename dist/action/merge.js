@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "8dc31ab1c0000ec31cd50b09ba2fb421cc15d1b92c6f2ae7c3f0aa1da8ead369");
+  load = loadPack(import.meta.url, "a28544f295798fa03bb9aa919da026196283b06c1ab32832e756501b9f06ca9e");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

@@ -8,6 +8,19 @@ import sys
 _here = os.path.dirname(os.path.abspath(__file__))
 
 
+def _is_main_interpreter():
+    # The probe is the process's. A sub-interpreter cannot end while a thread of the probe lives in it. Only the main
+    # interpreter may set this descriptor, and nothing has set it yet.
+    import _signal
+    import _thread
+
+    try:
+        _signal.set_wakeup_fd(_signal.set_wakeup_fd(-1))
+    except ValueError:
+        return hasattr(_thread, "_is_main_interpreter") and _thread._is_main_interpreter()
+    return True
+
+
 def _begin(here):
     import _signal
     import _thread
@@ -133,7 +146,8 @@ def _begin(here):
 try:
     # A path may list this directory twice (a venv's lib and lib64): one probe is enough.
     if sys.version_info >= (3, 8) and os.environ.get("STORMLOG_GATE_PROBE_DIR") and not hasattr(sys, "_stormlog_gate"):
-        _begin(_here)
+        if _is_main_interpreter():
+            _begin(_here)
 except Exception:  # the program starts even if the probe cannot
     pass
 

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { comparableCommits, mergeBase, unknownCommits } from "./ancestors.ts";
+import { baseCommit, comparableCommits, mergeBase, namedBase, unknownCommits } from "./ancestors.ts";
 
 let top: string;
 const git = (...args: string[]): string =>
@@ -36,6 +36,25 @@ describe("commits a baseline may come from", () => {
     const { commits } = await comparableCommits({ cwd: top, env: { GITHUB_BASE_REF: "main" } }, []);
     expect(commits).toEqual(new Set([base]));
     expect(await mergeBase(top, { GITHUB_BASE_REF: "main" })).toBe(base);
+  });
+
+  it("of a merge group are those of its parent, which has the pull requests ahead of it", async () => {
+    const main = commit("main");
+    git("update-ref", "refs/remotes/origin/release", main);
+    const ahead = commit("ahead in the queue");
+    commit("change");
+    const file = path.join(top, "event.json");
+    writeFileSync(file, JSON.stringify({ merge_group: { base_sha: ahead } }));
+    const queue = {
+      GITHUB_EVENT_NAME: "merge_group",
+      GITHUB_REF: `refs/heads/gh-readonly-queue/release/pr-7-${ahead}`,
+    };
+    expect(namedBase(queue)).toBe("origin/release");
+    expect(await mergeBase(top, queue)).toBe(main);
+    expect(await mergeBase(top, { ...queue, GITHUB_EVENT_PATH: file })).toBe(ahead);
+    expect(await baseCommit({ cwd: top, env: { ...queue, GITHUB_EVENT_PATH: file } })).toBe(ahead);
+    // Of another event the same file says nothing.
+    expect(await mergeBase(top, { GITHUB_EVENT_PATH: file, GITHUB_BASE_REF: "release" })).toBe(main);
   });
 
   it("are not filtered without a known history", async () => {

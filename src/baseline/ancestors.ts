@@ -1,13 +1,35 @@
+import { readFileSync } from "node:fs";
 import type { Environment } from "../core/environment.ts";
 import { git } from "../git/git.ts";
 import type { HistoryPort } from "./history-port.ts";
 
 const REMOTE = "origin/";
 
-/** The target branch of a pull request, from the environment. */
+/** Branches of GitHub's merge queue contain the name of their target branch. */
+const QUEUED = /^refs\/heads\/gh-readonly-queue\/(.+)\/pr-\d+-[0-9a-f]{40,64}$/;
+
+/** The target branch of a merge group; null elsewhere. */
+export function queuedBranch({ GITHUB_EVENT_NAME, GITHUB_REF }: Environment): string | null {
+  return GITHUB_EVENT_NAME === "merge_group" ? (QUEUED.exec(GITHUB_REF ?? "")?.[1] ?? null) : null;
+}
+
+/** The target branch of a pull request or of a merge group, from the environment. */
 export function namedBase(env: Environment): string | null {
   if (env.STORMLOG_GATE_BASE) return env.STORMLOG_GATE_BASE;
-  return env.GITHUB_BASE_REF ? `${REMOTE}${env.GITHUB_BASE_REF}` : null;
+  const branch = env.GITHUB_BASE_REF || queuedBranch(env);
+  return branch ? `${REMOTE}${branch}` : null;
+}
+
+/** The commit that a merge group was made on, which has the pull requests ahead in the queue; null elsewhere. */
+function queuedParent({ GITHUB_EVENT_NAME, GITHUB_EVENT_PATH }: Environment): string | null {
+  if (GITHUB_EVENT_NAME !== "merge_group" || !GITHUB_EVENT_PATH) return null;
+  try {
+    const event = JSON.parse(readFileSync(GITHUB_EVENT_PATH, "utf8")) as { merge_group?: { base_sha?: unknown } };
+    const sha = event.merge_group?.base_sha;
+    return typeof sha === "string" && /^[0-9a-f]{40,64}$/.test(sha) ? sha : null;
+  } catch {
+    return null;
+  }
 }
 
 /**
@@ -15,6 +37,9 @@ export function namedBase(env: Environment): string | null {
  * contain it. Without a named base the usual names of a main branch are tried.
  */
 export async function mergeBase(cwd: string, env: Environment): Promise<string | null> {
+  const parent = queuedParent(env);
+  const queued = parent === null ? null : await mergeBaseWith(cwd, parent);
+  if (queued !== null) return queued;
   const named = namedBase(env);
   for (const ref of named === null ? ["origin/HEAD", "origin/main", "origin/master", "main", "master"] : [named]) {
     const found = await mergeBaseWith(cwd, ref);
@@ -29,6 +54,7 @@ export async function mergeBase(cwd: string, env: Environment): Promise<string |
  */
 export async function baseCommit({ cwd, env, history }: History): Promise<string | null> {
   try {
+    if (queuedParent(env) !== null) return await mergeBase(cwd, env);
     const base = namedBase(env) ?? (await remoteBase(history));
     const shallow = (await git(cwd, ["rev-parse", "--is-shallow-repository"])).stdout === "true";
     const local = base === null ? await mergeBase(cwd, env) : shallow ? null : await mergeBaseWith(cwd, base);

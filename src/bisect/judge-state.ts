@@ -52,8 +52,10 @@ export function gateJudge(directory: string, requestFor: RequestFor, ports: Gate
       const [scenario] = request.scenarios;
       if (scenario === undefined) throw new GateError("NOTHING_MEASURED", "there is nothing to run", { kind: "error" });
       const baseline = openFileStore(`file:${store}`, store);
-      await refreshScenario(request, scenario, { runs: DEFAULT_POLICY.minBaselineRuns, store: baseline }, ports);
-      return judged;
+      const runs = DEFAULT_POLICY.minBaselineRuns;
+      await refreshScenario(request, scenario, { runs, store: baseline }, ports);
+      // By itself there is nothing that it could be judged by.
+      return judged.verdict === "unjudged" ? { ...judged, sentence: `${runs} runs are the baseline` } : judged;
     },
     other: (state, bundle) => judge(requestFor(state, bundle, [`file:${store}`])),
   };

@@ -148,11 +148,12 @@ function outcomeOf({ verdict }: StateVerdict, name: string): Step["outcome"] {
 }
 
 /** The good and the bad state must run. */
-function required({ name, verdict, sentence }: Step): void {
+function required({ name, verdict, sentence, bundle }: Step): void {
   if (verdict !== null && verdict !== "error") return;
+  const output = bundle === null ? "" : ` Its output is in ${bundle} (runs/*/*/output.log).`;
   throw new GateError("SEARCH_ENVIRONMENT_FAILED", `the ${name} state cannot be run: ${sentence}`, {
     kind: "error",
-    hint: "Both ends of the search must build and run. Check --setup and the command in a clean checkout.",
+    hint: `Both ends of the search must build and run in a clean place.${output}`,
   });
 }
 

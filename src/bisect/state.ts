@@ -97,7 +97,7 @@ export async function openState(
     throw usageError(
       "SEARCH_DIFFERS",
       `${directory} is a search for something else`,
-      "Resume with the same --good, --bad, --setup, options and command.",
+      "Resume with the same ends, options and command.",
     );
   }
   if (state.machine !== machineName()) {

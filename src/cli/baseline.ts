@@ -1,13 +1,13 @@
 import { storeOf } from "../baseline/load.ts";
 import { earlierRuns, MIN_EPOCH_RUNS, selectRuns } from "../baseline/record.ts";
 import { MAX_RECORD_BYTES, serializeRecord } from "../baseline/record-size.ts";
+import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest } from "../config/gate-request.ts";
 import { DEFAULTS } from "../config/run-options.ts";
 import { GateError, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { shellWord } from "../core/shell-word.ts";
 import { oneLine, plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
 import { acceptBundles } from "../gate/accept.ts";
@@ -63,11 +63,28 @@ function measuringRequest(invocation: Invocation): GateRequest {
   return requestOf({ ...invocation, lists }, { baselines: [], unjudged: "pass" });
 }
 
+/** What cannot be read cannot be added to: that is said before anything is measured. */
+async function checkRecords(store: BaselineStore, { scenarios }: GateRequest): Promise<void> {
+  const { skipped } = await store.list();
+  const own = scenarios.map(({ name }) => `${scenarioDirectory(name)}/`);
+  const damaged = skipped.find(
+    // Of a newer version it may be another environment's.
+    (reason) => own.some((directory) => reason.startsWith(directory)) && !reason.includes("INPUT_SCHEMA_VERSION"),
+  );
+  if (damaged === undefined) return;
+  throw new GateError("BASELINE_STORE_UNWRITABLE", `a record of ${store.name} is damaged: ${damaged}`, {
+    kind: "error",
+    where: store.name,
+    hint: "Remove that record, or restore it from git, and refresh again. `baseline verify` lists all damaged records.",
+  });
+}
+
 async function refresh(invocation: Invocation): Promise<number> {
   const { console } = invocation;
   const runs = runsOf(invocation);
   const store = chosenStore(invocation);
   const request = measuringRequest(invocation);
+  await checkRecords(store, request);
   const interrupt = interruptSignal();
   try {
     const records: StoredRecord[] = [];
@@ -182,7 +199,7 @@ async function accept(invocation: Invocation): Promise<number> {
           : await missingRuns(request, stored, { runs: missing, store }, consolePorts(console, interrupt.signal, true));
       records.push(measured);
       console.print(line(measured));
-      if (measured === stored && missing > 0) console.print(missingText(stored, wanted, missing));
+      if (measured === stored && missing > 0) console.print(missingText(invocation, stored, wanted, missing));
     }
     console.document(records);
     return ExitCode.pass;
@@ -192,11 +209,13 @@ async function accept(invocation: Invocation): Promise<number> {
 }
 
 /** How an accepted level of too few runs is judged, and the command that adds the missing ones. */
-function missingText({ record }: StoredRecord, wanted: number, missing: number): string {
+function missingText(invocation: Invocation, { record }: StoredRecord, wanted: number, missing: number): string {
   const earlier = earlierRuns(record, selectRuns(record, null), null).length;
   const judged = earlier === 0 ? "it is not judged" : `it is judged with the spread of the ${earlier} runs before it`;
-  const scenario = shellWord(one(record.scenario));
-  return `  Until this level has ${wanted} runs, ${judged}. To add them: stormlog-gate baseline refresh --scenario ${scenario} --runs ${missing} -- CMD`;
+  const { scenario: _, ...text } = invocation.text;
+  const about = { scenario: one(record.scenario) };
+  const { refresh } = nextCommands({ ...invocation, text }, DEFAULTS.bundle, programWords(), about);
+  return `  Until this level has ${wanted} runs, ${judged}. To add them: ${refresh} --runs ${missing} -- CMD`;
 }
 
 /** Measure the runs that an accepted level lacks. @throws GateError as `refreshScenario`, ENVIRONMENT_DIFFERS */
@@ -228,7 +247,12 @@ export type BaselineAction = keyof typeof ACTIONS;
 
 export async function baseline(invocation: Invocation): Promise<number> {
   const action = actionOf("baseline", ACTIONS, invocation.positionals[0]);
-  const extra = action === "accept" ? undefined : invocation.positionals[2];
-  if (extra !== undefined) throw usageError("ARGUMENT_UNEXPECTED", `"${extra}" is unexpected`);
+  const [, name, more] = invocation.positionals;
+  const takesName = action === "list" || action === "show";
+  const extra = action === "accept" ? undefined : takesName ? more : name;
+  if (extra !== undefined) {
+    const hint = action === "refresh" ? "--scenario NAME names the scenario of a command." : undefined;
+    throw usageError("ARGUMENT_UNEXPECTED", `"${extra}" is unexpected`, hint);
+  }
   return ACTIONS[action](invocation);
 }

@@ -1,18 +1,17 @@
 import type { Measurements } from "../analysis/measurements.ts";
 import { parseHorizon } from "../config/options.ts";
 import { escapeTerminal } from "../core/escape.ts";
-import { ExitCode } from "../core/exit-codes.ts";
 import { plural } from "../core/text.ts";
-import { notedMeasurements } from "../inputs/measurements-input.ts";
+import { judgeableInput } from "../inputs/measurements-input.ts";
+import { pairScenarios, unmeasured } from "../inputs/scenario-pairs.ts";
 import { isSnapshotDatabase, isSnapshotFile } from "../inputs/snapshot-input.ts";
 import { renderComparisonTerminal } from "../report/terminal/comparison-terminal.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { judgementDocument } from "../verdict/judgement-document.ts";
-import { answerExit } from "./answer-exit.ts";
 import type { Invocation } from "./command.ts";
-import { unjudgedOption } from "./judge.ts";
+import { printAnswers, type ScenarioAnswer, unjudgedOption } from "./judge.ts";
 
 /** What a reference of few runs leaves open: the differences are known, whether runs vary by as much is not. */
 function withReference(judgement: Judgement, { runs }: Measurements): Judgement {
@@ -36,28 +35,29 @@ export async function compare({ positionals, text, flags, console }: Invocation)
   }
   const unjudged = unjudgedOption(text.unjudged);
   const [first, second] = positionals as [string, string];
-  const { measurements: a, notes: notesOfA } = await notedMeasurements(first);
-  const { measurements: b, notes: notesOfB } = await notedMeasurements(second);
-  for (const note of new Set([...notesOfA, ...notesOfB])) console.print(`note: ${escapeTerminal(note)}`);
-  const judgement = withReference(
-    judge({
-      candidate: b,
-      baseline: a,
-      anchor: null,
-      policy: { ...DEFAULT_POLICY, horizon: text.horizon === undefined ? null : parseHorizon(text.horizon) },
-      baseRunsPossible: false,
-      moreRunsPossible: false,
-    }),
-    a,
-  );
-  if (!console.json) {
+  const inputs = { a: await judgeableInput(first), b: await judgeableInput(second) };
+  const { pairs, notes } = pairScenarios(inputs.b, [inputs.a]);
+  for (const note of new Set([...inputs.a.notes, ...inputs.b.notes, ...notes]))
+    console.print(`note: ${escapeTerminal(note)}`);
+  const policy = { ...DEFAULT_POLICY, horizon: text.horizon === undefined ? null : parseHorizon(text.horizon) };
+  const answers = pairs.map(({ scenario, candidate: b, references }): ScenarioAnswer => {
+    const a = references[0] ?? unmeasured(scenario);
+    const judgement = withReference(
+      judge({ candidate: b, baseline: a, anchor: null, policy, baseRunsPossible: false, moreRunsPossible: false }),
+      a,
+    );
     const sides = { a: { name: first, measurements: a }, b: { name: second, measurements: b } };
-    console.print(renderComparisonTerminal(sides, judgement, { color: console.color, width: console.width }));
-  }
-  console.document({
-    ...judgementDocument(judgement),
-    a: { file: first, notes: notesOfA, ...a },
-    b: { file: second, notes: notesOfB, ...b },
+    const { color, width } = console;
+    return {
+      scenario,
+      judgement,
+      document: {
+        ...judgementDocument(judgement),
+        a: { file: first, notes: inputs.a.notes, ...a },
+        b: { file: second, notes: inputs.b.notes, ...b },
+      },
+      render: () => renderComparisonTerminal(sides, judgement, { color, width }),
+    };
   });
-  return flags["exit-code"] === true ? answerExit(judgement.verdict, unjudged) : ExitCode.pass;
+  return printAnswers(answers, { console, flags }, unjudged);
 }

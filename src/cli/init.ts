@@ -15,6 +15,7 @@ import { gateWorkflow } from "./init/gate-workflow.ts";
 import { ignoredDirectories } from "./init/ignore-file.ts";
 import { nextSteps } from "./init/next-steps.ts";
 import { ownPin } from "./init/pins.ts";
+import { programWords } from "./program.ts";
 
 const CONFIG_FILE = "stormlog-gate.yml";
 
@@ -113,7 +114,14 @@ export async function init({ flags, text, console }: Invocation): Promise<number
     ...written.map((file) => `wrote  ${file}`),
     ...(isIgnoring ? [`added  the directories of evidence to ${shown(ignore)}`] : []),
     ...kept.map((file) => `kept   ${file} (it exists; --force overwrites)`),
-    ...nextSteps({ choices, inRepository: repository.inRepository, others, elsewhere, refused: repository.refused }),
+    ...nextSteps({
+      choices,
+      inRepository: repository.inRepository,
+      others,
+      elsewhere,
+      refused: repository.refused,
+      program: programWords(),
+    }),
   ];
   // Names of files and branches are outside text.
   for (const line of lines) console.print(escapeTerminal(line));

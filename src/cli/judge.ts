@@ -2,10 +2,14 @@ import { parseBudget, parseHorizon } from "../config/options.ts";
 import { usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { measurementsInput, notedMeasurements } from "../inputs/measurements-input.ts";
+import { type JudgeableInput, judgeableInput } from "../inputs/measurements-input.ts";
+import { pairScenarios } from "../inputs/scenario-pairs.ts";
+import { renderScenariosTerminal } from "../report/terminal/comparison-terminal.ts";
 import { renderJudgementTerminal } from "../report/terminal/terminal.ts";
+import { verdictUrgency } from "../report/urgency.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
+import type { Judgement } from "../verdict/judgement.ts";
 import { judgementDocument } from "../verdict/judgement-document.ts";
 import { answerExit } from "./answer-exit.ts";
 import type { Invocation } from "./command.ts";
@@ -20,6 +24,50 @@ export function unjudgedOption(text: string | undefined): (typeof UNJUDGED)[numb
   return word;
 }
 
+/** The answer of `judge` or `compare` for one scenario. */
+export interface ScenarioAnswer {
+  readonly scenario: string;
+  readonly judgement: Judgement;
+  readonly document: object;
+  /** The answer for a terminal. */
+  readonly render: () => string;
+}
+
+/** Worst first: the exit status of several answers is the first of these that one of them has. */
+const EXITS = [ExitCode.gateFailed, ExitCode.unjudged, ExitCode.findings] as const;
+
+/**
+ * Print the answers for all scenarios; the worst is the answer of the command. A single one is printed without a name.
+ * @returns the exit status
+ */
+export function printAnswers(
+  answers: readonly ScenarioAnswer[],
+  { console, flags }: Pick<Invocation, "console" | "flags">,
+  unjudged: (typeof UNJUDGED)[number],
+): number {
+  // The worst comes last because the end of the output is what a terminal shows.
+  const ordered = [...answers].sort(
+    (a, b) => verdictUrgency(b.judgement.verdict) - verdictUrgency(a.judgement.verdict),
+  );
+  const worst = ordered.at(-1);
+  if (worst === undefined) throw new Error("nothing was judged");
+  if (answers.length === 1) {
+    if (!console.json) console.print(worst.render());
+    console.document(worst.document);
+  } else {
+    const blocks = ordered.map(({ scenario, judgement, render }) => ({ scenario, verdict: judgement.verdict, render }));
+    if (!console.json) console.print(renderScenariosTerminal(blocks, console.color));
+    console.document({
+      ...worst.document,
+      scenario: worst.scenario,
+      scenarios: answers.map(({ scenario, document }) => ({ scenario, ...document })),
+    });
+  }
+  if (flags["exit-code"] !== true) return ExitCode.pass;
+  const exits = answers.map(({ judgement }) => answerExit(judgement.verdict, unjudged));
+  return EXITS.find((exit) => exits.includes(exit)) ?? ExitCode.pass;
+}
+
 export async function judgeFiles({ text, lists, flags, console }: Invocation): Promise<number> {
   const unjudged = unjudgedOption(text.unjudged);
   if (text.candidate === undefined)
@@ -27,20 +75,26 @@ export async function judgeFiles({ text, lists, flags, console }: Invocation): P
   if (text["base-run"] !== undefined && !["auto", "off"].includes(text["base-run"])) {
     throw usageError("OPTION_INVALID", `--base-run "${text["base-run"]}" is neither auto nor off`);
   }
-  const { measurements: candidate, notes } = await notedMeasurements(text.candidate);
-  for (const note of notes) process.stderr.write(`note: ${escapeTerminal(note)}\n`);
-  const judgement = judge({
-    candidate,
-    baseline: text.baseline === undefined || text.baseline === "none" ? null : await measurementsInput(text.baseline),
-    anchor: text.anchor === undefined ? null : await measurementsInput(text.anchor),
-    policy: {
-      ...DEFAULT_POLICY,
-      budgets: (lists.budget ?? []).map(parseBudget),
-      horizon: text.horizon === undefined ? null : parseHorizon(text.horizon),
-    },
-    baseRunsPossible: text["base-run"] !== "off",
+  const candidate = await judgeableInput(text.candidate);
+  const reference = async (file: string | undefined): Promise<JudgeableInput | null> =>
+    file === undefined ? null : judgeableInput(file);
+  const baseline = await reference(text.baseline === "none" ? undefined : text.baseline);
+  const { pairs, notes } = pairScenarios(candidate, [baseline, await reference(text.anchor)]);
+  for (const note of [...candidate.notes, ...notes]) process.stderr.write(`note: ${escapeTerminal(note)}\n`);
+  const policy = {
+    ...DEFAULT_POLICY,
+    budgets: (lists.budget ?? []).map(parseBudget),
+    horizon: text.horizon === undefined ? null : parseHorizon(text.horizon),
+  };
+  const answers = pairs.map(({ scenario, candidate, references: [baseline = null, anchor = null] }): ScenarioAnswer => {
+    const judgement = judge({ candidate, baseline, anchor, policy, baseRunsPossible: text["base-run"] !== "off" });
+    const { color, width } = console;
+    return {
+      scenario,
+      judgement,
+      document: judgementDocument(judgement),
+      render: () => renderJudgementTerminal(judgement, { color, width }),
+    };
   });
-  if (!console.json) console.print(renderJudgementTerminal(judgement, { color: console.color, width: console.width }));
-  console.document(judgementDocument(judgement));
-  return flags["exit-code"] === true ? answerExit(judgement.verdict, unjudged) : ExitCode.pass;
+  return printAnswers(answers, { console, flags }, unjudged);
 }

@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { Measurements } from "../analysis/measurements.ts";
-import { mergeBase } from "../baseline/ancestors.ts";
+import { mergeBase, namedBase } from "../baseline/ancestors.ts";
 import { spelledLike, type WantedScenario } from "../baseline/from-store.ts";
 import type { Environment } from "../core/environment.ts";
 import { invalidInput } from "../core/errors.ts";
@@ -33,7 +33,7 @@ function inTree(root: string): string | null {
 function onPullRequest(env: Environment): boolean {
   // A bot may push a copy of a pull request for runners without access to pull requests.
   const copied = /^refs\/heads\/pull-request\/\d+$/.test(env.GITHUB_REF ?? "");
-  return copied || Boolean(env.GITHUB_BASE_REF || env.STORMLOG_GATE_BASE);
+  return copied || namedBase(env) !== null;
 }
 
 /**

@@ -10,15 +10,24 @@ export function overallVerdict(verdicts: readonly Verdict[]): Verdict {
   return VERDICTS_BY_URGENCY.find((verdict) => verdicts.includes(verdict)) ?? "unjudged";
 }
 
-/** The worst verdict of the scenarios; at least a warning while a change of the gate's settings is not accepted. */
+/**
+ * The worst verdict of the scenarios and of the limits on scaling; at least a warning while a change of the gate's
+ * settings is not accepted.
+ */
 export function reportVerdict(
-  report: Pick<GateReport, "policy_changes" | "policy_accepted"> & {
+  report: Pick<GateReport, "policy_changes" | "policy_accepted" | "scaling"> & {
     readonly scenarios: readonly Pick<ScenarioReport, "word">[];
   },
 ): Verdict {
   const verdicts = report.scenarios.map(({ word }) => word);
   const open = (report.policy_changes?.length ?? 0) > 0 && report.policy_accepted === undefined;
-  return overallVerdict(open && verdicts.length > 0 ? [...verdicts, "warn"] : verdicts);
+  const own = overallVerdict(open && verdicts.length > 0 ? [...verdicts, "warn"] : verdicts);
+  return overallVerdict([own, ...scalingVerdicts(report.scaling)]);
+}
+
+/** The verdicts of the limits on how peaks grow with a value; none without limits. */
+export function scalingVerdicts(scaling: GateReport["scaling"]): readonly Verdict[] {
+  return (scaling ?? []).flatMap(({ verdict }) => verdict ?? []);
 }
 
 /** Whether a scenario fails, unaccepted, by out of memory or a breached budget, which come before a command error. */

@@ -18,7 +18,7 @@ import { readAnchors } from "./anchor-file.ts";
 import type { BasePlanner } from "./base/base-run.ts";
 import { readBaselines, wantedScenario } from "./baseline-preflight.ts";
 import { cancelled, outOfTime } from "./cost.ts";
-import { exitCodeOf, overallVerdict, reportVerdict } from "./exit-code.ts";
+import { exitCodeOf, overallVerdict, reportVerdict, scalingVerdicts } from "./exit-code.ts";
 import type { KnownLeaks } from "./known-leaks.ts";
 import { policyInForce, removedScenarios, withoutUnverifiablePass } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
@@ -120,7 +120,7 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
   const scaling = await scalingOver(request, scenarios);
   if (scaling === null && request.scalingLimits !== null)
     warnings.unshift("policy.scaling was not checked: this run varies nothing (--vary NAME=v1,v2,…)");
-  const others = (scaling ?? []).flatMap(({ verdict }) => verdict ?? []);
+  const others = scalingVerdicts(scaling ?? undefined);
   const failing = scenarios.filter(({ word }) => word === "fail");
   const report: GateReport = {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: hideSecrets(request.argv) },

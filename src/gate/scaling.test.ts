@@ -1,24 +1,26 @@
 import { describe, expect, it } from "vitest";
 import type { GateRequest } from "../config/gate-request.ts";
 import { sampleScenario } from "../report/testing/sample-report.ts";
+import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { scalingOf } from "./scaling.ts";
 
 const VALUES = ["1", "2", "4", "8", "16"];
 const MIB = 2 ** 20;
 
+/** A peak of the host, or of a device's allocator. */
+const peak = (bytes: number, device = "host") =>
+  ({ rank: 0, device, metric: device === "host" ? "host" : "allocated", bytes, kind: "exact", source: "" }) as const;
+
 /** Reports of a varied scenario with one run each, by value; null = it has no peak. */
-function reports(peak: (value: number) => number | null, values = VALUES) {
+function reports(bytesOf: (value: number) => number | null, values = VALUES) {
   return values.map((value) => {
     const sample = sampleScenario("pass", { scenario: `train@N=${value}` });
-    const bytes = peak(Number(value));
+    const bytes = bytesOf(Number(value));
     const runs = sample.runs.slice(0, 1).map((run) => ({
       ...run,
       info: {
         ...run.info,
-        peaks:
-          bytes === null
-            ? []
-            : [{ rank: 0, device: "host", metric: "host", bytes, kind: "exact", source: "" } as const],
+        peaks: bytes === null ? [] : [peak(bytes)],
       },
     }));
     return { ...sample, runs };
@@ -62,5 +64,64 @@ describe("the scaling of a peak", () => {
     const [found] = scalingOf(request(limits, values), measured);
     expect(found).toMatchObject({ fit: null, fits: [], verdict: "unjudged", no_fit: expect.any(String) });
     expect(found?.points).toHaveLength(values.length);
+  });
+
+  const SIX = [...VALUES, "32"];
+  /** The reports of six values, the last of which ended in another way, without a device's peak. */
+  const withLast = (ending: Partial<RecordingInfo>, bytes: number) =>
+    reports(square, SIX).map((one, at) => ({
+      ...one,
+      runs: one.runs.map((run) =>
+        at === 5
+          ? { ...run, info: { ...run.info, peaks: [peak(bytes)], ...ending } }
+          : { ...run, info: { ...run.info, peaks: [...run.info.peaks, peak(square(2 ** at), "cuda:0")] } },
+      ),
+    }));
+  const established = { certainty: "established" } as RecordingInfo["oom"];
+
+  it.each<[string, Partial<RecordingInfo>]>([
+    ["failed", { exit: { kind: "exited", code: 1 } }],
+    ["was killed", { exit: { kind: "signaled", signal: "SIGKILL" } }],
+    ["was interrupted", { exit: { kind: "interrupted", signal: "SIGINT" } }],
+    ["caught an out-of-memory error", { oom: established }],
+  ])("ignores the peak of a command that %s, and keeps the series of the others", (_what, ending) => {
+    const [found] = scalingOf(request({}, SIX), withLast(ending, 3 * MIB));
+    expect(found?.points.at(-1)).toEqual({ value: "32", bytes: null, failed: true });
+    expect(found).toMatchObject({ metric: "allocated", device: "device" });
+    expect(found?.fit?.exponent).toBeCloseTo(2, 1);
+  });
+
+  it("keeps the series of the values that were measured where the last was not reached", () => {
+    const all = withLast({}, 3 * MIB).slice(0, 5);
+    const [found] = scalingOf(request({}, SIX), all);
+    expect(found?.points.at(-1)).toEqual({ value: "32", bytes: null });
+    expect(found).toMatchObject({ metric: "allocated", device: "device" });
+  });
+
+  it("has no fit where a failed run leaves fewer than five values", () => {
+    const measured = reports(square).map((one, at) => ({
+      ...one,
+      runs: one.runs.map((run) =>
+        at === 4 ? { ...run, info: { ...run.info, exit: { kind: "exited", code: 1 } as const } } : run,
+      ),
+    }));
+    const [found] = scalingOf(request(), measured);
+    expect(found).toMatchObject({ fit: null, no_fit: "a fit needs 5 different numbers that were measured" });
+  });
+
+  it("counts a number that is written in two ways once", () => {
+    const values = ["1", "1.0", "2", "3", "4"];
+    const [found] = scalingOf(request({}, values), reports(square, values));
+    expect(found?.no_fit).toBe("a fit needs 5 different numbers that were measured");
+  });
+
+  it("shows a coefficient below one byte in the reason of a breach", () => {
+    const limits = { scalingLimits: { maxExponent: null, maxCoefficient: 0 } };
+    const values = ["1000", "2000", "4000", "8000", "16000"];
+    const [found] = scalingOf(
+      request(limits, values),
+      reports((n) => MIB + 0.02 * n * n, values),
+    );
+    expect(found?.reason).toMatch(/^b is at least 0\.0\d+ B, above 0 B$/);
   });
 });

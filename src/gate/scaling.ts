@@ -1,22 +1,41 @@
 import type { GateRequest } from "../config/gate-request.ts";
 import { groupBy } from "../core/group-by.ts";
 import { formatBytes } from "../core/units.ts";
-import { comparableRole, type Scaling, type ScenarioReport } from "../report/documents/model.ts";
+import { comparableRole, type RunReport, type Scaling, type ScenarioReport } from "../report/documents/model.ts";
+import { coefficientText } from "../report/scaling-text.ts";
 import { median } from "../stats/order-statistics.ts";
 import { fitPowerLaw, largestWithin, MIN_POINTS, type PowerLaw } from "../stats/power-law.ts";
+import { runEnding } from "./run-ending.ts";
 
-/** The peaks of a scenario's runs: of the largest rank in each, the median over the runs. */
-function peakOf(report: ScenarioReport | undefined, metric: string, onDevice: boolean): number | null {
-  const runs = report?.runs ?? [];
-  const wanted = comparableRole(runs);
-  const peaks = runs.flatMap(({ role, info }) => {
+/** The runs that measured one value. */
+interface Measured {
+  readonly value: string;
+  readonly runs: readonly RunReport[];
+  /** Whether the command failed, was interrupted or ran out of memory: its peak is then not that of the whole work. */
+  readonly failed: boolean;
+}
+
+function measuredOf(value: string, report: ScenarioReport | undefined): Measured {
+  const all = report?.runs ?? [];
+  const wanted = comparableRole(all);
+  const runs = all.filter(({ role }) => role === wanted);
+  // A command that catches an out-of-memory error ends with status 0.
+  const isWhole = ({ info: { exit, oom } }: RunReport) =>
+    runEnding(exit, oom).kind === "ok" && oom?.certainty !== "established";
+  const failed = runs.length > 0 && (report?.error != null || !runs.every(isWhole));
+  return { value, runs, failed };
+}
+
+/** The peak of one value: of the largest rank in each run, the median over the runs. */
+function peakOf({ runs }: Measured, metric: string, onDevice: boolean): number | null {
+  const peaks = runs.flatMap(({ info }) => {
     const own = info.peaks.filter((peak) => peak.metric === metric && (peak.device !== "host") === onDevice);
-    return role === wanted && own.length > 0 ? [Math.max(...own.map(({ bytes }) => bytes))] : [];
+    return own.length > 0 ? [Math.max(...own.map(({ bytes }) => bytes))] : [];
   });
   return peaks.length === 0 ? null : median(peaks);
 }
 
-/** The series that every value has: a device's allocator, its used memory, the C heap, else the host. */
+/** The series that every value with a whole run has: a device's allocator, its used memory, C heap, else the host. */
 const SERIES = [
   { metric: "allocated", onDevice: true },
   { metric: "used", onDevice: true },
@@ -38,7 +57,7 @@ function judged(
   }
   const least = Math.min(...law.curves.map(({ b }) => b));
   if (maxCoefficient !== null && least > maxCoefficient) {
-    return { verdict: "fail", reason: `b is at least ${formatBytes(least)}, above ${formatBytes(maxCoefficient)}` };
+    return { verdict: "fail", reason: `b is at least ${coefficientText(least)}, above ${formatBytes(maxCoefficient)}` };
   }
   return { verdict: "pass", reason: null };
 }
@@ -49,18 +68,22 @@ export function scalingOf(request: GateRequest, reports: readonly ScenarioReport
     one === undefined ? [] : [{ ...one, scenario: name }],
   );
   return [...groupBy(varied, ({ of }) => of)].map(([of, variants]): Scaling => {
-    const measured = variants.map(({ value, scenario }) => ({
-      value,
-      report: reports.find((report) => report.scenario === scenario),
-    }));
+    const measured = variants.map(({ value, scenario }) =>
+      measuredOf(
+        value,
+        reports.find((report) => report.scenario === scenario),
+      ),
+    );
+    const whole = measured.filter(({ runs, failed }) => runs.length > 0 && !failed);
     const series =
-      SERIES.find(({ metric, onDevice }) =>
-        measured.every(({ report }) => peakOf(report, metric, onDevice) !== null),
+      SERIES.find(
+        ({ metric, onDevice }) => whole.length > 0 && whole.every((one) => peakOf(one, metric, onDevice) !== null),
       ) ?? SERIES[3];
-    const points = measured.map(({ value, report }) => ({
-      value,
-      bytes: peakOf(report, series.metric, series.onDevice),
-    }));
+    const points = measured.map((one) =>
+      one.failed
+        ? { value: one.value, bytes: null, failed: true }
+        : { value: one.value, bytes: peakOf(one, series.metric, series.onDevice) },
+    );
     const known = points.flatMap(({ value, bytes }) => (bytes === null ? [] : [{ x: Number(value), bytes }]));
     const law = fitPowerLaw(
       known.map(({ x }) => x),
@@ -88,6 +111,6 @@ function largest(law: PowerLaw, bytes: number): Scaling["fits"][number]["largest
 
 function whyNot(values: readonly number[]): string {
   if (values.some((value) => !(value > 0))) return "a fit needs positive numbers";
-  if (new Set(values).size < MIN_POINTS) return `a fit needs ${MIN_POINTS} values that were measured`;
+  if (new Set(values).size < MIN_POINTS) return `a fit needs ${MIN_POINTS} different numbers that were measured`;
   return "the peak does not rise with it";
 }

@@ -87,7 +87,7 @@ export async function sameRunNow(
   return gateRun(data);
 }
 
-/** Whether a job of a run has failed: an acceptance that came later was not read by it. @throws what the client throws */
+/** Whether a job of a run has failed, without reading what was accepted later. @throws what the client throws */
 export async function hasFailedJob(
   { octokit, owner, repo }: Pick<GateRunQuery, "octokit" | "owner" | "repo">,
   { id }: GateRun,

@@ -7,7 +7,7 @@ import { packageRoot } from "../core/package-root.ts";
 import { MIB } from "../core/units.ts";
 import { type Plain, pickled } from "../snapshot/testing/pickle-writer.ts";
 import { analysisInput } from "./analysis-input.ts";
-import { measurementsInput } from "./measurements-input.ts";
+import { judgeableInput } from "./measurements-input.ts";
 
 const fixture = (name: string) => path.join(packageRoot(), "test", "snapshot", "fixtures", name);
 
@@ -106,7 +106,7 @@ describe("a memory snapshot as input of analyze", () => {
   });
 
   it("can be compared", async () => {
-    const { runs } = await measurementsInput(fixture("leak-step12.pickle"));
-    expect(runs[0]?.series.map(({ metric }) => metric)).toEqual(["allocated", "reserved"]);
+    const { scenarios } = await judgeableInput(fixture("leak-step12.pickle"));
+    expect(scenarios[0]?.measurements.runs[0]?.series.map(({ metric }) => metric)).toEqual(["allocated", "reserved"]);
   });
 });

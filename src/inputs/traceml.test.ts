@@ -9,7 +9,7 @@ import { traceMlDatabase } from "../telemetry/testing/traceml-database.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
 import { analysisInput } from "./analysis-input.ts";
-import { notedMeasurements } from "./measurements-input.ts";
+import { judgeableInput } from "./measurements-input.ts";
 
 let directory: string;
 beforeEach(() => {
@@ -53,7 +53,11 @@ async function analysed(file: string) {
 }
 
 async function compared(first: string, second: string) {
-  const [a, b] = [await notedMeasurements(first), await notedMeasurements(second)];
+  const read = async (file: string) => {
+    const { scenarios, notes } = await judgeableInput(file);
+    return { measurements: scenarios[0]!.measurements, notes };
+  };
+  const [a, b] = [await read(first), await read(second)];
   const judgement = judge({
     candidate: b.measurements,
     baseline: a.measurements,

@@ -25,6 +25,16 @@ export async function verifyBundle(directory: string, names: readonly string[]):
   return manifest.exit_code === null ? null : verifyFiles(directory, manifest.files, names);
 }
 
+/** Files that the manifest of a bundle lists, of one kind; empty where its manifest cannot be read. */
+export async function listedFiles(directory: string, kind: RegExp): Promise<readonly string[]> {
+  try {
+    return (await readManifest(directory)).files.map((file) => file.path).filter((name) => kind.test(name));
+  } catch (error) {
+    if (!(error instanceof GateError)) throw error;
+    return [];
+  }
+}
+
 /** How a note about it begins. */
 export const NOT_VERIFIED = "this bundle is not verified";
 

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { overallVerdict } from "../gate/exit-code.ts";
-import type { GateReport, Verdict } from "../report/documents/model.ts";
+import { parseStormlogReport, stormlogReport } from "../report/documents/envelope.ts";
+import type { GateReport, Scaling, Verdict } from "../report/documents/model.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
 import { type MissingLeg, mergedReport, planJobs, type ReportedLeg, scenarioOfJob } from "./merge-report.ts";
 
@@ -130,5 +131,54 @@ describe("the merged verdict", () => {
     ]);
     expect(answer.cost).toEqual({ runs: 5, minutes: expect.closeTo(3.9) });
     expect(answer.warnings).toEqual(["a: slow disk", "b: slow disk"]);
+  });
+});
+
+describe("the merged scaling", () => {
+  const law: Scaling = {
+    scenario: "train",
+    name: "N",
+    metric: "host",
+    device: "host",
+    points: [
+      { value: "1", bytes: 1024 },
+      { value: "2", bytes: null, failed: true },
+    ],
+    fit: null,
+    no_fit: "the peak does not rise with it",
+    fits: [],
+    verdict: null,
+    reason: null,
+  };
+  /** A leg whose scenarios pass, and whose limit on scaling has another verdict. */
+  const varied = (name: string, verdict: "pass" | "fail" | "unjudged", more: Partial<GateReport> = {}) =>
+    leg(name, "pass", { word: verdict, scaling: [{ ...law, verdict, reason: verdict }], ...more });
+
+  it.each([
+    ["fail", 4],
+    ["unjudged", 6],
+    ["pass", 0],
+  ] as const)("keeps the verdict %s and exits with %d", (verdict, code) => {
+    const answer = merged([varied("a", verdict)], [], "fail");
+    expect([answer.word, answer.exit_code]).toEqual([verdict, code]);
+    expect(answer.scenarios.map(({ word }) => word)).toEqual(["pass"]);
+    expect(answer.scaling).toEqual([{ ...law, verdict, reason: verdict }]);
+    expect(parseStormlogReport(JSON.parse(JSON.stringify(stormlogReport(answer))), "").report.scaling).toEqual(
+      answer.scaling,
+    );
+  });
+
+  it("passes where an unjudged limit may pass, and is an error for what nothing explains", () => {
+    expect(merged([varied("a", "unjudged")]).exit_code).toBe(0);
+    const other = merged([varied("a", "fail", { scaling: [{ ...law, verdict: "pass" }] })]);
+    expect([other.word, other.exit_code, other.scenarios.at(-1)?.error?.code]).toEqual(["error", 1, "LEG_INCOMPLETE"]);
+    expect(merged([varied("a", "pass", { scenarios: [] })]).word).toBe("error");
+  });
+
+  it("adds legs to the names that several of them vary", () => {
+    const names = ({ scaling = [] }: GateReport) => scaling.map(({ scenario }) => scenario);
+    expect(names(merged([varied("b", "pass"), varied("a", "fail")]))).toEqual(["a/train", "b/train"]);
+    expect(names(merged([varied("b", "pass"), leg("a", "pass")]))).toEqual(["train"]);
+    expect(merged([leg("a", "pass")])).not.toHaveProperty("scaling");
   });
 });

@@ -2,9 +2,9 @@ import type { UnjudgedMode } from "../config/gate-request.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
-import { overallVerdict, reportVerdict } from "../gate/exit-code.ts";
+import { overallVerdict, reportVerdict, scalingVerdicts } from "../gate/exit-code.ts";
 import { randomId } from "../measure/session/session.ts";
-import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
+import type { GateReport, Scaling, ScenarioReport } from "../report/documents/model.ts";
 import { withBoundedTimelines } from "../report/timeline/merged-timelines.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { mergedExitCode } from "./merge-exit.ts";
@@ -138,6 +138,18 @@ function policyOf(
   };
 }
 
+/** The scaling of all legs. One that several legs have is named after its leg, as are their scenarios. */
+function scalingOfLegs(legs: readonly ReportedLeg[]): Pick<GateReport, "scaling"> {
+  const all = legs.flatMap(({ name, report }) => (report.scaling ?? []).map((scaling) => ({ leg: name, scaling })));
+  if (all.length === 0) return {};
+  const keyOf = ({ scenario, name }: Scaling) => JSON.stringify([scenario, name]);
+  const shared = groupBy(all, ({ scaling }) => keyOf(scaling));
+  const scaling = all.map(({ leg, scaling: one }) =>
+    shared.get(keyOf(one))?.length === 1 ? one : { ...one, scenario: `${leg}/${one.scenario}` },
+  );
+  return { scaling };
+}
+
 interface MergedReportInput {
   readonly legs: readonly ReportedLeg[];
   readonly missing: readonly MissingLeg[];
@@ -160,17 +172,19 @@ export function mergedReport(input: MergedReportInput): GateReport {
   const failing = scenarios.filter(({ word }) => word === "fail");
   const prefix = (name: string) => (legs.length > 1 ? `${name}: ` : "");
   const policy = policyOf(legs);
+  const scaling = scalingOfLegs(legs);
   const sessions = [...new Set(legs.map(({ report }) => report.session))];
   const ended = legs.map(({ report }) => report.exit_code).filter((code) => code === ExitCode.interrupted);
   const others = [...ended, ...missing.map(({ exitCode }) => exitCode)];
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: input.argv },
     generated_at_utc: input.now.toISOString(),
-    word: reportVerdict({ ...policy, scenarios }),
+    word: reportVerdict({ ...policy, ...scaling, scenarios }),
     exit_code: mergedExitCode(
       scenarios,
       others.filter((code) => code !== ExitCode.error),
       unjudged,
+      scalingVerdicts(scaling.scaling),
     ),
     confirmed: failing.length > 0 && failing.every(({ judgement }) => judgement?.confirmed === true),
     session: sessions.length === 1 ? (sessions[0] ?? randomId()) : `merged-${randomId()}`,
@@ -187,5 +201,6 @@ export function mergedReport(input: MergedReportInput): GateReport {
       ]),
     ],
     ...policy,
+    ...scaling,
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Scaling } from "./documents/model.ts";
 import { scalingText } from "./markdown/scaling.ts";
-import { fitsTexts, lawText, scalingBreach, withoutRepeated } from "./scaling-text.ts";
+import { decidingScaling, fitsTexts, lawText, scalingBreach, withoutRepeated } from "./scaling-text.ts";
 import { painter } from "./terminal/ansi.ts";
 import { scalingLines } from "./terminal/scaling.ts";
 import { sampleReport, sampleScenario } from "./testing/sample-report.ts";
@@ -34,6 +34,31 @@ describe("how a peak grows with a value", () => {
     ]);
     expect(scalingBreach(scaling)).toBe("scaling fail: the exponent is 1.00, above 0.5");
     expect(lawText({ ...scaling, fit: null, no_fit: "a fit needs 5 values" })).toBe("no fit: a fit needs 5 values");
+  });
+
+  it.each([
+    [0.0213456, "0.0213 B"],
+    [9.876, "9.88 B"],
+    [9.999, "10 B"],
+    [12.3, "12 B"],
+  ])("has three digits of a coefficient below 10 B: %d", (b_bytes, shown) => {
+    const fit = { a_bytes: 2.2 * MIB, b_bytes, exponent: 2, low: 1.9, high: 2.1 };
+    expect(lawText({ ...scaling, fit })).toContain(`peak = 2.20 MiB + ${shown} x BATCH^2.00`);
+  });
+
+  it("shows a value whose run failed without a peak, and draws the others", () => {
+    const points = [...scaling.points, { value: "32", bytes: null, failed: true }];
+    const text = scalingText({ ...scaling, points });
+    expect(text).toContain("| 32 | failed |");
+    expect(text).toContain('bar "measured" [101, 102, 104, 108, 116]');
+    expect(scalingLines({ ...scaling, points }, painter(false), 100)[6]?.trim()).toMatch(/^BATCH=32 +failed$/);
+  });
+
+  it("explains the verdict of a report that none of its scenarios has", () => {
+    const passed = sampleReport("pass", { word: "fail", scaling: [scaling] });
+    expect(decidingScaling(passed)).toBe("train over BATCH: scaling fail: the exponent is 1.00, above 0.5");
+    expect(decidingScaling({ ...passed, word: "unjudged" })).toBeNull();
+    expect(decidingScaling(sampleReport("fail", { scaling: [scaling] }))).toBeNull();
   });
 
   it("is a table and a chart in markdown, and bars at a terminal", () => {

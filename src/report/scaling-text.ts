@@ -1,5 +1,5 @@
 import { formatBytes } from "../core/units.ts";
-import type { GateReport, Scaling, ScenarioReport } from "./documents/model.ts";
+import type { GateReport, Scaling, ScalingPoint, ScenarioReport } from "./documents/model.ts";
 
 /** Digits of a value that was predicted: its interval allows no more. */
 const DIGITS = 3;
@@ -24,12 +24,26 @@ export function scalingTitle({ metric, device, name }: Scaling): string {
   return `${metric} peak ${device === "host" ? "" : "of the device "}over ${name}`;
 }
 
+/** Below this a whole number of bytes has less than two digits. */
+const MIN_WHOLE_BYTES = 10;
+
+/** The coefficient `b`, which may be a fraction of a byte: "1.31 MiB", "0.0213 B". */
+export function coefficientText(bytes: number): string {
+  return Math.abs(bytes) < MIN_WHOLE_BYTES ? `${Number(bytes.toPrecision(DIGITS))} B` : formatBytes(bytes);
+}
+
+/** The peak at one value; `missing` where none was measured. */
+export function pointText({ bytes, failed }: ScalingPoint, missing: string): string {
+  if (failed === true) return "failed";
+  return bytes === null ? missing : formatBytes(bytes);
+}
+
 /** "peak = 281 MiB + 1.31 MiB x BATCH^1.02 (exponent 0.97 to 1.08)", or why there is none. Not escaped. */
 export function lawText({ fit, name, no_fit: why }: Scaling): string {
   if (fit === null) return `no fit: ${why ?? "unknown"}`;
   const { a_bytes: a, b_bytes: b, exponent, low, high } = fit;
   const interval = `exponent ${low.toFixed(2)} to ${high.toFixed(2)}`;
-  return `peak = ${formatBytes(a)} + ${formatBytes(b)} x ${name}^${exponent.toFixed(2)} (${interval})`;
+  return `peak = ${formatBytes(a)} + ${coefficientText(b)} x ${name}^${exponent.toFixed(2)} (${interval})`;
 }
 
 /** "80GB fits BATCH up to about 61,000 (58,000 to 64,000), beyond what was measured" for each size. Not escaped. */
@@ -47,4 +61,21 @@ export function fitsTexts({ fits, name, points }: Scaling): readonly string[] {
 /** What breaches or cannot be judged; null without limits, or within them. Not escaped. */
 export function scalingBreach({ verdict, reason }: Scaling): string | null {
   return verdict === "fail" || verdict === "unjudged" ? `scaling ${verdict}: ${reason ?? "unknown"}` : null;
+}
+
+/** What breaches or cannot be judged, with what was varied; null without limits, or within them. Not escaped. */
+export function scalingSentence(scaling: Scaling): string | null {
+  const breach = scalingBreach(scaling);
+  return breach === null ? null : `${scaling.scenario} over ${scaling.name}: ${breach}`;
+}
+
+/** The same for a report whose verdict none of its scenarios has, which a limit on scaling then explains; else null. */
+export function decidingScaling({
+  word,
+  scenarios,
+  scaling = [],
+}: Pick<GateReport, "word" | "scenarios" | "scaling">): string | null {
+  if (scenarios.some((scenario) => scenario.word === word)) return null;
+  const found = scaling.find(({ verdict }) => verdict === word);
+  return found === undefined ? null : scalingSentence(found);
 }

@@ -8,7 +8,7 @@ import { readParquet } from "./formats/parquet.ts";
 import { readJsonTelemetry } from "./formats/read-json.ts";
 import { SQLITE_MAGIC } from "./formats/sqlite.ts";
 import { isEventHeader, readCsvEvents } from "./formats/stormlog/event-source.ts";
-import { eventsToRecording, unorderedEvents } from "./formats/stormlog/events-recording.ts";
+import { eventsToRecording, outOfOrder, unorderedEvents } from "./formats/stormlog/events-recording.ts";
 import { readTraceMlDatabase } from "./formats/traceml-sqlite.ts";
 import { readChunks, readHead, statInput } from "./input-file.ts";
 import { readDirectory } from "./read-directory.ts";
@@ -98,8 +98,7 @@ function readText(path: string, head: Buffer): Telemetry {
       kind: "recording",
       format: "stormlog-csv",
       recording: eventsToRecording(events, path),
-      notes:
-        unordered > 0 ? [...notes, `${unordered} events are not later than the previous one (file order kept)`] : notes,
+      notes: unordered > 0 ? [...notes, outOfOrder(unordered, "events")] : notes,
     };
   }
   if (isNvidiaSmiHeader(header)) {

@@ -4,10 +4,10 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exportBundle } from "../../src/inputs/export-bundle.ts";
 import { EXPORT_FORMATS } from "../../src/inputs/export-format.ts";
-import { measurementsInput, notedMeasurements } from "../../src/inputs/measurements-input.ts";
+import { judgeableInput } from "../../src/inputs/measurements-input.ts";
 import { readInput } from "../../src/inputs/telemetry-input.ts";
 import { prepareBundle, readBundle, writeBundle } from "../../src/report/bundle/bundle.ts";
-import { sampleReport } from "../../src/report/testing/sample-report.ts";
+import { sampleReport, sampleScenario } from "../../src/report/testing/sample-report.ts";
 
 /** Bundles that were edited after the gate had written them. */
 describe("a bundle that was edited", () => {
@@ -35,7 +35,7 @@ describe("a bundle that was edited", () => {
   it("a bundle as the gate wrote it is read, as a control", async () => {
     expect(await readBundle(bundle)).toMatchObject({ note: null, report: { word: "fail" } });
     expect((await exportBundle(bundle, "junit")).note).toBeNull();
-    expect(await measurementsInput(bundle)).toMatchObject({ scenario: "train-mlp" });
+    expect(await judgeableInput(bundle)).toMatchObject({ scenarios: [{ measurements: { scenario: "train-mlp" } }] });
   });
 
   it("a report with every fail made a pass is not shown, and not exported in any format that reads it", async () => {
@@ -64,7 +64,21 @@ describe("a bundle that was edited", () => {
 
   it("edited measurements are not judged", async () => {
     edit("measurements.json", (text) => text.replace(/"peak_bytes": \d+/, '"peak_bytes": 1'));
-    await expect(measurementsInput(bundle)).rejects.toMatchObject(corrupt("measurements.json"));
+    await expect(judgeableInput(bundle)).rejects.toMatchObject(corrupt("measurements.json"));
+  });
+
+  it("a bundle of several scenarios without the measurements of one is not judged by the others", async () => {
+    const other = sampleScenario("pass", { scenario: "serve" });
+    const serve = { ...other, runs: [{ ...other.runs[0]!, directory: "runs/serve/1" }] };
+    mkdirSync(at("runs/serve/1"), { recursive: true });
+    await writeBundle(bundle, sampleReport("fail", { scenarios: [sampleScenario("fail"), serve] }));
+    const { several, scenarios } = await judgeableInput(bundle);
+    expect([several, scenarios.map(({ measurements }) => measurements.scenario)]).toEqual([
+      true,
+      ["serve", "train-mlp"],
+    ]);
+    rmSync(at("runs/serve/measurements.json"));
+    await expect(judgeableInput(bundle)).rejects.toMatchObject(corrupt("runs/serve/measurements.json"));
   });
 
   it("edited recordings are not analysed, nor one that was added", async () => {
@@ -87,7 +101,7 @@ describe("a bundle that was edited", () => {
     const note = "this bundle is not verified: its manifest lists no digests";
     expect(await readBundle(bundle)).toMatchObject({ note, report: { word: "fail" } });
     expect((await exportBundle(bundle, "sarif")).note).toBe(note);
-    expect((await notedMeasurements(bundle)).notes).toEqual([note]);
+    expect((await judgeableInput(bundle)).notes).toEqual([note]);
   });
 
   it("a manifest without the report's entry does not let an edited report pass", async () => {

@@ -17,8 +17,9 @@ STIR_BYTES = 4096
 #: What a program that keeps nothing allocates and frees of Python's own memory meanwhile. Bytes.
 PYTHON_STIR_BYTES = 65_536
 
-#: While nothing moves, or steps read it, the timer reads Python's own memory this often. Nanoseconds.
-QUIET_PYTHON_NS = 1_000_000_000
+#: While nothing moves, or steps read it, the timer reads Python's own memory this often. Growth is judged from 24
+#: readings on, and a few hundred kilobytes a second are less than a move from one tick to the next. Nanoseconds.
+QUIET_PYTHON_NS = 250_000_000
 
 #: Readings of CPython's own allocator take this share of the time: they explain growth, which a few a second show.
 PYTHON_SHARE = 0.002

@@ -55,14 +55,37 @@ def create(directory):
             handle = os.open(base + ".probe", os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
         except FileExistsError:
             continue
+        low = []
         try:
+            if handle < 3:
+                handle = _above_standard(handle, low)
             return base, Ring(handle, pid)
         except BaseException:
             os.unlink(base + ".probe")
             raise
         finally:
+            for one in low:
+                os.close(one)
             os.close(handle)
     raise OSError("no free name for a ring of process %d" % pid)
+
+
+def _above_standard(handle, low):
+    """
+    The program runs with standard descriptors closed and may write to their numbers. Returns `handle` under a number above them.
+    The closed ones are in `low` and lead nowhere, so that a mapping made now does not take one of them for its own descriptor.
+    """
+    nowhere = os.open(os.devnull, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+    while handle < 3:
+        low.append(handle)
+        handle = os.dup(handle)
+    while nowhere < 3:
+        low.append(nowhere)
+        nowhere = os.dup(nowhere)
+    for one in low:
+        os.dup2(nowhere, one, False)
+    os.close(nowhere)
+    return handle
 
 
 def ranks_in(path):

@@ -11,6 +11,7 @@ import { openGitData } from "../../github/repository/git-data-client.ts";
 import { answerSentence } from "../../report/answer/sentence.ts";
 import type { Section } from "../../report/documents/section.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
+import { decidingScaling } from "../../report/scaling-text.ts";
 import { worstScenario } from "../../report/urgency.ts";
 import type { Ground } from "../report/claims.ts";
 import { openSource } from "../report/source.ts";
@@ -175,7 +176,8 @@ function report(action: SubAction, settings: MergeSettings, now: LegsNow): numbe
   const status = stepStatus(code, settings, answer.missing.length > 0);
   const worst = worstScenario(report);
   if (status !== ExitCode.pass && worst !== null) {
-    error(`${word}: ${worst.scenario}: ${answerSentence(worst)}`, { title: TITLE });
+    const why = decidingScaling(report) ?? `${worst.scenario}: ${answerSentence(worst)}`;
+    error(`${word}: ${why}`, { title: TITLE });
   }
   log(`${sections.length} legs: ${word} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
   return status;

@@ -93,7 +93,7 @@ export function holdClaims(sections: readonly Section[], ground: Ground): HeldCl
     const { policy_changes: _changes, policy_difference: _difference, policy_accepted, ...rest } = report;
     const policy = heldPolicy(report, ground);
     if (policy_accepted !== undefined && policy.policy_accepted === undefined) unaccepted += 1;
-    const word = overallVerdict([report.word, reportVerdict({ ...policy, scenarios })]);
+    const word = overallVerdict([report.word, reportVerdict({ ...rest, ...policy, scenarios })]);
     if (word !== report.word) embellished += 1;
     // A section without a scenario is not a pass either.
     const checked: GateReport = {

@@ -63,8 +63,8 @@ ${inputs(10, { "working-directory": where })}          comment: never           
     steps:
       - uses: stormlog/gate/report@${choices.pin}
 ${choices.visibility === "private" ? "        with:\n          image: ref                   # a private repository shows its own pictures to those who may see it\n" : ""}
-# With a matrix, give every leg of the job \`gate\` \`matrix: \${{ toJSON(matrix) }}\` and replace the job \`report\` by one
-# of them all, which is then the check to require:
+# With a matrix, give every leg of \`gate\` the input \`matrix: \${{ toJSON(matrix) }}\`, and replace \`report\` by
+# one job of them all, which is then the check to require:
 #
 #   merge:
 #     needs: gate

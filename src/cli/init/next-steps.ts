@@ -10,10 +10,12 @@ export function nextSteps(facts: {
   readonly elsewhere: readonly string[];
   /** Why git does not see a repository, where there may be one; null otherwise. */
   readonly refused: string | null;
+  /** The words that start this program. */
+  readonly program: string;
 }): readonly string[] {
-  const { choices, inRepository, others, elsewhere, refused } = facts;
+  const { choices, inRepository, others, elsewhere, refused, program } = facts;
   const steps = [
-    "Put your command into stormlog-gate.yml and try it: stormlog-gate run",
+    `Put your command into stormlog-gate.yml and try it: ${program} run`,
     `Add what the scenarios need (Python, data) to memory-gate.yml and memory-baselines.yml where they are marked.`,
     `Commit and merge into ${choices.defaultBranch}: schedules, reports on forks and comments run from there only.`,
     `Protect ${choices.defaultBranch} and start "Memory baselines" once by hand (Actions, Run workflow): the first five runs.`,

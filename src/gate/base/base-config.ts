@@ -1,5 +1,5 @@
 import path from "node:path";
-import { mergeBase } from "../../baseline/ancestors.ts";
+import { mergeBase, queuedBranch } from "../../baseline/ancestors.ts";
 import type { HistoryPort } from "../../baseline/history-port.ts";
 import type { Environment } from "../../core/environment.ts";
 import { git } from "../../git/git.ts";
@@ -25,13 +25,6 @@ interface BaseConfigPorts {
 /** Whether this is a job of a pipeline. By hand, the configuration is used as it is. */
 export function inPipeline({ CI, GITHUB_ACTIONS }: Environment): boolean {
   return GITHUB_ACTIONS === "true" || (CI !== undefined && CI !== "" && CI !== "false" && CI !== "0");
-}
-
-/** Branches of GitHub's merge queue contain the name of their target branch. */
-const QUEUED = /^refs\/heads\/gh-readonly-queue\/(.+)\/pr-\d+-[0-9a-f]{40,64}$/;
-
-function queuedBranch({ GITHUB_EVENT_NAME, GITHUB_REF }: Environment): string | null {
-  return GITHUB_EVENT_NAME === "merge_group" ? (QUEUED.exec(GITHUB_REF ?? "")?.[1] ?? null) : null;
 }
 
 /** The measured commit and the file's path in its repository, from git or else from the runner's variables. */

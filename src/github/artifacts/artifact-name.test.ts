@@ -55,7 +55,7 @@ describe("matrixLeg", () => {
     expect(matrixLeg(json)).toBeNull();
   });
 
-  it.each(["", "[1]", "Object", '"x"'])("is not known of what is no matrix: %s", (json) => {
+  it.each(["", "[1]", "Object", '"x"'])("is unknown for what is not a matrix: %s", (json) => {
     expect(matrixLeg(json)).toBeUndefined();
   });
 });

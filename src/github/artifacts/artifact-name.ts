@@ -24,7 +24,7 @@ export function safeArtifactName(name: string): string {
 /**
  * Leg of a matrix from `toJSON(matrix)`: `{"os": "linux", "torch": "2.5"}` is `linux-2.5`, and values with other
  * characters end in a hash. Null without a matrix (`null`).
- * @returns undefined for what is no matrix
+ * @returns undefined for what is not a matrix
  */
 export function matrixLeg(json: string): string | null | undefined {
   let matrix: unknown;

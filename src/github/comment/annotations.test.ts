@@ -67,6 +67,16 @@ describe("annotations", () => {
     expect(annotationsOf(sampleReport("pass"), notes)).toEqual([]);
   });
 
+  it("are an error for a breached limit on scaling, and a warning for one that is not judged", () => {
+    const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
+    const verdicts = ["fail", "unjudged", "pass"] as const;
+    const scaling = verdicts.map((verdict) => ({ ...law, fits: [], verdict, reason: "above 1" }));
+    expect(annotationsOf(sampleReport("pass", { scaling, warnings: [] }))).toEqual([
+      { level: "error", title: "train over N", message: "scaling fail: above 1." },
+      { level: "warning", title: "train over N", message: "scaling unjudged: above 1." },
+    ]);
+  });
+
   it("pass on the gate's own warnings", () => {
     const all = annotationsOf(sampleReport("pass", { warnings: ["the sampler fell back"] }));
     expect(all).toContainEqual({ level: "warning", title: "Stormlog Gate", message: "the sampler fell back" });

@@ -3,7 +3,8 @@ import { cutText } from "../../core/text.ts";
 import { type Cause, causesOf } from "../../report/answer/causes.ts";
 import { leakLine, lineNote, namedLine } from "../../report/answer/line-answer.ts";
 import { answerSentence } from "../../report/answer/sentence.ts";
-import type { GateReport, ScenarioReport } from "../../report/documents/model.ts";
+import type { GateReport, Scaling, ScenarioReport } from "../../report/documents/model.ts";
+import { scalingBreach } from "../../report/scaling-text.ts";
 import type { SourceLocation } from "../../report/source-line.ts";
 import { capital, checkName } from "../../report/wording.ts";
 
@@ -61,6 +62,14 @@ function ofScenario(scenario: ScenarioReport): readonly Annotation[] {
   return all;
 }
 
+/** The annotation of a limit on how a peak grows that is breached or not judged. */
+function ofScaling(scaling: Scaling): readonly Annotation[] {
+  const breach = scalingBreach(scaling);
+  if (breach === null) return [];
+  const level = scaling.verdict === "fail" ? "error" : "warning";
+  return [{ level, title: `${scaling.scenario} over ${scaling.name}`, message: sentence(breach) }];
+}
+
 /** The cause of a failure as an error, that of a warning as a warning. Only the first cause has a line. */
 function ofCause(scenario: ScenarioReport, { kind, decisive }: Cause, first: boolean): Annotation {
   const level = decisive.verdict === "fail" ? "error" : "warning";
@@ -92,6 +101,7 @@ function bounded(all: readonly Annotation[], level: Annotation["level"]): readon
 export function annotationsOf(report: GateReport, notes: readonly string[] = []): readonly Annotation[] {
   const all = [
     ...report.scenarios.flatMap((scenario) => explained(scenario, notes)),
+    ...(report.scaling ?? []).flatMap(ofScaling),
     ...report.warnings.map((message): Annotation => ({ level: "warning", title: "Stormlog Gate", message })),
   ];
   return [...bounded(all, "error"), ...bounded(all, "warning")].map((annotation) => ({

@@ -47,4 +47,17 @@ describe("the environment of the probe", () => {
       ).toBeUndefined();
     },
   );
+
+  it.skipIf("reason" in findPrebuild())(
+    "lets programs with AddressSanitizer start behind a preloaded library, unless the user decides otherwise",
+    () => {
+      const optionsOf = (given: Readonly<Record<string, string>>) =>
+        probeEnvironment({ STORMLOG_GATE_HEAP: "preload", ...given }, "/run/probe", false).env.ASAN_OPTIONS;
+      expect(optionsOf({})).toBe("verify_asan_link_order=0");
+      expect(optionsOf({ ASAN_OPTIONS: "detect_leaks=0" })).toBe("detect_leaks=0:verify_asan_link_order=0");
+      for (const own of ["verify_asan_link_order=1", "detect_leaks=0,verify_asan_link_order=1:color=never"])
+        expect(optionsOf({ ASAN_OPTIONS: own })).toBe(own);
+      expect(optionsOf({ STORMLOG_GATE_HEAP: "yes" })).toBeUndefined();
+    },
+  );
 });

@@ -12,6 +12,8 @@ const DEFAULT_POLL_MS = "20";
 /** Set in a run that looks for a line ("1", or "peak"): the library that samples the C heap's stacks is preloaded. */
 const STACKS_VARIABLE = "STORMLOG_GATE_STACKS";
 
+const ASAN_PRELOADS = "verify_asan_link_order=0";
+
 /** Begins the reason why native memory has no line. */
 export const NATIVE_UNSEEN = "stacks of native memory are not sampled";
 
@@ -72,9 +74,17 @@ export function probeEnvironment(
     } else preloaded.push(library.file);
   }
   // Stored under another name: they are for the command, not for its launcher.
-  if (preloaded.length > 0)
+  if (preloaded.length > 0) {
     added[PUT_ASIDE_PRELOAD] = [...preloaded, ...(env.LD_PRELOAD ? [env.LD_PRELOAD] : [])].join(":");
+    added.ASAN_OPTIONS = withPreloads(env.ASAN_OPTIONS ?? "");
+  }
   return { env: { ...env, ...added }, lost, missing };
+}
+
+/** AddressSanitizer's options: its programs refuse to start behind a preloaded library. The user's own setting wins. */
+function withPreloads(options: string): string {
+  if (/(?:^|[\s,:])verify_asan_link_order=/.test(options)) return options;
+  return options === "" ? ASAN_PRELOADS : `${options}:${ASAN_PRELOADS}`;
 }
 
 /** Why Python could not load the probe from this directory; null when it can. */

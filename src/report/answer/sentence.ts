@@ -182,6 +182,11 @@ function peakAsItIs({ runs }: ScenarioReport, check: Check): number | null {
   return plain?.find((series) => sameSeries(series, check))?.peak_bytes ?? null;
 }
 
+/** The class in a sentence. */
+function driftWords(label: string): string {
+  return label === "insufficient" ? "too short to judge growth" : label;
+}
+
 function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): string {
   const open =
     scenario.caused_by === undefined
@@ -197,12 +202,12 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
   if (peak?.candidate_bytes != null) {
     const label = decisiveRun(scenario.runs, peak)?.series.class;
     const plain = peakAsItIs(scenario, peak);
-    const drift = label === undefined ? "" : `, ${label}${plain === null ? "" : " when V8 collects"}`;
+    const drift = label === undefined ? "" : `, ${driftWords(label)}${plain === null ? "" : " when V8 collects"}`;
     parts.push(`${capital(peak.metric)} peak ${formatShort(plain ?? peak.candidate_bytes)}${drift}`);
   } else if (judgement.checks.length === 0) {
     const shown = describingSeries(scenario.runs);
     if (shown?.peak_bytes != null)
-      parts.push(`${capital(shown.metric)} peak ${formatShort(shown.peak_bytes)}, ${shown.class}`);
+      parts.push(`${capital(shown.metric)} peak ${formatShort(shown.peak_bytes)}, ${driftWords(shown.class)}`);
   }
   const [cause] = causesOf(judgement.checks);
   if (cause?.decisive.cache_unless !== undefined) {

@@ -3,6 +3,7 @@ import { invalidInput } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import type { Check } from "../../verdict/judgement.ts";
 import { answerSentence } from "../answer/sentence.ts";
+import { decidingScaling } from "../scaling-text.ts";
 import { checkName } from "../wording.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
 import { known, payloadOf, reportOf } from "./payload.ts";
@@ -180,6 +181,8 @@ function statusOf(report: GateReport): Status {
 }
 
 function summaryOf(report: GateReport): string {
+  const scaling = decidingScaling(report);
+  if (scaling !== null) return `${report.word}: ${scaling}`;
   const worst = report.scenarios.find((scenario) => scenario.word === report.word) ?? report.scenarios[0];
   return `${report.word}: ${worst === undefined ? "nothing was measured" : answerSentence(worst)}`;
 }

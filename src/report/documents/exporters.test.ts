@@ -71,6 +71,24 @@ describe("renderJUnit", () => {
 });
 
 describe("renderSarif", () => {
+  it.each([
+    ["fail", "error"],
+    ["unjudged", "note"],
+  ] as const)("has one result for a limit on scaling with the verdict %s", (verdict, level) => {
+    const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
+    const scaling = [
+      { ...law, fits: [], verdict, reason: "above 1" },
+      { ...law, name: "M", fits: [], verdict: "pass", reason: null } as const,
+    ];
+    const { results } = JSON.parse(renderSarif(sampleReport("pass", { word: verdict, scaling }))).runs[0];
+    expect(results).toHaveLength(1);
+    expect(results[0]).toMatchObject({
+      ruleId: "memory_scaling",
+      level,
+      message: { text: `train over N: scaling ${verdict}: above 1` },
+    });
+  });
+
   it("has one result for each cause, at its source line or else at the config file", () => {
     const line = {
       ...sampleScenario("fail").findings[0]!,

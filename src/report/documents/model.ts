@@ -222,6 +222,15 @@ export interface PolicyChange {
   readonly head: string | null;
 }
 
+/** The peak at one value of `--vary`. */
+export interface ScalingPoint {
+  readonly value: string;
+  /** Null = no peak was measured, or its run failed. */
+  readonly bytes: number | null;
+  /** Present where the command failed, was interrupted or ran out of memory. */
+  readonly failed?: boolean;
+}
+
 /** Peak memory over the values of `--vary`, for one scenario. Sizes in bytes. */
 export interface Scaling {
   /** The scenario that was varied, and the name whose value changes. */
@@ -230,8 +239,8 @@ export interface Scaling {
   /** The series whose peak it is: "host", or the allocator of a device. */
   readonly metric: string;
   readonly device: string;
-  /** In the order they were run; null = no peak was measured. */
-  readonly points: readonly { readonly value: string; readonly bytes: number | null }[];
+  /** In the order they were run. */
+  readonly points: readonly ScalingPoint[];
   /** peak = a + b x^exponent, with its 95 % interval; null, with the reason, where nothing was fitted. */
   readonly fit: {
     readonly a_bytes: number;

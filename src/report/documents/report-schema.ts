@@ -355,7 +355,10 @@ const ScalingSchema = v.object({
   name: text,
   metric: text,
   device: text,
-  points: v.pipe(list(v.object({ value: text, bytes: v.nullable(number) })), v.maxLength(MAX_VALUES)),
+  points: v.pipe(
+    list(v.object({ value: text, bytes: v.nullable(number), failed: v.exactOptional(v.boolean()) })),
+    v.maxLength(MAX_VALUES),
+  ),
   fit: v.nullable(v.object({ a_bytes: number, b_bytes: number, exponent: number, low: number, high: number })),
   no_fit: v.nullable(text),
   fits: list(

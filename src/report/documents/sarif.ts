@@ -3,9 +3,10 @@ import { escapeTerminal } from "../../core/escape.ts";
 import { causesOf } from "../answer/causes.ts";
 import { type LineAnswer, leakLine, peakLines } from "../answer/line-answer.ts";
 import { answerSentence } from "../answer/sentence.ts";
+import { scalingSentence } from "../scaling-text.ts";
 import { LEAK_LINE, locationKey, type SourceLocation, sourceLocationOf } from "../source-line.ts";
 import { checkName } from "../wording.ts";
-import type { GateReport, ScenarioReport } from "./model.ts";
+import type { GateReport, Scaling, ScenarioReport } from "./model.ts";
 
 /** Code scanning reads at most this many results of a run. */
 const MAX_RESULTS = 5000;
@@ -30,7 +31,8 @@ function fingerprintOf({ scenario, rule, identity }: Result): string {
  * no result without a location.
  */
 export function renderSarif(report: GateReport): string {
-  const results = report.scenarios.flatMap(resultsOf).slice(0, MAX_RESULTS);
+  const scaling = (report.scaling ?? []).flatMap(scalingResult);
+  const results = [...scaling, ...report.scenarios.flatMap(resultsOf)].slice(0, MAX_RESULTS);
   const rules = [...new Set(results.map((result) => result.rule))].sort();
   const document = {
     $schema: "https://json.schemastore.org/sarif-2.1.0.json",
@@ -110,6 +112,15 @@ function resultsOf(scenario: ScenarioReport): Result[] {
     add(finding.classification, level, text, sourceLocationOf(finding), identity);
   }
   return results;
+}
+
+/** One result for a limit on how a peak grows that is breached or not judged. */
+function scalingResult(scaling: Scaling): Result[] {
+  const message = scalingSentence(scaling);
+  if (message === null) return [];
+  const { scenario, name, verdict } = scaling;
+  const level = verdict === "fail" ? "error" : "note";
+  return [{ rule: "memory_scaling", level, message, scenario, location: null, identity: name }];
 }
 
 /** Text without links: a viewer makes one of "[text](address)" in a message. */

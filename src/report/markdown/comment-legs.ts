@@ -1,5 +1,6 @@
 import { answerSentence } from "../answer/sentence.ts";
 import type { Section } from "../documents/section.ts";
+import { decidingScaling } from "../scaling-text.ts";
 import { worstScenario } from "../urgency.ts";
 import { capital } from "../wording.ts";
 import { SIGN } from "./answer.ts";
@@ -37,7 +38,8 @@ export function legTable(legs: readonly Leg[], links: RunPages): string {
     const worst = worstScenario(report);
     const line = worst === null ? "" : spark(worst, 12);
     const scenario = report.scenarios.length > 1 && worst !== null ? `${worst.scenario}: ` : "";
-    const why = worst === null ? "nothing was measured" : `${scenario}${answerSentence(worst)}`;
+    const why =
+      decidingScaling(report) ?? (worst === null ? "nothing was measured" : `${scenario}${answerSentence(worst)}`);
     return [
       `${SIGN[report.word]}&nbsp;${report.word}`,
       md(name, 80),

@@ -170,6 +170,16 @@ describe("the comment of several jobs", () => {
     expect(titleOf(render([], { expected: null }))).toContain("unjudged");
   });
 
+  it("has the limit on scaling as the reason of a leg whose scenarios pass", () => {
+    const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
+    const scaling = [{ ...law, fits: [], verdict: "fail", reason: "above 1" } as const];
+    const report = sampleReport("pass", { word: "fail", confirmed: false, scaling });
+    const text = render([leg(1, "fail", { report }), leg(2, "pass")]);
+    expect(titleOf(text)).toBe("### ❌ Memory: fail (1 of 2 legs)");
+    expect(text).toContain("#### ❌ leg-001: train over N: scaling fail: above 1");
+    expect(text).toMatch(/\| leg-001 \|.*\| Train over N: scaling fail: above 1 \|/);
+  });
+
   it("numbers jobs that have the same name", () => {
     const text = render([alone("pass"), alone("fail")]);
     expect(text).toContain("job (1)");

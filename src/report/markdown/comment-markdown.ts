@@ -7,6 +7,7 @@ import {
   tightestSection,
   verdictOfSections,
 } from "../documents/section-verdict.ts";
+import { decidingScaling } from "../scaling-text.ts";
 import { verdictUrgency, worstScenario } from "../urgency.ts";
 import { costText } from "../wording.ts";
 import { headingText, SIGN } from "./answer.ts";
@@ -125,7 +126,9 @@ function sharedWarnings(legs: readonly Leg[]): readonly string[] {
 /** The parts of a leg, with its name above the part that is dropped last. */
 function headed(name: string, { report }: Section, parts: readonly Part[]): Part[] {
   const [only, ...others] = report.scenarios;
-  const what = only === undefined || others.length > 0 ? "" : `: ${headingText(only)}`;
+  const single = only === undefined || others.length > 0 ? "" : `: ${headingText(only)}`;
+  const scaling = decidingScaling(report);
+  const what = scaling === null ? single : `: ${md(scaling, 300)}`;
   const heading = `#### ${SIGN[report.word]} ${md(name, 80)}${what}`;
   const at = parts.findIndex(({ kind }) => kind === "reason");
   if (at < 0) return [{ kind: "reason", at: parts[0]?.at ?? 0, text: heading }, ...parts];

@@ -1,14 +1,14 @@
 import { escapeMermaid } from "../../core/escape.ts";
-import { formatBytes, MIB } from "../../core/units.ts";
+import { MIB } from "../../core/units.ts";
 import type { Scaling } from "../documents/model.ts";
-import { fitsTexts, lawText, scalingBreach, scalingTitle } from "../scaling-text.ts";
+import { fitsTexts, lawText, pointText, scalingBreach, scalingTitle } from "../scaling-text.ts";
 import { md, table } from "./markdown-text.ts";
 
 /** Peaks over the values of `--vary`: what breached, a table, a chart, the law and what fits. */
 export function scalingText(scaling: Scaling): string {
   const { scenario, name, points } = scaling;
   const breach = scalingBreach(scaling);
-  const rows = points.map(({ value, bytes }) => [md(value, 60), bytes === null ? "–" : formatBytes(bytes)]);
+  const rows = points.map((point) => [md(point.value, 60), pointText(point, "–")]);
   return [
     `**${md(scenario, 80)}: ${md(scalingTitle(scaling), 120)}**`,
     ...(breach === null ? [] : [`**${md(breach, 300)}**`]),
@@ -20,10 +20,11 @@ export function scalingText(scaling: Scaling): string {
     .join("\n\n");
 }
 
-/** The measured peaks, and the law at the same values; "" where a peak is missing. */
-function chart({ points, name, fit }: Scaling): string {
+/** The measured peaks, and the law at the same values; "" where a peak is missing. Values that failed are left out. */
+function chart({ points: all, name, fit }: Scaling): string {
+  const points = all.filter(({ failed }) => failed !== true);
   const peaks = points.flatMap(({ bytes }) => bytes ?? []);
-  if (peaks.length < points.length) return "";
+  if (peaks.length === 0 || peaks.length < points.length) return "";
   const number = (bytes: number) => String(Number((bytes / MIB).toPrecision(4)));
   const values = points.map(({ value }) => `"${escapeMermaid(value.slice(0, 40))}"`).join(", ");
   const law = fit === null ? [] : points.map(({ value }) => fit.a_bytes + fit.b_bytes * Number(value) ** fit.exponent);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { stormlogReport } from "../documents/envelope.ts";
 import {
   SAMPLE_FINDING,
   sampleCheck,
@@ -146,6 +147,18 @@ describe("renderSummary", () => {
       // Four columns of the rows and of the runs, five of the checks.
       expect([6, 7]).toContain(line.split("|").length);
     }
+  });
+
+  it.each(["fail", "unjudged"] as const)("has a limit on scaling in its title where no scenario is %s", (word) => {
+    const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
+    const scaling = [{ ...law, fits: [], verdict: word, reason: "above 1" }];
+    const scenarios = [1, 2].map((n) => sampleScenario("pass", { scenario: `train@N=${n}` }));
+    const report = sampleReport("pass", { word, confirmed: false, scaling, scenarios });
+    const title = renderSummary(report).split("\n")[0];
+    expect(title).toBe(`### ${word === "fail" ? "❌" : "❔"} Memory: train over N: scaling ${word}: above 1`);
+    expect(stormlogReport(report).verdict.summary).toBe(`${word}: train over N: scaling ${word}: above 1`);
+    const single = renderSummary({ ...report, scenarios: scenarios.slice(0, 1) }).split("\n")[0];
+    expect(single).toBe(title);
   });
 
   it("prints equal notes once, with a count", () => {

@@ -1,6 +1,6 @@
 import { countedNotes, plural } from "../../core/text.ts";
 import type { GateReport } from "../documents/model.ts";
-import { withoutRepeated } from "../scaling-text.ts";
+import { decidingScaling, withoutRepeated } from "../scaling-text.ts";
 import { byUrgency, worstScenario } from "../urgency.ts";
 import { costText } from "../wording.ts";
 import { policyText } from "./acceptance.ts";
@@ -90,6 +90,8 @@ export function reportParts(report: GateReport, context: ReportContext): Part[] 
 
 function title(report: GateReport, { gate }: SummaryOptions): string {
   const [only, ...others] = report.scenarios;
+  const scaling = decidingScaling(report);
+  if (scaling !== null) return `### ${SIGN[report.word]} ${gateName(gate)}: ${md(scaling, 300)}`;
   const text =
     only === undefined
       ? "nothing was measured"
@@ -102,11 +104,16 @@ function title(report: GateReport, { gate }: SummaryOptions): string {
 /** Qualifies a verdict in the title: a failure is unconfirmed, or a difference that would fail was accepted. */
 export function qualifier(reports: readonly GateReport[]): string {
   const failed = reports.filter(({ word }) => word === "fail");
-  if (failed.length > 0) return failed.every(({ confirmed }) => confirmed) ? "" : ", unconfirmed";
+  if (failed.length > 0) return failed.every(isCertain) ? "" : ", unconfirmed";
   if (!reports.every(({ word }) => word === "warn" || word === "pass")) return "";
   const scenarios = reports.flatMap((report) => report.scenarios);
   if (scenarios.some(({ accepted }) => accepted !== undefined)) return ", accepted";
   return scenarios.some(({ known_leaks: known }) => known !== undefined) ? ", known leak" : "";
+}
+
+/** A limit on scaling fails by an interval, which further runs do not confirm. */
+function isCertain(report: GateReport): boolean {
+  return report.confirmed || decidingScaling(report) !== null;
 }
 
 /** "Memory", with the gate's name where the repository has several. */

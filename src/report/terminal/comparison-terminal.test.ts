@@ -64,3 +64,43 @@ it("a comparison lists what counts on request only where it is judged", () => {
   expect(lines.filter((line) => line.includes("1.00 GiB"))).toHaveLength(1);
   expect(lines.join("\n")).not.toContain("host_shared_once");
 });
+
+it("a leak without a judged growth has the value of the growth check", () => {
+  const side = (kind: "flat" | "leak", growths: readonly number[]): Measurements =>
+    parseMeasurements(
+      {
+        schema: "stormlog.measurements/1",
+        scenario: "train",
+        runs: growths.map((growth, run) => ({
+          session: `${kind}-${run}`,
+          series: [
+            {
+              rank: 0,
+              device: "cuda:0",
+              metric: "allocated",
+              peak_bytes: 2 ** 30,
+              growth_bytes: growth * 2 ** 20,
+              class: kind,
+            },
+          ],
+        })),
+      },
+      "file",
+    );
+  const [a, b] = [side("flat", [0]), side("leak", [253.8, 258.3, 255])];
+  const judgement = judge({
+    candidate: b,
+    baseline: a,
+    anchor: null,
+    policy: { ...DEFAULT_POLICY, horizon: null },
+    baseRunsPossible: false,
+    moreRunsPossible: false,
+  });
+  const growth = judgement.checks.find(({ kind }) => kind === "growth");
+  expect(growth).toMatchObject({ verdict: "unjudged", candidate_bytes: Math.round(253.8 * 2 ** 20) });
+  const ofClass = judgement.checks.find(({ kind }) => kind === "class");
+  expect(ofClass).toMatchObject({ verdict: "fail", candidate_bytes: Math.round(258.3 * 2 ** 20) });
+  const sides = { a: { name: "clean", measurements: a }, b: { name: "leak", measurements: b } };
+  const text = renderComparisonTerminal(sides, judgement, { color: false, width: 120 });
+  expect(text).toMatch(/allocated growth +0 B +253\.80 MiB +\+253\.80 MiB/);
+});

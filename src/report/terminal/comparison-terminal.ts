@@ -5,9 +5,10 @@ import { plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { ON_REQUEST } from "../../telemetry/recording/model.ts";
-import type { Check, Judgement } from "../../verdict/judgement.ts";
+import type { Check, CheckVerdict, Judgement } from "../../verdict/judgement.ts";
 import { commonClass, indexSeries, type SeriesKey, type SeriesRun, seriesName } from "../../verdict/series-index.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
+import { painter, paintVerdict } from "./ansi.ts";
 import { renderJudgementTerminal } from "./terminal.ts";
 import { alignRows, cell, safe } from "./terminal-table.ts";
 
@@ -74,11 +75,14 @@ function valuesOf(
 ): readonly [number | null, number | null] {
   const feature = aspect === "peak" ? "peak_bytes" : "growth_bytes";
   const medians = [medianOf(a, feature), medianOf(b, feature)] as const;
-  const judged = checks.find((check) => check.kind === aspect && check.verdict !== "unjudged");
-  if (judged !== undefined) return [judged.baseline_bytes ?? medians[0], judged.candidate_bytes ?? medians[1]];
-  // A leak without a judged growth is reported by its own size.
-  const alone = checks.find(({ kind, verdict }) => aspect === "growth" && kind === "class" && verdict === "fail");
-  return [medians[0], alone?.candidate_bytes ?? medians[1]];
+  const own = checks.find(({ kind }) => kind === aspect);
+  if (own !== undefined && own.verdict !== "unjudged")
+    return [own.baseline_bytes ?? medians[0], own.candidate_bytes ?? medians[1]];
+  // A leak whose growth is not judged has the value of the growth check, as `judge` and the document have it. The class
+  // check has the largest growth of all runs.
+  const leak = checks.find(({ kind, verdict }) => aspect === "growth" && kind === "class" && verdict === "fail");
+  if (leak === undefined) return medians;
+  return [medians[0], own?.candidate_bytes ?? leak.candidate_bytes ?? medians[1]];
 }
 
 /** Name and number of runs of a side, with its command where the two differ. */
@@ -86,6 +90,23 @@ function sideText({ name, measurements }: ComparisonSide, { fingerprint }: Judge
   const differs = fingerprint.some(({ field }) => field === "command");
   const command = differs ? `: ${measurements.fingerprint?.command}` : "";
   return safe(`${name} (${plural(measurements.runs.length, "run")})${command}`);
+}
+
+/** The answers for several scenarios under their names, then the worst verdict, that of the last one. */
+export function renderScenariosTerminal(
+  answers: readonly { readonly scenario: string; readonly verdict: CheckVerdict; readonly render: () => string }[],
+  color: boolean,
+): string {
+  const paint = painter(color);
+  const counts = [...groupBy(answers, ({ verdict }) => verdict)].reverse();
+  const worst = answers.at(-1)?.verdict ?? "unjudged";
+  const { sign, label } = VERDICT_LOOK[worst];
+  const mark = paintVerdict(paint, worst, `${sign} ${label}`);
+  return [
+    ...answers.flatMap(({ scenario, render }) => [paint.bold(`Scenario ${safe(scenario)}`), render(), ""]),
+    `${mark}  ${plural(answers.length, "scenario")}: ` +
+      counts.map(([verdict, { length }]) => `${length} ${verdict}`).join(", "),
+  ].join("\n");
 }
 
 /** Both sides in one table, each row with the limit it was judged by, then the judgement. */

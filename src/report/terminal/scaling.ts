@@ -1,6 +1,5 @@
-import { formatBytes } from "../../core/units.ts";
 import type { Scaling } from "../documents/model.ts";
-import { fitsTexts, lawText, scalingBreach, scalingTitle } from "../scaling-text.ts";
+import { fitsTexts, lawText, pointText, scalingBreach, scalingTitle } from "../scaling-text.ts";
 import type { Paint } from "./ansi.ts";
 import { alignRows, cell, clip, safe, wrapText } from "./terminal-table.ts";
 
@@ -11,10 +10,10 @@ export function scalingLines(scaling: Scaling, paint: Paint, width: number): str
   const { points, name } = scaling;
   const most = Math.max(1, ...points.map(({ bytes }) => bytes ?? 0));
   const rows = alignRows(
-    points.map(({ value, bytes }) => [
-      cell(`  ${clip(safe(`${name}=${value}`), 32)}`),
-      cell(bytes === null ? "not measured" : formatBytes(bytes)),
-      cell("█".repeat(Math.round((BAR * (bytes ?? 0)) / most)), paint.cyan),
+    points.map((point) => [
+      cell(`  ${clip(safe(`${name}=${point.value}`), 32)}`),
+      cell(pointText(point, "not measured")),
+      cell("█".repeat(Math.round((BAR * (point.bytes ?? 0)) / most)), paint.cyan),
     ]),
     [false, true],
   );

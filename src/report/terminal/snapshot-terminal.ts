@@ -103,12 +103,17 @@ function tableSection(
   ];
 }
 
-function growthSection({ growth, discarded, snapshots }: SnapshotDocument, view: View): string[] {
+function growthSection({ growth, discarded, snapshots, survivors }: SnapshotDocument, view: View): string[] {
   const { paint, width } = view;
   if (snapshots.length < 2) return [];
+  const ranks = new Set(snapshots.map(({ rank }) => rank));
+  if (ranks.size === snapshots.length) return ["Nothing can be compared: there is one snapshot of each rank.", ""];
   const lines: string[] = [];
-  if (growth.length === 0) lines.push(paint.green("No line grows over these snapshots."));
-  else {
+  if (growth.length === 0) {
+    // What survives in the trace of one snapshot may grow all the same.
+    if (!survivors.some(({ trend }) => trend === "grows"))
+      lines.push(paint.green("No line grows over these snapshots."));
+  } else {
     const proven = growth.some(({ trend }) => trend === "grows");
     lines.push(
       ...tableSection(

@@ -7,6 +7,7 @@ import { CLOCKS, calendarTime, clockUnit, NO_ZONE, STEP_COUNTERS } from "./csv/c
 import { type CsvRow, scanCsv } from "./csv/scan.ts";
 import { type ByteColumn, finishTables, TableBuilder } from "./csv/table-builder.ts";
 import { TimeStamps } from "./csv/timestamps.ts";
+import { outOfOrder } from "./stormlog/events-recording.ts";
 
 const HIGHWATER_SUFFIX = "_highwater";
 const BYTE_COLUMNS: ReadonlyMap<string, ByteColumn> = new Map(
@@ -278,8 +279,7 @@ class GenericCsvReader {
     for (const [header, { example, count }] of this.#unreadable)
       notes.push(`${plural(count, "value")} of "${header}" cannot be read, for example ${JSON.stringify(example)}`);
     if (this.#ignored.length > 0) notes.push(ignoredText(this.#ignored));
-    if (this.#unordered > 0)
-      notes.push(`${this.#unordered} timestamps are not later than the previous one (file order kept)`);
+    if (this.#unordered > 0) notes.push(outOfOrder(this.#unordered, "timestamps"));
     if (this.#stepsBack > 0)
       notes.push(`the step counter runs backwards ${this.#stepsBack === 1 ? "once" : `${this.#stepsBack} times`}`);
     return {

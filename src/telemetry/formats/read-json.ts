@@ -6,7 +6,7 @@ import type { Telemetry } from "../recording/telemetry.ts";
 import { type JsonText, jsonValues, parseJson } from "./json-values.ts";
 import { isProfilerTrace, traceRecording } from "./profiler-trace.ts";
 import { looksLikeEvent, readJsonEvents, type TimelineDocument, timelineOf } from "./stormlog/event-source.ts";
-import { eventsToRecording, unorderedEvents } from "./stormlog/events-recording.ts";
+import { eventsToRecording, outOfOrder, unorderedEvents } from "./stormlog/events-recording.ts";
 import { isTraceMlSummary, traceMlRecording } from "./traceml.ts";
 
 const MEASUREMENTS = "stormlog.measurements";
@@ -133,7 +133,6 @@ function telemetryOf(values: Generator<JsonText, void, undefined>, path: string)
     kind: "recording",
     format: "stormlog-json",
     recording: eventsToRecording(events, path),
-    notes:
-      unordered > 0 ? [...notes, `${unordered} events are not later than the previous one (file order kept)`] : notes,
+    notes: unordered > 0 ? [...notes, outOfOrder(unordered, "events")] : notes,
   };
 }

@@ -4,13 +4,17 @@ also errors that the program swallows. Before 3.12 a swallowed MemoryError, or o
 without slowing every call of the program.
 """
 
+import functools
 import sys
 
 from . import complain, oom
 
 #: Of the six tools that Python lets watch a program, those that no standard tool claims.
 _TOOLS = (4, 3)
+_NAME = "stormlog-gate"
 
+#: The id of the tool that watches; None while none does.
+_tool = None
 _previous_thread_hook = None
 #: Returns the probe of the process, which records the errors.
 _current = None
@@ -58,16 +62,50 @@ def _watch_raises():
     monitoring = getattr(sys, "monitoring", None)
     if monitoring is None:
         return False
+    use = monitoring.use_tool_id
+    if not _take_tool(monitoring, use):
+        return False
+
+    @functools.wraps(use)
+    def use_tool_id(*args):
+        if _tool is None or args[:1] != (_tool,):
+            return use(*args)
+        try:
+            _free_tool(monitoring)
+            return use(*args)
+        finally:
+            _take_tool(monitoring, use)
+
+    monitoring.use_tool_id = use_tool_id
+    return True
+
+
+def _take_tool(monitoring, use):
+    global _tool
     for tool in _TOOLS:
-        if monitoring.get_tool(tool) is None:
-            try:
-                monitoring.use_tool_id(tool, "stormlog-gate")
+        try:
+            if monitoring.get_tool(tool) is None:
+                use(tool, _NAME)
                 monitoring.register_callback(tool, monitoring.events.RAISE, _raised)
                 monitoring.set_events(tool, monitoring.events.RAISE)
+                _tool = tool
                 return True
-            except Exception as error:  # noqa: BLE001
-                complain(error)
+        except Exception as error:  # noqa: BLE001
+            complain(error)
     return False
+
+
+def _free_tool(monitoring):
+    """The program asks for the tool's id."""
+    global _tool
+    tool, _tool = _tool, None
+    try:
+        if monitoring.get_tool(tool) == _NAME:
+            monitoring.set_events(tool, 0)
+            monitoring.register_callback(tool, monitoring.events.RAISE, None)
+            monitoring.free_tool_id(tool)
+    except Exception as error:  # noqa: BLE001
+        complain(error)
 
 
 def _raised(_code, _offset, error):

@@ -35,6 +35,20 @@ _call_back = None
 _forking = None
 
 
+def start_with_full_stack(function, *args):
+    """
+    A thread that `threading` does not list, with the program's stack size: a collection in it may run the program's
+    destructors. It blocks signals as the probe's other threads do, since the program's own may want to wait for them.
+    """
+    import _signal
+
+    old = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals() - {4, 7, 8, 11})
+    try:
+        settings.get("start_new_thread", _thread.start_new_thread)(function, args)
+    finally:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, old)
+
+
 def until_gone(thread):
     """Wait until the kernel, too, no longer counts this thread: it still does for some microseconds after its last line."""
     path = "/proc/self/task/%d" % thread

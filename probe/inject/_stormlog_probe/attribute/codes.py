@@ -8,6 +8,8 @@ import functools
 import sys
 import types
 
+from .frames import running_frames
+
 # Larger tables are data, no registries of functions.
 _MAX_ITEMS = 1000
 
@@ -25,7 +27,7 @@ class Codes:
 
     def remember(self):
         """Keep the code that runs now: that of an import or of the main file is not found again when it is over."""
-        for frame in sys._current_frames().values():
+        for frame in running_frames():
             while frame is not None:
                 self.found.setdefault(id(frame.f_code), frame.f_code)
                 frame = frame.f_back

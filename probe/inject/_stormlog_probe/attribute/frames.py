@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import types
 
 # Frames of one stack that are written down.
@@ -16,6 +17,9 @@ NEAREST = 19
 MAX_SOURCE = 4 << 20
 
 OURS, LIBRARY, USER = 0, 1, 2
+
+# A program that imports one of these makes sub-interpreters.
+SUBINTERPRETERS = ("_interpreters", "_xxsubinterpreters")
 
 _ATTRIBUTE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _HERE = os.path.dirname(os.path.dirname(_ATTRIBUTE)) + os.sep
@@ -38,6 +42,19 @@ def mark_of(filename):
         if part in filename:
             return LIBRARY
     return USER
+
+
+def has_subinterpreters():
+    """Whether the program can make sub-interpreters."""
+    return any(name in sys.modules for name in SUBINTERPRETERS)
+
+
+def running_frames():
+    """The innermost frame of every thread; with sub-interpreters, of this thread alone.
+
+    Python lists their threads too, and a frame object that one interpreter makes for another's frame crashes both.
+    """
+    return [sys._getframe(1)] if has_subinterpreters() else list(sys._current_frames().values())
 
 
 def ours(filename):

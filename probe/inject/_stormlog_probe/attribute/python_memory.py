@@ -4,7 +4,9 @@ Tracing begins one interval before the first moment, not with the process: with 
 long, and what was allocated before the window cannot be what grows in it.
 """
 
-from .frames import TRACED, USER, mark_of, ours, passes_on
+import sys
+
+from .frames import SUBINTERPRETERS, TRACED, USER, has_subinterpreters, mark_of, ours, passes_on
 
 # Stacks that are written in full: the largest, and those that rose most since the moment before. The others are merged
 # by their user frames alone, so that a growing line is never cut off.
@@ -30,16 +32,44 @@ class PythonMemory:
         self.note = None
         self._before = {}
         self._user = {}
+        # The module of the interpreter while the probe traces.
+        self._tracer = None
+        self._gave_way = False
+        self._finder_added = False
 
     def start(self):
         """Begin tracing, unless the program traces already. Its traces are used then."""
         import tracemalloc
 
+        if not self._finder_added:
+            self._finder_added = True
+            sys.meta_path.insert(0, self)
+
         if tracemalloc.is_tracing():
             if tracemalloc.get_traceback_limit() < 2:
                 self.note = "the program traces with one frame only: lines of library calls are the library's"
             return
+        if has_subinterpreters():
+            self._give_way()
+        if self._gave_way:
+            return
         tracemalloc.start(TRACED)
+        self._tracer = tracemalloc
+        if self._gave_way:
+            # The import began in another thread meanwhile.
+            self._give_way()
+
+    def find_spec(self, name, path=None, target=None):
+        """As an import finder: finds nothing, but stops tracing before the program can make a sub-interpreter."""
+        if name in SUBINTERPRETERS:
+            self._give_way()
+
+    def _give_way(self):
+        self._gave_way = True
+        self.note = "a process uses sub-interpreters, which crash CPython while tracemalloc is on: Python memory has no lines"
+        tracer, self._tracer = self._tracer, None
+        if tracer is not None:
+            tracer.stop()
 
     def live(self):
         """What is live now: (total bytes, [(bytes, count, kind, frames (file, line) innermost first)]); None when not tracing.
@@ -48,6 +78,8 @@ class PythonMemory:
         """
         import tracemalloc
 
+        if self._gave_way and not tracemalloc.is_tracing():
+            return None
         if not tracemalloc.is_tracing():
             self.note = "the program stopped tracemalloc"
             return None

@@ -111,6 +111,11 @@ export function eventsToRecording(events: readonly TelemetryEvent[], name: strin
   };
 }
 
+/** The note on samples that are not later than the one before: the analysis puts them in order. */
+export function outOfOrder(count: number, kind: "timestamps" | "events"): string {
+  return `${count} ${kind} are not later than the previous one (put in order of time)`;
+}
+
 /** Number of events that are not later than the previous one of the same rank and device. File order is kept. */
 export function unorderedEvents(events: readonly TelemetryEvent[]): number {
   const last = new Map<string, bigint>();

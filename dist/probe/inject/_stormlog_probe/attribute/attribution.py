@@ -4,9 +4,9 @@ import gc
 import json
 import os
 import sys
-import threading
 import time
 
+from .. import threads
 from .frames import Stacks
 from .native import NativeStacks
 from .python_memory import PythonMemory
@@ -158,14 +158,20 @@ class Attribution(Scheduled):
         """
         try:
             if apart:
-                thread = threading.Thread(target=self._write_native, args=(moment, False), name="stormlog-gate-attribute")
-                thread.daemon = True
-                thread.start()
-                thread.join()
+                written = threads.allocate_lock()
+                written.acquire()
+                threads.start_with_full_stack(self._write_native_apart, moment, written)
+                written.acquire()
             else:
                 self.native.write(self.base, moment, self.current_step)
         except Exception as error:  # noqa: BLE001
             complain(error)
+
+    def _write_native_apart(self, moment, written):
+        try:
+            self._write_native(moment, False)
+        finally:
+            written.release()
 
     def _write(self, moment, in_program, ended):
         from .moment import Moment
@@ -191,13 +197,16 @@ class Attribution(Scheduled):
             notes.append(self.native.note)
         blocks = self._snapshots(moment, look)
         notes.extend(device.note for device in self.devices if device.note is not None)
-        if python is not None:
-            total, live = python
-            table = RetainerTable(look)
-            rows = python_rows(look, live, table)
-            more = [] if self.python.note is None else [self.python.note]
-            extra = {"facts": self.retainers.seen or {}, "held_on_devices": device_rows(look, blocks, table)}
-            self._document(head, "tracemalloc", rows, table, notes + more, total, extra)
+        # Without Python's memory the document is for its notes. It is marked like one of the process's end, so that the
+        # growth is taken from the documents before it.
+        total, live = (0, []) if python is None else python
+        table = RetainerTable(look)
+        rows = python_rows(look, live, table)
+        more = [] if self.python.note is None else [self.python.note]
+        extra = {"facts": self.retainers.seen or {}, "held_on_devices": device_rows(look, blocks, table)}
+        if python is None:
+            extra["ended"] = True
+        self._document(head, "tracemalloc", rows, table, notes + more, total, extra)
         if self.tensors is not None:
             table = RetainerTable(look)
             rows = tensor_rows(look, table)

@@ -12,7 +12,7 @@ import sys
 import types
 import weakref
 
-from .frames import USER, mark_of
+from .frames import USER, mark_of, running_frames
 from .releases import block_query
 
 # Shorter containers are ignored: they cannot add up to a leak.
@@ -258,7 +258,7 @@ def give_names(wanted):
             if retainer is not None and retainer.object is value:
                 retainer.name, retainer.owner = name, owner
 
-    for frame in list(sys._current_frames().values()):
+    for frame in running_frames():
         while frame is not None and left:
             if mark_of(frame.f_code.co_filename) == USER:
                 owner = None if frame.f_code.co_name == "<module>" else frame.f_code.co_name

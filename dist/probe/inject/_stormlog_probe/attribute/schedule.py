@@ -2,8 +2,10 @@
 
 import atexit
 import os
-import threading
+import threading  # noqa: F401 (in the main thread: it takes the thread that loads it for the main one)
 import time
+
+from .. import complain, threads
 
 # A moment of the clock waits so long for the end of a step, where the program has steps: moments of equal phase compare
 # better.
@@ -55,7 +57,7 @@ class Scheduled:
         self.base = base_path
         self.pid = os.getpid()
         self.devices = []
-        self._taking = threading.Lock()
+        self._taking = threads.allocate_lock()
         self.schedule = Schedule(wanted[0], wanted[1], self.prepare, self.take, run_age())
 
     def start(self):
@@ -113,26 +115,32 @@ class Schedule:
         self._stepped = False
         # Whether the program's operators call `at_operator`.
         self.operators = False
-        self._lock = threading.Lock()
+        self._lock = threads.allocate_lock()
         self._started = time.monotonic() - age
         # Until a moment is taken, it is unknown when the next is due.
         self._taking = False
         # When the last moment was taken.
         self._taken_at = None
-        self._wake = threading.Event()
+        # Held until the clock's thread is to look again.
+        self._asleep = threads.allocate_lock()
+        self._asleep.acquire()
         self._stopped = False
 
     def start(self):
-        """Start the clock, when moments are given in seconds."""
-        if self.kind != "seconds":
-            return
-        thread = threading.Thread(target=self._run, name="stormlog-gate-attribute", daemon=True)
-        thread.start()
+        """Start the clock, when moments are given in seconds. The program does not see its thread in `threading`."""
+        if self.kind == "seconds":
+            threads.start_with_full_stack(self._run)
 
     def stop(self):
         self._stopped = True
         self.due = False
-        self._wake.set()
+        self._wake()
+
+    def _wake(self):
+        try:
+            self._asleep.release()
+        except RuntimeError:  # it is to look already
+            pass
 
     def _prepare(self):
         with self._lock:
@@ -192,7 +200,7 @@ class Schedule:
         finally:
             self._taken_at = time.monotonic()
             self._taking = False
-            self._wake.set()
+            self._wake()
         self.taken += 1
 
     def _due_at(self):
@@ -207,11 +215,16 @@ class Schedule:
         return max(due, self._taken_at + MIN_GAP_SHARE * (self.at[self.next] - self.at[self.next - 1]))
 
     def _run(self):
+        try:
+            self._keep_time()
+        except Exception as error:  # noqa: BLE001
+            complain(error)
+
+    def _keep_time(self):
         while not self._stopped and not self.over:
             left = self._due_at() - time.monotonic()
             if left > 0:
-                self._wake.wait(min(left, 60.0))
-                self._wake.clear()
+                self._asleep.acquire(True, min(left, 60.0))
                 continue
             if not self.prepared:
                 self._prepare()
@@ -221,7 +234,6 @@ class Schedule:
             patience = (OPERATOR_PATIENCE_S if self.operators else 0.0) + (STEP_PATIENCE_S if self._stepped else 0.0)
             deadline = self._due_since + patience
             while self.due and not self._stopped and time.monotonic() < deadline:
-                self._wake.wait(0.05)
-                self._wake.clear()
+                self._asleep.acquire(True, 0.05)
             if self.due:
                 self._take_due(False)
