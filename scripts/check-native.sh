@@ -30,9 +30,9 @@ for platform in linux-x64:X86-64 linux-arm64:AArch64; do
     fi
     wanted=
     case "${file##*/}" in
-      libstormlog_heap.so) wanted="stormlog_gate_last_step stormlog_gate_step " ;;
+      libstormlog_heap.so) wanted="stormlog_gate_last_step stormlog_gate_step stormlog_heap_threads " ;;
       libstormlog_stacks.so)
-        wanted="aligned_alloc calloc free malloc memalign posix_memalign realloc stormlog_stacks_categorize stormlog_stacks_frames stormlog_stacks_objects stormlog_stacks_phase stormlog_stacks_python stormlog_stacks_state stormlog_stacks_write "
+        wanted="aligned_alloc calloc free malloc memalign posix_memalign realloc stormlog_stacks_categorize stormlog_stacks_frames stormlog_stacks_objects stormlog_stacks_phase stormlog_stacks_python stormlog_stacks_state stormlog_stacks_threads stormlog_stacks_write "
         ;;
     esac
     if [ -n "$wanted" ]; then

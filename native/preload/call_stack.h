@@ -15,9 +15,15 @@
 
 namespace stormlog_heap {
 
+// The kernel's list of mappings. That of the main thread is empty once it ended; before Linux 3.17 it is the only one.
+inline int openMaps() {
+  const auto fd = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC));
+  return fd >= 0 ? fd : static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC));
+}
+
 // End of the mapping that contains `address`, from the kernel's list; 0 when unknown.
 inline uintptr_t mappingEnd(uintptr_t address) {
-  const auto fd = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC));
+  const int fd = openMaps();
   if (fd < 0) return 0;
   char text[4096];
   // "<start>-<end> …\n": two numbers, then the rest of the line.

@@ -19,7 +19,9 @@
 #include <ctime>
 
 #include "../probe_ring.h"
+#include "file_size_signal.h"
 #include "heap_numbers.h"
+#include "own_thread.h"
 #include "process_facts.h"
 
 using namespace stormlog;
@@ -40,27 +42,15 @@ constexpr uint64_t kStepShare = 20;
 constexpr size_t kStackBytes = 128 * 1024;
 constexpr unsigned kMaxInstances = 10000;
 
-uint64_t readClock(clockid_t clock) {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000ULL + static_cast<uint64_t>(t.tv_nsec);
-}
-
-uint64_t monotonicNs() { return readClock(CLOCK_MONOTONIC); }
 // CPU time alone: on a busy machine a thread often waits, which is not a cost of the reading.
 uint64_t threadCpuNs() { return readClock(CLOCK_THREAD_CPUTIME_ID); }
-
-void sleepNs(uint64_t ns) {
-  timespec t{static_cast<time_t>(ns / 1000000000ULL), static_cast<long>(ns % 1000000000ULL)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
-  }
-}
 
 // Everything below is written by one thread at a time, which holds `busy`. Only the end of the process waits for it.
 struct State {
   char directory[PATH_MAX];
   HeapNumbers heap;
   ProcessFacts facts;
+  OwnThread thread;
   uint64_t periodNs;
   // Of the process this state belongs to: a child made without fork handlers finds another one.
   std::atomic<int> pid;
@@ -118,7 +108,10 @@ char* makeRing() {
 char* ensureRing() {
   char* ring = state.ring.load(std::memory_order_relaxed);
   if (ring != nullptr || state.failed) return ring;
-  ring = makeRing();
+  {
+    const FileSizeSignal blocked;
+    ring = makeRing();
+  }
   if (ring == nullptr) {
     state.failed = true;
     return nullptr;
@@ -180,12 +173,12 @@ void writeRecord(char* ring, uint16_t reason, uint64_t timeNs) {
   __atomic_store_n(&header.head, index + 1, __ATOMIC_RELEASE);
 }
 
-void* run(void*) {
+void run() {
   uint64_t wait = kFirstLookNs;
   for (;;) {
-    sleepNs(wait);
+    if (state.thread.sleep(wait)) return;
     wait = state.periodNs;
-    if (!state.active.load(std::memory_order_acquire)) return nullptr;
+    if (!state.active.load(std::memory_order_acquire)) return;
     // Another thread counts a step right now: that is a sample, too.
     if (!tryLock()) continue;
     char* ring = ensureRing();
@@ -193,26 +186,8 @@ void* run(void*) {
     const bool failed = state.failed;
     if (state.costNs * kTimerShare > wait) wait = state.costNs * kTimerShare;
     unlock();
-    if (failed) return nullptr;
+    if (failed) return;
   }
-}
-
-void startThread() {
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  // Where static thread-local memory leaves no room on so small a stack, the usual one.
-  const bool small = pthread_attr_setstacksize(&attributes, kStackBytes) == 0;
-  if ((!small || pthread_create(&thread, &attributes, &run, nullptr) != 0) && pthread_create(&thread, nullptr, &run, nullptr) != 0) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_detach(thread);
 }
 
 // The ring is the parent's; its thread does not exist here.
@@ -232,7 +207,7 @@ void afterFork() {
   char* inherited = state.ring.load(std::memory_order_relaxed);
   forgetParent();
   if (inherited != nullptr) munmap(inherited, kRingBytes);
-  startThread();
+  state.thread.startAfterFork(&run, kStackBytes);
   errno = error;
 }
 
@@ -247,9 +222,10 @@ __attribute__((constructor)) void begin() {
     state.periodNs = (ms < 1 ? 1 : ms > 1000 ? 1000 : ms) * kMillisecond;
     state.heap.find();
     state.facts.look();
+    state.thread.begin("stormlog_stacks_threads");
     state.pid.store(getpid(), std::memory_order_relaxed);
     state.active.store(true, std::memory_order_release);
-    if (pthread_atfork(nullptr, nullptr, &afterFork) == 0) startThread();
+    if (pthread_atfork(nullptr, nullptr, &afterFork) == 0) state.thread.start(&run, kStackBytes);
     else state.active.store(false, std::memory_order_release);
   }
   errno = error;
@@ -306,3 +282,6 @@ extern "C" __attribute__((visibility("default"))) uint64_t stormlog_gate_last_st
   char* ring = state.ring.load(std::memory_order_acquire);
   return ring == nullptr ? 0 : __atomic_load_n(&headerOf(ring).step, __ATOMIC_RELAXED);
 }
+
+// Threads of this library in the process.
+extern "C" __attribute__((visibility("default"))) unsigned stormlog_heap_threads() { return state.thread.running(); }

@@ -12,16 +12,11 @@
 #include <cstring>
 #include <ctime>
 
+#include "own_thread.h"
 #include "process_facts.h"
 #include "steps.h"
 
 namespace stormlog_heap {
-
-inline uint64_t monotonicNs() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000ULL + static_cast<uint64_t>(t.tv_nsec);
-}
 
 // Without constructors: used before those of the library run.
 class Moments {
@@ -46,35 +41,37 @@ class Moments {
   unsigned count() const { return count_; }
 
   // Calls `write(moment, step)` at each moment, until it returns false; -1 for a step of moments in seconds. Moments
-  // that are over before this process began are left out.
+  // that are over before this process began are left out. Returns early when the program has no thread left.
   template <typename Write>
-  void await(const Steps& steps, Write write) const {
-    if (inSteps_) awaitSteps(steps, write);
-    else awaitSeconds(write);
+  void await(const Steps& steps, OwnThread& own, Write write) const {
+    if (inSteps_) awaitSteps(steps, own, write);
+    else awaitSeconds(own, write);
   }
 
  private:
   static constexpr unsigned kMax = 64;
-  static constexpr double kStepLookS = 0.01;
+  static constexpr uint64_t kStepLookNs = 10 * 1000 * 1000;
 
   template <typename Write>
-  void awaitSteps(const Steps& steps, Write write) const {
+  void awaitSteps(const Steps& steps, OwnThread& own, Write write) const {
     int64_t step = steps.last();
     unsigned moment = 0;
     while (moment < count_ && isDue(moment, step)) ++moment;
     for (; moment < count_; ++moment) {
-      for (; !isDue(moment, step); step = steps.last()) sleepFor(kStepLookS);
+      for (; !isDue(moment, step); step = steps.last()) {
+        if (own.sleep(kStepLookNs)) return;
+      }
       while (moment + 1 < count_ && isDue(moment + 1, step)) ++moment;
       if (!write(moment, step)) return;
     }
   }
 
   template <typename Write>
-  void awaitSeconds(Write write) const {
+  void awaitSeconds(OwnThread& own, Write write) const {
     for (unsigned moment = 0; moment < count_; ++moment) {
       const double left = leftS(moment);
       if (left < -1) continue;
-      if (left > 0) sleepFor(left);
+      if (left > 0 && own.sleep(toNs(left))) return;
       if (!write(moment, -1)) return;
     }
   }
@@ -83,12 +80,7 @@ class Moments {
   // Seconds until a moment, negative once it is over.
   double leftS(unsigned moment) const { return beganS_ + at_[moment] - wallS(); }
 
-  static void sleepFor(double seconds) {
-    const auto whole = static_cast<time_t>(seconds);
-    timespec t{whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
-    }
-  }
+  static uint64_t toNs(double seconds) { return static_cast<uint64_t>(seconds * 1e9); }
 
   static double wallS() {
     timespec t{};

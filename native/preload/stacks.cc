@@ -20,9 +20,11 @@
 #include <type_traits>
 
 #include "call_stack.h"
+#include "file_size_signal.h"
 #include "heap_numbers.h"
 #include "moments.h"
 #include "next_allocator.h"
+#include "own_thread.h"
 #include "process_facts.h"
 #include "python_frames.h"
 #include "python_objects.h"
@@ -61,6 +63,7 @@ struct State {
   char directory[PATH_MAX - 64];
   Moments moments;
   Steps steps;
+  OwnThread own;
 };
 
 // Without constructors: it is used before those of this library run.
@@ -116,7 +119,7 @@ void note(void* address, size_t size, size_t spent, const Gap& gap, Interval& fr
   if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes, thread.phase);
   if (state.wantsPeak) state.peak.grew(state.table.live());
   if (state.wantsPeak) from.sampled(monotonicNs, kPeakSamplesPerSecond, kPeakFirstSamples);
-  else from.sampled(monotonicNs, kSamplesPerSecond, 0);
+  else from.sampled(coarseNs, kSamplesPerSecond, 0);
 }
 
 __attribute__((noinline)) void sample(void* address, size_t size, Gap& gap) {
@@ -124,7 +127,7 @@ __attribute__((noinline)) void sample(void* address, size_t size, Gap& gap) {
   const bool isHeap = &gap == &thread.heap;
   Interval& from = isHeap ? interval : objectInterval;
   thread.inside = true;
-  if (thread.random == 0) thread.random = (reinterpret_cast<uintptr_t>(&thread) ^ monotonicNs()) * 0x9e3779b97f4a7c15ULL | 1;
+  if (thread.random == 0) thread.random = (reinterpret_cast<uintptr_t>(&thread) ^ coarseNs()) * 0x9e3779b97f4a7c15ULL | 1;
   if (gap.interval == 0) {
     // The first allocation of a thread, which may be its largest.
     gap.draw(thread.random, from);
@@ -166,6 +169,7 @@ PythonObjects<ObjectWatch> pythonObjects;
 
 // `patienceMs`: for the end of another thread's document.
 bool writeMoment(const char* path, uint64_t moment, int64_t step, unsigned patienceMs = 0) {
+  const FileSizeSignal blocked;
   for (; state.writing.test_and_set(std::memory_order_acquire); --patienceMs) {
     if (patienceMs == 0) return false;
     const timespec t{0, 1000000};
@@ -206,21 +210,11 @@ bool writeOwn(uint64_t moment, int64_t step, unsigned patienceMs = 0) {
 // Most processes of a build or a shell script allocate next to nothing, and leave no file.
 bool isWorthAFile() { return state.wantsPeak ? state.peak.highest() >= kLeastPeak : state.table.any(); }
 
-void* run(void*) {
+void run() {
   thread.inside = true;
-  state.moments.await(state.steps, [](unsigned moment, int64_t step) { return !isWorthAFile() || writeOwn(moment, step); });
-  return nullptr;
-}
-
-void startThread() {
-  if (state.moments.count() == 0) return;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t started;
-  if (pthread_create(&started, nullptr, &run, nullptr) == 0) pthread_detach(started);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const auto write = [](unsigned moment, int64_t step) { return !isWorthAFile() || writeOwn(moment, step); };
+  state.moments.await(state.steps, state.own, write);
+  thread.inside = false;
 }
 
 // The samples of the parent are those of the child, too; its files and its thread are not. At a peak they count once:
@@ -233,7 +227,7 @@ void afterFork() {
     state.table.clear();
     state.peak.clear();
   }
-  startThread();
+  if (state.moments.count() != 0) state.own.startAfterFork(&run);
   errno = error;
 }
 
@@ -259,8 +253,11 @@ __attribute__((constructor)) void begin() {
       state.isPython = dlsym(RTLD_DEFAULT, "Py_GetVersion") != nullptr;
       state.moments.begin(state.isPython ? nullptr : getenv("STORMLOG_GATE_ATTRIBUTE_AT"), state.directory);
       state.steps.begin(state.directory);
+      state.own.begin("stormlog_heap_threads");
+      // A program may later have no right to open a file (seccomp).
+      thread.stack.end(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)));
       state.active.store(true, std::memory_order_release);
-      if (pthread_atfork(nullptr, nullptr, &afterFork) == 0) startThread();
+      if (pthread_atfork(nullptr, nullptr, &afterFork) == 0 && state.moments.count() != 0) state.own.start(&run);
     }
   }
   errno = error;
@@ -278,6 +275,9 @@ __attribute__((destructor)) void end() {
 
 // 1 when it samples.
 STORMLOG_PUBLIC int stormlog_stacks_state() { return state.active.load(std::memory_order_acquire) ? 1 : 0; }
+
+// Threads of this library in the process.
+STORMLOG_PUBLIC unsigned stormlog_stacks_threads() { return state.own.running(); }
 
 // Reads Python's frames by this layout from now on; null: no longer.
 STORMLOG_PUBLIC void stormlog_stacks_python(const PythonLayout* layout) {

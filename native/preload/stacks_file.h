@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "call_stack.h"
 #include "peak.h"
 
 namespace stormlog_heap {
@@ -145,7 +146,7 @@ class StacksFile {
 
   // [start, end, offset in the file, path] of the executable mappings.
   void modules() {
-    const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    const int fd = openMaps();
     if (fd < 0) return;
     static char line[PATH_MAX + 256];
     static char chunk[4096];

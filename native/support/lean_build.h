@@ -25,6 +25,7 @@ __asm__(".symver dladdr,dladdr@" STORMLOG_OLD);
 __asm__(".symver dladdr1,dladdr1@" STORMLOG_OLD_DLADDR1);
 __asm__(".symver pthread_attr_setstacksize,pthread_attr_setstacksize@" STORMLOG_OLD);
 __asm__(".symver pthread_create,pthread_create@" STORMLOG_OLD);
+__asm__(".symver pthread_kill,pthread_kill@" STORMLOG_OLD);
 __asm__(".symver pthread_join,pthread_join@" STORMLOG_OLD);
 __asm__(".symver pthread_detach,pthread_detach@" STORMLOG_OLD);
 __asm__(".symver pthread_sigmask,pthread_sigmask@" STORMLOG_OLD);

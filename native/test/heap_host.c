@@ -2,15 +2,17 @@
  * heap_host grow STEPS BYTES   keeps BYTES more at every step, 2 ms each; prints what its heap grew by and the last
  * number of it
  * heap_host hold MB MS | short | end MS (sleeps, then exits) | fork MS | exec MS | threads MS | closes FILE MS | vfork
- * MS */
+ * MS | leave HOW MS (the main thread ends by pthread_exit or by the kernel's exit; another lives for MS) */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -96,6 +98,33 @@ static void threads(long ms) {
   }
 }
 
+static void *works(void *ms) {
+  hold((long)ms);
+  puts("worker done");
+  fflush(stdout);
+  return NULL;
+}
+
+/* More stack than a helper thread usually has, and a signal that only a thread without a mask gets. */
+static volatile int signals;
+static void counts(int number) { signals += number == SIGTERM; }
+static void leaves(void) {
+  char large[1 << 20];
+  memset(large, 1, sizeof large);
+  __asm__ volatile("" ::"r"(large) : "memory");
+  kill(getpid(), SIGTERM);
+  printf("exit handler, %d signal\n", signals);
+}
+
+static void leave(const char *how, long ms) {
+  pthread_t worker;
+  signal(SIGTERM, counts);
+  atexit(leaves);
+  pthread_create(&worker, NULL, works, (void *)ms);
+  if (strcmp(how, "pthread_exit") == 0) pthread_exit(NULL);
+  syscall(SYS_exit, 0);
+}
+
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   long first = argc > 2 ? atol(argv[2]) : 0;
@@ -116,8 +145,11 @@ int main(int argc, char **argv) {
       hold(first);
       exit(0);
     }
-    wait(NULL);
+    int status = 1;
+    wait(&status);
+    return status != 0;
   }
+  if (strcmp(argv[1], "leave") == 0 && argc > 3) leave(argv[2], second);
   if (strcmp(argv[1], "vfork") == 0) {
     hold(50);
     if (vfork() == 0) {

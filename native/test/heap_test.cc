@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "../preload/own_thread.h"
 #include "../probe_ring.h"
 #include "harness.h"
 #include "probe/probe_reader.h"
@@ -197,6 +198,62 @@ TEST("where no file can be made the program runs all the same") {
   // A limit on file sizes, below that of a ring; in a subshell, with the signal that would come by default.
   CHECK_EQ(run(directory, "(ulimit -f 8; trap '' XFSZ; $HOST grow 30 100 >/dev/null)").status, 0);
   CHECK_EQ(namesIn(directory.path(), ".probe").size(), geteuid() == 0 ? 1 : 0);
+}
+
+TEST("a limit on file sizes does not end a program whose own thread makes the ring") {
+  TempDirectory directory;
+  CHECK_EQ(run(directory, "(ulimit -f 8; $HOST grow 30 100 >/dev/null)").status, 0);
+}
+
+TEST("the state and the number of threads are found behind any name of a program") {
+  char state = '\0';
+  unsigned threads = 0;
+  const std::string fields = " Z 1 5 5 0 -1 4228356 1 0 0 0 0 0 0 0 20 0 3 0 100 0";
+  CHECK(stormlog_heap::parseStat(("7 (sh)" + fields).c_str(), state, threads));
+  CHECK_EQ(state, 'Z');
+  CHECK_EQ(threads, 3);
+  CHECK(stormlog_heap::parseStat(("7 (a) R 1 (b c)" + fields).c_str(), state, threads));
+  CHECK_EQ(state, 'Z');
+  CHECK_EQ(threads, 3);
+  for (const char* cut : {"", "7 (sh", "7 (sh)", "7 (sh) ", "7 (sh) Z 1 5", "7 (sh) Z 1 5 5 0 -1 4228356 1 0 0 0 0 0 0 0 20 0 3"}) {
+    CHECK(!stormlog_heap::parseStat(cut, state, threads));
+  }
+}
+
+TEST("a program whose main thread ends first ends with its last own thread, and its record has an end") {
+  TempDirectory directory;
+  const Ran ran = run(directory, "timeout -s KILL 20 $HOST leave pthread_exit 300");
+  CHECK_EQ(ran.status, 0);
+  // On a stack of the usual size, and with the signals of the program.
+  CHECK(ran.output == "worker done\nexit handler, 1 signal\n");
+  Reader reader(directory.path(), 0, kEarlier);
+  reader.finish();
+  const Record* end = reader.out.last(RecordKind::kAllocator);
+  CHECK(end != nullptr && end->valid >> 4 == kProbeEnd);
+  const Ran raw = run(directory, "timeout -s KILL 20 $HOST leave exit 300");
+  CHECK_EQ(raw.status, 0);
+  CHECK(raw.output == "worker done\n");
+}
+
+TEST("both preloaded libraries together end with a program whose main thread ends first") {
+  const std::string both = "LD_PRELOAD=" + built("libstormlog_heap.so") + ":" + built("libstormlog_stacks.so") + " STORMLOG_GATE_STACKS=peak ";
+  for (const char* moments : {"steps:1000", "seconds:1000"}) {
+    TempDirectory directory;
+    const Ran ran = run(directory, "timeout -s KILL 20 $HOST leave pthread_exit 300", both + "STORMLOG_GATE_ATTRIBUTE_AT=" + moments);
+    CHECK_EQ(ran.status, 0);
+    CHECK(ran.output == "worker done\nexit handler, 1 signal\n");
+  }
+}
+
+TEST("children of a program under ThreadSanitizer run to their end") {
+  // Where its runtime does not start on this kernel, there is nothing to look at.
+  const std::string program = built("heap_host_tsan");
+  if (system((program + " short >/dev/null 2>&1").c_str()) != 0) return;
+  TempDirectory directory;
+  const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + ":" + built("libstormlog_stacks.so") +
+                           " STORMLOG_GATE_STACKS=1 STORMLOG_GATE_ATTRIBUTE_AT=steps:1000 STORMLOG_GATE_PROBE_DIR=" + directory.path() +
+                           " " + program + " fork 60";
+  CHECK_EQ(system(line.c_str()), 0);
 }
 
 TEST("a Python interpreter is left to its own probe") {

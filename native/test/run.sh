@@ -17,6 +17,7 @@ common=$out/common
 mkdir -p "$common/full" "$common/v1" "$common/nocount"
 ${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/child" test/child.c
 ${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/heap_host" test/heap_host.c
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fsanitize=thread -o "$common/heap_host_tsan" test/heap_host.c
 ${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/stacks_host" test/stacks_host.c -ldl
 ${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fno-pie -no-pie -o "$common/heap_fixed" test/heap_host.c
 ${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fno-builtin -rdynamic -DOWN_MALLOC -o "$common/heap_own_malloc" test/heap_host.c

@@ -1,14 +1,22 @@
 /* Allocates from named functions, for the library that samples stacks. What `keeps` gets stays. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <linux/seccomp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* The C library's own, behind the names that the library under test replaces. */
+extern void *__libc_malloc(size_t);
+extern void __libc_free(void *);
 
 static void *volatile sink;
 
@@ -62,6 +70,25 @@ static void *churns(void *rounds) {
   return NULL;
 }
 
+static void *rises_later(void *unused) {
+  pauses(100);
+  rises();
+  return unused;
+}
+
+/* Its samples come when it may only read, write and end. */
+static int seals(void) {
+  mallopt(M_MMAP_THRESHOLD, 16 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  /* Unseen by the library: memory for which no call of the kernel is needed later. */
+  __libc_free(__libc_malloc(8 << 20));
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) return 0;
+  for (int i = 0; i < 200; ++i) frees(1000000);
+  keeps(4000000);
+  syscall(SYS_exit, 0);
+  return 1;
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "keep") == 0) {
@@ -84,6 +111,12 @@ int main(int argc, char **argv) {
     }
     int status = 1;
     return child < 0 || waitpid(child, &status, 0) != child || status != 0;
+  } else if (strcmp(what, "seal") == 0) {
+    return seals();
+  } else if (strcmp(what, "leave") == 0) {
+    pthread_t worker;
+    pthread_create(&worker, NULL, rises_later, NULL);
+    pthread_exit(NULL);
   } else if (strcmp(what, "threads") == 0) {
     pthread_t threads[4];
     for (int round = 0; round < 4; ++round) {

@@ -24,12 +24,30 @@ namespace {
 
 bool canWalk() { return dlsym(RTLD_DEFAULT, "_dl_find_object") != nullptr; }
 
+// Exit status of the program, which writes to `document` in the directory where it writes at all.
+int statusOf(const TempDirectory& directory, const std::string& what, const std::string& variable, const std::string& before = "") {
+  const std::string line = before + "timeout -s KILL 60 env LD_PRELOAD=" + built("libstormlog_stacks.so") + " " + variable +
+                           " STORMLOG_GATE_PROBE_DIR=" + directory.path() + " " + built("stacks_host") + " " + what + " " + (directory / "document");
+  return system(line.c_str());
+}
+
+// Text of the documents that the library itself wrote.
+std::vector<std::string> ownDocuments(const TempDirectory& directory) {
+  std::vector<std::string> texts;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream file(entry.path());
+    std::stringstream text;
+    text << file.rdbuf();
+    texts.push_back(text.str());
+  }
+  return texts;
+}
+
 // What the program wrote at its end; empty when it failed or samples nothing.
 std::string documentOf(const TempDirectory& directory, const std::string& what, const std::string& variable = "STORMLOG_GATE_STACKS=1") {
   const std::string path = directory / "document";
-  const std::string line = "env LD_PRELOAD=" + built("libstormlog_stacks.so") + " " + variable + " STORMLOG_GATE_PROBE_DIR=" +
-                           directory.path() + " " + built("stacks_host") + " " + what + " " + path;
-  if (system(line.c_str()) != 0) return "";
+  if (statusOf(directory, what, variable) != 0) return "";
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
@@ -163,16 +181,35 @@ TEST("a program leaves its peak when it ends, and a child its own alone (needs g
   TempDirectory directory;
   documentOf(directory, "rise-twice", "STORMLOG_GATE_STACKS=peak");
   std::vector<double> totals;
-  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
-    if (entry.path().extension() != ".json") continue;
-    std::ifstream file(entry.path());
-    std::stringstream text;
-    text << file.rdbuf();
-    totals.push_back(numberAfter(text.str(), "\"total_bytes\":"));
-  }
+  for (const std::string& text : ownDocuments(directory)) totals.push_back(numberAfter(text, "\"total_bytes\":"));
   std::sort(totals.begin(), totals.end());
   CHECK_EQ(totals.size(), 2);
   if (totals.size() == 2) CHECK(std::fabs(totals[0] - 20e6) < 0.3e6 && std::fabs(totals[1] - 64e6) < 0.3e6);
+}
+
+TEST("a program whose main thread ends first leaves its peak with stacks and modules (needs glibc 2.35)") {
+  if (!canWalk()) return;
+  TempDirectory directory;
+  CHECK_EQ(statusOf(directory, "leave", "STORMLOG_GATE_STACKS=peak STORMLOG_GATE_ATTRIBUTE_AT=steps:1000"), 0);
+  const auto texts = ownDocuments(directory);
+  CHECK_EQ(texts.size(), 1);
+  if (texts.size() != 1) return;
+  CHECK(texts[0].find("{\"bytes\":48000000,\"count\":48,") != std::string::npos);
+  CHECK(texts[0].find("\"native\":[]") == std::string::npos);
+  CHECK(texts[0].find("stacks_host\"]") != std::string::npos);
+}
+
+TEST("a limit on file sizes does not end a program that leaves its peak (needs glibc 2.35)") {
+  if (!canWalk()) return;
+  TempDirectory directory;
+  CHECK_EQ(statusOf(directory, "rise-twice", "STORMLOG_GATE_STACKS=peak", "ulimit -f 0; "), 0);
+  CHECK_EQ(ownDocuments(directory).size(), 0);
+}
+
+TEST("a program that may only read, write and end is sampled (needs glibc 2.35)") {
+  if (!canWalk()) return;
+  TempDirectory directory;
+  CHECK_EQ(statusOf(directory, "seal", "STORMLOG_GATE_STACKS=1"), 0);
 }
 
 TEST("threads that allocate and fork at once run under it as ever (needs glibc 2.35)") {
