@@ -102,7 +102,8 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
   },
   judgement: {
     title: "Judgement",
-    description: "The answer of `stormlog-gate judge --json`; `compare --json` adds both sides as `a` and `b`.",
+    description:
+      "The answer of `stormlog-gate judge --json`; `compare --json` adds both sides as `a` and `b`. Of several scenarios it is the answer for the worst, `scenario`, and `scenarios` has all.",
     schema: JudgementSchema,
   },
 };

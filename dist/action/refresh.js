@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "a28544f295798fa03bb9aa919da026196283b06c1ab32832e756501b9f06ca9e");
+  load = loadPack(import.meta.url, "456e7b3cf34480616b8cc3c8aee1563f79505b2066110e89908955e106f37fae");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

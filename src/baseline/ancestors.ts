@@ -37,8 +37,7 @@ function queuedParent({ GITHUB_EVENT_NAME, GITHUB_EVENT_PATH }: Environment): st
  * contain it. Without a named base the usual names of a main branch are tried.
  */
 export async function mergeBase(cwd: string, env: Environment): Promise<string | null> {
-  const parent = queuedParent(env);
-  const queued = parent === null ? null : await mergeBaseWith(cwd, parent);
+  const queued = await queuedBase(cwd, env);
   if (queued !== null) return queued;
   const named = namedBase(env);
   for (const ref of named === null ? ["origin/HEAD", "origin/main", "origin/master", "main", "master"] : [named]) {
@@ -54,7 +53,8 @@ export async function mergeBase(cwd: string, env: Environment): Promise<string |
  */
 export async function baseCommit({ cwd, env, history }: History): Promise<string | null> {
   try {
-    if (queuedParent(env) !== null) return await mergeBase(cwd, env);
+    const queued = await queuedBase(cwd, env);
+    if (queued !== null) return queued;
     const base = namedBase(env) ?? (await remoteBase(history));
     const shallow = (await git(cwd, ["rev-parse", "--is-shallow-repository"])).stdout === "true";
     const local = base === null ? await mergeBase(cwd, env) : shallow ? null : await mergeBaseWith(cwd, base);
@@ -79,6 +79,12 @@ export async function certainBase(history: History): Promise<string | null> {
 }
 
 const branchOf = (base: string): string => (base.startsWith(REMOTE) ? base.slice(REMOTE.length) : base);
+
+/** The parent of a merge group, where the clone has it; null elsewhere. */
+async function queuedBase(cwd: string, env: Environment): Promise<string | null> {
+  const parent = queuedParent(env);
+  return parent === null ? null : mergeBaseWith(cwd, parent);
+}
 
 async function mergeBaseWith(cwd: string, ref: string): Promise<string | null> {
   const { ok, stdout } = await git(cwd, ["merge-base", "HEAD", ref]);

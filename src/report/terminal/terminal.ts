@@ -96,9 +96,8 @@ function noteBlock({ warnings }: GateReport, options: TerminalOptions, paint: Pa
   const [first] = notes;
   if (first === undefined) return [];
   if (options.verbose) return notes.flatMap((note) => wrapText(`note: ${safe(note)}`, width, "  ")).map(paint.dim);
-  if (notes.length === 1) return [paint.dim(clip(`note: ${safe(first)}`, width))];
   // The line of the evidence has the command.
-  const more = `  (and ${plural(notes.length - 1, "more note")} in the details)`;
+  const more = notes.length > 1 ? `  (and ${plural(notes.length - 1, "more note")} in the details)` : "";
   return [paint.dim(clip(`note: ${safe(first)}`, width - more.length) + more)];
 }
 

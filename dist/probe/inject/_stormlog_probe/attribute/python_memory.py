@@ -78,10 +78,9 @@ class PythonMemory:
         """
         import tracemalloc
 
-        if self._gave_way and not tracemalloc.is_tracing():
-            return None
         if not tracemalloc.is_tracing():
-            self.note = "the program stopped tracemalloc"
+            if not self._gave_way:
+                self.note = "the program stopped tracemalloc"
             return None
         if tracemalloc.get_tracemalloc_memory() > MAX_TRACES * TRACE_BYTES:
             self.note = "a process has more than %d blocks of Python memory, which cannot be read within 200 ms" % MAX_TRACES
