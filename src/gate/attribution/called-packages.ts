@@ -56,10 +56,13 @@ export function calledPackages<T extends AttributedLine>(
   );
 }
 
-/** The library that allocates most of what a line keeps; null where none does, or the samples are too few. */
-function calledFile(
-  line: AttributedLine,
-  processes: readonly (readonly NativeSample[])[],
+/**
+ * The library that allocates most of what a line keeps; null where none does, or the samples are too few. What grew by
+ * one block is left out: a table that was made larger, such as tracemalloc's own, which can be larger than the leak.
+ */
+export function calledFile(
+  line: Pick<AttributedLine, "file" | "line">,
+  processes: readonly (readonly Pick<NativeSample, "stacks" | "mappings">[])[],
   nameOf: (place: Place) => string | null,
 ): string | null {
   const byFile = new Map<string | null, Growth>();
@@ -76,14 +79,14 @@ function calledFile(
       }
     }
   }
-  const grown = [...byFile].filter(([, { bytes }]) => bytes > 0);
+  const grown = [...byFile].filter(([, { bytes, samples }]) => bytes > 0 && samples > 1);
   const whole = grown.reduce((sum, [, { bytes }]) => sum + bytes, 0);
   const [file, most] = grown.sort(([, a], [, b]) => b.bytes - a.bytes)[0] ?? [null, { bytes: 0, samples: 0 }];
   return most.samples >= MIN_SAMPLES_GROWN && most.bytes >= MIN_CALLED_SHARE * whole ? file : null;
 }
 
 /** Whether the line is the innermost of Python: no other Python code is between it and the library. */
-function isAllocatedAt({ python }: NativeStack, { file, line }: AttributedLine): boolean {
+function isAllocatedAt({ python }: NativeStack, { file, line }: Pick<AttributedLine, "file" | "line">): boolean {
   const [innermost] = python;
   return innermost !== undefined && innermost.file === file && innermost.line === line;
 }
