@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "ae8039c4626b4c2348ec9fba368060b30e27338642c0c5b0ebc025415f9342de");
+  load = loadPack(import.meta.url, "4cc39c5d00baa6b6d5acec7b25c2a98a71663e0119e971acdc1dd4774608167b");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

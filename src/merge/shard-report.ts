@@ -201,12 +201,12 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
     timeline: null,
   });
   const scenario = withExplanations(report);
-  const interrupted = job.shards.some(({ ending }) => ending.kind === "interrupted");
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv },
     generated_at_utc: now.toISOString(),
     word: verdict,
-    exit_code: interrupted ? ExitCode.interrupted : ExitCode.pass,
+    // Where a rank failed, launchers interrupt the others.
+    exit_code: failed?.ending.kind === "interrupted" ? ExitCode.interrupted : ExitCode.pass,
     confirmed: judgement?.confirmed ?? false,
     session: job.session,
     commit: job.commit,

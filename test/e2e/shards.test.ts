@@ -199,6 +199,10 @@ describe("merging recordings", () => {
     const { error } = payload(result).scenarios[0] ?? {};
     expect(error).toMatchObject({ code: "COMMAND_FAILED", output_tail: expect.stringContaining("no such shape") });
     expect(error?.message).toMatch(/^rank 3 on .*: the command exited with status 3/);
+    // As mpirun ends the others.
+    edit(`${copy}/rank-0000`, (json) => Object.assign(json, { exit: { kind: "interrupted", signal: "SIGTERM" } }));
+    const ended = await merge(copy, "--budget", "host=1GiB");
+    expect([ended.code, errors(ended)]).toEqual([1, ["COMMAND_FAILED"]]);
   });
 
   it("keeps recordings of different jobs apart, as legs of a matrix are", async () => {

@@ -5,25 +5,34 @@ import { collectingEnvironment } from "../../src/gate/collections.ts";
 import { HostHeapIndex } from "../../src/sampler/record-layout.ts";
 import { END, HEAP, probed, recordsOf, temporaryDirectory } from "./testing/probed.ts";
 
-/** Waits until both threads were recorded, then ends the worker; makes garbage all the while. */
+/**
+ * Waits until two collections of both threads were recorded after what they keep was made, then ends the worker; makes
+ * garbage all the while. Prints how many were recorded before.
+ */
 const PROGRAM = `
 import { existsSync, readFileSync } from "node:fs";
-import { isMainThread, Worker } from "node:worker_threads";
+import { isMainThread, parentPort, Worker } from "node:worker_threads";
 const kept = Array.from({ length: 200_000 }, (_, i) => ({ i }));
 const buffer = Buffer.alloc(8 << 20);
 const ring = (thread) => process.env.STORMLOG_GATE_PROBE_DIR + "/" + process.pid + "." + thread + ".probe";
 const recorded = (thread) =>
-  existsSync(ring(thread)) && readFileSync(ring(thread)).length > 256 && readFileSync(ring(thread)).readUInt32LE(24) > 1;
+  existsSync(ring(thread)) && readFileSync(ring(thread)).length > 256 ? readFileSync(ring(thread)).readUInt32LE(24) : 0;
 if (isMainThread) {
   const worker = new Worker(new URL(import.meta.url));
+  const id = worker.threadId;
+  const before = [recorded(0)];
+  worker.once("message", () => before.push(recorded(id)));
   const waiting = setInterval(async () => {
     Array.from({ length: 50_000 }, (_, i) => ({ i }));
-    if (!recorded(0) || !recorded(worker.threadId)) return;
+    if (before.length < 2 || recorded(0) < before[0] + 2 || recorded(id) < before[1] + 2) return;
     clearInterval(waiting);
     await worker.terminate();
-    setImmediate(() => console.log(kept.length, buffer.length, typeof gc));
+    setImmediate(() => console.log(kept.length, buffer.length, typeof gc, ...before));
   }, 10);
-} else setInterval(() => {}, 1000);
+} else {
+  parentPort.postMessage("made");
+  setInterval(() => {}, 1000);
+}
 `;
 
 test("collections in Node record what each thread keeps, buffers among it, and a terminated worker's end", async () => {
@@ -33,12 +42,15 @@ test("collections in Node record what each thread keeps, buffers among it, and a
   const env = collectingEnvironment({ env: {} }, { env: {}, command }) ?? {};
   const node = { executable: process.execPath, major: 0, minor: 0 };
   const { code, stdout, stderr, left } = await probed(node, [file], { env });
-  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "200000 8388608 undefined\n", stderr: "" });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(/^200000 8388608 undefined \d+ \d+\n$/);
+  const before = stdout.trim().split(" ").slice(3).map(Number);
   expect(left.map(({ name }) => name.split(".")[1])).toEqual(["0", "1"]);
-  for (const { records, lost } of left) {
+  for (const [thread, { records, lost }] of left.entries()) {
     expect(lost).toBe(0);
     expect(records.every(({ deviceIndex }) => deviceIndex === HostHeapIndex.v8)).toBe(true);
-    const bytes = records.flatMap(({ reason, values }) => (reason === END ? [] : [values[0] ?? 0]));
+    const made = records.slice(before[thread]);
+    const bytes = made.flatMap(({ reason, values }) => (reason === END ? [] : [values[0] ?? 0]));
     // 200,000 objects of three words with their array, and the buffer. What was made while V8 marked may survive once.
     expect(Math.min(...bytes)).toBeGreaterThan((8 << 20) + 4e6);
     expect(Math.min(...bytes)).toBeLessThan((8 << 20) + 16e6);

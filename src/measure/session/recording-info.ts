@@ -92,7 +92,7 @@ interface RunResult {
   readonly lost: readonly string[];
 }
 
-/** Share of missed ticks above which a note is made: sampled peaks may then be too low. */
+/** Share of missed ticks above which a note is made, the same for many runs: sampled peaks may then be too low. */
 const MAX_MISSED = 0.05;
 
 const rate = (ticks: number, durationNs: number): number | null => (durationNs > 0 ? ticks / (durationNs / 1e9) : null);
@@ -106,7 +106,8 @@ export function finishedInfo(
   const notes = [...lost];
   if (stats.writeError !== null) notes.push(`samples after a failed write are missing: ${stats.writeError}`);
   if (stats.missedTicks > due * MAX_MISSED) {
-    notes.push(`${stats.missedTicks} of ${due} host samples were missed: the machine was too busy`);
+    const share = stats.missedTicks > due / 2 ? "more than half" : `more than ${100 * MAX_MISSED} %`;
+    notes.push(`${share} of the host samples were missed: the machine was too busy`);
   }
   for (const { name, lostRecords } of stats.workers ?? []) {
     if (lostRecords > 0)
