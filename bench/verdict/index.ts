@@ -20,6 +20,7 @@ import { shapes } from "./parts/shapes.ts";
 import { stability } from "./parts/stability.ts";
 import { suspects } from "./parts/suspects.ts";
 import { synthetic } from "./parts/synthetic.ts";
+import { teeth } from "./parts/teeth.ts";
 import { tradeOffs } from "./parts/trade-offs.ts";
 import { uneven } from "./parts/uneven.ts";
 import { warnings } from "./parts/warnings.ts";
@@ -41,6 +42,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: 
   efficiency: { part: efficiency, needsData: false },
   minimum: { part: minimum, needsData: false },
   shapes: { part: shapes, needsData: false },
+  teeth: { part: teeth, needsData: false },
   uneven: { part: uneven, needsData: false },
   stability: { part: stability, needsData: true },
   "trade-offs": { part: tradeOffs, needsData: true },

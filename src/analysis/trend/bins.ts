@@ -64,8 +64,9 @@ function binEnds(x: Float64Array, steps: number | null): Uint32Array {
     ends.push(n);
     return Uint32Array.from(ends);
   }
-  const count = Math.min(n, MAX_BINS);
-  return Uint32Array.from({ length: count }, (_, k) => Math.floor(((k + 1) * n) / count));
+  // Bins of one and two samples in turn would bend a cycle of a few samples.
+  const perBin = Math.ceil(n / MAX_BINS);
+  return Uint32Array.from({ length: Math.ceil(n / perBin) }, (_, k) => Math.min(n, (k + 1) * perBin));
 }
 
 /** Bins of samples: of equally many, or equally wide where the samples lie unevenly along the axis. */

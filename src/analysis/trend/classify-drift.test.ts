@@ -73,6 +73,16 @@ describe("healthy series", () => {
     expect(share(count(spike, 300), "spike")).toBe(1);
   });
 
+  it("of equal teeth are saw-teeth, though few of their phases are sampled and a fall is last", () => {
+    const classes = [6.9, 6.94, 7.9, 8.9].flatMap((period) =>
+      Array.from({ length: 20 }, (_, k) => {
+        const values = Float64Array.from({ length: 126 }, (_, i) => MIB * (2000 + 500 * ((i / period + k / 20) % 1)));
+        return perStep(values).class;
+      }),
+    );
+    expect(new Set(classes)).toEqual(new Set(["sawtooth"]));
+  });
+
   it("are flat to the last byte when they are constant", () => {
     const constant = perStep(new Float64Array(200).fill(3e9));
     expect(constant).toMatchObject({ class: "flat", growth_bytes: 0, slope_bytes_per_step: 0, peak_bytes: 3e9 });

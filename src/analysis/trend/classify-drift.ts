@@ -16,6 +16,7 @@ import {
 } from "./drift.ts";
 import { endsTooth, followsTooth, riseBefore } from "./earlier-tooth.ts";
 import { climbsEqualStairs } from "./equal-stairs.ts";
+import { equalTeeth } from "./equal-teeth.ts";
 import { classifyFewCycles, MAX_CYCLES } from "./few-cycles.ts";
 import { risesThroughout, stillRising, TAIL } from "./growth-tests.ts";
 import { findLateRise, type LateRise } from "./late-rise.ts";
@@ -86,11 +87,16 @@ const INSUFFICIENT: Drift = {
 /** Slope, interval and class of a series that can fall (allocated, host, differences of two counters). */
 export function classifyDrift(input: DriftInput): Drift {
   const { growth, change } = input;
+  // The fall of a last tooth looks like the end of a process.
+  const teeth = equalTeeth(input.bins.middle);
+  if (teeth !== null) return classifyTeeth(input.bins, teeth, input);
   const running = sliceBins(input.bins, 0, teardownStart(input.bins.low, input.bins.high, change));
+  const before = equalTeeth(running.middle);
+  if (before !== null) return classifyTeeth(running, before, input);
   const shift = findLevelShift(running.middle, change);
   const level = shift && withoutShift(running, shift);
   // A jump is removed before a cycle is searched: the cycle would contain it.
-  const beside = level && shift.bytes > 0 ? findCycle(level.middle, growth / 16) : null;
+  const beside = level && shift.bytes > 0 ? (equalTeeth(level.middle) ?? findCycle(level.middle, growth / 16)) : null;
   if (beside) {
     const drift = classifyRunning(level!, beside, input);
     if (!isGrowing(drift)) return lateRiseBelow(running, level!, beside, drift, input) ?? { ...drift, class: "step" };
@@ -110,6 +116,13 @@ export function classifyDrift(input: DriftInput): Drift {
     if (rest.class === "leak" && net > growth) return { ...rest, class: "rising", growth: net };
   }
   return drift;
+}
+
+/** Teeth that one of their possible periods explains without growth do not grow, and hide as much as the others allow. */
+function classifyTeeth(running: Bins, teeth: Cycle, input: DriftInput): Drift {
+  const drift = classifyRunning(running, teeth, input);
+  const mde = drift.mde === null ? null : Math.max(drift.mde, 2 * teeth.doubt);
+  return { ...drift, mde, class: isGrowing(drift) && !teeth.certain ? "sawtooth" : drift.class };
 }
 
 /** Growth that begins late below a cycle, which also passes for a jump; null for one. The jump is put back first. */
@@ -167,7 +180,7 @@ function classifyRunning(running: Bins, cycle: Cycle | null, input: DriftInput, 
 
 /** Whether a slightly other period would explain the growth below a few cycles. */
 const mayBeOfCycles = ({ count }: Bins, cycle: Cycle | null, growth: number): boolean =>
-  cycle !== null && count < MAX_CYCLES * cycle.period && growth < MAX_DOUBT * cycle.doubt;
+  cycle !== null && !cycle.certain && count < MAX_CYCLES * cycle.period && growth < MAX_DOUBT * cycle.doubt;
 
 /** Below irregular teeth the slope is that of the envelope, in the same stretch; an onset cannot be seen there. */
 function riseOf({ kind, period, slope, lineGrowth }: TrendEvidence, rise: ReturnType<typeof growthOfRise>) {

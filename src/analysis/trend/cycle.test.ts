@@ -18,6 +18,17 @@ describe("a cycle", () => {
     expect(found!.swing).toBeGreaterThan(2);
   });
 
+  it("of a whole number of points does not take growth with it", () => {
+    const random = prng(2);
+    const wave = (i: number) => Math.sin((2 * Math.PI * (i % 11)) / 11) + 0.02 * random.normal();
+    const envelope = findCycle(points(300, (i) => wave(i) + (0.3 * i) / 299))!.lowerEnvelope;
+    const grown = theilSen(
+      points(300, (i) => i),
+      envelope,
+    );
+    expect(grown * 299).toBeGreaterThan(0.25);
+  });
+
   it("may have any shape", () => {
     const found = findCycle(points(200, (i) => (i % 11 < 8 ? 1 : 4) + i / 50));
     expect(found?.period).toBeCloseTo(11, 1);

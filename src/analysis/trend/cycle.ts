@@ -13,6 +13,8 @@ export interface Cycle {
   readonly swing: number;
   /** Growth that an error of the period can produce: the swing's share in the largest gap between sampled phases. */
   readonly doubt: number;
+  /** Whether the series grows below the cycle with every period that it may have. */
+  readonly certain: boolean;
 }
 
 /** With fewer cycles a slow drift would pass for one. */
@@ -32,6 +34,16 @@ const MIN_FALL = 0.3;
 const NO_BEAT = 0.15;
 const MIN_BEATS = 3.8;
 const MAX_BEAT = 24;
+/**
+ * Beats up to which a period of a whole number of samples is tried, how much longer its string may be, and the largest
+ * number of samples a point. Steps repeat after a whole number of them; a period that is so close by chance is rare, and
+ * its beat would pass for growth.
+ */
+const MAX_WHOLE_BEATS = 1;
+const MAX_WHOLE_RATIO = 1.05;
+const MAX_TURNS = 8;
+/** Points of equal phase, without which a slope through them is little more than chance. */
+const MIN_REPEATS = 16;
 /** Maximum slope of the cycle itself from end to end, as a share of its swing. */
 const MAX_SLOPE = 0.3;
 /**
@@ -223,7 +235,8 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
   if (!(refined.frequency > 0)) return null;
   const rival = searchLevel(y, refined.frequency, folder);
   const noSlope = rival.score < MIN_GAIN_OF_SLOPE * refined.score;
-  const frequency = noSlope ? rival.frequency : refined.frequency;
+  const fitted = noSlope ? rival.frequency : refined.frequency;
+  const frequency = wholePeriod(flat, refined, folder) ?? fitted;
   const folded = folder.fold(frequency);
   let shape = template(noSlope ? y : flat.map((value, i) => value - refined.slope * i), folded);
   for (let round = 0; round < 2; round++) {
@@ -244,7 +257,23 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
   const cycles = Math.floor(n * frequency);
   const segments = Math.min(TREND_PARTS, cycles);
   if (!repeatsThroughout(left, shape, segments) || !fallsThroughout(y, swing, segments)) return null;
-  return { period: 1 / frequency, lowerEnvelope, swing, doubt: swing * largestGap(n, frequency) };
+  return { period: 1 / frequency, lowerEnvelope, swing, doubt: swing * largestGap(n, frequency), certain: false };
+}
+
+/**
+ * A frequency near the one found at which the cycle repeats after a whole number of samples, a few of which are one
+ * point; null where the string there is much longer.
+ */
+function wholePeriod(flat: Float64Array, { frequency, score }: Found, folder: PhaseFolder): number | null {
+  for (let turns = 1; turns <= MAX_TURNS; turns++) {
+    const points = Math.round(turns / frequency);
+    if (points * MIN_REPEATS > flat.length) return null;
+    const whole = turns / points;
+    const beats = flat.length * turns * Math.abs(frequency / whole - 1);
+    if (beats >= MAX_WHOLE_BEATS) continue;
+    if (detrendedStringLength(flat, folder.fold(whole)).score < MAX_WHOLE_RATIO * score) return whole;
+  }
+  return null;
 }
 
 /** The frequency near the given one with the shortest string length without a slope. */
