@@ -82,13 +82,14 @@ describe.skipIf(!hasTorch)("the growing line of a leak in PyTorch", { timeout: 9
     const script = path.join(FIXTURES, "hook_activations.py");
     const ran = await attributed(
       [PYTHON, script, "4000"],
-      // A busy machine imports PyTorch for long: later moments follow until as many are written as the test reads.
       { kind: "seconds", at: Array.from({ length: 50 }, (_, i) => 4 + i) },
-      { endAfterMoments: 6 },
+      { endAfterMoments: 8 },
     );
-    const moments = ran.processes.flatMap(({ moments: own }) => own);
-    expect(moments.length).toBeGreaterThanOrEqual(6);
-    expect(moments.every(({ sample }) => sample.step !== null)).toBe(true);
+    // A busy machine imports PyTorch for long, and the first moments are before the first step.
+    const steps = ran.processes.flatMap(({ moments }) => moments.map(({ sample }) => sample.step));
+    const moved = steps.slice(steps.findIndex((step) => step !== null));
+    expect(moved.length).toBeGreaterThanOrEqual(3);
+    expect(moved).not.toContain(null);
     expect(ran.attribution.lines[0]).toMatchObject({ function: "keep_output", placed: "kept" });
   });
 

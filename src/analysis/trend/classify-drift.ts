@@ -118,7 +118,7 @@ export function classifyDrift(input: DriftInput): Drift {
   return drift;
 }
 
-/** Teeth that one of their possible periods explains without growth do not grow, and hide as much as the others allow. */
+/** Teeth that a possible period explains without growth do not grow, and hide as much as the other periods allow. */
 function classifyTeeth(running: Bins, teeth: Cycle, input: DriftInput): Drift {
   const drift = classifyRunning(running, teeth, input);
   const mde = drift.mde === null ? null : Math.max(drift.mde, 2 * teeth.doubt);

@@ -36,8 +36,8 @@ const MIN_BEATS = 3.8;
 const MAX_BEAT = 24;
 /**
  * Beats up to which a period of a whole number of samples is tried, how much longer its string may be, and the largest
- * number of samples a point. Steps repeat after a whole number of them; a period that is so close by chance is rare, and
- * its beat would pass for growth.
+ * number of samples in a point. Steps repeat after a whole number of them. A period that is so close by chance is rare,
+ * and its beat would pass for growth, or hide it.
  */
 const MAX_WHOLE_BEATS = 1;
 const MAX_WHOLE_RATIO = 1.05;

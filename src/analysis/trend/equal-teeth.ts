@@ -10,18 +10,18 @@ const MIN_GROWTH = 0.1;
 /** Of a period at the end of the possible range, which is excluded. */
 const ROUNDING = 1e-6;
 
-/** A tooth's number and the first point after its fall; the begin and the end of the series stand for the falls around. */
+/** A tooth's number, and the first point after its fall. */
 interface Fall {
   readonly at: number;
   readonly tooth: number;
 }
 
 /**
- * A saw-tooth that fills at one rate and falls by one amount at one period. Its rises and falls give the rate *s* and the
- * height *A* of a tooth without knowledge of the period, and the points at which it falls limit the frequency *f*; so
- * the growth per point is s - A f, for every *f* with which the teeth fall at just these points. Folding (`findCycle`)
- * cannot separate an error of the period from growth where it samples few phases. Where a period without growth is
- * among the possible ones, that is taken.
+ * A saw-tooth that fills at one rate and falls by one amount at one period. Its rises and falls give the rate *s* and
+ * the height *A* of a tooth without knowledge of the period, and the points at which it falls limit the frequency *f*;
+ * so the growth per point is s - A f, for every *f* with which the teeth fall at just these points. Folding
+ * (`findCycle`) cannot separate an error of the period from growth where it samples few phases. Where a period without
+ * growth is among the possible ones, that is taken.
  * @returns null when the series is not made of such teeth, or their period may be a whole number of points: then points
  *   of equal phase show the growth
  */
