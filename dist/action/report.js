@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "4cc39c5d00baa6b6d5acec7b25c2a98a71663e0119e971acdc1dd4774608167b");
+  load = loadPack(import.meta.url, "61b27d0f3409b8c4193c0e46f1efaf63e69c1b8d47a1a95eeb984d802723066c");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

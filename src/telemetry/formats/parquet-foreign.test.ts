@@ -74,9 +74,12 @@ describe("Parquet files of other tools", () => {
     expect(tables[0]?.columns.allocated?.[19]).toBe(9.5);
   });
 
-  it("are rejected without a memory column, with a negative size and with one beyond exact integers", async () => {
+  it("are rejected without a memory column, and with a negative size, one beyond exact integers or an impossible rank", async () => {
     expect(await codeOf(written([integers("step", count(20))]))).toBe("INPUT_UNKNOWN_FORMAT");
     expect(await codeOf(written([integers("used_bytes", [5, -1])]))).toBe("NEGATIVE_BYTES");
+    expect(await codeOf(written([integers("rank", [0, 2 ** 21]), integers("used_bytes", [5, 6])]))).toBe(
+      "RANK_INVALID",
+    );
     expect(await codeOf(written([{ name: "used_bytes", data: [1e300], type: "DOUBLE" }]))).toBe("BYTES_TOO_LARGE");
   });
 });

@@ -51,13 +51,22 @@ export async function openParquet(file: string): Promise<ParquetSource> {
           const bytes = new Uint8Array(await source.slice(start, start + Number(chunk.total_compressed_size)));
           checkPages(bytes, { chunk, element, rows }, snappy);
         }
+        // hyparquet does not wait for what takes its chunks: an error there would end the process.
+        const failures: unknown[] = [];
         await parquetRead({
           file: source,
           compressors,
           metadata: { ...metadata, num_rows: group.num_rows, row_groups: [group] },
           columns: [...columns],
-          onChunk: ({ columnName, columnData, rowStart }) => take(columnName, columnData, from + rowStart),
+          onChunk: ({ columnName, columnData, rowStart }) => {
+            try {
+              take(columnName, columnData, from + rowStart);
+            } catch (error) {
+              failures.push(error);
+            }
+          },
         });
+        if (failures.length > 0) throw failures[0];
       }
     },
   };
