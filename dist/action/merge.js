@@ -37,7 +37,7 @@ function loadPack(entryUrl, digest) {
 var FAILED = 1;
 var load;
 try {
-  load = loadPack(import.meta.url, "61b27d0f3409b8c4193c0e46f1efaf63e69c1b8d47a1a95eeb984d802723066c");
+  load = loadPack(import.meta.url, "6871d983e7dae7e275bb3b047dd65638089ed205dd707e79e97c072bf6405c01");
 } catch (error) {
   const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
   const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";

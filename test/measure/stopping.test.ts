@@ -97,8 +97,8 @@ describe.each(["native", "fallback"])("ending a run, %s launcher", (launcher) =>
   });
 
   it("does not report helpers that end on their own", async () => {
-    // It reads until the shell's end closes its pipe.
-    const { info } = await measured(["bash", "-c", "exec 3> >(exec cat > /dev/null); exit 0"]);
+    // It reads until the shell's end closes its pipe, and lives a little longer.
+    const { info } = await measured(["bash", "-c", "exec 3> >(cat > /dev/null; exec sleep 0.05); exit 0"]);
     expect(info.lost.filter((note) => note.includes("outlived the command"))).toEqual([]);
   });
 });

@@ -10,12 +10,6 @@ const MIN_GROWTH = 0.1;
 /** Of a period at the end of the possible range, which is excluded. */
 const ROUNDING = 1e-6;
 
-/** A tooth's number, and the first point after its fall. */
-interface Fall {
-  readonly at: number;
-  readonly tooth: number;
-}
-
 /**
  * A saw-tooth that fills at one rate and falls by one amount at one period. Its rises and falls give the rate *s* and
  * the height *A* of a tooth without knowledge of the period, and the points at which it falls limit the frequency *f*;
@@ -83,22 +77,20 @@ function frequencies(
   differences: Float64Array,
   isFall: (difference: number) => boolean,
 ): { readonly least: number; readonly most: number } | null {
-  const falls: Fall[] = [];
-  for (const [i, difference] of differences.entries()) {
-    if (isFall(difference)) falls.push({ at: i + 1, tooth: falls.length + 1 });
-  }
+  // The first point after each fall; its position in the list, from 1, is the number of falls up to there.
+  const falls = Array.from(differences.keys())
+    .filter((i) => isFall(differences[i]!))
+    .map((i) => i + 1);
   let [least, most] = [0, 1];
   for (const [k, first] of falls.entries()) {
     // The first tooth began at the first point or before, and the last one has not fallen at the last point.
-    least = Math.max(least, (first.tooth - 1) / first.at);
-    if (first.at > 1) most = Math.min(most, first.tooth / (first.at - 1));
-    const after = falls.length + 1 - first.tooth;
-    if (first.at < n - 1) most = Math.min(most, after / (n - 1 - first.at));
-    for (const second of falls.slice(k + 1)) {
-      const teeth = second.tooth - first.tooth;
-      const points = second.at - first.at;
-      least = Math.max(least, teeth / (points + 1));
-      if (points > 1) most = Math.min(most, teeth / (points - 1));
+    least = Math.max(least, k / first);
+    if (first > 1) most = Math.min(most, (k + 1) / (first - 1));
+    if (first < n - 1) most = Math.min(most, (falls.length - k) / (n - 1 - first));
+    for (let l = k + 1; l < falls.length; l++) {
+      const points = falls[l]! - first;
+      least = Math.max(least, (l - k) / (points + 1));
+      if (points > 1) most = Math.min(most, (l - k) / (points - 1));
     }
   }
   return least < most ? { least, most } : null;
