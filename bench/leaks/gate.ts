@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
 import path from "node:path";
 import * as v from "valibot";
@@ -108,12 +108,29 @@ function command(pair: Pair, { interpreter }: Project, { size, seconds }: GateSe
   return ["--", interpreter, program, String(callsOf(pair, size)), String(seconds)];
 }
 
+interface Ended {
+  /** Exit code, or null for a signal or a program that cannot be started. */
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function execute(args: readonly string[], cwd: string): Promise<Ended> {
+  return new Promise((resolve) => {
+    const options = { cwd, timeout: RUN_TIMEOUT_MS, maxBuffer: 2 ** 28 };
+    execFile(process.execPath, args, options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : error.code;
+      resolve({ status: typeof code === "number" ? code : null, stdout, stderr });
+    });
+  });
+}
+
 /** Measures five runs of a project into a store of its own and returns the store, or why there is none. */
-export function makeBaseline(
+export async function makeBaseline(
   pair: Pair,
   project: Project,
   settings: GateSettings,
-): string | { readonly skipped: string } {
+): Promise<string | { readonly skipped: string }> {
   const store = path.join(project.directory, `baseline-${settings.size}`);
   rmSync(store, { recursive: true, force: true });
   const args = [
@@ -124,22 +141,17 @@ export function makeBaseline(
     `file:${store}`,
     ...command(pair, project, settings),
   ];
-  const { status, stderr } = spawnSync(process.execPath, args, {
-    cwd: project.directory,
-    encoding: "utf8",
-    timeout: RUN_TIMEOUT_MS,
-  });
+  const { status, stderr } = await execute(args, project.directory);
   return status === 0 ? `file:${store}` : { skipped: `no baseline: ${oneLine(stderr.slice(-300))}` };
 }
 
-/** One judgement of a project by the gate. */
-export function judge(pair: Pair, project: Project, settings: GateSettings): Result {
+/** One judgement of a project by the gate. Those of one project at a time need bundles of their own. */
+export async function judge(pair: Pair, project: Project, settings: GateSettings, bundle = "bundle"): Promise<Result> {
   const { baseline, attribute } = settings;
   const judged = ["--baseline", baseline, "--base-run", "off", "--attribute", attribute];
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [settings.cli, "run", ...judged, "--bundle", "bundle", "--json", ...command(pair, project, settings)],
-    { cwd: project.directory, encoding: "utf8", timeout: RUN_TIMEOUT_MS, maxBuffer: 2 ** 28 },
+  const { status, stdout, stderr } = await execute(
+    [settings.cli, "run", ...judged, "--bundle", bundle, "--json", ...command(pair, project, settings)],
+    project.directory,
   );
   if (status === null || !JUDGED.includes(status))
     return { kind: "skipped", why: `the gate ended with ${status ?? "a signal"}: ${oneLine(stderr.slice(-300))}` };

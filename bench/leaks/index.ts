@@ -67,7 +67,7 @@ const cli = path.resolve(values.cli);
 const settings = { cli, size, seconds, attribute: values.always ? "always" : "auto" } as const;
 
 /** One judgement of one state by one tool; everything that it needs is installed first. */
-function judgeOne(pair: Pair, state: State, tool: Tool): Result {
+async function judgeOne(pair: Pair, state: State, tool: Tool): Promise<Result> {
   const skip = (why: string): Result => ({ kind: "skipped", why });
   const project = prepare(pair, state, values.python, CACHE);
   if ("skipped" in project) return skip(project.skipped);
@@ -75,7 +75,7 @@ function judgeOne(pair: Pair, state: State, tool: Tool): Result {
     case "gate":
       return judge(pair, project, { ...settings, baseline: "none" });
     case "gate-baseline": {
-      const baseline = baselineOf(pair);
+      const baseline = await baselineOf(pair);
       return typeof baseline === "string" ? judge(pair, project, { ...settings, baseline }) : skip(baseline.skipped);
     }
     case "pytest-memray":
@@ -90,11 +90,11 @@ function judgeOne(pair: Pair, state: State, tool: Tool): Result {
 
 const baselines = new Map<string, string | { readonly skipped: string }>();
 /** The baseline of the fixed release, measured once a bench. */
-function baselineOf(pair: Pair): string | { readonly skipped: string } {
+async function baselineOf(pair: Pair): Promise<string | { readonly skipped: string }> {
   const known = baselines.get(pair.name);
   if (known !== undefined) return known;
   const fixed = prepare(pair, "fixed", values.python, CACHE);
-  const made = "skipped" in fixed ? fixed : makeBaseline(pair, fixed, { ...settings, baseline: "none" });
+  const made = "skipped" in fixed ? fixed : await makeBaseline(pair, fixed, { ...settings, baseline: "none" });
   baselines.set(pair.name, made);
   return made;
 }
@@ -120,7 +120,7 @@ for (const pair of PAIRS.filter(({ name }) => names.includes(name))) {
     for (const tool of tools.filter((one) => judges(one, pair))) {
       for (let attempt = 1; attempt <= tries; attempt += 1) {
         const expected = pair.bytesPerCall === null ? null : pair.bytesPerCall * callsOf(pair, size);
-        const result = judgeOne(pair, state, tool);
+        const result = await judgeOne(pair, state, tool);
         const outcome = { pair: pair.name, state, size, tool, try: attempt, expected_bytes: expected, result };
         outcomes.push(outcome);
         console.error(describe(outcome));

@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { CATALOGUE } from "../../src/lab/catalogue.ts";
 import { fuzzRound } from "./fuzz.ts";
+import { releaseRound } from "./releases.ts";
+import { bisectRound, culpritRound } from "./searches.ts";
 import { storeRounds } from "./stores.ts";
 
 /** Result of one round: tries and failures, or why it could not run. */
@@ -128,6 +130,22 @@ async function labRound(pattern: string): Promise<Round> {
   }
 }
 
+/** Fixed releases. Where none can be installed the campaign is left out. */
+async function fixedRound(seed: number): Promise<Round> {
+  const { judged, wrong, skipped } = await releaseRound(FIXED_RELEASES, seed, "python3");
+  if (judged === 0) return { kind: "unavailable", reason: skipped[0] ?? "nothing was judged" };
+  return { kind: "tried", tries: judged, failures: wrong.length, output: [...wrong, ...skipped].join("\n") };
+}
+
+const tried = (tries: number, faults: readonly string[]): Round => ({
+  kind: "tried",
+  tries,
+  failures: faults.length,
+  output: faults.join("\n"),
+});
+
+const FIXED_RELEASES = 24;
+const SEARCHES = 2;
 const RING_DRAINS = 5_000_000;
 const FUZZ_EXECUTIONS = 100_000;
 const FUZZ_SMALL = 40_000;
@@ -227,6 +245,25 @@ export const CAMPAIGNS: readonly Campaign[] = [
       const pattern = CATALOGUE[seed % CATALOGUE.length]?.name ?? "python_cache";
       return labRound(pattern);
     },
+  },
+  {
+    name: "releases",
+    unit: "releases whose leak is fixed, in runs of 10 s without a baseline: not red, no line named",
+    // Packages are installed by the first round.
+    seconds: 300,
+    round: fixedRound,
+  },
+  {
+    name: "bisect",
+    unit: "searches of 64 commits for the one that begins to keep 8 MiB: found in at most 9 builds",
+    seconds: 240,
+    round: async (seed) => tried(SEARCHES, await bisectRound(SEARCHES, seed)),
+  },
+  {
+    name: "culprit",
+    unit: "searches of 40 new versions in a lock for the one that begins to keep 8 MiB: found in at most 8 environments",
+    seconds: 300,
+    round: async (seed) => tried(SEARCHES, await culpritRound(SEARCHES, seed)),
   },
   {
     name: "fuzz",
