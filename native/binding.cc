@@ -1,5 +1,5 @@
-// The JavaScript face of the sampler: checks arguments, calls the core, turns structs into objects. A handle is a
-// number; anything else is refused, so no call from JavaScript can reach memory that is not a sampler.
+// The sampler's JavaScript API: checks arguments, calls the core and converts structs to objects. A handle is a number.
+// Any other value is rejected, so no call from JavaScript can reach memory that is not a sampler.
 #define NAPI_VERSION 8
 #include <napi.h>
 
@@ -34,10 +34,10 @@ using stormlog::SamplerOptions;
 using stormlog::SamplerStats;
 using stormlog::SourceReport;
 
-// One per JavaScript environment (main thread or worker). Its destruction at environment teardown stops what still
-// runs.
+// One per JavaScript environment (main thread or worker). Its destructor stops the samplers that still run at
+// environment teardown.
 struct Instance {
-  // A sampler's place + 1 is its handle. Stopped ones stay, for their statistics.
+  // A sampler's handle is its index + 1. Stopped samplers stay, for their statistics.
   std::vector<std::unique_ptr<Sampler>> samplers;
 };
 
@@ -286,7 +286,7 @@ Napi::Value describe(const Napi::CallbackInfo& info) {
   return result;
 }
 
-// What the backends find and read once, each in a thread of its own, all within `timeoutNs` together.
+// Probes and reads every backend once, each in its own thread, all within `timeoutNs`.
 void probeDevices(const stormlog::BackendOptions& options, uint64_t timeoutNs, std::vector<SourceReport>& sources,
                   std::vector<DeviceReport>& devices) {
   stormlog::DeviceOptions once;
@@ -368,7 +368,7 @@ Napi::Value setDumpable(const Napi::CallbackInfo& info) {
   return env.Undefined();
 }
 
-// Opens now and for good what this process would search LD_LIBRARY_PATH for later, from the system alone.
+// Opens the system's own copies of the libraries that this process would later search for in LD_LIBRARY_PATH.
 Napi::Value openLibraries(const Napi::CallbackInfo& info) {
 #if defined(__linux__)
   stormlog::loadNameServices();

@@ -1,4 +1,4 @@
-// Which device backends there are on this platform.
+// The device backends of this platform.
 #pragma once
 
 #include <memory>

@@ -27,7 +27,7 @@ bool DeviceOwners::owned(int pid, uint64_t timeNs) {
 }
 
 void DeviceOwners::assign(Record& record, uint64_t timeNs, RecordSink& out) {
-  // The backend has decided already.
+  // The backend has determined the owner already.
   if (record.valid & 4) return;
   if (record.v[2] == kOwnerUnknown || record.id <= 0) {
     record.v[2] = 0;

@@ -12,8 +12,8 @@ namespace stormlog {
 
 class DeviceOwners {
  public:
-  // Drivers still list a process shortly after its end, and a list waits for the host thread: an ended process remains
-  // the job's for so long. Not longer, because pids are reused.
+  // Drivers list a process for a moment after its end, and the host thread reads a list later. An ended process counts
+  // as the job's for this long, and not longer because pids are reused.
   static constexpr uint64_t kRememberNs = 10ULL * 1000 * 1000 * 1000;
 
   explicit DeviceOwners(HostSource& host) : host_(host) {}
@@ -33,7 +33,7 @@ class DeviceOwners {
   HostSource& host_;
   // When a member ended, or kLiving.
   PidMap<kCapacity> members_;
-  // Processes of other jobs, by the time they were last looked for in the tree: once each, then every kRememberNs.
+  // Processes of other jobs, with the time of the last tree scan for each: one at first, then one every kRememberNs.
   PidMap<kCapacity> others_;
   std::vector<int> last_;
   // Time of the last tree scan for a process of another job: a list full of them needs one scan, not one each.

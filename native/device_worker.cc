@@ -12,8 +12,7 @@ namespace {
 // How soon a change of the job's processes is seen at slow rates.
 constexpr uint64_t kSliceNs = 50 * kMillisecond;
 constexpr uint64_t kPollNs = 1 * kMillisecond;
-// What a device's reading is taken to cost before it has been seen (NVIDIA's memory query takes 11.6 µs), and a
-// wake-up.
+// Assumed costs, until they are measured, of reading a device (NVIDIA's memory query takes 11.6 µs) and of a wake-up.
 constexpr uint64_t kReadingNs = 12 * kMicrosecond;
 constexpr uint64_t kWakeNs = 20 * kMicrosecond;
 
@@ -23,8 +22,8 @@ uint64_t startPeriodNs(uint64_t configuredNs, size_t devices, double budget) {
   if (budget <= 0) return configuredNs;
   const double cost = static_cast<double>(devices * kReadingNs + kWakeNs);
   const double period = cost / (budget * Governor::kHeadroom);
-  const double longest = static_cast<double>(Governor::kMaxPeriodNs);
-  const uint64_t bounded = static_cast<uint64_t>(period < longest ? period : longest);
+  const double maxPeriod = static_cast<double>(Governor::kMaxPeriodNs);
+  const uint64_t bounded = static_cast<uint64_t>(period < maxPeriod ? period : maxPeriod);
   return bounded > configuredNs ? bounded : configuredNs;
 }
 
@@ -44,7 +43,7 @@ struct DeviceWorker::Shared {
     std::atomic<uint64_t> lost{0};
   };
 
-  // While it lives, the thread is in the driver.
+  // Marks the thread as inside a driver call while it exists.
   struct Call {
     explicit Call(Shared& s) : shared(s) { shared.callSinceNs.store(monotonicNs(), std::memory_order_release); }
     ~Call() { shared.callSinceNs.store(0, std::memory_order_release); }
@@ -79,7 +78,7 @@ struct DeviceWorker::Shared {
   // Written by the thread before `probed` is set, never after.
   SourceReport report;
   std::vector<DeviceReport> described;
-  // The same before `ready`: what the first process list showed is in it.
+  // Written before `ready` is set, never after: includes the first process list.
   std::vector<DeviceReport> listed;
   JobPids pids;
   std::unique_ptr<DeviceBackend> backend;
@@ -134,8 +133,8 @@ void DeviceWorker::Shared::readLists(uint64_t nowNs) {
   lists.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Left to itself from the start: it ends by `stop`, says so in `watchFinished`, and its state lives as long as it
-// does.
+// The thread is detached from the start: `stop` asks it to end, `watchFinished` reports its end, and it shares
+// ownership of its state.
 void DeviceWorker::Shared::startWatching() {
   owners.fetch_add(1, std::memory_order_relaxed);
   watchFinished.store(false, std::memory_order_relaxed);
@@ -153,7 +152,7 @@ void DeviceWorker::Shared::work() {
   report = backend->probe();
   described = backend->devices();
   probed.store(true, std::memory_order_release);
-  // What is there before the measured command begins to run is the baseline of everything that follows.
+  // The readings from before the measured command runs are the baseline of all later ones.
   if (report.available) {
     sample(monotonicNs());
     readLists(monotonicNs());
@@ -249,7 +248,7 @@ bool DeviceWorker::take(Record& out) { return shared_->ring.records.pop(out) || 
 bool DeviceWorker::watchdog(uint64_t nowNs, Record& out) {
   const uint64_t since = shared_->callSinceNs.load(std::memory_order_acquire);
   const bool ended = reportedNs_ != 0 && since != reportedNs_;
-  // The probe of devices is not such a call: it may take seconds, when an idle GPU has to be woken up.
+  // The probe does not count as a stall: waking up an idle GPU may take seconds.
   const bool stalls = reportedNs_ == 0 && since != 0 && nowNs > since + kStallNs;
   if (!ended && !stalls) return false;
   if (stalls) {

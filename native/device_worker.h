@@ -1,5 +1,5 @@
-// The thread that talks to the driver of one vendor's devices. Apart from host sampling because a driver call may hang
-// for seconds or for good; nothing here ever waits for it longer than a stated time.
+// The thread that talks to the driver of one vendor's devices. Separate from host sampling because a driver call may
+// hang for seconds or for ever. Every wait for this thread has a deadline.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ struct DeviceOptions {
   uint64_t periodNs = 0;
   // Fraction of one core, or below 0 for no governor.
   double cpuBudget = -1;
-  // Stop after the first reading: only the devices are asked for.
+  // Stop after the first reading: only the list of devices is needed.
   bool probeOnly = false;
 };
 
@@ -49,8 +49,8 @@ class DeviceWorker {
 
   // Returns 0 or an errno.
   int start();
-  // True when, before `deadlineNs`, there were a first sample and a first process list of every device, or it was known
-  // that there are none.
+  // True when, before `deadlineNs`, every device had its first sample and process list, or it was known that there are
+  // no devices.
   bool waitReady(uint64_t deadlineNs) const;
   // What is known so far; a driver that has not answered yet is "not available" for that reason.
   SourceReport report() const;
@@ -58,7 +58,7 @@ class DeviceWorker {
   // True when devices were found.
   bool active() const;
 
-  // What the thread may use from now on; as in the options.
+  // Replaces `cpuBudget` of the options.
   void setCpuBudget(double budget);
 
   // Host thread only, all of the following up to the statistics.
@@ -77,8 +77,7 @@ class DeviceWorker {
 
   // Asks the threads to end.
   void askStop();
-  // Waits for that until `deadlineNs` at most. Threads that hang in the driver are left to themselves with the state
-  // they use.
+  // Waits for their end until `deadlineNs`. Threads that hang in the driver are abandoned with the state they use.
   void stop(uint64_t deadlineNs);
 
  private:

@@ -42,7 +42,7 @@ class ErrorLog {
       Entry& e = entries_[i];
       if (e.source == source && e.id == id && e.error == error && e.code == code) return e;
     }
-    // The last place collects whatever comes after a full table, under the identity of the first of them.
+    // Once the table is full, the last entry collects all further errors under the identity of its first one.
     Entry& e = entries_[used_ < kDistinct ? used_ : kDistinct - 1];
     if (used_ < kDistinct) {
       ++used_;

@@ -14,11 +14,10 @@ class Governor {
   // swinging.
   static constexpr double kHeadroom = 0.8;
   // What was used above the budget (a start at full rate, a burst of processes) is owed, and paid back within about
-  // this time, so that the budget holds for the run and not only for its last second. What was not used is not saved
-  // up.
+  // this time, so that the budget holds for the run and not only for its last second. Unused budget is not saved up.
   static constexpr double kRepayNs = 10e9;
-  // What costs no more than this part of the budget is not the one to save: while others owed, a training of 2.9 s on
-  // an H200 was left with 8 samples of its host memory.
+  // A thread that uses no more than this share of the budget is not slowed down for what other threads owe: otherwise a
+  // training of 2.9 s on an H200 got only 8 samples of its host memory.
   static constexpr double kOwnShare = 0.2;
 
   // `budget` is a fraction of one core (0.01 = 1 %); below 0 nothing is governed and the period never changes.
@@ -32,10 +31,10 @@ class Governor {
 
   uint64_t periodNs() const { return period_; }
 
-  // True when a window is over, so that the CPU time is worth asking for.
+  // True when a window is over and `update` needs the CPU time.
   bool due(uint64_t nowNs) const { return !started_ || nowNs - windowStartNs_ >= kWindowNs; }
 
-  // Looks once per window; true when the period changed. `othersCpuNs` is CPU time that counts against the budget and
+  // Decides once per window; true when the period changed. `othersCpuNs` is CPU time that counts against the budget and
   // that a shorter period would not raise.
   bool update(uint64_t nowNs, uint64_t cpuNs, uint64_t othersCpuNs = 0);
 
@@ -71,10 +70,10 @@ inline bool Governor::update(uint64_t nowNs, uint64_t cpuNs, uint64_t othersCpuN
   owedNs_ += (spent - budget_) * static_cast<double>(elapsed);
   if (owedNs_ < 0) owedNs_ = 0;
   const double repay = owedNs_ / kRepayNs < budget_ / 2 ? owedNs_ / kRepayNs : budget_ / 2;
-  const double least = budget_ * kOwnShare;
-  if (spent > budget_ - repay && own > least) {
+  const double minOwn = budget_ * kOwnShare;
+  if (spent > budget_ - repay && own > minOwn) {
     period_ = period_ * 2 < kMaxPeriodNs ? period_ * 2 : (kMaxPeriodNs > period_ ? kMaxPeriodNs : period_);
-  } else if (period_ > configured_ && (own * 2 < least || own * 2 + others < budget_ * kHeadroom - repay)) {
+  } else if (period_ > configured_ && (own * 2 < minOwn || own * 2 + others < budget_ * kHeadroom - repay)) {
     period_ = period_ / 2 > configured_ ? period_ / 2 : configured_;
   } else if (period_ > configured_ && own * 1.5 + others < budget_ * kHeadroom - repay) {
     // Where half the period is too expensive, two thirds may not be.

@@ -1,6 +1,6 @@
 // When process lists may be read. A list holds locks of the driver that allocations of the measured program wait for,
-// so from the third on lists never take more than 1/200 of the time but for single outliers, whatever asks for them.
-// Pure: the caller brings the time.
+// so from the third list on they take at most 1/200 of the time, apart from single outliers. Pure: the caller brings
+// the time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class ListPacing {
   // The first lists do not wait for the cost of the one before: after a slow list a run of some seconds would end
   // before the next, and the owners of its memory would be unknown.
   static constexpr unsigned kFirstLists = 3;
-  // Of the thread's CPU budget, at most this part goes into lists.
+  // Maximum share of the thread's CPU budget for lists.
   static constexpr double kBudgetShare = 0.5;
 
   // `budget` is the fraction of one core the thread may use, below 0 for any. `wanted`: something happened that a list
@@ -27,8 +27,7 @@ class ListPacing {
     const uint64_t elapsed = nowNs - lastNs_;
     if (elapsed < (wanted ? kEventNs : kRegularNs)) return false;
     if (lists_ < kFirstLists) return true;
-    // One that took long is taken for chance (a driver that hung, a machine too busy); two in a row are how long it
-    // takes.
+    // A single slow list may be an outlier (a driver that hung, a busy machine), so the faster of the last two counts.
     if (elapsed < kShare * (tookNs_ < beforeNs_ ? tookNs_ : beforeNs_)) return false;
     return budget < 0 || static_cast<double>(cpuNs_) <= static_cast<double>(elapsed) * budget * kBudgetShare;
   }

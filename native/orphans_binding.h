@@ -1,4 +1,4 @@
-// Adopting what the measured command leaves behind, for `binding.cc`.
+// Adopts processes that the measured command leaves behind, for `binding.cc`.
 #pragma once
 
 #define NAPI_VERSION 8
@@ -13,7 +13,7 @@
 
 namespace stormlog {
 
-// Processes whose parent dies come to this one, and no farther (Linux). Returns whether that holds.
+// Makes this process the subreaper of its descendants (Linux). Returns whether it is.
 inline Napi::Value adoptOrphans(const Napi::CallbackInfo& info) {
 #if defined(__linux__)
   return Napi::Boolean::New(info.Env(), prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
@@ -26,7 +26,7 @@ inline Napi::Value adoptOrphans(const Napi::CallbackInfo& info) {
 inline Napi::Value reap(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const double pid = info[0].IsNumber() ? info[0].As<Napi::Number>().DoubleValue() : 0;
-  // 0 and below would mean any child, those of Node included.
+  // 0 and below would reap any child, including Node's own.
   const bool isPid = pid >= 1 && pid <= INT32_MAX;
   return Napi::Boolean::New(env, isPid && waitpid(static_cast<pid_t>(pid), nullptr, WNOHANG) == static_cast<pid_t>(pid));
 }

@@ -1,6 +1,6 @@
 // The ring file that a probe inside a measured process writes (`<pid>.<n>.probe`), version 1, little-endian. Written by
 // the Python probe and by preload/heap.cc through a shared mapping, read by sources/probe_file.cc with pread, never
-// through a mapping: a process could truncate its file, and the reader must not die of it.
+// through a mapping: a process could truncate its file, and a mapped reader would get SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ constexpr char kProbeMagic[8] = {'S', 'L', 'G', 'P', 'R', 'B', '\x01', '\n'};
 constexpr uint32_t kProbeHeaderBytes = 256;
 constexpr uint32_t kProbeRecordBytes = 96;
 // A ring of this many records is read; a larger one is not written by this project.
-constexpr uint32_t kProbeLargestCapacity = 65536;
+constexpr uint32_t kProbeMaxCapacity = 65536;
 
 enum ProbeFlag : uint32_t {
   kProbeHeapReadable = 1,

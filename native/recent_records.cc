@@ -34,7 +34,7 @@ Record RecentRecords::pop() {
 
 void RecentRecords::flush() {
   if (!fd_ || (writtenHead_ == head_ && writtenTail_ == tail_)) return;
-  // Those that came and went since need not be there.
+  // Records that were pushed and popped since the last flush need not be in the file.
   uint64_t from = writtenHead_ > tail_ ? writtenHead_ : tail_;
   bool done = true;
   while (done && from < head_) {

@@ -105,7 +105,7 @@ static_assert(offsetof(Record, kind) == 8 && offsetof(Record, valid) == 9, "reco
 static_assert(offsetof(Record, source) == 10 && offsetof(Record, id) == 12 && offsetof(Record, v) == 16, "record layout");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the record file is little-endian");
 
-// Where a source puts what it read: the writer itself, or the ring of the device thread.
+// Where a source pushes its records: the writer itself, or the ring of a device thread.
 class RecordSink {
  public:
   virtual void push(const Record& record) = 0;

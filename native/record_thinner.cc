@@ -11,7 +11,7 @@ namespace {
 // Why an allocator record was taken.
 unsigned reasonOf(const Record& record) { return record.valid >> 4; }
 
-// Not an event: readings of a series, of which the extremes are enough.
+// Readings of a series, of which the extremes are enough, unlike events.
 bool isReading(const Record& record) {
   switch (record.kind) {
     case RecordKind::kTree:
@@ -32,7 +32,7 @@ bool isOutOfMemory(const Record& record) { return record.kind == RecordKind::kAl
 
 uint64_t widthAt(uint64_t timeNs) {
   const uint64_t share = timeNs / RecordThinner::kWindowShare;
-  return share < RecordThinner::kLongestNs ? share + 1 : RecordThinner::kLongestNs;
+  return share < RecordThinner::kMaxWindowNs ? share + 1 : RecordThinner::kMaxWindowNs;
 }
 
 // The values that a series is compared by. The fourth of an allocator's reading is its step, which has no extremes. A
@@ -123,7 +123,7 @@ void RecordThinner::endWindow() {
   for (size_t i = 0; i < kSlots; ++i) slots_[i] = -1;
   size_t left = 0;
   for (size_t i = 0; i < size_; ++i) {
-    // A series that is silent for a window is forgotten.
+    // A series without a reading in the window is removed.
     if (seriesAt(i).readings == 0) continue;
     write(seriesAt(i));
     if (left != i) seriesAt(left) = seriesAt(i);

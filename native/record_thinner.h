@@ -1,10 +1,10 @@
 // Bounds the record file of a long run. The first minutes are written reading by reading. After them each series (kind,
 // source and id of a record) is written once a window: its last reading and the ones with its smallest and largest
 // values, so that no extreme is lost; of a new series also the first. A window of a series that did not change since
-// the one before is one record. A record of the tree says in `id` for how many ticks it stands.
+// the one before is one record. The `id` of a tree record is the number of ticks that it stands for.
 //
 // The last seconds are held back, so that they can be written reading by reading when memory runs out or the run ends.
-// What is held stands in a second file as well, where it is found when the gate is killed.
+// Held records are also in a second file, from which they are read when the gate was killed.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace stormlog {
 
-// How long every reading is written. A change of it changes what long runs are judged by.
+// For how long every reading is written. Changing it changes the data that long runs are judged by.
 constexpr uint64_t kDenseNs = 300 * kSecond;
 
 class RecordThinner final : public RecordSink {
@@ -26,23 +26,24 @@ class RecordThinner final : public RecordSink {
   // A window is this share of the time since the start ...
   static constexpr uint64_t kWindowShare = 1000;
   // ... and no longer than this.
-  static constexpr uint64_t kLongestNs = 5 * kSecond;
-  // How long readings are held back before they are thinned: the stretch before an error that `oom/` shows.
+  static constexpr uint64_t kMaxWindowNs = 5 * kSecond;
+  // How long readings are held back before they are thinned: the time before an error that `oom/` shows.
   static constexpr uint64_t kHeldNs = 10 * kSecond;
-  // Beyond so many series further ones are written reading by reading.
+  // Series beyond this number are written reading by reading.
   static constexpr size_t kCapacity = 512;
 
-  // Writes to `out`, which outlives it. `recent` names the file of what is held; it is created once the run is long.
+  // Writes to `out`, which outlives it. `recent` is the path of the file of held records, which is created once the run
+  // is long.
   RecordThinner(RecordSink& out, uint64_t denseNs, std::string recent);
 
-  // Takes a record. The reading at an error for want of memory, and the last record of a run, are written at once,
-  // after all that is held.
+  // Takes a record. A reading at an out-of-memory error, and the last record of a run, are written at once, after all
+  // held records.
   void push(const Record& record) override;
 
-  // Thins the windows that are over since longer than `kHeldNs` at `timeNs`, nanoseconds since the start of the run.
+  // Thins the windows that ended more than `kHeldNs` before `timeNs` (nanoseconds since the start of the run).
   void advance(uint64_t timeNs);
 
-  // Brings the file of what is held up to date.
+  // Writes the held records to their file.
   void flush() { held_.flush(); }
 
   // Removes that file, once everything is in the record file.
@@ -55,12 +56,12 @@ class RecordThinner final : public RecordSink {
 
   struct Kept {
     Record record;
-    // Its number among the readings of its window.
+    // Its index among the readings of its window.
     uint32_t turn = 0;
   };
 
   struct Series {
-    // Names the series. With `written` it is also the last reading that was written.
+    // Identifies the series. With `written` it is also the last reading that was written.
     Record before;
     bool written = false;
     Kept first;
@@ -94,7 +95,7 @@ class RecordThinner final : public RecordSink {
   RecentRecords held_;
   // 0 while every reading is written.
   uint64_t windowEndNs_ = 0;
-  // Not initialised, so that a run that is not long does not touch it.
+  // Not initialised, so that a short run does not touch its pages.
   std::unique_ptr<unsigned char[]> storage_;
   std::unique_ptr<int16_t[]> slots_;
   size_t size_ = 0;

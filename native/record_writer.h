@@ -23,8 +23,8 @@ class RecordWriter final : public RecordSink {
   // Buffers one record; writes the batch when it is full. After a failure records are dropped, counted in `lost()`.
   void push(const Record& record) override;
 
-  // Writes what is buffered. The first failure is kept in `error()` and ends writing for good: a file that stops at a
-  // whole record is honest, one with a hole in the middle is not.
+  // Writes what is buffered. The first failure is kept in `error()` and ends writing: a file that stops after a whole
+  // record is valid, one with a gap is not.
   void flush();
 
   // Writes what is buffered for the last time. The descriptor stays open for `readBack`.

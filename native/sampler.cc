@@ -16,12 +16,13 @@ namespace {
 constexpr uint64_t kFlushNs = 90 * kMillisecond;
 // Wakes at slow rates too, so that flushing, device records and a stop do not wait for a tick.
 constexpr uint64_t kServiceNs = 50 * kMillisecond;
-// The device threads take their own time stamps, so at faster host rates their records may wait: looking at all threads
-// costs a tick a twentieth of its wake-up. Below the default host period, which serves at every tick.
+// Device records carry their own time stamps, so at faster host rates they may wait: polling all device threads costs a
+// twentieth of a wake-up. Below the default host period, at which every tick polls.
 constexpr uint64_t kServePeriodNs = 4 * kMillisecond;
 constexpr uint64_t kCgroupPeriodNs = 100 * kMillisecond;
 constexpr uint64_t kDeviceStopNs = 1 * kSecond;
-// The device threads widen their own periods above half the budget; the host thread answers for the sum of all.
+// The device threads widen their own periods above half the budget. The host thread keeps the sum of all threads within
+// it.
 constexpr double kDeviceBudgetShare = 0.5;
 
 constexpr char kNoSharedMemory[] = "this platform does not list shared pages by process";
@@ -103,7 +104,7 @@ int Sampler::start() {
   const int threadError = thread_.start(&Sampler::runHost, this);
   if (threadError != 0) return threadError;
   stopped_ = false;
-  // The host is being sampled while the drivers make up their minds.
+  // The host is sampled while the drivers start up.
   const uint64_t deadline = monotonicNs() + options_.deviceProbeTimeoutNs;
   for (const auto& worker : workers_) worker->waitReady(deadline);
   if (sharedMemory_ != nullptr) sharedMemory_->waitReady(deadline);
@@ -120,7 +121,7 @@ void Sampler::hostLoop() {
   Thread::setTimerSlackFor(options_.hostPeriodNs);
   Governor governor(options_.hostPeriodNs, options_.cpuBudget);
   TickSchedule schedule(startNs_ + options_.hostPeriodNs, options_.hostPeriodNs);
-  // Moments passed while starting up are not missed ticks of the loop.
+  // Deadlines that passed during start-up do not count as missed ticks.
   const uint64_t begun = monotonicNs();
   if (schedule.due(begun)) schedule = TickSchedule(begun, options_.hostPeriodNs);
   uint64_t lastFlushNs = begun;
@@ -226,7 +227,7 @@ uint64_t Sampler::deviceCpuNs() const {
   return sum;
 }
 
-// Of the slowest worker that has devices; as configured when none has.
+// The period of the slowest worker that has devices; the configured one when none has.
 uint64_t Sampler::devicePeriodNs() const {
   uint64_t longest = 0;
   for (const auto& worker : workers_) {
@@ -277,7 +278,7 @@ void Sampler::live(double out[LiveValues::kCount]) const {
 SamplerStats Sampler::stop() {
   if (stopped_) return stats_;
   stopped_ = true;
-  // All drivers are waited for together: one that hangs takes no more of the end than several.
+  // Waits for all drivers together, so that several that hang delay the end no longer than one.
   for (const auto& worker : workers_) worker->askStop();
   if (sharedMemory_ != nullptr) sharedMemory_->askStop();
   const uint64_t deadline = monotonicNs() + kDeviceStopNs;

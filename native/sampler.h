@@ -37,7 +37,7 @@ struct SamplerOptions {
   std::string probeDirectory;
   // How long the start waits for the drivers; it goes on without devices after that, and takes them when they come.
   uint64_t deviceProbeTimeoutNs = 5ULL * 1000 * 1000 * 1000;
-  // From when on the record is thinned.
+  // Time from which on the record is thinned.
   uint64_t denseNs = kDenseNs;
 };
 
@@ -72,7 +72,7 @@ class Sampler {
   // Creates the file, probes the sources, takes the first samples of host and devices and starts the threads. Returns 0
   // or an errno.
   int start();
-  // Takes the last sample, ends the threads and closes the file. Again: the same numbers.
+  // Takes the last sample, ends the threads and closes the file. A second call returns the same numbers.
   SamplerStats stop();
 
   void live(double out[LiveValues::kCount]) const;

@@ -26,7 +26,7 @@ EXPORT int nvmlDeviceSetAccountingMode(void *device, int mode) {
   return NO_PERMISSION;
 }
 
-/* A driver that is asked with accounting off knows of no process. */
+/* With accounting off, a driver reports no process. */
 static int statsOf(const char *function, void *device, long pid, uint64_t *peak, bool *running) {
   struct place at;
   const int code = look(function, device, &at);

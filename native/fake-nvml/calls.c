@@ -11,7 +11,7 @@
 
 #include "fake.h"
 
-/* Scenarios take turns in a few places, so that a thread that still follows the last one finds it whole. */
+/* Scenarios are read into a few slots in turn, so that a thread that still follows the last one reads it intact. */
 enum { PLACES = 4 };
 static struct scenario places[PLACES];
 static int turn;
@@ -128,7 +128,7 @@ int enterDevice(const char *function, const char *family, void *handle, struct p
   if (!deviceOf(handle, at)) return INVALID_ARGUMENT;
   const int code = enter(function, family, *at);
   if (code != OK) return code;
-  /* Pulled out while it was in use. */
+  /* Removed while it was in use. */
   if (at->gpu >= (int)countNow(s)) return GPU_IS_LOST;
   if (*family != '\0' && at->mig < 0 && s->gpus[at->gpu].migOnly) return NO_PERMISSION;
   return OK;

@@ -1,4 +1,4 @@
-/* Sets of events: each hears, from its making on, of what the scenario has happen to the devices registered with it. */
+/* Event sets: from its creation on, each receives the scenario's events of the devices registered with it. */
 #include <stdlib.h>
 
 #include "fake.h"

@@ -45,7 +45,7 @@ struct processAt {
   bool again;
 };
 
-/* What a kind of call does: fail, take its time, or block. `call` counts matching calls from 1; 0 = by time. */
+/* What happens to a kind of call: it fails, is delayed or blocks. `call` counts matching calls from 1; 0 = by time. */
 struct rule { long ms, call, lengthMs; struct place at; int code; char function[64]; atomic_long seen; };
 
 struct eventAt { long ms; struct place at; uint64_t type, data; };
@@ -96,9 +96,9 @@ struct place placeOf(const char *text);
 
 /* calls.c: the scenario in force, null before init and after the last shutdown. */
 struct scenario *inForce(void);
-/* What each call does first. `family` is "memory", "processes" or "". OK, or the code to answer with. */
+/* The common start of every call. `family` is "memory", "processes" or "". Returns OK, or the code to return. */
 int enter(const char *function, const char *family, struct place at);
-/* The same for a call on a device; also finds out which. */
+/* The same for a call on a device, which it looks up. */
 int enterDevice(const char *function, const char *family, void *handle, struct place *at);
 bool samePlace(struct place rule, struct place at);
 
@@ -110,8 +110,8 @@ void *handleOf(struct place at);
 bool deviceOf(void *handle, struct place *out);
 unsigned countNow(const struct scenario *s);
 
-/* follow.c: at most `most` entries; 0 when nothing is followed. */
-int readFollowed(const struct scenario *s, struct followed *out, int most);
+/* follow.c: at most `max` entries; 0 when nothing is followed. */
+int readFollowed(const struct scenario *s, struct followed *out, int max);
 
 /* The driver's version as a number that compares: 535.98 is 53598. */
 enum { API_510 = 51000, API_535_98 = 53598, API_550 = 55000 };

@@ -21,7 +21,7 @@ static bool slurp(int directory, const char *name, char *out, size_t size) {
   return true;
 }
 
-/* The driver takes memory back when a process ends, not when it is waited for. */
+/* The driver frees memory when a process ends, not when its parent waits for it. */
 static bool holdsMemory(long pid) {
   char name[48], stat[512];
   snprintf(name, sizeof name, "/proc/%ld/stat", pid);
@@ -30,10 +30,10 @@ static bool holdsMemory(long pid) {
   return state != NULL && strlen(state) > 2 && state[2] != 'Z' && state[2] != 'X';
 }
 
-static int take(char *text, struct followed *out, int most) {
+static int take(char *text, struct followed *out, int max) {
   int count = 0;
   char *rest = NULL;
-  for (char *line = strtok_r(text, "\n", &rest); line != NULL && count < most; line = strtok_r(NULL, "\n", &rest)) {
+  for (char *line = strtok_r(text, "\n", &rest); line != NULL && count < max; line = strtok_r(NULL, "\n", &rest)) {
     char gpu[16];
     unsigned long long bytes, peak = 0;
     long pid;
@@ -44,17 +44,17 @@ static int take(char *text, struct followed *out, int most) {
   return count;
 }
 
-int readFollowed(const struct scenario *s, struct followed *out, int most) {
+int readFollowed(const struct scenario *s, struct followed *out, int max) {
   char text[16384];
   if (*s->follow == '\0') return 0;
-  if (slurp(AT_FDCWD, s->follow, text, sizeof text)) return take(text, out, most);
+  if (slurp(AT_FDCWD, s->follow, text, sizeof text)) return take(text, out, max);
   DIR *directory = opendir(s->follow);
   if (directory == NULL) return 0;
   int count = 0;
-  for (struct dirent *entry = readdir(directory); entry != NULL && count < most; entry = readdir(directory)) {
+  for (struct dirent *entry = readdir(directory); entry != NULL && count < max; entry = readdir(directory)) {
     /* Names that begin with a dot are being written. */
     if (*entry->d_name == '.' || !slurp(dirfd(directory), entry->d_name, text, sizeof text)) continue;
-    count += take(text, out + count, most - count);
+    count += take(text, out + count, max - count);
   }
   closedir(directory);
   return count;

@@ -18,7 +18,7 @@ void waitMs(long ms) {
   }
 }
 
-/* A handle is the address of a place in this table; the first of each row is the GPU itself. */
+/* A handle is the address of an element of this table. The first of each row is the GPU itself. */
 static char handles[MAX_GPUS][1 + MAX_MIG];
 
 void *handleOf(struct place at) { return &handles[at.gpu][at.mig + 1]; }

@@ -1,4 +1,4 @@
-/* Lists of processes on a device, in the three layouts and with the manners of drivers towards other pid namespaces. */
+/* Lists of processes on a device, in the three layouts and with the pids that drivers report in pid namespaces. */
 #include <signal.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "fake.h"
 
 static const uint64_t BYTES_UNKNOWN = ~(uint64_t)0;
-/* Pids of the host as a container sees them: numbers of processes that it has not. */
+/* Host pids as a container sees them: none of its processes has such a number. */
 enum { HOST_PID_OFFSET = 5000000 };
 
 struct entry { long pid; uint64_t bytes; int instance; };
@@ -100,7 +100,7 @@ static void write(char *out, size_t stride, const struct entry *entry) {
   memcpy(out, &full, stride);
 }
 
-/* False when the list needs more room; the room it needs is in `count` then. */
+/* False when the list needs more room, which is then in `count`. */
 static bool fits(struct scenario *s, const struct list *list, unsigned *count) {
   const unsigned room = *count;
   *count = (unsigned)list->count;
@@ -122,7 +122,7 @@ static int answer(const char *function, enum processKind kind, void *device, uns
   return ok ? OK : INSUFFICIENT_SIZE;
 }
 
-/* The third layout has had three sizes under one name; from 535.98 on the name was gone for a while. */
+/* The third layout had three sizes under one name, which some drivers from 535.98 on lack. */
 static int strideOfV3(void) {
   const struct scenario *s = inForce();
   if (s == NULL) return 24;

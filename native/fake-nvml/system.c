@@ -1,4 +1,4 @@
-/* What belongs to the machine: versions and the names of errors. */
+/* Versions, and the names of errors. */
 #include <stdio.h>
 
 #include "fake.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A copy of the fake NVIDIA library in which some symbols cannot be found, as in older drivers: their names are spoilt
-# in the file, so that no compiler is needed. Usage: native/fake-nvml/without.sh LIBRARY COPY SYMBOL…
+# Copies the fake NVIDIA library without some symbols, as in older drivers: their names are overwritten in the file, so
+# that no compiler is needed. Usage: native/fake-nvml/without.sh LIBRARY COPY SYMBOL…
 set -euo pipefail
 library=$1 copy=$2
 shift 2

@@ -85,7 +85,7 @@ const Row* findRow(int pid, size_t count) {
 
 Descendants::Descendants(int self, const char* marker) : self_(self) {
   snprintf(marker_, sizeof marker_, "%s", marker);
-  // A cut marker could match something else's environment: rather none.
+  // A truncated marker could match the environment of an unrelated process, so none is used.
   markerSize_ = strlen(marker) < sizeof marker_ ? strlen(marker_) : 0;
 }
 

@@ -65,7 +65,7 @@ void report(const char* line) {
   while (done < size) {
     const ssize_t n = write(statusFd, line + done, size - done);
     if (n > 0) done += static_cast<size_t>(n);
-    // The gate reads no more: the control pipe will end, too.
+    // The gate no longer reads, so the control pipe will end too.
     else if (n < 0 && errno != EINTR) return;
   }
 }
@@ -143,7 +143,7 @@ void endOrphanedJob(Descendants& job) {
   killAll(job, kKillMs);
 }
 
-// The entry loses the first part of its name; one that had the name already goes.
+// Renames STORMLOG_GATE_LD_PRELOAD to LD_PRELOAD, in place of an LD_PRELOAD that is set already.
 void restorePreload() {
   char** found = nullptr;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -161,8 +161,8 @@ void restorePreload() {
 }
 
 [[noreturn]] void runCommand(char** argv, int go, int failed) {
-  // Before anything else: if the launcher is killed, the command goes with it. Its descendants go to the gate, which is
-  // the next subreaper.
+  // First, so that the command is killed with the launcher. Its descendants are re-parented to the gate, which is the
+  // next subreaper.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   setpgid(0, 0);
   for (int signal = 1; signal < NSIG; ++signal) {
@@ -250,7 +250,7 @@ int main(int argc, char** argv) {
     return write(2, usage, sizeof usage - 1) < 0 ? 2 : 2;
   }
   for (const int signal : kIgnored) ::signal(signal, SIG_IGN);
-  // SIGCHLD is let in only while waiting, so that none is lost between reaping and waiting.
+  // SIGCHLD is unblocked only while waiting, so that none is lost between reaping and waiting.
   sigset_t childOnly;
   sigset_t none;
   sigemptyset(&childOnly);
@@ -263,7 +263,7 @@ int main(int argc, char** argv) {
 
   prctl(PR_SET_NAME, "slg-launcher", 0, 0, 0);
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  // The command may stop this process: it continues when the gate dies, and then ends the job.
+  // If the command stops this process (SIGSTOP), it continues when the gate dies, and then ends the job.
   prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
   const int error = start(argv + 4);
   char line[96];
@@ -284,7 +284,7 @@ int main(int argc, char** argv) {
   for (;;) {
     pollfd wait[2] = {{controlFd, POLLIN, 0}, {execFd, POLLIN, 0}};
     const int ready = ppoll(wait, 2, nullptr, &none);
-    // The answer of the exec comes before the exit of what it started.
+    // The result of exec is reported before the exit of the command.
     if (execFd >= 0 && (ready < 0 || wait[1].revents != 0)) {
       pollfd again = {execFd, POLLIN, 0};
       if (poll(&again, 1, 0) > 0) readExecResult();

@@ -1,7 +1,7 @@
 // The call stack of the running thread, by the unwind tables of its modules.
 //
-// Takes no lock and allocates nothing: modules are found by glibc's `_dl_find_object` (2.35), which is made for signal
-// handlers. Reads of the stack stay between its pointer and the end of its mapping. A function without a table
+// Takes no lock and allocates nothing: modules are found by glibc's `_dl_find_object` (2.35), which is
+// async-signal-safe. Reads of the stack stay between its pointer and the end of its mapping. A function without a table
 // ends the stack, as code made at run time does.
 #pragma once
 
@@ -51,7 +51,7 @@ inline uintptr_t mappingEnd(uintptr_t address) {
 struct StackBounds {
   // 0 where it is not known.
   uintptr_t end(uintptr_t sp) {
-    // A stack grows down: a little below the lowest known place it is still the same one.
+    // A stack grows down, so an address a little below the lowest known one is of the same stack.
     if (known != 0 && sp < known && sp + (1 << 20) > low) {
       if (sp < low) low = sp;
       return known;
@@ -77,11 +77,11 @@ class CallStack {
   void begin(FindObject find) { find_ = find; }
 
   // Return addresses, innermost first, of the frames above `from`; `limit` is the end of the stack's mapping.
-  unsigned walk(Registers from, uintptr_t limit, uintptr_t* out, unsigned most) {
+  unsigned walk(Registers from, uintptr_t limit, uintptr_t* out, unsigned max) {
     unsigned n = 0;
     Registers r = from;
     uintptr_t lookup = r.pc;
-    while (n < most) {
+    while (n < max) {
       const Rule rule = ruleAt(lookup);
       if (!rule.usable()) break;
       const uintptr_t cfa = rule.cfa(r);
@@ -120,7 +120,7 @@ class CallStack {
     const uint64_t key = pc ^ reinterpret_cast<uintptr_t>(object.ehFrame) << 17;
     Entry& entry = cache_[(key * 0x9e3779b97f4a7c15ULL) >> 51];
     const uint64_t bits = entry.bits.load(std::memory_order_relaxed);
-    // Two threads may write at once: the words fit together or are not used.
+    // Two threads may write at once: an entry is used only if its words match.
     if ((entry.check.load(std::memory_order_relaxed) ^ bits) == key) return Rule(bits);
     const Rule rule = CallFrames::find(pc, object);
     entry.bits.store(rule.bits(), std::memory_order_relaxed);

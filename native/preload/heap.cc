@@ -52,12 +52,12 @@ struct State {
   ProcessFacts facts;
   OwnThread thread;
   uint64_t periodNs;
-  // Of the process this state belongs to: a child made without fork handlers finds another one.
+  // The process that owns this state. It differs in a child that was forked without fork handlers.
   std::atomic<int> pid;
   std::atomic<bool> active;
   std::atomic_flag busy;
   std::atomic<char*> ring;
-  // No ring could be made: not tried again.
+  // Creating the ring failed and is not tried again.
   bool failed;
   uint64_t costNs;
   uint64_t lastStepNs;
@@ -137,7 +137,7 @@ char* ensureRing() {
   return ring;
 }
 
-// Held lock, made ring.
+// Requires the lock and a ring.
 void writeRecord(char* ring, uint16_t reason, uint64_t timeNs) {
   ProbeHeader& header = headerOf(ring);
   ProbeRecord record{};
@@ -179,7 +179,7 @@ void run() {
     if (state.thread.sleep(wait)) return;
     wait = state.periodNs;
     if (!state.active.load(std::memory_order_acquire)) return;
-    // Another thread counts a step right now: that is a sample, too.
+    // Another thread is reporting a step, which takes a sample as well.
     if (!tryLock()) continue;
     char* ring = ensureRing();
     if (ring != nullptr) writeRecord(ring, kProbeTimer, monotonicNs());

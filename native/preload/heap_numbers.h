@@ -1,4 +1,4 @@
-// The C library's own account of its heap, found at run time.
+// The C library's own heap counters, looked up at run time.
 #pragma once
 
 #include <dlfcn.h>
@@ -65,8 +65,8 @@ class HeapNumbers {
   }
 
  private:
-  // The malloc that the program calls. A program at a fixed address that takes the address of malloc stands itself for
-  // the function: its own symbol is then undefined, and the definition is the next one.
+  // The malloc that the program calls. In a non-PIE program that takes the address of malloc, the program's own symbol
+  // is an undefined PLT entry, and the definition is the next one.
   static void* definitionOfMalloc() {
     void* found = dlsym(RTLD_DEFAULT, "malloc");
     Dl_info info{};

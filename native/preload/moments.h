@@ -1,4 +1,4 @@
-// When a process that no probe enters writes its samples: at seconds of the run, or at steps that the program reports.
+// When a process without a probe writes its samples: at seconds of the run, or at steps that the program reports.
 #pragma once
 
 #include <fcntl.h>

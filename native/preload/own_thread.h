@@ -85,7 +85,7 @@ class OwnThread {
   // Threads of this library in the process, never more than there are.
   unsigned running() const { return running_.load(std::memory_order_acquire); }
 
-  // In `body`. True, and early, when the program has no thread left: `body` then returns.
+  // Called in `body`. Returns early, and true, once the program has no thread left; `body` must then return.
   bool sleep(uint64_t ns) {
     const uint64_t until = monotonicNs() + ns;
     for (;;) {

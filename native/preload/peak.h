@@ -1,4 +1,4 @@
-// What was live when most was: the samples, copied when the first is given back after a new maximum.
+// The live samples at the peak, copied when the first of them is freed after a new maximum.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace stormlog_heap {
 struct LiveSamples {
   uint64_t timeNs;
   uint64_t total;
-  // Bytes of the whole heap, by its own account; 0 where that is not known.
+  // Bytes of the whole heap by its own counters; 0 when unknown.
   uint64_t heap;
   // By the index of a sample in the table: one more than its stack, 0 where none is live; estimated bytes; which
   // sample; its tag.
@@ -40,7 +40,7 @@ struct LiveSamples {
 
 class Peak {
  public:
-  // After a sample came.
+  // Called after a sample was added.
   void grew(uint64_t live) {
     if (live <= highest_.load(std::memory_order_relaxed)) return;
     highest_.store(live, std::memory_order_relaxed);
@@ -53,7 +53,7 @@ class Peak {
   // Whether the samples are at a maximum that is worth a copy.
   bool due() const { return fresh_.load(std::memory_order_relaxed) && isHigher(highest_.load(std::memory_order_relaxed), kSmallRise); }
 
-  // Before a sample goes. `heapBytes()`: bytes of the whole heap.
+  // Called before a sample is removed. `heapBytes()`: bytes of the whole heap.
   template <typename Heap>
   void shrinks(const SampleTable& table, uint64_t now, Heap heapBytes) {
     if (busy_.test_and_set(std::memory_order_acquire)) return;
@@ -70,7 +70,7 @@ class Peak {
     busy_.clear(std::memory_order_release);
   }
 
-  // What the probe learns of a live sample after it was copied.
+  // The category of a live sample, which the probe finds after the sample was copied.
   void categorize(const SampleTable& table, uint32_t at, uint8_t category) {
     Tag& tag = captured_.tags[at];
     if (captured_.stacks[at] == 0 || captured_.born[at] != table.bornOf(at)) return;
@@ -87,7 +87,7 @@ class Peak {
     busy_.clear(std::memory_order_release);
   }
 
-  // In a child: whatever a thread of the parent was doing.
+  // In a forked child, whatever state a thread of the parent left.
   void clear() {
     highest_.store(0, std::memory_order_relaxed);
     known_.store(0, std::memory_order_relaxed);

@@ -40,7 +40,7 @@ class PythonFrames {
   // The layout must stay where it is.
   void use(const PythonLayout* layout) { layout_.store(layout, std::memory_order_release); }
 
-  unsigned walk(PythonFrame* out, unsigned most) const {
+  unsigned walk(PythonFrame* out, unsigned max) const {
     const PythonLayout* layout = layout_.load(std::memory_order_acquire);
     if (layout == nullptr) return 0;
     void* (*threadState)() = nullptr;
@@ -51,7 +51,7 @@ class PythonFrames {
     if (frame != 0 && layout->viaFrame >= 0) frame = word(frame, layout->viaFrame);
     unsigned n = 0;
     // Frames of the interpreter itself have no code object; there is one for each call from C.
-    for (unsigned seen = 0; frame != 0 && n < most && seen < 4 * kPythonFrames; ++seen, frame = word(frame, layout->previous)) {
+    for (unsigned seen = 0; frame != 0 && n < max && seen < 4 * kPythonFrames; ++seen, frame = word(frame, layout->previous)) {
       const uintptr_t code = word(frame, layout->code) & ~kReferenceTag;
       if (code == 0 || word(code, kTypeOffset) != layout->codeType) continue;
       if (layout->owner >= 0 && byteAt(frame, layout->owner) == kOwnedByStack) continue;
@@ -66,9 +66,9 @@ class PythonFrames {
   }
 
  private:
-  // The lowest bits of a reference tell who owns it (CPython 3.14, pycore_stackref.h).
+  // The lowest bits of a reference encode its ownership (CPython 3.14, pycore_stackref.h).
   static constexpr uintptr_t kReferenceTag = 3;
-  // Of every object: its number of references is before it.
+  // Offset of an object's type, after its reference count.
   static constexpr int64_t kTypeOffset = 8;
   static constexpr uint8_t kOwnedByStack = 3;
   static uintptr_t word(uintptr_t base, int64_t offset) { return *reinterpret_cast<const uintptr_t*>(base + static_cast<uintptr_t>(offset)); }

@@ -1,7 +1,7 @@
 // What CPython allocates of its own arenas, which never reaches malloc: blocks of up to 512 bytes, as most objects are.
 //
 // A layer above the interpreter's allocators of objects and buffers, by CPython's `PyMem_SetAllocator` (3.5 and later),
-// which is made for that: memory that was allocated before is given back through it as well. It is put in before
+// which is made for that: memory that was allocated before is freed through it as well. It is installed before
 // tracemalloc's own layer, and stays until the process ends.
 #pragma once
 
@@ -68,7 +68,7 @@ class PythonObjects {
     return address;
   }
   static void* realloc(void* context, void* old, size_t size) {
-    // As of malloc: where the call fails, the sample is lost.
+    // As for malloc: if the call fails, the sample is lost.
     if (old != nullptr) Watch::released(old);
     Watch::enter();
     void* address = below(context).realloc(below(context).context, old, size);

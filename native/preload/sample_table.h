@@ -85,10 +85,10 @@ class SampleTable {
     return kNone;
   }
 
-  // Before the address is handed to the program.
+  // Called before the program gets the address.
   bool insert(uintptr_t address, uint32_t stack, uint64_t bytes, uint8_t phase = 0) {
     const Place place = placeOf(address);
-    // An entry of this address was freed unseen, by the C library itself.
+    // An entry of this address was freed by the C library itself, without a call of `remove`.
     remove(address);
     if (filter_[place.filter].fetch_add(1, std::memory_order_relaxed) < 255) {
       for (uint32_t way = 0; way < kWays; ++way) {
@@ -113,7 +113,8 @@ class SampleTable {
     return false;
   }
 
-  // Before the address is given back. Of nearly all addresses one look at a small table says that they are not in it.
+  // Called before the address is freed. For nearly all addresses, one read of a small filter shows that they are not
+  // sampled.
   bool remove(uintptr_t address) {
     const Place place = placeOf(address);
     if (filter_[place.filter].load(std::memory_order_relaxed) == 0) return false;
@@ -121,7 +122,7 @@ class SampleTable {
       const uint32_t at = place.bucket * kWays + way;
       uintptr_t expected = address;
       if (addresses_[at].load(std::memory_order_relaxed) != address ||
-          // Not free for another thread before its bytes were read.
+          // 1, not 0: no other thread takes the slot before its bytes were read.
           !addresses_[at].compare_exchange_strong(expected, 1, std::memory_order_acq_rel)) {
         continue;
       }
@@ -147,7 +148,7 @@ class SampleTable {
     return kNone;
   }
 
-  // A category of a lower number is the more certain one, and stays.
+  // A lower number is a more certain category and is kept.
   void categorize(uint32_t at, uint8_t category) {
     const uint8_t known = categories_[at].load(std::memory_order_relaxed);
     if (known == 0 || category < known) categories_[at].store(category, std::memory_order_relaxed);
@@ -199,7 +200,7 @@ class SampleTable {
     return {static_cast<uint32_t>(hash >> 52), static_cast<uint32_t>(hash >> 36) & 0x7fff};
   }
 
-  // Small enough for the nearest cache: it is read for every address that is given back.
+  // Small enough for the L1 cache: it is read for every address that is freed.
   std::atomic<uint8_t> filter_[1 << 15];
   std::atomic<uintptr_t> addresses_[kSamples];
   std::atomic<uint32_t> stackOf_[kSamples];

@@ -11,8 +11,8 @@ namespace stormlog_heap {
 // Mean number of bytes between two samples. A growth of 4 MiB is 64 samples, whose spread is an eighth of it.
 constexpr uint64_t kMinInterval = 64 * 1024;
 constexpr uint64_t kMaxInterval = 64 * 1024 * 1024;
-// A sample costs some microseconds: at most so many a second keep below one percent of the time. A peak is one moment,
-// which no later one corrects: its run takes four times as many, for half the spread.
+// A sample costs some microseconds: this many a second take less than one percent of the time. A peak is measured only
+// once, so its run takes four times as many samples, for half the spread.
 constexpr uint64_t kSamplesPerSecond = 1000;
 constexpr uint64_t kPeakSamplesPerSecond = 4000;
 // Samples before the interval adapts: 256 MiB that come at once are seen as finely as slow growth, for some 20 ms.
@@ -46,14 +46,15 @@ class Interval {
  public:
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
-  // After every sample. `clock()`: nanoseconds, once a window. `most`: samples a second, after the `first` ones.
+  // Called after every sample. `clock()`: nanoseconds, called once a window. `maxPerSecond`: samples, after the `first`
+  // ones.
   template <typename Clock>
-  void sampled(Clock clock, uint64_t most, uint64_t first) {
+  void sampled(Clock clock, uint64_t maxPerSecond, uint64_t first) {
     const uint64_t count = count_.fetch_add(1, std::memory_order_relaxed);
     if (count < first || count % kWindow != kWindow - 1) return;
     const uint64_t now = clock();
     const uint64_t took = now - windowStart_.exchange(now, std::memory_order_relaxed);
-    const uint64_t aim = kWindow * 1000000000ULL / most;
+    const uint64_t aim = kWindow * 1000000000ULL / maxPerSecond;
     const uint64_t current = bytes();
     if (took < aim && current < kMaxInterval) bytes_.store(current * 2, std::memory_order_relaxed);
     else if (took > 4 * aim && current > kMinInterval) bytes_.store(current / 2, std::memory_order_relaxed);

@@ -1,7 +1,7 @@
 // Preloaded in a run that looks for a line (never in a judged one): samples the stacks of the C heap's allocations, and
 // writes those that are still live at the moments of STORMLOG_GATE_ATTRIBUTE_AT. In a Python process the probe asks for
-// them; elsewhere a thread of its own does. With STORMLOG_GATE_STACKS=peak it writes
-// what was live when most was, so far, and once more when the program ends.
+// them; elsewhere a thread of its own does. With STORMLOG_GATE_STACKS=peak it writes the samples at the peak so far,
+// and once more when the program ends.
 //
 // Its memory is fixed, it takes no lock, and allocates nothing. It forwards to the next definition of each function, so
 // that a program with an allocator of its own keeps it.
@@ -39,7 +39,7 @@ using namespace stormlog_heap;
 namespace {
 
 // Programs that hold less at their peak, such as a shell, leave no file.
-constexpr uint64_t kLeastPeak = 1 << 20;
+constexpr uint64_t kMinPeakBytes = 1 << 20;
 constexpr unsigned kPatienceMs = 1000;
 constexpr size_t kSmall = 64 * 1024;
 constexpr unsigned kMaxInstances = 10000;
@@ -74,7 +74,7 @@ Interval interval;
 Interval objectInterval;
 HeapNumbers heapNumbers;
 
-// Bytes that the program holds, by the C library's own account; 0 where that is not known.
+// Bytes that the program holds, by the C library's own counters; 0 when unknown.
 uint64_t heapBytes() {
   uint64_t allocated = 0;
   uint64_t reserved = 0;
@@ -143,7 +143,7 @@ __attribute__((noinline)) void sample(void* address, size_t size, Gap& gap) {
 
 inline void allocated(void* address, size_t size, Gap& gap) {
   if (!state.active.load(std::memory_order_relaxed) || address == nullptr || size == 0) return;
-  // The rest of a gap has no memory: a new one is drawn after every sample.
+  // Gaps are exponential, hence memoryless: a new one is drawn after every sample.
   gap.left -= static_cast<int64_t>(size);
   if (__builtin_expect(gap.left < 0, 0) && !thread.inside) sample(address, size, gap);
 }
@@ -208,7 +208,7 @@ bool writeOwn(uint64_t moment, int64_t step, unsigned patienceMs = 0) {
 }
 
 // Most processes of a build or a shell script allocate next to nothing, and leave no file.
-bool isWorthAFile() { return state.wantsPeak ? state.peak.highest() >= kLeastPeak : state.table.any(); }
+bool isWorthAFile() { return state.wantsPeak ? state.peak.highest() >= kMinPeakBytes : state.table.any(); }
 
 void run() {
   thread.inside = true;
@@ -249,7 +249,7 @@ __attribute__((constructor)) void begin() {
         memcpy(&allocator, &next()->malloc, sizeof allocator);
         heapNumbers.find(allocator);
       }
-      // There the probe asks for the documents, also for the last.
+      // There the probe requests the documents, including the last.
       state.isPython = dlsym(RTLD_DEFAULT, "Py_GetVersion") != nullptr;
       state.moments.begin(state.isPython ? nullptr : getenv("STORMLOG_GATE_ATTRIBUTE_AT"), state.directory);
       state.steps.begin(state.directory);
@@ -273,7 +273,7 @@ __attribute__((destructor)) void end() {
 
 }  // namespace
 
-// 1 when it samples.
+// Returns 1 while the library samples.
 STORMLOG_PUBLIC int stormlog_stacks_state() { return state.active.load(std::memory_order_acquire) ? 1 : 0; }
 
 // Threads of this library in the process.
@@ -295,10 +295,10 @@ STORMLOG_PUBLIC int stormlog_stacks_objects() {
 }
 
 // The Python frames of the caller by `layout`, for a comparison with what Python reports. Returns their number.
-STORMLOG_PUBLIC unsigned stormlog_stacks_frames(const PythonLayout* layout, PythonFrame* out, unsigned most) {
+STORMLOG_PUBLIC unsigned stormlog_stacks_frames(const PythonLayout* layout, PythonFrame* out, unsigned max) {
   PythonFrames frames;
   frames.use(layout);
-  return frames.walk(out, most);
+  return frames.walk(out, max);
 }
 
 // 1 when the document of this moment was written.

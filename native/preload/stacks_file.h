@@ -112,7 +112,7 @@ class StacksFile {
       const Tag& tag = samples.tags[at - 1];
       unsigned found = 0;
       while (found < count && !parts[found].has(tag)) ++found;
-      // No stack has so many.
+      // No stack has that many parts.
       if (found == kParts) continue;
       if (found == count) parts[count++].tag = tag;
       parts[found].add(samples.bytes[at - 1]);

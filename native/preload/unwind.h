@@ -31,7 +31,7 @@ struct Registers {
   uintptr_t fp;
 };
 
-// Of this very place. A macro, because a function would have a frame of its own.
+// Registers at the place of use. A macro, because a function would have its own frame.
 #if defined(__x86_64__)
 #define STORMLOG_REGISTERS(r) \
   __asm__ volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1\n\tmovq %%rbp, %2" : "=&r"((r).pc), "=&r"((r).sp), "=&r"((r).fp))

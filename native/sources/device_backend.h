@@ -1,5 +1,5 @@
-// A device backend finds the devices of one vendor, reads their memory often and their processes seldom. One
-// backend has one thread (device_worker.h), so a driver that hangs holds up nothing but its own devices.
+// A device backend finds the devices of one vendor, reads their memory often and their processes rarely. Each backend
+// has its own thread (device_worker.h), so a driver that hangs delays only its own devices.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ constexpr int kMigDevices = 256;
 constexpr int kDrmDevices = 4096;
 constexpr int kAppleDevices = 8192;
 
-// v2 of a kDeviceProcess record, its bit clear: the owner of the process cannot be known (its pid is of another pid
-// namespace). Otherwise the host thread fills in v2, so a backend leaves it alone.
+// v2 of a kDeviceProcess record whose bit is clear: the owner of the process cannot be known, because its pid is of
+// another pid namespace. Otherwise the host thread sets v2, not the backend.
 constexpr uint64_t kOwnerUnknown = UINT64_MAX;
 
 class DeviceBackend : public Source {
@@ -27,15 +27,14 @@ class DeviceBackend : public Source {
   // Called with the job's pids before the first sample; they live as long as the backend's thread.
   virtual void follow(const JobPids* pids) { pids_ = pids; }
 
-  // Who uses how much: kDeviceProcess records, then one kDeviceList record for each device that answered. May take
-  // milliseconds and slow the measured program down, so the worker calls it once a second at most, and when something
-  // happened.
+  // Memory by process: kDeviceProcess records, then one kDeviceList record for each device that could be read. May take
+  // milliseconds and slow the measured program down, so the worker calls it at most once a second, and after events.
   virtual void sampleProcesses(uint64_t /*timeNs*/, RecordSink& /*out*/) {}
 
   // True when the last samples show a change that only a process list explains.
   virtual bool wantsProcesses() const { return false; }
 
-  // The last look: exact peaks of processes that are gone, last events.
+  // The final reading: exact peaks of ended processes, last events.
   virtual void finish(uint64_t /*timeNs*/, RecordSink& /*out*/) {}
 
   // True when `watch` has something to wait for; asked once, after the probe.

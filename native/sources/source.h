@@ -1,4 +1,4 @@
-// What every backend is: it can say what it can read here, and read it.
+// The interface of all sources: reports what can be read on this machine, and reads it.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct DeviceReport {
   // Entries of the first process list, and how many of them came without their memory; -1 = no list could be read.
   int listEntries = -1;
   int listUnknown = 0;
-  // What of it cannot be read, and why; "" when nothing is wanting.
+  // What cannot be read, and why; "" when everything can.
   std::string reason;
 };
 

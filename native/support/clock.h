@@ -23,7 +23,7 @@ inline uint64_t monotonicNs() { return readClock(CLOCK_MONOTONIC); }
 // CPU time used so far by the calling thread.
 inline uint64_t threadCpuNs() { return readClock(CLOCK_THREAD_CPUTIME_ID); }
 
-// Unix time of the monotonic moment `startNs`: read between two monotonic reads, so that a preemption shows in neither.
+// Unix time at the monotonic time `startNs`: read between two monotonic reads, so that a preemption does not shift it.
 inline int64_t epochAt(uint64_t startNs) {
   const uint64_t before = monotonicNs();
   const uint64_t wall = readClock(CLOCK_REALTIME);
@@ -31,7 +31,7 @@ inline int64_t epochAt(uint64_t startNs) {
   return static_cast<int64_t>(wall) - static_cast<int64_t>((before + (after - before) / 2) - startNs);
 }
 
-// Sleeps until an absolute moment of CLOCK_MONOTONIC, so that lateness of one tick never shifts the next.
+// Sleeps until an absolute time of CLOCK_MONOTONIC, so that a late tick does not shift the next.
 inline void sleepUntilNs(uint64_t deadlineNs) {
 #if defined(__APPLE__)
   // macOS has no clock_nanosleep; the deadline is still absolute, only its last step is relative.

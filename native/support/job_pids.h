@@ -17,8 +17,8 @@ class JobPids {
     const size_t kept = count < kCapacity ? count : kCapacity;
     const uint64_t sequence = sequence_.load(std::memory_order_relaxed);
     sequence_.store(sequence + 1, std::memory_order_relaxed);
-    // Who sees one of these sees the odd sequence before it. Order by the stores themselves, because ThreadSanitizer
-    // knows no fences.
+    // A reader that sees one of these stores also sees the odd sequence before it. Release stores in place of a fence,
+    // because ThreadSanitizer does not model fences.
     for (size_t i = 0; i < kept; ++i) pids_[i].store(pids[i], std::memory_order_release);
     count_.store(kept, std::memory_order_release);
     sequence_.store(sequence + 2, std::memory_order_release);
@@ -31,13 +31,13 @@ class JobPids {
   void setMemoryBytes(uint64_t bytes) { memory_.store(bytes, std::memory_order_relaxed); }
   uint64_t memoryBytes() const { return memory_.load(std::memory_order_relaxed); }
 
-  // Copies at most `most` pids and returns how many; 0 when the publisher was in the way a hundred times over.
-  size_t copy(int* out, size_t most) const {
+  // Copies at most `max` pids and returns how many; 0 when the publisher interfered a hundred times in a row.
+  size_t copy(int* out, size_t max) const {
     for (int attempt = 0; attempt < 100; ++attempt) {
       const uint64_t before = sequence_.load(std::memory_order_acquire);
       if (before % 2 != 0) continue;
       size_t count = count_.load(std::memory_order_acquire);
-      if (count > most) count = most;
+      if (count > max) count = max;
       for (size_t i = 0; i < count; ++i) out[i] = pids_[i].load(std::memory_order_acquire);
       if (sequence_.load(std::memory_order_relaxed) == before) return count;
     }

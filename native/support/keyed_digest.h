@@ -32,7 +32,7 @@ class KeyedDigest {
   explicit KeyedDigest(const uint64_t key[2])
       : v_{key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573} {}
 
-  // All bytes are counted. Those of an incomplete last word are not digested.
+  // Counts all bytes. Those of an incomplete last word are not digested.
   void add(const void* data, size_t size) {
     const char* bytes = static_cast<const char*>(data);
     for (size_t at = 0; at + sizeof(uint64_t) <= size; at += sizeof(uint64_t)) {

@@ -4,7 +4,8 @@
 
 #include <cstddef>
 
-// The library's configuration, just read, declares std::string as compiled elsewhere; undone, it is compiled here.
+// The header above sets the library's configuration, which declares std::string as an extern template. Without that
+// setting it is instantiated here.
 #undef _GLIBCXX_EXTERN_TEMPLATE
 #define _GLIBCXX_EXTERN_TEMPLATE 0
 

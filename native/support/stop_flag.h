@@ -27,7 +27,7 @@ class StopFlag {
 
   bool asked() const { return asked_.load(std::memory_order_acquire) != 0; }
 
-  // Sleeps until a moment of CLOCK_MONOTONIC, or until asked.
+  // Sleeps until a time of CLOCK_MONOTONIC, or until asked to end.
   void sleepUntilNs(uint64_t deadlineNs) const {
 #if defined(__linux__)
     const timespec t{static_cast<time_t>(deadlineNs / kSecond), static_cast<long>(deadlineNs % kSecond)};
@@ -50,7 +50,7 @@ class StopFlag {
 #endif
   uint32_t* word() const { return reinterpret_cast<uint32_t*>(&asked_); }
 
-  // The kernel compares the word, so its layout is that of a plain one.
+  // The kernel compares this futex, so it has the layout of a plain uint32_t.
   mutable std::atomic<uint32_t> asked_{0};
   static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t), "a futex is 32 bits wide");
 };

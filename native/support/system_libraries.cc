@@ -13,8 +13,8 @@ namespace {
 
 constexpr char kLoaderCache[] = "/etc/ld.so.cache";
 constexpr char kNameServices[] = "/etc/nsswitch.conf";
-// Those of distributions, for a machine without the cache, and where the loader does not search by itself: WSL,
-// containers, NixOS.
+// The directories of distributions, for machines without the cache, and directories that the loader does not search:
+// WSL, containers, NixOS.
 constexpr const char* kDirectories[] = {
 #if defined(__x86_64__)
     "/usr/lib/x86_64-linux-gnu",
@@ -90,7 +90,7 @@ std::vector<std::string> nameServices(const std::string& configuration) {
 void loadNameServices() {
   for (const std::string& service : nameServices(contentOf(kNameServices))) {
     std::string reason;
-    // Those of the C library itself are in no library of their own any more.
+    // Newer C libraries have their own services built in.
     const std::vector<std::string> paths = systemLibraries("libnss_" + service + ".so.2", reason);
     if (!paths.empty()) dlopen(paths[0].c_str(), RTLD_LAZY | RTLD_LOCAL);
   }

@@ -1,4 +1,4 @@
-// Libraries that a process takes from the system alone, whatever LD_LIBRARY_PATH names. Linux only.
+// Libraries that a process loads only from the system's directories, whatever LD_LIBRARY_PATH contains. Linux only.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ std::vector<std::string> systemLibraries(const std::string& name, std::string& r
 // The services that a file like /etc/nsswitch.conf names for hosts and users, with the C library's default ones.
 std::vector<std::string> nameServices(const std::string& configuration);
 
-// Loads the libraries by which the C library resolves names. It would load them at the first name that is asked for,
-// such as the address of an upload after the measured command, and search LD_LIBRARY_PATH for them.
+// Loads the libraries by which the C library resolves names. It would load them, with a search of LD_LIBRARY_PATH, when
+// the first name is resolved, such as the host of an upload after the measured command.
 void loadNameServices();
 
 }  // namespace stormlog

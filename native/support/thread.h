@@ -36,7 +36,7 @@ class Thread {
     running_ = false;
   }
 
-  // Leaves the thread to itself; what it touches must outlive it.
+  // Detaches the thread. What it uses must outlive it.
   void detach() {
     if (running_) pthread_detach(thread_);
     running_ = false;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kMaxBytes = 64ULL << 20;
 
-// By system call, as all of these: the wrappers of current C libraries need a newer glibc than this is allowed to.
+// A raw system call, as below: the wrappers of current C libraries need a newer glibc than this must load on.
 bool factsOf(int directory, const char* path, int flags, struct statx& out) {
   return syscall(SYS_statx, directory, path, flags, STATX_TYPE | STATX_MODE | STATX_UID | STATX_SIZE, &out) == 0;
 }
@@ -50,7 +50,7 @@ bool writtenByOthersOnly(const std::string& path) {
 }
 
 std::string contentOf(const std::string& path) {
-  // Without blocking: whatever lies there, this does not wait for it.
+  // Non-blocking, so that opening a FIFO does not wait for its writer.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct statx facts {};
   if (!fd || !factsOf(fd.get(), "", AT_EMPTY_PATH, facts) || !S_ISREG(facts.stx_mode) || facts.stx_size > kMaxBytes) return "";

@@ -6,7 +6,7 @@
 namespace stormlog {
 
 // True when this user can neither have written the file nor have put it there. `path` is absolute and has no links.
-// Always true for root, who could have written every file: the answer would say nothing.
+// Always true for root, who could have written every file, so that the check could not accept any.
 bool writtenByOthersOnly(const std::string& path);
 
 // The whole file as bytes; "" when it is not a regular file, is larger than 64 MiB or cannot be read.

@@ -14,7 +14,7 @@ using testing_support::sleepMs;
 
 namespace {
 
-// What a backend was asked, and for how long it blocks; outlives the worker.
+// The calls that a backend received, and for how long it blocks; outlives the worker.
 struct Plan {
   std::atomic<int> samples{0};
   std::atomic<int> lists{0};
@@ -25,7 +25,7 @@ struct Plan {
   std::atomic<int> blockProbeMs{0};
   std::atomic<bool> wants{false};
   std::atomic<int> gone{0};
-  // When the worker began the first lists, which is what it paces by.
+  // Start times of the first lists, by which the worker paces the next ones.
   std::atomic<uint64_t> listNs[8] = {};
   int devices = 1;
   bool watches = false;

@@ -1,4 +1,4 @@
-// The smallest test harness that does the job: tests register themselves, checks report and go on.
+// A minimal test harness: tests register themselves, and a failed check is reported without ending the test.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-/* A program that knows nothing of the gate but its one optional function, to be run with libstormlog_heap.so preloaded.
+/* A program without the gate's code except for one optional function, to be run with libstormlog_heap.so preloaded.
  * heap_host grow STEPS BYTES   keeps BYTES more at every step, 2 ms each; prints what its heap grew by and the last
  * number of it
  * heap_host hold MB MS | short | end MS (sleeps, then exits) | fork MS | exec MS | threads MS | closes FILE MS | vfork

@@ -246,7 +246,7 @@ TEST("both preloaded libraries together end with a program whose main thread end
 }
 
 TEST("children of a program under ThreadSanitizer run to their end") {
-  // Where its runtime does not start on this kernel, there is nothing to look at.
+  // Skipped where the sanitizer's runtime does not start on this kernel.
   const std::string program = built("heap_host_tsan");
   if (system((program + " short >/dev/null 2>&1").c_str()) != 0) return;
   TempDirectory directory;
@@ -257,7 +257,7 @@ TEST("children of a program under ThreadSanitizer run to their end") {
 }
 
 TEST("a Python interpreter is left to its own probe") {
-  // A real interpreter, not a script that chooses one.
+  // A real interpreter, not a pyenv shim.
   if (access("/usr/bin/python3", X_OK) != 0) return;
   TempDirectory directory;
   const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + directory.path() +

@@ -2,7 +2,7 @@
 
 #include "harness.h"
 
-// Optional argument: run only tests whose name holds it.
+// Optional argument: run only tests whose name contains it.
 int main(int argc, char** argv) {
   int passed = 0;
   int failed = 0;

@@ -66,7 +66,7 @@ TEST("a whole measurement leaves a file that agrees with the live view and the s
   CHECK(std::isnan(live[LiveValues::kDeviceUsed]));
   CHECK(peakOf(file) >= static_cast<uint64_t>(live[LiveValues::kPeakHost]));
   CHECK_EQ(countOf(file, RecordKind::kRollup), 1);
-  // Again: the same, and nothing is written any more.
+  // A second stop returns the same and writes nothing.
   CHECK_EQ(sampler.stop().ticks, stats.ticks);
   CHECK_EQ(readRecords(directory / "a.slg").records.size(), file.records.size());
   bool ordered = true;
@@ -154,7 +154,7 @@ TEST("a hanging driver stops neither host sampling nor the stop") {
   const RecordFile file = readRecords(directory / "a.slg");
   CHECK(countOf(file, RecordKind::kDevice) > 1);
   CHECK(file.records.back().kind == RecordKind::kStop);
-  // Let the abandoned thread end, so that the leak checker sees its state freed.
+  // Wait for the end of the abandoned thread, so that the leak checker finds its state freed.
   sleepMs(1800);
 }
 

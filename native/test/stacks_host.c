@@ -1,4 +1,4 @@
-/* Allocates from named functions, for the library that samples stacks. What `keeps` gets stays. */
+/* Allocates from named functions, for the library that samples stacks. `keeps` never frees. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/seccomp.h>

@@ -39,7 +39,7 @@ Record of(RecordKind kind, int32_t id, uint64_t timeNs, uint64_t value) {
 }
 
 // All that came until `timeNs` is thinned.
-void end(RecordThinner& thinner, uint64_t timeNs) { thinner.advance(timeNs + RecordThinner::kHeldNs + 2 * RecordThinner::kLongestNs); }
+void end(RecordThinner& thinner, uint64_t timeNs) { thinner.advance(timeNs + RecordThinner::kHeldNs + 2 * RecordThinner::kMaxWindowNs); }
 
 uint64_t ticksOf(const Record& record) { return record.id > 1 ? static_cast<uint64_t>(record.id) : 1; }
 
@@ -87,8 +87,8 @@ TEST("a window is a thousandth of the run so far, and at most five seconds") {
     }
     end(thinner, begin + 30 * kSecond);
     // A window begins with the first reading after the one before.
-    const size_t least = begin == 100 * kSecond ? 200 : 6;
-    CHECK(out.records.size() >= least && out.records.size() <= (begin == 100 * kSecond ? 302 : 8));
+    const size_t minRecords = begin == 100 * kSecond ? 200 : 6;
+    CHECK(out.records.size() >= minRecords && out.records.size() <= (begin == 100 * kSecond ? 302 : 8));
   }
 }
 
@@ -213,7 +213,7 @@ TEST("what is held stands in a file, until all of it is in the record") {
   Capture out;
   RecordThinner thinner(out, 0, path);
   thinner.advance(2000 * kSecond);
-  // More than there is room for, so that the queue has gone round.
+  // More records than fit, so that the queue wraps around.
   uint64_t t = 2000 * kSecond;
   for (uint64_t i = 0; i < 20000; ++i, t += kTick) {
     thinner.push(tree(t, i));

@@ -63,7 +63,7 @@ TEST("the governor widens above its budget, narrows with room below, and stays w
   };
   CHECK(second(0.02));
   CHECK_EQ(governor.periodNs(), 10000000);
-  // What the first second used too much is still owed.
+  // The excess of the first second is still owed.
   CHECK(!second(0.0055));
   CHECK_EQ(governor.periodNs(), 10000000);
   for (int i = 0; i < 10; ++i) second(0.0055);

@@ -36,7 +36,7 @@ class IoObject {
   io_object_t object_;
 };
 
-// Owner of an object that a function whose name holds "Create" gave away.
+// Owner of a Core Foundation object that was returned under the Create rule.
 class CfObject {
  public:
   explicit CfObject(CFTypeRef object) : object_(object) {}
@@ -68,8 +68,8 @@ std::string modelOf(io_registry_entry_t entry) {
   } else if (value.is(CFDataGetTypeID())) {
     const CFDataRef data = static_cast<CFDataRef>(value.get());
     const CFIndex length = CFDataGetLength(data);
-    const CFIndex most = static_cast<CFIndex>(sizeof text) - 1;
-    CFDataGetBytes(data, CFRangeMake(0, length < most ? length : most), reinterpret_cast<UInt8*>(text));
+    const CFIndex max = static_cast<CFIndex>(sizeof text) - 1;
+    CFDataGetBytes(data, CFRangeMake(0, length < max ? length : max), reinterpret_cast<UInt8*>(text));
   }
   return text;
 }

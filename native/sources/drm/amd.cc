@@ -1,5 +1,4 @@
-// AMD cards from what their driver shows in sysfs; no library, for none of AMD's has a binary interface that stays the
-// same.
+// AMD cards, read from sysfs without a library: none of AMD's libraries has a stable ABI.
 #include <algorithm>
 #include <cstdio>
 
@@ -37,7 +36,7 @@ void openMemory(DrmDevice& amd, const std::string& device) {
   uint64_t vram = 0;
   const bool hasVram = sysNumber(device + "/mem_info_vram_total", vram) && vram > 0;
   if (amd.report.unified || !hasVram) {
-    // What firmware set aside as video memory and what the card takes of the rest is one memory.
+    // The video memory that firmware set aside and the system memory that the GPU uses are the same physical memory.
     amd.report.unified = true;
     amd.used = openSys(device + "/mem_info_gtt_used");
     amd.totalFiles.push_back(device + "/mem_info_gtt_total");
@@ -62,7 +61,7 @@ DrmDevice makeCard(const std::string& sysRoot, const DrmCard& card, const KfdNod
   amd.cardNumber = card.number;
   amd.renderMinor = card.renderMinor;
   amd.directory = card.directory;
-  // Behind all that ROCm counts.
+  // Sorted after all devices that ROCm counts.
   amd.order = node != nullptr ? node->number : 1 << 20 | card.number;
   DeviceReport& report = amd.report;
   report.backend = "amd";
@@ -104,8 +103,8 @@ void findAmdDevices(const std::string& sysRoot, const std::vector<DrmCard>& card
                     std::vector<DrmDevice>& devices, std::vector<int>& nodeDevices) {
   nodeDevices.assign(nodes.size(), -1);
   for (const DrmCard& card : cards) {
-    // Partitions of a card are graphics cards of their own here, on no bus and without counters; they come by their
-    // processors.
+    // The kernel lists the partitions of a card as further cards, without a bus address or counters. They are found
+    // through their KFD nodes.
     if (card.driver != "amdgpu" || card.pci.empty()) continue;
     std::vector<size_t> own;
     for (size_t i = 0; i < nodes.size(); ++i) {

@@ -35,7 +35,7 @@ bool dmemBytes(const char* text, size_t size, const char* pci, uint64_t& out) {
   bool found = false;
   while (text < end) {
     const char* stop = static_cast<const char*>(memchr(text, '\n', static_cast<size_t>(end - text)));
-    // A last line without its end may be cut.
+    // A last line without a newline may be truncated.
     if (stop == nullptr) break;
     const char* at = nullptr;
     if (isCardMemory(text, stop, pci, at)) {
@@ -52,7 +52,7 @@ bool dmemBytes(const char* text, size_t size, const char* pci, uint64_t& out) {
 
 void DmemTop::open(const std::string& sysRoot) {
   const std::string top = sysRoot + "/fs/cgroup/";
-  // Only the true top has this file: inside a container the mount's top is a group like any other.
+  // Only the real root group has this file. Inside a container the root of the mount is an ordinary group.
   capacities_ = sysText(top + "dmem.capacity", kMaxText);
   if (capacities_.empty()) return;
   capacities_ += '\n';
@@ -108,7 +108,7 @@ void DmemGroup::follow(const int* pids, size_t count) {
     current_ = openSys(path + "/dmem.current");
     peak_ = openSys(path + "/dmem.peak");
   }
-  // A group below would count here without being listed here.
+  // The memory of child groups counts here, but their processes are not listed here.
   if (!current_ || linkCount(path.c_str()) > 2) return;
   std::string text = sysText(path + "/cgroup.procs", kMaxText);
   if (text.size() >= kMaxText) return;

@@ -35,7 +35,7 @@ class DmemTop {
   size_t size_ = 0;
 };
 
-// The group of the measured job, as far as it is the job's alone.
+// The control group of the measured job, used while it contains only the job.
 class DmemGroup {
  public:
   DmemGroup(const std::string& sysRoot, const std::string& procRoot) : mount_(sysRoot + "/fs/cgroup"), procRoot_(procRoot) {}

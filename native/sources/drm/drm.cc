@@ -18,14 +18,14 @@ namespace {
 
 // A failed reading is retried after this time, then at growing intervals of up to a second.
 constexpr uint64_t kFirstRetryNs = 20 * kMillisecond;
-constexpr uint64_t kLastRetryNs = 1 * kSecond;
-// Reading known descriptors again takes at most this part of the time: half of what the worker gives to process lists.
+constexpr uint64_t kMaxRetryNs = 1 * kSecond;
+// Reading known descriptors again takes at most 1/400 of the time: half of what the worker allows for process lists.
 constexpr uint64_t kQuickShare = 400;
 // The link of a process's pid namespace when it is the machine's own (a fixed number in the kernel).
 constexpr char kMachineNamespace[] = "pid:[4026531836]";
 
-// A part of what this process may have open, and no more than the largest machines need.
-size_t mostKept() {
+// A share of this process's limit of open files, and at most what the largest machines need.
+size_t maxKept() {
   rlimit limit{};
   constexpr size_t kMax = 1024;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
@@ -64,7 +64,7 @@ void DrmBackend::nameDevices() {
     if (!device.isAmd) {
       device.report.name = "xpu:" + std::to_string(intel++);
     } else if (device.hasPartitions) {
-      // No program computes on it as a whole.
+      // Programs compute on its partitions only.
       device.report.name = "amd:card" + std::to_string(device.cardNumber);
     } else {
       device.report.name = "amd:" + std::to_string(amd++);
@@ -115,12 +115,12 @@ SourceReport DrmBackend::probe() {
     if (report.reason.empty()) report.reason = "no card of AMD or Intel is visible";
     return report;
   }
-  kfd_.open(sysRoot_, nodes, nodeDevices, mostKept());
+  kfd_.open(sysRoot_, nodes, nodeDevices, maxKept());
   nameDevices();
   finishReports();
   states_.resize(devices_.size());
   for (size_t i = 0; i < devices_.size(); ++i) states_[i].total = devices_[i].total;
-  fdinfo_.reset(new FdInfoScan(procRoot_, mostKept()));
+  fdinfo_.reset(new FdInfoScan(procRoot_, maxKept()));
   usage_.reset(new DrmUsageTable());
   clients_.reset(new DrmClients());
   jobPids_.reset(new int[JobPids::kCapacity]);
@@ -156,11 +156,11 @@ void DrmBackend::fail(size_t i, int error, uint64_t timeNs, RecordSink& out) {
   // The kernel answers ENODEV for a file of a removed device. A missing directory means the same.
   char path[16] = "";
   state.lost = error == ENODEV || (readlink(device.directory.c_str(), path, sizeof path) < 0 && errno == ENOENT);
-  // Code 1: the number is a device's, also where the source's numbers are processes otherwise.
+  // Code 1: the id is a device, also for sources whose other records have a process as id.
   errors_.note(out, timeNs, device.source, device.report.index, state.lost ? ENODEV : error, 1);
   if (!state.failing) state.failingSinceNs = timeNs;
   state.failing = true;
-  state.backoffNs = state.backoffNs == 0 ? kFirstRetryNs : std::min(state.backoffNs * 2, kLastRetryNs);
+  state.backoffNs = state.backoffNs == 0 ? kFirstRetryNs : std::min(state.backoffNs * 2, kMaxRetryNs);
   state.retryNs = timeNs + state.backoffNs;
 }
 
@@ -206,7 +206,7 @@ void DrmBackend::sample(uint64_t timeNs, RecordSink& out) {
     const uint64_t moved = used > state.usedAtList ? used - state.usedAtList : state.usedAtList - used;
     moved_ |= state.listed && moved >= kStep;
   }
-  // Where only processes are known, they are the reading: as often as a small share of the time allows.
+  // Devices without a memory counter are read through their processes, as often as a small share of the time allows.
   if (anyWithoutUsed_ && timeNs >= nextQuickNs_) {
     const uint64_t began = monotonicNs();
     sink_ = &out;

@@ -30,7 +30,7 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
   }
 
  private:
-  // How a device does from one reading to the next.
+  // State of a device between readings.
   struct State {
     bool lost = false;
     bool failing = false;
@@ -43,7 +43,7 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
     uint64_t usedAtList = 0;
     uint64_t total = 0;
     bool listed = false;
-    // The group's mark when it was first seen, and the highest reported since.
+    // The group's peak at its first reading, then the highest peak reported since.
     uint64_t firstPeak = 0;
     bool peakSeen = false;
   };
@@ -80,11 +80,11 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
   std::unique_ptr<FdInfoScan> fdinfo_;
   std::unique_ptr<DrmUsageTable> usage_;
   std::unique_ptr<DrmClients> clients_;
-  // Sorted, and room for the next ones.
+  // The job's pids, sorted, and a buffer for the next ones.
   std::unique_ptr<int[]> jobPids_;
   std::unique_ptr<int[]> scratchPids_;
-  // Per device: the compute driver is not asked, because its pids are those of another namespace and ours are known
-  // otherwise.
+  // Per device: the compute driver is skipped, because its pids are of another namespace and fdinfo has the job's
+  // processes.
   std::unique_ptr<bool[]> leaveOut_;
   size_t jobPidCount_ = 0;
   uint64_t pidsVersion_ = 0;

@@ -19,7 +19,7 @@ struct DrmDevice {
   // Card and render node; -1 = none. A partition has its own render node.
   int cardNumber = -1;
   int renderMinor = -1;
-  // Place of the card a partition is of; -1 otherwise.
+  // Index of the card of a partition; -1 for a card.
   int parent = -1;
   bool hasPartitions = false;
   std::string directory;
@@ -46,7 +46,7 @@ struct DrmDevice {
   uint64_t readTotal() const;
 };
 
-// Devices of these cards that `amdgpu` drives; `nodeDevices[i]` becomes the place of the device that `nodes[i]` is.
+// Devices of these cards that `amdgpu` drives; `nodeDevices[i]` becomes the index of the device of `nodes[i]`.
 void findAmdDevices(const std::string& sysRoot, const std::vector<DrmCard>& cards, const std::vector<KfdNode>& nodes,
                     std::vector<DrmDevice>& devices, std::vector<int>& nodeDevices);
 
@@ -62,7 +62,7 @@ std::string driverName(const std::string& sysRoot, const std::string& driver);
 // "AMD 1002:744c"
 std::string pciModel(const char* vendorName, const std::string& device);
 
-// Adds a sentence part to what is wanting.
+// Appends to the reason why parts of the device cannot be read.
 void addReason(DeviceReport& report, const std::string& text);
 
 }  // namespace stormlog

@@ -1,4 +1,4 @@
-// Who holds the memory of AMD's and Intel's cards.
+// Memory of AMD's and Intel's cards by process.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -22,7 +22,7 @@ void DrmBackend::takePids() {
   const uint64_t version = pids_->version();
   if (version == pidsVersion_) return;
   const size_t count = pids_->copy(scratchPids_.get(), JobPids::kCapacity);
-  // Published over and over just now: the ones known so far are nearer to the truth than none.
+  // The publisher interfered with every attempt: the previous pids are better than none.
   if (count == 0 && pids_->version() != version) return;
   jobPids_.swap(scratchPids_);
   jobPidCount_ = count;
@@ -65,7 +65,8 @@ void DrmBackend::client(int pid, int minor, const FdInfo& info) {
   entry->openKnown = true;
   const uint64_t bytes = unified ? card + host : card;
   if (!info.hasClient) {
-    // Without pids, two accounts cannot be distinguished from one that is seen twice; the larger is certain.
+    // Without client numbers, two clients cannot be distinguished from one that is read twice. The larger value is
+    // certain.
     entry->open = std::max(entry->open, bytes);
   } else if (clients_->add(place, info.client)) {
     entry->open += bytes;
@@ -74,7 +75,7 @@ void DrmBackend::client(int pid, int minor, const FdInfo& info) {
 
 void DrmBackend::refused(int pid, int error) {
   errors_.note(*sink_, sinkTimeNs_, RecordSource::kFdinfo, pid, error, 0);
-  // It may hold memory of any card whose processes nothing else counts.
+  // It may hold memory of any card whose processes the compute driver does not count.
   for (size_t i = 0; i < devices_.size(); ++i) {
     if (kfd_.counts(static_cast<int>(i)) || devices_[i].hasPartitions) continue;
     DrmUsage* entry = usage_->at(static_cast<int>(i), pid);
@@ -92,14 +93,14 @@ void DrmBackend::gather(bool look) {
   fdinfo_->find(jobPids_.get(), jobPidCount_, *this);
   if (!kfd_.available()) return;
   if (foreignPids_) {
-    // The same processes would come again under numbers of the machine.
+    // The compute driver would list the same processes again, with host pids.
     memset(leaveOut_.get(), 0, devices_.size() * sizeof leaveOut_[0]);
     for (const DrmUsage& entry : *usage_) leaveOut_[entry.device] |= entry.openKnown;
   }
   if (!kfd_.read(*usage_, foreignPids_ ? leaveOut_.get() : nullptr)) errors_.note(*sink_, sinkTimeNs_, RecordSource::kKfd, -1, errno, 0);
 }
 
-// 1 when its memory is unknown.
+// Returns 1 when its memory is unknown, else 0.
 size_t DrmBackend::emitEntry(const DrmUsage& entry, uint64_t timeNs, RecordSink& out) const {
   const DrmDevice& device = devices_[entry.device];
   const bool theirNumber = foreignPids_ && entry.computeKnown && !entry.openKnown;
@@ -110,7 +111,7 @@ size_t DrmBackend::emitEntry(const DrmUsage& entry, uint64_t timeNs, RecordSink&
   record.id = entry.pid;
   if (entry.known()) record.set(0, entry.bytes());
   record.set(1, static_cast<uint64_t>(device.report.index));
-  // Of others' pids the host thread knows more.
+  // For pids that are not the job's, the host thread determines the owner.
   if (theirNumber) record.v[2] = kOwnerUnknown;
   else if (isJobs(entry.pid)) record.set(2, 1);
   if (entry.computeKnown) record.set(3, kCompute);
@@ -125,8 +126,8 @@ void DrmBackend::emitLists(bool onlyWithoutUsed, uint64_t beganNs, uint64_t time
     const DrmDevice& device = devices_[i];
     const int place = static_cast<int>(i);
     if (states_[i].lost || (onlyWithoutUsed && (device.canReadUsed() || kfd_.counts(place)))) continue;
-    // Before the job has processes, only AMD's compute driver knows anybody; that the others could be asked is known
-    // all the same.
+    // Before the job has processes, only AMD's compute driver can list any. The other devices are reported as readable
+    // (0 entries), not as failed.
     if (jobPidCount_ == 0 && !kfd_.counts(place)) {
       if (!device.hasPartitions) reports_[i].listEntries = std::max(reports_[i].listEntries, 0);
       continue;
@@ -141,12 +142,12 @@ void DrmBackend::emitLists(bool onlyWithoutUsed, uint64_t beganNs, uint64_t time
       jobKnown |= jobs && entry.known();
       jobUnknown |= jobs && !entry.known();
     }
-    // The card as a whole has no processes of its own unless one opened it as such.
+    // A card with partitions has processes of its own only if one opened the card itself.
     if (device.hasPartitions && entries == 0) continue;
-    // The group counts all processes of the job at once. It is used where they cannot be counted one by one, never
-    // in addition.
+    // The control group counts all processes of the job together. It replaces their entries where one of them is
+    // unknown, and is never added to them.
     uint64_t ofGroup = 0;
-    // It counts whole cards.
+    // The group counts by card, not by partition.
     const bool byGroup = device.parent < 0 && (jobUnknown || !jobKnown) && group_.isJobs() && group_.current(device.report.pciBusId.c_str(), ofGroup) && ofGroup > 0;
     size_t unknown = 0;
     for (const DrmUsage& entry : *usage_) {
@@ -199,7 +200,7 @@ void DrmBackend::emitGroupPeaks(uint64_t timeNs, RecordSink& out) {
       state.firstPeak = peak;
       continue;
     }
-    // A mark from before the first look may be from before the job.
+    // A peak that has not risen since the first reading may be from before the job.
     if (peak <= state.firstPeak) continue;
     state.firstPeak = peak;
     Record record;

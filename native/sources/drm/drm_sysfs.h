@@ -16,7 +16,7 @@ std::string sysText(const std::string& path, size_t limit = 4096);
 // A decimal number alone in its file; false when there is none.
 bool sysNumber(const std::string& path, uint64_t& out);
 
-// The last part of what a symbolic link points to; "" when it is none.
+// Base name of the target of a symbolic link; "" for any other file.
 std::string sysLinkName(const std::string& path);
 
 // Names in a directory, without "." and "..", in the order of `strcmp`.

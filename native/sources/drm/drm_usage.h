@@ -9,13 +9,13 @@
 namespace stormlog {
 
 struct DrmUsage {
-  // Place of the card in the backend's list.
+  // Index of the card in the backend's list.
   int device = 0;
   int pid = 0;
   // What the compute driver counts for the process on the card.
   uint64_t compute = 0;
   bool computeKnown = false;
-  // What the process's open graphics devices hold together.
+  // Sum over the graphics devices that the process has open.
   uint64_t open = 0;
   bool openKnown = false;
   // Not all of them could be read: the known bytes are a lower bound.
@@ -28,7 +28,7 @@ struct DrmUsage {
   uint64_t bytes() const { return computeDecides() ? compute : open; }
 };
 
-// Entries in the order they came, found again by (card, pid). Fixed size; allocates when it is made.
+// Entries in insertion order, indexed by (card, pid). Fixed size; only the constructor allocates.
 class DrmUsageTable {
  public:
   static constexpr size_t kCapacity = 8192;

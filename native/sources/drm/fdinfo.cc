@@ -54,7 +54,7 @@ Where whereIs(Text region) {
   return Where::kElsewhere;
 }
 
-// Sums of outside numbers stay below the top, so that they never wrap into something small.
+// Saturates, because a sum of untrusted numbers must not wrap around.
 void add(uint64_t& sum, bool& has, uint64_t bytes) {
   sum = sum > UINT64_MAX / 2 ? sum : sum + bytes;
   has = true;
@@ -94,7 +94,7 @@ bool takeLine(FdInfo& info, Text key, Text value) {
       FdMemory* memory = memoryOf(info, key);
       if (memory != nullptr && parseBytes(value, bytes)) add(memory->memory, memory->hasMemory, bytes);
     } else if (key.take("total-")) {
-      // "drm-total-cycles-rcs" is time; no region is called so.
+      // "drm-total-cycles-rcs" is a time, not a memory region.
       FdMemory* memory = memoryOf(info, key);
       if (memory != nullptr && parseBytes(value, bytes)) add(memory->total, memory->hasTotal, bytes);
     }
@@ -106,7 +106,7 @@ bool takeLine(FdInfo& info, Text key, Text value) {
     return true;
   }
   if (key.is("pasid")) {
-    // Later kernels show both, and the client's number is the better one.
+    // Later kernels list both, and the client number is more precise.
     if (info.hasClient) return true;
     const char* at = value.at;
     info.hasClient = parseNumber(at, value.end, info.client) && at == value.end;

@@ -1,5 +1,5 @@
-// What the kernel says in /proc/<pid>/fdinfo/<fd> of one open graphics device: which card, which client, how much
-// memory. Keys differ by driver and kernel; the common ones are described in the kernel's "DRM client usage stats".
+// What /proc/<pid>/fdinfo/<fd> contains for an open graphics device: the card, the client and its memory. Keys differ
+// by driver and kernel; the common ones are described in the kernel's "DRM client usage stats".
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ struct FdInfo {
   FdMemory host;
 };
 
-// Any bytes at all; false when they do not speak of a graphics client. A last line without its end is left out: it may
-// be cut.
+// Accepts any bytes; false when they do not describe a graphics client. A last line without a newline is skipped,
+// because it may be truncated.
 bool parseFdInfo(const char* text, size_t size, FdInfo& out);
 
 }  // namespace stormlog

@@ -60,19 +60,19 @@ struct FdInfoScan::Process {
   struct Device {
     unsigned fd = 0;
     int minor = -1;
-    // On its fdinfo; none when too many are kept already.
+    // Its fdinfo file; invalid when too many are open already.
     UniqueFd file;
   };
 
-  // 0 = the place was never used, kGone = it was.
+  // 0 = the slot was never used, kGone = its process was removed.
   int pid = 0;
   unsigned seenRound = 0;
   Identity identity;
-  // What each of the first descriptors is, is known.
+  // One bit for each of the first descriptors: its kind is known.
   Bits looked;
   Device devices[kMaxDevices];
   size_t count = 0;
-  // Why the last `find` did not see all of them, or 0.
+  // The errno for which the last `find` missed some of them, or 0.
   int refusedError = 0;
 };
 
@@ -82,14 +82,14 @@ constexpr int kGone = -1;
 
 }  // namespace
 
-FdInfoScan::FdInfoScan(const std::string& procRoot, size_t mostKept) : processes_(new Process[kProcesses]), mostKept_(mostKept) {
+FdInfoScan::FdInfoScan(const std::string& procRoot, size_t maxKept) : processes_(new Process[kProcesses]), maxKept_(maxKept) {
   snprintf(root_, sizeof root_, "%s", procRoot.c_str());
 }
 
 FdInfoScan::~FdInfoScan() = default;
 
 FdInfoScan::Process* FdInfoScan::slotOf(int pid, bool make) {
-  // Open addressing with linear probing; places given back do not end a chain.
+  // Open addressing with linear probing; slots of removed processes do not end a chain.
   const size_t start = static_cast<uint32_t>(pid) * 2654435761u % kProcesses;
   Process* free = nullptr;
   for (size_t i = 0; i < kProcesses; ++i) {
@@ -121,7 +121,7 @@ void FdInfoScan::forget(Process& process) {
 bool FdInfoScan::look(Process& process, int directory, unsigned fd) {
   char name[16];
   snprintf(name, sizeof name, "%u", fd);
-  // Long enough for the names that matter; a longer one is none of them.
+  // Long enough for every path of a graphics device; a longer target is another file.
   char target[64];
   const ssize_t n = readlinkat(directory, name, target, sizeof target);
   const int minor = n > 0 ? minorOf(target, static_cast<size_t>(n)) : -1;
@@ -161,7 +161,7 @@ void FdInfoScan::findDevices(Process& process, FdInfoVisitor& visitor) {
     return;
   }
   const int directory = opened.get();
-  // The reader of names leaves 0 out, for it reads pids otherwise.
+  // PidDirectory skips 0, which is a descriptor but never a pid.
   bool complete = look(process, directory, 0);
   PidDirectory names(std::move(opened));
   unsigned looks = 0;
@@ -186,7 +186,7 @@ bool FdInfoScan::readOne(Process& process, size_t i, FdInfoVisitor& visitor) {
       if (errno == EACCES || errno == EPERM) visitor.refused(process.pid, errno);
       return false;
     }
-    if (kept_ < mostKept_) {
+    if (kept_ < maxKept_) {
       ++kept_;
       device.file = std::move(once);
     }
@@ -205,7 +205,7 @@ void FdInfoScan::readAll(Process& process, FdInfoVisitor& visitor) {
       ++i;
       continue;
     }
-    // Closed, or its number is something else's by now.
+    // Closed, or the number was reused for another file.
     const unsigned fd = process.devices[i].fd;
     if (fd < kRemembered) process.looked.clear(fd);
     drop(process, i);

@@ -35,8 +35,8 @@ class FdInfoScan {
   // A descriptor of another kind is checked again at every n-th scan: its number may have been closed and reused.
   static constexpr unsigned kRounds = 8;
 
-  // `mostKept`: how many descriptors may be kept open.
-  FdInfoScan(const std::string& procRoot, size_t mostKept);
+  // `maxKept`: how many descriptors may be kept open.
+  FdInfoScan(const std::string& procRoot, size_t maxKept);
   ~FdInfoScan();
 
   // Finds the open devices of the processes and reads them.
@@ -58,7 +58,7 @@ class FdInfoScan {
 
   char root_[512];
   std::unique_ptr<Process[]> processes_;
-  const size_t mostKept_;
+  const size_t maxKept_;
   size_t kept_ = 0;
   unsigned round_ = 0;
 };

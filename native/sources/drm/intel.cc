@@ -1,5 +1,5 @@
-// Intel's graphics. Of a card's use in all, its drivers show little: local memory in sysfs with some builds of i915,
-// the dmem group with newer kernels. What each process holds is always there, in fdinfo.
+// Intel's graphics. Their drivers rarely report a card's total use: some builds of i915 in sysfs (local memory), newer
+// kernels in the dmem group. The memory of each process is always in fdinfo.
 #include "drm_device.h"
 #include "drm_sysfs.h"
 

@@ -35,7 +35,7 @@ uint64_t ownMemory(const std::string& banks) {
 }  // namespace
 
 bool KfdNode::isOn(const std::string& pci) const {
-  // Several partitions of a card differ only below the device number.
+  // Partitions of a card differ only in the bits below the device number.
   char expected[32];
   snprintf(expected, sizeof expected, "%04x:%02x:%02x.", static_cast<unsigned>(domain), static_cast<unsigned>(location >> 8 & 0xFF),
            static_cast<unsigned>(location >> 3 & 0x1F));
@@ -49,7 +49,7 @@ std::vector<KfdNode> findKfdNodes(const std::string& sysRoot) {
     KfdNode node;
     node.number = numberAfter(name.c_str(), "");
     node.directory = nodes + name;
-    // 0 is a CPU. A processor this process was not given refuses to be read.
+    // 0 is a CPU. A processor that is not assigned to this process cannot be read.
     if (node.number < 0 || !sysNumber(node.directory + "/gpu_id", node.gpuId) || node.gpuId == 0) continue;
     const std::string text = sysText(node.directory + "/properties");
     node.domain = valueOf(text, "domain");
@@ -66,8 +66,8 @@ std::vector<KfdNode> findKfdNodes(const std::string& sysRoot) {
 }
 
 void KfdProcesses::open(const std::string& sysRoot, const std::vector<KfdNode>& nodes, const std::vector<int>& devices,
-                        size_t mostKept) {
-  mostKept_ = mostKept;
+                        size_t maxKept) {
+  maxKept_ = maxKept;
   snprintf(directory_, sizeof directory_, "%s/class/kfd/kfd/proc", sysRoot.c_str());
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (devices[i] < 0) continue;
@@ -113,7 +113,7 @@ KfdProcesses::Kept* KfdProcesses::keptOf(int pid) {
 int KfdProcesses::readCounter(int directory, int pid, size_t counter, Kept* kept, uint64_t& out) {
   if (kept != nullptr && kept->files[counter]) {
     if (readKept(kept->files[counter], out) == 0) return 0;
-    // Of a process that ended; the number may be another's by now.
+    // Its process has ended, and the pid may be reused.
     kept->files[counter].reset();
     --keptFiles_;
   }
@@ -122,7 +122,7 @@ int KfdProcesses::readCounter(int directory, int pid, size_t counter, Kept* kept
   UniqueFd file(::openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return errno;
   const int error = readKept(file, out);
-  if (error == 0 && kept != nullptr && keptFiles_ < mostKept_) {
+  if (error == 0 && kept != nullptr && keptFiles_ < maxKept_) {
     kept->files[counter] = std::move(file);
     ++keptFiles_;
   }

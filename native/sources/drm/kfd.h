@@ -27,7 +27,7 @@ struct KfdNode {
   // topology/nodes/N
   std::string directory;
 
-  // Of the card it is on.
+  // Whether it is a processor of the card at this PCI address.
   bool isOn(const std::string& pci) const;
 };
 
@@ -36,15 +36,15 @@ std::vector<KfdNode> findKfdNodes(const std::string& sysRoot);
 
 class KfdProcesses {
  public:
-  // `devices[i]` is the place of the card that `nodes[i]` counts for, or -1. `mostKept`: how many descriptors may be
+  // `devices[i]` is the index of the card that `nodes[i]` belongs to, or -1. `maxKept`: how many descriptors may be
   // kept open.
-  void open(const std::string& sysRoot, const std::vector<KfdNode>& nodes, const std::vector<int>& devices, size_t mostKept);
+  void open(const std::string& sysRoot, const std::vector<KfdNode>& nodes, const std::vector<int>& devices, size_t maxKept);
   bool available() const { return available_; }
   // Whether processes of this card are listed.
   bool counts(int device) const;
 
-  // Adds every process with memory on a card, and those whose number cannot be read as unknown. `leaveOut[device]`: not
-  // asked about; may be null. False with errno when the list itself cannot be read.
+  // Adds every process with memory on a card; memory that cannot be read is added as unknown. Skips devices for which
+  // `leaveOut`, unless null, is true. False with errno when the list itself cannot be read.
   bool read(DrmUsageTable& table, const bool* leaveOut);
 
  private:
@@ -54,8 +54,8 @@ class KfdProcesses {
     char name[32];
   };
 
-  // A process's open counters. Opening a file of sysfs costs ten times its reading; the file of a process that is gone
-  // answers ENODEV, so nothing is mistaken for another's.
+  // A process's open counters. Opening a file of sysfs costs ten times its reading; the file of an ended process fails
+  // with ENODEV, so a reused pid is not mistaken for it.
   struct Kept {
     int pid = 0;
     uint64_t round = 0;
@@ -71,7 +71,7 @@ class KfdProcesses {
   std::vector<Counter> counters_;
   std::unique_ptr<Kept[]> kept_;
   size_t keptFiles_ = 0;
-  size_t mostKept_ = 0;
+  size_t maxKept_ = 0;
   uint64_t round_ = 0;
   bool available_ = false;
 };

@@ -12,7 +12,7 @@
 namespace stormlog {
 namespace {
 
-constexpr int kMostParents = 64;
+constexpr int kMaxParents = 64;
 
 UniqueFd openIn(const std::string& directory, const char* name) {
   return UniqueFd(::open((directory + "/" + name).c_str(), O_RDONLY | O_CLOEXEC));
@@ -54,7 +54,7 @@ bool readNumber(const UniqueFd& fd, uint64_t& out) {
 
 class KernelCgroup final : public CgroupSource {
  public:
-  // `host` answers which pids belong to the job; may be null when only asking what can be read.
+  // `host` knows which pids belong to the job; null when only the capabilities are needed.
   KernelCgroup(const std::string& procRoot, int rootPid, HostSource* host) : proc_(procRoot), rootPid_(rootPid), host_(host) {}
 
   SourceReport probe() override;
@@ -131,9 +131,9 @@ bool KernelCgroup::openVersion1(const std::string& mount, const std::string& pat
   return false;
 }
 
-// A process born after the tree was read is known by its parents; one that ended in the meantime holds nothing.
+// A process that started after the tree was read is recognised by its parents. One that has ended holds no memory.
 bool KernelCgroup::inJob(int pid) const {
-  for (int depth = 0; depth < kMostParents; ++depth) {
+  for (int depth = 0; depth < kMaxParents; ++depth) {
     if (host_->owns(pid)) return true;
     char text[1024];
     Stat stat;
@@ -146,7 +146,7 @@ bool KernelCgroup::inJob(int pid) const {
 }
 
 bool KernelCgroup::dedicated() const {
-  // A group below would count here without being listed here.
+  // The memory of child groups counts here, but their processes are not listed here.
   if (host_ == nullptr || linkCount(directory_.c_str()) > 2) return false;
   bool any = false;
   bool foreign = false;

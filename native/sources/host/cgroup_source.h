@@ -1,5 +1,4 @@
-// The control group's memory as a source, on platforms that have such groups; elsewhere a source that says it is not
-// there.
+// The control group's memory as a source. On platforms without control groups it reports itself as unavailable.
 #pragma once
 
 #include <memory>
@@ -18,7 +17,7 @@ class CgroupSource : public Source {
   virtual bool ownShmem(uint64_t& out) = 0;
 };
 
-// `host` knows which pids belong to the job; null where only the capabilities are asked for.
+// `host` knows which pids belong to the job; null when only the capabilities are needed.
 std::unique_ptr<CgroupSource> createCgroupSource(const std::string& procRoot, int rootPid, HostSource* host);
 
 }  // namespace stormlog

@@ -45,8 +45,8 @@ class DarwinHostSource final : public HostSource {
 
   bool owns(int pid) override { return pid == rootPid_ || indexOf(pid) < size_; }
 
-  size_t members(int* out, size_t most) override {
-    const size_t count = size_ < most ? size_ : most;
+  size_t members(int* out, size_t max) override {
+    const size_t count = size_ < max ? size_ : max;
     for (size_t i = 0; i < count; ++i) out[i] = entries_[i].pid;
     return count;
   }

@@ -25,10 +25,10 @@ constexpr uint64_t kCheapPassFactor = 1000;
 constexpr uint64_t kDearPassFactor = 20;
 // A full read of every parent on the machine is expensive.
 constexpr uint64_t kParentScanNs = 200 * kMillisecond;
-// Even when nothing was born: covers what a pass can miss when processes change parents under it.
+// A pass is made this often even without new processes: it can miss processes that change parents during the pass.
 constexpr uint64_t kForcedPassNs = 250 * kMillisecond;
 constexpr uint64_t kMarkerPeriodNs = 1 * kSecond;
-// smaps_rollup takes about 11 ms per GiB; the end of a run must not.
+// Bounds the delay at the end of a run: smaps_rollup takes about 11 ms per GiB.
 constexpr uint64_t kRollupBudgetNs = 200 * kMillisecond;
 class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
  public:
@@ -44,7 +44,7 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   void sample(uint64_t timeNs, RecordSink& out) override;
   void finish(uint64_t timeNs, RecordSink& out) override;
   bool owns(int pid) override { return pid == rootPid_ || table_.find(pid) != nullptr; }
-  size_t members(int* out, size_t most) override;
+  size_t members(int* out, size_t max) override;
   uint64_t stillForNs() const override;
   void lookAgain(uint64_t timeNs, RecordSink& out) override {
     nextPassNs_ = 0;
@@ -178,8 +178,8 @@ void LinuxHostSource::refreshTree(uint64_t timeNs, RecordSink& out) {
   uint64_t pause = cost * kCheapPassFactor;
   if (pause > kMaxPassNs) pause = kMaxPassNs;
   if (pause < cost * kDearPassFactor) pause = cost * kDearPassFactor;
-  const uint64_t shortest = !scan_.usesChildrenFiles() ? kParentScanNs : kMinPassNs;
-  nextPassNs_ = timeNs + (pause > shortest ? pause : shortest);
+  const uint64_t minPause = !scan_.usesChildrenFiles() ? kParentScanNs : kMinPassNs;
+  nextPassNs_ = timeNs + (pause > minPause ? pause : minPause);
 }
 
 bool LinuxHostSource::followLivingThread(ProcessEntry& entry) {
@@ -209,7 +209,7 @@ bool LinuxHostSource::borrows(ProcessEntry& entry, const Statm& now) {
     if (same != SameMemory::kUnknown) return same == SameMemory::kYes;
     entry.borrowCheckByText = true;
   }
-  // Where the kernel does not answer: the very same three numbers as the parent's, soon after birth.
+  // Without kcmp: exactly the three numbers of the parent, soon after the start.
   return timeNs_ - entry.firstSeenNs < kSecond && now == parent->pages;
 }
 
@@ -230,7 +230,7 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint
   }
   if (now.sizePages == 0 && now.residentPages == 0) {
     if (!entry.ended && !followLivingThread(entry)) markEnded(entry, timeNs, out);
-    // One that waits to be reaped is as quiet as one that sleeps.
+    // A process that waits to be reaped is as quiet as one that sleeps.
     if (entry.ended && quietReads < QuietTurns::kAfter) ++quietReads;
     return true;
   }
@@ -358,9 +358,9 @@ void LinuxHostSource::sample(uint64_t timeNs, RecordSink& out) {
   out.push(record);
 }
 
-size_t LinuxHostSource::members(int* out, size_t most) {
+size_t LinuxHostSource::members(int* out, size_t max) {
   size_t count = 0;
-  for (size_t i = 0; i < table_.size() && count < most; ++i) {
+  for (size_t i = 0; i < table_.size() && count < max; ++i) {
     if (!table_[i].ended) out[count++] = table_[i].pid;
   }
   return count;

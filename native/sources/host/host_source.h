@@ -36,16 +36,17 @@ class HostSource : public Source {
   // Rises when a process joined or left the tree.
   uint64_t membership() const { return membership_; }
 
-  // Writes the pids of the tree's living processes, at most `most`, and returns how many.
-  virtual size_t members(int* out, size_t most) = 0;
+  // Writes the pids of the tree's living processes, at most `max`, and returns how many.
+  virtual size_t members(int* out, size_t max) = 0;
 
-  // How long samples from now on would repeat the last one: no process has moved and the next check of all is not due.
+  // For how long further samples would repeat the last one: no process has changed and no check is due.
   virtual uint64_t stillForNs() const { return 0; }
 
-  // Looks for new processes now rather than when it is due.
+  // Scans for new processes now, before the next scan is due.
   virtual void lookAgain(uint64_t timeNs, RecordSink& out) = 0;
 
-  // The last look: high-water marks and, while it stays cheap, the rollup of what is still alive. May take some 100 ms.
+  // The final reading: high-water marks and, while it stays cheap, the rollup of the living processes. May take some
+  // 100 ms.
   virtual void finish(uint64_t timeNs, RecordSink& out) = 0;
 
   static std::unique_ptr<HostSource> create(const HostOptions& options);

@@ -17,8 +17,8 @@ class MarkerScan {
 
   bool enabled() const { return !marker_.empty(); }
 
-  // Reads the environment of every process of the machine that was not there at the previous pass: a marker is
-  // inherited at fork, so a process seen once without it is not going to get one from us.
+  // Reads the environment of every process of the machine that is new since the previous pass: the marker is inherited
+  // at fork, so a process without it does not get it later.
   void pass(TreeScan::Visitor& visitor);
 
  private:

@@ -1,4 +1,4 @@
-// The processes of the measured tree: a dense fixed-size array for the fast loop and a hash from pid to place,
+// The processes of the measured tree: a dense fixed-size array for the fast loop and a hash from pid to index,
 // allocated once.
 #pragma once
 
@@ -25,9 +25,9 @@ struct ProcessEntry {
   UniqueFd tasks;
   // The last statm reading.
   Statm pages;
-  // How much the process had run when it was last read as a quiet one.
+  // CPU time of the process at its last reading as a quiet process.
   uint64_t readCpuNs = 0;
-  // The last status reading, and how much the process had run by then.
+  // The last status reading, and the CPU time of the process at that time.
   Status statusValues;
   uint64_t statusCpuNs = 0;
   uint64_t nextStatusNs = 0;

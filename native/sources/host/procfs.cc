@@ -42,7 +42,7 @@ void eachLine(const char* text, size_t size, Visit visit) {
   }
 }
 
-// By system call: the stat() wrapper of current C libraries needs a newer glibc than this is allowed to.
+// A raw system call: the stat() wrapper of current C libraries needs a newer glibc than this must load on.
 unsigned linkCountAt(int directory, const char* path, int flags) {
   struct statx info {};
   return syscall(SYS_statx, directory, path, flags, STATX_NLINK, &info) == 0 ? info.stx_nlink : 0;

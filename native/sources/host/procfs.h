@@ -85,7 +85,7 @@ class ProcFs {
 
   // Opens <root>/<pid>/<name>; an invalid descriptor with errno on failure.
   UniqueFd open(int pid, const char* name) const;
-  // A handle on a directory that is only asked about, not read.
+  // Opens a directory with O_PATH, for its attributes only.
   UniqueFd openDirectory(int pid, const char* name) const;
   UniqueFd openTop(const char* name) const;
   UniqueFd openTaskFile(int pid, int tid, const char* name) const;

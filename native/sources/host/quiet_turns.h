@@ -1,4 +1,5 @@
-// When quiet processes are checked: those whose memory did not move in many readings. Pure: the caller brings the time.
+// Schedules the checks of quiet processes, whose memory did not change in many readings. Pure: the caller brings the
+// time.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +13,13 @@ class QuietTurns {
  public:
   // Readings in a row that changed nothing, after which a process is quiet.
   static constexpr uint8_t kAfter = 16;
-  // Beyond a few, a quiet one is only checked this often for CPU time, at a third of the cost of a reading, and read if
-  // it ran. The kernel may report that one scheduler tick (4 ms) late; the high-water mark contains a spike meanwhile.
+  // Where more than kFew are quiet, each is only checked this often for CPU time, at a third of the cost of a reading,
+  // and read if it ran. The kernel may report that one scheduler tick (4 ms) late; the high-water mark includes a spike
+  // in between.
   static constexpr uint64_t kPeriodNs = 5 * kMillisecond;
   static constexpr size_t kFew = 4;
-  // Checks are made together, in groups that do not delay a tick: while all processes sleep, nothing has to be done,
-  // and no sample taken, between two groups. A tick may come a little before its group is due.
+  // Checks are batched into groups that do not delay a tick: while all processes sleep, no sample is needed between two
+  // groups. A tick may come a little before its group is due.
   static constexpr size_t kGroup = 32;
   static constexpr uint64_t kSlackNs = kMillisecond / 2;
 
@@ -26,7 +28,7 @@ class QuietTurns {
     few_ = count_ <= kFew;
     size_t visits = count_;
     if (!few_ && elapsedNs < kPeriodNs) {
-      // What does not make a whole group is carried over to the next pass.
+      // Checks that do not fill a group are carried over to the next pass.
       dueNs_ += count_ * elapsedNs;
       visits = static_cast<size_t>((dueNs_ + count_ * kSlackNs) / (group() * kPeriodNs)) * group();
       const uint64_t done = visits * kPeriodNs;
@@ -40,7 +42,7 @@ class QuietTurns {
 
   bool few() const { return few_; }
 
-  // Whether the next quiet process has its turn.
+  // Whether the next quiet process is to be checked.
   bool visits() {
     const size_t ordinal = count_++;
     return few_ || (ordinal >= from_ && ordinal < to_);
@@ -49,7 +51,7 @@ class QuietTurns {
   // A process is not quiet, or no longer.
   void moved() { all_ = false; }
 
-  // For how long after this pass nothing is to be done.
+  // For how long after this pass no check is due.
   uint64_t stillForNs() const {
     if (!all_ || count_ <= kFew) return 0;
     const uint64_t due = group() * kPeriodNs;

@@ -55,7 +55,7 @@ void SharedMemory::sampleProcesses(uint64_t timeNs, RecordSink& out) {
       mapped += rollup.pssShmem;
       ++read;
     } else if (n < 0 && (errno == ENOENT || errno == ESRCH)) {
-      // It ended, and its memory with it.
+      // It ended and holds no memory.
     } else {
       ++unread;
     }
@@ -65,7 +65,7 @@ void SharedMemory::sampleProcesses(uint64_t timeNs, RecordSink& out) {
   record.timeNs = timeNs;
   record.kind = RecordKind::kHostShared;
   record.source = RecordSource::kRollup;
-  // Without one of its processes the sum is not the job's.
+  // A sum without some of the processes is not the job's memory.
   if (unread == 0) {
     record.set(0, bytes);
     record.set(1, mapped);

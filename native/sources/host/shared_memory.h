@@ -16,7 +16,7 @@ class SharedMemory final : public DeviceBackend {
   // A change of the job's memory that is worth a reading before the next one is due.
   static constexpr uint64_t kMovedBytes = 32ULL << 20;
 
-  // `rootPid` shows in a made-up tree of processes whether it can be read at all.
+  // `rootPid`: the process whose smaps_rollup the probe reads in a test's tree.
   SharedMemory(const std::string& procRoot, int rootPid)
       : proc_(procRoot), rootPid_(rootPid), members_(new int[JobPids::kCapacity]) {}
 

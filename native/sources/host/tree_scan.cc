@@ -18,8 +18,8 @@ TreeScan::TreeScan(const ProcFs& proc, int rootPid) : proc_(proc), rootPid_(root
   if (!childrenFiles_) pairs_.reset(new Pair[kPairs]);
   loadavg_ = proc_.openTop("loadavg");
   struct statfs fs {};
-  // Containers may put their own file system over loadavg, whose last-pid field is seconds old; only the kernel's is
-  // believed.
+  // Containers may put their own file system over loadavg, whose last-pid field is seconds old; only the kernel's own
+  // file is used.
   if (loadavg_ && (fstatfs(loadavg_.get(), &fs) != 0 || fs.f_type != kProcMagic)) loadavg_.reset();
 }
 

@@ -7,11 +7,11 @@ namespace {
 
 constexpr uint64_t kFirstRetryNs = 20 * kMillisecond;
 constexpr uint64_t kMaxRetryNs = 1 * kSecond;
-// Lists of graphics and MPS processes that were empty are asked again in every so many rounds: each asked kind costs as
-// much as the first.
+// Empty lists of graphics and MPS processes are read again every so many rounds: each kind costs as much as the first.
 constexpr uint64_t kSeldomRounds = 8;
 
-// After these the device does not come back without a new process or a reset; asking on would only press the driver.
+// After these codes the device does not recover without a new process or a reset; further queries would only load the
+// driver.
 bool isFinal(int code) {
   switch (code) {
     case kNvmlUninitialized:
@@ -28,11 +28,10 @@ bool isFinal(int code) {
   }
 }
 
-// The driver was exchanged under the library, or a container lost its devices: nothing answers any more, whichever
-// device is asked.
+// The driver was replaced while the library was loaded, or a container lost its devices: queries of all devices fail.
 bool endsAll(int code) { return code == kNvmlVersionMismatch || code == kNvmlUnknown; }
 
-// The answer of a MIG device's handle after its instance was made again.
+// Codes for the handle of a MIG device whose instance was recreated.
 bool handleDied(int code) { return code == kNvmlInvalidArgument || code == kNvmlNotFound || code == kNvmlGpuNotFound; }
 
 Record eventOf(DeviceEvent event, int device, uint64_t timeNs) {
@@ -62,7 +61,7 @@ int NvmlBackend::read(NvmlState& device, Record& record) {
     }
     const bool refused = code == kNvmlFunctionNotFound || code == kNvmlArgumentVersionMismatch || code == kNvmlInvalidArgument;
     if (!refused || api_.memoryV1 == nullptr) return code;
-    // Only if the older one does better: an argument may also be invalid because its handle died.
+    // Only if the older function succeeds: an invalid argument may also be a stale handle.
     NvmlMemoryV1 older{};
     const int olderCode = api_.memoryV1(device.handle, &older);
     if (olderCode != kNvmlSuccess) return olderCode;
@@ -71,7 +70,7 @@ int NvmlBackend::read(NvmlState& device, Record& record) {
   if (api_.memoryV1 == nullptr) return kNvmlFunctionNotFound;
   NvmlMemoryV1 memory{};
   const int code = api_.memoryV1(device.handle, &memory);
-  // Machines with unified memory report a total of 0 because device memory is not separate: unknown, not empty.
+  // Machines with unified memory report a total of 0, because they have no separate device memory: unknown, not 0.
   if (code != kNvmlSuccess || memory.total == 0) return code;
   record.set(0, memory.used);
   record.set(1, memory.total);
@@ -94,7 +93,7 @@ void NvmlBackend::fail(NvmlState& device, int code, uint64_t timeNs, RecordSink&
   if (!device.failing) {
     device.failing = true;
     device.failingSinceNs = timeNs;
-    // The first time it is asked again at once: most failures that pass have passed by then.
+    // The first retry is immediate, because most transient failures are over by then.
     device.distanceNs = kFirstRetryNs;
     return;
   }
@@ -207,13 +206,13 @@ void NvmlBackend::listDevice(NvmlState& device, bool everything, uint64_t timeNs
       fail(device, code, timeNs, out);
       return;
     }
-    // A MIG device that was made again is found by the next memory query.
+    // A recreated MIG device is found by the next memory query.
     const bool remade = device.parent >= 0 && handleDied(code);
     device.refused[kind] = (isFinal(code) && !remade) || code == kNvmlStrangeLayout;
     // A list that misses the entries of this kind would be incomplete.
     partial |= device.hadEntries[kind] && !device.refused[kind];
     if (device.refused[kind]) device.hadEntries[kind] = false;
-    // A GPU of servers that lists no graphics processes is not an error.
+    // A server GPU without a list of graphics processes is not an error.
     if (kind == 0 && listRounds_ > 1 && code != kNvmlUnknown) errors_.note(out, timeNs, RecordSource::kNvml, device.index, 0, static_cast<uint64_t>(code));
   }
   if (listRounds_ == 1) {

@@ -1,6 +1,6 @@
-// NVIDIA GPUs and their MIG devices, by the management library. Fast: only the memory query, which is answered from the
-// driver's own books in about 12 µs. Seldom: process lists, which hold the driver's global lock for milliseconds and
-// would slow the measured program. Never: power, temperature, fan, utilisation, which ask the GPU itself.
+// NVIDIA GPUs and their MIG devices, by the management library. Fast: only the memory query, which the driver answers
+// from its own counters in about 12 µs. Rarely: process lists, which hold the driver's global lock for milliseconds and
+// would slow the measured program. Never: power, temperature, fan, utilisation, which query the GPU itself.
 //
 // Capabilities of a device: "memory", "memory:v1" or "memory:v2", "processes", "pids:host" (process lists name
 // processes by their numbers in another pid namespace), "accounting", "accounting:off", "accounting:denied", "events",
@@ -22,8 +22,8 @@ namespace stormlog {
 
 class NvmlBackend final : public DeviceBackend {
  public:
-  // A change of used memory that no list has explained yet is worth one from here on: smaller ones are the noise of
-  // running contexts.
+  // A change of used memory since the last list that is worth a new one: smaller changes are the noise of running
+  // contexts.
   static constexpr uint64_t kUnexplainedBytes = 32ULL << 20;
 
   explicit NvmlBackend(std::string path) : path_(static_cast<std::string&&>(path)) {}
@@ -42,7 +42,7 @@ class NvmlBackend final : public DeviceBackend {
   }
 
  private:
-  // nvml_devices.cc: what there is.
+  // nvml_devices.cc: finds the devices.
   void attach(unsigned index);
   bool attachMig(unsigned gpu, NvmlHandle handle);
   void attachMigDevice(unsigned gpu, unsigned index, NvmlHandle handle);
@@ -70,9 +70,9 @@ class NvmlBackend final : public DeviceBackend {
   std::string driver_;
   std::string nvmlVersion_;
   unsigned count_ = 0;
-  // Lists name processes by numbers that mean nothing here.
+  // Process lists contain pids of another pid namespace.
   bool foreignPids_ = false;
-  // The driver or the way to it is gone for all devices.
+  // The driver can no longer be reached, for any device.
   bool over_ = false;
   uint64_t listRounds_ = 0;
   uint64_t listedVersion_ = 0;

@@ -24,7 +24,7 @@ enum NvmlCode : int {
   kNvmlArgumentVersionMismatch = 25,
   kNvmlGpuNotFound = 28,
   kNvmlUnknown = 999,
-  // Ours: the library answered in a form that is not known.
+  // Ours: the library returned rows of an unknown layout.
   kNvmlStrangeLayout = 100001,
 };
 

@@ -29,7 +29,7 @@ void NvmlAccounting::follow(const JobPids* pids) {
   now_.resize(JobPids::kCapacity);
   const size_t count = pids->copy(now_.data(), now_.size());
   now_.resize(count);
-  // Nothing was copied because the publisher was at it: the next look gets it.
+  // Nothing was copied because the publisher interfered. The next call tries again.
   if (count == 0 && pids->version() != version) {
     before.swap(now_);
     return;

@@ -18,18 +18,18 @@ class NvmlAccounting {
  public:
   void use(const NvmlApi* api) { api_ = api; }
 
-  // Asks whether it is on, and which dead processes of before it still knows. An answer for the capabilities:
-  // "accounting", "accounting:off", "accounting:denied", or "" where the driver has no such thing.
+  // Reads whether accounting is on, and which ended processes the driver still lists. Returns a capability:
+  // "accounting", "accounting:off", "accounting:denied", or "" where the driver does not support it.
   const char* probe(const NvmlState& device);
 
-  // Remembers who was in the job. Cheap while nothing changed.
+  // Remembers the job's processes. Cheap while they do not change.
   void follow(const JobPids* pids);
 
   // A process list named `pid` on `device`.
   void seen(const NvmlState& device, uint32_t pid);
 
-  // Peaks that changed, of living processes and of those that ended since. Last: of all that were ever in the job, also
-  // those that lived too short to be in any list.
+  // Records the peaks that changed, of living and of newly ended processes. With `last`: of every process that was ever
+  // in the job, including those too short-lived for any list.
   void read(const std::vector<NvmlState>& devices, uint64_t timeNs, bool last, RecordSink& out);
 
  private:
@@ -52,9 +52,9 @@ class NvmlAccounting {
   // Devices with accounting on, by index.
   std::vector<int> on_;
   std::vector<Followed> followed_;
-  // Pairs of device and pid that were in the driver's books before the job began.
+  // Pairs of device and pid that the driver listed before the job began.
   std::vector<Followed> before_;
-  // Everybody who was ever in the job: kAlive or kEnded.
+  // Every process that was ever in the job: kAlive or kEnded.
   PidMap<kMaxPids> job_;
   uint64_t version_ = 0;
   std::vector<int> now_;

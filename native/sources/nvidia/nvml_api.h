@@ -1,5 +1,4 @@
-// The part of NVML's C interface used here, looked up symbol by symbol: a missing symbol is a capability that is not
-// there.
+// The part of NVML's C API used here, looked up symbol by symbol: a missing symbol is a missing capability.
 #pragma once
 
 #include <string>
@@ -8,7 +7,7 @@
 
 namespace stormlog {
 
-// One kind of process list in the forms the library may have it in; null = not there.
+// The versions of one kind of process list; null where the library lacks it.
 struct NvmlListCalls {
   using Call = int (*)(NvmlHandle, unsigned* count, void* rows);
   // Rows of 24 bytes, always.

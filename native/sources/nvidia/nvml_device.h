@@ -14,15 +14,15 @@ struct NvmlState {
   // Of a MIG device: its GPU.
   int parent = -1;
   std::string uuid;
-  // Its memory is asked for. Not that of a divided GPU, nor of one that shares its memory with the CPU.
+  // Its memory is read. False for a GPU in MIG mode and for one that shares its memory with the CPU.
   bool sampled = true;
   bool unified = false;
   bool useV2 = false;
-  // Nothing more comes from it.
+  // It is no longer read.
   bool lost = false;
   uint64_t total = 0;
 
-  // Since when it does not answer, when it is asked again, and how far apart the questions have got.
+  // While readings fail: since when, the time of the next retry, and the delay between retries.
   bool failing = false;
   uint64_t failingSinceNs = 0;
   uint64_t nextTryNs = 0;

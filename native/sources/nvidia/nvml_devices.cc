@@ -1,4 +1,4 @@
-// What NVIDIA devices there are and what can be read of them: the slow part, done once.
+// Finds the NVIDIA devices and what can be read of each. Slow, so done once.
 #include <cstdlib>
 #include <cstring>
 
@@ -17,7 +17,7 @@ constexpr unsigned kMaxMigDevices = 8;
 constexpr int kPidsConvertedMajor = 535;
 constexpr int kPidsConvertedMinor = 113;
 
-// A library may leave its buffer without an end; what is past it is not ours to read.
+// A library may leave the buffer without a terminating NUL.
 std::string textOf(const char* buffer, size_t size) { return std::string(buffer, strnlen(buffer, size)); }
 
 template <typename Call, typename... Handle>
@@ -119,8 +119,8 @@ DeviceReport NvmlBackend::describe(int index, NvmlHandle handle) const {
 
 void NvmlBackend::attach(unsigned index) {
   NvmlHandle handle = nullptr;
-  // Asking for a handle initialises the device, which is dear, and keeps it so for as long as this process runs: once,
-  // here.
+  // Getting a handle initialises the device, which is expensive, and keeps it initialised while this process runs. Done
+  // once, here.
   const int code = api_.deviceByIndex(index, &handle);
   if (code != kNvmlSuccess || handle == nullptr) {
     DeviceReport report = describe(static_cast<int>(index), nullptr);
@@ -157,13 +157,13 @@ void NvmlBackend::attach(unsigned index) {
 }
 
 bool NvmlBackend::attachMig(unsigned gpu, NvmlHandle handle) {
-  unsigned most = kMaxMigDevices;
+  unsigned max = kMaxMigDevices;
   if (api_.migByIndex == nullptr) return false;
-  if (api_.migCount != nullptr && api_.migCount(handle, &most) != kNvmlSuccess) most = kMaxMigDevices;
+  if (api_.migCount != nullptr && api_.migCount(handle, &max) != kNvmlSuccess) max = kMaxMigDevices;
   bool any = false;
-  for (unsigned i = 0; i < most && i < kMaxMigDevices; ++i) {
+  for (unsigned i = 0; i < max && i < kMaxMigDevices; ++i) {
     NvmlHandle instance = nullptr;
-    // Places without an instance answer that they are not found.
+    // An index without an instance returns NOT_FOUND.
     if (api_.migByIndex(handle, i, &instance) != kNvmlSuccess || instance == nullptr) continue;
     any = true;
     attachMigDevice(gpu, i, instance);
@@ -204,7 +204,7 @@ void NvmlBackend::readAbilities(NvmlState& state, DeviceReport& report) {
     state.unified = report.unified = true;
     report.reason = "it shares its memory with the CPU: the driver counts none of its own";
   } else {
-    // Whether that is for good is seen when it is asked again.
+    // Later readings show whether that is permanent.
     report.reason = "its memory cannot be read: " + nvmlCodeName(code);
   }
   if (!lists_.has(0)) report.reason += report.reason.empty() ? "the driver library has no process lists" : "; the driver library has no process lists";

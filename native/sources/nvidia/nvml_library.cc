@@ -19,12 +19,12 @@ constexpr char kName[] = "libnvidia-ml.so.1";
 
 void load(NvmlLibrary& library, const std::string& place) {
   library.handle = dlopen(place.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  // The first place tried is the one whose complaint means something.
+  // The error of the first path is the one to report.
   const char* complaint = library.handle == nullptr ? dlerror() : nullptr;
   if (library.reason.empty() && complaint != nullptr) library.reason = complaint;
 }
 
-// Where the loader does not search by itself: WSL, containers, NixOS.
+// Directories that the loader does not search: WSL, containers, NixOS.
 constexpr const char* kVendorDirectories[] = {"/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/run/opengl-driver/lib"};
 
 void openAsTheLoader(NvmlLibrary& library) {
@@ -36,7 +36,7 @@ void openAsTheLoader(NvmlLibrary& library) {
 
 #if defined(__linux__)
 void openNamed(NvmlLibrary& library, const std::string& path) {
-  // Without a slash the loader would search; a relative one leads into the checkout.
+  // The loader would search for a name without a slash, and a relative path leads into the checkout.
   if (path[0] != '/') {
     library.reason = "STORMLOG_GATE_NVML is a relative path";
     return;
@@ -48,7 +48,7 @@ void openNamed(NvmlLibrary& library, const std::string& path) {
   } else if (writtenByOthersOnly(real)) {
     load(library, real);
   } else {
-    // Never closed: the loader takes a descriptor of the same number for the same library.
+    // Never closed: the loader identifies a library by its path, and a reused number would give the same path.
     const int copy = sealedCopy(real);
     load(library, copy < 0 ? real : "/proc/self/fd/" + std::to_string(copy));
   }
@@ -61,7 +61,7 @@ void openOfTheSystem(NvmlLibrary& library) {
 }
 #endif
 
-// All that were asked for, each under the path that was asked for, never freed.
+// Every library requested so far, by the requested path. Never freed.
 struct Opened {
   std::string path;
   NvmlLibrary library;

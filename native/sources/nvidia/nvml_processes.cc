@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint8_t kPatternA = 0xA5;
 constexpr uint8_t kPatternB = 0x5A;
-// Processes come and go between two calls; so often it is tried to get two lists of equal length.
+// Attempts to get two lists of equal length, because processes start and end between two calls.
 constexpr int kTries = 4;
 constexpr size_t kStrides[] = {16, 24, 32};
 
@@ -41,7 +41,7 @@ int NvmlProcessLists::read(NvmlHandle device, unsigned kind) {
   return kNvmlSuccess;
 }
 
-// The forms in turn, until the driver has one. "_v2" comes first because its rows never changed.
+// Tries the versions in turn until the driver has one. "_v2" is first because its rows never changed.
 int NvmlProcessLists::call(NvmlHandle device, unsigned kind, unsigned& count) {
   NvmlListCalls& calls = calls_[kind];
   if (rows_.empty()) rows_.resize(capacity_ * kMaxRow);
@@ -71,10 +71,10 @@ int NvmlProcessLists::callGrowing(NvmlListCalls::Call function, NvmlHandle devic
   for (int attempt = 0;; ++attempt) {
     count = capacity_;
     const int code = function(device, &count, rows_.data());
-    if (code != kNvmlInsufficientSize || attempt == kTries || capacity_ == kLargestCapacity) return code;
+    if (code != kNvmlInsufficientSize || attempt == kTries || capacity_ == kMaxCapacity) return code;
     // `count` is the number of entries. There may be more by the next call.
     const unsigned wanted = (count > capacity_ ? count : capacity_) + capacity_ / 2;
-    capacity_ = wanted < kLargestCapacity ? wanted : kLargestCapacity;
+    capacity_ = wanted < kMaxCapacity ? wanted : kMaxCapacity;
     rows_.resize(capacity_ * kMaxRow);
   }
 }
@@ -95,7 +95,7 @@ int NvmlProcessLists::callUnknownStride(NvmlListCalls::Call function, NvmlHandle
     size_t written = rows_.size();
     while (written > 0 && other_[written - 1] == kPatternA && rows_[written - 1] == kPatternB) --written;
     for (const size_t stride : kStrides) {
-      // The last field has eight bytes, of which the compiler may leave the upper half alone.
+      // The last field has eight bytes, of which the library's compiler may not write the upper half.
       if (written > count * stride || written + 8 <= count * stride) continue;
       stride_ = v3Stride_ = stride;
       return kNvmlSuccess;
@@ -111,9 +111,9 @@ int NvmlProcessLists::callDetails(NvmlHandle device, unsigned kind, unsigned& co
     NvmlProcessDetailList list{kNvmlProcessDetailListVersion, kind, capacity_, reinterpret_cast<NvmlProcessRow*>(rows_.data())};
     const int code = details_(device, &list);
     count = list.entries;
-    if (code != kNvmlInsufficientSize || attempt == kTries || capacity_ == kLargestCapacity) return code;
+    if (code != kNvmlInsufficientSize || attempt == kTries || capacity_ == kMaxCapacity) return code;
     const unsigned wanted = (count > capacity_ ? count : capacity_) + capacity_ / 2;
-    capacity_ = wanted < kLargestCapacity ? wanted : kLargestCapacity;
+    capacity_ = wanted < kMaxCapacity ? wanted : kMaxCapacity;
     rows_.resize(capacity_ * kMaxRow);
   }
 }
@@ -125,8 +125,7 @@ void NvmlProcessLists::merge(unsigned kind, const uint8_t* row) {
   // Pid 0 is a process outside this pid namespace, or an empty row.
   if (pid == 0 || pid > INT32_MAX) return;
   const uint64_t used = valueAt<uint64_t>(row, offsetof(NvmlProcessRow, usedGpuMemory));
-  // Nothing that stands in such a list holds nothing: 0 is what drivers say that look the memory up under a number of
-  // another namespace.
+  // A listed process always holds memory. Drivers return 0 when they look it up by a pid of another namespace.
   const bool known = used != kNvmlNotAvailable && used != 0;
   for (NvmlProcess& process : processes_) {
     if (process.pid != pid) continue;

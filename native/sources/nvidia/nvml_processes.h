@@ -1,5 +1,5 @@
-// Reads NVIDIA's process lists in whatever form the library has them, and merges the kinds of one device into one entry
-// a process.
+// Reads NVIDIA's process lists in any version the library has, and merges the kinds of one device into one entry per
+// process.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ class NvmlProcessLists {
   bool has(unsigned kind) const;
 
   void clear() { processes_.clear(); }
-  // Adds what one list of one device holds. An NVML code; kNvmlStrangeLayout when the rows are in no known form.
+  // Adds what one list of one device holds. Returns an NVML code; kNvmlStrangeLayout when the layout of the rows is
+  // unknown.
   int read(NvmlHandle device, unsigned kind);
 
   // One entry per pid: a process may be in several lists with the same memory, which must not add up.
@@ -44,20 +45,20 @@ class NvmlProcessLists {
   void fill(uint8_t pattern);
   void merge(unsigned kind, const uint8_t* row);
 
-  // The driver itself caps a list at 950 processes; a library that asks for more than this is not to be believed.
+  // The driver caps a list at 950 processes. A library that asks for more than kMaxCapacity is broken.
   static constexpr unsigned kFirstCapacity = 1024;
-  static constexpr unsigned kLargestCapacity = 65536;
+  static constexpr unsigned kMaxCapacity = 65536;
   static constexpr size_t kMaxRow = sizeof(NvmlProcessRow);
 
-  // A form that the driver turns out not to have is taken out.
+  // Versions that the driver lacks are set to null.
   NvmlListCalls calls_[kKinds];
   int (*details_)(NvmlHandle, NvmlProcessDetailList*) = nullptr;
   std::vector<uint8_t> rows_;
   std::vector<uint8_t> other_;
   unsigned capacity_ = kFirstCapacity;
-  // Bytes from row to row of what the last call filled in.
+  // Bytes from row to row in the last result.
   size_t stride_ = 0;
-  // The same of the "_v3" lists, once it was found out; a property of the driver.
+  // The same for the "_v3" lists once it is known; a property of the driver.
   size_t v3Stride_ = 0;
   unsigned lastRows_ = 0;
   std::vector<NvmlProcess> processes_;

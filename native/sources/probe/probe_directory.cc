@@ -37,7 +37,7 @@ struct FileFacts {
   int64_t changedNs = 0;
 };
 
-// By system call on Linux: the fstat() wrapper of current C libraries needs a newer glibc than this is allowed to.
+// A raw system call on Linux: the fstat() wrapper of current C libraries needs a newer glibc than this must load on.
 FileFacts factsOf(int fd) {
   FileFacts facts;
 #if defined(__linux__)
@@ -118,7 +118,7 @@ bool ProbeDirectory::list(Visitor& visitor, size_t limit) {
 #else
 
 bool ProbeDirectory::list(Visitor& visitor, size_t limit) {
-  // A description of its own: closing the stream must not close the kept one.
+  // A separate open file description, because closing the stream must not close `fd_`.
   const int fd = openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* stream = fd < 0 ? nullptr : fdopendir(fd);
   if (stream == nullptr) {
@@ -141,7 +141,7 @@ bool ProbeDirectory::list(Visitor& visitor, size_t limit) {
 #endif
 
 UniqueFd ProbeDirectory::openFile(const char* name) const {
-  // Not blocking, and not becoming the terminal of this process, whatever has been put there.
+  // A FIFO must not block, and a terminal must not become the controlling terminal of this process.
   UniqueFd fd(openat(fd_.get(), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!fd) return fd;
   const FileFacts facts = factsOf(fd.get());

@@ -36,8 +36,8 @@ class ProbeDirectory {
   UniqueFd fd_;
   int64_t changedS_ = -1;
   int64_t changedNs_ = -1;
-  // Times of directories are as coarse as the kernel's tick: a name made right after a look may leave the time as it
-  // was, so that the next looks after a change look again.
+  // The times of directories are as coarse as the kernel's tick: a name added right after a check may not change the
+  // time, so the next few checks after a change list the directory again.
   unsigned again_ = 0;
 };
 

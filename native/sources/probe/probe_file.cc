@@ -15,7 +15,7 @@ constexpr uint64_t kSettleNs = 5 * kSecond;
 // The head may become visible shortly before its record. After this many readings the record counts as lost.
 constexpr uint32_t kLooks = 3;
 // A header that contradicts what was read before may be half written, by a process that is not running right now. After
-// this many drains (a second) it is another file.
+// this many drains (a second) the file counts as foreign.
 constexpr uint32_t kDoubts = 25;
 
 // Bytes read, less than `size` at the end of the file or on an error.
@@ -32,7 +32,7 @@ size_t readAt(int fd, void* into, size_t size, uint64_t offset) {
 bool isRing(const ProbeHeader& header) {
   const uint32_t capacity = header.capacity;
   return memcmp(header.magic, kProbeMagic, sizeof header.magic) == 0 && header.headerBytes == kProbeHeaderBytes &&
-         header.recordBytes == kProbeRecordBytes && capacity != 0 && capacity <= kProbeLargestCapacity && (capacity & (capacity - 1)) == 0;
+         header.recordBytes == kProbeRecordBytes && capacity != 0 && capacity <= kProbeMaxCapacity && (capacity & (capacity - 1)) == 0;
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ ProbeFile::Answer ProbeFile::readHeader(uint64_t nowNs) {
     header_ = now;
     return Answer::kMoved;
   }
-  // Being made, empty or half-written, for a while; after that it is something else.
+  // A new file may be empty or half-written for a while. After that it is not a ring.
   if (n < sizeof now || !isRing(now)) return nowNs - adoptedNs_ < kSettleNs ? Answer::kIdle : Answer::kForeign;
   capacity_ = now.capacity;
   header_ = now;
@@ -76,7 +76,7 @@ ProbeFile::Answer ProbeFile::drain(uint64_t nowNs, Visitor& visitor, Batch& batc
   if (answer != Answer::kMoved) return answer;
   const uint64_t from = tail_;
   if (header_.head - tail_ > capacity_) {
-    // A head that is too high would lead past records that are still to come: an unbelievable one is read twice.
+    // A head that is too high would skip records that are not written yet, so an implausible one is read twice.
     uint64_t again = 0;
     if (!readHead(again)) return Answer::kTruncated;
     if (again < header_.head) return doubt();
@@ -112,7 +112,7 @@ ProbeFile::Answer ProbeFile::readRecords(Visitor& visitor, Batch& batch, uint64_
       const ProbeRecord& record = batch.records[i];
       const bool there = after - index <= readable;
       const bool whole = record.seq == index + 1 && record.seqEnd == index + 1;
-      // Its head is seen, the record itself not yet: look again next time, but not for ever.
+      // The head is visible before the record: read it again at the next drain, up to kLooks times.
       if (there && !whole && ++unfinished_ < kLooks) return Answer::kMoved;
       unfinished_ = 0;
       ++tail_;

@@ -1,6 +1,5 @@
-// One ring file of a probe, read to where its writer is. The writer is the measured process: whatever stands in the
-// file may be wrong, half-written or hostile, so no number in it is used as an address, and each costs at most a
-// bounded read.
+// One ring file of a probe, read up to its writer's head. The writer is the measured process: the content may be wrong,
+// half-written or hostile, so no number in it is used as an address, and each costs at most a bounded read.
 #pragma once
 
 #include <cstddef>
@@ -46,13 +45,13 @@ class ProbeFile {
   // Reads what is new, at most `budget` records, which is reduced by what was read.
   Answer drain(uint64_t nowNs, Visitor& visitor, Batch& batch, uint64_t& budget);
 
-  // The header as last read; only after a drain that did not answer kIdle for want of one.
+  // The header as last read; valid once `hasHeader()`.
   const ProbeHeader& header() const { return header_; }
   bool hasHeader() const { return capacity_ != 0; }
   // Records overwritten or torn before they could be read, so far.
   uint64_t lost() const { return lost_; }
   uint64_t lastMovedNs() const { return movedNs_; }
-  // The last drain found a header that it could not believe. What follows is unread until a later one can.
+  // The last drain found an implausible header. Later records stay unread until a drain finds a plausible one.
   bool inDoubt() const { return doubts_ > 0; }
 
  private:
@@ -71,7 +70,7 @@ class ProbeFile {
   uint64_t movedNs_ = 0;
   // How often the record at `tail_` was found unfinished.
   uint32_t unfinished_ = 0;
-  // How many drains running found a header that cannot be right.
+  // Number of drains in a row that found an implausible header.
   uint32_t doubts_ = 0;
 };
 

@@ -12,12 +12,12 @@ constexpr uint64_t kDrainPeriodNs = 40 * kMillisecond;
 constexpr uint64_t kStepPeriodNs = 10 * kMillisecond;
 constexpr uint64_t kLookPeriodNs = 100 * kMillisecond;
 constexpr size_t kMaxEntries = 65536;
-// A ring holds 4096 records, which a loop of 100,000 steps a second fills between two drains; more than this comes from
-// no honest loop.
+// A ring holds 4096 records, which a loop of 100,000 steps a second fills between two drains. No real loop writes more
+// than this.
 constexpr uint64_t kBudget = 16384;
 constexpr uint64_t kBudgetPerFile = 8192;
 constexpr uint64_t kLastBudget = 1 << 20;
-// After the last drain no later one could find what this one saw half written.
+// The final drain is repeated, because no later one would read what it found half-written.
 constexpr int kLastLooks = 3;
 // A process that wrote nothing for this long is looked for; one that is gone will not write again.
 constexpr uint64_t kQuietNs = 2 * kSecond;
@@ -195,7 +195,7 @@ bool ProbeSource::isNew(int pid, uint32_t instance) {
     if (seen_[at] == key) return false;
     at = (at + 1) & (kSeen - 1);
   }
-  if (seenCount_ < kSeenMost && used_ < kFiles) {
+  if (seenCount_ < kMaxSeen && used_ < kFiles) {
     seen_[at] = key;
     ++seenCount_;
     return true;
@@ -225,7 +225,7 @@ void ProbeSource::ring(int pid, uint32_t instance, const char* name) {
 void ProbeSource::look(uint64_t timeNs, RecordSink& out) {
   if (timeNs < nextLookNs_) return;
   nextLookNs_ = timeNs + kLookPeriodNs;
-  if (!directory_.changed() && !(refused_ && used_ < kFiles && seenCount_ < kSeenMost)) return;
+  if (!directory_.changed() && !(refused_ && used_ < kFiles && seenCount_ < kMaxSeen)) return;
   refused_ = false;
   timeNs_ = timeNs;
   out_ = &out;
@@ -303,7 +303,7 @@ void ProbeSource::drain(uint64_t timeNs, RecordSink& out, uint64_t budget, uint6
     budget -= given - mine;
   }
   if (count > 0) turn_ = (turn_ + 1) % count;
-  // Closed ones make room; the last one takes the place.
+  // Removes closed files by moving the last one into their slot.
   for (size_t i = 0; i < used_;) {
     if (files_[i].ring.isOpen()) {
       ++i;
@@ -345,7 +345,7 @@ void ProbeSource::finish(uint64_t timeNs, RecordSink& out) {
   nextLookNs_ = timeNs;
   look(timeNs, out);
   readStepFile(timeNs, out);
-  for (int i = 0; i < kLastLooks; ++i) drain(timeNs, out, kLastBudget, kProbeLargestCapacity);
+  for (int i = 0; i < kLastLooks; ++i) drain(timeNs, out, kLastBudget, kProbeMaxCapacity);
   for (size_t i = 0; i < used_; ++i) {
     if (files_[i].ring.inDoubt()) errors_.note(out, timeNs, RecordSource::kProbe, files_[i].pid, 0, kProbeNotARing);
     close(files_[i], timeNs, out);

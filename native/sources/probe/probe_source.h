@@ -1,5 +1,5 @@
 // The rings of the probes inside the measured processes, and the step file: one source, drained by the host thread at
-// its own rate. All its tables are made at the start. Processes beyond their size are reported and not followed.
+// its own rate. All tables are allocated at the start. Processes beyond their size are reported and not read.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class ProbeSource final : public Source, private ProbeDirectory::Visitor {
   // Called as often as the host thread wakes. Reads at its own rates.
   void sample(uint64_t timeNs, RecordSink& out) override;
 
-  // The last look, at all there is.
+  // The final drain of all rings.
   void finish(uint64_t timeNs, RecordSink& out);
 
  private:
@@ -47,7 +47,7 @@ class ProbeSource final : public Source, private ProbeDirectory::Visitor {
   class Delivery;
   static constexpr size_t kFiles = 512;
   static constexpr size_t kSeen = 16384;
-  static constexpr size_t kSeenMost = kSeen / 4 * 3;
+  static constexpr size_t kMaxSeen = kSeen / 4 * 3;
 
   void ring(int pid, uint32_t instance, const char* name) override;
   bool isNew(int pid, uint32_t instance);
@@ -65,7 +65,7 @@ class ProbeSource final : public Source, private ProbeDirectory::Visitor {
   ProbeDirectory directory_;
   bool available_ = false;
   std::unique_ptr<File[]> files_;
-  // The files in use are the first ones.
+  // The first `used_` files are in use.
   size_t used_ = 0;
   // Where the next drain begins, so that a flood from one process does not starve the others.
   size_t turn_ = 0;
@@ -76,7 +76,7 @@ class ProbeSource final : public Source, private ProbeDirectory::Visitor {
   uint64_t nextDrainNs_ = 0;
   uint64_t nextStepNs_ = 0;
   uint64_t nextLookNs_ = 0;
-  // A ring found no room: look again when there is some, although no name has changed.
+  // A ring did not fit into the table: list the directory again once there is room, even without a change.
   bool refused_ = false;
   StepFile stepFile_;
   // Set while the directory is listed.

@@ -8,7 +8,7 @@ namespace stormlog {
 namespace {
 
 // Readers keep numbers as doubles, exact up to here.
-constexpr uint64_t kLargestStep = (1ULL << 53) - 1;
+constexpr uint64_t kMaxStep = (1ULL << 53) - 1;
 
 bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
@@ -17,7 +17,7 @@ bool parseStep(const char* at, const char* end, uint64_t& out) {
   const char* digits = at;
   for (out = 0; at < end && *at >= '0' && *at <= '9'; ++at) {
     out = out * 10 + static_cast<uint64_t>(*at - '0');
-    if (out > kLargestStep) return false;
+    if (out > kMaxStep) return false;
   }
   if (at == digits) return false;
   while (at < end && isBlank(*at)) ++at;

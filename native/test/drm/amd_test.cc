@@ -87,7 +87,7 @@ TEST("an AMD card whose driver shows no counters has no samples and a reason") {
   CHECK(!test.backend->usedBytes(sum));
 }
 
-TEST("the compute driver names everybody's processes; who has only the graphics device open is found by fdinfo, and none is counted twice") {
+TEST("the compute driver lists processes of all jobs, fdinfo those with only the graphics device open, and none is counted twice") {
   const DrmTree tree;
   tree.amd(0, "0000:03:00.0", 5 * kGib, 24 * kGib);
   tree.amd(1, "0000:0a:00.0", 5 * kGib, 24 * kGib);
@@ -123,7 +123,7 @@ TEST("the compute driver names everybody's processes; who has only the graphics 
   const Record* theirs = processOn(out, 77, kFirst + 1);
   CHECK(theirs != nullptr && theirs->source == RecordSource::kKfd);
   CHECK_EQ(theirs->v[0], 1 * kGib);
-  // Whose it is, the host thread knows.
+  // The host thread determines its owner.
   CHECK_EQ(theirs->valid & 4, 0);
   const Record* graphics = processOn(out, job.pid(), kFirst);
   CHECK_EQ(graphics->v[0], 4 * kMib);
@@ -150,7 +150,7 @@ TEST("the compute driver's files are reopened when a process ends, a pid is reus
   }
   tree.compute(700, 998, 5 * kMib);
   CHECK_EQ(processOn(test.list(), 700, kFirst)->v[0], 5 * kMib);
-  // What is kept of a process that ended reads nothing any more.
+  // Kept descriptors of an ended process read nothing.
   tree.write("sys/class/kfd/kfd/proc/700/vram_998", "");
   tree.remove("sys/class/kfd/kfd/proc/700");
   tree.compute(700, 998, 7 * kMib);

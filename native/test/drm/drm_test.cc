@@ -42,7 +42,7 @@ TEST("a card that vanishes in mid-run ends its samples with one error; the other
   DrmUnderTest test(tree);
   CHECK_EQ(test.sample(1).count(RecordKind::kDevice), 2);
   CHECK_EQ(test.list(2).count(RecordKind::kDeviceEvent), 0);
-  // A kept descriptor of a file of a device that was taken away reads nothing any more.
+  // A kept descriptor of a removed device's file reads nothing.
   tree.write(device + "/mem_info_vram_used", "");
   tree.remove("sys/class/drm/card0");
   tree.remove("sys/class/drm/renderD128");

@@ -88,7 +88,7 @@ class DrmTree {
     link(process + "/fd/" + std::to_string(fd), target);
     write(process + "/fdinfo/" + std::to_string(fd), text);
   }
-  // Emptied first: a kept descriptor of a closed one reads nothing any more.
+  // Emptied first, so that a kept descriptor reads nothing.
   void close(int pid, int fd) const {
     write("proc/" + std::to_string(pid) + "/fdinfo/" + std::to_string(fd), "");
     remove("proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd));

@@ -188,7 +188,7 @@ TEST("thousands of processes come and go without one being lost or kept") {
     tree.open(pids.back(), 3, "/dev/dri/renderD128", amdClient("0000:03:00.0", i + 1, 1));
   }
   for (int round = 0; round < 60; ++round) {
-    // A window that slides: places are given back in the middle of chains.
+    // A sliding window: slots are freed in the middle of chains.
     const size_t from = static_cast<size_t>(round) % 20;
     Seen seen;
     scan.find(pids.data() + from, 20, seen);
@@ -219,14 +219,14 @@ TEST("what is kept open is bounded, given back with its process, and makes no di
     return count;
   };
   const size_t before = openNow();
-  for (const size_t most : {0, 10, 100}) {
-    FdInfoScan scan(tree.proc(), most);
+  for (const size_t maxKept : {0, 10, 100}) {
+    FdInfoScan scan(tree.proc(), maxKept);
     for (int round = 0; round < 3; ++round) {
       Seen seen;
       scan.find(pids.data(), pids.size(), seen);
       CHECK_EQ(seen.clients.size(), 30);
     }
-    CHECK_EQ(openNow() - before, most < 30 ? most : 30);
+    CHECK_EQ(openNow() - before, maxKept < 30 ? maxKept : 30);
     Seen seen;
     scan.find(pids.data(), 5, seen);
     CHECK(openNow() - before <= 5);

@@ -1,4 +1,4 @@
-// Whatever a driver answers: a reason, a record, and never a crash or a 0.
+// Errors of the driver give a reason and a record, and never a crash or a 0.
 #include "../harness.h"
 #include "nvml_support.h"
 

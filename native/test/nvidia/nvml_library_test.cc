@@ -1,4 +1,4 @@
-// Where NVIDIA's library is taken from, and what may not become it.
+// Where NVIDIA's library is loaded from, and which files are rejected.
 #include <sys/mman.h>
 #include <sys/wait.h>
 

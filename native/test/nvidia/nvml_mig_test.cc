@@ -121,7 +121,7 @@ TEST("accounting gives exact peaks of the job's processes, living and ended, and
 }
 
 TEST("a process too short for any list has its peak at the end, and an earlier process with its pid has none") {
-  // Numbers that no process here has: they have ended.
+  // Pids without a process: they have ended.
   Scenario scenario("");
   scenario.set("devices 1\nat 0 0 9000 0 100000\naccounting 0 on\npeak 0 4000002 777\nfollow " + (scenario.directory / "follow") + "\n");
   NvmlBackend backend(library());

@@ -1,4 +1,4 @@
-// Process lists in every form drivers have had.
+// Process lists in every version that drivers have had.
 #include "../harness.h"
 #include "nvml_support.h"
 
@@ -70,7 +70,7 @@ TEST("each driver's own set of lists is read") {
   for (const char* api : {"470", "510", "535.54", "535.98", "550", "565", "580"}) {
     Scenario scenario(std::string("devices 1\nat 0 0 1000 0 100000\nproc 0 0 4001 5000\nproc 0 0 4002 6000\napi ") + api + "\n");
     TempDirectory directory;
-    // In their own forms, and where the safest form is not there.
+    // With all versions of the function, and without the safest one.
     for (const std::string& path : {library(), libraryWithout(directory, {compute("_v2")})}) {
       Listed listed(path);
       CHECK_EQ(listed.entries.size(), 2);
@@ -133,7 +133,7 @@ TEST("a list that is refused is a reason, and memory is read all the same") {
     CHECK_EQ(device.listEntries, -1);
   }
   Scenario scenario("devices 1\nat 0 0 1000 0 100000\nproc 0 0 4001 5\nerror-call 2 0 10 processes\n");
-  // A passing error costs that list.
+  // A transient error loses only that list.
   Listed listed(library());
   CHECK_EQ(listed.entries.size(), 1);
 }

@@ -21,7 +21,7 @@ struct Scenario {
 
 inline std::string library(const char* variant = "full") { return built(std::string(variant) + "/libnvidia-ml.so.1"); }
 
-// A copy of the fake library in which these symbols cannot be found: their names are spoilt in its table of names.
+// A copy of the fake library without these symbols: their names are overwritten in its string table.
 inline std::string libraryWithout(const TempDirectory& directory, const std::vector<std::string>& symbols) {
   std::string bytes;
   FILE* file = std::fopen(library().c_str(), "r");
@@ -65,8 +65,8 @@ inline size_t eventsOf(const Capture& out, stormlog::DeviceEvent event) {
   return n;
 }
 
-// How often the library's functions of such a name were called, by the file that a scenario's `calls` names; there once
-// all is shut down.
+// How often the library's functions with such a name were called, from the file that a scenario's `calls` names. It is
+// written at the last shutdown.
 inline long callsOf(const std::string& path, const std::string& namePart) {
   long sum = 0;
   FILE* file = std::fopen(path.c_str(), "r");

@@ -170,6 +170,6 @@ TEST("a driver that hangs at its start delays no sample and is reported as not a
   CHECK(worker.devices().empty());
   worker.stop(in(50 * kMillisecond));
   CHECK(monotonicNs() - begin < 500 * kMillisecond);
-  // Let the abandoned thread come back and find its state still there.
+  // Wait until the abandoned thread returns and uses its state, which must still exist.
   sleepMs(900);
 }

@@ -45,7 +45,7 @@ TEST("a head that was half written is read again until it is whole, and loses no
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 300; ++i) ring.add(1, 1);
     reader.sample();
-    // As a copy of single bytes leaves it for a moment, or for long when its process is not running.
+    // As a bytewise copy leaves it for an instant, or for longer when its process is not running.
     const uint64_t head = ring.header().head;
     ring.header().head = round == 0 ? 0 : round == 1 ? head & ~uint64_t{0xff} : 1;
     for (int i = 0; i < 20; ++i) reader.sample();

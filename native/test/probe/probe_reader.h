@@ -1,4 +1,4 @@
-// The probe source over a directory, with what it made of it.
+// The probe source over a directory, with the records it pushed.
 #pragma once
 
 #include <string>
