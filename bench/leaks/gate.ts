@@ -68,7 +68,7 @@ function statedGrowth({ judgement, runs }: Scenario): number | null {
   return own?.growth_bytes ?? null;
 }
 
-/** What the gate's report says of a pair. */
+/** The gate's report of a pair. */
 export function readReport(text: string, pair: Pair, source: string, version: string): Result {
   const parsed = v.safeParse(ReportSchema, JSON.parse(text));
   if (!parsed.success) return { kind: "skipped", why: `its report cannot be read: ${parsed.issues[0].message}` };

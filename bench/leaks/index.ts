@@ -14,8 +14,8 @@ import { type LeakResults, leakTables, resultsDocument, withLeaks, withOutcomes 
  * Releases that leaked and the first that do not, judged by the gate and by other tools: `npm run bench:leaks --
  * [--only NAME,…] [--tools TOOL,…] [--states STATE,…] [--tries N] [--size big|small] [--seconds S] [--always]
  * [--python FILE] [--cli FILE] [--page FILE] [--check]`. Packages are installed from their registries into build/leaks,
- * where the results are kept; what cannot be installed is skipped in words. With `--always` the gate looks for lines
- * after every verdict. `--page` is docs/evidence.md: its section is replaced, and the results are merged into
+ * where the results are kept; what cannot be installed is skipped with the reason. With `--always` the gate looks for
+ * lines after every verdict. `--page` is docs/evidence.md: its section is replaced, and the results are merged into
  * evidence/leaks.json beside it. `--check` exits 1 where the gate found no leak in a leaky release, was red on another
  * or named a line in it, or judged nothing.
  */

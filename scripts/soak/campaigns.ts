@@ -336,6 +336,17 @@ export const CAMPAIGNS: readonly Campaign[] = [
       }),
   },
   {
+    name: "caches",
+    unit: "caches of 4 to 10 MiB that fill during a whole run of 10 s: not red without a baseline",
+    seconds: 420,
+    round: (seed) =>
+      testRound(seed, {
+        files: ["test/attribution/clean.test.ts"],
+        only: "is not failed as a leak",
+        env: { STORMLOG_TEST_FILLING_CACHES: "all" },
+      }),
+  },
+  {
     name: "lines",
     unit: "programs that do not leak, drawn from the corpus, with attribution always on: no line named, not red, no run broken",
     seconds: 120,

@@ -30,7 +30,7 @@ import { traceMlDatabase } from "../../src/telemetry/testing/traceml-database.ts
 
 export interface Reader {
   readonly name: string;
-  /** Of a hundred executions; those of text together a third. */
+  /** Executions of a hundred; readers of text have a third together. */
   readonly share: number;
   readonly text: boolean;
   readonly corpus: readonly Uint8Array[];
@@ -39,7 +39,7 @@ export interface Reader {
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("utf8");
-/** The analysis costs more than reading: for some of the executions, by content. */
+/** Analyses every eighth input by its length, because analysing costs more than reading. */
 const analysed = (bytes: Uint8Array, made: Recording): unknown => (bytes.length % 8 === 0 ? analyze(made) : made);
 
 const lines = (header: string, count: number, line: (i: number) => string): Uint8Array =>

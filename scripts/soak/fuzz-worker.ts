@@ -9,8 +9,25 @@ const MAX_CPU_US = 10_000_000;
 const MAX_RSS = 2 ** 30;
 /** Values that a document's number, text or list is replaced by. */
 const HOSTILE: readonly unknown[] = [
-  ...[-1, 0, 1e8, 2 ** 31, 2 ** 32, 2 ** 53, 1e300, -1e300, 0.1],
-  ...[null, true, "", "\u202e", "__proto__", "A".repeat(5000), [], {}, [[[[[[]]]]]], { constructor: 1 }],
+  -1,
+  0,
+  1e8,
+  2 ** 31,
+  2 ** 32,
+  2 ** 53,
+  1e300,
+  -1e300,
+  0.1,
+  null,
+  true,
+  "",
+  "\u202e",
+  "__proto__",
+  "A".repeat(5000),
+  [],
+  {},
+  [[[[[[]]]]]],
+  { constructor: 1 },
 ];
 
 const [count, seed] = process.argv.slice(2).map(Number) as [number, number];

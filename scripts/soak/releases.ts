@@ -7,8 +7,8 @@ import { PAIRS, SIZES } from "../../bench/leaks/pairs.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { draws } from "./stores.ts";
 
-/** Programs that wait most of the time: so many run at once. */
-const AT_ONCE = 4;
+/** Programs that run at once; they wait most of the time. */
+const AT_ONCE = 6;
 const CACHE = path.join(packageRoot(), "build", "leaks");
 
 export interface ReleaseRound {

@@ -52,7 +52,7 @@ export function withRound(
 }
 
 /** Sums of each campaign over all commits, with the 95 % interval of its failure rate. */
-export function soakTable({ entries }: SoakResults): string {
+function soakTable({ entries }: SoakResults): string {
   const rows = [...new Set(entries.map(({ campaign }) => campaign))].sort().map((name) => {
     const own = entries.filter(({ campaign }) => campaign === name);
     const sum = (key: "tries" | "failures" | "minutes"): number => own.reduce((total, entry) => total + entry[key], 0);

@@ -17,7 +17,7 @@ const TOGETHER = [11, 12];
 const AT_ONCE = 2;
 const SEARCH_TIMEOUT_MS = 1_200_000;
 
-/** A step of a program: what it keeps of it are 8 MiB in forty steps of a tenth of a second. */
+/** Bytes that a leaking step keeps: 8 MiB in forty steps of a tenth of a second. */
 const STEP_BYTES = Math.round((8 * 2 ** 20) / 40);
 const LOOP = `import time
 for _ in range(40):

@@ -8,7 +8,7 @@ import { build } from "esbuild";
 import { openFileStore } from "../../src/baseline/file-store.ts";
 import { selectRuns } from "../../src/baseline/record.ts";
 
-/** Where a flush to disk takes no time, more rounds fit into a minute. */
+/** A file system without flushes to disk, on which more rounds fit into a minute. */
 const MEMORY = "/dev/shm";
 
 const PROCESSES = 4;

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import type { Environment } from "../core/environment.ts";
-import { GateError, usageError } from "../core/errors.ts";
+import { GateError, messageOf, usageError } from "../core/errors.ts";
 import { checkOut } from "../gate/base/base-checkout.ts";
 import { git } from "../git/git.ts";
+import { throwAwayHome } from "./home.ts";
 import type { Subject } from "./run-search.ts";
 import { runTool } from "./tool.ts";
 
@@ -90,7 +90,7 @@ export async function describeCommits(top: string, commits: readonly string[]): 
 export function commitSubject(
   { top, inside, good, commits }: CommitRange,
   setup: string | null,
-  env: Readonly<Record<string, string>>,
+  caller: Readonly<Record<string, string>>,
   interrupt: AbortSignal,
 ): Subject {
   const commitAt = (included: readonly number[]): string => commits[included.length - 1] ?? good;
@@ -105,16 +105,16 @@ export function commitSubject(
       } catch (error) {
         throw new GateError(
           "SEARCH_ENVIRONMENT_FAILED",
-          `commit ${commit.slice(0, 12)} cannot be checked out: ${error instanceof Error ? error.message : error}`,
+          `commit ${commit.slice(0, 12)} cannot be checked out: ${messageOf(error)}`,
           { kind: "error", hint: "Repair the cause (free disk space, a complete clone), then add --resume." },
         );
       }
       const cwd = path.join(tree, inside);
       if (!existsSync(cwd)) return { reason: `it has no directory ${inside}` };
-      const caller: Environment = env;
-      if (setup === null) return { cwd, env: caller };
+      const env = await throwAwayHome(scratch, caller);
+      if (setup === null) return { cwd, env };
       const built = await runTool("--setup", "/bin/sh", ["-c", setup], { cwd, env, interrupt });
-      return built.ok ? { cwd, env: caller } : { reason: built.reason };
+      return built.ok ? { cwd, env } : { reason: built.reason };
     },
   };
 }

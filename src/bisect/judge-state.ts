@@ -42,7 +42,7 @@ export function gateJudge(directory: string, requestFor: RequestFor, ports: Gate
     if (bundleError !== null) throw bundleError;
     const [scenario] = report.scenarios;
     const sentence = scenario === undefined ? "nothing was measured" : answerSentence(scenario);
-    return { verdict: report.word, sentence, bundle: request.bundle };
+    return { verdict: report.verdict, sentence, bundle: request.bundle };
   };
   return {
     good: async (state, bundle) => {

@@ -36,10 +36,15 @@ function kindOf(text: string, file: string): LockDifference["kind"] {
   if (text.trimStart().startsWith("{")) return "package-lock";
   if (/^\[\[package\]\]/m.test(text)) {
     const hint = "Export both as requirements: `poetry export -o good.txt`.";
-    throw invalidInput("LOCK_UNSUPPORTED", "a lock of Poetry cannot be mixed", file, hint);
+    throw invalidInput("LOCK_UNSUPPORTED", "lock files of Poetry are not supported", file, hint);
   }
   if (/^lockfileVersion:|^# yarn lockfile/m.test(text)) {
-    throw invalidInput("LOCK_UNSUPPORTED", "a lock of pnpm or Yarn cannot be mixed", file, "Use a package-lock.json.");
+    throw invalidInput(
+      "LOCK_UNSUPPORTED",
+      "lock files of pnpm and Yarn are not supported",
+      file,
+      "Use a package-lock.json.",
+    );
   }
   return "requirements";
 }

@@ -1,10 +1,12 @@
-import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { helperPrograms } from "../core/child.ts";
+import { programsOf } from "../core/child.ts";
 import { GateError } from "../core/errors.ts";
 import type { PackageChange } from "../core/locks.ts";
+import { throwAwayHome } from "./home.ts";
 import type { Prepared } from "./judge-state.ts";
-import { DEPENDENCY_FIELDS, type LockDifference } from "./locks.ts";
+import type { LockDifference } from "./locks.ts";
+import { copyProject } from "./npm-project.ts";
 import type { Subject, Unusable } from "./run-search.ts";
 import { runTool, type ToolResult } from "./tool.ts";
 
@@ -29,17 +31,13 @@ export function packageSubject(difference: LockDifference, options: InstallOptio
     count: changes.length,
     nameOf: (included) => `${included.length} of ${changes.length} packages`,
     prepare: async (included, scratch) => {
-      const home = path.join(scratch, "home");
-      await mkdir(home);
-      const cache = path.join(options.directory, "cache");
-      // Files with tokens (.npmrc, .netrc, pip.conf) are in the user's home.
-      const env = { ...options.env, HOME: home, PIP_CACHE_DIR: cache, UV_CACHE_DIR: cache, npm_config_cache: cache };
-      const { XDG_CONFIG_HOME: _config, ...installing } = env as Record<string, string>;
-      const lock = difference.mixture(included);
-      const made =
-        options.tool === "npm"
-          ? await npmEnvironment(lock, scratch, installing, options)
-          : await pythonEnvironment(lock, scratch, installing, options);
+      const state = {
+        ...options,
+        scratch,
+        lock: difference.mixture(included),
+        env: await throwAwayHome(scratch, options.env),
+      };
+      const made = options.tool === "npm" ? await npmEnvironment(state) : await pythonEnvironment(state);
       return "output" in made ? unusable(made, difference) : made;
     },
   };
@@ -47,68 +45,71 @@ export function packageSubject(difference: LockDifference, options: InstallOptio
 
 type Failure = Extract<ToolResult, { readonly ok: false }>;
 
-async function pythonEnvironment(
-  lock: string,
-  scratch: string,
-  installing: Readonly<Record<string, string>>,
-  { tool, cwd, env, interrupt }: InstallOptions,
-): Promise<Prepared | Failure> {
+/** One state to be installed; its environment has the throw-away home. */
+interface State extends InstallOptions {
+  readonly scratch: string;
+  readonly lock: string;
+}
+
+/** Settings of the measured program, under which an installer would load its code or find its packages. */
+const OF_PROGRAM = /^(?:PYTHON\w*|NODE_OPTIONS|LD_PRELOAD)$/;
+
+/** Run a program of the user's installer, with downloads that all states share. */
+function install(
+  { tool, env, directory, interrupt }: State,
+  cwd: string,
+  words: readonly string[],
+): Promise<ToolResult> {
+  const cache = path.join(directory, "cache");
+  const installing = {
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => !OF_PROGRAM.test(name))),
+    PIP_CACHE_DIR: cache,
+    UV_CACHE_DIR: cache,
+    npm_config_cache: cache,
+  };
+  const [program = "", ...args] = words;
+  return runTool(tool, programOf(program, env.PATH), args, { cwd, env: installing, interrupt });
+}
+
+async function pythonEnvironment(state: State): Promise<Prepared | Failure> {
+  const { scratch, lock, tool, cwd, env } = state;
   const directory = path.join(scratch, "env");
   const python = path.join(directory, "bin", "python");
   const file = path.join(scratch, "requirements.txt");
   await writeFile(file, lock);
-  const run = (program: string, args: readonly string[]): Promise<ToolResult> =>
-    runTool(tool, programOf(program), args, { cwd, env: installing, interrupt });
   const quiet = ["--disable-pip-version-check", "--no-input"];
   const steps =
     tool === "uv"
-      ? ([
-          ["uv", ["venv", directory]],
-          ["uv", ["pip", "install", "--python", python, "--requirement", file]],
-        ] as const)
-      : ([
-          ["python3", ["-m", "venv", "--without-pip", directory]],
-          ["python3", ["-m", "pip", "--python", python, "install", ...quiet, "--requirement", file]],
-        ] as const);
-  for (const [program, args] of steps) {
-    const result = await run(program, args);
+      ? [
+          ["uv", "venv", directory],
+          ["uv", "pip", "install", "--python", python, "--requirement", file],
+        ]
+      : [
+          ["python3", "-m", "venv", "--without-pip", directory],
+          ["python3", "-m", "pip", "--python", python, "install", ...quiet, "--requirement", file],
+        ];
+  for (const words of steps) {
+    const result = await install(state, cwd, words);
     if (!result.ok) return result;
   }
   const PATH = `${path.join(directory, "bin")}:${env.PATH ?? "/usr/bin:/bin"}`;
-  const { PYTHONPATH: _others, PYTHONHOME: _home, ...rest } = env;
+  const { PYTHONHOME: _home, ...rest } = env;
   return { cwd, env: { ...rest, PATH, VIRTUAL_ENV: directory } };
 }
 
-/** What is not copied with a project: it is installed again, large, or of this search. */
-const LEFT_OUT = new Set(["node_modules", ".git"]);
-
-async function npmEnvironment(
-  lock: string,
-  scratch: string,
-  installing: Readonly<Record<string, string>>,
-  { cwd, directory, env, interrupt }: InstallOptions,
-): Promise<Prepared | Failure> {
-  const project = path.join(scratch, "project");
-  await cp(cwd, project, {
-    recursive: true,
-    verbatimSymlinks: true,
-    filter: (file) => !LEFT_OUT.has(path.basename(file)) && file !== directory,
-  });
-  const manifest = path.join(project, "package.json");
-  const { packages } = JSON.parse(lock) as { packages: Record<string, Record<string, unknown>> };
-  const root = packages[""] ?? {};
-  const written = JSON.parse(await readFile(manifest, "utf8").catch(() => "{}")) as Record<string, unknown>;
-  const listed = Object.fromEntries(DEPENDENCY_FIELDS.map((field) => [field, root[field]]));
-  await writeFile(manifest, JSON.stringify({ name: "project", version: "0.0.0", ...written, ...listed }, null, 2));
-  await writeFile(path.join(project, "package-lock.json"), lock);
-  const args = ["ci", "--no-audit", "--no-fund"];
-  const result = await runTool("npm", programOf("npm"), args, { cwd: project, env: installing, interrupt });
-  return result.ok ? { cwd: project, env } : result;
+async function npmEnvironment(state: State): Promise<Prepared | Failure> {
+  const cwd = path.join(state.scratch, "project");
+  await copyProject(state.cwd, cwd, state.lock);
+  const result = await install(state, cwd, ["npm", "ci", "--no-audit", "--no-fund"]);
+  return result.ok ? { cwd, env: state.env } : result;
 }
 
-/** @throws GateError SEARCH_ENVIRONMENT_FAILED when it is not installed */
-function programOf(name: string): string {
-  const program = helperPrograms().find(name);
+/**
+ * The user's own tool: the first on PATH, in a pipeline as well, unlike the programs that the gate runs for itself.
+ * @throws GateError SEARCH_ENVIRONMENT_FAILED when it is not installed
+ */
+function programOf(name: string, PATH: string | undefined): string {
+  const program = programsOf({ PATH }).find(name);
   if (program !== null) return program.path;
   throw new GateError("SEARCH_ENVIRONMENT_FAILED", `${name} is not on PATH`, {
     kind: "error",

@@ -87,6 +87,19 @@ describe("a search", () => {
     expect(resumed.steps.map(({ name }) => name)).toEqual(["good"]);
   });
 
+  it("ends with an error where a state cannot be prepared for a reason outside of it, such as a full disk", async () => {
+    const full = subjectOf(8, () => {
+      throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+    });
+    const state = await openState(directory, fresh, false);
+    await expect(runSearch(directory, state, full, culpritOf(3), ports())).rejects.toMatchObject({
+      code: "SEARCH_ENVIRONMENT_FAILED",
+      message: expect.stringContaining("no space left"),
+      hint: expect.stringContaining("--resume"),
+    });
+    expect(scratches.filter(existsSync)).toEqual([]);
+  });
+
   it("continues after an interrupt in any step with the steps that ended, and removes what a kill left", async () => {
     for (let stop = 1; stop <= 7; stop += 1) {
       const at = `${directory}-${stop}`;
@@ -113,7 +126,7 @@ describe("a search", () => {
     }
   });
 
-  it("resumes nothing else than the same search in the same directory", async () => {
+  it("resumes only the same search in the same directory", async () => {
     await openState(directory, fresh, false);
     await expect(openState(directory, fresh, false)).rejects.toMatchObject({ code: "SEARCH_DIRECTORY_TAKEN" });
     await expect(openState(directory, { ...fresh, subject: "other" }, true)).rejects.toMatchObject({

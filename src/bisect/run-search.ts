@@ -1,11 +1,11 @@
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import path from "node:path";
-import { assertNever, GateError } from "../core/errors.ts";
+import { assertNever, GateError, messageOf } from "../core/errors.ts";
+import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { plural } from "../core/text.ts";
 import type { Prepared, StateJudge, StateVerdict } from "./judge-state.ts";
 import { type Next, nextQuestion } from "./search.ts";
 import { removeScratch, SCRATCH_PREFIX, type SearchState, type Step, saveState } from "./state.ts";
+import { failed } from "./tool.ts";
 
 /** A state that cannot be built, installed or run, which does not fail the search. */
 export interface Unusable {
@@ -70,18 +70,27 @@ export async function runSearch(
   const oneStep = async (name: string, included: readonly number[]): Promise<Step> => {
     checkInterrupt(ports.interrupt);
     const started = performance.now();
-    const scratch = await scratchDirectory();
+    const scratch = await temporaryDirectory(SCRATCH_PREFIX);
     try {
       state = { ...state, scratch };
       await saveState(directory, state);
       ports.log(`${name}: preparing`);
-      const prepared = await subject.prepare(included, scratch);
+      const prepared = await subject.prepare(included, scratch).catch((error: unknown) => {
+        if (error instanceof GateError) throw error;
+        throw failed(`the state cannot be prepared: ${messageOf(error)}`);
+      });
       checkInterrupt(ports.interrupt);
       const minutes = (): number => (performance.now() - started) / 60_000;
       if ("reason" in prepared) {
         const { reason, together } = prepared;
         return {
-          ...{ name, included, outcome: "skipped", verdict: null, sentence: reason, minutes: minutes(), bundle: null },
+          name,
+          included,
+          outcome: "skipped",
+          verdict: null,
+          sentence: reason,
+          minutes: minutes(),
+          bundle: null,
           ...(together === undefined ? {} : { together }),
         };
       }
@@ -130,7 +139,7 @@ function nearestRed(steps: readonly Step[], changes: readonly number[]): Step {
   return red.reduce((a, b) => (b.included.length < a.included.length ? b : a));
 }
 
-/** A warning does not fail. What is unjudged or does not run says nothing; the good state is the baseline itself. */
+/** A warning does not fail. A state that is unjudged or does not run is skipped; the good state is the baseline. */
 function outcomeOf({ verdict }: StateVerdict, name: string): Step["outcome"] {
   switch (verdict) {
     case "fail":
@@ -153,7 +162,7 @@ function required({ name, verdict, sentence, bundle }: Step): void {
   const output = bundle === null ? "" : ` Its output is in ${bundle} (runs/*/*/output.log).`;
   throw new GateError("SEARCH_ENVIRONMENT_FAILED", `the ${name} state cannot be run: ${sentence}`, {
     kind: "error",
-    hint: `Both ends of the search must build and run in a clean place.${output}`,
+    hint: `Both ends of the search must build and run in a clean directory.${output}`,
   });
 }
 
@@ -163,19 +172,6 @@ function checkInterrupt({ aborted, reason }: AbortSignal): void {
     kind: "interrupted",
     hint: "The same command with --resume continues the search.",
   });
-}
-
-/** A directory that `removeScratch` removes. @throws GateError TEMPORARY_FOLDER_UNWRITABLE (error) */
-export async function scratchDirectory(): Promise<string> {
-  try {
-    return await mkdtemp(path.join(tmpdir(), SCRATCH_PREFIX));
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new GateError("TEMPORARY_FOLDER_UNWRITABLE", `no temporary directory can be made in ${tmpdir()} (${code})`, {
-      kind: "error",
-      hint: "Set TMPDIR to a directory that this user may write.",
-    });
-  }
 }
 
 /** "7 states in 12.4 minutes, 1 of them skipped" */

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import path from "node:path";
-import { GateError, invalidInput, usageError } from "../core/errors.ts";
+import { codeOf, GateError, invalidInput, usageError } from "../core/errors.ts";
 import { readBounded, readJson, writeAtomically } from "../core/files.ts";
 import { makeDirectories } from "../core/make-directories.ts";
 import type { Answer } from "./search.ts";
@@ -54,7 +54,7 @@ export async function saveState(directory: string, state: SearchState): Promise<
     makeDirectories(directory);
     await writeAtomically(path.join(directory, STATE_FILE), `${JSON.stringify(state, null, 2)}\n`);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    const code = codeOf(error) ?? String(error);
     throw new GateError("SEARCH_UNWRITABLE", `the state of the search cannot be written (${code})`, {
       kind: "error",
       where: directory,
@@ -127,6 +127,18 @@ function checked(value: unknown, file: string): SearchState {
     state.steps.every(isStep);
   if (!valid) throw invalidInput("SEARCH_STATE_INVALID", "the state of the search is invalid", file);
   return state as SearchState;
+}
+
+/** Whether a directory contains a search. */
+export function isSearch(directory: string): boolean {
+  const file = path.join(directory, STATE_FILE);
+  if (!existsSync(file)) return false;
+  try {
+    checked(JSON.parse(readBounded(file, MAX_STATE_BYTES).toString("utf8")), file);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Remove a throw-away directory; any other path is left alone. Failures are left to the system's own cleaning. */

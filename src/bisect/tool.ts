@@ -12,7 +12,7 @@ export interface ToolOptions {
   readonly interrupt: AbortSignal;
 }
 
-/** Longest build or installation, milliseconds. */
+/** Maximum duration of a build or installation, milliseconds. */
 const TOOL_MS = 2 * 3600 * 1000;
 const MAX_REASON = 300;
 
@@ -52,7 +52,8 @@ export async function runTool(
   }
 }
 
-function failed(message: string): GateError {
+/** The error of an environment that fails whatever the state. */
+export function failed(message: string): GateError {
   return new GateError("SEARCH_ENVIRONMENT_FAILED", message, {
     kind: "error",
     hint: "Nothing was decided from this state. Repair the cause, then add --resume.",

@@ -1,12 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { helperPrograms, runChild } from "../core/child.ts";
+import { programsOf, runChild } from "../core/child.ts";
 import { invalidInput } from "../core/errors.ts";
+import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { oneLine } from "../core/text.ts";
-import { scratchDirectory } from "./run-search.ts";
-import { removeScratch } from "./state.ts";
+import { removeScratch, SCRATCH_PREFIX } from "./state.ts";
 
-/** Longest export, milliseconds; it needs no network. */
+/** Maximum duration of an export, milliseconds; it needs no network. */
 const EXPORT_MS = 120_000;
 const MAX_REASON = 200;
 const ROOT_SOURCE = /^source = \{ (?:virtual|editable) = "\." \}\r?$/m;
@@ -26,15 +26,18 @@ export async function uvRequirements(
   file: string,
   { env, interrupt }: { readonly env: Readonly<Record<string, string>>; readonly interrupt: AbortSignal },
 ): Promise<string> {
-  const uv = helperPrograms().find("uv");
+  const uv = programsOf({ PATH: env.PATH }).find("uv");
   if (uv === null) throw invalidInput("LOCK_UNSUPPORTED", "uv is not on PATH, which exports its locks", file, EXPORT);
-  const project = await scratchDirectory();
+  const project = await temporaryDirectory(SCRATCH_PREFIX);
   try {
     await writeFile(path.join(project, "pyproject.toml"), projectOf(text, file));
     await writeFile(path.join(project, "uv.lock"), text);
     const args = ["export", "--frozen", "--no-emit-project", "--no-header", "--no-annotate", "--quiet", "--offline"];
     const { end, stdout, stderr } = await runChild(uv.path, args, {
-      ...{ env, cwd: project, timeoutMs: EXPORT_MS, signal: interrupt },
+      env,
+      cwd: project,
+      timeoutMs: EXPORT_MS,
+      signal: interrupt,
     });
     if (end.kind === "exit" && end.code === 0) return stdout;
     const why = oneLine(stderr).slice(0, MAX_REASON);

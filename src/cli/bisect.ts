@@ -12,7 +12,7 @@ export async function bisect(invocation: Invocation): Promise<number> {
   try {
     const finished = await search(invocation, command, {
       identity: { kind: "bisect", good: range.good, bad: range.commits.at(-1), inside: range.inside, setup },
-      subject: commitSubject(range, setup, searchEnvironment(), interrupt.signal),
+      subject: commitSubject(range, setup, searchEnvironment(invocation), interrupt.signal),
       defaultOutput: DEFAULTS.bisect,
       interrupt: interrupt.signal,
     });

@@ -3,7 +3,7 @@ import { lockDifference } from "../bisect/locks.ts";
 import { packageSubject, TOOLS, type Tool } from "../bisect/packages.ts";
 import { isUvLock, uvRequirements } from "../bisect/uv-lock.ts";
 import { DEFAULTS } from "../config/run-options.ts";
-import { invalidInput, usageError } from "../core/errors.ts";
+import { codeOf, invalidInput, usageError } from "../core/errors.ts";
 import { readBounded } from "../core/files.ts";
 import { changeText } from "../report/answer/lock-text.ts";
 import type { Invocation } from "./command.ts";
@@ -16,7 +16,7 @@ function readLock(file: string): string {
   try {
     return readBounded(file, MAX_LOCK_BYTES).toString("utf8");
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    const code = codeOf(error) ?? String(error);
     throw invalidInput("LOCK_UNREADABLE", `the lock cannot be read (${code})`, file);
   }
 }
@@ -33,7 +33,7 @@ export async function culprit(invocation: Invocation): Promise<number> {
   const locks = [readLock(good), readLock(bad)] as const;
   const { text } = invocation;
   const interrupt = interruptSignal();
-  const env = searchEnvironment();
+  const env = searchEnvironment(invocation);
   const plain = async (lock: string, file: string): Promise<string> =>
     isUvLock(lock) ? uvRequirements(lock, file, { env, interrupt: interrupt.signal }) : lock;
   try {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import path from "node:path";
+import { closeSearch } from "../bisect/closed-process.ts";
 import { gateJudge } from "../bisect/judge-state.ts";
 import { type FinishedSearch, runSearch, type Subject, searchCost } from "../bisect/run-search.ts";
 import { openState, type Step } from "../bisect/state.ts";
@@ -22,8 +23,23 @@ export interface Search {
   readonly interrupt: AbortSignal;
 }
 
-/** The environment that a search gives to builds, installations and measured commands. */
-export const searchEnvironment = (): Record<string, string> => toolEnvironment(process.env);
+/**
+ * The environment that a search gives to builds, installations and measured commands. This process is closed to them;
+ * what they lack of the caller's environment is printed, and what they can read of it all the same.
+ */
+export function searchEnvironment({ console }: Pick<Invocation, "console">): Record<string, string> {
+  const { env, dropped, secrets } = toolEnvironment(process.env);
+  const readable = closeSearch(secrets);
+  const names = (list: readonly string[]): string => escapeTerminal(oneLine(list.join(", ")));
+  if (dropped.length > 0) {
+    console.print(`Not passed on: ${names(dropped)}. Set what the command needs in it: env NAME=VALUE CMD.`);
+  }
+  if (readable.length > 0) {
+    const where = "in the environment of this process or of one that started it";
+    console.print(`warning: the searched code can read ${names(readable)} ${where}; start the search without them.`);
+  }
+  return env;
+}
 
 /** @throws GateError SEARCH_IN_ACTION, OPTION_MISSING, NO_COMMAND (usage) */
 export function checkSearch({ text, flags, rest }: Invocation): {
@@ -48,7 +64,7 @@ export function checkSearch({ text, flags, rest }: Invocation): {
 export async function search(invocation: Invocation, command: readonly string[], asked: Search) {
   const { text, lists, console, flags } = invocation;
   const directory = path.resolve(text.output ?? asked.defaultOutput);
-  const { good: _good, bad: _bad, output: _output, setup: _setup, tool: _tool, config: _config, ...options } = text;
+  const { good: _good, bad: _bad, output: _output, setup: _setup, tool: _tool, ...options } = text;
   const subject = JSON.stringify({ ...asked.identity, command, options, budget: lists.budget ?? [] });
   const state = await openState(directory, { subject, session: randomUUID() }, flags.resume === true);
   const ports = consolePorts(console, asked.interrupt, true);

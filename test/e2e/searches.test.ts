@@ -148,7 +148,7 @@ describe("culprit", () => {
 
   const uv = workflowTool("uv");
   it.skipIf(uv === null || !hasPip)(
-    `mixes locks of uv as they are, without their project (needs uv: ${HOW})`,
+    `combines lock files of uv without their project (needs uv: ${HOW})`,
     {
       timeout: 240_000,
     },
