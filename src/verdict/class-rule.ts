@@ -12,7 +12,7 @@ import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.t
 import type { Check, ClassCheck } from "./judgement.ts";
 import type { Policy } from "./policy.ts";
 import { commonClass, finite, type SeriesKey, type SeriesRun } from "./series-index.ts";
-import { decisiveLength, mayBeCache } from "./small-leak.ts";
+import { decisiveLength, mayBeCache, orCache } from "./small-leak.ts";
 
 interface ClassContext {
   readonly key: SeriesKey;
@@ -71,7 +71,7 @@ function aloneRule(
     return checkOf(key, {
       ...parts,
       verdict: "warn",
-      reason: `leak${size}, as the runs of the baseline grow, which are too few to judge it`,
+      reason: `leak${size}, as in runs of the baseline, which are too few to judge it`,
     });
   }
   if (material === 0) {
@@ -91,13 +91,12 @@ function aloneRule(
   const small = horizon === null && isExact(key) ? leaks.map(({ series }) => series).filter(isSmall) : [];
   if (small.length === leaks.length) {
     const length = decisiveLength(small[0]!);
-    const decides = length === null ? "a longer run would decide" : `a run of ${length} would decide`;
     return checkOf(key, {
       ...parts,
       verdict: "warn",
       needs_more_runs: missing,
-      ...(confirmed ? { cache_unless: length ?? "a longer run" } : {}),
-      reason: `leak${size} in ${material} of ${candidate.length} runs, or a cache that fills: ${decides}`,
+      ...(confirmed ? { cache_unless: length } : {}),
+      reason: `leak${size} in ${material} of ${candidate.length} runs${orCache(length)}`,
     });
   }
   return checkOf(key, {

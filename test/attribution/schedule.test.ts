@@ -3,6 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { PYTHON } from "../probe/testing/pythons.ts";
+import { attributed } from "./testing/attributed.ts";
 
 const PROBE = path.join(packageRoot(), "probe", "inject");
 
@@ -31,5 +32,31 @@ describe.skipIf(PYTHON === null)("moments that take longer than the time between
     expect(at.length).toBeGreaterThanOrEqual(3);
     // Half of an interval is ten steps; without it there is one between two moments.
     expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan(3 * (at.length - 1));
+  });
+});
+
+const FIRST_STEPS = [10, 1010, 2010, 3010, 4010];
+
+/** Reports its steps in the step file; keeps a mebibyte for each snapshot and waits for it. */
+const STEP_FILE = `
+import glob, os, time
+kept = []
+for moment, step in enumerate([${FIRST_STEPS}]):
+    kept.append(bytearray(1 << 20))
+    while not glob.glob("probe/*.lines.%d.tracemalloc.json" % moment):
+        step += 1
+        with open(os.environ["STORMLOG_GATE_STEP_FILE"], "w") as file:
+            file.write(str(step))
+        time.sleep(0.01)
+`;
+
+describe.skipIf(PYTHON === null)("a Python program that reports its steps in the step file", () => {
+  it("writes its live memory at the steps of the schedule", async () => {
+    const ran = await attributed([PYTHON?.executable ?? "", "-c", STEP_FILE], { kind: "steps", at: FIRST_STEPS });
+    expect(ran.code, ran.stderr).toBe(0);
+    const samples = ran.processes[0]?.moments.map(({ sample }) => sample) ?? [];
+    expect(samples.map(({ step }) => Math.floor((step ?? 0) / 1000))).toEqual([0, 1, 2, 3, 4]);
+    const totals = samples.map(({ totalBytes }) => totalBytes / 2 ** 20);
+    expect(totals.slice(1).map((total, index) => Math.round(total - (totals[index] ?? 0)))).toEqual([1, 1, 1, 1]);
   });
 });

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import {
@@ -78,9 +79,13 @@ describe.skipIf(WITH_TORCH === null)("the heap of a training loop on the CPU", (
   );
 });
 
-describe.skipIf(PYTHON === null)("the heap of any Python process", () => {
-  it("counts what malloc gave out, and what the process holds from the system", async () => {
-    const script = `
+const LIBRARIES = ["x86_64-linux-gnu", "aarch64-linux-gnu", "../lib64", "."].map((name) => path.join("/usr/lib", name));
+const libraryOf = (name: string): string | undefined =>
+  LIBRARIES.map((directory) => path.join(directory, name)).find((file) => existsSync(file));
+const [JEMALLOC, MIMALLOC] = [libraryOf("libjemalloc.so.2"), libraryOf("libmimalloc.so.2")];
+
+/** Holds 50 MB of blocks for a while, and then only the last of them. */
+const HOLDS = `
 import ctypes, time
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
@@ -91,15 +96,35 @@ time.sleep(0.3)
 for block in blocks[:-1]: libc.free(block)
 time.sleep(0.3)
 `;
-    const left = only(await probedScript(PYTHON!, script));
+
+describe.skipIf(PYTHON === null)("the heap of any Python process", () => {
+  it.for([
+    ["mallinfo2", ""],
+    ["jemalloc", JEMALLOC],
+  ] as const)(
+    "counts what malloc gave out, and what the process holds from the system: %s",
+    async ([name, library], { skip }) => {
+      if (library === undefined) return skip();
+      const left = only(await probedScript(PYTHON!, HOLDS, { env: { LD_PRELOAD: library } }));
+      expect(left.info.get("heap")).toBe(name);
+      const pairs = recordsOf(left, HEAP).map(({ values }) => values);
+      const start = pairs[0]!;
+      const used = pairs.map((values) => (values[0] ?? 0) - (start[0] ?? 0));
+      expect(Math.max(...used)).toBeGreaterThan(50_000_000);
+      expect(Math.max(...used)).toBeLessThan(56_000_000);
+      // Freed, but not returned to the system: the last block lies above them.
+      expect(used.at(-1)).toBeLessThan(5_000_000);
+      expect((pairs.at(-1)?.[1] ?? 0) - (start[1] ?? 0)).toBeGreaterThan(45_000_000);
+    },
+  );
+
+  it.skipIf(MIMALLOC === undefined)("counts only what the process holds where malloc is that of mimalloc", async () => {
+    const left = only(await probedScript(PYTHON!, HOLDS, { env: { LD_PRELOAD: MIMALLOC! } }));
+    expect(left.info.get("heap")).toBe("mimalloc");
     const pairs = recordsOf(left, HEAP).map(({ values }) => values);
-    const start = pairs[0]!;
-    const used = pairs.map((values) => (values[0] ?? 0) - (start[0] ?? 0));
-    expect(Math.max(...used)).toBeGreaterThan(50_000_000);
-    expect(Math.max(...used)).toBeLessThan(56_000_000);
-    // Freed, but not returned to the system: the last block lies above them.
-    expect(used.at(-1)).toBeLessThan(5_000_000);
-    expect((pairs.at(-1)?.[1] ?? 0) - (start[1] ?? 0)).toBeGreaterThan(45_000_000);
+    expect(new Set(pairs.map(([used]) => used))).toEqual(new Set([null]));
+    const held = pairs.map((values) => values[1] ?? 0);
+    expect(Math.max(...held) - held[0]!).toBeGreaterThan(25_000_000);
   });
 
   it("is read often enough in a program of a second that keeps still", async () => {

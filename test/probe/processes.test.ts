@@ -166,7 +166,7 @@ for name in (signal.SIGTERM, signal.SIGUSR1):
     expect(ended).toMatchObject({ code: 0, signal: null, stdout: "True\nTrue\n", stderr: "" });
   });
 
-  it("also in the first tenth of a second", async () => {
+  it("leaves a signal to the program in the first tenth of a second, too", async () => {
     const script = `
 import os, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})

@@ -31,6 +31,36 @@ print(json.dumps([sorted(grown), len(look._noted[0]), look.seen.get("steady_cont
 const looked = (lists: number): unknown =>
   JSON.parse(execFileSync(PYTHON?.executable ?? "", ["-c", LOOKED, PROBE, String(lists)], { encoding: "utf8" }));
 
+/** Whether a cache of strings and bytes was seen to grow at every moment, and that nothing grows without one. */
+const HIDDEN = `
+import collections, functools, gc, json, os, sys, tracemalloc
+sys.path.insert(0, sys.argv[1])
+from _stormlog_probe.attribute import retainers
+class Table(dict): pass
+by_key, counted, table = {}, collections.Counter(), Table()
+unbounded = functools.lru_cache(None)(lambda key: os.urandom(40))
+bounded = functools.lru_cache(1000)(lambda key: os.urandom(40))
+adders = {
+    "dict": lambda key: by_key.__setitem__(key, os.urandom(40)),
+    "Counter": lambda key: counted.update([key]),
+    "subclass": lambda key: table.__setitem__(key, os.urandom(40)),
+    "lru_cache": unbounded,
+    "bounded": bounded,
+    "nothing": lambda key: None,
+}
+tracemalloc.start(2)
+seen = {}
+for name, add in adders.items():
+    look = retainers.Retainers()
+    for moment in range(5):
+        for index in range(20):
+            add("%d of %d" % (index, moment))
+        gc.collect()
+        look.grown(gc.get_objects())
+    seen[name] = look.seen.get("steady_containers")
+print(json.dumps({name: count > 0 for name, count in seen.items()}))
+`;
+
 describe.skipIf(PYTHON === null)("the containers that grow", () => {
   const grown = (lists: number) => [
     ["cache", 40, 50],
@@ -44,5 +74,11 @@ describe.skipIf(PYTHON === null)("the containers that grow", () => {
 
   it("are found among so many that the shorter and newer of them are not followed", () => {
     expect(looked(60_000)).toEqual([grown(60_000), 20_000, 3, true]);
+  });
+
+  it("include caches of strings and bytes, which the collector does not list", () => {
+    const seen = JSON.parse(execFileSync(PYTHON?.executable ?? "", ["-c", HIDDEN, PROBE], { encoding: "utf8" }));
+    const grew = { dict: true, Counter: true, subclass: true, lru_cache: true, bounded: true };
+    expect(seen).toEqual({ ...grew, nothing: false });
   });
 });

@@ -104,7 +104,7 @@ describe.skipIf(PYTHON === null)("steps", () => {
     expect(await counted(numbered)).toEqual({ step: 1029, from: "api" });
   });
 
-  it("that make no sense are no trouble", async () => {
+  it("invalid step numbers are ignored", async () => {
     const script =
       "from stormlog_gate import step\nfor odd in (-1, 1 << 70, 'three', float('nan'), object(), 5): print(step(odd))";
     const ended = await probedScript(PYTHON!, script);

@@ -34,7 +34,7 @@ async function attributing(ends: readonly { readonly exit: ExitState; readonly t
   const notes: string[] = [];
   const subject = {
     request: { attribute: "auto", env: {} },
-    scenario: { name: "train", env: {}, cwd: directory },
+    scenario: { name: "train", env: {}, cwd: directory, command: { kind: "argv", argv: ["python3", "train.py"] } },
     judged: {
       recording: RECORDING,
       analysis: { series: [SERIES] },
@@ -77,7 +77,7 @@ describe("the runs of an attribution", () => {
       { depth: "on", limitS: 160 },
       { depth: "light", limitS: 120 },
     ]);
-    expect(notes).toContain("with attribution on it failed");
+    expect(notes).toContain("with attribution on, it failed");
   });
 
   it("are not repeated when the time left is shorter than the judged run", async () => {

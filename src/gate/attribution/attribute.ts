@@ -20,6 +20,7 @@ import {
 } from "./attribution-plan.ts";
 import { growingLines } from "./growing-lines.ts";
 import { type JudgedGrowth, judgedGrowths } from "./judged-growth.ts";
+import { notPreloaded, type UnseenProgram, unseenProgram } from "./unseen-program.ts";
 
 /** The scenario whose growth is attributed to lines, and the way to run it once more. */
 export interface AttributionSubject {
@@ -70,7 +71,8 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
     warn(first === undefined ? "the run is too short to name a line" : "the growth is too short to name a line");
     return NOTHING;
   }
-  const finished = await runs(subject, times, durationS);
+  const unseen = await unseenProgram(scenario.command, scenario.cwd, scenario.env.PATH ?? request.env.PATH);
+  const finished = await runs(subject, times, durationS, unseen);
   if (finished === null || first === undefined) return NOTHING;
   const again = growthOf(first, finished);
   const found = await growingLines({
@@ -79,14 +81,15 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
     // The variable by which pip is asked for the report.
     pipReport: scenario.env.PIP_REPORT ?? request.env.PIP_REPORT ?? null,
     probe: finished.info.probe,
+    unseen,
     severity: judgement.verdict === "fail" ? "critical" : "warning",
     growths,
     slowdown: (tracedRate) => slowdownOf(first, judged, finished, again, tracedRate),
   });
   for (const note of finished.info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
   for (const note of found.notes) warn(note);
-  // The samples cover a part of the growth, and see what interpreters allocate alone.
-  const grewAgain = Math.max(again?.bytes ?? 0, 2 * found.tracedBytes) >= GROWN_AGAIN * first.stretch.bytes;
+  // The samples cover a part of the growth. What Python does not allocate may be a cache of compiled code.
+  const grewAgain = 2 * found.tracedBytes >= GROWN_AGAIN * first.stretch.bytes;
   const lost = found.lost === true && grewAgain;
   // What is lost fails, and its line is the cause.
   const fails = lost && hasDoubtfulLeak(judgement);
@@ -108,6 +111,7 @@ async function runs(
   subject: AttributionSubject,
   times: AttributionTimes,
   durationS: number,
+  unseen: UnseenProgram | null,
 ): Promise<FinishedRun | null> {
   const { request, scenario, warn } = subject;
   const allowedS = durationS + EXTRA_TIME_S;
@@ -121,12 +125,9 @@ async function runs(
     }
     const most = formatDuration(Math.ceil(leftS)).replace(".0 s", " s");
     subject.log(`${scenario.name}: finding the line, at most ${most}${index === 0 ? "" : ", recording less"}`);
-    const env = attributionEnvironment(
-      times,
-      path.join(probeDirectory(), "node", "attribute.cjs"),
-      scenario.env.NODE_OPTIONS ?? request.env.NODE_OPTIONS,
-      depth,
-    );
+    const node = path.join(probeDirectory(), "node", "attribute.cjs");
+    const nodeOptions = scenario.env.NODE_OPTIONS ?? request.env.NODE_OPTIONS;
+    const env = { ...attributionEnvironment(times, node, nodeOptions, depth), ...notPreloaded(unseen) };
     const ran = await subject.run({ number: index + 1, env, limitS: leftS });
     if (ran.kind === "stopped") {
       warn(`${ran.reason}, so the search for the line was ended`);
@@ -142,7 +143,7 @@ async function runs(
       );
       return finished;
     }
-    if (finished.ending.kind === "failed") warn(`with attribution on ${finished.ending.message}`);
+    if (finished.ending.kind === "failed") warn(`with attribution on, ${finished.ending.message}`);
     leftS -= finished.info.clock.duration_s ?? allowedS;
   }
   return null;

@@ -6,7 +6,7 @@ import { type ElfSymbols, readElfSymbols } from "./elf-symbols.ts";
 import { installedPackages } from "./installed-packages.ts";
 import { PYTORCH } from "./line-packages.ts";
 import type { NativeSamples } from "./native-files.ts";
-import { calledPlace, type Place } from "./native-owner.ts";
+import { calledPlace, type ModuleOffset } from "./native-owner.ts";
 
 /** Below so many more samples their Poisson spread is more than a quarter of the growth. */
 export const MIN_SAMPLES_GROWN = 16;
@@ -33,7 +33,7 @@ export function calledPackages<T extends AttributedLine>(
   pipReport: string | null,
 ): ReadonlyMap<T, LinePackage> {
   const files = new Map<string, ElfSymbols | null>();
-  const nameOf = ({ path: file, offset }: Place): string | null => {
+  const nameOf = ({ path: file, offset }: ModuleOffset): string | null => {
     const symbols = files.has(file) ? (files.get(file) ?? null) : readElfSymbols(file);
     files.set(file, symbols);
     const address = symbols?.addressOf(offset) ?? null;
@@ -63,7 +63,7 @@ export function calledPackages<T extends AttributedLine>(
 export function calledFile(
   line: Pick<AttributedLine, "file" | "line">,
   processes: readonly (readonly Pick<NativeSample, "stacks" | "mappings">[])[],
-  nameOf: (place: Place) => string | null,
+  nameOf: (place: ModuleOffset) => string | null,
 ): string | null {
   const byFile = new Map<string | null, Growth>();
   for (const samples of processes) {

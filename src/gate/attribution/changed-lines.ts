@@ -54,7 +54,15 @@ async function readChanges(history: History, named: readonly string[]): Promise<
   const diff = await answer(top, [...DIFF, base, "--"]);
   const listed = await answer(top, [
     "--literal-pathspecs",
-    ...["ls-files", "-z", "-t", "--cached", "--modified", "--others", "--exclude-standard", "--", ...named],
+    "ls-files",
+    "-z",
+    "-t",
+    "--cached",
+    "--modified",
+    "--others",
+    "--exclude-standard",
+    "--",
+    ...named,
   ]);
   if (diff === null || listed === null) return null;
   const entries = listed.split("\0").filter((entry) => entry !== "");

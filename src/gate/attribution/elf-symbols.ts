@@ -7,6 +7,7 @@ const MAX_SECTIONS = 4096;
 const SHT_SYMTAB = 2;
 const SHT_DYNSYM = 11;
 const PT_LOAD = 1;
+const PT_INTERP = 3;
 const STT_FUNC = 2;
 const SYMBOL_BYTES = 24;
 
@@ -26,7 +27,12 @@ export interface ElfSymbols {
 }
 
 /** Read the tables of symbols of a file; null when it is not such a file. Damaged tables name nothing. */
-export function readElfSymbols(path: string): ElfSymbols | null {
+export const readElfSymbols = (path: string): ElfSymbols | null => readElf(path, symbolsOf);
+
+/** The loader that a program names: "" where it is linked statically; null when it is not such a file. */
+export const readElfInterpreter = (path: string): string | null => readElf(path, interpreterOf);
+
+function readElf<T>(path: string, parse: (read: Read, head: Buffer) => T): T | null {
   let fd: number;
   try {
     ({ fd } = openRegular(path));
@@ -34,10 +40,12 @@ export function readElfSymbols(path: string): ElfSymbols | null {
     return null;
   }
   try {
-    return symbolsOf((offset, size) => {
+    const read: Read = (offset, size) => {
       const bytes = Buffer.alloc(size);
       return readSync(fd, bytes, 0, size, offset) === size ? bytes : null;
-    });
+    };
+    const head = read(0, 64);
+    return head?.toString("latin1", 0, 6) === "\x7fELF\x02\x01" ? parse(read, head) : null;
   } catch (error) {
     if (error instanceof RangeError) return null;
     throw error;
@@ -50,16 +58,32 @@ type Read = (offset: number, size: number) => Buffer | null;
 
 const word = (bytes: Buffer, at: number): number => Number(bytes.readBigUInt64LE(at));
 
+interface Segment {
+  readonly type: number;
+  readonly offset: number;
+  readonly address: number;
+  readonly size: number;
+}
+
 /** Field offsets from "Tool Interface Standard: ELF-64 Object File Format", version 1.5. */
-function symbolsOf(read: Read): ElfSymbols | null {
-  const head = read(0, 64);
-  if (head === null || head.toString("latin1", 0, 6) !== "\x7fELF\x02\x01") return null;
-  const segments = read(word(head, 32), 56 * Math.min(head.readUInt16LE(56), MAX_SECTIONS));
-  const loads: { readonly offset: number; readonly address: number; readonly size: number }[] = [];
-  for (let at = 0; segments !== null && at < segments.length; at += 56) {
-    if (segments.readUInt32LE(at) !== PT_LOAD) continue;
-    loads.push({ offset: word(segments, at + 8), address: word(segments, at + 16), size: word(segments, at + 32) });
-  }
+function segmentsOf(read: Read, head: Buffer): readonly Segment[] {
+  const count = Math.min(head.readUInt16LE(56), MAX_SECTIONS);
+  const bytes = read(word(head, 32), 56 * count);
+  if (bytes === null) return [];
+  return Array.from({ length: count }, (_, index) => {
+    const at = 56 * index;
+    const [offset, address, size] = [word(bytes, at + 8), word(bytes, at + 16), word(bytes, at + 32)];
+    return { type: bytes.readUInt32LE(at), offset, address, size };
+  });
+}
+
+function interpreterOf(read: Read, head: Buffer): string {
+  const named = segmentsOf(read, head).find(({ type }) => type === PT_INTERP);
+  return named === undefined ? "" : (read(named.offset, Math.min(named.size, 4096))?.toString() ?? "");
+}
+
+function symbolsOf(read: Read, head: Buffer): ElfSymbols {
+  const loads = segmentsOf(read, head).filter(({ type }) => type === PT_LOAD);
   const sections = sectionsOf(read, head);
   const table = sections.find(({ type }) => type === SHT_SYMTAB) ?? sections.find(({ type }) => type === SHT_DYNSYM);
   const names = table === undefined ? undefined : sections[table.link];

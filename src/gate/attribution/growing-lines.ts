@@ -1,4 +1,5 @@
 import type { Finding, LinePackage, Severity } from "../../analysis/document.ts";
+import { messageOf } from "../../core/errors.ts";
 import { probeDirectory } from "../../core/probe-directory.ts";
 import { plural } from "../../core/text.ts";
 import { git } from "../../git/git.ts";
@@ -18,6 +19,7 @@ import { type NativeSamples, readNativeSamples } from "./native-files.ts";
 import { type NativeLine, nativeLines } from "./native-lines.ts";
 import { withPackageShares } from "./package-share.ts";
 import { SourceTexts } from "./source-texts.ts";
+import type { UnseenProgram } from "./unseen-program.ts";
 
 /** The result of an attribution run: findings that name lines, and notes on what is missing. */
 interface GrowingLines {
@@ -37,6 +39,8 @@ interface AttributionRun {
   /** Pip's installation report; null for none. */
   readonly pipReport: string | null;
   readonly probe: ProbeSummary | undefined;
+  /** Why the command's own program is not seen; null where it is. */
+  readonly unseen: UnseenProgram | null;
   /** Severity of the line that grows most; the others are warnings. */
   readonly severity: Severity;
   /** The growth that the verdict judged. */
@@ -141,8 +145,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   try {
     evidence = attributionEvidence(run.directory, isUserFrame);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { findings: [], notes: [`no line could be named: ${why}`], lost: null, tracedBytes: 0 };
+    return { findings: [], notes: [`no line could be named: ${messageOf(error)}`], lost: null, tracedBytes: 0 };
   }
   const attribution = attribute(evidence.processes, { isUserFrame });
   const slowdown = run.slowdown(tracedRate(evidence.processes));
@@ -185,7 +188,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const language = languageOf(attribution.sources);
   const others = rest.map((one) => {
     const found = one.staying === null ? null : (packages.get(one.staying) ?? null);
-    return unattributedFinding(one, { root, language, site, package: found });
+    return unattributedFinding(one, { root, language, site, package: found, unseen: run.unseen });
   });
   const findings = [...lines, ...nativeFindings, ...others].sort(
     (a, b) => Number(b.classification === LEAK_LINE) - Number(a.classification === LEAK_LINE),
@@ -196,7 +199,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
       : [];
   const none =
     evidence.processes.length === 0 && samples.processes.length === 0
-      ? ["no line could be named: no measured process reported its live memory"]
+      ? [run.unseen?.note ?? "no line could be named: no measured process reported its live memory"]
       : all.some(({ kind }) => kind !== "contributing")
         ? []
         : [noLine(evidence.processes)];

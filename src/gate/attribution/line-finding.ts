@@ -2,12 +2,13 @@ import path from "node:path";
 import type { Finding, LinePackage, Severity } from "../../analysis/document.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
-import { packageName, packageText } from "../../report/answer/line-answer.ts";
+import { packageName, packageText, percent } from "../../report/answer/line-answer.ts";
 import { CONTRIBUTING_LINE, LEAK_LINE, ONE_TIME_LINE, UNATTRIBUTED_GROWTH } from "../../report/source-line.ts";
 import type { AttributedLine } from "../../snapshot/attribution.ts";
 import { relativePath } from "../../snapshot/frames.ts";
 import type { NamedLine, Unexplained } from "./name-lines.ts";
 import type { NativeSite } from "./native-lines.ts";
+import type { UnseenProgram } from "./unseen-program.ts";
 
 /** What a finding needs besides the line. */
 interface LineContext {
@@ -37,13 +38,8 @@ function siteText(site: NativeSite, at: string): string {
 
 const MAX_FRAMES = 8;
 
-/** "97 %", or "under 1 %". */
-function percent(share: number): string {
-  return share < 0.01 ? "under 1 %" : `${Math.round(100 * share)} %`;
-}
-
 /** The line's part of the verdict's growth: in total and per unit; null where the verdict has another unit. */
-function rates({ growth, share }: NamedLine) {
+function rates({ growth, share }: Pick<NamedLine, "growth" | "share">) {
   const { stretch } = growth;
   const bytes = Math.round(share * growth.bytes);
   const length = stretch.kind === "growth" ? stretch.end - stretch.onset : 0;
@@ -63,6 +59,12 @@ function amount(named: NamedLine): string {
 
 function locationIn(root: string | null) {
   return ({ file, line }: Pick<AttributedLine, "file" | "line">): string => `${relativePath(file, root)}:${line}`;
+}
+
+function stackText({ stack }: AttributedLine, root: string | null): string {
+  const location = locationIn(root);
+  const frames = stack.slice(0, MAX_FRAMES).map((frame) => `${location(frame)} ${frame.function}`);
+  return frames.join(" < ");
 }
 
 /** ": see #3142" of a deprecated package; "" else. */
@@ -104,7 +106,7 @@ function packageAdvice({ placed }: AttributedLine, { package: found, site }: Lin
   const isOwn =
     found?.relation === "contains" || (found?.relation === "called" && (placed === "kept" || site !== undefined));
   if (!isOwn) return null;
-  return `Try another release of ${found.name} than ${found.version}; \`stormlog-gate culprit\` finds the one that began it.`;
+  return `Try another release of ${found.name} than ${found.version}; \`stormlog-gate culprit\` finds the release that introduced the leak.`;
 }
 
 const CLASSIFICATIONS = { leak: LEAK_LINE, contributing: CONTRIBUTING_LINE, "one-time": ONE_TIME_LINE } as const;
@@ -138,10 +140,7 @@ export function lineFinding(named: NamedLine, context: LineContext): Finding {
       allocated_at: line.allocatedAt === null ? null : location(line.allocatedAt),
       pattern: hint?.code ?? null,
       pattern_evidence: hint === null ? null : hint.evidence.join("; "),
-      stack: line.stack
-        .slice(0, MAX_FRAMES)
-        .map((frame) => `${location(frame)} ${frame.function}`)
-        .join(" < "),
+      stack: stackText(line, context.root),
     },
     description: sentence(named, context),
     ...(context.package === null ? {} : { package: context.package }),
@@ -177,8 +176,8 @@ const DEBUG_INFORMATION =
 
 const WITHOUT_LINE: Readonly<Record<Unexplained["memory"], string>> = {
   freed: "memory that the program freed and the C heap keeps (fragmentation)",
-  native: "memory outside of what the interpreter allocates",
-  unknown: "memory that no line was found to hold",
+  native: "native memory that the interpreter did not allocate",
+  unknown: "memory that was not attributed to a line",
 };
 
 function toolFor(memory: Unexplained["memory"], language: RecordedLanguage): string {
@@ -204,20 +203,23 @@ interface UnattributedContext {
   readonly site: NativeSite | null;
   /** The package of the blocks that stay; null for none. */
   readonly package: LinePackage | null;
+  /** The command's program, where no tool can be preloaded into it. */
+  readonly unseen: UnseenProgram | null;
 }
 
 /** The finding of growth that no line holds. */
 export function unattributedFinding(
   { growth, share, memory, staying }: Unexplained,
-  { root, language, site, package: found }: UnattributedContext,
+  { root, language, site, package: found, unseen }: UnattributedContext,
 ): Finding {
-  const bytes = Math.round(share * growth.bytes);
   const { device } = growth;
+  const grown = rates({ growth, share });
   const onHost = device === "host";
   const from = onHost && memory !== "freed" ? site : null;
   const allocatedBy = from === null ? null : allocatorText(from);
   const isOwnCode = from !== null && from.package === null && language === "none";
-  const tool = isOwnCode ? DEBUG_INFORMATION : staying === null ? toolFor(memory, language) : STAYING_ADVICE;
+  const nextTool = language === "none" && site === null && unseen !== null ? unseen.advice : toolFor(memory, language);
+  const tool = isOwnCode ? DEBUG_INFORMATION : staying === null ? nextTool : STAYING_ADVICE;
   const line = staying === null ? null : locationIn(root)(staying);
   const stay =
     staying === null
@@ -232,12 +234,12 @@ export function unattributedFinding(
     metric: null,
     evidence: {
       share,
-      growth_bytes: bytes,
+      ...grown,
       memory,
       ...(from === null ? {} : { ...siteEvidence(from), allocated_by: allocatedBy }),
-      ...(staying === null ? {} : { line, objects: staying.countGrowth }),
+      ...(staying === null ? {} : { line, objects: staying.countGrowth, stack: stackText(staying, root) }),
     },
-    description: `${percent(share)} of the growth (${formatBytesDelta(bytes)}) is ${WITHOUT_LINE[memory]}${allocatedBy === null ? "" : `, allocated by ${allocatedBy}`}${stay}`,
+    description: `${percent(share)} of the growth (${formatBytesDelta(grown.growth_bytes)}) is ${WITHOUT_LINE[memory]}${allocatedBy === null ? "" : `, allocated by ${allocatedBy}`}${stay}`,
     ...(staying === null || found === null ? {} : { package: found }),
     remediation: [onHost ? tool : "Compare two memory snapshots of the device with `stormlog-gate snapshot`."],
   };

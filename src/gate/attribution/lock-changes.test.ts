@@ -62,13 +62,13 @@ describe("the packages that a change locks to other versions", () => {
     expect(await changes(NUMPY)).toMatchObject({ total: 4 });
   });
 
-  it("are at most five, with the number of all, and those of another ecosystem are not the line's", async () => {
+  it("are all of them, and those of another ecosystem are not the line's", async () => {
     const packages = { "node_modules/numpy": { version: "2.0.0" } };
     write("web/package-lock.json", JSON.stringify({ packages }));
     write("uv.lock", uv({ a: "2", b: "1", c: "1", d: "1", e: "1", numpy: "2.0.0" }));
     const found = await changes(NUMPY);
     expect(found).toMatchObject({ total: 8 });
-    expect(found?.packages).toHaveLength(5);
+    expect(found?.packages).toHaveLength(8);
     expect(found?.packages[0]).toEqual({ ecosystem: "python", name: "numpy", from: "1.26.0", to: "2.0.0" });
   });
 
@@ -87,6 +87,15 @@ describe("the packages that a change locks to other versions", () => {
     rmSync(path.join(top, "uv.lock"));
     symlinkSync(path.join(top, "train.py"), path.join(top, "uv.lock"));
     expect(await changes()).toBeNull();
+  });
+
+  it("are those of a renamed lock compared with its old name, and none of a new one", async () => {
+    mkdirSync(path.join(top, "app"));
+    git("mv", "uv.lock", "app/uv.lock");
+    write("app/uv.lock", uv({ a: "2", numpy: "1.26.0", gone: "1" }));
+    write("requirements.txt", "fresh==1\n");
+    commit();
+    expect(textOf(await changes())).toEqual(["a 1 2"]);
   });
 
   it("show an address as one, because it could contain a password", async () => {

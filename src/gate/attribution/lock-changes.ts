@@ -14,12 +14,13 @@ import { measuredRange } from "./measured-range.ts";
 const MAX_LOCKS = 20;
 /** Of one lock, bytes. */
 const MAX_LOCK_BYTES = 16 * 1024 * 1024;
-/** Packages that a report lists; their number is that of all. */
-const MAX_SHOWN = 5;
+/** Packages that a document may list; their number is that of all. */
+const MAX_LISTED = 10_000;
 const MAX_NAME = 214;
 const MAX_VERSION = 80;
 
-const DIFF = ["diff", "--name-only", "-z", "--no-renames", "--diff-filter=M", "--no-ext-diff", "--no-relative"];
+/** A new lock has no earlier versions, so nothing of it is known to have changed. */
+const DIFF = ["diff", "--name-status", "-z", "--find-renames", "--diff-filter=MR", "--no-ext-diff", "--no-relative"];
 
 async function atCommit(top: string, commit: string, file: string): Promise<string | null> {
   const { ok, stdout } = await git(top, ["cat-file", "blob", `${commit}:${file}`]);
@@ -32,11 +33,23 @@ function shownVersion(version: string | null): string | null {
   return version.includes("://") ? "an address" : cutText(version, MAX_VERSION);
 }
 
+/** The names of each changed lock before and after, of git's `M\0name\0` and `R090\0before\0after\0`. */
+function changedFiles(output: string): readonly (readonly [string, string])[] {
+  return [...output.matchAll(/M\0([^\0]+)\0|R\d+\0([^\0]+)\0([^\0]+)\0/g)].map(
+    ([, same = "", from = same, to = same]) => [from, to] as const,
+  );
+}
+
+interface LockState {
+  readonly file: string;
+  readonly text: string;
+}
+
 /** Packages whose version differs between two states of a lock file; none where one of them cannot be read. */
-function changesOf(file: string, base: string, head: string): LockChange[] {
+function changesOf(base: LockState, head: LockState): LockChange[] {
   try {
-    const { ecosystem, packages } = lockedPackages(base, file);
-    return packageChanges(packages, lockedPackages(head, file).packages)
+    const { ecosystem, packages } = lockedPackages(base.text, base.file);
+    return packageChanges(packages, lockedPackages(head.text, head.file).packages)
       .map(({ name, good, bad }) => ({
         ecosystem,
         name: cutText(name, MAX_NAME),
@@ -58,15 +71,15 @@ async function readChanges(history: History): Promise<readonly LockChange[]> {
   const { ok, stdout } = await git(top, [...DIFF, base, ...(isJob ? ["HEAD"] : []), "--", ...patterns]);
   if (!ok) return [];
   const found = new Map<string, LockChange>();
-  const files = [...new Set(stdout.split("\0"))].filter((file) => file !== "");
-  for (const file of files.slice(0, MAX_LOCKS)) {
-    const before = await atCommit(top, base, file);
+  for (const [from, to] of changedFiles(stdout).slice(0, MAX_LOCKS)) {
+    const before = await atCommit(top, base, from);
     const after = isJob
-      ? await atCommit(top, "HEAD", file)
-      : readBounded(path.join(top, file), MAX_LOCK_BYTES, "refuse").toString("utf8");
+      ? await atCommit(top, "HEAD", to)
+      : readBounded(path.join(top, to), MAX_LOCK_BYTES, "refuse").toString("utf8");
     if (before === null || after === null) continue;
+    const changes = changesOf({ file: from, text: before }, { file: to, text: after });
     // A package may be locked in several files.
-    for (const change of changesOf(file, before, after)) found.set(Object.values(change).join("\0"), change);
+    for (const change of changes) found.set(Object.values(change).join("\0"), change);
   }
   return [...found.values()];
 }
@@ -84,5 +97,5 @@ export async function lockChanges(history: History, findings: readonly Finding[]
     return at < 0 ? owners.length : at;
   };
   const ordered = [...changes].sort((a, b) => rank(a) - rank(b));
-  return { total: changes.length, packages: ordered.slice(0, MAX_SHOWN) };
+  return { total: changes.length, packages: ordered.slice(0, MAX_LISTED) };
 }

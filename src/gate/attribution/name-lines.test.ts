@@ -146,7 +146,8 @@ describe("the line of a growth", () => {
           package: { ecosystem: "python", name: "aiohttp", version: "3.10.10", relation },
         },
       ).remediation[0] ?? null;
-    const advice = "Try another release of aiohttp than 3.10.10; `stormlog-gate culprit` finds the one that began it.";
+    const advice =
+      "Try another release of aiohttp than 3.10.10; `stormlog-gate culprit` finds the release that introduced the leak.";
     expect([adviceOf("contains", "allocated"), adviceOf("called", "kept")]).toEqual([advice, advice]);
     expect([adviceOf("called", "allocated"), adviceOf("calls", "kept")]).not.toContain(advice);
   });
@@ -184,7 +185,7 @@ it("growth without a line names the memory and the tool that would tell", () => 
   const { unexplained } = nameLines(seen(), [growth(64 * MIB)], COVERED);
   const [rest] = unexplained;
   if (rest === undefined) throw new Error("nothing is unexplained");
-  const context = { root: "/repo", site: null, package: null } as const;
+  const context = { root: "/repo", site: null, package: null, unseen: null } as const;
   expect(unattributedFinding(rest, { ...context, language: "python" })).toMatchObject({
     classification: "unattributed_growth",
     severity: "info",
@@ -192,6 +193,8 @@ it("growth without a line names the memory and the tool that would tell", () => 
   });
   expect(unattributedFinding(rest, { ...context, language: "python" }).remediation[0]).toContain("memray run --native");
   expect(unattributedFinding(rest, { ...context, language: "node" }).remediation[0]).toContain("heaptrack");
+  const unseen = { kind: "static", note: "", advice: "Link it dynamically." } as const;
+  expect(unattributedFinding(rest, { ...context, language: "none", unseen }).remediation[0]).toBe(unseen.advice);
 });
 
 it("growth of memory that the program freed is called that, from half of it on", () => {
@@ -206,15 +209,23 @@ describe("blocks that stay between freed memory", () => {
   const restOf = (...lines: readonly AttributedLine[]) => nameLines(seen(...lines), [freed], COVERED).unexplained[0];
 
   it("are named with their line and package, since they keep the heap from shrinking", () => {
-    const rest = restOf(line(crumbs, { countGrowth: 700 }));
+    const stack = [{ file: "/env/pandas/io.py", line: 7, function: "read_csv" }];
+    const rest = restOf(line(crumbs, { countGrowth: 700, stack }));
     if (rest === undefined) throw new Error("nothing is unexplained");
     const pandas = { ecosystem: "python", name: "pandas", version: "2.2.0", relation: "called" } as const;
-    const found = unattributedFinding(rest, { root: "/repo", language: "python", site: null, package: pandas });
+    const found = unattributedFinding(rest, {
+      root: "/repo",
+      language: "python",
+      site: null,
+      package: pandas,
+      unseen: null,
+    });
     expect(found).toMatchObject({
       classification: "unattributed_growth",
-      evidence: { memory: "freed", line: "train.py:18", objects: 700 },
+      evidence: { memory: "freed", line: "train.py:18", objects: 700, bytes_per_step: (64 * MIB) / 70 },
       package: pandas,
     });
+    expect(found.evidence.stack).toBe("/env/pandas/io.py:7 read_csv");
     expect(found.description).toContain("; 700 more blocks from train.py:18 stay, ");
     expect(unattributed([found])?.text).toMatch(
       /keeps \(fragmentation\); 700 more blocks from train.py:18 stay, .*pandas 2\.2\.0$/,

@@ -11,7 +11,7 @@ const INTERPRETER = /^(?:lib)?python[23](?:\.\d+)?(?:[.-]|$)|^libpython/;
 const isInterpreterFile = (file: string): boolean => INTERPRETER.test(path.basename(file));
 
 /** A call in a program or library. */
-export interface Place {
+export interface ModuleOffset {
   /** Absolute path of the file. */
   readonly path: string;
   readonly offset: number;
@@ -24,12 +24,12 @@ export interface Owned {
   /** The function that the Python line calls; null when unknown. */
   readonly called: string | null;
   /** Null where only the C library and the like are on the stack. */
-  readonly place: Place | null;
+  readonly place: ModuleOffset | null;
   /** Whether the interpreter itself allocates. */
   readonly isInterpreter: boolean;
 }
 
-export type Placed = Owned & { readonly place: Place };
+export type Placed = Owned & { readonly place: ModuleOffset };
 
 /** Where memory is counted: at the innermost line of the user's, else at the innermost place; null where unknown. */
 export function ownedBy(
@@ -69,8 +69,8 @@ const RUNS_CODE = /Eval|Vectorcall|PyObject_Call|PyFunction|TAIL_CALL/i;
 export function calledPlace(
   { native }: NativeStack,
   mappings: readonly Mapping[],
-  symbolAt: (place: Place) => string | null,
-): Place | null {
+  symbolAt: (place: ModuleOffset) => string | null,
+): ModuleOffset | null {
   for (const address of native) {
     const place = placeAt(address, mappings);
     if (place === null) return null;
@@ -82,7 +82,7 @@ export function calledPlace(
 }
 
 /** The file that contains the call before a return address. */
-function placeAt(address: number, mappings: readonly Mapping[]): Place | null {
+function placeAt(address: number, mappings: readonly Mapping[]): ModuleOffset | null {
   const call = address - 1;
   let low = 0;
   let high = mappings.length;

@@ -1,6 +1,6 @@
 import { plural } from "../../core/text.ts";
 import { ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
-import type { Column, KnownPeak, Metric, SampleTable } from "./model.ts";
+import type { Column, KnownPeak, Metric, ProbeSummary, SampleTable } from "./model.ts";
 import type { RecordedStream } from "./recorded-streams.ts";
 import { type StepTimeline, stepsAt, stepTimeline } from "./step-timeline.ts";
 
@@ -64,7 +64,7 @@ function heapOf(
   timeline: StepTimeline | null,
   as: {
     readonly name: string;
-    readonly source: string;
+    readonly sourceOf: (main: RecordedStream) => string;
     readonly columns: (main: RecordedStream) => Partial<Record<Column, Float64Array>>;
     readonly peaks: readonly Metric[];
   },
@@ -85,19 +85,31 @@ function heapOf(
   };
   const peaks = as.peaks.flatMap((metric): KnownPeak[] => {
     const bytes = peakOf(columns[metric] ?? new Float64Array());
-    return bytes > 0 ? [{ rank, device: "host", metric, bytes, kind: "sampled", source: as.source }] : [];
+    return bytes > 0 ? [{ rank, device: "host", metric, bytes, kind: "sampled", source: as.sourceOf(main) }] : [];
   });
   return { tables: [table], peaks, lost: othersCounted(as.name, rank, main, streams), cut: main.cut };
 }
 
+const isKnown = (values: Float64Array): boolean => values.some((value) => !Number.isNaN(value));
+
 /** The C heap of a rank. */
-export const hostHeap = (rank: number, streams: readonly RecordedStream[], timeline: StepTimeline | null): HostHeap =>
+export const hostHeap = (
+  rank: number,
+  streams: readonly RecordedStream[],
+  timeline: StepTimeline | null,
+  probe: ProbeSummary | null,
+): HostHeap =>
   heapOf(rank, streams, timeline, {
     name: "the heap",
-    // Of both probes' numbers.
-    source: "mallinfo2",
-    columns: ({ allocated, reserved }) =>
-      reserved.some((value) => !Number.isNaN(value)) ? { allocated, reserved } : { allocated },
+    sourceOf: ({ pid }) => {
+      const counter = probe?.processes.find((process) => process.pid === pid)?.heap ?? null;
+      return counter === null || counter.startsWith("none:") ? "mallinfo2" : counter;
+    },
+    // Mimalloc does not count what is in use.
+    columns: ({ allocated, reserved }) => ({
+      ...(isKnown(allocated) ? { allocated } : {}),
+      ...(isKnown(reserved) ? { reserved } : {}),
+    }),
     peaks: ["allocated", "reserved"],
   });
 
@@ -105,7 +117,7 @@ export const hostHeap = (rank: number, streams: readonly RecordedStream[], timel
 export const pythonHeap = (rank: number, streams: readonly RecordedStream[], timeline: StepTimeline | null): HostHeap =>
   heapOf(rank, streams, timeline, {
     name: "Python's own memory",
-    source: "pymalloc",
+    sourceOf: () => "pymalloc",
     columns: ({ allocated, active }) => ({ python: allocated, blocks: active }),
     peaks: ["python"],
   });

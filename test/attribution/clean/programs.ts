@@ -39,6 +39,19 @@ function program(line: string): CleanProgram {
   };
 }
 
+/**
+ * Caches of 4 to 10 MiB that are filled during the whole run, of rounds of 20 ms: no run shows that they stop. A line
+ * may be named, with a warning.
+ */
+export const fillingCaches = (rounds: number): readonly CleanProgram[] =>
+  [
+    ...["4 dict", "5 texts", "6 counter", "7 rows", "8 attributes", "6 unbounded", "10 bounded", "9 sqlite"].map(
+      (which) => `python/cache.py ${which} ${rounds}`,
+    ),
+    "node/fill.mjs 6 100 map",
+    "node/fill.mjs 9 100 array",
+  ].map(program);
+
 /** Every program of the corpus. None leaks, so a line that is named in one of them is wrong. */
 export const CLEAN_PROGRAMS: readonly CleanProgram[] = [
   "python/local_table.py",

@@ -60,11 +60,11 @@ describe("a higher peak", () => {
     expect(await explained(100 * MIB, 60 * MIB)).toEqual({ found: [["peak_line", 40 * MIB]], notes: [] });
   });
 
-  it("is compared with no base that reported nothing: unknown is not zero", async () => {
+  it("is not compared with a base commit that reported nothing: unknown is not zero", async () => {
     const { found, notes } = await explained(100 * MIB, null);
     expect(found).toEqual([["held_at_peak", null]]);
     expect(notes).toEqual([
-      "the peak was compared with no other: no process of the base reported what its own consists of",
+      "the peak could not be compared: no process of the base commit reported what its peak consists of",
     ]);
   });
 
@@ -75,7 +75,7 @@ describe("a higher peak", () => {
     const lower = { ...CHECK, baseline_bytes: 140 * MIB } as Check;
     const { found, notes } = await explained(100 * MIB, 60 * MIB, lower);
     expect(found).toEqual([["held_at_peak", null]]);
-    expect(notes).toEqual(["the peak was compared with no other: that of the base is not lower"]);
+    expect(notes).toEqual(["the peak could not be compared: the base commit's peak is not lower"]);
   });
 
   it("names nothing where no process reported", async () => {
@@ -97,7 +97,7 @@ describe("what is looked into", () => {
     } as unknown as PeakSubject;
   };
 
-  it("is a peak of memory that a program allocates, in Node as well, and of V8 only there", () => {
+  it("peaks of memory that the program allocates are explained, V8's heap in Node only", () => {
     expect(peakToExplain(subject("host", ["node", "serve.mjs"]))?.metric).toBe("host");
     expect(peakToExplain(subject("js_heap", ["node", "serve.mjs"]))?.metric).toBe("js_heap");
     expect(peakToExplain(subject("js_heap", ["python3", "serve.py"]))).toBeNull();
@@ -105,7 +105,7 @@ describe("what is looked into", () => {
       expect(peakToExplain(subject(metric, ["python3", "train.py"]))).toBeNull();
   });
 
-  it("is growth instead, but not growth of what the allocator holds back", () => {
+  it("a peak is not explained when the same memory grows, unless only reserved memory grows", () => {
     const steps = Float64Array.from({ length: 200 }, (_, i) => i + 1);
     const growing = (metric: "allocated" | "reserved") => {
       const given = subject("allocated", ["python3", "train.py"]);

@@ -18,6 +18,7 @@ import { installedPackages } from "../installed-packages.ts";
 import { judgedGrowths } from "../judged-growth.ts";
 import { linePackages, PYTORCH } from "../line-packages.ts";
 import { symbolAt } from "../native-site.ts";
+import { notPreloaded, unseenProgram } from "../unseen-program.ts";
 import { higherLines, largestLines, type PeakLine } from "./name-peak-lines.ts";
 import { type PlacedPeakLine, peakFinding } from "./peak-finding.ts";
 import { type PeakOfRun, peakOfRun } from "./peak-of-run.ts";
@@ -118,22 +119,22 @@ export async function explainPeak(subject: PeakSubject, check: Check): Promise<E
   const { request, scenario, judged, judgement, warn } = subject;
   const durationS = judged.info.clock.duration_s ?? 0;
   const planned = { command: scenario.command, metric: check.metric, durationS };
-  const env = peakEnvironment(planned, { ...request.env, ...scenario.env });
+  const given = { ...request.env, ...scenario.env };
+  const unseen = await unseenProgram(scenario.command, scenario.cwd, given.PATH);
+  const env = { ...peakEnvironment(planned, given), ...notPreloaded(unseen) };
   const limitS = durationS + EXTRA_TIME_S;
   const top = await git(scenario.cwd, ["rev-parse", "--show-toplevel"]);
   const root = top.ok && top.stdout !== "" ? top.stdout : scenario.cwd;
-  const candidate = await peakRun(subject, "what its peak consists of", limitS, () =>
-    subject.run({ number: 1, env, limitS }),
-  );
+  const candidate = await peakRun(subject, "the peak", limitS, () => subject.run({ number: 1, env, limitS }));
   if (candidate === null) return { findings: [], peak: null };
   const after = await peakOfRun(candidate.directory, { device: check.device, root, other: root, warn });
   if (after.parts.length === 0) {
-    warn("no line could be named: no measured process reported what its peak consists of");
+    warn(unseen?.note ?? "no line could be named: no measured process reported what its peak consists of");
     return { findings: [], peak: null };
   }
   const ofBase = await comparedWith(subject, check, { candidate, plan: { env, limitS }, root });
   const compared = "reason" in ofBase ? (storedWith(subject, check) ?? ofBase) : ofBase;
-  if ("reason" in compared) warn(`the peak was compared with no other: ${compared.reason}`);
+  if ("reason" in compared) warn(`the peak could not be compared: ${compared.reason}`);
   const named =
     "reason" in compared
       ? largestLines(after.parts, check.candidate_bytes ?? 0)
@@ -184,18 +185,18 @@ async function peakRun(
 ): Promise<FinishedRun | null> {
   const stop = noMore();
   if (stop !== null) {
-    warn(`${stop}, so it was not measured ${what}`);
+    warn(`${stop}, so ${what} was not explained`);
     return null;
   }
-  log(`${scenario.name}: finding ${what}, at most ${formatDuration(Math.ceil(limitS)).replace(".0 s", " s")}`);
+  log(`${scenario.name}: explaining ${what}, at most ${formatDuration(Math.ceil(limitS)).replace(".0 s", " s")}`);
   const ran = await run();
   if (ran.kind === "stopped") {
-    warn(`${ran.reason}, so the run that shows ${what} was ended`);
+    warn(`${ran.reason}, so the run that explains ${what} was ended`);
     return null;
   }
   const { ending, info } = ran.finished;
   for (const note of info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
-  if (ending.kind === "failed") warn(`in the run that shows ${what}, ${ending.message}`);
+  if (ending.kind === "failed") warn(`in the run that explains ${what}, ${ending.message}`);
   // What was written until then is a part of the run, whose peak may be another.
   return ending.kind === "ok" ? ran.finished : null;
 }
@@ -209,15 +210,15 @@ async function comparedWith(
   const base = await subject.base();
   if ("reason" in base) return base;
   const { candidate, plan, root } = of;
-  const finished = await peakRun(subject, "what the base's peak consists of", plan.limitS ?? 0, () => base.run(plan));
-  if (finished === null) return { reason: "the base has no run for it" };
+  const finished = await peakRun(subject, "the base commit's peak", plan.limitS ?? 0, () => base.run(plan));
+  if (finished === null) return { reason: "the base commit was not run" };
   const baseRoot = path.resolve(base.cwd, path.relative(subject.scenario.cwd, root));
   const { device } = check;
   const found = await peakOfRun(finished.directory, { device, root: baseRoot, other: root, warn: subject.warn });
-  if (found.parts.length === 0) return { reason: "no process of the base reported what its own consists of" };
+  if (found.parts.length === 0) return { reason: "no process of the base commit reported what its peak consists of" };
   const difference = differenceOf(check, candidate, finished);
-  if (difference === null) return { reason: "that of the base is unknown" };
-  return difference > 0 ? { kind: "base", ...found, difference } : { reason: "that of the base is not lower" };
+  if (difference === null) return { reason: "the base commit's peak is unknown" };
+  return difference > 0 ? { kind: "base", ...found, difference } : { reason: "the base commit's peak is not lower" };
 }
 
 /** The stored composition of the baseline; null where there is none of this series, or its peak is not lower. */

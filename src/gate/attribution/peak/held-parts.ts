@@ -13,7 +13,7 @@ import {
   UNSEEN_IN_SNAPSHOTS,
   UNSEEN_ON_HOST,
 } from "../../../snapshot/tensor-category.ts";
-import { ownedBy, type Place } from "../native-owner.ts";
+import { type ModuleOffset, ownedBy } from "../native-owner.ts";
 
 /** Memory of one stack, category and phase that is live at the peaks of the processes. */
 export interface HeldPart {
@@ -31,7 +31,7 @@ export interface HeldPart {
   /** The function that the line calls there; null when unknown. */
   readonly called: string | null;
   /** The allocating place there; null where only the C library is below the line. */
-  readonly place: Place | null;
+  readonly place: ModuleOffset | null;
   /** Whether the interpreter itself allocates there. */
   readonly isInterpreter: boolean;
 }

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { GateError } from "../../../core/errors.ts";
+import { GateError, messageOf } from "../../../core/errors.ts";
 import { groupBy } from "../../../core/group-by.ts";
 import { probeDirectory } from "../../../core/probe-directory.ts";
 import { readSnapshotFile } from "../../../inputs/snapshot-input.ts";
@@ -47,7 +47,7 @@ export async function peakOfRun(directory: string, of: PeakOf): Promise<PeakOfRu
   try {
     return await readPeak(directory, of);
   } catch (error) {
-    of.warn(`the lines of a peak could not be read: ${error instanceof Error ? error.message : String(error)}`);
+    of.warn(`the lines of a peak could not be read: ${messageOf(error)}`);
     return { parts: [], unseen: null, inputs: {}, moment: null };
   }
 }

@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import path from "node:path";
 import type { BaselineStore, StoredRecord } from "../../../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../../../config/gate-request.ts";
 import { GateError } from "../../../core/errors.ts";
+import { temporaryDirectory } from "../../../core/temporary-directory.ts";
 import { git } from "../../../git/git.ts";
 import type { Metric } from "../../../telemetry/recording/model.ts";
 import { oneRun } from "../../one-run.ts";
@@ -52,7 +52,7 @@ export async function measurePeak(
 ): Promise<string> {
   const opened = stored.record.epochs.at(-1)?.opened ?? "";
   const { device, metric } = gatingSeries(stored);
-  const parent = await mkdtemp(path.join(tmpdir(), "stormlog-gate-composition-"));
+  const parent = await temporaryDirectory("stormlog-gate-composition-");
   try {
     const { command, cwd } = scenario;
     const directory = path.join(parent, "1");

@@ -51,7 +51,7 @@ export async function gated({ name, command }: CleanProgram): Promise<Gated> {
     const attribution = scenario.findings.filter(({ classification }) => ATTRIBUTED.test(classification));
     const series = scenario.runs[0]?.analysis?.series ?? [];
     return {
-      verdict: scenario.word,
+      verdict: scenario.verdict,
       leakLines: attribution.flatMap(({ classification, description }) =>
         classification === "leak_line" ? [description] : [],
       ),

@@ -1,0 +1,51 @@
+import { statSync } from "node:fs";
+import type { Command } from "../../core/command.ts";
+import { findExecutable } from "../../measure/launch/find-executable.ts";
+import { readElfInterpreter } from "./elf-symbols.ts";
+
+/** A program into which the library that samples native memory is not loaded. */
+export interface UnseenProgram {
+  readonly kind: keyof typeof REASONS;
+  /** Why no line could be named. */
+  readonly note: string;
+  /** What makes its memory visible. */
+  readonly advice: string;
+}
+
+const REASONS = {
+  static: { because: "it is linked statically", advice: "Link it dynamically (without `-static`)" },
+  musl: { because: "it is linked with musl", advice: "Build it for glibc" },
+  setuid: { because: "its set-user-id bit forbids preloaded libraries", advice: "Run a copy without that bit" },
+} as const;
+
+/** Musl's loader ends a program that a library for glibc is preloaded into. */
+export const notPreloaded = (unseen: UnseenProgram | null): Readonly<Record<string, string>> =>
+  unseen?.kind === "musl" ? { STORMLOG_GATE_STACKS: "0" } : {};
+
+/** Why the executable that the command names cannot be seen; null where it can, or is a script. */
+export async function unseenProgram(
+  command: Command,
+  cwd: string,
+  searchPath: string | undefined,
+): Promise<UnseenProgram | null> {
+  const name = (command.kind === "argv" ? command.argv[0] : command.script.trim().split(/\s/)[0]) ?? "";
+  const found = await findExecutable(name, cwd, searchPath);
+  const kind = found.kind === "found" ? unseenKind(found.path) : null;
+  if (kind === null) return null;
+  const { because, advice } = REASONS[kind];
+  return {
+    kind,
+    note: `no line could be named: native memory of \`${name}\` is not seen, because ${because}`,
+    advice: `${advice}, so that its allocations can be sampled.`,
+  };
+}
+
+function unseenKind(file: string): UnseenProgram["kind"] | null {
+  const { mode, uid, gid } = statSync(file);
+  // The loader ignores LD_PRELOAD where the program gets other rights than its caller.
+  if (((mode & 0o4000) !== 0 && uid !== process.getuid?.()) || ((mode & 0o2000) !== 0 && gid !== process.getgid?.()))
+    return "setuid";
+  const interpreter = readElfInterpreter(file);
+  if (interpreter === "") return "static";
+  return interpreter?.includes("ld-musl") ? "musl" : null;
+}
