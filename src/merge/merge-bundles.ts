@@ -9,11 +9,27 @@ import { verdictUrgency } from "../report/urgency.ts";
 import { copyRuns, numberRuns, type RunCopy } from "./merge-copy.ts";
 import { type JudgeAgain, judgeAgain } from "./merge-judge.ts";
 import { absentLegs, type ExpectedLegs } from "./merge-legs.ts";
-import { type MergeLeg, readLegs, resolved } from "./merge-read.ts";
-import { type Job, type MissingLeg, mergedReport, missingLeg, planJobs, scenarioOfJob } from "./merge-report.ts";
+import {
+  legsOf,
+  type MergeInput,
+  type MergeLeg,
+  type ReadContext,
+  readInputs,
+  resolved,
+  withoutShards,
+} from "./merge-read.ts";
+import {
+  carriedLegs,
+  type Job,
+  type MissingLeg,
+  mergedReport,
+  missingLeg,
+  planJobs,
+  scenarioOfJob,
+} from "./merge-report.ts";
 import type { ShardJob } from "./shard-jobs.ts";
 import type { Verification } from "./shard-pool.ts";
-import { type FeaturesSource, verifyShard } from "./shard-read.ts";
+import { type FeaturesSource, type ShardFailure, verifyShard } from "./shard-read.ts";
 import { hostsOf, reasonWithHost, type ShardPolicy } from "./shard-report.ts";
 import { decidingShards, shardTimeline } from "./shard-timeline.ts";
 
@@ -82,7 +98,7 @@ interface Judged {
 async function judgedJob(job: Job, again: JudgeAgain, warnings: string[]): Promise<Judged> {
   const isRequested = again.baselines !== null;
   const reported = { scenario: scenarioOfJob(job), envelopes: [] };
-  if (reported.scenario.word === "error" || reported.scenario.error !== null) return reported;
+  if (reported.scenario.verdict === "error" || reported.scenario.error !== null) return reported;
   if (!isRequested && job.nodes.length === 1) return reported;
   const judged = await judgeAgain(job.nodes, again);
   if (judged.kind === "not") {
@@ -107,25 +123,52 @@ function jobOf(job: Job, legs: readonly ReadLeg[]): ShardJob | null {
   return legs.find((leg) => leg.job !== null && job.nodes.some((node) => node.leg === leg.name))?.job ?? null;
 }
 
-/** Number of recordings by the source of their features. */
-export type FeatureCounts = Readonly<Record<FeaturesSource, number>>;
+/** Number of recordings by the source of their features, and of those that decide and were too many to compare. */
+export type FeatureCounts = Readonly<Record<FeaturesSource | "omitted", number>>;
 
-/** Compare the stored features of the ranks that decide with their samples, and count the sources of all. */
-async function checkedFeatures(
-  job: Job,
-  { scenario }: Judged,
-  legs: readonly ReadLeg[],
-  policy: ShardPolicy,
-  counts: Record<FeaturesSource, number>,
-): Promise<void> {
-  const shards = jobOf(job, legs);
-  if (shards === null) return;
-  for (const { source } of shards.shards) counts[source] += 1;
-  for (const shard of decidingShards(shards, scenario)) {
-    if (shard.source !== "stored") continue;
-    await verifyShard(shard, policy.horizon);
-    counts.stored -= 1;
-    counts.verified += 1;
+/** Jobs with their verdicts, by inputs in which every compared rank has the features of its samples. */
+interface JudgedJobs {
+  readonly input: MergeInput;
+  readonly legs: readonly ReadLeg[];
+  readonly jobs: readonly { readonly job: Job; readonly judged: Judged }[];
+  readonly warnings: readonly string[];
+  readonly features: FeatureCounts;
+}
+
+/**
+ * Judge all jobs, and compare the stored features of the ranks that decide with their samples. A rank with others is
+ * unusable, and the remaining ones are judged again.
+ */
+async function judgedJobs(request: MergeRequest, context: ReadContext): Promise<JudgedJobs> {
+  const { again } = request;
+  const compared = new Set<string>();
+  let inputs = await readInputs(request.directories, context);
+  for (;;) {
+    const input = legsOf(inputs, context);
+    const legs = input.legs.filter((leg) => leg.kind === "read");
+    checkLimits(again, legs);
+    const warnings = [...input.warnings];
+    for (const { name, notes } of legs) warnings.push(...notes.map((note) => `${name}: its bundle lacks ${note}`));
+    const jobs: { job: Job; judged: Judged }[] = [];
+    const failures: ShardFailure[] = [];
+    const features = { stored: 0, verified: 0, computed: 0, omitted: 0 };
+    for (const job of planJobs(legs)) {
+      const judged = await judgedJob(job, again, warnings);
+      jobs.push({ job, judged });
+      const shards = jobOf(job, legs);
+      if (shards === null) continue;
+      const deciding = decidingShards(shards, judged.scenario);
+      for (const shard of deciding.compared) {
+        if (compared.has(shard.directory)) continue;
+        compared.add(shard.directory);
+        const failure = await verifyShard(shard, again.horizon);
+        if (failure !== null) failures.push(failure);
+      }
+      features.omitted += deciding.omitted;
+      for (const { directory, source } of shards.shards) features[compared.has(directory) ? "verified" : source] += 1;
+    }
+    if (failures.length === 0) return { input, legs, jobs, warnings, features };
+    inputs = await withoutShards(inputs, failures);
   }
 }
 
@@ -158,51 +201,33 @@ type ReadLeg = Extract<MergeLeg, { kind: "read" }>;
 /**
  * Merge bundles of matrix legs, nodes or ranks, in any order, into one bundle with one verdict. Recordings are judged
  * by the features that their ranks stored; samples are read where there are none, and of some ranks to compare.
- * @throws GateError MERGE_INTO_INPUT, SHARD_INVALID (exit 5), those of `prepareBundle` and `writeBundle`, an unreadable
- *   baseline (exit 5)
+ * @throws GateError MERGE_INTO_INPUT, those of `prepareBundle` and `writeBundle`, an unreadable baseline (exit 5)
  */
 export async function mergeBundles(request: MergeRequest): Promise<MergedBundle> {
-  const { bundle, argv, verification } = request;
+  const { bundle, argv, verification, unjudged } = request;
   await checkTarget(bundle, request.directories);
   const now = request.now();
   const { budgets, horizon } = request.again;
   const policy: ShardPolicy = { budgets, horizon };
-  const {
-    legs,
-    refused,
-    present,
-    warnings: readWarnings,
-  } = await readLegs(request.directories, {
-    policy,
-    verification,
-    argv,
-    now,
-  });
-  const reported = legs.filter((leg) => leg.kind === "read");
-  checkLimits(request.again, reported);
-  const warnings = [...readWarnings];
-  for (const { name, notes } of reported) warnings.push(...notes.map((note) => `${name}: its bundle lacks ${note}`));
+  const { input, legs, jobs, warnings, features } = await judgedJobs(request, { policy, verification, argv, now });
   const scenarios: ScenarioReport[] = [];
   const copies: RunCopy[] = [];
-  const counts = { stored: 0, verified: 0, computed: 0 };
-  for (const job of planJobs(reported)) {
-    const judged = await judgedJob(job, request.again, warnings);
-    await checkedFeatures(job, judged, reported, policy, counts);
-    const numbered = numberRuns(job, await withRanksShown(job, judged, reported, policy));
+  for (const { job, judged } of jobs) {
+    const numbered = numberRuns(job, await withRanksShown(job, judged, legs, policy));
     scenarios.push(numbered.scenario);
     copies.push(...numbered.copies);
   }
-  const { unjudged } = request;
-  const missing = [...unreportedLegs(legs, present, request.expected), ...refused];
-  const report = mergedReport({ legs: reported, missing, scenarios, warnings, unjudged, argv, now });
+  const missing = [...unreportedLegs(input.legs, input.present, request.expected), ...input.refused];
+  const carried = legs.flatMap((leg) => carriedLegs(leg.report));
+  const report = mergedReport({ legs, missing, carried, scenarios, warnings, unjudged, argv, now });
   await prepareBundle(bundle, { argv, createdIso: now.toISOString() });
   try {
-    const copied = reported.flatMap(({ name, evidence }) => {
+    const copied = legs.flatMap(({ name, evidence }) => {
       const own = copies.filter(({ leg }) => leg === name);
       return copyRuns(evidence, own, bundle);
     });
     const written = await writeBundle(bundle, report, copied);
-    return { report: written.report, bundleDir: bundle, features: counts };
+    return { report: written.report, bundleDir: bundle, features };
   } finally {
     await unlockBundle(bundle).catch(() => {});
   }

@@ -20,7 +20,7 @@ export function mergedExitCode(
   if (first !== undefined) return first;
   if (scenarios.some(failsByBudgetOrOom)) return ExitCode.gateFailed;
   // In a job where one node fails by its memory and another by its command, the command comes first.
-  if (scenarios.some(({ word, error }) => error !== null && word !== "unjudged")) return ExitCode.error;
+  if (scenarios.some(({ verdict, error }) => error !== null && verdict !== "unjudged")) return ExitCode.error;
   const code = exitCodeOf(scenarios, unjudged, false, verdicts);
   return code === ExitCode.pass && others.includes(ExitCode.unjudged) ? ExitCode.unjudged : code;
 }

@@ -50,7 +50,7 @@ describe("scenarios of one job", () => {
 describe("nodes of one job", () => {
   it("have the verdict of their worst rank", () => {
     const job = unitedScenario([node(0, "pass"), node(1, "fail")]);
-    expect(job.word).toBe("fail");
+    expect(job.verdict).toBe("fail");
     expect(job.judgement?.reason).toMatch(/^rank 1 allocated/);
     expect(new Set(job.judgement?.checks.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
     expect(job.runs).toHaveLength(2);
@@ -62,32 +62,32 @@ describe("nodes of one job", () => {
       sampleCheck({ rank, verdict: "unjudged", reason: "the baseline has this series, the candidate has not" });
     const nodes = [withChecks(node(0, "pass"), gone(1)), withChecks(node(1, "pass"), gone(0))];
     expect(nodes.map(({ scenario }) => scenario.judgement?.verdict)).toEqual(["unjudged", "unjudged"]);
-    expect(unitedScenario(nodes).word).toBe("pass");
+    expect(unitedScenario(nodes).verdict).toBe("pass");
     // A rank that no node has remains unjudged.
     const more = nodes.map((one) => withChecks(one, gone(9)));
     const job = unitedScenario(more);
-    expect(job.word).toBe("unjudged");
+    expect(job.verdict).toBe("unjudged");
     expect(job.judgement?.checks.filter(({ rank }) => rank === 9)).toHaveLength(1);
   });
 
   it("are unjudged while a rank of their world is missing, which the reason names", () => {
     expect(missingRanks([node(0, "pass"), node(1, "pass")])).toBeNull();
     const job = unitedScenario([node(0, "pass", 16), node(1, "pass", 16)]);
-    expect(job.word).toBe("unjudged");
+    expect(job.verdict).toBe("unjudged");
     expect(job.judgement?.reason).toContain("ranks 2 to 15 of 16 are missing from the bundles");
     expect(missingRanks([node(1, "pass", 4)])?.reason).toContain("ranks 0, 2, 3 of 4");
-    expect(unitedScenario([node(0, "fail", 3), node(1, "pass", 3)]).word).toBe("fail");
+    expect(unitedScenario([node(0, "fail", 3), node(1, "pass", 3)]).verdict).toBe("fail");
   });
 
   it("are in error when the command of one of them failed, unless another one fails by its memory", () => {
     const broken = node(1, "error");
     expect(unitedScenario([node(0, "pass"), broken])).toMatchObject({
-      word: "error",
+      verdict: "error",
       judgement: null,
       error: { message: expect.stringMatching(/^n1: /) },
     });
     expect(unitedScenario([node(0, "fail"), broken])).toMatchObject({
-      word: "fail",
+      verdict: "fail",
       error: { code: "COMMAND_FAILED" },
     });
   });
@@ -102,11 +102,11 @@ describe("nodes of one job", () => {
       head_sha: null,
       url: null,
     };
-    const taken = node(1, "fail", 2, { word: "warn", accepted });
-    expect(unitedScenario([node(0, "pass"), taken])).toMatchObject({ word: "warn", accepted: { by: "ada" } });
-    expect(unitedScenario([node(0, "fail"), taken]).word).toBe("fail");
-    const third = node(1, "fail", 3, { word: "warn", accepted });
-    expect(unitedScenario([node(0, "pass", 3), third]).word).toBe("unjudged");
+    const taken = node(1, "fail", 2, { verdict: "warn", accepted });
+    expect(unitedScenario([node(0, "pass"), taken])).toMatchObject({ verdict: "warn", accepted: { by: "ada" } });
+    expect(unitedScenario([node(0, "fail"), taken]).verdict).toBe("fail");
+    const third = node(1, "fail", 3, { verdict: "warn", accepted });
+    expect(unitedScenario([node(0, "pass", 3), third]).verdict).toBe("unjudged");
   });
 
   it("are at least one, else the caller has a bug", () => {

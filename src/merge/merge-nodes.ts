@@ -158,7 +158,7 @@ export function unitedScenario(nodes: readonly LegScenario[], rejudged?: Judgeme
   const missing = missingRanks(nodes);
   const judgement = rejudged ?? unitedJudgement(nodes, missing);
   const error = unitedError(nodes);
-  const failed = error !== null || nodes.some(({ scenario }) => scenario.word === "error");
+  const failed = error !== null || nodes.some(({ scenario }) => scenario.verdict === "error");
   const verdicts = rejudged === undefined ? judgedVerdicts(nodes, judgement, missing) : [rejudged.verdict];
   const verdict = overallVerdict([...verdicts, ...(failed ? (["error"] as const) : [])]);
   const deciding = decidingCheck(judgement?.checks ?? []);
@@ -171,7 +171,7 @@ export function unitedScenario(nodes: readonly LegScenario[], rejudged?: Judgeme
   const accepted = nodes.find(({ scenario }) => scenario.accepted)?.scenario.accepted;
   return scenarioReport({
     scenario: first.scenario.scenario,
-    word: verdict,
+    verdict,
     // A failed command leaves a job unjudged, unless its measurements fail anyway.
     judgement: verdict === "error" ? null : judgement,
     error,

@@ -3,14 +3,15 @@ import path from "node:path";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import { GateError } from "../core/errors.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
-import { corruptBundle, type ListedFile, listFiles, UNLIMITED } from "../report/bundle/bundle-files.ts";
+import { alteredFiles, corruptBundle, type ListedFile } from "../report/bundle/bundle-files.ts";
 import type { GateReport } from "../report/documents/model.ts";
 import { compareNames, legNames, withoutCopies } from "./merge-legs.ts";
 import type { MissingLeg } from "./merge-report.ts";
+import { SHARD_INVALID } from "./shard-features.ts";
 import { type FoundInputs, type FoundShard, findInputs } from "./shard-find.ts";
 import { groupShards, type NamedShard, type ShardJob } from "./shard-jobs.ts";
 import { readShards, type Verification } from "./shard-pool.ts";
-import { failureOf, SHARD_INVALID, type Shard, type ShardFailure } from "./shard-read.ts";
+import { failureOf, type Shard, type ShardFailure } from "./shard-read.ts";
 import { reportOfShards, type ShardPolicy } from "./shard-report.ts";
 import { SHARD_RUN } from "./shard-run.ts";
 
@@ -38,7 +39,20 @@ export type MergeLeg =
     }
   | { readonly kind: "unusable"; readonly name: string; readonly directory: string; readonly error: GateError };
 
-interface MergeInput {
+/** What was read. */
+interface Inputs {
+  /** Bundles and unusable inputs. */
+  readonly legs: readonly MergeLeg[];
+  readonly shards: readonly NamedShard[];
+  /** What merged bundles report as missing or refused. */
+  readonly carried: readonly MissingLeg[];
+  readonly warnings: readonly string[];
+  readonly nameOf: (directory: string) => string;
+  /** The files of a shard by the manifest of its merged bundle; null outside one. */
+  readonly listedOf: (directory: string) => readonly ListedFile[] | null;
+}
+
+export interface MergeInput {
   /** Sorted by name. */
   readonly legs: readonly MergeLeg[];
   /** Recordings that do not fit their job. */
@@ -49,7 +63,7 @@ interface MergeInput {
 }
 
 /** What a report of recordings is made with. */
-interface ReadContext {
+export interface ReadContext {
   readonly policy: ShardPolicy;
   readonly verification: Verification;
   readonly argv: readonly string[];
@@ -58,12 +72,6 @@ interface ReadContext {
 
 /** The run directories of a gate. Any other path in a report is foreign and could lead out of the bundle. */
 const RUN_DIRECTORY = /^runs\/[a-z0-9][a-z0-9._-]{0,199}\/(?:base-|attribution-)?\d{1,4}$/;
-
-/** Listed files that a directory lacks or has with other contents, as an interrupted transfer leaves it. */
-async function alteredFiles(directory: string, listed: readonly ListedFile[]): Promise<readonly string[]> {
-  const found = new Map((await listFiles(directory, { limits: UNLIMITED })).files.map((file) => [file.path, file]));
-  return listed.filter(({ path: name, sha256 }) => found.get(name)?.sha256 !== sha256).map((file) => file.path);
-}
 
 /** Refuse a bundle with missing or altered files (`BUNDLE_CORRUPT`, exit 5). */
 async function checkFiles(
@@ -87,22 +95,18 @@ async function readLeg(name: string, directory: string): Promise<MergeLeg> {
     const notes = manifest.complete ? [] : manifest.missing.map(({ path: file, reason }) => `${file}: ${reason}`);
     return { kind: "read", name, report, evidence: [{ directory, under: "", files }], notes, job: null };
   } catch (error) {
-    return unusable(name, failureOf(directory, error, "bundle"));
+    return unusable(name, directory, errorOf(failureOf(directory, error, "bundle")));
   }
 }
 
-/** Refuse a shard of a merged bundle whose files are not those of the bundle's manifest (`BUNDLE_CORRUPT`, exit 5). */
-function checkListed({ directory, files }: Shard, listed: readonly ListedFile[] | null): void {
-  if (listed === null) return;
+/** Files of a shard of a merged bundle that are not those of the bundle's manifest. */
+function unlisted({ files }: Shard, listed: readonly ListedFile[] | null): readonly string[] {
+  if (listed === null) return [];
   const known = new Map(listed.map((file) => [file.path, file.sha256]));
   const wrong = files.filter(({ path: name, sha256 }) => known.get(name) !== sha256).map((file) => file.path);
-  if (wrong.length > 0 || known.size !== files.length) throw corruptBundle(directory, wrong);
-}
-
-/** The error for a shard with features that are not of its samples: an altered file of a merged bundle explains it. */
-async function contradictionOf(failure: ShardFailure, listed: readonly ListedFile[] | null): Promise<GateError> {
-  const wrong = listed === null ? [] : await alteredFiles(failure.directory, listed);
-  return wrong.length > 0 ? corruptBundle(failure.directory, wrong) : errorOf(failure);
+  if (wrong.length > 0) return wrong;
+  const own = new Set(files.map((file) => file.path));
+  return [...known.keys()].filter((name) => !own.has(name));
 }
 
 /** The real path of a directory, or its absolute one if it does not exist, which reading reports. */
@@ -120,6 +124,7 @@ function reportDigest(leg: MergeLeg): string | null {
 async function findAll(given: readonly string[], warnings: string[]): Promise<FoundInputs> {
   const bundles = new Set<string>();
   const shards = new Map<string, FoundShard>();
+  const carried = new Map<string, readonly MissingLeg[]>();
   const seen = new Set<string>();
   for (const directory of await Promise.all(given.map(resolved))) {
     if (seen.has(directory)) warnings.push(`${directory} was given more than once and counts once`);
@@ -128,17 +133,26 @@ async function findAll(given: readonly string[], warnings: string[]): Promise<Fo
       const found = await findInputs(directory);
       for (const one of found.bundles) bundles.add(one);
       for (const one of found.shards) shards.set(one.directory, one);
+      for (const [bundle, legs] of found.carried) carried.set(bundle, legs);
     }
   }
-  return { bundles: [...bundles], shards: [...shards.values()] };
+  return { bundles: [...bundles], shards: [...shards.values()], carried };
 }
 
 function errorOf({ code, kind, message, hint, directory }: ShardFailure): GateError {
   return new GateError(code, message, { kind, where: directory, ...(hint === null ? {} : { hint }) });
 }
 
-function unusable(name: string, failure: ShardFailure): MergeLeg {
-  return { kind: "unusable", name, directory: failure.directory, error: errorOf(failure) };
+function unusable(name: string, directory: string, error: GateError): MergeLeg {
+  return { kind: "unusable", name, directory, error };
+}
+
+/** An unusable recording; an altered file of a merged bundle explains features that are not those of their samples. */
+async function unusableShard(failure: ShardFailure, { nameOf, listedOf }: Inputs): Promise<MergeLeg> {
+  const { directory, code } = failure;
+  const listed = code === SHARD_INVALID ? listedOf(directory) : null;
+  const wrong = listed === null ? [] : await alteredFiles(directory, listed);
+  return unusable(nameOf(directory), directory, wrong.length > 0 ? corruptBundle(directory, wrong) : errorOf(failure));
 }
 
 function legOfJob(job: ShardJob, { policy, argv, now }: ReadContext): MergeLeg {
@@ -157,38 +171,52 @@ function legOfJob(job: ShardJob, { policy, argv, now }: ReadContext): MergeLeg {
 /**
  * Read bundles and recordings at or below directories, given in any order. An unusable input (unfinished, damaged,
  * foreign, of a newer release) is an answer and not an exception, so that the others still count.
- * @throws GateError SHARD_INVALID for features that are not those of their samples, BUNDLE_CORRUPT for files of a
- *   merged bundle that are not those of its manifest
  */
-export async function readLegs(given: readonly string[], context: ReadContext): Promise<MergeInput> {
+export async function readInputs(given: readonly string[], context: ReadContext): Promise<Inputs> {
   const warnings: string[] = [];
   const found = await findAll(given, warnings);
   const listed = new Map(found.shards.map((one) => [one.directory, one.listed]));
   const directories = [...found.bundles, ...listed.keys()];
   const names = new Map(legNames(directories).map((name, index) => [directories[index] ?? name, name]));
   const nameOf = (directory: string): string => names.get(directory) ?? directory;
+  const listedOf = (directory: string) => listed.get(directory) ?? null;
   const sorted = (all: readonly string[]) => [...all].sort((a, b) => compareNames(nameOf(a), nameOf(b)));
   const legs: MergeLeg[] = [];
   for (const directory of sorted(found.bundles)) legs.push(await readLeg(nameOf(directory), directory));
   const shards: NamedShard[] = [];
-  const contradicted: ShardFailure[] = [];
+  const failures: ShardFailure[] = [];
   const { policy, verification } = context;
   await readShards(sorted([...listed.keys()]), { horizon: policy.horizon, verification }, (answer) => {
-    if (answer.kind === "unusable" && answer.failure.code === SHARD_INVALID) contradicted.push(answer.failure);
-    else if (answer.kind === "unusable") legs.push(unusable(nameOf(answer.failure.directory), answer.failure));
-    else {
-      checkListed(answer.shard, listed.get(answer.shard.directory) ?? null);
-      shards.push({ ...answer.shard, name: nameOf(answer.shard.directory) });
+    if (answer.kind === "unusable") {
+      failures.push(answer.failure);
+      return;
     }
+    const { directory } = answer.shard;
+    const wrong = unlisted(answer.shard, listedOf(directory));
+    if (wrong.length > 0) legs.push(unusable(nameOf(directory), directory, corruptBundle(directory, wrong)));
+    else shards.push({ ...answer.shard, name: nameOf(directory) });
   });
-  const [first] = contradicted.sort((a, b) => compareNames(nameOf(a.directory), nameOf(b.directory)));
-  if (first !== undefined) throw await contradictionOf(first, listed.get(first.directory) ?? null);
+  const carried = [...found.carried.values()].flat();
+  return withoutShards({ legs, shards, carried, warnings, nameOf, listedOf }, failures);
+}
+
+/** Inputs with unusable recordings as legs instead of shards. */
+export async function withoutShards(inputs: Inputs, failures: readonly ShardFailure[]): Promise<Inputs> {
+  const gone = new Set(failures.map(({ directory }) => directory));
+  const legs = [...inputs.legs];
+  for (const failure of failures) legs.push(await unusableShard(failure, inputs));
+  return { ...inputs, legs, shards: inputs.shards.filter(({ directory }) => !gone.has(directory)) };
+}
+
+/** The legs of a merge: bundles, unusable inputs and the recordings of each job. */
+export function legsOf({ legs: given, shards, carried, warnings: found }: Inputs, context: ReadContext): MergeInput {
+  const warnings = [...found];
   const grouped = groupShards(shards);
-  legs.push(...grouped.jobs.map((job) => legOfJob(job, context)));
+  const legs = [...given, ...grouped.jobs.map((job) => legOfJob(job, context))];
   legs.sort((a, b) => compareNames(a.name, b.name));
   return {
     legs: withoutCopies(legs, reportDigest, warnings),
-    refused: grouped.refused,
+    refused: [...grouped.refused, ...carried],
     present: present(legs, shards),
     warnings: [...new Set([...warnings, ...grouped.warnings])].sort(compareNames),
   };

@@ -52,7 +52,7 @@ describe("the merged verdict", () => {
           .map(({ one }) => one);
         const [here, there] = [merged(given), merged(shuffled)];
         expect({ ...there, session: "" }).toEqual({ ...here, session: "" });
-        expect(here.word).toBe(overallVerdict(given.map(({ report }) => report.word)));
+        expect(here.verdict).toBe(overallVerdict(given.map(({ report }) => report.verdict)));
         expect(here.scenarios).toHaveLength(given.length);
       }),
       { numRuns: 60 },
@@ -63,7 +63,7 @@ describe("the merged verdict", () => {
     fc.assert(
       fc.property(legs, (given) => {
         const answer = merged(given, [gone("linux")]);
-        expect(["pass", "warn"]).not.toContain(answer.word);
+        expect(["pass", "warn"]).not.toContain(answer.verdict);
         expect(answer.exit_code).not.toBe(0);
       }),
       { numRuns: 60 },
@@ -99,17 +99,17 @@ describe("the merged verdict", () => {
   it("includes a leg's error that its scenarios do not explain", () => {
     const half = leg("half", "error", { scenarios: sampleReport("pass").scenarios, exit_code: 130 });
     const answer = merged([half]);
-    expect(answer.word).toBe("error");
+    expect(answer.verdict).toBe("error");
     expect(answer.exit_code).toBe(130);
     expect(answer.scenarios.map(({ error }) => error?.code)).toEqual([undefined, "INTERRUPTED"]);
-    expect(merged([leg("empty", "pass", { scenarios: [] })]).word).toBe("error");
+    expect(merged([leg("empty", "pass", { scenarios: [] })]).verdict).toBe("error");
   });
 
   it("is an error for bundles of different commits", () => {
     const answer = merged([leg("a", "pass", { commit: "a".repeat(40) }), leg("b", "pass", { commit: "b".repeat(40) })]);
-    expect([answer.word, answer.exit_code, answer.commit]).toEqual(["error", 5, null]);
+    expect([answer.verdict, answer.exit_code, answer.commit]).toEqual(["error", 5, null]);
     expect(answer.scenarios.at(-1)?.error?.code).toBe("COMMITS_DIFFER");
-    expect(merged([leg("a", "pass"), leg("b", "pass", { commit: null })]).word).toBe("pass");
+    expect(merged([leg("a", "pass"), leg("b", "pass", { commit: null })]).verdict).toBe("pass");
   });
 
   it("adds legs to the names of scenarios that share a name, and keeps names unique", () => {
@@ -152,7 +152,7 @@ describe("the merged scaling", () => {
   };
   /** A leg whose scenarios pass, and whose limit on scaling has another verdict. */
   const varied = (name: string, verdict: "pass" | "fail" | "unjudged", more: Partial<GateReport> = {}) =>
-    leg(name, "pass", { word: verdict, scaling: [{ ...law, verdict, reason: verdict }], ...more });
+    leg(name, "pass", { verdict, scaling: [{ ...law, verdict, reason: verdict }], ...more });
 
   it.each([
     ["fail", 4],
@@ -160,8 +160,8 @@ describe("the merged scaling", () => {
     ["pass", 0],
   ] as const)("keeps the verdict %s and exits with %d", (verdict, code) => {
     const answer = merged([varied("a", verdict)], [], "fail");
-    expect([answer.word, answer.exit_code]).toEqual([verdict, code]);
-    expect(answer.scenarios.map(({ word }) => word)).toEqual(["pass"]);
+    expect([answer.verdict, answer.exit_code]).toEqual([verdict, code]);
+    expect(answer.scenarios.map(({ verdict }) => verdict)).toEqual(["pass"]);
     expect(answer.scaling).toEqual([{ ...law, verdict, reason: verdict }]);
     expect(parseStormlogReport(JSON.parse(JSON.stringify(stormlogReport(answer))), "").report.scaling).toEqual(
       answer.scaling,
@@ -171,8 +171,12 @@ describe("the merged scaling", () => {
   it("passes where an unjudged limit may pass, and is an error for what nothing explains", () => {
     expect(merged([varied("a", "unjudged")]).exit_code).toBe(0);
     const other = merged([varied("a", "fail", { scaling: [{ ...law, verdict: "pass" }] })]);
-    expect([other.word, other.exit_code, other.scenarios.at(-1)?.error?.code]).toEqual(["error", 1, "LEG_INCOMPLETE"]);
-    expect(merged([varied("a", "pass", { scenarios: [] })]).word).toBe("error");
+    expect([other.verdict, other.exit_code, other.scenarios.at(-1)?.error?.code]).toEqual([
+      "error",
+      1,
+      "LEG_INCOMPLETE",
+    ]);
+    expect(merged([varied("a", "pass", { scenarios: [] })]).verdict).toBe("error");
   });
 
   it("adds legs to the names that several of them vary", () => {

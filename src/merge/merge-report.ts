@@ -28,14 +28,26 @@ export interface MissingLeg {
   readonly exitCode: number;
 }
 
+const LEG_MISSING = "LEG_MISSING";
+
 /** An expected leg that did not report. */
 export function missingLeg({ name, message }: AbsentLeg, hint: string): MissingLeg {
-  return { name, verdict: "unjudged", code: "LEG_MISSING", message, hint, exitCode: ExitCode.unjudged };
+  return { name, verdict: "unjudged", code: LEG_MISSING, message, hint, exitCode: ExitCode.unjudged };
 }
 
 /** A leg that is not merged because its input is invalid. */
 export function refusedLeg(name: string, code: string, message: string, hint: string): MissingLeg {
   return { name, verdict: "error", code, message, hint, exitCode: ExitCode.invalidInput };
+}
+
+/** The missing and refused legs of an earlier merge, by its report. Commits are compared again. */
+export function carriedLegs({ scenarios, exit_code }: GateReport): readonly MissingLeg[] {
+  return scenarios.flatMap(({ kind, scenario: name, verdict, error }): MissingLeg[] => {
+    if (kind !== "missing" || error === null || (name === COMMITS && error.code === COMMITS_DIFFER)) return [];
+    if (verdict === "error") return [{ name, verdict, ...error, exitCode: exit_code }];
+    if (verdict !== "unjudged" || error.code !== LEG_MISSING) return [];
+    return [{ name, verdict, ...error, exitCode: ExitCode.unjudged }];
+  });
 }
 
 /** One scenario of the merged report: that of one leg, or of the nodes of one job. */
@@ -85,7 +97,7 @@ function missingScenario(leg: Omit<MissingLeg, "exitCode">): ScenarioReport {
   return {
     kind: "missing",
     scenario: name,
-    word: verdict,
+    verdict,
     judgement: null,
     error: { code, message, hint },
     runs: [],
@@ -99,7 +111,7 @@ function missingScenario(leg: Omit<MissingLeg, "exitCode">): ScenarioReport {
 /** A leg's verdict that its scenarios do not explain: it was interrupted, or ended before its first scenario. */
 function unexplained({ name, report }: ReportedLeg): readonly ScenarioReport[] {
   const own = reportVerdict(report);
-  if (report.scenarios.length > 0 && overallVerdict([own, report.word]) === own) return [];
+  if (report.scenarios.length > 0 && overallVerdict([own, report.verdict]) === own) return [];
   const interrupted = report.exit_code === ExitCode.interrupted;
   return [
     missingScenario({
@@ -108,18 +120,21 @@ function unexplained({ name, report }: ReportedLeg): readonly ScenarioReport[] {
       code: interrupted ? "INTERRUPTED" : "LEG_INCOMPLETE",
       message: interrupted
         ? "this leg was interrupted"
-        : `this leg reports ${report.word}, but none of its scenarios does`,
+        : `this leg reports ${report.verdict}, but none of its scenarios does`,
       hint: "Its bundle contains what it measured.",
     }),
   ];
 }
+
+const COMMITS = "commits";
+const COMMITS_DIFFER = "COMMITS_DIFFER";
 
 /** Bundles of different commits are not merged: one of an earlier push could replace a failed leg. */
 function mixedCommits(commits: readonly string[]): readonly MissingLeg[] {
   if (commits.length < 2) return [];
   const shown = commits.slice(0, 4).map((commit) => commit.slice(0, 12));
   const message = `the bundles are from ${commits.length} different commits: ${shown.join(", ")}`;
-  return [refusedLeg("commits", "COMMITS_DIFFER", message, "Merge only bundles of one commit.")];
+  return [refusedLeg(COMMITS, COMMITS_DIFFER, message, "Merge only bundles of one commit.")];
 }
 
 /** The policy changes of all legs. Legs that read different configurations cannot be accepted by one token. */
@@ -153,6 +168,8 @@ function scalingOfLegs(legs: readonly ReportedLeg[]): Pick<GateReport, "scaling"
 interface MergedReportInput {
   readonly legs: readonly ReportedLeg[];
   readonly missing: readonly MissingLeg[];
+  /** Missing legs that are scenarios of the legs. */
+  readonly carried?: readonly MissingLeg[];
   /** One for each job. */
   readonly scenarios: readonly ScenarioReport[];
   /** Notices of the merge itself. */
@@ -169,17 +186,17 @@ export function mergedReport(input: MergedReportInput): GateReport {
   const commits = [...new Set(legs.flatMap(({ report }) => report.commit ?? []))].sort();
   const missing = [...input.missing, ...mixedCommits(commits)];
   const scenarios = [...input.scenarios, ...legs.flatMap(unexplained), ...missing.map(missingScenario)];
-  const failing = scenarios.filter(({ word }) => word === "fail");
+  const failing = scenarios.filter(({ verdict }) => verdict === "fail");
   const prefix = (name: string) => (legs.length > 1 ? `${name}: ` : "");
   const policy = policyOf(legs);
   const scaling = scalingOfLegs(legs);
   const sessions = [...new Set(legs.map(({ report }) => report.session))];
   const ended = legs.map(({ report }) => report.exit_code).filter((code) => code === ExitCode.interrupted);
-  const others = [...ended, ...missing.map(({ exitCode }) => exitCode)];
+  const others = [...ended, ...[...missing, ...(input.carried ?? [])].map(({ exitCode }) => exitCode)];
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: input.argv },
     generated_at_utc: input.now.toISOString(),
-    word: reportVerdict({ ...policy, ...scaling, scenarios }),
+    verdict: reportVerdict({ ...policy, ...scaling, scenarios }),
     exit_code: mergedExitCode(
       scenarios,
       others.filter((code) => code !== ExitCode.error),

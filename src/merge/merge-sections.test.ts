@@ -37,28 +37,28 @@ describe("the sections of a gate", () => {
 
   it("are unjudged while one is missing or rejected, or without any", () => {
     const two = [section("a", "pass"), section("b", "pass")];
-    expect(answer(two)).toMatchObject({ expected: null, missing: [], report: { word: "pass", exit_code: 0 } });
+    expect(answer(two)).toMatchObject({ expected: null, missing: [], report: { verdict: "pass", exit_code: 0 } });
     for (const [given, more, expected] of [
       [two, { expected: parseExpected("3") }, 3],
       [two, { expected: parseExpected("a,b,c,d") }, 4],
-      [two, { refused: ["x is not JSON", "y is of an attempt that has not been"] }, 4],
+      [two, { refused: ["x is not JSON", "y names a later attempt than this run's"] }, 4],
       [two, { expected: parseExpected("3"), refused: ["x"] }, 3],
       [[], {}, 1],
     ] as const) {
-      expect(answer(given, more)).toMatchObject({ expected, report: { word: "unjudged", exit_code: 6 } });
+      expect(answer(given, more)).toMatchObject({ expected, report: { verdict: "unjudged", exit_code: 6 } });
     }
   });
 
   it("give the same answer at every reading, so that the comment does not change", () => {
     const given = [section("a", "pass"), section("b", "warn")];
     const [once, twice] = [answer(given, { recorded: "failure" }), answer(given, { recorded: "failure" })];
-    expect(once.report).toMatchObject({ word: "error", exit_code: 1 });
+    expect(once.report).toMatchObject({ verdict: "error", exit_code: 1 });
     expect(once.sections.map(({ leg }) => leg)).toEqual(["a", "b", "jobs"]);
     expect(twice.sections).toEqual(once.sections);
   });
 
   it("keep a fail that GitHub's record does not contradict", () => {
     const given = [section("a", "fail")];
-    expect(answer(given, { recorded: "failure" })).toMatchObject({ sections: given, report: { word: "fail" } });
+    expect(answer(given, { recorded: "failure" })).toMatchObject({ sections: given, report: { verdict: "fail" } });
   });
 });

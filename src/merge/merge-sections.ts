@@ -56,7 +56,7 @@ function united(sections: readonly Section[]): readonly Section[] {
   if (oneJob) {
     // A section links to one bundle: that of the worst node.
     const worst =
-      [...sections].sort((a, b) => verdictUrgency(a.report.word) - verdictUrgency(b.report.word))[0] ?? first;
+      [...sections].sort((a, b) => verdictUrgency(a.report.verdict) - verdictUrgency(b.report.verdict))[0] ?? first;
     const named = sections.flatMap(({ leg }) => leg ?? []);
     const leg = named.length === 0 ? null : joinedName(named);
     return [{ ...worst, leg, report: reportOfJobs(legs, planJobs(legs)) }];
@@ -142,10 +142,10 @@ export function answerOfSections(request: SectionsRequest): SectionsAnswer {
   const report = reportWith([]);
   const { sections } = whole;
   const [first] = sections;
-  if (recorded === null || first === undefined || (report.word !== "pass" && report.word !== "warn")) {
+  if (recorded === null || first === undefined || (report.verdict !== "pass" && report.verdict !== "warn")) {
     return { sections, report, missing, expected };
   }
-  const conflict = contradiction(report.word, recorded);
+  const conflict = contradiction(report.verdict, recorded);
   const own = { legs: [], missing: [conflict], scenarios: [], warnings: [], unjudged, argv, now };
   // With a constant time and session, because a comment is only rewritten when it changes.
   const { session, generated_at_utc } = first.report;

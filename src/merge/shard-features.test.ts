@@ -1,66 +1,17 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { combineFeatures } from "../analysis/analyze.ts";
 import { extractFeatures } from "../analysis/features.ts";
 import { resolveOptions } from "../analysis/options.ts";
-import { writeFeatures } from "../report/bundle/run-features.ts";
 import { FEATURES_FILE, featuresText, parseFeatures, SHARD_LIMITS } from "../report/documents/features-document.ts";
-import type { Recording } from "../telemetry/recording/model.ts";
-import { writeRunFiles } from "../telemetry/recording/run-directory.ts";
-import { mergeBundles } from "./merge-bundles.ts";
+import { flip, mergedShards, QUIET, rewrite, seriesWith } from "./testing/merged-shards.ts";
 import { job, recordingOf } from "./testing/rank-recordings.ts";
 
 const options = resolveOptions({});
-
-let root: string;
-let made = 0;
-beforeAll(() => {
-  root = mkdtempSync(path.join(tmpdir(), "shard-features-"));
-});
-afterAll(() => rmSync(root, { recursive: true, force: true }));
-
-/** The shards of a job, with or without stored features. */
-async function shardsOf(recordings: readonly Recording[], stored: boolean): Promise<readonly string[]> {
-  made += 1;
-  const directories = recordings.map((_, rank) => path.join(root, `job-${made}`, `rank-${rank}`));
-  for (const [rank, directory] of directories.entries()) {
-    mkdirSync(directory, { recursive: true });
-    await writeRunFiles(directory, recordings[rank]!, { telemetry: false });
-    if (stored) await writeFeatures(directory);
-  }
-  return directories;
-}
-
-function merged(directories: readonly string[], verification: "some" | "all" = "some") {
-  made += 1;
-  return mergeBundles({
-    directories,
-    bundle: path.join(root, `merged-${made}`),
-    expected: null,
-    unjudged: "fail",
-    verification,
-    again: { baselines: null, budgets: [], horizon: null, root, env: {} },
-    argv: ["merge"],
-    now: () => new Date(0),
-  });
-}
-
-const QUIET = { length: 160, jump: null, jumpMib: 10, leakKib: 0, clockMs: 0, beganMs: 0, steps: true, levelMib: 1000 };
+const { shardsOf, merged, refusal } = mergedShards();
 const leaking = (rank: number, leakKib: number) => recordingOf({ ...QUIET, leakKib }, rank, 2);
-
-/** Rewrites the stored features of a directory as a program would that knows the format. */
-function rewrite(directory: string, change: (features: { series: { analysis: Record<string, unknown> }[] }) => void) {
-  const file = path.join(directory, FEATURES_FILE);
-  const answer = parseFeatures(readFileSync(file, "utf8"));
-  if (answer.kind !== "read") throw new Error(answer.kind);
-  const { stored } = answer;
-  const features = structuredClone(stored.features);
-  change(features as unknown as Parameters<typeof change>[0]);
-  writeFileSync(file, featuresText({ ...stored, features }) ?? "");
-}
 
 /** Keys of a report in a fixed order, without the paths of this test. */
 const textOf = (report: unknown): string =>
@@ -89,10 +40,8 @@ describe("a job that is merged by node, then by rack, then as a whole", () => {
     async (verification) => {
       const shards = await shardsOf([leaking(0, 0), leaking(1, 0)], true);
       const { bundleDir } = await merged(shards);
-      rewrite(path.join(bundleDir, "runs/train/1/rank-1"), ({ series }) => {
-        for (const { analysis } of series) Object.assign(analysis, { peak_bytes: 1 });
-      });
-      await expect(merged([bundleDir], verification)).rejects.toMatchObject({ code: "BUNDLE_CORRUPT", exitCode: 5 });
+      rewrite(path.join(bundleDir, "runs/train/1/rank-1"), seriesWith({ peak_bytes: 1 }));
+      expect(await refusal([bundleDir], { verification })).toMatchObject({ exit: 5, codes: ["BUNDLE_CORRUPT"] });
     },
   );
 });
@@ -119,32 +68,27 @@ describe("stored features", () => {
     const bySamples = await merged(await shardsOf(recordings, false));
     const stored = await shardsOf(recordings, true);
     const byFeatures = await merged(stored);
-    const verified = await merged(stored, "all");
-    expect(bySamples.features).toEqual({ stored: 0, verified: 0, computed: 2 });
-    expect(verified.features).toEqual({ stored: 0, verified: 2, computed: 0 });
+    const verified = await merged(stored, { verification: "all" });
+    expect(bySamples.features).toEqual({ stored: 0, verified: 0, computed: 2, omitted: 0 });
+    expect(verified.features).toEqual({ stored: 0, verified: 2, computed: 0, omitted: 0 });
     expect(textOf(byFeatures.report)).toBe(textOf(bySamples.report));
     expect(textOf(verified.report)).toBe(textOf(bySamples.report));
   });
 
   it("that hide the leak of the rank that decides are refused, and the rank is named", async () => {
     const directories = await shardsOf([leaking(0, 0), leaking(1, 3000)], true);
-    rewrite(directories[1]!, ({ series }) => {
-      for (const { analysis } of series) Object.assign(analysis, { class: "flat", growth_bytes: 0 });
-    });
-    await expect(merged(directories)).rejects.toMatchObject({
-      code: "SHARD_INVALID",
-      exitCode: 5,
-      message: expect.stringContaining("rank 1 on node1"),
+    rewrite(directories[1]!, seriesWith({ class: "flat", growth_bytes: 0 }));
+    expect(await refusal(directories)).toMatchObject({
+      exit: 5,
+      codes: ["SHARD_INVALID"],
+      text: expect.stringContaining("rank 1 on node1"),
     });
   });
 
   it("of samples that were changed later are refused where they are compared", async () => {
     const directories = await shardsOf([leaking(0, 0), leaking(1, 0)], true);
-    const samples = path.join(directories[0]!, "samples.parquet");
-    const bytes = readFileSync(samples);
-    bytes[40] = (bytes[40] ?? 0) ^ 1;
-    writeFileSync(samples, bytes);
-    await expect(merged(directories, "all")).rejects.toMatchObject({ exitCode: 5 });
+    flip(path.join(directories[0]!, "samples.parquet"), 40);
+    expect(await refusal(directories, { verification: "all" })).toMatchObject({ exit: 5, codes: ["SHARD_INVALID"] });
   });
 
   it("are computed again when a file was added, or when they are of another release", async () => {
@@ -152,7 +96,7 @@ describe("stored features", () => {
     writeFileSync(path.join(directories[0]!, "extra.txt"), "x");
     const file = path.join(directories[1]!, FEATURES_FILE);
     writeFileSync(file, readFileSync(file, "utf8").replace(/"tool_version":"[^"]*"/, '"tool_version":"0.0.1"'));
-    expect((await merged(directories)).features).toEqual({ stored: 0, verified: 0, computed: 2 });
+    expect((await merged(directories)).features).toEqual({ stored: 0, verified: 0, computed: 2, omitted: 0 });
   });
 
   it.each([
@@ -170,6 +114,10 @@ describe("stored features", () => {
     const before = readFileSync(file, "utf8");
     expect(change(before)).not.toBe(before);
     writeFileSync(file, change(before));
-    await expect(merged(directories)).rejects.toMatchObject({ code: "SHARD_INVALID", exitCode: 5 });
+    expect(await refusal(directories)).toMatchObject({
+      exit: 5,
+      codes: ["SHARD_INVALID"],
+      text: expect.stringContaining("rank 1 on node1"),
+    });
   });
 });

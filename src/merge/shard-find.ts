@@ -9,6 +9,7 @@ import type { GateReport } from "../report/documents/model.ts";
 import { isRunDirectory } from "../telemetry/read-directory.ts";
 import { RECORDING_FILE } from "../telemetry/recording/run-info.ts";
 import { compareNames } from "./merge-legs.ts";
+import { carriedLegs, type MissingLeg } from "./merge-report.ts";
 
 /** The bundles and run directories at or below a directory. */
 export interface FoundInputs {
@@ -16,6 +17,8 @@ export interface FoundInputs {
   readonly bundles: readonly string[];
   /** Run directories, as `record` leaves them, in a bundle that `merge` made of them too. */
   readonly shards: readonly FoundShard[];
+  /** What the reports of those merged bundles list as missing or refused, by bundle. */
+  readonly carried: ReadonlyMap<string, readonly MissingLeg[]>;
 }
 
 /** A run directory of one rank or node. */
@@ -59,10 +62,12 @@ function isJudged({ scenarios }: GateReport): boolean {
 
 /**
  * The recordings that a merged bundle consists of, so that merging by node and then by rack gives what merging all at
- * once gives; null for a bundle with runs of its own, for one whose verdict has a limit that a second merge would lose,
- * and for an unreadable one.
+ * once gives, and what it reports beside them; null for a bundle with runs of its own, for one whose verdict has a
+ * limit that a second merge would lose, and for an unreadable one.
  */
-async function shardsWithin(bundle: string): Promise<readonly FoundShard[] | null> {
+async function shardsWithin(
+  bundle: string,
+): Promise<{ readonly shards: readonly FoundShard[]; readonly carried: readonly MissingLeg[] } | null> {
   const directories: string[] = [];
   for (const scenario of await directoriesOf(path.join(bundle, RUNS))) {
     for (const run of await directoriesOf(scenario)) {
@@ -77,11 +82,12 @@ async function shardsWithin(bundle: string): Promise<readonly FoundShard[] | nul
   if (read === null || isJudged(read.report)) return null;
   const owners = new Map(directories.map((one) => [`${path.relative(bundle, one).split(path.sep).join("/")}/`, one]));
   const byShard = groupBy(read.manifest.files, ({ path: name }) => owners.get(OWNER.exec(name)?.[0] ?? "") ?? "");
-  return directories.map((directory) => {
+  const shards = directories.map((directory) => {
     const prefix = path.relative(bundle, directory).length + 1;
     const listed = (byShard.get(directory) ?? []).map((file) => ({ ...file, path: file.path.slice(prefix) }));
     return { directory, listed };
   });
+  return { shards, carried: carriedLegs(read.report) };
 }
 
 /**
@@ -91,6 +97,7 @@ async function shardsWithin(bundle: string): Promise<readonly FoundShard[] | nul
 export async function findInputs(directory: string): Promise<FoundInputs> {
   const bundles: string[] = [];
   const shards: FoundShard[] = [];
+  const carried = new Map<string, readonly MissingLeg[]>();
   let level: readonly string[] = [directory];
   for (let depth = 0; depth <= DEPTH && level.length > 0; depth += 1) {
     const below: string[] = [];
@@ -99,11 +106,16 @@ export async function findInputs(directory: string): Promise<FoundInputs> {
       if (kind === "bundle") {
         const within = await shardsWithin(one);
         if (within === null) bundles.push(one);
-        else shards.push(...within);
+        else {
+          shards.push(...within.shards);
+          carried.set(one, within.carried);
+        }
       } else if (kind === "shard") shards.push({ directory: one, listed: null });
       else if (depth < DEPTH) below.push(...(await directoriesOf(one)));
     }
     level = below;
   }
-  return bundles.length + shards.length === 0 ? { bundles: [directory], shards } : { bundles, shards };
+  return bundles.length + shards.length === 0
+    ? { bundles: [directory], shards, carried }
+    : { bundles, shards, carried };
 }

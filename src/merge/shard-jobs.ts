@@ -56,18 +56,20 @@ function ofOneCommit(
   });
 }
 
-/** The shards without those that repeat a rank and device of their job, because only one of them can belong to it. */
+/** The shards without those that repeat a rank, or a rank and device: only one of them can belong to their job. */
 function withoutClashes(shards: readonly NamedShard[], refused: MissingLeg[]): readonly NamedShard[] {
   const owners = new Map<string, string>();
-  return shards.filter(({ name, features }) => {
-    const keys = [...new Set(features.series.map(({ analysis }) => JSON.stringify([analysis.rank, analysis.device])))];
+  return shards.filter(({ name, info, features }) => {
+    const series = features.series.map(({ analysis }) => JSON.stringify([analysis.rank, analysis.device]));
+    const keys = [...new Set([...series, JSON.stringify([info.identity.rank])])];
     const taken = keys.find((key) => owners.has(key));
     if (taken === undefined) {
       for (const key of keys) owners.set(key, name);
       return true;
     }
     const [rank, device] = JSON.parse(taken);
-    const message = `rank ${rank} on ${device} is in two recordings of one job: ${owners.get(taken)} and ${name}; the first was used`;
+    const where = device === undefined ? "" : ` on ${device}`;
+    const message = `rank ${rank}${where} is in two recordings of one job: ${owners.get(taken)} and ${name}; the first was used`;
     refused.push(refusedLeg(name, "RANK_CLASH", message, "Omit the recording that is from another run of the job."));
     return false;
   });

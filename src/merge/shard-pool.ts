@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
-import { GateError } from "../core/errors.ts";
+import { GateError, messageOf } from "../core/errors.ts";
 import type { Horizon } from "../core/horizon.ts";
 import { packageRoot } from "../core/package-root.ts";
 import { readShard, type ShardAnswer, type ShardOptions } from "./shard-read.ts";
@@ -36,7 +36,7 @@ function workerFile(): string | null {
 type Take = (answer: ShardAnswer) => void;
 
 /** A thread that takes directories from the queue until it is empty, and empties it when it fails. */
-function reader(file: string, queue: ShardTask[], take: Take): Promise<void> {
+export function reader(file: string, queue: ShardTask[], take: Take): Promise<void> {
   const worker = new Worker(file, {
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
     // The options of the parent process may name files that a thread must not load.
@@ -54,14 +54,21 @@ function reader(file: string, queue: ShardTask[], take: Take): Promise<void> {
     const failed = (cause: unknown) => {
       void worker.terminate();
       queue.length = 0;
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      const message = `a thread that reads recordings failed${task === undefined ? "" : ` at ${task.directory}`} (${reason})`;
+      const message = `a thread that reads recordings failed${task === undefined ? "" : ` at ${task.directory}`} (${messageOf(cause)})`;
       const hint = "Merge fewer recordings at once.";
-      reject(new GateError("MERGE_READER_LOST", message, { kind: "error", hint, cause }));
+      reject(
+        cause instanceof GateError
+          ? cause
+          : new GateError("MERGE_READER_LOST", message, { kind: "error", hint, cause }),
+      );
     };
     worker.on("message", (answer: ShardAnswer) => {
-      take(answer);
-      readNext();
+      try {
+        take(answer);
+        readNext();
+      } catch (cause) {
+        failed(cause);
+      }
     });
     worker.on("error", failed);
     worker.on("messageerror", failed);
@@ -71,7 +78,7 @@ function reader(file: string, queue: ShardTask[], take: Take): Promise<void> {
 
 /**
  * Read shards, two at a time where there are many and the machine has the cores. `take` receives them in any order.
- * @throws GateError MERGE_READER_LOST
+ * @throws GateError MERGE_READER_LOST, those of `take`
  */
 export async function readShards(
   directories: readonly string[],

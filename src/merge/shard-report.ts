@@ -70,17 +70,20 @@ const WORST_ENDING: readonly string[] = [
   "COMMAND_KILLED",
 ];
 
-/** The rank with the worst ending, of equal endings the first in time: launchers end the other ranks afterwards. */
-function failedShard(shards: readonly NamedShard[], document: AnalysisDocument): NamedShard | null {
+/** The failed ranks: worst ending first, then in the order of time, as launchers end the other ranks afterwards. */
+export function failedShards(
+  { shards }: ShardJob,
+  offsets: AnalysisDocument["ranks"]["alignment_offsets_ns"],
+): readonly NamedShard[] {
   const failed = shards.flatMap((shard) => {
     if (shard.ending.kind === "ok") return [];
     const code = shard.ending.kind === "failed" ? shard.ending.code : "INTERRUPTED";
     const at = WORST_ENDING.indexOf(code);
-    const offset = BigInt(document.ranks.alignment_offsets_ns[String(shard.info.identity.rank)] ?? "0");
+    const offset = BigInt(offsets[String(shard.info.identity.rank)] ?? "0");
     return [{ shard, order: at < 0 ? WORST_ENDING.length : at, endNs: (shard.span?.lastNs ?? 0n) - offset }];
   });
   failed.sort((a, b) => a.order - b.order || (a.endNs < b.endNs ? -1 : a.endNs > b.endNs ? 1 : 0));
-  return failed[0]?.shard ?? null;
+  return failed.map(({ shard }) => shard);
 }
 
 function errorOf(job: ShardJob, shard: NamedShard): NonNullable<ScenarioReport["error"]> {
@@ -176,7 +179,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
   const findings = collapsedFindings(withHosts(whole.findings, hostsOf(job)));
   const document = { ...whole, findings };
   const fingerprint = mergedFingerprint(job.shards, document.ranks.world_size);
-  const failed = failedShard(job.shards, document);
+  const failed = failedShards(job, document.ranks.alignment_offsets_ns)[0] ?? null;
   const all = judgementOf(whole, job, fingerprint, policy);
   const judgement = failed === null ? all : hardOnly(all);
   const verdict: Verdict = judgement === null ? "error" : judgement.verdict;
@@ -184,7 +187,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
   if (shown === undefined) throw new Error("a job has at least one shard");
   const report = scenarioReport({
     scenario: job.scenario,
-    word: verdict,
+    verdict,
     judgement,
     error: failed === null ? null : errorOf(job, failed),
     runs: [
@@ -204,7 +207,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv },
     generated_at_utc: now.toISOString(),
-    word: verdict,
+    verdict,
     // Where a rank failed, launchers interrupt the others.
     exit_code: failed?.ending.kind === "interrupted" ? ExitCode.interrupted : ExitCode.pass,
     confirmed: judgement?.confirmed ?? false,

@@ -9,10 +9,12 @@ import { mergeRecordings } from "../telemetry/recording/merge.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import type { NamedShard, ShardJob } from "./shard-jobs.ts";
-import type { ShardPolicy } from "./shard-report.ts";
+import { failedShards, type ShardPolicy } from "./shard-report.ts";
 
 /** Recordings that are drawn. A picture has eight lines, and a page a few dozen. */
 const MAX_DRAWN = 12;
+/** Deciding recordings that are compared with their samples, each of which is read whole. */
+const MAX_COMPARED = 64;
 
 const GROWS: ReadonlySet<string> = new Set(["leak", "rising"]);
 
@@ -29,8 +31,12 @@ function weightOf(shard: NamedShard, failing: ReadonlySet<number>, deciding: num
   ];
 }
 
-/** At most a dozen recordings: those that decide, fail, grow or use the most. */
-export function decidingShards(job: ShardJob, scenario: ScenarioReport): readonly NamedShard[] {
+interface WeighedShard {
+  readonly shard: NamedShard;
+  readonly weight: readonly number[];
+}
+
+function byWeight(job: ShardJob, scenario: ScenarioReport): readonly WeighedShard[] {
   const checks = scenario.judgement?.checks ?? [];
   const deciding = decidingCheck(checks)?.rank ?? null;
   const failing = new Set(checks.filter(({ verdict }) => verdict === "fail").map(({ rank }) => rank));
@@ -39,9 +45,27 @@ export function decidingShards(job: ShardJob, scenario: ScenarioReport): readonl
     .sort((a, b) => {
       const at = a.weight.findIndex((value, index) => value !== b.weight[index]);
       return at < 0 ? 0 : (b.weight[at] ?? 0) - (a.weight[at] ?? 0);
-    })
-    .slice(0, MAX_DRAWN)
-    .map(({ shard }) => shard);
+    });
+}
+
+/** Recordings whose stored features are compared with their samples, and how many that decide are too many for that. */
+interface DecidingShards {
+  readonly compared: readonly NamedShard[];
+  readonly omitted: number;
+}
+
+/** The recordings that decide a verdict, by a failing check, the deciding one or a failed command, and those drawn. */
+export function decidingShards(job: ShardJob, scenario: ScenarioReport): DecidingShards {
+  const weighed = byWeight(job, scenario);
+  const offsets = scenario.runs[0]?.analysis?.ranks.alignment_offsets_ns ?? {};
+  const judged = weighed.filter(({ weight: [decides, fails] }) => decides === 1 || fails === 1);
+  const stored = (shards: readonly NamedShard[]) => shards.filter(({ source }) => source === "stored");
+  const deciding = new Set(stored([...judged.map(({ shard }) => shard), ...failedShards(job, offsets)]));
+  const drawn = stored(weighed.slice(0, MAX_DRAWN).map(({ shard }) => shard));
+  return {
+    compared: [...new Set([...deciding, ...drawn])].slice(0, MAX_COMPARED),
+    omitted: Math.max(0, deciding.size - MAX_COMPARED),
+  };
 }
 
 /** Samples of a shard on the common clock of its job; null where they have become unreadable. */
@@ -59,7 +83,7 @@ async function alignedRecording(
   }
 }
 
-/** The chart of a job of many ranks; samples are read again only of {@link decidingShards}. */
+/** The chart of a job of many ranks; samples are read again only of at most a dozen. */
 export async function shardTimeline(
   job: ShardJob,
   scenario: ScenarioReport,
@@ -68,7 +92,7 @@ export async function shardTimeline(
 ): Promise<Timeline | null> {
   const document = scenario.runs[0]?.analysis ?? null;
   const drawn: Recording[] = [];
-  for (const shard of decidingShards(job, scenario)) {
+  for (const { shard } of byWeight(job, scenario).slice(0, MAX_DRAWN)) {
     const recording = await alignedRecording(shard, document?.ranks.alignment_offsets_ns ?? {});
     if (recording !== null) drawn.push(recording);
   }
@@ -78,7 +102,7 @@ export async function shardTimeline(
   const subtitle = others > 0 ? `${judged} (and ${others.toLocaleString("en-US")} more recordings)` : judged;
   return buildTimeline({
     scenario: scenario.scenario,
-    verdict: scenario.word,
+    verdict: scenario.verdict,
     subtitle,
     recording: mergeRecordings(drawn),
     analysis: document,

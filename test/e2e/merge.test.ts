@@ -189,13 +189,13 @@ describe("a bundle that cannot be used", () => {
     ],
   ];
 
-  it.each(CASES)("that is %s is named (%s) and makes no pass", async (name, code, breakIt) => {
+  it.each(CASES)("a merge of bundles that are %s reports %s and never passes", async (name, code, breakIt) => {
     const directory = broken(name.replaceAll(" ", "-"), breakIt);
     const result = await merge("legs/linux", directory, "--unjudged", "pass", "--bundle", `b-${CASES.length}-${code}`);
     expect(result.code, result.stderr).toBe(5);
     const { verdict, scenarios } = payload(result);
     expect(verdict).toBe("error");
-    expect(scenarios.map(({ verdict: word, error }) => [word, error?.code])).toEqual([
+    expect(scenarios.map(({ verdict, error }) => [verdict, error?.code])).toEqual([
       ["pass", undefined],
       ["error", code],
     ]);

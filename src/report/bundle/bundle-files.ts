@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { accessSync, constants, type Dirent, lstatSync, promises } from "node:fs";
 import path from "node:path";
-import { GateError, invalidInput } from "../../core/errors.ts";
+import { codeOf, GateError, invalidInput } from "../../core/errors.ts";
 import { PARTIAL, READ_OWN, writeAtomically } from "../../core/files.ts";
 
 /** Write a file of the bundle, all of it or nothing; throws DISK_FULL, NO_PERMISSION or BUNDLE_WRITE_FAILED. */
@@ -21,8 +21,8 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** The error for a failed write. */
 export function writeError(cause: unknown, where: string): GateError {
-  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
-  const reason = REASONS[String(code)] ?? "could not write";
+  const code = codeOf(cause);
+  const reason = REASONS[code ?? ""] ?? "could not write";
   const full = code === "ENOSPC" || code === "EDQUOT";
   const denied = code === "EACCES" || code === "EPERM" || code === "EROFS";
   return new GateError(
@@ -46,17 +46,11 @@ export interface ListedFile {
   readonly sha256: string;
 }
 
-/** Bounds of what is digested and uploaded, for files that the measured command may have left. */
-export interface BundleLimits {
-  readonly fileBytes: number;
-  readonly bytes: number;
-  readonly entries: number;
-}
-
-/** A gate's own files are far smaller; a sparse file can have any size. */
-const LIMITS: BundleLimits = { fileBytes: 2 ** 30, bytes: 2 ** 31, entries: 50_000 };
-/** For bundles that were read from elsewhere and are compared with their manifest. */
-export const UNLIMITED: BundleLimits = { fileBytes: Infinity, bytes: Infinity, entries: Infinity };
+/**
+ * Bounds of what is digested and uploaded, for files that the measured command may have left. A gate's own files are
+ * far smaller; a sparse file can have any size.
+ */
+const LIMITS = { fileBytes: 2 ** 30, bytes: 2 ** 31, entries: 50_000 };
 /** Maximum number of files that are named as left out. */
 const MAX_LEFT_OUT = 100;
 
@@ -66,7 +60,7 @@ interface FoundFile {
   readonly bytes: number;
 }
 
-interface LeftOut {
+export interface LeftOut {
   readonly path: string;
   readonly reason: string;
 }
@@ -116,39 +110,45 @@ function take(directory: string, name: string, { found, leftOut }: Below): void 
   }
 }
 
-const reasonOf = (error: unknown): string => `cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"})`;
+const reasonOf = (error: unknown): string => `cannot be read (${codeOf(error) ?? "unknown"})`;
 
-/**
- * Files of a bundle, the smaller ones first where there are more than the limits allow. Those in `known`, which this
- * process wrote or checked, are not limited.
- */
-export async function bundleFiles(
-  directory: string,
-  limits: BundleLimits = LIMITS,
-  known: ReadonlySet<string> = new Set(),
-): Promise<{ readonly files: readonly FoundFile[]; readonly leftOut: readonly LeftOut[] }> {
-  const { found, leftOut } = await filesBelow(directory, limits.entries + known.size);
+interface BundleFiles {
+  /** By path. */
+  readonly files: readonly FoundFile[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+/** The smaller files where there are more than the limits allow. Those in `known` are not limited. */
+export function withinLimits(found: readonly FoundFile[], known: ReadonlySet<string> = new Set()): BundleFiles {
   const byPath = (a: FoundFile, b: FoundFile): number => (a.path < b.path ? -1 : 1);
+  const leftOut: LeftOut[] = [];
   let total = 0;
-  const files = found
+  const files = [...found]
     .sort((a, b) => a.bytes - b.bytes || byPath(a, b))
     .filter(({ path: name, bytes }) => {
       if (known.has(name)) return true;
-      const fits = bytes <= limits.fileBytes && total + bytes <= limits.bytes;
+      const fits = bytes <= LIMITS.fileBytes && total + bytes <= LIMITS.bytes;
       if (fits) total += bytes;
       else leftOut.push({ path: name, reason: `${bytes} bytes are too large for a bundle` });
       return fits;
     });
-  return { files: files.sort(byPath), leftOut: leftOut.slice(0, MAX_LEFT_OUT) };
+  return { files: files.sort(byPath), leftOut };
+}
+
+/** Files of a bundle {@link withinLimits}. Those in `known` were written or checked by this process. */
+export async function bundleFiles(directory: string, known?: ReadonlySet<string>): Promise<BundleFiles> {
+  const { found, leftOut } = await filesBelow(directory, LIMITS.entries + (known?.size ?? 0));
+  const within = withinLimits(found, known);
+  return { files: within.files, leftOut: [...leftOut, ...within.leftOut].slice(0, MAX_LEFT_OUT) };
 }
 
 /** {@link bundleFiles} with digests. Files in `listed` keep their known ones and are not read. */
 export async function listFiles(
   directory: string,
-  { skip, listed, limits }: { skip?: ReadonlySet<string>; listed?: readonly ListedFile[]; limits?: BundleLimits } = {},
+  { skip, listed }: { skip?: ReadonlySet<string>; listed?: readonly ListedFile[] } = {},
 ): Promise<{ readonly files: ListedFile[]; readonly leftOut: readonly LeftOut[] }> {
   const known = new Map(listed?.map((file) => [file.path, file]));
-  const found = await bundleFiles(directory, limits, new Set(known.keys()));
+  const found = await bundleFiles(directory, new Set(known.keys()));
   const files: ListedFile[] = [];
   for (const { path: name } of found.files) {
     if (skip?.has(name)) continue;
@@ -169,6 +169,18 @@ export function corruptBundle(directory: string, wrong: readonly string[]): Gate
     directory,
     "Download the bundle again, or measure again.",
   );
+}
+
+/** Listed files that a directory lacks or has with other contents, as an interrupted transfer leaves it. */
+export async function alteredFiles(directory: string, listed: readonly ListedFile[]): Promise<readonly string[]> {
+  // A listed path could lead out of the directory, a found one cannot.
+  const found = new Set((await filesBelow(directory, Number.POSITIVE_INFINITY)).found.map((file) => file.path));
+  const altered: string[] = [];
+  for (const file of listed) {
+    const same = found.has(file.path) && (await isUnchanged(path.join(directory, file.path), file));
+    if (!same) altered.push(file.path);
+  }
+  return altered;
 }
 
 /**
@@ -196,7 +208,7 @@ export async function verifyFiles(
 }
 
 async function isUnchanged(full: string, { bytes, sha256 }: ListedFile): Promise<boolean> {
-  const found = await promises.stat(full).catch(() => null);
+  const found = await promises.lstat(full).catch(() => null);
   return found?.isFile() === true && found.size === bytes && (await digest(full)).sha256 === sha256;
 }
 

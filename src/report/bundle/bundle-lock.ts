@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
-import { GateError } from "../../core/errors.ts";
+import { codeOf, GateError } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 
 /** Contains the process of the gate that writes the bundle; deleted when it ends. */
@@ -24,7 +24,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    return codeOf(error) === "EPERM";
   }
 }
 
@@ -49,7 +49,7 @@ export async function lockBundle(directory: string): Promise<void> {
       await writeFile(file, text, { flag: "wx" });
       return;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if (codeOf(error) !== "EEXIST") throw error;
     }
     const owner = ownerOf(ownerText(file));
     if (owner !== null) throw inUse(directory, `another gate (process ${owner}) is writing this bundle`);

@@ -7,9 +7,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseMeasurements } from "../../analysis/parse-measurements.ts";
 import { parseStormlogReport, StormlogReportSchema, stormlogReport } from "../documents/envelope.ts";
 import { renderTerminal } from "../terminal/terminal.ts";
-import { sampleRecordingInfo, sampleReport, sampleScenario } from "../testing/sample-report.ts";
+import { sampleAnalysis, sampleRecordingInfo, sampleReport, sampleScenario } from "../testing/sample-report.ts";
 import { renderTimelineSvg } from "../timeline/timeline-svg.ts";
-import { prepareBundle, readBundle, writeBundle } from "./bundle.ts";
+import { prepareBundle, readBundle, readManifest, writeBundle } from "./bundle.ts";
 import { BundleManifestSchema } from "./manifest.ts";
 
 let directory: string;
@@ -67,6 +67,37 @@ describe("a bundle", () => {
     }
   });
 
+  it("is not indented where it has many ranks", async () => {
+    const report = sampleReport("pass");
+    const [scenario] = report.scenarios;
+    const runs = (ranks: number) =>
+      scenario!.runs.map((run) => ({
+        ...run,
+        analysis: sampleAnalysis({
+          ranks: { ...sampleAnalysis().ranks, participating_ranks: Array.from({ length: ranks }, (_, rank) => rank) },
+        }),
+      }));
+    for (const ranks of [64, 65]) {
+      await prepareBundle(directory, START);
+      await writeBundle(directory, { ...report, scenarios: [{ ...scenario!, runs: runs(ranks) }] });
+      const text = await readFile(path.join(directory, "report.json"), "utf8");
+      expect(text.split("\n").length === 2).toBe(ranks === 65);
+      expect((await readBundle(directory)).report.verdict).toBe("pass");
+    }
+  });
+
+  it("is read up to a size that grows with its recordings", async () => {
+    await prepareBundle(directory, START);
+    await writeBundle(directory, sampleReport("pass"));
+    const file = path.join(directory, "manifest.json");
+    await writeFile(file, `${await readFile(file, "utf8")}${" ".repeat(65 * 2 ** 20)}`);
+    await expect(readManifest(directory)).rejects.toMatchObject({ code: "INPUT_TOO_LARGE" });
+    for (let rank = 0; rank < 16; rank++) {
+      await mkdir(path.join(directory, `runs/train/1/rank-${rank}`), { recursive: true });
+    }
+    expect((await readManifest(directory)).exit_code).toBe(0);
+  });
+
   it("has measurements of the candidate runs that succeeded", async () => {
     const good = sampleScenario("fail").runs[0]!;
     const failed = { ...good, info: sampleRecordingInfo({ exit: { kind: "exited", code: 7 } }) };
@@ -103,7 +134,7 @@ describe("a bundle", () => {
       { path: "timeline.png", reason: "nothing was measured" },
       { path: "timeline-dark.png", reason: "nothing was measured" },
     ]);
-    expect((await readBundle(directory)).report.word).toBe("error");
+    expect((await readBundle(directory)).report.verdict).toBe("error");
   });
 
   it("is marked incomplete when the gate was killed", async () => {

@@ -1,8 +1,12 @@
+import { constants } from "node:buffer";
+import { readdirSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import path from "node:path";
+import { getHeapStatistics } from "node:v8";
 import * as v from "valibot";
-import { GateError, invalidInput, usageError } from "../../core/errors.ts";
+import { GateError, invalidInput, messageOf, usageError } from "../../core/errors.ts";
 import { type JsonProblem, PARTIAL, readJson } from "../../core/files.ts";
+import { issueText } from "../../core/issue-text.ts";
 import { makeDirectories } from "../../core/make-directories.ts";
 import type { StormlogReport } from "../documents/envelope.ts";
 import type { GateReport, Timeline } from "../documents/model.ts";
@@ -67,6 +71,9 @@ export async function prepareBundle(
   await writeBundleFile(path.join(directory, MANIFEST_FILE), json(manifest));
 }
 
+/** Documents of more ranks are not indented, which would double their size. */
+const MAX_INDENTED_RANKS = 64;
+
 /**
  * Write the reports into a bundle that has its `runs/`, and the manifest last. Files in `listed` keep their digests.
  * @returns also the report as written, with a warning where this machine cannot draw the picture
@@ -85,7 +92,7 @@ export async function writeBundle(
       await writeBundleFile(path.join(directory, name), await make());
     } catch (cause) {
       failure ??= cause;
-      missing.push({ path: name, reason: cause instanceof Error ? cause.message : String(cause) });
+      missing.push({ path: name, reason: messageOf(cause) });
     }
   };
   try {
@@ -103,8 +110,12 @@ export async function writeBundle(
   ]);
   const pictures = shown === null ? null : await drawPictures(shown);
   const report = pictures?.warning ? { ...given, warnings: [...given.warnings, pictures.warning] } : given;
-  await produce("report.json", () => json(stormlogReport(report)));
-  for (const document of measurementDocuments(report)) await produce(document.path, () => json(document.content));
+  const runs = report.scenarios.flatMap((scenario) => scenario.runs);
+  const ranks = runs.map(({ analysis }) => analysis?.ranks.participating_ranks.length ?? 0);
+  const indent = Math.max(0, ...ranks) > MAX_INDENTED_RANKS ? 0 : 2;
+  await produce("report.json", () => json(stormlogReport(report), indent));
+  for (const document of measurementDocuments(report))
+    await produce(document.path, () => json(document.content, indent));
   await produce("summary.md", () =>
     renderSummary(
       report,
@@ -118,7 +129,6 @@ export async function writeBundle(
     else if (pictures === null) missing.push({ path: PICTURES[theme], reason: "nothing was measured" });
   }
   await produce("timeline.html", () => renderTimelineHtml(report, accept));
-  const runs = report.scenarios.flatMap((scenario) => scenario.runs);
   for (const { info, directory: runDirectory } of runs) {
     if (!info.complete) missing.push({ path: `${runDirectory}/recording.json`, reason: "the recording is incomplete" });
   }
@@ -141,11 +151,11 @@ export async function writeBundle(
     command_line: [...report.tool.argv],
     files,
     exit_code: report.exit_code,
-    risk_detected: report.word === "fail" || report.word === "warn",
+    risk_detected: report.verdict === "fail" || report.verdict === "warn",
     complete,
     missing,
   };
-  await writeBundleFile(path.join(directory, MANIFEST_FILE), json(manifest));
+  await writeBundleFile(path.join(directory, MANIFEST_FILE), json(manifest, indent));
   await unlockBundle(directory).catch((cause: unknown) => {
     throw failure ?? writeError(cause, directory);
   });
@@ -199,7 +209,7 @@ export async function readBundle(directory: string): Promise<ReadBundle> {
     );
   }
   const { parseStormlogReport } = await import("../documents/envelope.ts");
-  const { envelope, report } = parseStormlogReport(readJson(file, refused(file), MAX_BYTES), file);
+  const { envelope, report } = parseStormlogReport(readDocument(directory, path.basename(file)), file);
   const note = await verifyFiles(directory, manifest.files, [path.basename(file)]);
   return { manifest, envelope, report: { ...report, exit_code: manifest.exit_code }, note };
 }
@@ -207,22 +217,54 @@ export async function readBundle(directory: string): Promise<ReadBundle> {
 /** @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID */
 export async function readManifest(directory: string): Promise<BundleManifest> {
   const file = path.join(directory, MANIFEST_FILE);
-  const parsed = v.safeParse(BundleManifestSchema, readJson(file, refused(file), MAX_BYTES), { abortEarly: true });
+  const parsed = v.safeParse(BundleManifestSchema, readDocument(directory, MANIFEST_FILE), { abortEarly: true });
   if (parsed.success) return parsed.output;
-  const issue = parsed.issues[0];
   throw invalidInput(
     "BUNDLE_INVALID",
-    `${v.getDotPath(issue) ?? "manifest"}: ${issue.message}`,
+    issueText(parsed.issues[0]),
     file,
     "Pass the directory that `stormlog-gate run --bundle` wrote.",
   );
 }
 
 /** Ten times a report with the largest timelines. */
-const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 2 ** 20;
+/** What a recording adds to a merged report, and more: eight ranks with a dozen series and checks each have 80 kB. */
+const BYTES_PER_RECORDING = 2 ** 17;
+/** The parsed and checked document takes several times its size. */
+const HEAP_SHARE = 8;
+
+/** Size limit of the documents of a bundle: it grows with the recordings that were merged, as far as memory allows. */
+function maxBytes(directory: string): number {
+  const memory = Math.min(getHeapStatistics().heap_size_limit / HEAP_SHARE, constants.MAX_STRING_LENGTH);
+  return Math.max(MAX_BYTES, Math.min(memory, MAX_BYTES + BYTES_PER_RECORDING * recordingsWithin(directory)));
+}
+
+/** Number of directories at `runs/<scenario>/<n>/<recording>`. */
+function recordingsWithin(directory: string): number {
+  let level = [path.join(directory, "runs")];
+  for (let depth = 0; depth < 3; depth += 1) level = level.flatMap(directoriesOf);
+  return level.length;
+}
+
+function directoriesOf(directory: string): readonly string[] {
+  try {
+    const entries = readdirSync(directory, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(directory, name));
+  } catch {
+    // Of a bundle without runs, or with some that its owner alone can read.
+    return [];
+  }
+}
+
+function readDocument(directory: string, name: string): unknown {
+  const file = path.join(directory, name);
+  const limit = maxBytes(directory);
+  return readJson(file, refused(file, limit), limit);
+}
 
 const refused =
-  (file: string) =>
+  (file: string, limit: number) =>
   (problem: JsonProblem): GateError => {
     const name = path.basename(file);
     const hint = "Pass the directory that `stormlog-gate run` wrote (default stormlog-bundle).";
@@ -231,7 +273,7 @@ const refused =
       case "too-large":
         return invalidInput(
           "INPUT_TOO_LARGE",
-          `the file has ${problem.bytes} bytes, and a report has at most ${MAX_BYTES}`,
+          `the file has ${problem.bytes} bytes, and a report has at most ${limit}`,
           file,
         );
       case "absent":
@@ -256,6 +298,6 @@ function notEmpty(directory: string): GateError {
   );
 }
 
-function json(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+function json(value: unknown, indent = 2): string {
+  return `${JSON.stringify(value, null, indent)}\n`;
 }

@@ -15,7 +15,7 @@ import {
   SHARD_LIMITS,
   type StoredFeatures,
 } from "../documents/features-document.ts";
-import { type ListedFile, listFiles, UNLIMITED } from "./bundle-files.ts";
+import { type LeftOut, type ListedFile, listFiles } from "./bundle-files.ts";
 
 /** A run directory with the features of its samples. */
 export interface ComputedFeatures {
@@ -51,6 +51,9 @@ function throughText(stored: StoredFeatures): Pick<ComputedFeatures, "stored" | 
   return answer?.kind === "read" ? { stored: answer.stored, text } : { stored, text: null };
 }
 
+/** A note on a file that is not listed: the program may have written to the directory, too. */
+export const leftOutText = ({ path: name, reason }: LeftOut): string => `${name}: ${reason}`;
+
 /**
  * Features of a run directory from its samples, at their full rate.
  * @throws GateError RECORDING_INVALID without a `recording.json`, those of `readRunDirectory`
@@ -63,10 +66,10 @@ export async function computeFeatures(directory: string, horizon: Horizon | null
     throw invalidInput("RECORDING_INVALID", `${RECORDING_FILE} is missing, so the rank is unknown`, directory, hint);
   }
   const features = extractFeatures(recording, resolveOptions({ horizon }), SHARD_LIMITS);
-  const { files } = await listFiles(directory, { limits: UNLIMITED });
+  const { files, leftOut } = await listFiles(directory);
   return {
     info,
-    notes,
+    notes: [...notes, ...leftOut.map(leftOutText)],
     ...throughText({ horizon, span: spanOf(recording), features, files: files.filter(isRunFile) }),
   };
 }
