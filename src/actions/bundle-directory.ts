@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Environment } from "../core/environment.ts";
-import { GateError } from "../core/errors.ts";
+import { GateError, messageOf } from "../core/errors.ts";
 import { makeDirectories } from "../core/make-directories.ts";
 
 /** A directory of this step's own; a second step of the job under the same name gets the next number. */
@@ -11,8 +11,7 @@ export function freeBundleDirectory(env: Environment, name: string): string {
   try {
     makeDirectories(parent);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new GateError("RUNNER_TEMP_UNWRITABLE", `no directory can be made in RUNNER_TEMP: ${why}`, {
+    throw new GateError("RUNNER_TEMP_UNWRITABLE", `no directory can be made in RUNNER_TEMP: ${messageOf(cause)}`, {
       kind: "error",
       where: parent,
       hint: "RUNNER_TEMP has to name a directory that the runner's user may write.",

@@ -5,7 +5,7 @@ import { OUT_OF_TIME } from "../gate/cost.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { holdOwnFiles } from "./code/held-files.ts";
 import { raiseCommandFence } from "./command-fence.ts";
-import { guardFileCommands, writtenWarning } from "./file-commands.ts";
+import { disableCompileCache, guardFileCommands, writtenWarning } from "./file-commands.ts";
 
 /** The gate names an interruption by its signal, or as the end of the step's own time. */
 function gateInterrupt(signal: AbortSignal): AbortSignal {
@@ -35,6 +35,7 @@ export async function fenced<T>(
   const restoreOwnFiles = holdOwnFiles(env, warn);
   startGroup(title);
   const fence = raiseCommandFence((chunk) => process.stdout.write(chunk));
+  disableCompileCache(env);
   const files = guardFileCommands(env);
   // The process may end before the work does, when the gate does not stop.
   const onExit = (): void => {

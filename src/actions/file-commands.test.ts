@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { guardFileCommands, writtenWarning } from "./file-commands.ts";
+import { disableCompileCache, guardFileCommands, writtenWarning } from "./file-commands.ts";
 
 let directory: string;
 let env: Record<string, string>;
@@ -76,7 +76,18 @@ describe("the step's files while a command is measured", () => {
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
   });
 
+  it("keep the compile cache off in later steps, whatever the command writes", () => {
+    disableCompileCache(env);
+    const kept = guardFileCommands(env);
+    writeFileSync(file("env"), "");
+    expect(kept.restore()).toEqual(["GITHUB_ENV"]);
+    expect(readFileSync(file("env"), "utf8")).toBe("NODE_DISABLE_COMPILE_CACHE=1\nSTORMLOG_GATE_CACHE_DISABLED=1\n");
+    disableCompileCache({ ...env, NODE_DISABLE_COMPILE_CACHE: "1" });
+    expect(readFileSync(file("env"), "utf8")).toMatch(/DISABLED=1\nNODE_DISABLE_COMPILE_CACHE=1\n$/);
+  });
+
   it("are ignored where the variables are not set", () => {
+    disableCompileCache({});
     expect(guardFileCommands({}).restore()).toEqual([]);
     expect(writtenWarning([])).toBeNull();
   });

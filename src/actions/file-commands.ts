@@ -1,5 +1,7 @@
-import { lstatSync, rmSync } from "node:fs";
+import { appendFileSync, lstatSync, rmSync } from "node:fs";
+import { CACHE_DISABLED } from "../core/compile-cache.ts";
 import type { Environment } from "../core/environment.ts";
+import { codeOf } from "../core/errors.ts";
 import { readBounded, writeOwn } from "../core/files.ts";
 
 /** Files by which a step gives commands to the runner, and the one that describes the event. */
@@ -21,7 +23,7 @@ function contentOf(file: string): Content {
   try {
     return readBounded(file, MAX_BYTES, "refuse");
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ENOENT" ? "absent" : "unknown";
+    return codeOf(error) === "ENOENT" ? "absent" : "unknown";
   }
 }
 
@@ -36,6 +38,16 @@ function removeSpecial(file: string): void {
   } catch {
     // It is gone, or stays as it is.
   }
+}
+
+/**
+ * Later steps of this job and the post step start without V8's compile cache, even where only they name its directory:
+ * the measured command may write to it.
+ */
+export function disableCompileCache({ GITHUB_ENV, NODE_DISABLE_COMPILE_CACHE }: Environment): void {
+  if (!GITHUB_ENV) return;
+  const ours = NODE_DISABLE_COMPILE_CACHE === undefined ? `${CACHE_DISABLED}=1\n` : "";
+  appendFileSync(GITHUB_ENV, `NODE_DISABLE_COMPILE_CACHE=1\n${ours}`);
 }
 
 export interface KeptFiles {

@@ -1,9 +1,8 @@
-import { GateError } from "../core/errors.ts";
+import { GateError, messageOf } from "../core/errors.ts";
 
 export function asGateError(error: unknown): GateError {
   if (error instanceof GateError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new GateError("INTERNAL", message, {
+  return new GateError("INTERNAL", messageOf(error), {
     kind: "error",
     hint: "This is a bug in Stormlog Gate. Re-run the job with debug logging for a stack trace.",
     cause: error,

@@ -24,7 +24,7 @@ export interface SubAction {
   readonly setOutput: (name: string, value: string) => void;
 }
 
-/** Longest wait that GitHub may ask for, seconds; a sub-action has nothing else to do. */
+/** Maximum wait that GitHub may ask for, seconds; a sub-action has nothing else to do. */
 const MAX_WAIT_S = 60;
 const DEFAULT_TIMEOUT_MINUTES = 15;
 
@@ -68,7 +68,7 @@ export async function runSubAction(title: string, work: (action: SubAction) => P
     setSecret(token);
     const context = knownRun(env);
     const { signal } = watchInterruption(timeoutMs(input("timeout-minutes")), ({ exitCode }) => process.exit(exitCode));
-    const octokit = await connect({ token, context, signal, longestWaitS: MAX_WAIT_S, log });
+    const octokit = await connect({ token, context, signal, maxWaitS: MAX_WAIT_S, log });
     code = await work({
       input,
       env,

@@ -1,4 +1,6 @@
-import { GateError, usageError } from "../core/errors.ts";
+import { compileCache, tokenVariable } from "../core/compile-cache.ts";
+import type { Environment } from "../core/environment.ts";
+import { codeOf, GateError, messageOf, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { cutText, didYouMean, oneLine } from "../core/text.ts";
@@ -18,6 +20,18 @@ function checkOwnDirectory(): void {
   }
 }
 
+/** A command that is measured may write to the directory, and so replace the code of a later command with the token. */
+function checkCompileCache(env: Environment): void {
+  const cache = compileCache(env);
+  const token = tokenVariable(env);
+  if (cache === null || token === null) return;
+  throw usageError(
+    "COMPILE_CACHE_SET",
+    `V8's compile cache is in use (${cache}) while ${token} is set`,
+    'Set NODE_COMPILE_CACHE to "", or run without the token.',
+  );
+}
+
 async function dispatch(args: readonly string[], console: Console): Promise<number> {
   const name = args[0] ?? "";
   const spec = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
@@ -31,6 +45,7 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
       `${didYouMean(name, Object.keys(COMMANDS))}Run \`stormlog-gate --help\` for a list.`,
     );
   checkOwnDirectory();
+  checkCompileCache(process.env);
   const parsed = parseArguments(spec, args.slice(1));
   const run = await PROGRAMS[name as CommandName]();
   return run({ ...parsed, console, argv: ["stormlog-gate", ...args] });
@@ -38,10 +53,10 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
 
 /** A limit of the machine that ended the work anywhere, such as while a part of the program was loaded. */
 function limitReached(error: unknown): GateError | null {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const message = messageOf(error);
   const limited = (name: string, what: string, hint: string) =>
     new GateError(name, what, { kind: "error", hint, cause: error });
-  switch (code) {
+  switch (codeOf(error)) {
     case "EMFILE":
     case "ENFILE":
       return limited("TOO_MANY_OPEN_FILES", "no more files can be opened", "Raise the limit to 256 (ulimit -n).");
@@ -91,7 +106,7 @@ async function main(): Promise<number> {
   } catch (error) {
     const { text, code, exit } = describe(error, globalFlag(args, "debug"));
     process.stderr.write(`${escapeTerminal(text)}\n`);
-    console.document({ error: { code, message: error instanceof Error ? error.message : String(error) } });
+    console.document({ error: { code, message: messageOf(error) } });
     return exit;
   }
 }

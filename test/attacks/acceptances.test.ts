@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { readAcceptances } from "../../src/github/pull-request/approvals.ts";
+import { readAcceptances } from "../../src/github/pull-request/acceptances.ts";
 import { commandsOf, descriptionLinesOf, type ReadLine } from "../../src/github/pull-request/trailers.ts";
 import { unpacedClient } from "../action/testing/client.ts";
 import { type DoubleCommit, Permissions } from "../action/testing/double/permissions.ts";

@@ -33,7 +33,7 @@ describe("a bundle that was edited", () => {
     writeFileSync(at(name), change(readFileSync(at(name), "utf8")));
 
   it("a bundle as the gate wrote it is read, as a control", async () => {
-    expect(await readBundle(bundle)).toMatchObject({ note: null, report: { word: "fail" } });
+    expect(await readBundle(bundle)).toMatchObject({ note: null, report: { verdict: "fail" } });
     expect((await exportBundle(bundle, "junit")).note).toBeNull();
     expect(await judgeableInput(bundle)).toMatchObject({ scenarios: [{ measurements: { scenario: "train-mlp" } }] });
   });
@@ -99,7 +99,7 @@ describe("a bundle that was edited", () => {
   it("a bundle whose manifest lists no digests is read with one note", async () => {
     edit("manifest.json", (text) => JSON.stringify({ ...JSON.parse(text), files: [] }));
     const note = "this bundle is not verified: its manifest lists no digests";
-    expect(await readBundle(bundle)).toMatchObject({ note, report: { word: "fail" } });
+    expect(await readBundle(bundle)).toMatchObject({ note, report: { verdict: "fail" } });
     expect((await exportBundle(bundle, "sarif")).note).toBe(note);
     expect((await judgeableInput(bundle)).notes).toEqual([note]);
   });

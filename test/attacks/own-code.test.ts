@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -76,6 +77,45 @@ export const after = ({ action, loot, home }) => {
 };
 `;
 
+/** Writes a compile cache for the Action's Node in which each entry prints a token, under the CRC of the real entry. */
+const POISON = `
+import { spawnSync } from "node:child_process";
+import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { crc32 } from "node:zlib";
+const CODE_HASH = 12;
+export const after = ({ action, home }) => {
+  const cache = path.join(home, "cache");
+  const entries = path.join(action, "dist/action");
+  for (const entry of readdirSync(entries).filter((name) => name !== "code.js")) {
+    const file = path.join(entries, entry);
+    const real = readFileSync(file);
+    const forged = Buffer.alloc(real.length, " ");
+    forged.write('console.log("forged", process.env.INPUT_TOKEN); process.exit(0);');
+    writeFileSync(file, forged);
+    spawnSync(${JSON.stringify(actionNode())}, [file], { env: { NODE_COMPILE_CACHE: cache } });
+    writeFileSync(file, real);
+    for (const name of readdirSync(cache, { recursive: true })) {
+      if (!/[0-9a-f]{8}$/.test(name)) continue;
+      const cached = path.join(cache, name);
+      const bytes = readFileSync(cached);
+      if (bytes.readUInt32LE(CODE_HASH) !== crc32(forged)) continue;
+      bytes.writeUInt32LE(crc32(real), CODE_HASH);
+      writeFileSync(cached, bytes);
+    }
+  }
+  // The last part of a directory's name is the user, and later steps of this test have another.
+  for (const name of readdirSync(cache)) {
+    const own = name.replace(/\\d+$/, "${process.getuid?.() ?? 0}");
+    if (own !== name) cpSync(path.join(cache, name), path.join(cache, own), { recursive: true, force: true });
+  }
+};
+`;
+
+const HAS_CACHE = /^v(?:22\.(?:[89]|\d\d)|2[3-9])\b/.test(
+  spawnSync(actionNode(), ["--version"], { encoding: "utf8" }).stdout,
+);
+
 describe.skipIf(!canBeHostile)("a change that attacks the Action's own code", () => {
   let step: HostileStep;
   let shipped: Record<string, string>;
@@ -151,4 +191,34 @@ describe.skipIf(!canBeHostile)("a change that attacks the Action's own code", ()
     await expectHonestPost(result);
     expect([...step.loot().keys()]).toEqual([]);
   }, 240_000);
+
+  it.skipIf(!HAS_CACHE)(
+    "a compile cache that a run wrote is not used by any step (needs Node 22.8)",
+    async () => {
+      const result = await step.attempt({ attack: POISON });
+      expect(result.code, result.log).toBe(0);
+      const { action, home, temp } = step.paths;
+      const start = (entry: string, env: Readonly<Record<string, string>>): Promise<StepResult> =>
+        runStepFile({
+          node: actionNode(),
+          script: path.join(action, "dist/action", entry),
+          // Without a configuration, so that each entry ends early.
+          cwd: temp,
+          env: { RUNNER_TEMP: temp, ...env },
+          inputs: { token: step.secrets.token },
+        });
+      for (const entry of readdirSync(path.join(action, "dist/action")).filter((name) => name !== "code.js")) {
+        const unused = await start(entry, { NODE_COMPILE_CACHE: path.join(temp, "cache") });
+        expect([unused.code, unused.log], entry).toEqual([2, expect.stringContaining("COMPILE_CACHE_SET")]);
+        const cache = { NODE_COMPILE_CACHE: path.join(home, "cache") };
+        expect((await start(entry, cache)).log, entry).toContain("forged canary-");
+        expect((await start(entry, { ...cache, ...result.variables })).log, entry).not.toMatch(/forged|COMPILE_CACHE/);
+      }
+      expect([result.variables, changed()]).toEqual([expect.objectContaining({ NODE_DISABLE_COMPILE_CACHE: "1" }), []]);
+      const refused = await step.attempt({ attack: POISON, env: { NODE_COMPILE_CACHE: path.join(temp, "cache") } });
+      expect([refused.code, refused.variables]).toEqual([2, {}]);
+      expect(readdirSync(home)).toEqual([]);
+    },
+    240_000,
+  );
 });

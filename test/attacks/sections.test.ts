@@ -20,14 +20,14 @@ import { actionNode, azuriteBlobScript } from "../action/testing/tools.ts";
 const HEAD = "a".repeat(40);
 const RUN = { headSha: HEAD, attempt: 2 };
 
-const section = (leg: string | null, word: Verdict, more: Partial<Section> = {}): Section => ({
+const section = (leg: string | null, verdict: Verdict, more: Partial<Section> = {}): Section => ({
   gateId: "default",
   leg,
   headSha: HEAD,
   runAttempt: 1,
   bundleArtifact: null,
   timelineArtifact: null,
-  report: sampleReport(word, { session: `session-${leg}` }),
+  report: sampleReport(verdict, { session: `session-${leg}` }),
   ...more,
 });
 
@@ -59,14 +59,14 @@ const HONEST = {
 
 describe("a leg that speaks for another", () => {
   it("legs that speak for themselves have the verdict of the worst, as a control", async () => {
-    expect(await merged(HONEST)).toMatchObject({ missing: [], report: { word: "fail", exit_code: 4 } });
+    expect(await merged(HONEST)).toMatchObject({ missing: [], report: { verdict: "fail", exit_code: 4 } });
     const both = { ...HONEST, "stormlog-section-default-gpu.json": section("gpu", "pass") };
-    expect(await merged(both)).toMatchObject({ missing: [], report: { word: "pass", exit_code: 0 } });
+    expect(await merged(both)).toMatchObject({ missing: [], report: { verdict: "pass", exit_code: 0 } });
     const again = {
       ...HONEST,
       "stormlog-section-default-gpu-attempt-2.json": section("gpu", "pass", { runAttempt: 2 }),
     };
-    expect(await merged(again)).toMatchObject({ missing: [], report: { word: "pass" } });
+    expect(await merged(again)).toMatchObject({ missing: [], report: { verdict: "pass" } });
   });
 
   it.each<readonly [string, string, Partial<Section>]>([
@@ -76,7 +76,7 @@ describe("a leg that speaks for another", () => {
     ["another head commit", "gpu-2", { headSha: "b".repeat(40) }],
     ["no head commit", "gpu-2", { headSha: null }],
     ["another head commit and the next attempt", "gpu-attempt-2", { headSha: "b".repeat(40), runAttempt: 2 }],
-    ["an attempt that has not been", "gpu-attempt-3", { runAttempt: 3 }],
+    ["a later attempt than the run's", "gpu-attempt-3", { runAttempt: 3 }],
     ["an attempt that its name does not have", "gpu-attempt-2", { runAttempt: 1 }],
     ["the next attempt under a name of the first", "gpu-2", { runAttempt: 2 }],
     ["the next attempt under another leg's name", "cpu-attempt-2", { runAttempt: 2 }],
@@ -86,13 +86,13 @@ describe("a leg that speaks for another", () => {
       ...HONEST,
       [`stormlog-section-default-${name}.json`]: section("gpu", "pass", more),
     });
-    expect(report).toMatchObject({ word: "fail", exit_code: 4 });
+    expect(report).toMatchObject({ verdict: "fail", exit_code: 4 });
     expect(missing.map(({ message }) => message).join()).toMatch(/1 section was rejected: stormlog-section-default-/);
   });
 
   it("a pass for a failed leg under its own name and attempt is one of two, and the worse one counts", async () => {
     const { report } = await merged({ ...HONEST, "stormlog-section-default-gpu-2.json": section("gpu", "pass") });
-    expect(report).toMatchObject({ word: "fail", exit_code: 4 });
+    expect(report).toMatchObject({ verdict: "fail", exit_code: 4 });
   });
 
   it("a refused section alone leaves its leg missing, which is never a pass, and says why", async () => {
@@ -100,7 +100,7 @@ describe("a leg that speaks for another", () => {
       "stormlog-section-default-cpu.json": section("cpu", "pass"),
       "stormlog-section-default-gpu.json": section("gpu", "pass", { headSha: "b".repeat(40) }),
     });
-    expect(report).toMatchObject({ word: "unjudged", exit_code: 6 });
+    expect(report).toMatchObject({ verdict: "unjudged", exit_code: 6 });
     expect(missing.at(-1)?.message).toContain("is about bbbbbbbbbb, and the run was about aaaaaaaaaa");
   });
 

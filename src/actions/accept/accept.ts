@@ -6,7 +6,7 @@ import { runSectionReader } from "../../github/artifacts/run-sections.ts";
 import { stickyComment } from "../../github/comment/comment.ts";
 import { degradedWarning } from "../../github/degrade.ts";
 import { type GateRun, hasFailedJob, newestGateRun, runFailedJobsAgain, sameRunNow } from "../../github/gate-run.ts";
-import { readAcceptances, readComment } from "../../github/pull-request/approvals.ts";
+import { readAcceptances, readComment } from "../../github/pull-request/acceptances.ts";
 import { recordedRun } from "../../github/pull-request/resolve-pull-request.ts";
 import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/acceptance.ts";
 import { matchAcceptance } from "../../verdict/difference.ts";
@@ -145,14 +145,14 @@ async function answer(action: SubAction, asked: Asked, refused: readonly Refused
 /** How long a run is waited for, of which a job has failed and others are under way; milliseconds. */
 export interface Patience {
   readonly pollMs: number;
-  readonly mostMs: number;
+  readonly maxMs: number;
 }
 
 /** Shorter than the job that `init` writes. */
-const PATIENCE: Patience = { pollMs: 15_000, mostMs: 8 * 60_000 };
+const PATIENCE: Patience = { pollMs: 15_000, maxMs: 8 * 60_000 };
 
 /** The run once its last job has ended, for only then can its failed jobs run again; null where that is not needed. */
-async function ended(action: SubAction, run: GateRun, { pollMs, mostMs }: Patience): Promise<GateRun | null> {
+async function ended(action: SubAction, run: GateRun, { pollMs, maxMs }: Patience): Promise<GateRun | null> {
   const { octokit, context, log, signal } = action;
   const repository = { octokit, owner: context.owner, repo: context.repo };
   if (run.finished) return run;
@@ -161,7 +161,7 @@ async function ended(action: SubAction, run: GateRun, { pollMs, mostMs }: Patien
     return null;
   }
   log(`${run.url} has failed jobs and others under way, which are waited for.`);
-  const until = performance.now() + mostMs;
+  const until = performance.now() + maxMs;
   while (performance.now() < until) {
     await delay(pollMs, undefined, { signal });
     const now = await sameRunNow(repository, run);

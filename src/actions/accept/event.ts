@@ -1,6 +1,6 @@
 import type { Environment } from "../../core/environment.ts";
 import { readEvent } from "../../core/files.ts";
-import { ACCEPT_LABEL } from "../../github/pull-request/approvals.ts";
+import { ACCEPT_LABEL } from "../../github/pull-request/acceptances.ts";
 import { commandsOf } from "../../github/pull-request/trailers.ts";
 
 /** What started this step, by its event: a hint where to look, never a reason to trust. */

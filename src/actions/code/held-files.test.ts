@@ -168,7 +168,7 @@ describe("files that a step holds while it measures", () => {
     );
   });
 
-  it("a run starts from fresh copies, whatever the run before did to its own", () => {
+  it("a run starts from fresh copies, even if the run before changed its own", () => {
     const { files } = installed();
     const fresh = {
       "guard.mjs": "guard",

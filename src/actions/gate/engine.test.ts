@@ -12,7 +12,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const of = (eventName: string, ref: string | null) => measuredPullRequest({}, { eventName, ref, sha: SHA });
 
 describe("the pull request that a run measures", () => {
-  it("is that of its event", () => {
+  it("reads the pull request from the event", () => {
     const file = path.join(directory, "event.json");
     writeFileSync(file, JSON.stringify({ pull_request: { number: 7, head: { sha: "b".repeat(40) } } }));
     const env = { GITHUB_EVENT_PATH: file };
@@ -20,11 +20,11 @@ describe("the pull request that a run measures", () => {
     expect(found).toEqual({ number: 7, headSha: "b".repeat(40) });
   });
 
-  it("is that of a branch which copy-pr-bot pushed, at the pushed commit", () => {
+  it("reads the pull request and the commit from a branch that copy-pr-bot pushed", () => {
     expect(of("push", "refs/heads/pull-request/12")).toEqual({ number: 12, headSha: SHA });
   });
 
-  it("is that of the merge queue, at no commit of its own", () => {
+  it("reads the pull request from the merge queue's branch, without a head commit", () => {
     expect(of("merge_group", `refs/heads/gh-readonly-queue/main/pr-12-${SHA}`)).toEqual({ number: 12, headSha: null });
     expect(of("merge_group", `refs/heads/gh-readonly-queue/release/1.2/pr-3-${SHA}`)).toMatchObject({ number: 3 });
   });
@@ -38,7 +38,7 @@ describe("the pull request that a run measures", () => {
     ["merge_group", "refs/heads/pull-request/12"],
     ["schedule", "refs/heads/pull-request/12"],
     ["push", null],
-  ])("is none for %s on %s", (event, ref) => {
+  ])("finds no pull request for %s on %s", (event, ref) => {
     expect(of(event, ref)).toBeNull();
   });
 });

@@ -8,7 +8,7 @@ import { openArtifactStore } from "../../github/artifacts/artifact-baselines.ts"
 import { withDeadline } from "../../github/deadline.ts";
 import { degradedWarning } from "../../github/degrade.ts";
 import { connect, type Octokit } from "../../github/octokit.ts";
-import { readAcceptances } from "../../github/pull-request/approvals.ts";
+import { readAcceptances } from "../../github/pull-request/acceptances.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openCommitHistory } from "../../github/repository/commit-history.ts";
 import { readFileAt, readRecordsAt } from "../../github/repository/file-at.ts";
@@ -18,7 +18,7 @@ import { type Repository, type RunContext, runContext } from "../../github/run-c
 import { inspectableWarning } from "../closed-process.ts";
 import type { Engine, EngineRun } from "./step.ts";
 
-/** Longest wait that GitHub may ask for while a verdict is outstanding, seconds. */
+/** Maximum wait that GitHub may ask for while a verdict is outstanding, seconds. */
 const MAX_WAIT_S = 15;
 /** Limit for reading acceptances: a pull request with thousands of comments still fits. */
 const DEADLINE_MS = 30_000;
@@ -82,7 +82,7 @@ function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): Partia
   if (token === undefined || owner === null || repo === null) return {};
   let client: Promise<Octokit> | undefined;
   const octokit = (): Promise<Octokit> => {
-    client ??= connect({ token, context, signal, longestWaitS: MAX_WAIT_S, log });
+    client ??= connect({ token, context, signal, maxWaitS: MAX_WAIT_S, log });
     return client;
   };
   const repository = { owner, repo };

@@ -1,5 +1,6 @@
 import path from "node:path";
 import { endGroup, startGroup } from "@actions/core";
+import { messageOf } from "../../core/errors.ts";
 import { makeDirectories } from "../../core/make-directories.ts";
 import type { ArtifactJob, ArtifactStore } from "../../github/artifacts/artifact.ts";
 import { newestSections, sectionReader, uploadSection } from "../../github/artifacts/section-artifacts.ts";
@@ -112,8 +113,7 @@ async function sectionsOfGate(signal: AbortSignal, store: ArtifactStore, own: Se
     };
     return { read: again, refused: reader.refused };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    log(`The sections of other jobs cannot be read: ${why}`);
+    log(`The sections of other jobs cannot be read: ${messageOf(error)}`);
     return null;
   } finally {
     endGroup();
@@ -139,7 +139,7 @@ async function writeComment(
   let result: SectionCommentResult;
   try {
     result = await withDeadline({ ms, interrupt, msAfterInterrupt: AFTER_INTERRUPT_MS }, async (signal) => {
-      const octokit = await connect({ token, context: known, signal, longestWaitS: COMMENT_DEADLINE_MS / 2000, log });
+      const octokit = await connect({ token, context: known, signal, maxWaitS: COMMENT_DEADLINE_MS / 2000, log });
       // Legs that end together would wait for each other at the ref; `report` and `merge` add the pictures.
       const pictures = image === "ref" || (image === "auto" && leg === null);
       return upsertSectionComment({

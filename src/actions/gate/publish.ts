@@ -109,7 +109,7 @@ function errorReport(error: GateError, scenario: string | undefined): GateReport
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: [] },
     generated_at_utc: new Date().toISOString(),
-    word: "error",
+    verdict: "error",
     exit_code: exitCode,
     confirmed: false,
     session: "",
@@ -118,7 +118,7 @@ function errorReport(error: GateError, scenario: string | undefined): GateReport
       {
         kind: "missing",
         scenario: scenario ?? "",
-        word: "error",
+        verdict: "error",
         judgement: null,
         error: { code, message, hint: hint ?? null },
         runs: [],

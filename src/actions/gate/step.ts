@@ -115,7 +115,7 @@ async function reportOutcome(step: GateStep, { report, bundleDir }: EngineOutcom
   }
   setOutputs({ ...outputsOf(report, published), "exit-code": String(exitCode) });
   const { runs, minutes } = report.cost;
-  log(`${title}: ${report.word} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
+  log(`${title}: ${report.verdict} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
   return stepExitCode(exitCode, step.settings.verdictFails);
 }
 

@@ -1,4 +1,4 @@
-import { GateError } from "../../core/errors.ts";
+import { GateError, messageOf } from "../../core/errors.ts";
 import { type ArtifactStore, actionsArtifactStore } from "../../github/artifacts/artifact.ts";
 import { type SectionReader, sectionReader } from "../../github/artifacts/section-artifacts.ts";
 import { withDeadline } from "../../github/deadline.ts";
@@ -59,7 +59,10 @@ export class Legs {
     const united = uniteSections(held.sections);
     const { expected, unjudged, result } = this.#settings;
     const answer = answerOfSections({
-      ...{ given, united, expected, unjudged },
+      given,
+      united,
+      expected,
+      unjudged,
       refused: this.#reader.refused(),
       recorded: result === "success" ? null : result,
       argv: ["stormlog-gate", "merge"],
@@ -89,8 +92,7 @@ export class Legs {
       return sections;
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
-      const why = cause instanceof Error ? cause.message : String(cause);
-      throw new GateError("SECTIONS_UNREADABLE", `the sections of the legs cannot be read: ${why}`, {
+      throw new GateError("SECTIONS_UNREADABLE", `the sections of the legs cannot be read: ${messageOf(cause)}`, {
         kind: "error",
         hint: "Re-run this job. The measurements of the legs are kept.",
         cause,

@@ -135,7 +135,7 @@ function legsText(sections: readonly Section[]): string {
   return JSON.stringify(
     sections.map(({ leg, runAttempt, report }) => ({
       leg,
-      verdict: report.word,
+      verdict: report.verdict,
       confirmed: report.confirmed,
       attempt: runAttempt,
       runs: report.cost.runs,
@@ -145,15 +145,20 @@ function legsText(sections: readonly Section[]): string {
 }
 
 const NOT_PUBLISHED = {
-  ...{ bundlePath: "", reportPath: "", artifactId: null, artifactUrl: null, timelineUrl: null, commentUrl: null },
+  bundlePath: "",
+  reportPath: "",
+  artifactId: null,
+  artifactUrl: null,
+  timelineUrl: null,
+  commentUrl: null,
 };
 
 function report(action: SubAction, settings: MergeSettings, now: LegsNow): number {
   const { context, setOutput, env, log, warn } = action;
   const { sections, answer } = now;
   const { report } = answer;
-  const { word, exit_code: code } = report;
-  setOutput("verdict", word);
+  const { verdict, exit_code: code } = report;
+  setOutput("verdict", verdict);
   setOutput("exit-code", String(code));
   setOutput("results", outputsOf(report, NOT_PUBLISHED).results);
   setOutput("legs", legsText(sections));
@@ -177,8 +182,8 @@ function report(action: SubAction, settings: MergeSettings, now: LegsNow): numbe
   const worst = worstScenario(report);
   if (status !== ExitCode.pass && worst !== null) {
     const why = decidingScaling(report) ?? `${worst.scenario}: ${answerSentence(worst)}`;
-    error(`${word}: ${why}`, { title: TITLE });
+    error(`${verdict}: ${why}`, { title: TITLE });
   }
-  log(`${sections.length} legs: ${word} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
+  log(`${sections.length} legs: ${verdict} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
   return status;
 }

@@ -15,7 +15,7 @@ export interface GitLocation {
   readonly isProtected: boolean | null;
 }
 
-/** Longest wait for what the event also contains, milliseconds. */
+/** Maximum wait for what the event also contains, milliseconds. */
 const DEADLINE_MS = 30_000;
 
 /** Events that run the code of the branch they name, and that only accounts with push access can start. */

@@ -73,7 +73,10 @@ export async function leaveSession(
 ): Promise<Upload> {
   const document = {
     schema: SCHEMA,
-    ...{ key, commit, run_attempt: attempt, bundle_artifact: bundleArtifact },
+    key,
+    commit,
+    run_attempt: attempt,
+    bundle_artifact: bundleArtifact,
     report: stormlogReport(report),
     envelopes: [...envelopes].map(([scenario, curves]) => ({ scenario, curves })),
     compositions: [...compositions].map(([scenario, peak]) => ({ scenario, peak })),
@@ -116,19 +119,23 @@ export async function takeSession(
       hint: HINT,
     });
   }
-  if (others.length > 0) throw refuse(`${others.length + 1} artifacts are named like it`);
+  if (others.length > 0) throw refuse(`${others.length + 1} artifacts have its name`);
   const handed = readSession(await store.read(artifact, MAX_BYTES), artifact.name);
   const { document, report } = handed;
-  if (document.key !== owner.key) throw refuse("it is of another gate");
+  if (document.key !== owner.key) throw refuse("it belongs to another gate");
   if (document.commit !== owner.commit) throw refuse("it is about another commit than this run");
-  if (document.run_attempt > owner.attempt) throw refuse("it is of an attempt that has not been");
+  if (document.run_attempt > owner.attempt) throw refuse("it names a later attempt than this run's");
   if (document.compositions.some(({ peak }) => withEpoch(peak, "") === null))
-    throw refuse("what a peak consists of is not readable");
+    throw refuse("a peak composition is not readable");
   checkReport(report, owner, new Set(scenarios.map(({ name }) => name)));
   const [held] = holdClaims(
     [
       {
-        ...{ gateId: "session", leg: null, headSha: null, runAttempt: 1, bundleArtifact: null },
+        gateId: "session",
+        leg: null,
+        headSha: null,
+        runAttempt: 1,
+        bundleArtifact: null,
         timelineArtifact: null,
         report,
       },

@@ -61,7 +61,7 @@ const context = (nights: readonly NightlyEntry[], baseline = "ref:refs/stormlog/
 describe("the issue about the main branch", () => {
   const held = night({ kind: "held", why: "hold-breach" });
 
-  it("names the scenario, its checks, its nights and every way out", () => {
+  it("names the scenario, its checks, its nights and every next step", () => {
     const nights = [
       entry({ level_bytes: 2 * 1024 ** 2, word: "pass", outcome: "approved", scenario: held.report.scenario }),
       held.entry,
@@ -81,7 +81,7 @@ describe("the issue about the main branch", () => {
     expect(body).not.toContain("git push origin");
   });
 
-  it("lets nothing of a scenario's name, a finding or a sessionOutcome act", () => {
+  it("escapes a scenario's name, a finding and the reason of an outcome", () => {
     const bad = night(
       { kind: "held", why: "hold-breach" },
       {

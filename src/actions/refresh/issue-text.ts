@@ -120,7 +120,7 @@ export function openIssueText(nightly: readonly NightlyScenario[], context: Issu
 export function closedIssueText(nightly: readonly NightlyScenario[], context: IssueContext): IssueText {
   const lines = nightly.map(
     ({ report, sessionOutcome }) =>
-      `- ${md(report.scenario, 80)}: **${report.word}**, ${md(sessionOutcomeText(sessionOutcome), 300)}`,
+      `- ${md(report.scenario, 80)}: **${report.verdict}**, ${md(sessionOutcomeText(sessionOutcome), 300)}`,
   );
   return {
     title: `Memory: the main branch is within its limits again${named(context.key)}`,

@@ -34,7 +34,7 @@ export async function readMode(
     const attempt = {
       what: "read the gate's mode",
       permission: "contents: read",
-      instead: `It counts as ${mode}.`,
+      instead: `The mode "${mode}" is used.`,
     };
     action.warn(degradedWarning(attempt, error));
   }

@@ -61,7 +61,7 @@ export async function recordsProposal(
   const parts = nightly.scenarios.flatMap(({ report, sessionOutcome, entry }) => [
     `### ${md(report.scenario, 80)}`,
     "",
-    `Verdict **${report.word}**; the session ${md(sessionOutcomeText(sessionOutcome), 300)}.`,
+    `Verdict **${report.verdict}**; the session ${md(sessionOutcomeText(sessionOutcome), 300)}.`,
     "",
     nightTable(nightsOf(place.nights, entry)),
     "",

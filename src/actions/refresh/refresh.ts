@@ -9,7 +9,7 @@ import { actionsArtifactStore, type Upload, uploadBundle } from "../../github/ar
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { withDeadline } from "../../github/deadline.ts";
 import { degradedWarning } from "../../github/degrade.ts";
-import { acceptedOnMain } from "../../github/pull-request/approvals.ts";
+import { acceptedOnMain } from "../../github/pull-request/acceptances.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
 import { artifactUrl } from "../../github/run-context.ts";
 import { type Compositions, keepCompositions, measureCompositions } from "../../nightly/compositions.ts";
@@ -34,8 +34,9 @@ import { readGitLocation, refusal } from "./eligible.ts";
 import { leaveSession, type SessionOwner, takeSession } from "./hand-over.ts";
 import { sessionRequest, sessionStore } from "./measure-session.ts";
 import { proposeAnchors, proposeRecords, reportBreach } from "./publish-session.ts";
-import { failOn, readMode } from "./read-mode.ts";
+import { readMode } from "./read-mode.ts";
 import { type SavedSession, saveSession } from "./session-files.ts";
+import { setSessionOutputs } from "./session-outputs.ts";
 import { sessionSummary } from "./session-summary.ts";
 import { joinedBaseline } from "./session-text.ts";
 import { BASELINES_REF, type RefreshSettings, refreshSettings } from "./settings.ts";
@@ -61,7 +62,7 @@ async function acceptedReason(action: SubAction, breach: Breach): Promise<string
     const others = known.map(({ acceptance, pullRequest }) => `${acceptance.difference} in #${pullRequest}`);
     if (others.length > 0) {
       action.log(
-        `Accepted before the merge: ${others.join(", ")}. MeasuredSession's difference is ${breach.difference}: another.`,
+        `Accepted before the merge: ${others.join(", ")}. None covers this session's difference (${breach.difference}).`,
       );
     }
     return null;
@@ -92,8 +93,8 @@ function exitCode(nightly: NightlyRun, mode: GateMode): number {
   if (report.exit_code === ExitCode.interrupted) return ExitCode.interrupted;
   const { scenarios } = nightly;
   if (scenarios.some(({ sessionOutcome }) => sessionOutcome.kind === "unsaved")) return ExitCode.error;
-  if (scenarios.some(({ report: one }) => one.word === "error")) return ExitCode.error;
-  return report.word === "fail" && mode === "blocking" ? ExitCode.gateFailed : ExitCode.pass;
+  if (scenarios.some(({ report: one }) => one.verdict === "error")) return ExitCode.error;
+  return report.verdict === "fail" && mode === "blocking" ? ExitCode.gateFailed : ExitCode.pass;
 }
 
 /** The uploaded bundle's id; null with one warning where it could not be uploaded. */
@@ -130,9 +131,9 @@ function logOutcome(action: SubAction, nightly: NightlyRun, code: number): void 
           "`stormlog-gate baseline accept BUNDLE` stores it from there.",
       );
     }
-    action.log(`${name}: ${report.word}, ${sessionOutcome.kind}`);
+    action.log(`${name}: ${report.verdict}, ${sessionOutcome.kind}`);
   }
-  action.log(`Stormlog Gate: ${nightly.outcome.report.word} (exit ${code})`);
+  action.log(`Stormlog Gate: ${nightly.outcome.report.verdict} (exit ${code})`);
 }
 
 async function measure(
@@ -191,7 +192,7 @@ async function save(
 ): Promise<SavedSession | null> {
   const { report } = nightly.outcome;
   const session = {
-    word: report.word,
+    verdict: report.verdict,
     entries: nightly.scenarios.map(({ entry }) => entry),
     trials,
     policy: settings.promotion,
@@ -200,7 +201,7 @@ async function save(
   const attempt = {
     what: "write the night's history and badge",
     permission: "contents: write",
-    instead: "The baselines are stored on their own.",
+    instead: "The baselines were stored.",
   };
   return attempted(action, SAVE_DEADLINE_MS, attempt, () =>
     saveSession(gitData, ref, settings.key, session, action.warn),
@@ -246,7 +247,7 @@ async function handOver(
   { nightly, compositions, trials, notes }: Measured,
   bundleArtifact: number | null,
 ): Promise<number> {
-  const { context, env, signal, setOutput, warn, log } = action;
+  const { context, env, signal, warn, log } = action;
   const { report } = nightly.outcome;
   const envelopes = new Map(nightly.scenarios.map((one) => [one.report.scenario, one.envelopes]));
   let code: number = report.exit_code === ExitCode.interrupted ? ExitCode.interrupted : ExitCode.pass;
@@ -259,9 +260,9 @@ async function handOver(
       { report, envelopes, compositions, trials, notes, bundleArtifact },
     ).catch((error: unknown): Upload => {
       const instead = "Nothing is stored. The session is in the evidence bundle.";
-      return { ok: false, warning: degradedWarning({ what: "leave the session", permission: null, instead }, error) };
+      return { ok: false, warning: degradedWarning({ what: "upload the session", permission: null, instead }, error) };
     });
-    if (left.ok) log(`Left the session as ${left.name} for the job that stores it.`);
+    if (left.ok) log(`Uploaded the session as ${left.name} for the job that stores it.`);
     else {
       warn(left.warning);
       code = ExitCode.error;
@@ -269,13 +270,9 @@ async function handOver(
   }
   writeSummary(env.GITHUB_STEP_SUMMARY, renderGateSummary(action, report, bundleArtifact));
   for (const warning of report.warnings) warn(warning);
-  log(`Stormlog Gate: ${report.word}, not stored yet (exit ${code})`);
-  const outputs = {
-    ...{ verdict: report.word, "exit-code": String(code), approved: "", mode: "", "fail-on": "" },
-    ...{ "issue-url": "", "anchor-url": "", "bundle-path": request.bundle },
-    "artifact-url": urlOf(action, bundleArtifact) ?? "",
-  };
-  for (const [name, value] of Object.entries(outputs)) setOutput(name, value);
+  log(`Stormlog Gate: ${report.verdict}, not stored yet (exit ${code})`);
+  const artifactUrl = urlOf(action, bundleArtifact);
+  setSessionOutputs(action, { verdict: report.verdict, code, stored: null, bundlePath: request.bundle, artifactUrl });
   return code;
 }
 
@@ -378,18 +375,17 @@ async function publish(
   writeSummary(action.env.GITHUB_STEP_SUMMARY, summary);
   writeSummary(action.env.GITHUB_STEP_SUMMARY, renderGateSummary(action, report, bundleArtifact));
   logOutcome(action, nightly, code);
-  const next = saved?.state.promotion.mode ?? mode;
-  const outputs = {
-    verdict: report.word,
-    "exit-code": String(code),
-    approved: String(nightly.scenarios.length > 0 && nightly.scenarios.every(joinedBaseline)),
-    mode: next,
-    "fail-on": failOn(next),
-    "issue-url": issueUrl ?? "",
-    "anchor-url": anchorUrl ?? "",
-    "bundle-path": settings.stage === "write" ? "" : request.bundle,
-    "artifact-url": bundleUrl ?? "",
-  };
-  for (const [name, value] of Object.entries(outputs)) action.setOutput(name, value);
+  setSessionOutputs(action, {
+    verdict: report.verdict,
+    code,
+    stored: {
+      approved: nightly.scenarios.length > 0 && nightly.scenarios.every(joinedBaseline),
+      mode: saved?.state.promotion.mode ?? mode,
+      issueUrl,
+      anchorUrl,
+    },
+    bundlePath: settings.stage === "write" ? "" : request.bundle,
+    artifactUrl: bundleUrl,
+  });
   return code;
 }

@@ -19,7 +19,7 @@ import { keyName } from "./settings.ts";
 
 /** What a nightly run adds to the state of a gate. */
 export interface MeasuredSession {
-  readonly word: Verdict;
+  readonly verdict: Verdict;
   readonly entries: readonly NightlyEntry[];
   readonly trials: readonly Trial[];
   readonly policy: PromotionPolicy;
@@ -74,13 +74,18 @@ export async function saveSession(
 ): Promise<SavedSession> {
   const files = sessionFiles(key);
   let saved: SavedSession | null = null;
-  await gitData.commit(ref, `Nightly run of ${keyName(key)}: ${session.word}`, async (current) => {
+  await gitData.commit(ref, `Nightly run of ${keyName(key)}: ${session.verdict}`, async (current) => {
     let before = await readState(gitData, current, files.state);
     if (typeof before === "string") {
       warn(`${files.state} cannot be read (${before}); the history of the nightly runs starts again.`);
       before = emptyState();
     }
-    const promotion = afterSession(before.promotion, session.word, session.policy, `${session.nowIso.slice(0, 19)}Z`);
+    const promotion = afterSession(
+      before.promotion,
+      session.verdict,
+      session.policy,
+      `${session.nowIso.slice(0, 19)}Z`,
+    );
     const state: NightlyState = {
       ...withTrials(withSessions(before, session.entries), session.trials),
       promotion: { ...promotion },
@@ -88,7 +93,7 @@ export async function saveSession(
     saved = { mode: currentMode(before.promotion, session.policy), state };
     const text = new Map([
       [files.state, serializeState(state)],
-      [files.badge, nightlyBadge(session.word, promotion.mode === "advisory")],
+      [files.badge, nightlyBadge(session.verdict, promotion.mode === "advisory")],
       ...(state.trials.length === 0
         ? []
         : ([

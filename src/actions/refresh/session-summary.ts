@@ -18,7 +18,7 @@ export interface SummaryContext {
 export function sessionSummary(nightly: NightlyRun, context: SummaryContext): string {
   const rows = nightly.scenarios.map(({ report, sessionOutcome, entry }) => [
     md(report.scenario, 80),
-    `**${report.word}**`,
+    `**${report.verdict}**`,
     entry.level_bytes === null ? "" : formatBytes(entry.level_bytes),
     md(sessionOutcomeText(sessionOutcome), 300),
   ]);

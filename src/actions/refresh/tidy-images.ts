@@ -16,7 +16,7 @@ export async function tidyImages({ octokit, context, signal, log, warn }: SubAct
     const { deleted, failed } = await withDeadline({ ms: TIDY_MS, interrupt: signal }, () =>
       expireImages({ octokit, gitData, repository: { owner, repo } }),
     );
-    if (deleted.length > 0) log(`Pictures of ${deleted.length} closed or forgotten pull requests are gone`);
+    if (deleted.length > 0) log(`Removed the pictures of ${deleted.length} closed or inactive pull requests`);
     const [first] = failed;
     if (first !== undefined) warn(degradedWarning(attempt, first.error));
   } catch (error) {

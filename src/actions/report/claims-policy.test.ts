@@ -47,7 +47,7 @@ describe("a section with accepted changes of its own gate", () => {
     expect(held).toMatchObject({
       unaccepted: 1,
       embellished: 1,
-      sections: [{ report: { word: "warn", policy_difference: TOKEN } }],
+      sections: [{ report: { verdict: "warn", policy_difference: TOKEN } }],
     });
     expect(held.sections[0]?.report.policy_accepted).toBeUndefined();
   });
@@ -57,12 +57,12 @@ describe("a section with accepted changes of its own gate", () => {
     expect(held.sections[0]?.report.policy_accepted).toBeUndefined();
   });
 
-  it("names who accepted it in truth", () => {
+  it("names the account that accepted it on GitHub", () => {
     const held = holdClaims([CLAIM], { live: [accepted()], headSha: null, untrusted: true });
     expect(held).toMatchObject({
       unaccepted: 0,
       embellished: 0,
-      sections: [{ report: { word: "pass", policy_accepted: { by: "ann" } } }],
+      sections: [{ report: { verdict: "pass", policy_accepted: { by: "ann" } } }],
     });
   });
 
@@ -71,7 +71,7 @@ describe("a section with accepted changes of its own gate", () => {
     const held = holdClaims([own], { live: null, headSha: null, untrusted: false });
     expect(held).toMatchObject({
       unaccepted: 0,
-      sections: [{ report: { word: "pass", policy_accepted: { by: "ann" } } }],
+      sections: [{ report: { verdict: "pass", policy_accepted: { by: "ann" } } }],
     });
   });
 });

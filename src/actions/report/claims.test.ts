@@ -19,7 +19,7 @@ const acceptance: Acceptance = {
   url: null,
 };
 
-const held = (word: Verdict, scenario: ScenarioReport, ground: Partial<Ground> = {}) => {
+const held = (verdict: Verdict, scenario: ScenarioReport, ground: Partial<Ground> = {}) => {
   const section: Section = {
     gateId: "default",
     leg: null,
@@ -27,7 +27,7 @@ const held = (word: Verdict, scenario: ScenarioReport, ground: Partial<Ground> =
     runAttempt: 1,
     bundleArtifact: 5,
     timelineArtifact: 6,
-    report: sampleReport(word, { scenarios: [scenario] }),
+    report: sampleReport(verdict, { scenarios: [scenario] }),
   };
   return holdClaims([section], { live: null, headSha: HEAD, untrusted: true, ...ground });
 };
@@ -35,17 +35,17 @@ const held = (word: Verdict, scenario: ScenarioReport, ground: Partial<Ground> =
 describe("a section held against itself", () => {
   it.each(["pass", "warn", "fail", "unjudged", "error"] as const)(
     "with the verdict %s that its checks support stays as it is",
-    (word) => {
-      const { sections, embellished } = held(word, sampleScenario(word));
-      expect(sections[0]?.report.word).toBe(word);
+    (verdict) => {
+      const { sections, embellished } = held(verdict, sampleScenario(verdict));
+      expect(sections[0]?.report.verdict).toBe(verdict);
       expect(embellished).toBe(0);
     },
   );
 
   it("may be worse than its checks, never better", () => {
-    expect(held("fail", { ...sampleScenario("pass"), word: "fail" }).sections[0]?.report.word).toBe("fail");
-    const better = held("pass", { ...failed, word: "pass" });
-    expect(better).toMatchObject({ embellished: 1, sections: [{ report: { word: "fail" } }] });
+    expect(held("fail", { ...sampleScenario("pass"), verdict: "fail" }).sections[0]?.report.verdict).toBe("fail");
+    const better = held("pass", { ...failed, verdict: "pass" });
+    expect(better).toMatchObject({ embellished: 1, sections: [{ report: { verdict: "fail" } }] });
   });
 
   it("does not link the page of an untrusted run, but its download", () => {
@@ -56,23 +56,28 @@ describe("a section held against itself", () => {
 
 describe("a known leak that a section claims", () => {
   const known = { package: "hoard", version: "1", at: "keep", until: "2027-01-31", reason: "not released" };
-  const claimed: ScenarioReport = { ...failed, word: "warn", known_leaks: [known] };
+  const claimed: ScenarioReport = { ...failed, verdict: "warn", known_leaks: [known] };
 
   it("counts for a run of this repository, and not for a fork's, which may have read another configuration", () => {
     const [own] = held("warn", claimed, { untrusted: false }).sections;
-    expect(own?.report).toMatchObject({ word: "warn", scenarios: [{ known_leaks: [known] }] });
+    expect(own?.report).toMatchObject({ verdict: "warn", scenarios: [{ known_leaks: [known] }] });
     const [fork] = held("warn", claimed, { untrusted: true }).sections;
-    expect(fork?.report.word).toBe("fail");
+    expect(fork?.report.verdict).toBe("fail");
     expect(fork?.report.scenarios[0]).not.toHaveProperty("known_leaks");
   });
 });
 
 describe("an acceptance that a section claims", () => {
-  const claimed: ScenarioReport = { ...failed, word: "warn", difference: token, accepted: { ...acceptance, by: "me" } };
+  const claimed: ScenarioReport = {
+    ...failed,
+    verdict: "warn",
+    difference: token,
+    accepted: { ...acceptance, by: "me" },
+  };
 
   it("counts an acceptance by an account with write permission", () => {
     const [section] = held("warn", claimed, { live: [acceptance] }).sections;
-    expect(section?.report).toMatchObject({ word: "warn", scenarios: [{ accepted: { by: "ann" } }] });
+    expect(section?.report).toMatchObject({ verdict: "warn", scenarios: [{ accepted: { by: "ann" } }] });
   });
 
   it.each([
@@ -80,19 +85,22 @@ describe("an acceptance that a section claims", () => {
     ["another difference was accepted", [{ ...acceptance, difference: "000000000000-dapb1" }]],
     ["it was accepted for another commit", [{ ...acceptance, head_sha: "b".repeat(40) }]],
   ])("does not count when %s", (_why, live) => {
-    expect(held("warn", claimed, { live })).toMatchObject({ unaccepted: 1, sections: [{ report: { word: "fail" } }] });
+    expect(held("warn", claimed, { live })).toMatchObject({
+      unaccepted: 1,
+      sections: [{ report: { verdict: "fail" } }],
+    });
   });
 
   it("does not trust an untrusted run's acceptance where GitHub cannot be asked, but one of this repository", () => {
-    expect(held("warn", claimed).sections[0]?.report.word).toBe("fail");
-    expect(held("warn", claimed, { untrusted: false }).sections[0]?.report.word).toBe("warn");
+    expect(held("warn", claimed).sections[0]?.report.verdict).toBe("fail");
+    expect(held("warn", claimed, { untrusted: false }).sections[0]?.report.verdict).toBe("warn");
   });
 
   it("checks the acceptance against the checks, not against the section's own token", () => {
     const renamed = { ...claimed, difference: "000000000000-dapb1" };
     const live = [{ ...acceptance, difference: "000000000000-dapb1" }];
     expect(held("warn", renamed, { live }).sections[0]?.report).toMatchObject({
-      word: "fail",
+      verdict: "fail",
       scenarios: [{ difference: token }],
     });
   });

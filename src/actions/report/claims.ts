@@ -36,7 +36,7 @@ function heldScenario(scenario: ScenarioReport, { live, headSha, untrusted }: Gr
   const named: ScenarioReport = token === null ? rest : { ...rest, difference: token };
   // Which leaks are known is in the configuration, which a fork's run could have read otherwise.
   if (known_leaks !== undefined && floor === "fail" && !untrusted) {
-    return { ...named, known_leaks, word: overallVerdict([scenario.word, "warn"]) };
+    return { ...named, known_leaks, verdict: overallVerdict([scenario.verdict, "warn"]) };
   }
   if (accepted !== undefined && floor === "fail") {
     // Where GitHub cannot be asked, a run of this repository is trusted and a fork's is not.
@@ -46,9 +46,9 @@ function heldScenario(scenario: ScenarioReport, { live, headSha, untrusted }: Gr
           ? undefined
           : accepted
         : live.find((one) => token !== null && covers(one, { token }, headSha));
-    if (by !== undefined) return { ...named, accepted: by, word: overallVerdict([scenario.word, "warn"]) };
+    if (by !== undefined) return { ...named, accepted: by, verdict: overallVerdict([scenario.verdict, "warn"]) };
   }
-  return { ...named, word: overallVerdict([scenario.word, floor]) };
+  return { ...named, verdict: overallVerdict([scenario.verdict, floor]) };
 }
 
 /** Changes of the gate's own settings, with the acceptance of exactly these, if there is one. */
@@ -93,13 +93,13 @@ export function holdClaims(sections: readonly Section[], ground: Ground): HeldCl
     const { policy_changes: _changes, policy_difference: _difference, policy_accepted, ...rest } = report;
     const policy = heldPolicy(report, ground);
     if (policy_accepted !== undefined && policy.policy_accepted === undefined) unaccepted += 1;
-    const word = overallVerdict([report.word, reportVerdict({ ...rest, ...policy, scenarios })]);
-    if (word !== report.word) embellished += 1;
+    const verdict = overallVerdict([report.verdict, reportVerdict({ ...rest, ...policy, scenarios })]);
+    if (verdict !== report.verdict) embellished += 1;
     // A section without a scenario is not a pass either.
     const checked: GateReport = {
       ...rest,
       ...policy,
-      word: scenarios.length === 0 ? overallVerdict([word, "unjudged"]) : word,
+      verdict: scenarios.length === 0 ? overallVerdict([verdict, "unjudged"]) : verdict,
       scenarios,
     };
     return { ...section, report: checked, timelineArtifact: ground.untrusted ? null : section.timelineArtifact };

@@ -28,17 +28,17 @@ describe("where a verdict comes from", () => {
     expect(recordNotes(record({ untrusted: true }), "pass")).toEqual([
       "The numbers were reported by a run of the fork. GitHub recorded run 7 as success.",
     ]);
-    expect(recordNotes(record({ untrusted: true, conclusion: "timed_out" }), "pass")[0]).toContain("does not fit");
+    expect(recordNotes(record({ untrusted: true, conclusion: "timed_out" }), "pass")[0]).toContain("contradicts this");
     expect(recordNotes(record({ untrusted: true, conclusion: null }), "fail")[0]).toContain("not finished");
   });
 
-  it("repeats no word of a conclusion that is none", () => {
+  it("does not quote an unknown conclusion", () => {
     expect(recordNotes(record({ untrusted: true, conclusion: "<b>@x" }), "fail")[0]).toContain("as unknown");
   });
 });
 
 describe("what was not believed", () => {
-  it("is one sentence each, and nothing when everything was", () => {
+  it("distrusted claims give one note for each kind, and none without a doubt", () => {
     expect(doubtNotes({ refused: [], unaccepted: 0, embellished: 0 })).toEqual([]);
     expect(
       doubtNotes({ refused: ["artifact 7 has no digest", "artifact 8"], unaccepted: 1, embellished: 1 }),

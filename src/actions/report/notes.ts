@@ -21,15 +21,15 @@ function recorded({ runId, conclusion, jobs }: RunRecord): string {
 }
 
 /** Notes on the verdict's origin: always for an untrusted run, for our own only when GitHub's record contradicts it. */
-export function recordNotes(record: RunRecord, word: Verdict): readonly string[] {
-  const contradicted = (word === "pass" || word === "warn") && !GOOD.includes(record.conclusion);
-  const failedJobs = (word === "pass" || word === "warn") && (record.jobs?.failed ?? 0) > 0;
+export function recordNotes(record: RunRecord, verdict: Verdict): readonly string[] {
+  const contradicted = (verdict === "pass" || verdict === "warn") && !GOOD.includes(record.conclusion);
+  const failedJobs = (verdict === "pass" || verdict === "warn") && (record.jobs?.failed ?? 0) > 0;
   if (record.untrusted) {
     const claim = "The numbers were reported by a run of the fork.";
-    const doubt = contradicted || failedJobs ? ` It reports ${word}, which does not fit: look at the run.` : "";
+    const doubt = contradicted || failedJobs ? ` It reports ${verdict}, which contradicts this. Check the run.` : "";
     return [`${claim} ${recorded(record)}.${doubt}`];
   }
-  if (contradicted || failedJobs) return [`The measurements result in ${word}, but ${recorded(record)}.`];
+  if (contradicted || failedJobs) return [`The measurements result in ${verdict}, but ${recorded(record)}.`];
   return [];
 }
 

@@ -17,7 +17,7 @@ import { openSource, type ReportSource } from "./source.ts";
 /** The outcome of the step. */
 interface Answer {
   /** Null when the run left no section that could be trusted. */
-  readonly word: Verdict | null;
+  readonly verdict: Verdict | null;
   /** False when GitHub recorded a failure, whatever the sections contain. */
   readonly succeeded: boolean;
 }
@@ -50,10 +50,10 @@ export async function report(action: SubAction): Promise<number> {
   }
 }
 
-function exitCode({ word, succeeded }: Answer): number {
-  if (word === null) return ExitCode.unjudged;
-  if (word === "fail") return ExitCode.gateFailed;
-  return word === "error" || !succeeded ? ExitCode.error : ExitCode.pass;
+function exitCode({ verdict, succeeded }: Answer): number {
+  if (verdict === null) return ExitCode.unjudged;
+  if (verdict === "fail") return ExitCode.gateFailed;
+  return verdict === "error" || !succeeded ? ExitCode.error : ExitCode.pass;
 }
 
 /** Pictures of a closed pull request are removed; the refresh removes those that are missed here. */
@@ -64,7 +64,7 @@ async function forgetImages({ octokit, context, env, log, warn, setOutput }: Sub
   const ref = imageRef(pullRequest.number);
   try {
     await openGitData(octokit, { owner: context.owner, repo: context.repo }).deleteRef(ref);
-    log(`Pull request ${pullRequest.number} is closed: ${ref} is gone`);
+    log(`Pull request ${pullRequest.number} is closed: removed ${ref}`);
   } catch (error) {
     const instead = "The nightly refresh removes the pictures of closed pull requests.";
     warn(degradedWarning({ what: `remove ${ref}`, permission: "contents: write", instead }, error));
@@ -91,9 +91,9 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
   // A refused section may be that of the failed leg: it counts as a missing leg, which is never a pass.
   const refused = source.reader.refused().length;
   const expected = refused === 0 ? null : held.sections.length + refused;
-  const word = held.sections.length === 0 ? null : verdictOfSections(held.sections, expected).word;
-  setOutput("verdict", word ?? "");
-  const answer = { word, succeeded: record.conclusion === null || record.conclusion === "success" };
+  const verdict = held.sections.length === 0 ? null : verdictOfSections(held.sections, expected).verdict;
+  setOutput("verdict", verdict ?? "");
+  const answer = { verdict, succeeded: record.conclusion === null || record.conclusion === "success" };
 
   if (pullRequest.kind === "none") {
     const line = `No comment was written: ${pullRequest.reason}`;
@@ -103,7 +103,7 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
   }
   setOutput("pull-request", String(pullRequest.number));
   if (!settings.comment) return answer;
-  if (word === null) {
+  if (verdict === null) {
     const url = await upsertMissingComment(action, settings.gateId, source, pullRequest);
     if (url !== null) setOutput("comment-url", url);
     return answer;
@@ -152,7 +152,7 @@ function commentProblem(error: unknown): string {
 function notesOf({ record, reader }: ReportSource, held: HeldClaims): readonly string[] {
   const { unaccepted, embellished, sections } = held;
   return [
-    ...recordNotes(record, verdictOfSections(sections, null).word),
+    ...recordNotes(record, verdictOfSections(sections, null).verdict),
     ...doubtNotes({ refused: reader.refused(), unaccepted, embellished }),
   ];
 }

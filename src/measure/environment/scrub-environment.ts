@@ -1,3 +1,4 @@
+import { CACHE_DISABLED } from "../../core/compile-cache.ts";
 import type { Environment } from "../../core/environment.ts";
 
 /** Variables of a GitHub step that hold secrets or give its rights; a plain `run:` step has none of these prefixes. */
@@ -18,8 +19,9 @@ const DROPPED_NAMES = new Set([
 /** Every process of a measured tree carries this variable; its value is one run's. */
 export const MARKER_VARIABLE = "STORMLOG_GATE_RUN";
 
-/** Carries the command's own NODE_OPTIONS past the guard, which must not run under them itself. */
+/** Carry the command's own variables past the guard, which must not run other code because of them. */
 export const GUARD_NODE_OPTIONS = "STORMLOG_GATE_NODE_OPTIONS";
+export const GUARD_COMPILE_CACHE = "STORMLOG_GATE_COMPILE_CACHE";
 /** Becomes the command's LD_PRELOAD: the launcher and the guard are not measured. */
 export const PUT_ASIDE_PRELOAD = "STORMLOG_GATE_LD_PRELOAD";
 
@@ -58,9 +60,11 @@ export function scrubEnvironment(
   const env: Record<string, string> = {};
   const dropped: string[] = [];
   const tokens = tokensOf(caller);
+  // An earlier step of the gate turned the cache off for later steps, but not for the commands that they measure.
+  const ours = caller[CACHE_DISABLED] === undefined ? [] : [CACHE_DISABLED, "NODE_DISABLE_COMPILE_CACHE"];
   for (const [name, value] of Object.entries(caller)) {
     if (value === undefined) continue;
-    if (isDropped(name) || tokens.some((token) => value.includes(token))) dropped.push(name);
+    if (isDropped(name) || ours.includes(name) || tokens.some((token) => value.includes(token))) dropped.push(name);
     else env[name] = value;
   }
   Object.assign(env, extra, { [MARKER_VARIABLE]: marker });

@@ -3,7 +3,12 @@ import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { allProcesses, descendantsOf } from "../../sampler/ps.ts";
 import { rankSocket } from "../environment/rank-socket.ts";
-import { GUARD_NODE_OPTIONS, MARKER_VARIABLE, PUT_ASIDE_PRELOAD } from "../environment/scrub-environment.ts";
+import {
+  GUARD_COMPILE_CACHE,
+  GUARD_NODE_OPTIONS,
+  MARKER_VARIABLE,
+  PUT_ASIDE_PRELOAD,
+} from "../environment/scrub-environment.ts";
 import { ProcessTree, signalMember } from "../launch/process-tree.ts";
 
 /** Members are looked up this often, so that one which later leaves the tree and hides is still known. */
@@ -59,7 +64,13 @@ export class Guard {
 
   #start(): void {
     if (this.#child !== null) return;
-    const { [GUARD_NODE_OPTIONS]: nodeOptions, [PUT_ASIDE_PRELOAD]: preload, ...env } = process.env;
+    const {
+      [GUARD_COMPILE_CACHE]: compileCache,
+      [GUARD_NODE_OPTIONS]: nodeOptions,
+      [PUT_ASIDE_PRELOAD]: preload,
+      ...env
+    } = process.env;
+    if (compileCache !== undefined) env.NODE_COMPILE_CACHE = compileCache;
     if (nodeOptions !== undefined) env.NODE_OPTIONS = nodeOptions;
     if (preload !== undefined) env.LD_PRELOAD = preload;
     const [file = "", ...args] = this.#argv;

@@ -1,4 +1,5 @@
 import { closeSync, constants, openSync, readSync } from "node:fs";
+import { codeOf } from "../../core/errors.ts";
 import { type KernelFacts, NO_KERNEL_FACTS, victimsIn } from "../../telemetry/oom/kernel.ts";
 import { DEDICATED_CGROUP } from "../../telemetry/recording/host-peak.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
@@ -29,7 +30,7 @@ function kernelLog(): string[] {
         records.push(bytes.toString("utf8", 0, size));
       } catch (error) {
         // The record at hand was overwritten meanwhile: the next read goes on behind it.
-        if ((error as NodeJS.ErrnoException).code === "EPIPE") continue;
+        if (codeOf(error) === "EPIPE") continue;
         break;
       }
     }

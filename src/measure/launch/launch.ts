@@ -4,12 +4,12 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { GateError } from "../../core/errors.ts";
+import { codeOf, GateError, messageOf } from "../../core/errors.ts";
 import { heldFiles, packageRoot } from "../../core/package-root.ts";
 import { findPrebuild } from "../../sampler/prebuild.ts";
 import { readStat } from "../../sampler/proc.ts";
 import { rankSocket, SOCKET_FD, SOCKET_VARIABLE } from "../environment/rank-socket.ts";
-import { GUARD_NODE_OPTIONS } from "../environment/scrub-environment.ts";
+import { GUARD_COMPILE_CACHE, GUARD_NODE_OPTIONS } from "../environment/scrub-environment.ts";
 import { type LauncherOrder, type LauncherStatus, parseStatusLine } from "./launcher-protocol.ts";
 import { openOutputPipes } from "./output-pipes.ts";
 import { adoptOrphans, registerLauncher } from "./process-tree.ts";
@@ -85,9 +85,10 @@ function guardProgram(request: LaunchRequest, cause: string): Program {
   const args = fromSources
     ? ["--import", pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href, sourceOfGuard()]
     : [held === null ? path.join(packageRoot(), "dist", "guard.js") : path.join(held.copies, "guard.mjs")];
-  const { NODE_OPTIONS, ...rest } = request.env;
+  const { NODE_COMPILE_CACHE, NODE_OPTIONS, ...rest } = request.env;
   const env: Record<string, string> = rest;
   if (NODE_OPTIONS !== undefined) env[GUARD_NODE_OPTIONS] = NODE_OPTIONS;
+  if (NODE_COMPILE_CACHE !== undefined) env[GUARD_COMPILE_CACHE] = NODE_COMPILE_CACHE;
   const lost = adoptOrphans() ? "" : `: ${MAY_OUTLIVE}`;
   return { file: process.execPath, args, env, reason: `${cause}; the JavaScript guard is used${lost}`, holds: false };
 }
@@ -123,14 +124,18 @@ async function startProgram(program: Program, request: LaunchRequest): Promise<L
       detached: true,
       // No stdin: a command that waits for a person would run into its timeout.
       stdio: [
-        ...["ignore" as const, pipes?.[0].writeFd ?? ("pipe" as const), pipes?.[1].writeFd ?? ("pipe" as const)],
-        ...["pipe" as const, "pipe" as const, ...(socket === null ? [] : [socket])],
+        "ignore",
+        pipes?.[0].writeFd ?? "pipe",
+        pipes?.[1].writeFd ?? "pipe",
+        "pipe",
+        "pipe",
+        ...(socket === null ? [] : [socket]),
       ],
     });
   } catch (error) {
     for (const pipe of pipes ?? []) pipe.reader.destroy();
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ERR_INVALID_ARG_VALUE")
+    const message = messageOf(error);
+    if (codeOf(error) === "ERR_INVALID_ARG_VALUE")
       throw new GateError("COMMAND_INVALID", message, { kind: "usage", cause: error });
     throw launchFailed(message, error);
   } finally {

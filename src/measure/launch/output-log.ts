@@ -1,4 +1,5 @@
 import { closeSync, constants, ftruncateSync, openSync, writeSync } from "node:fs";
+import { messageOf } from "../../core/errors.ts";
 
 /** Kept of the beginning and of the end of what a command prints, bytes each. */
 const OUTPUT_PART_BYTES = 256 * 1024;
@@ -106,7 +107,7 @@ export class OutputLog {
         done += writeSync(this.#fd, bytes, done, bytes.length - done, at + done);
       }
     } catch (error) {
-      this.#error = error instanceof Error ? error.message : String(error);
+      this.#error = messageOf(error);
     }
     return this.#error === null;
   }

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../core/errors.ts";
 
 /** Once all writers ended, the rest of the pipe arrives at once; a process that keeps it open longer is not ours. */
 const DRAIN_MS = 500;
@@ -22,7 +23,7 @@ export class OutputTee {
         live?.(chunk);
       } catch (error) {
         live = null;
-        this.sinkError = error instanceof Error ? error.message : String(error);
+        this.sinkError = messageOf(error);
       }
     });
     this.#finished = new Promise((resolve) => stream.once("close", () => resolve()));

@@ -1,6 +1,6 @@
 import { lstatSync, statSync } from "node:fs";
 import path from "node:path";
-import { GateError } from "../../core/errors.ts";
+import { codeOf, GateError } from "../../core/errors.ts";
 import { writeAtomicallySync } from "../../core/files.ts";
 import { makeDirectories } from "../../core/make-directories.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
@@ -24,7 +24,7 @@ const RUN_FILES = [
 ] as const;
 
 export function unwritable(where: string, cause: unknown): GateError {
-  const code = (cause as NodeJS.ErrnoException)?.code ?? String(cause);
+  const code = codeOf(cause) ?? String(cause);
   return new GateError("RUN_DIRECTORY_UNWRITABLE", `the run's directory cannot be written (${code})`, {
     kind: "error",
     where,
