@@ -1,5 +1,6 @@
-// Checks the commits that are not yet on the main branch: an imperative subject of at most 72 characters with a scope.
-// Long subjects that are on the main branch already are a warning. Without history it reports so and passes.
+// Checks the commits that are not yet on the main branch: an imperative subject of at most 72 characters with a scope,
+// about one topic. Faults of subjects that are on the main branch already are a warning. Without history it reports so
+// and passes.
 //
 //   node scripts/check-commits.mjs [MAIN]      (default: origin/main, else main)
 
@@ -7,6 +8,7 @@ import { execFileSync } from "node:child_process";
 
 const MAX_SUBJECT = 72;
 const SCOPE = /^[a-z0-9][\w./, -]*: \S/;
+const NO_VERB = /^[^:]*: (?:a|an|the|what|how|of|no|one|two|three|each|in|by|from) /i;
 /** Commits of the main branch whose subjects are looked at. */
 const RECENT = 30;
 
@@ -23,6 +25,8 @@ function faultsOf(subject) {
   if (subject.length > MAX_SUBJECT) faults.push(`${subject.length} characters, at most ${MAX_SUBJECT}`);
   if (!SCOPE.test(subject)) faults.push("no scope in front, as in `merge: read features instead of samples`");
   if (subject.endsWith(".")) faults.push("ends with a full stop");
+  if (NO_VERB.test(subject)) faults.push("begin with a verb");
+  if (subject.includes(";")) faults.push("one topic each");
   return faults;
 }
 
@@ -38,12 +42,8 @@ if (main === undefined || git("rev-parse", "--is-shallow-repository") !== "false
   console.log("check-commits: no history here, nothing checked");
   process.exit(0);
 }
-const long = commits(`-${RECENT}`, main).filter(([, subject]) => subject.length > MAX_SUBJECT);
-if (long.length > 0) {
-  console.log(
-    `warning: ${long.length} of the newest ${RECENT} subjects on ${main} are longer than ${MAX_SUBJECT} characters`,
-  );
-}
+const old = commits(`-${RECENT}`, main).filter(([, subject]) => faultsOf(subject).length > 0);
+if (old.length > 0) console.log(`warning: ${old.length} of the newest ${RECENT} subjects on ${main} have faults`);
 const own = commits(`${main}..HEAD`);
 const faulty = own.flatMap(([hash, subject]) => faultsOf(subject).map((fault) => `${hash} ${subject}: ${fault}`));
 for (const line of faulty) console.log(line);

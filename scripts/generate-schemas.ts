@@ -80,7 +80,7 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
   },
   report: {
     title: "stormlog.report, version 1, kind memory_gate",
-    description: "report.json of an evidence bundle; payload.verdict and payload.exit_code hold the whole truth.",
+    description: "report.json of an evidence bundle; payload.verdict and payload.exit_code are authoritative.",
     schema: GateReportSchema,
   },
   analysis: {

@@ -36,7 +36,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "stats",
     "core",
   ],
-  bisect: ["gate", "report", "config", "verdict", "baseline", "git", "core"],
+  bisect: ["gate", "report", "config", "verdict", "baseline", "sampler", "git", "core"],
   nightly: ["gate", "report", "config", "verdict", "baseline", "analysis", "telemetry", "core"],
   merge: ["gate", "report", "config", "verdict", "baseline", "analysis", "measure", "telemetry", "core"],
   gate: [
@@ -70,6 +70,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 };
 const MAX_LINES = 400;
 const MAX_FILES = 30;
+/** As in `biome.json` for TypeScript. */
+const MAX_FUNCTION_LINES = 100;
 
 const root = packageRoot();
 const source = path.join(root, "src");
@@ -102,6 +104,21 @@ function pythonImportsOf(file: string, files: readonly string[]): string[] {
     const base = path.join(path.dirname(file), ...Array<string>(dots.length - 1).fill(".."), ...module.split("."));
     const candidates = [`${base}.py`, ...names.split(/[\s,]+/).map((name) => path.join(base, `${name}.py`))];
     return candidates.filter((candidate) => files.includes(candidate));
+  });
+}
+
+/** Lines of every function of a Python file, by the indentation of its block. */
+function pythonFunctions(file: string): { readonly at: string; readonly lines: number }[] {
+  const lines = readFileSync(file, "utf8").split("\n");
+  return lines.flatMap((line, start) => {
+    const indent = /^( *)(?:async )?def /.exec(line)?.[1];
+    if (indent === undefined) return [];
+    // The parenthesis that ends a long list of parameters stands below the `def`.
+    const after = lines.findIndex(
+      (next, at) => at > start && /\S/.test(next) && !new RegExp(`^${indent}[ )]`).test(next),
+    );
+    const block = lines.slice(start, after < 0 ? undefined : after);
+    return [{ at: `${shown(file)}:${start + 1}`, lines: block.findLastIndex((next) => next.trim() !== "") + 1 }];
   });
 }
 
@@ -197,6 +214,12 @@ describe("the layout of the house", () => {
       .flatMap((name) => filesBelow(path.join(root, name), [".ts", ".mjs", ".py", ".cc", ".h", ".c", ".sh"]))
       .filter((file) => readFileSync(file, "utf8").split("\n").length > MAX_LINES + 1);
     expect(long.map(shown)).toEqual([]);
+  });
+
+  it(`keeps every Python function of the probe within ${MAX_FUNCTION_LINES} lines`, () => {
+    const functions = filesBelow(path.join(root, "probe"), [".py"]).flatMap(pythonFunctions);
+    expect(functions.length).toBeGreaterThan(100);
+    expect(functions.filter(({ lines }) => lines > MAX_FUNCTION_LINES)).toEqual([]);
   });
 
   it(`keeps every directory of src, native and probe within ${MAX_FILES} source files`, () => {

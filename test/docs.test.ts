@@ -133,12 +133,12 @@ describe("docs/commands.md", () => {
 
 describe("docs/how-verdicts-are-made.md", () => {
   it("states the numbers the verdict uses", () => {
-    const { DEFAULT_POLICY, METRIC_SCALES, ...constants } = defaults;
+    const { DEFAULT_POLICY, PEAK_FLOOR_BYTES, ...constants } = defaults;
     const known: Readonly<Record<string, unknown>> = { ...constants, ...DEFAULT_POLICY };
     const rows = [...read("docs/how-verdicts-are-made.md").matchAll(/^\| `([A-Za-z_]+)` \| ([\d.]+) \|/gm)];
     expect(rows.length).toBeGreaterThan(10);
     for (const [, name = "", value] of rows) expect(known[name], name).toBe(Number(value));
-    expect(METRIC_SCALES.allocated.peakFloor).toBe(2 * 1024 ** 2);
+    expect(PEAK_FLOOR_BYTES.allocated).toBe(2 * 1024 ** 2);
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { CachingAllocator } from "../bench/verdict/corpus/allocator.ts";
 import { injection, LEAK_SHAPES } from "../bench/verdict/corpus/inject.ts";
 import { HEALTHY, LEAKING, runProgram } from "../bench/verdict/corpus/synthetic.ts";
-import { leastGrowth } from "../bench/verdict/parts/efficiency.ts";
+import { minGrowth } from "../bench/verdict/parts/efficiency.ts";
 import { seeded } from "../bench/verdict/random.ts";
 import { tracemlBands } from "../bench/verdict/rules/published.ts";
 import { wilsonInterval } from "../src/stats/wilson.ts";
@@ -58,8 +58,8 @@ describe("the corpus", () => {
 describe("the reference values", () => {
   it("are the known ones: Wilson's interval and the Cramér–Rao bound", () => {
     expect(wilsonInterval({ hits: 0, tries: 448 })[1]).toBeCloseTo(0.0085, 4);
-    expect(leastGrowth(300, 0)).toBeCloseTo(0.72, 2);
-    expect(leastGrowth(300, 0.9)).toBeCloseTo(2.87, 2);
+    expect(minGrowth(300, 0)).toBeCloseTo(0.72, 2);
+    expect(minGrowth(300, 0.9)).toBeCloseTo(2.87, 2);
   });
 
   it("re-implement TraceML's bands as its own vectors have them", () => {

@@ -77,7 +77,7 @@ export function aaTasks(machine: Machine, evidence: Evidence, { runs }: AaSettin
   return tasks;
 }
 
-/** Numbers that are the same in every call: a draw can be looked at again. */
+/** Pseudo-random numbers that are the same in every call, so that a draw can be repeated. */
 function* draws(seed: number): Generator<number, never> {
   let state = seed;
   for (;;) {
@@ -150,7 +150,7 @@ export function aaSummary(evidence: Evidence): JsonObject {
     ),
     false_alarms: found === null ? null : (found.fail ?? 0),
     draws: trials,
-    /** Draws share runs, so this is what it would be if they did not. */
+    /** Bound for independent draws, while these share runs. */
     false_alarm_rate_at_most: found === null ? null : rateAtMost(found.fail ?? 0, trials),
   };
 }

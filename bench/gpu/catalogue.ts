@@ -5,17 +5,14 @@ import { gate, type Machine, ROOT } from "./machine.ts";
 import { at, insideLeak, list } from "./reports.ts";
 import type { Task } from "./tasks.ts";
 
-/** Runs of the fixed state that are the baseline: the least with which the relative checks judge. */
+/** Baseline runs of the fixed state: the minimum for the relative checks. */
 const BASELINE_RUNS = 5;
-/** What a gated run takes at most, with a confirmation and the repetition that names the line. */
+/** Maximum duration of a gated run with a confirmation and the attribution run, seconds. */
 export const RUN_S = 60;
-/** Of which recordings are kept, and which is run under other allocators. */
+/** The pattern whose recordings are kept, and which is run under other allocators as well. */
 export const PLAINEST = "tensor_retention";
 
-/**
- * Where a pattern's own length is more than GPUs hold: it is to show its slope, what happens at the end is the part
- * `oom`.
- */
+/** Steps of patterns that would fill a GPU in full length. The slope needs fewer, and `oom` measures the end. */
 const FEWER_STEPS: Readonly<Record<string, number>> = { validation_outputs: 150 };
 
 export interface Pattern {
@@ -64,7 +61,7 @@ export interface LeakyRun {
 /** The leaky state under the gate, and whether the first line in the report is one of the leak's. */
 export async function leakyRun(machine: Machine, run: LeakyRun): Promise<JsonObject> {
   const { evidence, settings, pattern, options, env, keep } = run;
-  // In small no repetition names the line.
+  // Small mode makes no attribution run.
   const cost = machine.fake ? ["--attribute", "off"] : [];
   const result = await gateRun(machine, {
     evidence,

@@ -6,11 +6,11 @@ import { stepSet, type Workload } from "./step-ratio.ts";
 import type { Task } from "./tasks.ts";
 
 /** What the gate's default rates may cost a step. */
-export const LIMIT_STEP_RATIO = 1.005;
+const LIMIT_STEP_RATIO = 1.005;
 
 /**
- * What polls while memory is allocated and freed as fast as the driver can: nothing, what the gate does at most, and
- * what monitors do.
+ * Polling while memory is allocated and freed as fast as the driver can: none, at the gate's maximum rates, and at the
+ * rate of monitors.
  */
 const POLLS = [
   { name: "none", ask: null },

@@ -30,7 +30,7 @@ import { runTasks, type Task } from "./tasks.ts";
 const MINUTES = 8;
 /** Beyond the deadline, when a measurement takes longer than estimated, the call ends with what is saved. */
 const GRACE_S = 20;
-/** Of a pattern's run in small mode. */
+/** Steps of a pattern's run in small mode. */
 const STEPS_SMALL = 30;
 
 const { values } = parseArgs({

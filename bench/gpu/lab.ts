@@ -7,8 +7,8 @@ import { gate, type Machine, python, ROOT } from "./machine.ts";
 import type { Task } from "./tasks.ts";
 
 /**
- * The real allocator first: what is least known. Then each pattern: baseline of the fixed state, the fixed state, the
- * leaky one.
+ * The real allocator comes first, because least is known about it. Then each pattern: baseline of the fixed state, the
+ * fixed state, the leaky one.
  */
 export function labTasks(
   machine: Machine,

@@ -10,7 +10,7 @@ import { at, list } from "./reports.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const PAGE = path.join(ROOT, "docs", "evidence.md");
-export const EVIDENCE = path.join(ROOT, "docs", "evidence");
+const EVIDENCE = path.join(ROOT, "docs", "evidence");
 const BEGIN = "<!-- gpus: begin, written by bench/gpu/page.ts from docs/evidence -->";
 const END = "<!-- gpus: end -->";
 
@@ -135,7 +135,7 @@ function twins(evidence: Evidence): string | null {
   return `line right in ${right("first_line_right")}, category in ${right("first_category_right")}; at least ${least}`;
 }
 
-export const QUESTIONS: readonly Question[] = [
+const QUESTIONS: readonly Question[] = [
   { part: "costs", asks: "NVML's memory query", answer: call("memory_v2") },
   { part: "costs", asks: "NVML's list of compute processes", answer: call("compute_processes_v2") },
   {
@@ -260,7 +260,7 @@ export function committed(): { readonly file: string; readonly evidence: Evidenc
     .filter(({ evidence }) => evidence.schema === SCHEMA);
 }
 
-export function render(documents: readonly { readonly file: string; readonly evidence: Evidence }[]): string {
+function render(documents: readonly { readonly file: string; readonly evidence: Evidence }[]): string {
   if (documents.length === 0) return "**Nothing has been measured on hardware yet.**";
   const lines: string[] = [];
   const named = (evidence: Evidence) =>

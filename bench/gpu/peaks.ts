@@ -52,7 +52,7 @@ const number = (value: unknown): number => (typeof value === "number" ? value : 
 const sum = (rows: readonly unknown[]): number =>
   rows.reduce<number>((total, row) => total + number(at(row, "bytes")) - number(at(row, "compared_bytes")), 0);
 
-/** The larger program against the baseline: what the report says of the difference. */
+/** The larger program against the baseline: the report of the difference. */
 async function explained(machine: Machine, evidence: Evidence, twin: (typeof TWINS)[number]): Promise<JsonObject> {
   const { variable, value, category } = twin;
   if (evidence.measurements.baseline?.status !== "measured") throw new Error("the baseline is not measured yet");
@@ -102,8 +102,13 @@ async function predicted(machine: Machine, evidence: Evidence): Promise<JsonObje
         evidence,
         keep: null,
         options: [
-          ...["--scenario", "scaling", "--baseline", "none", "--unjudged", "pass", "--attribute", "off"],
-          ...["--repeats", "1", "--vary", `BATCH=${values.join(",")}`, ...options],
+          "--scenario=scaling",
+          "--baseline=none",
+          "--unjudged=pass",
+          "--attribute=off",
+          "--repeats=1",
+          `--vary=BATCH=${values.join(",")}`,
+          ...options,
         ],
         command: command(machine),
         timeoutS: 200,

@@ -25,7 +25,7 @@ function pick(document: unknown, keys: readonly string[]): JsonObject {
 }
 
 /** Results of the driver and the allocator for each device of a run, from its `recording.json`. */
-export function deviceFacts(recording: unknown): JsonObject[] {
+function deviceFacts(recording: unknown): JsonObject[] {
   return list(recording, "devices").map((device) => ({
     ...pick(device, [
       "name",

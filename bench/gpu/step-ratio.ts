@@ -15,7 +15,7 @@ import { Trainer } from "./trainer.ts";
  * - `lists`: bare, while another process asks NVML for process lists 40 times a second, as monitors do and the gate
  *   does not.
  */
-export const ARMS = ["bare", "gate", "sampler", "probe", "lists"] as const;
+const ARMS = ["bare", "gate", "sampler", "probe", "lists"] as const;
 export type Arm = (typeof ARMS)[number];
 export type Workload = "small" | "large" | "churn" | "stand-in";
 

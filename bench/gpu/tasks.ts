@@ -1,7 +1,7 @@
 import { type Evidence, type JsonObject, type Outcome, saveEvidence } from "./evidence.ts";
 
 /** Thrown by a measurement that this machine cannot do, however often it is tried. */
-export class Impossible extends Error {}
+class Impossible extends Error {}
 
 export interface Task {
   readonly name: string;

@@ -129,8 +129,16 @@ try {
   ];
   const verdict = JSON.parse(readFileSync(path.join(directory, "merged/report.json"), "utf8")).payload;
   const result = {
-    ...{ ranks, samples, bytes: reading.bytes, cores: availableParallelism(), node: process.version },
-    ...{ reading, merges, ratio: best.cpuS / reading.cpuS, verdict: verdict.verdict, limits },
+    ranks,
+    samples,
+    bytes: reading.bytes,
+    cores: availableParallelism(),
+    node: process.version,
+    reading,
+    merges,
+    ratio: best.cpuS / reading.cpuS,
+    verdict: verdict.verdict,
+    limits,
   };
   if (values.json) console.log(JSON.stringify(result, null, 2));
   else {

@@ -46,7 +46,10 @@ function tablesOf(rank: number, samples: number, leakPerStep: number): readonly 
   const reserved = column(allocator, (row) => 16 * GIB + leakPerStep * stepAt(row, allocator));
   return [
     {
-      ...{ rank, device: "host", timeNs: times(host, 200), highwater: new Set<never>() },
+      rank,
+      device: "host",
+      timeNs: times(host, 200),
+      highwater: new Set(),
       steps: column(host, (row) => stepAt(row, host)),
       columns: {
         host: column(host, () => 900 * MIB + 4096 * Math.floor(random() * 300)),
@@ -57,7 +60,11 @@ function tablesOf(rank: number, samples: number, leakPerStep: number): readonly 
       },
     },
     {
-      ...{ rank, device: "cuda:0", timeNs: times(driver, 50), steps: null, highwater: new Set<never>() },
+      rank,
+      device: "cuda:0",
+      timeNs: times(driver, 50),
+      steps: null,
+      highwater: new Set(),
       columns: {
         used: column(driver, (row) => 18 * GIB + leakPerStep * stepAt(row, driver)),
         total: column(driver, () => 80 * GIB),
@@ -66,7 +73,10 @@ function tablesOf(rank: number, samples: number, leakPerStep: number): readonly 
       },
     },
     {
-      ...{ rank, device: "cuda:0", timeNs: times(allocator, 83), highwater: new Set<never>() },
+      rank,
+      device: "cuda:0",
+      timeNs: times(allocator, 83),
+      highwater: new Set(),
       steps: column(allocator, (row) => stepAt(row, allocator)),
       columns: { allocated, reserved },
       atStep: Uint8Array.from({ length: allocator }, (_, row) => Number(row % 5 === 4)),
@@ -84,14 +94,21 @@ export async function writeShard(parent: string, rank: number, ranks: number, sa
   const recording: Recording = {
     epochNs,
     tables: tablesOf(rank, samples, rank === ranks - 3 ? 6 * MIB : 0),
-    ...{ peaks: [], marks: [], events: null, worldSize: ranks, missing: {} },
+    peaks: [],
+    marks: [],
+    events: null,
+    worldSize: ranks,
+    missing: {},
     info: recordingInfo({
       scenario: "train",
       session: "slurm-4711.0",
       commit: "c".repeat(40),
       clock: { monotonic_start_ns: String(rank), epoch_ns: String(epochNs), duration_s: samples / 333 },
       identity: {
-        ...{ rank, local_rank: rank % PER_NODE, world_size: ranks, job_id: "4711" },
+        rank,
+        local_rank: rank % PER_NODE,
+        world_size: ranks,
+        job_id: "4711",
         host: `node${node}`,
         pid: 4000 + rank,
       },

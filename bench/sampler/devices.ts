@@ -1,7 +1,7 @@
 /**
  * What reading devices costs, against a fake NVML whose memory query keeps a core busy for 12 µs, as long as the real
- * one takes. Process lists take no time here: what they cost is the driver's, and how seldom they are read is the
- * pacing's.
+ * one takes. Process lists take no time here: their cost depends on the driver, and pacing limits how often they are
+ * read.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -46,9 +46,19 @@ function run(model: string, batches: readonly number[], options: readonly string
   rmSync(bundle, { recursive: true, force: true });
   const args = [
     path.join(packageRoot(), "dist", "cli.js"),
-    ...["run", "--scenario", model, "--baseline", "none", "--unjudged", "pass", "--attribute", "off", "--repeats", "1"],
-    ...["--bundle", bundle, "--vary", `BATCH=${batches.join(",")}`, ...options],
-    ...["--", values.python, fileURLToPath(new URL("./models.py", import.meta.url)), model],
+    "run",
+    `--scenario=${model}`,
+    "--baseline=none",
+    "--unjudged=pass",
+    "--attribute=off",
+    "--repeats=1",
+    `--bundle=${bundle}`,
+    `--vary=BATCH=${batches.join(",")}`,
+    ...options,
+    "--",
+    values.python,
+    fileURLToPath(new URL("./models.py", import.meta.url)),
+    model,
   ];
   const ended = spawnSync(process.execPath, args, { cwd: directory, encoding: "utf8" });
   if (ended.status !== 0) throw new Error(`${model}: exit ${ended.status}: ${ended.stdout}${ended.stderr}`);

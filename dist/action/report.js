@@ -1,3 +1,9 @@
+// src/core/compile-cache.ts
+function compileCache(env, { getCompileCacheDir } = process.getBuiltinModule("node:module"), version = process.versions.node) {
+  if (getCompileCacheDir !== void 0) return getCompileCacheDir() ?? null;
+  return version.startsWith("22.") ? env.NODE_COMPILE_CACHE || null : null;
+}
+
 // src/actions/code/loader.ts
 var { createHash } = process.getBuiltinModule("node:crypto");
 var { readFileSync } = process.getBuiltinModule("node:fs");
@@ -35,14 +41,30 @@ function loadPack(entryUrl, digest) {
 
 // src/actions/code/entry.ts
 var FAILED = 1;
+var USAGE = 2;
+function fail(status, code, why, hint) {
+  process.stdout.write(`::error title=Stormlog Gate%3A ${code}::${why.replace(/[\r\n%]+/g, " ")}. ${hint}
+`);
+  process.exit(status);
+}
+var cache = compileCache(process.env);
+if (cache !== null) {
+  fail(
+    USAGE,
+    "COMPILE_CACHE_SET",
+    `V8's compile cache is in use (${cache}), and code that can write to it can replace the code of this step`,
+    'Set NODE_COMPILE_CACHE to "" in the `env` of this step.'
+  );
+}
 var load;
 try {
-  load = loadPack(import.meta.url, "6871d983e7dae7e275bb3b047dd65638089ed205dd707e79e97c072bf6405c01");
+  load = loadPack(import.meta.url, "09b7d9390a5794249754dcee6515f98f81a207d526aa4e289aa66821b062cc54");
 } catch (error) {
-  const why = (error instanceof Error ? error.message : String(error)).replace(/[\r\n%]+/g, " ");
-  const hint = "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.";
-  process.stdout.write(`::error title=Stormlog Gate%3A CODE_CHANGED::${why}. ${hint}
-`);
-  process.exit(FAILED);
+  fail(
+    FAILED,
+    "CODE_CHANGED",
+    error instanceof Error ? error.message : String(error),
+    "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files."
+  );
 }
 await load("report.js").done;

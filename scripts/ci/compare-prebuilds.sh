@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the shipped native files of Linux a second time, elsewhere, and compares every byte with dist/prebuilds: what
 # a reviewer cannot read is then what the sources build. Needs what scripts/build-native.sh needs, and the compilers
-# that built the committed files (Debian 12); with others it says so and passes, unless --required is given.
+# that built the committed files (Debian 12); with others it reports that and passes, unless --required is given.
 #
 # Usage: scripts/ci/compare-prebuilds.sh [--required]
 set -euo pipefail

@@ -4,8 +4,8 @@ import { byteTicks } from "../../src/report/timeline/scale.ts";
 import { fitText, textWidth } from "../../src/report/timeline/text-width.ts";
 
 /** Pictures are as wide as a page shows them at twice its pixels; two panels are side by side. */
-export const WIDTH = 1200;
-export const HEIGHT = 420;
+const WIDTH = 1200;
+const HEIGHT = 420;
 const MARGIN = 24;
 const GAP = 36;
 
@@ -33,7 +33,7 @@ export const COLORS = {
   mark: "#d55e00",
 } as const;
 
-export const text = (
+const text = (
   words: string,
   x: number,
   y: number,

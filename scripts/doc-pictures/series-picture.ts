@@ -25,7 +25,7 @@ const BLOCK = 5;
 const BAD: readonly DriftClass[] = ["leak"];
 const OPEN: readonly DriftClass[] = ["rising"];
 
-export function chipOf(klass: DriftClass): Chip {
+function chipOf(klass: DriftClass): Chip {
   return { text: klass, color: BAD.includes(klass) ? COLORS.bad : OPEN.includes(klass) ? COLORS.open : COLORS.good };
 }
 

@@ -52,7 +52,7 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: Re
       }),
     )
     .sort((a, b) => compareKeys(a.shape, b.shape));
-  // Metrics that count on request say again what others say, so they cause no findings.
+  // Metrics that count on request repeat what other metrics contain, so they cause no findings.
   const usual = measured.filter(({ shape }) => !ON_REQUEST.has(shape.metric));
   const series = usual.map(({ entry }) => entry);
   const all = <T>(pick: (part: RecordingFeatures) => readonly T[]): T[] => parts.flatMap(pick);

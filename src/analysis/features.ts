@@ -1,6 +1,7 @@
 import { groupBy } from "../core/group-by.ts";
 import { type CutSeries, ON_REQUEST, type Recording } from "../telemetry/recording/model.ts";
 import type { Finding, PhaseAnalysis } from "./document.ts";
+import { withBlocks } from "./findings/blocks-per-step.ts";
 import { type SeriesShape, shapeOf } from "./findings/data-findings.ts";
 import {
   type DeviceEvidence,
@@ -74,7 +75,8 @@ export function extractFeatures(
   const recorded = collectSeries(recording);
   const outside = measuredGaps(recording, recorded, devices);
   const collected = [...recorded, ...outsideAllocator(outside, devices)].sort(compareKeys);
-  const series = markCut(agreeingSources(collected.map((one) => analyseSeries(one, context))), recording.cut ?? []);
+  const agreed = agreeingSources(collected.map((one) => analyseSeries(one, context)));
+  const series = withBlocks(recording, collected, markCut(agreed, recording.cut ?? []));
   const measured = collected.flatMap((one, i) => {
     const entry = series[i];
     return entry === undefined || ON_REQUEST.has(one.metric) ? [] : [{ series: one, analysis: entry.analysis }];

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { GateError } from "../core/errors.ts";
 import { analyze } from "./analyze.ts";
 import { measuredRun } from "./measured-run.ts";
-import { parseMeasurements } from "./parse-measurements.ts";
+import { parseMeasurements, skippedMetrics } from "./parse-measurements.ts";
 import { recordingOf, tableOf } from "./testing/recordings.ts";
 
 const document = (run: unknown) => ({ schema: "stormlog.measurements/1", scenario: "train", runs: [run] });
@@ -58,6 +58,17 @@ describe("parseMeasurements", () => {
     expect(runs[0]?.series).toEqual([
       { rank: 0, device: "cuda:0", metric: "reserved", peak_bytes: null, slope_bytes_per_step: 2.5 },
     ]);
+  });
+
+  it("skips series of metrics that it does not know, and lists each once", () => {
+    const series = ["host", "newer_metric"].map((metric) => ({ rank: 0, device: "host", metric, peak_bytes: 1 }));
+    const run = { session: "s", series };
+    const read = parseMeasurements({ ...document(run), runs: [run, run] }, "m.json");
+    expect(read.runs.map((one) => one.series.map(({ metric }) => metric))).toEqual([["host"], ["host"]]);
+    expect(skippedMetrics("m.json", read)).toEqual([
+      "m.json has the metric newer_metric, unknown to this version: skipped",
+    ]);
+    expect(skippedMetrics("m.json", parseMeasurements(document({ ...run, series: [] }), "m.json"))).toEqual([]);
   });
 
   it.each([

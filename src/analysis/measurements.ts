@@ -30,7 +30,8 @@ export const MeasuredRunSchema = v.object({
   session: v.string(),
   commit: v.optional(v.nullable(v.string())),
   analysis_version: AnalysisVersionSchema,
-  series: v.optional(v.array(MeasuredSeriesSchema)),
+  /** Series of metrics that are not known are skipped. */
+  series: v.optional(v.array(v.object({ ...MeasuredSeriesSchema.entries, metric: v.string() }))),
   metrics: v.optional(v.record(v.string(), v.union([v.number(), v.string(), v.null()]))),
   /** Steps that the run made; absent = not known. */
   steps: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))),
@@ -70,4 +71,6 @@ export interface Measurements {
   readonly scenario: string;
   readonly fingerprint: Readonly<Record<string, string | number | null>> | null;
   readonly runs: readonly MeasuredRun[];
+  /** Metrics whose series were skipped, since this version does not know them; absent = none. */
+  readonly unknown_metrics?: readonly string[];
 }

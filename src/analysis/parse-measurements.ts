@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { type GateError, invalidInput } from "../core/errors.ts";
-import { METRICS, type Metric } from "../telemetry/recording/model.ts";
+import { checkVersion } from "../core/json.ts";
+import { METRICS, type Metric, ofKnownMetric, skippedText, unknownMetrics } from "../telemetry/recording/model.ts";
 import {
   type MeasuredRunInput,
   type MeasuredSeries,
@@ -16,7 +17,7 @@ const MAX_RUNS = 2000;
 /** An environment has some thirty fields, and the differences of two are listed. */
 export const MAX_FINGERPRINT_FIELDS = 500;
 
-const SCHEMA_NAME = "stormlog.measurements/";
+const SCHEMA = "stormlog.measurements/1";
 
 /** Suffixes of a metric in a shorthand key. */
 const ASPECTS = ["peak_bytes", "growth_bytes", "slope_bytes_per_step", "slope_bytes_per_s", "class"] as const;
@@ -60,7 +61,7 @@ function schemaError(issue: v.BaseIssue<unknown>, where: string, prefix = ""): G
     "MEASUREMENTS_INVALID",
     `${path === "" ? "the document" : path}: ${issue.message}`,
     where,
-    `Expected a ${SCHEMA_NAME}1 document with "scenario" and "runs".`,
+    `Expected a ${SCHEMA} document with "scenario" and "runs".`,
   );
 }
 
@@ -75,6 +76,7 @@ const seriesKey = (series: MeasuredSeries): string =>
  * @throws GateError MEASUREMENTS_INVALID for an unknown shorthand key or a series given twice
  */
 function resolveMeasurements(input: MeasurementsInput, where = "measurements"): Measurements {
+  const unknown = unknownMetrics(input.runs.flatMap(({ series = [] }) => series.map(({ metric }) => metric)));
   return {
     scenario: input.scenario,
     fingerprint: input.fingerprint ?? null,
@@ -83,7 +85,8 @@ function resolveMeasurements(input: MeasurementsInput, where = "measurements"): 
       if (run.series === undefined && run.metrics === undefined) {
         throw invalidInput("MEASUREMENTS_INVALID", 'a run has neither "series" nor "metrics"', at);
       }
-      const series = [...(run.series ?? []), ...(run.metrics ? expandShorthand(run.metrics, at) : [])];
+      const shorthand = run.metrics ? expandShorthand(run.metrics, at) : [];
+      const series: MeasuredSeries[] = [...ofKnownMetric(run.series ?? []), ...shorthand];
       series.sort((a, b) => compareKeys(a, b) || comparePhases(a.phase, b.phase));
       for (let i = 1; i < series.length; i++) {
         if (seriesKey(series[i]!) === seriesKey(series[i - 1]!)) {
@@ -100,7 +103,13 @@ function resolveMeasurements(input: MeasurementsInput, where = "measurements"): 
         ...(run.oom_suspected === true ? { oom_suspected: true } : {}),
       };
     }),
+    ...(unknown.length === 0 ? {} : { unknown_metrics: unknown }),
   };
+}
+
+/** What a reader skipped, one warning for each metric; `where` is the subject. */
+export function skippedMetrics(where: string, { unknown_metrics: names = [] }: Measurements): string[] {
+  return names.map((name) => skippedText(where, name));
 }
 
 function checkSize({ runs, fingerprint }: MeasurementsInput, where: string): void {
@@ -117,15 +126,7 @@ function checkSize({ runs, fingerprint }: MeasurementsInput, where: string): voi
  *   one
  */
 export function parseMeasurements(json: unknown, where: string): Measurements {
-  const schema = typeof json === "object" && json !== null && "schema" in json ? json.schema : undefined;
-  if (typeof schema === "string" && schema.startsWith(SCHEMA_NAME) && schema !== `${SCHEMA_NAME}1`) {
-    throw invalidInput(
-      "INPUT_SCHEMA_VERSION",
-      `unsupported schema ${schema} (supported: ${SCHEMA_NAME}1)`,
-      where,
-      "Update stormlog-gate, or write the file again with this version.",
-    );
-  }
+  checkVersion(json, SCHEMA, where);
   const parsed = v.safeParse(MeasurementsSchema, json, { abortEarly: true });
   if (!parsed.success) throw schemaError(parsed.issues[0], where);
   checkSize(parsed.output, where);

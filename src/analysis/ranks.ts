@@ -137,7 +137,11 @@ function asSamples(
 ): RankSample[] {
   const { baseNs, timeNs, bytes } = columns;
   return timeNs.map((time, i) => ({
-    ...{ rank, pid: -1, host: "", jobId: null, worldSize: 1 },
+    rank,
+    pid: -1,
+    host: "",
+    jobId: null,
+    worldSize: 1,
     timestampNs: baseNs + BigInt(time),
     deviceUsed: bytes[i] ?? 0,
   }));

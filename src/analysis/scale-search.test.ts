@@ -35,7 +35,7 @@ function search(oracle: (value: number) => boolean, bounds: SearchBounds, hint: 
  * Maximum number of sizes of a search if each can be judged: steps that double their exponent, steps of sixteen, then
  * halving.
  */
-function mostProbes({ from, to, factor }: SearchBounds): number {
+function maxProbes({ from, to, factor }: SearchBounds): number {
   const doublings = Math.ceil(Math.log2(Math.max(1, Math.log(16) / Math.log(factor)))) + 1;
   const long = Math.ceil(Math.log(to / from) / Math.log(16)) + 1;
   return 1 + doublings + long + doublings + 1;
@@ -84,7 +84,7 @@ describe("the search for the smallest visible size", () => {
       fc.property(bounds, hints, fc.infiniteStream(fc.boolean()), (limits, hint, lots) => {
         const { seen, end } = search(() => lots.next().value, limits, hint);
         expect(new Set(seen.map(({ value }) => value)).size).toBe(seen.length);
-        expect(seen.length).toBeLessThanOrEqual(mostProbes(limits));
+        expect(seen.length).toBeLessThanOrEqual(maxProbes(limits));
         for (const { value } of seen) {
           expect(Number.isInteger(value)).toBe(true);
           expect(value).toBeGreaterThanOrEqual(limits.from);
@@ -133,7 +133,7 @@ describe("the search for the smallest visible size", () => {
   });
 
   it("needs few sizes over a range of thousands", () => {
-    expect(mostProbes(BOUNDS)).toBeLessThanOrEqual(18);
+    expect(maxProbes(BOUNDS)).toBeLessThanOrEqual(18);
     for (const place of [5, 70, 900, 9000])
       expect(search((value) => value >= place, BOUNDS).seen.length).toBeLessThan(14);
   });
@@ -208,7 +208,7 @@ describe("a size that could not be judged", () => {
         const { seen, end } = searchSights(() => lots.next().value, limits, hint);
         expect(new Set(seen.map(({ value }) => value)).size).toBe(seen.length);
         // Each size that cannot be judged may cost a few more beside it.
-        expect(seen.length).toBeLessThanOrEqual(mostProbes(limits) + 6 * MAX_UNJUDGED);
+        expect(seen.length).toBeLessThanOrEqual(maxProbes(limits) + 6 * MAX_UNJUDGED);
         for (const { value } of seen) {
           expect(value).toBeGreaterThanOrEqual(limits.from);
           expect(value).toBeLessThanOrEqual(limits.to);

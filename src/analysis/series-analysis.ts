@@ -49,6 +49,8 @@ export interface AnalysedSeries {
   readonly slowdown: SlowGrowth | null;
   /** The growth exceeds the floor below which none is judged, at the stated horizon where there is one. */
   readonly material: boolean;
+  /** Blocks that CPython's own allocator gained with each step of a leak of the host; absent = unknown. */
+  readonly blocksPerStep?: number;
 }
 
 /** Projections of growth that slows down come from its logarithm, not from a line. */

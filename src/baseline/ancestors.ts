@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Environment } from "../core/environment.ts";
+import { messageOf } from "../core/errors.ts";
 import { git } from "../git/git.ts";
 import type { HistoryPort } from "./history-port.ts";
 
@@ -138,8 +139,7 @@ export async function comparableCommits(
     if (asked.length === 0) return { commits: null, warnings: [] };
     if (history !== undefined) return { commits: await askedAncestors(cwd, base, history, asked), warnings: [] };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { commits: null, warnings: [`baseline runs were not checked against the history. ${reason}`] };
+    return { commits: null, warnings: [`baseline runs were not checked against the history. ${messageOf(error)}`] };
   }
   const reason =
     shallow.stdout === "true" ? "the clone is shallow (fetch-depth: 0 gets all of it)" : "the base branch is unknown";

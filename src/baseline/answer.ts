@@ -1,14 +1,9 @@
 import type { Measurements } from "../analysis/measurements.ts";
-import { oneLine, plural } from "../core/text.ts";
+import { skippedMetrics } from "../analysis/parse-measurements.ts";
+import { plural } from "../core/text.ts";
+import { ofKnownMetric } from "../telemetry/recording/model.ts";
 import type { Envelope } from "./envelope.ts";
-import {
-  type BaselineRecord,
-  type BaselineRun,
-  earlierRuns,
-  MIN_EPOCH_RUNS,
-  toMeasurements,
-  unknownMetrics,
-} from "./record.ts";
+import { type BaselineRecord, type BaselineRun, earlierRuns, MIN_EPOCH_RUNS, toMeasurements } from "./record.ts";
 
 /** Description of the used baseline in a report. */
 export interface BaselineFacts {
@@ -82,35 +77,36 @@ export function found(
   ancestors: ReadonlySet<string> | null,
   given: readonly string[],
 ): BaselineAnswer {
-  const unknown = unknownMetrics(record).map(
-    (name) =>
-      `the baseline in ${source} has the metric ${oneLine(name)}, which this version does not know: it is skipped`,
-  );
-  const warnings = [...given, ...unknown];
   const measurements = toMeasurements(record, runs);
+  const warnings = [...given, ...skippedMetrics(`the baseline in ${source}`, measurements)];
   const earlier = earlierRuns(record, runs, ancestors);
   const facts = factsOf(source, runs);
   if (earlier.length === 0) {
-    return { kind: "found", measurements, envelopes: record.envelopes, summary: facts, warnings };
+    return { kind: "found", measurements, envelopes: ofKnownMetric(record.envelopes), summary: facts, warnings };
   }
   const note = `the accepted level in ${source} has ${plural(runs.length, "run")}: until it has ${MIN_EPOCH_RUNS}, it is judged with the spread of the ${earlier.length} runs before it`;
   return {
     kind: "found",
     measurements: { ...measurements, runs: [...earlier, ...measurements.runs] },
-    envelopes: record.envelopes,
+    envelopes: ofKnownMetric(record.envelopes),
     summary: { ...facts, earlier_runs: earlier.length },
     warnings: [...warnings, note],
   };
 }
 
-/** Combines the reasons why no store has a baseline. The next step is that of the first store that exists. */
+/**
+ * Combines the reasons why no store has a baseline, those of stores that exist first. Where no store exists, there is
+ * none yet: a report's first line has what is before the colon. The next step is that of the first store that exists.
+ */
 export function noneOf(answers: readonly AbsentBaseline[]): AbsentBaseline {
-  const telling = answers.find(({ missing }) => !missing) ?? answers[0];
+  const existing = [...answers].sort((a, b) => Number(a.missing) - Number(b.missing));
+  const reasons = existing.map(({ reason }) => reason).join("; ");
+  const missing = answers.every((answer) => answer.missing);
   return {
     kind: "absent",
-    reason: answers.map(({ reason }) => reason).join("; "),
-    nextStep: telling?.nextStep ?? NextStep.record,
-    missing: answers.every(({ missing }) => missing),
+    reason: missing ? `no baseline yet: ${reasons}` : reasons,
+    nextStep: existing[0]?.nextStep ?? NextStep.record,
+    missing,
     warnings: answers.flatMap(({ warnings }) => warnings),
   };
 }

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { invalidInput } from "../core/errors.ts";
+import { codeOf, invalidInput, messageOf } from "../core/errors.ts";
 import { readBounded, TOO_LARGE, writeAtomically } from "../core/files.ts";
 import { makeDirectories } from "../core/make-directories.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
@@ -21,8 +21,6 @@ import {
   unwritable,
 } from "./store.ts";
 
-const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
-
 /** How often a writer that was taken for dead begins again: each time it was stopped for longer than ten seconds. */
 const MAX_ATTEMPTS = 5;
 
@@ -41,7 +39,7 @@ function textOf(file: string, key: string, store: string): string | null {
     return readBounded(file, MAX_STORED_BYTES).toString("utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
-    throw unwritable(store, codeOf(error) === TOO_LARGE ? tooLarge(key) : (error as Error).message);
+    throw unwritable(store, codeOf(error) === TOO_LARGE ? tooLarge(key) : messageOf(error));
   }
 }
 
@@ -60,11 +58,7 @@ export function openFileStore(name: string, directory: string, staleMs?: number)
         names = await readdir(directory, { recursive: true });
       } catch (error) {
         if (codeOf(error) === "ENOENT") return { exists: false, records: [], skipped: [] };
-        throw invalidInput(
-          "BASELINE_STORE_UNREADABLE",
-          `${name} cannot be read: ${(error as Error).message}`,
-          directory,
-        );
+        throw invalidInput("BASELINE_STORE_UNREADABLE", `${name} cannot be read: ${messageOf(error)}`, directory);
       }
       const texts = names
         .filter((one) => one.endsWith(".json"))
@@ -77,7 +71,7 @@ export function openFileStore(name: string, directory: string, staleMs?: number)
       try {
         await writeAtomically(path.join(directory, peakName(record)), text);
       } catch (error) {
-        throw unwritable(name, (error as Error).message);
+        throw unwritable(name, messageOf(error));
       }
     },
 
@@ -91,7 +85,7 @@ export function openFileStore(name: string, directory: string, staleMs?: number)
       try {
         makeDirectories(path.dirname(file));
       } catch (error) {
-        throw unwritable(name, (error as Error).message);
+        throw unwritable(name, messageOf(error));
       }
       // Loaded on use: a gate that only reads baselines needs none of it.
       const { ClaimLostError, NoTurnError, RecordClaim } = await import("./record-claim.ts");
@@ -104,7 +98,7 @@ export function openFileStore(name: string, directory: string, staleMs?: number)
             if (attempt === MAX_ATTEMPTS) throw busy(name);
             continue;
           }
-          throw /^E[A-Z]+$/.test(codeOf(error) ?? "") ? unwritable(name, (error as Error).message) : error;
+          throw /^E[A-Z]+$/.test(codeOf(error) ?? "") ? unwritable(name, messageOf(error)) : error;
         }
       }
     },

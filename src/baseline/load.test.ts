@@ -64,7 +64,7 @@ describe("an unusable baseline has a reason and a next step", () => {
   it("when there is none at all", async () => {
     expect(await load(["file:baselines"])).toMatchObject({
       kind: "absent",
-      reason: "the baseline store file:baselines does not exist",
+      reason: "no baseline yet: the baseline store file:baselines does not exist",
       nextStep: REFRESH,
     });
   });
@@ -109,7 +109,7 @@ describe("an unusable baseline has a reason and a next step", () => {
     expect(await load(["ref:refs/stormlog/baselines", "file:baselines"])).toMatchObject({
       kind: "absent",
       reason: expect.stringMatching(
-        /^the baseline store ref:refs\/stormlog\/baselines does not exist; file:baselines has no/,
+        /^file:baselines has no usable baseline .*; the baseline store ref:refs\/stormlog\/baselines does not exist/,
       ),
       nextStep: expect.stringContaining("newer stormlog-gate"),
     });

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { parseMeasurements } from "../analysis/parse-measurements.ts";
+import { parseMeasurements, skippedMetrics } from "../analysis/parse-measurements.ts";
 import { GateError, invalidInput } from "../core/errors.ts";
 import { type JsonProblem, NOT_A_FILE, readJson } from "../core/files.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
@@ -45,7 +45,7 @@ function fromFile(source: string, file: string): BaselineAnswer {
     measurements,
     envelopes: [],
     summary: { source, runs: measurements.runs.length, sessions, newest_iso: null, commit },
-    warnings: [],
+    warnings: skippedMetrics(`the baseline in ${source}`, measurements),
   };
 }
 

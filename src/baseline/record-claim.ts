@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
+import { codeOf } from "../core/errors.ts";
 
 /** A claim that stays this long belongs to a writer that died or stopped: an update takes milliseconds. */
 const STALE_CLAIM_MS = 10_000;
@@ -79,8 +80,8 @@ export class RecordClaim {
     await this.#handle.writeFile(content);
     await this.#handle.sync();
     await this.#handle.close();
-    await rename(this.#claim, this.file).catch((error: NodeJS.ErrnoException) => {
-      throw error.code === "ENOENT" ? new ClaimLostError() : error;
+    await rename(this.#claim, this.file).catch((error: unknown) => {
+      throw codeOf(error) === "ENOENT" ? new ClaimLostError() : error;
     });
   }
 
@@ -98,7 +99,7 @@ function isGone(pid: number): boolean {
     process.kill(pid, 0);
     return false;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ESRCH";
+    return codeOf(error) === "ESRCH";
   }
 }
 

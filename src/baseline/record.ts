@@ -9,7 +9,9 @@ import {
 import { MAX_FINGERPRINT_FIELDS } from "../analysis/parse-measurements.ts";
 import { invalidInput } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
-import { METRICS, type Metric } from "../telemetry/recording/model.ts";
+import { issueText } from "../core/issue-text.ts";
+import { checkVersion } from "../core/json.ts";
+import { isMetric, METRICS, unknownMetrics } from "../telemetry/recording/model.ts";
 import type { Envelope } from "./envelope.ts";
 
 const BASELINE_SCHEMA = "stormlog.baseline/1";
@@ -66,7 +68,8 @@ export const BaselineRecordSchema = v.object({
   scenario: v.string(),
   fingerprint: v.record(v.string(), v.nullable(v.union([v.string(), v.number()]))),
   epochs: v.array(EpochSchema),
-  envelopes: v.array(EnvelopeSchema),
+  /** Bands of metrics that are not known are skipped. */
+  envelopes: v.array(v.object({ ...EnvelopeSchema.entries, metric: v.string() })),
 });
 export type BaselineRecord = v.InferOutput<typeof BaselineRecordSchema>;
 export type BaselineEpoch = v.InferOutput<typeof EpochSchema>;
@@ -87,23 +90,11 @@ export interface NewRun {
  * @throws GateError INPUT_SCHEMA_VERSION for another version, BASELINE_INVALID for an invalid record (exit 5)
  */
 export function parseBaselineRecord(json: unknown, where: string): BaselineRecord {
-  const schema = typeof json === "object" && json !== null ? (json as { schema?: unknown }).schema : undefined;
-  if (typeof schema === "string" && schema.startsWith("stormlog.baseline/") && schema !== BASELINE_SCHEMA) {
-    throw invalidInput(
-      "INPUT_SCHEMA_VERSION",
-      `${where} has schema ${schema}; this version reads ${BASELINE_SCHEMA}`,
-      where,
-      "Use a newer stormlog-gate.",
-    );
-  }
+  checkVersion(json, BASELINE_SCHEMA, where);
   const result = v.safeParse(BaselineRecordSchema, json, { abortEarly: true });
   if (!result.success) {
-    const issue = result.issues[0];
-    throw invalidInput(
-      "BASELINE_INVALID",
-      `${where} is not a baseline record: ${v.getDotPath(issue) ?? "document"}: ${issue.message}`,
-      where,
-    );
+    const problem = issueText(result.issues[0]);
+    throw invalidInput("BASELINE_INVALID", `${where} is not a baseline record: ${problem}`, where);
   }
   const fields = Object.keys(result.output.fingerprint).length;
   if (fields > MAX_FINGERPRINT_FIELDS) {
@@ -215,14 +206,6 @@ export function selectRuns(record: BaselineRecord, ancestors: ReadonlySet<string
     .slice(-MAX_SELECTED_RUNS);
 }
 
-const knownMetric = (name: string): Metric | undefined => METRICS.find((known) => known === name);
-
-/** Metrics of the current epoch that this version does not know: a newer one stored them. */
-export function unknownMetrics({ epochs }: BaselineRecord): readonly string[] {
-  const names = (epochs.at(-1)?.series ?? []).map(([, , name]) => name);
-  return [...new Set(names)].filter((name) => knownMetric(name) === undefined);
-}
-
 function measuredRunOf(run: BaselineRun, epoch: BaselineEpoch): MeasuredRun {
   const measured = (
     key: Pick<MeasuredSeries, "rank" | "device" | "metric" | "phase">,
@@ -234,14 +217,12 @@ function measuredRunOf(run: BaselineRun, epoch: BaselineEpoch): MeasuredRun {
     return [{ ...key, peak_bytes, growth_bytes, ...slopes, ...(driftClass === null ? {} : { class: driftClass }) }];
   };
   const series: MeasuredSeries[] = [
-    ...epoch.series.flatMap(([rank, device, name], i) => {
-      const metric = knownMetric(name);
-      return metric === undefined ? [] : measured({ rank, device, metric }, run.values[i]);
-    }),
-    ...(epoch.phases ?? []).flatMap(([rank, device, name, phase], i) => {
-      const metric = knownMetric(name);
-      return metric === undefined ? [] : measured({ rank, device, metric, phase }, run.phases?.[i]);
-    }),
+    ...epoch.series.flatMap(([rank, device, metric], i) =>
+      isMetric(metric) ? measured({ rank, device, metric }, run.values[i]) : [],
+    ),
+    ...(epoch.phases ?? []).flatMap(([rank, device, metric, phase], i) =>
+      isMetric(metric) ? measured({ rank, device, metric, phase }, run.phases?.[i]) : [],
+    ),
   ];
   return {
     session: run.session,
@@ -345,10 +326,13 @@ export function earlierRuns(
 /** Selected runs of a record as measurements. */
 export function toMeasurements(record: BaselineRecord, runs: readonly BaselineRun[]): Measurements {
   const epoch = record.epochs.at(-1);
+  const keys = [...(epoch?.series ?? []), ...(epoch?.phases ?? [])];
+  const unknown = unknownMetrics([...keys.map(([, , name]) => name), ...record.envelopes.map(({ metric }) => metric)]);
   return {
     scenario: record.scenario,
     fingerprint: record.fingerprint,
     runs: epoch === undefined ? [] : runs.map((run) => measuredRunOf(run, epoch)),
+    ...(unknown.length === 0 ? {} : { unknown_metrics: unknown }),
   };
 }
 

@@ -88,7 +88,7 @@ describe("analyze of odd data", () => {
     expect(kinds(document)).toEqual(["unavailable"]);
   });
 
-  it("a third missing: the same leak, and the count", async () => {
+  it("finds a leak with a third of its samples missing, and reports their count", async () => {
     const document = await analysis(
       csv("holes.csv", STEP_TIME, ({ step, time, bytes }) => [step, time, step % 3 === 0 ? "" : bytes]),
     );
@@ -111,14 +111,14 @@ describe("analyze of odd data", () => {
     expect(restarted.series[0]?.growth_bytes).toBeCloseTo(299 * 2 * MIB, -6);
   });
 
-  it("a memory counter that is reset: nothing grows", async () => {
+  it("does not report a memory counter that is reset as growth", async () => {
     const document = await analysis(
       csv("reset.csv", STEP_TIME, ({ step, time }) => [step, time, 4000 * MIB + (step % 100) * 2 * MIB]),
     );
     expect(["leak", "step", "plateau"]).not.toContain(document.series[0]?.class);
   });
 
-  it("used above total is pressure, an unknown total is nothing", async () => {
+  it("reports used memory above the total as pressure, and nothing when the total is unknown", async () => {
     const used = (total: string) => csv("used.csv", "step,used_bytes,total_bytes", ({ step }) => [step, 20e9, total]);
     expect(kinds(await analysis(used("16e9")))).toEqual(["pressure"]);
     expect(kinds(await analysis(used("")))).toEqual([]);
@@ -157,7 +157,7 @@ describe("analyze of odd data", () => {
     expect(await answer("analyze", a, a)).toMatchObject({ exit: 5, document: { error: "RANK_CLASH" } });
   });
 
-  it("every second sample, time instead of steps, no axis at all: the same leak", async () => {
+  it("finds a leak from every second sample, from time instead of steps, and without an axis", async () => {
     const files = [
       csv(
         "half.csv",

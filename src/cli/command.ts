@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { type GateError, usageError } from "../core/errors.ts";
+import { type GateError, messageOf, usageError } from "../core/errors.ts";
 import type { ExitCode } from "../core/exit-codes.ts";
 import { didYouMean } from "../core/text.ts";
 import { type Console, processConsole } from "./console.ts";
@@ -55,8 +55,18 @@ export interface CommandSpec {
   readonly example: string;
   /** How it can end, besides a usage error. */
   readonly exits: readonly (keyof typeof ExitCode)[];
+  /** What statuses mean here, where that is not what they mean for the gate. */
+  readonly exitMeanings?: Partial<Readonly<Record<keyof typeof ExitCode, string>>>;
   /** Whether a measured command may follow after `--`. */
   readonly takesCommand?: true;
+  /** It reads no configuration file. */
+  readonly withoutConfig?: true;
+}
+
+/** All options of a command: its own before those of every command. */
+export function optionsOf({ options, withoutConfig }: CommandSpec): Readonly<Record<string, OptionSpec>> {
+  const { config: _config, ...others } = GLOBAL_OPTIONS;
+  return { ...options, ...(withoutConfig ? others : GLOBAL_OPTIONS) };
 }
 
 /** Split at the first bare `--`: what follows belongs to the measured command and is never parsed. */
@@ -86,7 +96,7 @@ export type ParsedArguments = Omit<Invocation, "console" | "argv">;
  */
 export function parseArguments(spec: CommandSpec, args: readonly string[]): ParsedArguments {
   const { own, rest } = splitCommand(args);
-  const options: Record<string, OptionSpec> = { ...GLOBAL_OPTIONS, ...spec.options };
+  const options = optionsOf(spec);
   let parsed: ReturnType<typeof parseArgs>;
   try {
     parsed = parseArgs({
@@ -102,7 +112,7 @@ export function parseArguments(spec: CommandSpec, args: readonly string[]): Pars
       ),
     });
   } catch (error) {
-    throw optionError(spec, own, Object.keys(options), (error as Error).message);
+    throw optionError(spec, own, Object.keys(options), messageOf(error));
   }
   const text: Record<string, string> = {};
   const lists: Record<string, string[]> = {};

@@ -23,14 +23,22 @@ function runOption(name: RunOptionName): OptionSpec {
   };
 }
 
-/** The options of `run` of one group, or all of them. */
-function runOptions(group?: RunOption["group"]): Readonly<Record<string, OptionSpec>> {
-  const chosen = RUN_OPTION_ENTRIES.filter(([, option]) => group === undefined || option.group === group);
+/** The options of `run` that a command has, or all of them. */
+function runOptions(isChosen: (option: RunOption) => boolean = () => true): Readonly<Record<string, OptionSpec>> {
+  const chosen = RUN_OPTION_ENTRIES.filter(([, option]) => isChosen(option));
   return Object.fromEntries(chosen.map(([name]) => [name, runOption(name)]));
 }
 
-/** Options of `run` that mean nothing to a search: it chooses states, baselines and bundles itself. */
-const NOT_OF_SEARCHES = new Set(["scenario", "baseline", "bundle", "base-run", "unjudged", "vary", "fits"]);
+/** What searches end with. */
+const SEARCH_EXITS = {
+  exits: ["pass", "error", "invalidInput", "unjudged", "interrupted"],
+  exitMeanings: {
+    pass: "found",
+    error: "error: a good or bad state cannot be built or run, or the search failed",
+    unjudged: "not reproducible: good is red, bad is not, or the verdicts contradict each other",
+    interrupted: "interrupted; --resume continues",
+  },
+} as const satisfies Pick<CommandSpec, "exits" | "exitMeanings">;
 
 /** Options of both searches. */
 function searchOptions(name: "bisect" | "culprit"): Readonly<Record<string, OptionSpec>> {
@@ -42,7 +50,7 @@ function searchOptions(name: "bisect" | "culprit"): Readonly<Record<string, Opti
     },
     resume: { type: "boolean", description: "Continue the search in this directory" },
     "in-action": { type: "boolean", description: "Allow the search in a workflow, where it takes many runs" },
-    ...Object.fromEntries(Object.entries(runOptions()).filter(([option]) => !NOT_OF_SEARCHES.has(option))),
+    ...runOptions(({ notInSearches }) => !notInSearches),
   };
 }
 
@@ -77,8 +85,8 @@ const SPECS = {
   },
   doctor: {
     name: "doctor",
-    summary: "What can be measured here, and the reason for everything else",
-    description: "What can be measured here, and the reason for everything else",
+    summary: "What can be measured on this machine, and why the rest cannot",
+    description: "Show what can be measured on this machine, and why the rest cannot",
     positionals: {},
     example: "stormlog-gate doctor --output diagnosis",
     exits: ["pass", "error"],
@@ -87,13 +95,13 @@ const SPECS = {
   record: {
     name: "record",
     summary: "Measure one run, leave a recording",
-    description: "Measure one run and leave its run directory; under a launcher of ranks one for each",
+    description: "Measure one run and write its run directory; under a launcher of ranks, one directory per rank",
     positionals: {},
     example: "stormlog-gate record --output out -- python train.py --steps 200",
     exits: ["pass", "error", "invalidInput", "interrupted"],
     takesCommand: true,
     options: {
-      ...runOptions("measure"),
+      ...runOptions(({ group }) => group === "measure"),
       output: {
         type: "string",
         description: `Run directory to create, or the directory above one for each rank or node (default ${DEFAULTS.recording})`,
@@ -190,7 +198,7 @@ const SPECS = {
     exits: ["pass", "error", "invalidInput", "interrupted"],
     takesCommand: true,
     options: {
-      ...runOptions("measure"),
+      ...runOptions(({ group }) => group === "measure"),
       baseline: {
         type: "string",
         multiple: true,
@@ -199,7 +207,7 @@ const SPECS = {
       },
       runs: {
         type: "string",
-        description: "Runs per refresh, or runs that an accepted level shall have (default 5)",
+        description: "Runs per refresh, or runs of an accepted level (default 5)",
         valueHint: "N",
       },
       composition: {
@@ -237,8 +245,9 @@ const SPECS = {
     description: "Find the commit that turned the verdict of a command red, in checkouts of its own",
     positionals: {},
     example: "stormlog-gate bisect --good v1.4 --bad main --setup ./build.sh -- node serve.js --requests 500",
-    exits: ["pass", "error", "unjudged", "interrupted"],
+    ...SEARCH_EXITS,
     takesCommand: true,
+    withoutConfig: true,
     options: {
       good: { type: "string", description: "Revision whose verdict is green", valueHint: "REV" },
       bad: { type: "string", description: "Later revision whose verdict is red", valueHint: "REV" },
@@ -256,8 +265,9 @@ const SPECS = {
     description: "Find the package between two lock files that turned the verdict of a command red",
     positionals: {},
     example: "stormlog-gate culprit --good old.txt --bad requirements.txt -- python serve.py --requests 500",
-    exits: ["pass", "error", "invalidInput", "unjudged", "interrupted"],
+    ...SEARCH_EXITS,
     takesCommand: true,
+    withoutConfig: true,
     options: {
       good: { type: "string", description: "Lock file whose verdict is green", valueHint: "LOCK" },
       bad: { type: "string", description: "Lock file whose verdict is red", valueHint: "LOCK" },

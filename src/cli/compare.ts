@@ -21,8 +21,8 @@ function withReference(judgement: Judgement, { runs }: Measurements): Judgement 
   if (judgement.verdict !== "unjudged" || !judged || runs.length === 0 || runs.length >= minBaselineRuns)
     return judgement;
   const reason =
-    `the differences are those of A's ${plural(runs.length, "run")}: ` +
-    `whether runs of A differ by as much is known from ${minBaselineRuns} runs on`;
+    `A has ${plural(runs.length, "run")}: ` +
+    `${minBaselineRuns} are needed to know whether its own runs differ by as much`;
   return { ...judgement, reason };
 }
 

@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { GateError } from "../core/errors.ts";
+import { codeOf, GateError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { oneLine } from "../core/text.ts";
 import { clip } from "../report/terminal/terminal-table.ts";
@@ -30,7 +30,7 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
     try {
       offset += writeSync(fd, bytes, offset);
     } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code;
+      const code = codeOf(error);
       if (code === "EAGAIN") {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
         continue;

@@ -26,7 +26,7 @@ function verdictOf(report: GateReport | undefined): unknown {
   if (report === undefined) return null;
   const scenario = report.scenarios[0];
   return {
-    verdict: report.word,
+    verdict: report.verdict,
     confirmed: report.confirmed,
     exit_code: report.exit_code,
     checks: (scenario?.judgement?.checks ?? []).map(checkDocument),
@@ -72,7 +72,7 @@ export async function demo({ console, argv }: Invocation): Promise<number> {
     );
     console.document(Object.fromEntries(DEMO_STATES.map((state) => [state, verdictOf(reports[state])])));
     if (interrupt.signal.aborted) return ExitCode.interrupted;
-    const surprises = DEMO_STATES.filter((state) => reports[state]?.word !== EXPECTED[state]);
+    const surprises = DEMO_STATES.filter((state) => reports[state]?.verdict !== EXPECTED[state]);
     if (surprises.length > 0) {
       throw new GateError("DEMO_SURPRISE", `the verdict on ${surprises.join(" and ")} was unexpected`, {
         kind: "error",

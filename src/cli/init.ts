@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { GateError } from "../core/errors.ts";
+import { GateError, messageOf } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { makeDirectories } from "../core/make-directories.ts";
@@ -73,7 +73,7 @@ function write(file: string, put: () => void): void {
   try {
     put();
   } catch (error) {
-    throw new GateError("WRITE_FAILED", `${file} cannot be written: ${(error as Error).message}`, {
+    throw new GateError("WRITE_FAILED", `${file} cannot be written: ${messageOf(error)}`, {
       kind: "error",
       where: file,
     });

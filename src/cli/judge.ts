@@ -79,8 +79,10 @@ export async function judgeFiles({ text, lists, flags, console }: Invocation): P
   const reference = async (file: string | undefined): Promise<JudgeableInput | null> =>
     file === undefined ? null : judgeableInput(file);
   const baseline = await reference(text.baseline === "none" ? undefined : text.baseline);
-  const { pairs, notes } = pairScenarios(candidate, [baseline, await reference(text.anchor)]);
-  for (const note of [...candidate.notes, ...notes]) process.stderr.write(`note: ${escapeTerminal(note)}\n`);
+  const references = [baseline, await reference(text.anchor)];
+  const { pairs, notes } = pairScenarios(candidate, references);
+  const read = [candidate, ...references].flatMap((input) => input?.notes ?? []);
+  for (const note of new Set([...read, ...notes])) process.stderr.write(`note: ${escapeTerminal(note)}\n`);
   const policy = {
     ...DEFAULT_POLICY,
     budgets: (lists.budget ?? []).map(parseBudget),

@@ -12,12 +12,13 @@ import { programWords } from "./program.ts";
 import { legBundles, reportCommands } from "./show/report-commands.ts";
 import { shownPath } from "./shown-path.ts";
 
-/** "Features of 1,024 ranks: 28 verified by their samples, 4 computed from them"; null without recordings. */
-function featuresText({ stored, verified, computed }: FeatureCounts): string | null {
+/** "Features of 1,024 recordings: 28 compared with their samples, 4 computed from them"; null without recordings. */
+function featuresText({ stored, verified, computed, omitted }: FeatureCounts): string | null {
   const all = stored + verified + computed;
   if (all === 0) return null;
   const count = (number: number) => number.toLocaleString("en-US");
-  return `Features of ${plural(all, "recording")}: ${count(verified)} compared with their samples, ${count(computed)} computed from them`;
+  const more = omitted === 0 ? "" : `; ${count(omitted)} more that decide need --verify`;
+  return `Features of ${plural(all, "recording")}: ${count(verified)} compared with their samples, ${count(computed)} computed from them${more}`;
 }
 
 export async function merge({ text, lists, flags, positionals, console, argv }: Invocation): Promise<number> {

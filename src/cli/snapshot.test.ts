@@ -55,7 +55,7 @@ describe("snapshot", () => {
     expect(text).not.toContain("grow");
   });
 
-  it("names the line that grows between two, its callers, and what it does not believe", async () => {
+  it("names the line that grows between two snapshots, its callers, and unproven growth", async () => {
     const { code, text } = await run(...fixture("before", "after"));
     expect(code).toBe(0);
     expect(text).toMatch(/Lines that grow\n[^\n]*\n +\+\d+\.\d+ MiB .* train\.py:48 +training_step/);

@@ -1,3 +1,4 @@
+import { codeOf } from "../core/errors.ts";
 import { printAnswer } from "./help/answers.ts";
 
 /**
@@ -13,7 +14,7 @@ async function start(): Promise<void> {
   try {
     await import("./main.ts");
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     if (code !== "EMFILE" && code !== "ENFILE") throw error;
     process.stderr.write(
       "error TOO_MANY_OPEN_FILES: no more files can be opened\n  Raise the limit to 256 (ulimit -n).\n",

@@ -4,7 +4,7 @@ import type { ConfigFile, ConfigScenario } from "./schema.ts";
 /** A change's configuration as it is judged: measured as the change defines, judged as its base commit defines. */
 export interface JudgedConfig {
   readonly config: ConfigFile;
-  /** Settings of the change that are not in force (or, of what is measured, that nothing vouches for). */
+  /** Changed settings: those of the policy are not in force, those of what is measured were not accepted. */
   readonly changes: readonly ConfigChange[];
   /** Scenarios of the base commit that the change has no more. */
   readonly removed: readonly string[];

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, parseDocument } from "yaml";
-import { GateError, invalidInput } from "../core/errors.ts";
+import { codeOf, GateError, invalidInput, messageOf } from "../core/errors.ts";
 import { readBounded, TOO_LARGE } from "../core/files.ts";
 import { didYouMean } from "../core/text.ts";
 import { parseBudget, parseHorizon } from "./options.ts";
@@ -128,7 +128,7 @@ export function parseConfig(text: string, where: string): ConfigFile {
     // maxAliasCount bounds alias expansion ("billion laughs"); uniqueKeys is on by default and must stay so.
     values = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    throw invalidInput("CONFIG_SYNTAX", `${where} is not valid YAML: ${(error as Error).message}`, where);
+    throw invalidInput("CONFIG_SYNTAX", `${where} is not valid YAML: ${messageOf(error)}`, where);
   }
   const at = (path: Path): string => `${where}:${lineOf(document, lines, path)}`;
   const result = v.safeParse(ConfigSchema, values);
@@ -158,7 +158,7 @@ export function loadConfig(file: string): ConfigFile {
   try {
     text = readBounded(file, MAX_CONFIG_BYTES).toString("utf8");
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
+    const code = codeOf(error);
     if (code === TOO_LARGE)
       throw invalidInput("CONFIG_TOO_LARGE", `${file} is larger than 1 MiB and cannot be a configuration file`, file);
     if (code === "ENOENT") {
@@ -171,7 +171,7 @@ export function loadConfig(file: string): ConfigFile {
     }
     if (code === "EISDIR")
       throw invalidInput("CONFIG_UNREADABLE", `${file} is a directory`, file, "Name the file in it.");
-    throw invalidInput("CONFIG_UNREADABLE", `${file} cannot be read: ${(error as Error).message}`, file);
+    throw invalidInput("CONFIG_UNREADABLE", `${file} cannot be read: ${messageOf(error)}`, file);
   }
   return parseConfig(text, file);
 }

@@ -1,4 +1,4 @@
-import { METRIC_SCALES } from "../verdict/defaults.ts";
+import { PEAK_FLOOR_BYTES } from "../verdict/defaults.ts";
 
 /** Metrics that a budget or `policy.gating` can name: those that are judged. */
-export const JUDGED_METRICS = Object.keys(METRIC_SCALES) as readonly (keyof typeof METRIC_SCALES)[];
+export const JUDGED_METRICS = Object.keys(PEAK_FLOOR_BYTES) as readonly (keyof typeof PEAK_FLOOR_BYTES)[];

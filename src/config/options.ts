@@ -227,12 +227,9 @@ function baselineSpecs(
   return specs.includes("none") ? [] : specs;
 }
 
-/** Options that a repetition of the request elsewhere leaves out, or that the report contains itself. */
-const NOT_REPEATED: ReadonlySet<string> = new Set(["scenario", "baseline", "bundle", "unjudged"]);
-
-/** The given options as words of a command line. */
+/** The given options, as a repetition of the request needs them, as words of a command line. */
 function givenOptions(options: GateOptions): readonly string[] {
-  return RUN_OPTION_ENTRIES.filter(([name]) => !NOT_REPEATED.has(name)).flatMap(([name]) =>
+  return RUN_OPTION_ENTRIES.filter(([, { notRepeated }]) => !notRepeated).flatMap(([name]) =>
     [options[name] ?? []]
       .flat()
       .flatMap((value) => (value.startsWith("-") ? [`--${name}=${value}`] : [`--${name}`, value])),

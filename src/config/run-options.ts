@@ -13,6 +13,10 @@ export interface RunOption {
   readonly default?: string;
   /** Repeatable; as an input one value per line or separated by commas. */
   readonly multiple?: true;
+  /** A repetition of the request elsewhere leaves it out, or the report contains it itself. */
+  readonly notRepeated?: true;
+  /** It means nothing to `bisect` and `culprit`, which choose states, baselines and bundles themselves. */
+  readonly notInSearches?: true;
   /** The input of the Action. `given`: default in `action.yml`, for inputs that the config file cannot set. */
   readonly input?: { readonly name: string; readonly default?: string; readonly given?: string };
 }
@@ -26,6 +30,8 @@ export const RUN_OPTIONS = {
   scenario: {
     group: "measure",
     value: "NAME",
+    notRepeated: true,
+    notInSearches: true,
     description: "Scenarios of the config file to run, separated by commas, or the name for the given command",
     default: "all, or `default`",
     input: { name: "scenario" },
@@ -34,6 +40,8 @@ export const RUN_OPTIONS = {
     group: "judge",
     value: "SPEC",
     multiple: true,
+    notRepeated: true,
+    notInSearches: true,
     description: "Accepted measurements: `file:DIR`, `ref:NAME`, `artifact:NAME`, `bundle:DIR`, a file, or `none`",
     details: "Several are tried in order ([baselines](baselines.md)).",
     default: "`file:baselines`",
@@ -42,6 +50,8 @@ export const RUN_OPTIONS = {
   bundle: {
     group: "judge",
     value: "DIR",
+    notRepeated: true,
+    notInSearches: true,
     description: "Directory for the evidence bundle",
     details: "An earlier bundle is replaced, any other directory is left alone. One gate writes a bundle at a time.",
     default: "`stormlog-bundle`",
@@ -76,6 +86,7 @@ export const RUN_OPTIONS = {
   "base-run": {
     group: "judge",
     value: "auto|off|CMD",
+    notInSearches: true,
     description:
       "How to re-run the base commit before failing: the merge base in a worktree, not at all, or by a command",
     default: "`auto`",
@@ -147,6 +158,7 @@ export const RUN_OPTIONS = {
   vary: {
     group: "judge",
     value: "NAME=V1,V2,…",
+    notInSearches: true,
     description: "Run each scenario once for every value, as `NAME@NAME=V`, and fit how the peak grows with it",
     details:
       "`NAME` is an environment variable, or `{NAME}` in the command. A fit needs five numbers ([scaling](scaling.md)).",
@@ -155,11 +167,14 @@ export const RUN_OPTIONS = {
     group: "judge",
     value: "NAME=SIZE",
     multiple: true,
+    notInSearches: true,
     description: "With `--vary`: predict the largest value that fits this memory, for example `80GB=85.0e9`",
   },
   unjudged: {
     group: "judge",
     value: "fail|warn|pass",
+    notRepeated: true,
+    notInSearches: true,
     description: "Exit status for an unjudged verdict, which means that nothing comparable was found",
     default: "`fail`",
     input: { name: "unjudged", default: "`warn`" },

@@ -3,6 +3,7 @@ import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import type { Environment } from "./environment.ts";
+import { messageOf } from "./errors.ts";
 
 /** A helper program of the gate, and whether only the machine's administrator can replace it. */
 interface Program {
@@ -155,7 +156,7 @@ export function runChild(file: string, args: readonly string[], options: ChildOp
     try {
       child = spawn(file, args, { env, detached: true, stdio: "pipe", ...(cwd === undefined ? {} : { cwd }) });
     } catch (error) {
-      finish({ kind: "not-started", reason: error instanceof Error ? error.message : String(error) });
+      finish({ kind: "not-started", reason: messageOf(error) });
       return;
     }
     signal?.addEventListener("abort", onAbort, { once: true });

@@ -54,6 +54,17 @@ export function usageError(code: string, message: string, hint?: string): GateEr
   return new GateError(code, message, { kind: "usage", ...(hint === undefined ? {} : { hint }) });
 }
 
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The code of a system error, such as "ENOENT", or of a {@link GateError}; undefined for another error. */
+export function codeOf(error: unknown): string | undefined {
+  const code: unknown = (error as NodeJS.ErrnoException | null | undefined)?.code;
+  return typeof code === "string" ? code : undefined;
+}
+
 /** For the `default` branch of a switch over a discriminated union: a missing case is a type error. */
 export function assertNever(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);

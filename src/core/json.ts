@@ -1,3 +1,5 @@
+import { invalidInput } from "./errors.ts";
+
 /** A JSON object as it was read. */
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -9,4 +11,19 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 export function isNestedWithin(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   return levels > 0 && Object.values(value).every((one) => isNestedWithin(one, levels - 1));
+}
+
+/** The schema of a document of the wanted kind ("stormlog.lines/1") in another version; null for any other document. */
+export function otherVersion(json: unknown, wanted: string): string | null {
+  const schema = isObject(json) ? json.schema : undefined;
+  const kind = wanted.slice(0, wanted.indexOf("/") + 1);
+  return typeof schema === "string" && schema.startsWith(kind) && schema !== wanted ? schema : null;
+}
+
+/** @throws GateError INPUT_SCHEMA_VERSION for a document of the wanted kind in another version */
+export function checkVersion(json: unknown, wanted: string, where: string): void {
+  const schema = otherVersion(json, wanted);
+  if (schema === null) return;
+  const message = `${where} has schema ${schema}; this version reads ${wanted}`;
+  throw invalidInput("INPUT_SCHEMA_VERSION", message, where, "Update stormlog-gate.");
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { arch, hostname, platform, release } from "node:os";
 import path from "node:path";
-import { GateError } from "../core/errors.ts";
+import { GateError, messageOf } from "../core/errors.ts";
 import { makeDirectories } from "../core/make-directories.ts";
 import { packageVersion } from "../core/package-root.ts";
 import type { DeviceReport } from "../sampler/sampler.ts";
@@ -97,7 +97,7 @@ export async function writeDiagnoseDirectory(
       await writeFile(path.join(directory, name), `${JSON.stringify(content, null, 2)}\n`);
     }
   } catch (error) {
-    throw new GateError("WRITE_FAILED", `${directory} cannot be written: ${(error as Error).message}`, {
+    throw new GateError("WRITE_FAILED", `${directory} cannot be written: ${messageOf(error)}`, {
       kind: "error",
       where: directory,
     });

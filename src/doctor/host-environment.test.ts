@@ -53,7 +53,7 @@ describe("detectEnvironment", () => {
     expect(detectEnvironment(roots, {}).nvidiaNodes).toBe("openable");
   });
 
-  it.skipIf(process.getuid?.() === 0)("see that they may not be opened", () => {
+  it.skipIf(process.getuid?.() === 0)("reports NVIDIA's device files that may not be opened", () => {
     put("dev/nvidia0");
     chmodSync(path.join(top, "dev/nvidia0"), 0);
     expect(detectEnvironment(roots, {}).nvidiaNodes).toBe("refused");

@@ -51,7 +51,7 @@ function chosen(all: readonly InBundle[], names: string | undefined): readonly I
   const unknown = wanted.find((name) => !known.includes(name));
   if (unknown === undefined) return all.filter(({ scenario }) => wanted.includes(scenario.scenario));
   const list = known.map((name) => `"${name}"`).join(", ");
-  throw usageError("SCENARIO_UNKNOWN", `nothing was measured of a scenario "${unknown}"`, `The bundles have: ${list}.`);
+  throw usageError("SCENARIO_UNKNOWN", `the bundles have no scenario "${unknown}"`, `They have: ${list}.`);
 }
 
 function acceptedRuns(scenarios: readonly InBundle[]): readonly Accepted[] {

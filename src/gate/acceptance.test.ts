@@ -45,14 +45,14 @@ describe("a failed scenario", () => {
 
   it("has its token where acceptances cannot be read", async () => {
     const matcher = new AcceptanceMatcher(undefined);
-    expect(await matcher.apply(RED)).toMatchObject({ word: "fail", difference: TOKEN });
+    expect(await matcher.apply(RED)).toMatchObject({ verdict: "fail", difference: TOKEN });
     expect(await matcher.notes()).toEqual([]);
   });
 
   it("warns when it is accepted, in its picture too, and keeps its judgement", async () => {
     const matcher = new AcceptanceMatcher(async () => live({ accepted: [acceptance()], refused: [refusal("no")] }));
     const applied = await matcher.apply(RED);
-    expect(applied).toMatchObject({ word: "warn", accepted: { by: "ann" }, timeline: { verdict: "warn" } });
+    expect(applied).toMatchObject({ verdict: "warn", accepted: { by: "ann" }, timeline: { verdict: "warn" } });
     expect(applied.judgement).toBe(RED.judgement);
     // Nothing fails any more, so ignored acceptances do not matter.
     expect(await matcher.notes()).toEqual([]);
@@ -72,7 +72,7 @@ describe("a failed scenario", () => {
         refused: Array.from({ length: 50 }, (_, n) => refusal(`reason ${n}`)),
       }),
     );
-    expect(await matcher.apply(RED)).toMatchObject({ word: "fail" });
+    expect(await matcher.apply(RED)).toMatchObject({ verdict: "fail" });
     const notes = await matcher.notes();
     expect(notes[0]).toMatch(/for commit bbbbbbb only/);
     expect(notes[1]).toMatch(/is for a smaller difference than the one found now/);
@@ -80,12 +80,14 @@ describe("a failed scenario", () => {
     expect(notes.at(-1)).toBe("45 more acceptances are ignored");
   });
 
-  it("names what was accepted instead of it", async () => {
+  it("lists the accepted differences when none of them matches", async () => {
     const matcher = new AcceptanceMatcher(async () =>
       live({ accepted: [acceptance({ difference: `${"0".repeat(12)}-dapb100` })] }),
     );
     await matcher.apply(RED);
-    expect(await matcher.notes()).toEqual([expect.stringContaining("others: 000000000000-dapb100 by ann")]);
+    expect(await matcher.notes()).toEqual([
+      expect.stringContaining("Only other differences were accepted: 000000000000-dapb100 by ann"),
+    ]);
   });
 
   it("stays failed when GitHub cannot be asked, with one warning", async () => {
@@ -95,7 +97,7 @@ describe("a failed scenario", () => {
       throw new Error("no network");
     });
     await matcher.apply(RED);
-    expect(await matcher.apply(RED)).toMatchObject({ word: "fail" });
+    expect(await matcher.apply(RED)).toMatchObject({ verdict: "fail" });
     expect(asked).toBe(1);
     expect(await matcher.notes()).toEqual(["The acceptances could not be read: no network"]);
   });
@@ -110,10 +112,10 @@ describe("what cannot be accepted", () => {
 
   it.each<[string, ScenarioReport]>([
     ["a failed command", scenarioReport({ ...RED, error: failed })],
-    ["an error", scenarioReport({ ...RED, word: "error", judgement: null, error: failed })],
+    ["an error", scenarioReport({ ...RED, verdict: "error", judgement: null, error: failed })],
     ["running out of memory", scenarioReport({ ...RED, judgement: oom })],
-    ["an unjudged scenario", { ...RED, word: "unjudged" }],
-    ["a pass", { ...RED, word: "pass" }],
+    ["an unjudged scenario", { ...RED, verdict: "unjudged" }],
+    ["a pass", { ...RED, verdict: "pass" }],
   ])("is %s: it has no token, and GitHub is not asked", async (_what, report) => {
     const matcher = new AcceptanceMatcher(() => Promise.reject(new Error("asked")));
     expect(await matcher.apply(report)).toBe(report);

@@ -1,4 +1,4 @@
-import { assertNever } from "../core/errors.ts";
+import { assertNever, messageOf } from "../core/errors.ts";
 import type { ScenarioReport } from "../report/documents/model.ts";
 import type { Acceptance, Acceptances, RefusedAcceptance } from "../verdict/acceptance.ts";
 import { type Difference, differenceOf, type Match, matchAcceptance } from "../verdict/difference.ts";
@@ -56,7 +56,7 @@ export class AcceptanceMatcher {
     const nothing = { accepted: [], refused: [], headSha: null };
     this.#asked ??= (this.#ask?.() ?? Promise.resolve({ ...nothing, warnings: [] })).catch((error: unknown) => ({
       ...nothing,
-      warnings: [`The acceptances could not be read: ${error instanceof Error ? error.message : String(error)}`],
+      warnings: [`The acceptances could not be read: ${messageOf(error)}`],
     }));
     return this.#asked;
   }
@@ -81,13 +81,13 @@ export class AcceptanceMatcher {
    * judgement does not change. A failed command and running out of memory have no token: they cannot be accepted.
    */
   async apply(report: ScenarioReport): Promise<ScenarioReport> {
-    if (report.kind !== "judged" || report.word !== "fail") return report;
+    if (report.kind !== "judged" || report.verdict !== "fail") return report;
     const found = differenceOf(report.scenario, report.fingerprint, report.judgement);
     if (found === null) return report;
     const accepted = await this.find(report.scenario, found);
     if (accepted === null) return { ...report, difference: found.token };
     const timeline = report.timeline === null ? null : { ...report.timeline, verdict: "warn" as const };
-    return { ...report, word: "warn", timeline, difference: found.token, accepted };
+    return { ...report, verdict: "warn", timeline, difference: found.token, accepted };
   }
 
   /** Why acceptances were ignored although a scenario fails; call it after `apply` for every scenario. */
@@ -98,7 +98,7 @@ export class AcceptanceMatcher {
     const others =
       this.#mismatches.length === 0 && accepted.length > 0
         ? [
-            `The accepted differences are others: ${accepted
+            `Only other differences were accepted: ${accepted
               .slice(0, MAX_REASONS)
               .map(({ difference, by }) => `${difference} by ${by}`)
               .join(", ")}`,

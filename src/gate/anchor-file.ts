@@ -3,7 +3,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import { mergeBase, namedBase } from "../baseline/ancestors.ts";
 import { spelledLike, type WantedScenario } from "../baseline/from-store.ts";
 import type { Environment } from "../core/environment.ts";
-import { invalidInput } from "../core/errors.ts";
+import { codeOf, invalidInput, messageOf } from "../core/errors.ts";
 import { readBounded } from "../core/files.ts";
 import { git } from "../git/git.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
@@ -23,9 +23,9 @@ function inTree(root: string): string | null {
   try {
     return readBounded(file, MAX_BYTES).toString("utf8");
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     if (code === "ENOENT" || code === "ENOTDIR") return null;
-    throw invalidInput("ANCHORS_UNREADABLE", `${file} cannot be read: ${message}`, file);
+    throw invalidInput("ANCHORS_UNREADABLE", `${file} cannot be read: ${messageOf(error)}`, file);
   }
 }
 

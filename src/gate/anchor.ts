@@ -2,6 +2,8 @@ import * as v from "valibot";
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { fingerprintHash, identityConflicts } from "../baseline/identity.ts";
 import { invalidInput } from "../core/errors.ts";
+import { issueText } from "../core/issue-text.ts";
+import { checkVersion } from "../core/json.ts";
 import { median } from "../stats/order-statistics.ts";
 import { type Fingerprint, METRICS } from "../telemetry/recording/model.ts";
 import { ANCHOR_CONFIRMATIONS } from "../verdict/defaults.ts";
@@ -40,20 +42,10 @@ export function parseAnchors(text: string, where: string): readonly Anchor[] {
   } catch {
     throw invalidInput("ANCHORS_INVALID", `${where} is not complete JSON`, where);
   }
-  const schema = (json as { schema?: unknown } | null)?.schema;
-  if (typeof schema === "string" && schema.startsWith("stormlog.anchors/") && schema !== ANCHORS_SCHEMA) {
-    throw invalidInput(
-      "INPUT_SCHEMA_VERSION",
-      `${where} has schema ${schema}; this version reads ${ANCHORS_SCHEMA}`,
-      where,
-      "Use a newer stormlog-gate.",
-    );
-  }
+  checkVersion(json, ANCHORS_SCHEMA, where);
   const result = v.safeParse(AnchorsSchema, json, { abortEarly: true });
   if (result.success) return result.output.anchors;
-  const issue = result.issues[0];
-  const field = v.getDotPath(issue) ?? "document";
-  throw invalidInput("ANCHORS_INVALID", `${where} is not an anchors file: ${field}: ${issue.message}`, where);
+  throw invalidInput("ANCHORS_INVALID", `${where} is not an anchors file: ${issueText(result.issues[0])}`, where);
 }
 
 /** The text of the file, with one line for each series, so that it can be reviewed. */

@@ -21,23 +21,23 @@ const mayBe = (checks: readonly Check[], series = hostOf("leak"), command = SERV
   growthMayBeUncollected({ checks }, { series, durationS }, command);
 
 describe("growth of host memory", () => {
-  it("may be what V8 has not collected where it is all there is against a change", () => {
+  it("may be uncollected garbage when nothing else fails", () => {
     expect(mayBe([leak()])).toBe(true);
     for (const label of ["rising", "plateau", "step"] as const) expect(mayBe([], hostOf(label))).toBe(true);
     for (const label of ["flat", "insufficient"] as const) expect(mayBe([], hostOf(label))).toBe(false);
   });
 
-  it("is measured as it is beside a breach that collecting would change: a peak, a budget, a counted leak", () => {
+  it("is not measured again beside a breach that collecting would change: a peak, a budget, a counted leak", () => {
     expect(mayBe([leak(), check({ aspect: "peak", limit: "budget", verdict: "fail" })])).toBe(false);
     expect(mayBe([leak(), leak({ metric: "allocated" })])).toBe(false);
     expect(mayBe([leak({ confirmed: true })])).toBe(false);
   });
 
-  it("is measured as it is in a run that is too short for readings", () => {
+  it("is not measured again when the run is too short for readings", () => {
     expect(mayBe([leak()], hostOf("leak"), SERVICE, 1.5)).toBe(false);
   });
 
-  it("costs no program but Node's a run that it would not have made", () => {
+  it("makes additional runs of Node programs only", () => {
     expect(mayBe([], hostOf("rising"), argv("python3", "train.py"))).toBe(false);
     expect(mayBe([leak()], hostOf("leak"), argv("python3", "train.py"))).toBe(true);
   });

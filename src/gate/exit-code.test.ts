@@ -5,7 +5,7 @@ import { exitCodeOf, overallVerdict, reportVerdict } from "./exit-code.ts";
 type CheckKind = "budget" | "oom" | "peak";
 
 /** A scenario with a verdict and, where given, one failed check. */
-function scenario(word: Verdict, failed?: CheckKind): ScenarioReport {
+function scenario(verdict: Verdict, failed?: CheckKind): ScenarioReport {
   const check = {
     rank: 0,
     device: "host",
@@ -16,7 +16,7 @@ function scenario(word: Verdict, failed?: CheckKind): ScenarioReport {
     verdict: "fail",
   };
   const judgement = failed === undefined ? null : { verdict: "fail", checks: [check] };
-  return { scenario: "s", word, judgement } as unknown as ScenarioReport;
+  return { scenario: "s", verdict, judgement } as unknown as ScenarioReport;
 }
 
 describe("the verdict of an invocation", () => {
@@ -51,7 +51,7 @@ describe("the exit status of an invocation", () => {
       const caused = { ...scenario("unjudged"), caused_by: "edited" as const };
       expect(exitCodeOf([caused, scenario("pass")], unjudged, false)).toBe(6);
       expect(exitCodeOf([caused, scenario("fail", "peak")], unjudged, false)).toBe(4);
-      expect(exitCodeOf([{ ...caused, word: "warn" } as ScenarioReport], unjudged, false)).toBe(0);
+      expect(exitCodeOf([{ ...caused, verdict: "warn" } as ScenarioReport], unjudged, false)).toBe(0);
       expect(exitCodeOf([scenario("unjudged"), scenario("pass")], unjudged, false)).toBe(unjudged === "fail" ? 6 : 0);
     },
   );

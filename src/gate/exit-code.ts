@@ -16,10 +16,10 @@ export function overallVerdict(verdicts: readonly Verdict[]): Verdict {
  */
 export function reportVerdict(
   report: Pick<GateReport, "policy_changes" | "policy_accepted" | "scaling"> & {
-    readonly scenarios: readonly Pick<ScenarioReport, "word">[];
+    readonly scenarios: readonly Pick<ScenarioReport, "verdict">[];
   },
 ): Verdict {
-  const verdicts = report.scenarios.map(({ word }) => word);
+  const verdicts = report.scenarios.map(({ verdict }) => verdict);
   const open = (report.policy_changes?.length ?? 0) > 0 && report.policy_accepted === undefined;
   const own = overallVerdict(open && verdicts.length > 0 ? [...verdicts, "warn"] : verdicts);
   return overallVerdict([own, ...scalingVerdicts(report.scaling)]);
@@ -48,8 +48,8 @@ export function exitCodeOf(
 ): ExitCode {
   if (interrupted) return ExitCode.interrupted;
   if (scenarios.some(failsByBudgetOrOom)) return ExitCode.gateFailed;
-  if (scenarios.some(({ word }) => word === "error")) return ExitCode.error;
-  const verdict = overallVerdict([...scenarios.map((scenario) => scenario.word), ...others]);
+  if (scenarios.some(({ verdict }) => verdict === "error")) return ExitCode.error;
+  const verdict = overallVerdict([...scenarios.map((scenario) => scenario.verdict), ...others]);
   switch (verdict) {
     case "fail":
       return ExitCode.gateFailed;
@@ -57,7 +57,7 @@ export function exitCodeOf(
       return ExitCode.error;
     case "unjudged":
       // What the change itself made unjudged is none of the cases that a setting may let pass.
-      return unjudged === "fail" || scenarios.some((one) => one.caused_by !== undefined && one.word === "unjudged")
+      return unjudged === "fail" || scenarios.some((one) => one.caused_by !== undefined && one.verdict === "unjudged")
         ? ExitCode.unjudged
         : ExitCode.pass;
     case "warn":

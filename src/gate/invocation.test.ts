@@ -46,7 +46,7 @@ const input = (over: Partial<GateRequestInput>): GateRequest =>
 
 const invocation = (request: GateRequest, source: string | null = null) =>
   invocationOf(request, request.scenarios[0] as ScenarioRequest, {
-    ...unmeasured("default", { word: "fail", judgement: null, error: null }),
+    ...unmeasured("default", { verdict: "fail", judgement: null, error: null }),
     baseline: source === null ? null : { source, runs: 5, sessions: 1, newest_iso: null, commit: null },
   });
 

@@ -4,7 +4,7 @@ import type { GateRequest } from "../config/gate-request.ts";
 import type { KnownLeak } from "../config/schema.ts";
 import type { RunReport, ScenarioReport } from "../report/documents/model.ts";
 import type { PeakReport } from "../report/documents/peak-report.ts";
-import { LEAK_LINE } from "../report/source-line.ts";
+import { LEAK_LINE, UNATTRIBUTED_GROWTH } from "../report/source-line.ts";
 import { sampleRecordingInfo, sampleScenario } from "../report/testing/sample-report.ts";
 import { checkOf } from "../verdict/check.ts";
 import type { Judgement } from "../verdict/judgement.ts";
@@ -80,15 +80,15 @@ const failing = (findings: readonly Finding[], checks: Judgement["checks"] = [gr
   });
 const applied = (findings: readonly Finding[], entry: Partial<KnownLeak> = {}, checks?: Judgement["checks"]) => {
   const known = new KnownLeaks([{ ...ENTRY, ...entry }], TODAY, ON);
-  const { word, known_leaks: used = [] } = known.apply(failing(findings, checks));
-  return { word, known: used.length, notes: known.notes() };
+  const { verdict, known_leaks: used = [] } = known.apply(failing(findings, checks));
+  return { verdict, known: used.length, notes: known.notes() };
 };
 const unseen = (at: string) => [`the known leak of Pandas.Extra at ${at}, until 2027-01-31, was not seen`];
 
 describe("a known leak", () => {
   it("turns exactly its growth into a warning, and leaves the judgement", () => {
     const report = new KnownLeaks([ENTRY], TODAY, ON).apply(failing([line()]));
-    expect(report.word).toBe("warn");
+    expect(report.verdict).toBe("warn");
     expect(report.judgement?.verdict).toBe("fail");
     const { package: name, at, until, reason } = ENTRY;
     expect(report.known_leaks).toEqual([{ package: name, version: "2.2.0", at, until, reason }]);
@@ -97,32 +97,32 @@ describe("a known leak", () => {
   it.each(["src/load.py:12", "load.py:12", "load", "read_csv", "pandas_extra/io.py:7"])(
     "is found by the line or function %s",
     (at) => {
-      expect(applied([line()], { at })).toMatchObject({ word: "warn", known: 1 });
+      expect(applied([line()], { at })).toMatchObject({ verdict: "warn", known: 1 });
     },
   );
 
   it.each(["oad.py:12", "load.py:1", "read", ""])("is another one at %s", (at) => {
-    expect(applied([line()], { at })).toEqual({ word: "fail", known: 0, notes: unseen(at) });
+    expect(applied([line()], { at })).toEqual({ verdict: "fail", known: 0, notes: unseen(at) });
   });
 
   it("ends with another version", () => {
-    const { word, notes } = applied([line({}, "2.2.1")]);
-    expect(word).toBe("fail");
+    const { verdict, notes } = applied([line({}, "2.2.1")]);
+    expect(verdict).toBe("fail");
     expect(notes[0]).toContain("does not apply: 2.2.1 is installed, and it is for 2.2.0");
   });
 
   it("holds on its last day and ends after it", () => {
-    expect(applied([line()], { until: TODAY }).word).toBe("warn");
+    expect(applied([line()], { until: TODAY }).verdict).toBe("warn");
     expect(applied([line()], { until: "2026-11-22" })).toMatchObject({
-      word: "fail",
+      verdict: "fail",
       notes: [expect.stringContaining("it ended on 2026-11-22")],
     });
   });
 
   it("limits all growth of the run, also what its line does not explain", () => {
-    expect(applied([line({ share: 0.47 })]).word).toBe("warn");
+    expect(applied([line({ share: 0.47 })]).verdict).toBe("warn");
     expect(applied([line({ share: 0.46 })])).toMatchObject({
-      word: "fail",
+      verdict: "fail",
       notes: [expect.stringContaining("the run grows by 65.22 KiB a step, and its limit is 64.00 KiB")],
     });
   });
@@ -136,22 +136,34 @@ describe("a known leak", () => {
 
   it("needs growth that is counted as its limit is", () => {
     expect(applied([line()], { limit: "1GiB/s" })).toMatchObject({
-      word: "fail",
+      verdict: "fail",
       notes: [expect.stringContaining("the growth is not counted by the second")],
     });
   });
 
   it("does not cover a second line, nor growth without a line", () => {
     const { package: _package, ...own } = line({ line: "src/own.py:3", function: "own", stack: "src/own.py:3 own" });
-    expect(applied([line(), own]).word).toBe("fail");
-    expect(applied([]).word).toBe("fail");
+    expect(applied([line(), own]).verdict).toBe("fail");
+    expect(applied([]).verdict).toBe("fail");
+  });
+
+  it("covers growth that no line holds, by its package and the line of the blocks that stay, under the same rules", () => {
+    const rest: Finding = { ...line({ memory: "freed" }), classification: UNATTRIBUTED_GROWTH };
+    for (const at of ["load.py:12", "read_csv"]) expect(applied([rest], { at }).verdict).toBe("warn");
+    for (const other of [{ at: "load.py:13" }, { package: "numpy" }, { versions: ["2.2.1"] }, { until: "2026-11-22" }])
+      expect(applied([rest], other).verdict).toBe("fail");
+    expect(applied([rest], { limit: "59KiB/step" }).verdict).toBe("fail");
+    const { package: _package, ...unnamed } = rest;
+    expect(applied([unnamed]).verdict).toBe("fail");
+    expect(applied([{ ...line(), package: rest.package! }, unnamed]).verdict).toBe("warn");
+    expect(applied([line({ line: "own.py:3", stack: "own.py:3 own", function: "own" }), rest]).verdict).toBe("fail");
   });
 
   it("covers a peak that is within its limit without the growth, and no other", () => {
     const mib = KIB * KIB;
-    expect(applied([line()], {}, [growth, peak(160 * mib)]).word).toBe("warn");
+    expect(applied([line()], {}, [growth, peak(160 * mib)]).verdict).toBe("warn");
     expect(applied([line()], {}, [growth, peak(161 * mib)])).toMatchObject({
-      word: "fail",
+      verdict: "fail",
       notes: [expect.stringContaining("more than a known leak failed")],
     });
   });
@@ -164,7 +176,7 @@ describe("a known leak", () => {
       );
     for (const other of [elsewhere({ rank: 0, device: "cuda:0" }), elsewhere({ rank: 1, device: "host" })]) {
       expect(applied([line()], {}, [growth, other])).toMatchObject({
-        word: "fail",
+        verdict: "fail",
         notes: [expect.stringContaining("more than a known leak failed")],
       });
     }
@@ -173,7 +185,7 @@ describe("a known leak", () => {
   it("covers no budget and no run out of memory", () => {
     for (const aspect of ["peak", "oom"] as const) {
       const hard = checkOf(HOST, { aspect, limit: "budget", gating: true, verdict: "fail", reason: "" });
-      expect(applied([line()], {}, [growth, hard]).word).toBe("fail");
+      expect(applied([line()], {}, [growth, hard]).verdict).toBe("fail");
     }
   });
 });
@@ -193,7 +205,7 @@ describe("a known leak that no run showed", () => {
     `the known leak of Pandas.Extra at load.py:12, until 2027-01-31, could not be checked: no line was looked for (${why})`,
   ];
 
-  it("is named in the notes where lines were looked for, and whether its day has come", () => {
+  it("is noted when lines were searched for, and when it has expired", () => {
     expect(notesAfter([passed(attribution())])).toEqual(unseen("load.py:12"));
     expect(notesAfter([passed()], {}, "2027-02-01")).toEqual([
       "the known leak of Pandas.Extra at load.py:12, ended on 2027-01-31",

@@ -4,7 +4,7 @@ import { type KnownLeak, RATE } from "../config/schema.ts";
 import { normalName } from "../core/locks.ts";
 import { formatBytes, parseSize } from "../core/units.ts";
 import type { KnownLeakUse, ScenarioReport } from "../report/documents/model.ts";
-import { LEAK_LINE } from "../report/source-line.ts";
+import { LEAK_LINE, UNATTRIBUTED_GROWTH } from "../report/source-line.ts";
 import type { Check } from "../verdict/judgement.ts";
 
 /** Whether an entry covers a leaking line, or why it does not. Without a reason the line is another leak's. */
@@ -91,6 +91,13 @@ function couldNameLines(exit: ScenarioReport["runs"][number]["info"]["exit"]): b
   return exit.kind === "timeout" || (exit.kind === "exited" && exit.code === 0);
 }
 
+/** The leaking lines; without any, growth that none holds and that names the package of the blocks that stay. */
+function leaksOf(findings: readonly Finding[]): readonly Finding[] {
+  const lines = findings.filter(({ classification }) => classification === LEAK_LINE);
+  const rest = findings.filter(({ classification }) => classification === UNATTRIBUTED_GROWTH);
+  return lines.length > 0 ? lines : rest.filter((finding) => finding.package !== undefined);
+}
+
 /** Applies the entries of `policy.known-leaks` to the scenarios of one gate. */
 export class KnownLeaks {
   readonly #entries: readonly KnownLeak[];
@@ -123,8 +130,8 @@ export class KnownLeaks {
   apply(report: ScenarioReport): ScenarioReport {
     this.#scenarios += 1;
     if (searchedGrowth(report)) this.#searched += 1;
-    if (report.kind !== "judged" || report.word !== "fail") return report;
-    const lines = report.findings.filter(({ classification }) => classification === LEAK_LINE);
+    if (report.kind !== "judged" || report.verdict !== "fail") return report;
+    const lines = leaksOf(report.findings);
     const covering = lines.map((line) => this.#covering(line, report.scenario));
     if (lines.length === 0 || covering.includes(null)) return report;
     const failed = report.judgement.checks.filter(({ gating, verdict }) => gating && verdict === "fail");
@@ -139,7 +146,7 @@ export class KnownLeaks {
       used.set(entry, { package: name, version: lines[i]?.package?.version ?? "", at, until, reason });
     }
     const timeline = report.timeline === null ? null : { ...report.timeline, verdict: "warn" as const };
-    return { ...report, word: "warn", timeline, known_leaks: [...used.values()] };
+    return { ...report, verdict: "warn", timeline, known_leaks: [...used.values()] };
   }
 
   /** The entry that covers a line; null, with a note on those that nearly do, where none does. */

@@ -182,11 +182,11 @@ export async function policyInForce(request: GateRequest, ports: GatePorts): Pro
 export function withoutUnverifiablePass(report: ScenarioReport, policy: PolicyInForce): ScenarioReport {
   const altered = policy.altered.get(report.scenario);
   if (altered === undefined || report.judgement === null) return report;
-  if (report.word === "fail" || report.word === "error") return report;
+  if (report.verdict === "fail" || report.verdict === "error") return report;
   const { by, reason } = altered;
   const timeline = report.timeline === null ? null : { ...report.timeline, verdict: "unjudged" as const };
   const judgement: Judgement = { ...report.judgement, verdict: "unjudged", next: DONE, reason };
-  return { ...report, word: "unjudged", timeline, judgement, caused_by: by, ...differenceOf(policy) };
+  return { ...report, verdict: "unjudged", timeline, judgement, caused_by: by, ...differenceOf(policy) };
 }
 
 /** The token by which the settings are accepted, as that of a scenario that waits for it. */
@@ -205,7 +205,7 @@ export function removedScenarios(policy: PolicyInForce): readonly ScenarioReport
     reason: "this change removes the scenario from the configuration, so it was not measured",
   };
   return policy.removed.map((scenario) => ({
-    ...unmeasured(scenario, { word: "unjudged", judgement, error: null }),
+    ...unmeasured(scenario, { verdict: "unjudged", judgement, error: null }),
     caused_by: "removed",
     ...differenceOf(policy),
   }));

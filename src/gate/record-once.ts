@@ -1,5 +1,6 @@
 import os from "node:os";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { messageOf } from "../core/errors.ts";
 import { currentCommit, holdRepositories } from "../git/git.ts";
 import { sessionId } from "../measure/session/session.ts";
 import { type FinishedRun, oneRun, writeFilesOf } from "./one-run.ts";
@@ -14,8 +15,7 @@ async function withFeatures(finished: FinishedRun): Promise<FinishedRun> {
     await writeFeatures(finished.directory);
     return finished;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { ...finished, warnings: [...finished.warnings, `features were not stored (${reason})`] };
+    return { ...finished, warnings: [...finished.warnings, `features were not stored (${messageOf(error)})`] };
   }
 }
 

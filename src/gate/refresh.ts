@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import path from "node:path";
 import { seriesOf } from "../analysis/series.ts";
 import { buildEnvelope, type Envelope, type EnvelopeSeries } from "../baseline/envelope.ts";
@@ -8,6 +7,7 @@ import { addRuns, emptyRecord, selectRuns, withEnvelopes } from "../baseline/rec
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
+import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { countedNotes, oneLine, plural } from "../core/text.ts";
 import { currentCommit } from "../git/git.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
@@ -34,19 +34,6 @@ export function envelopesOf(runs: readonly FinishedRun[]): Envelope[] {
   const envelopes = [...groups.values()].map(buildEnvelope).filter((envelope) => envelope !== null);
   const weight = ({ metric }: Envelope): number => ["allocated", "host", "reserved", "used"].indexOf(metric);
   return envelopes.sort((a, b) => weight(a) - weight(b)).slice(0, MAX_ENVELOPES);
-}
-
-/** The runs are kept only until their features are stored. */
-async function temporaryDirectory(): Promise<string> {
-  try {
-    return await mkdtemp(path.join(tmpdir(), "stormlog-gate-refresh-"));
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new GateError("TEMPORARY_FOLDER_UNWRITABLE", `no temporary directory can be made in ${tmpdir()} (${code})`, {
-      kind: "error",
-      hint: "Set TMPDIR to a directory that this user may write.",
-    });
-  }
 }
 
 /** Lines of output that explain a failed run. */
@@ -96,7 +83,8 @@ export async function refreshScenario(
 ): Promise<RefreshedRecord> {
   const session = keptSession(sessionId(request.env), ports.now().toISOString());
   const commit = await currentCommit(scenario.cwd, request.env);
-  const parent = await temporaryDirectory();
+  // The runs are kept only until their features are stored.
+  const parent = await temporaryDirectory("stormlog-gate-refresh-");
   try {
     const finished: FinishedRun[] = [];
     for (let number = 1; number <= options.runs; number += 1) {

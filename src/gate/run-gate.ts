@@ -121,11 +121,11 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
   if (scaling === null && request.scalingLimits !== null)
     warnings.unshift("policy.scaling was not checked: this run varies nothing (--vary NAME=v1,v2,…)");
   const others = scalingVerdicts(scaling ?? undefined);
-  const failing = scenarios.filter(({ word }) => word === "fail");
+  const failing = scenarios.filter(({ verdict }) => verdict === "fail");
   const report: GateReport = {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: hideSecrets(request.argv) },
     generated_at_utc: ports.now().toISOString(),
-    word: interrupted ? "error" : overallVerdict([reportVerdict({ ...policy.reported, scenarios }), ...others]),
+    verdict: interrupted ? "error" : overallVerdict([reportVerdict({ ...policy.reported, scenarios }), ...others]),
     exit_code: exitCodeOf(scenarios, request.unjudged, interrupted, others),
     confirmed: failing.length > 0 && failing.every(({ judgement }) => judgement?.confirmed === true),
     session,
@@ -200,7 +200,7 @@ async function withInvocation(
   request: GateRequest,
   scenario: ScenarioRequest,
 ): Promise<ScenarioReport> {
-  if (report.kind === "missing" || (report.word !== "fail" && report.word !== "error")) return report;
+  if (report.kind === "missing" || (report.verdict !== "fail" && report.verdict !== "error")) return report;
   const { invocationOf } = await import("./invocation.ts");
   const invocation = await invocationOf(request, scenario, report);
   return invocation === null ? report : { ...report, invocation };

@@ -43,7 +43,7 @@ export function withAnswer(
       ? null
       : buildTimeline({
           scenario: report.scenario,
-          verdict: report.word,
+          verdict: report.verdict,
           subtitle: answerSentence(report),
           recording,
           analysis,

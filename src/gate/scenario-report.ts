@@ -43,7 +43,7 @@ function findingsOf(runs: readonly FinishedRun[]): readonly Finding[] {
   return findings.sort((a, b) => SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity]);
 }
 
-interface Assembly extends Pick<ScenarioReport, "word" | "judgement" | "error"> {
+interface Assembly extends Pick<ScenarioReport, "verdict" | "judgement" | "error"> {
   /** Findings that name source lines; they come before the others. */
   readonly lines?: readonly Finding[];
   readonly locks?: LockChanges | null;
@@ -57,7 +57,7 @@ async function assemble(run: ScenarioFacts, parts: Assembly): Promise<ReportedSc
   const interference = run.interference();
   const facts = {
     scenario: scenario.name,
-    word: parts.word,
+    verdict: parts.verdict,
     judgement: parts.judgement,
     error: parts.error,
     runs: runs.map((one) => runReport(one, request.bundle)),
@@ -99,7 +99,7 @@ export function judgedScenario(
   judgement: Judgement,
   found: Pick<Assembly, "lines" | "locks" | "peak"> = {},
 ): Promise<ReportedScenario> {
-  return assemble(run, { word: judgement.verdict, judgement, error: null, ...found });
+  return assemble(run, { verdict: judgement.verdict, judgement, error: null, ...found });
 }
 
 /** A scenario whose command failed or was interrupted: only absolute budgets and out-of-memory are judged. */
@@ -128,8 +128,8 @@ export function failedScenario(
   const hard = all.checks.filter(isHardBreach);
   const judgement: Judgement | null =
     last.ending.kind === "failed" && hard.length > 0 ? { ...all, verdict: "fail", next: DONE, checks: hard } : null;
-  const word = judgement === null ? "error" : "fail";
-  return assemble(run, { word, judgement, error });
+  const verdict = judgement === null ? "error" : "fail";
+  return assemble(run, { verdict, judgement, error });
 }
 
 /** A scenario ended from outside: an error when cancelled; out of time, absolute budgets still count. */
@@ -169,7 +169,7 @@ export async function stoppedScenario(
 
 /** A scenario that ended with an error after some of its runs, which are its evidence. */
 export function abortedScenario(run: ScenarioFacts, cause: GateError): Promise<ReportedScenario> {
-  return assemble(run, { word: "error", judgement: null, error: errorOf(cause) });
+  return assemble(run, { verdict: "error", judgement: null, error: errorOf(cause) });
 }
 
 function errorOf({ code, message, where, hint }: GateError): ScenarioError {
@@ -178,14 +178,14 @@ function errorOf({ code, message, where, hint }: GateError): ScenarioError {
 
 /** A scenario whose measurement could not begin, for example without space for its directory. */
 export function brokenScenario(scenario: ScenarioRequest, error: GateError): ReportedScenario {
-  const report = unmeasured(scenario.name, { word: "error", judgement: null, error: errorOf(error) });
+  const report = unmeasured(scenario.name, { verdict: "error", judgement: null, error: errorOf(error) });
   return { report, warnings: [] };
 }
 
 /** The report of a scenario without any run. */
 export function unmeasured(
   scenario: string,
-  parts: Pick<Extract<ScenarioReport, { kind: "missing" }>, "word" | "judgement" | "error">,
+  parts: Pick<Extract<ScenarioReport, { kind: "missing" }>, "verdict" | "judgement" | "error">,
 ): ScenarioReport {
   const nothing = { runs: [], baseline: null, fingerprint: {}, findings: [], timeline: null };
   return { kind: "missing", scenario, ...parts, ...nothing };

@@ -160,7 +160,8 @@ export class ScenarioRun implements ScenarioFacts {
     if (ran.kind === "whole" && ran.finished.ending.kind !== "ok") {
       this.candidate.pop();
       this.stopped.push(ran.finished);
-      if (ran.finished.ending.kind === "failed") this.#warn(`with V8 collecting ${ran.finished.ending.message}`);
+      if (ran.finished.ending.kind === "failed")
+        this.#warn(`with forced garbage collection, ${ran.finished.ending.message}`);
     }
     return ran;
   }
@@ -195,7 +196,8 @@ export class ScenarioRun implements ScenarioFacts {
     const { session } = this.#identity;
     const ran = await this.#run({ role: "base", number, directory, command, cwd, purpose, session, commit }, this.base);
     if (ran.kind === "stopped") return ran;
-    if (ran.finished.ending.kind === "failed") return this.#noBase(`on the base commit ${ran.finished.ending.message}`);
+    if (ran.finished.ending.kind === "failed")
+      return this.#noBase(`on the base commit, ${ran.finished.ending.message}`);
     return ran.finished.measured === null ? null : ran;
   }
 

@@ -153,7 +153,7 @@ async function measuredCollecting(run: ScenarioRun, ports: GatePorts, judgement:
   if (request.probe === "off" || !growthMayBeUncollected(judgement, judged, scenario.command)) return false;
   const env = collectingEnvironment(request, scenario);
   if (env === null || cancelled(ports.interrupt) || run.noMore() !== null) return false;
-  const what = namesNode(scenario.command) ? "measuring what is left when V8 collects" : "confirming";
+  const what = namesNode(scenario.command) ? "measuring with forced garbage collection" : "confirming";
   const purpose = `${what}, ${confirmationForecast(run)}`;
   announce(ports, `${scenario.name}: ${purpose}`);
   await run.runCollecting(env, purpose);

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { GateRequest } from "../config/gate-request.ts";
 import type { Command } from "../core/command.ts";
 import type { Environment } from "../core/environment.ts";
-import { GateError } from "../core/errors.ts";
+import { codeOf, GateError } from "../core/errors.ts";
 import { makeDirectories } from "../core/make-directories.ts";
 import { rankIdentity } from "../measure/environment/identity.ts";
 import { inSlurmStep, restarts, setting } from "../measure/launch/launcher-environment.ts";
@@ -155,7 +155,7 @@ function make(directory: string): boolean {
     mkdirSync(directory);
     return true;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST" && existsSync(directory)) return false;
+    if (codeOf(error) === "EEXIST" && existsSync(directory)) return false;
     throw unwritable(directory, error);
   }
 }

@@ -14,6 +14,7 @@ import {
   statSync,
 } from "node:fs";
 import path from "node:path";
+import { codeOf } from "../core/errors.ts";
 import { REPORT_FILES } from "../report/bundle/bundle.ts";
 
 /** Files and directories to list at most: a measured command may leave any number. */
@@ -107,7 +108,7 @@ function isHidden(file: string): boolean {
     lstatSync(file);
     return false;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EACCES";
+    return codeOf(error) === "EACCES";
   }
 }
 

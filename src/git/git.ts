@@ -3,6 +3,7 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { type ChildResult, helperPrograms, runChild } from "../core/child.ts";
 import type { Environment } from "../core/environment.ts";
+import { messageOf } from "../core/errors.ts";
 import {
   accessTo,
   failure,
@@ -182,7 +183,7 @@ export async function holding(cwd: string): Promise<Held> {
   try {
     return { repository, names: readNames(repository) };
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 
@@ -202,7 +203,7 @@ export async function git(cwd: string, args: readonly string[], options: GitOpti
       access.dispose();
     }
   } catch (error) {
-    return failed(error instanceof Error ? error.message : String(error));
+    return failed(messageOf(error));
   }
 }
 

@@ -18,6 +18,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type ChildResult, helperEnvironment, helperPrograms } from "../core/child.ts";
+import { codeOf } from "../core/errors.ts";
 
 /** Values of git's configuration by key, in their order. */
 type Settings = ReadonlyMap<string, readonly string[]>;
@@ -197,7 +198,7 @@ export function readSmall(file: string): string | null {
   try {
     fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     if (code === "ENOENT") return null;
     throw error;
   }

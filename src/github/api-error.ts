@@ -1,3 +1,5 @@
+import { messageOf } from "../core/errors.ts";
+
 /** What an error of the client reveals about GitHub's answer. */
 export interface ApiFailure {
   /** HTTP status; null when there was no answer at all. */
@@ -8,7 +10,7 @@ export interface ApiFailure {
 
 /** Read an error of the client. A failed connection also has the status 500; only a real answer carries a response. */
 export function apiFailure(error: unknown): ApiFailure {
-  const message = (error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ").trim();
+  const message = messageOf(error).replace(/\s+/g, " ").trim();
   if (typeof error !== "object" || error === null) return { status: null, message };
   const answered = "response" in error && error.response !== undefined;
   const status = answered && "status" in error && typeof error.status === "number" ? error.status : null;

@@ -4,7 +4,7 @@ export class DeadlineError extends Error {
 }
 
 export interface Deadline {
-  /** Longest wait, milliseconds. */
+  /** Maximum wait, milliseconds. */
   readonly ms: number;
   /** When this fires, at most `msAfterInterrupt` more are waited. */
   readonly interrupt?: AbortSignal;

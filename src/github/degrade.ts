@@ -33,7 +33,7 @@ function thrownText(thrown: unknown): string {
   }
 }
 
-function messageOf(error: unknown): string {
+function describeThrown(error: unknown): string {
   const text = error instanceof Error ? error.message : thrownText(error);
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
   // The words of fetch itself carry no information, and come before or behind the reason.
@@ -43,7 +43,7 @@ function messageOf(error: unknown): string {
 
 /** GitHub's own message, without the link to its documentation that the client appends. */
 function gitHubMessage(error: unknown): string {
-  return messageOf(error).replace(/ - https?:\/\/\S+$/, "");
+  return describeThrown(error).replace(/ - https?:\/\/\S+$/, "");
 }
 
 function refused(error: unknown, grant: string): string {
@@ -62,7 +62,7 @@ function wasAnswered(error: unknown): boolean {
 function unreached(detail: string): string {
   const why = `GitHub could not be reached: ${detail}`;
   if (!/certificate/i.test(detail)) return why;
-  return `${why}. The certificate of a proxy between goes into NODE_EXTRA_CA_CERTS of the runner.`;
+  return `${why}. If a proxy is in between, name its certificate in NODE_EXTRA_CA_CERTS of the runner.`;
 }
 
 function reason(error: unknown, permission: string | null): string {
@@ -84,7 +84,7 @@ function reason(error: unknown, permission: string | null): string {
       if (status !== null && wasAnswered(error)) {
         return status >= 500 ? `GitHub failed (${status}).` : `GitHub refused it (${status}): ${gitHubMessage(error)}`;
       }
-      return status === null ? messageOf(error) : unreached(messageOf(error));
+      return status === null ? describeThrown(error) : unreached(describeThrown(error));
   }
 }
 

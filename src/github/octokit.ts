@@ -10,8 +10,8 @@ export interface ConnectOptions {
   readonly context: RunContext;
   /** Aborts running and later requests. */
   readonly signal: AbortSignal;
-  /** Longest time to wait because GitHub asks to (`retry-after`), seconds. */
-  readonly longestWaitS: number;
+  /** Maximum wait that GitHub may ask for (`retry-after`), seconds. */
+  readonly maxWaitS: number;
   log(line: string): void;
 }
 
@@ -27,7 +27,7 @@ export async function connect(options: ConnectOptions): Promise<Octokit> {
     import("@octokit/plugin-throttling"),
   ]);
   const waitOut = (retryAfterS: number, request: { method?: string; url?: string }, retries: number): boolean => {
-    const again = retries < MAX_RATE_LIMIT_RETRIES && retryAfterS <= options.longestWaitS;
+    const again = retries < MAX_RATE_LIMIT_RETRIES && retryAfterS <= options.maxWaitS;
     options.log(`GitHub limits ${request.method} ${request.url}: ${again ? `again in ${retryAfterS} s` : "giving up"}`);
     return again;
   };

@@ -67,9 +67,9 @@ function numberText(value: number | null | undefined): string {
 }
 
 function resultsOf(report: GateReport): string {
-  const results = report.scenarios.map(({ scenario, word, error, judgement }) => ({
+  const results = report.scenarios.map(({ scenario, verdict, error, judgement }) => ({
     scenario,
-    verdict: word,
+    verdict,
     confirmed: judgement?.confirmed ?? false,
     error: error === null ? null : { code: error.code, message: error.message },
     checks: (judgement?.checks ?? []).map(checkDocument),
@@ -83,7 +83,7 @@ function resultsOf(report: GateReport): string {
 export function outputsOf(report: GateReport, published: Published): Outputs {
   const worst = worstGatingSeries(report);
   return {
-    verdict: report.word,
+    verdict: report.verdict,
     "exit-code": String(report.exit_code),
     confirmed: String(report.confirmed),
     results: resultsOf(report),

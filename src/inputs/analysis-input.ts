@@ -1,6 +1,6 @@
 import type { AnalysisDocument } from "../analysis/document.ts";
 import type { Measurements } from "../analysis/measurements.ts";
-import { parseMeasurements } from "../analysis/parse-measurements.ts";
+import { parseMeasurements, skippedMetrics } from "../analysis/parse-measurements.ts";
 import { missingRanks } from "../analysis/stormlog/cross-rank.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
@@ -62,6 +62,12 @@ function analysisOfMeasurements(measurements: Measurements): AnalysisDocument {
   };
 }
 
+const ofMeasurements = (measurements: Measurements, file: string): AnalysisInput => ({
+  kind: "document",
+  document: analysisOfMeasurements(measurements),
+  notes: skippedMetrics(file, measurements),
+});
+
 /** A run's own name: recordings of ranks that were merged lie below that of their run, `train/1/rank-0007`. */
 const runOf = (name: string): string => /^.+\/(?:base-|attribution-)?\d{1,4}(?=\/)/.exec(name)?.[0] ?? name;
 
@@ -82,17 +88,9 @@ function single(telemetry: Telemetry, file: string): AnalysisInput {
       return { kind: "recording", recording, notes: [...several, ...telemetry.notes] };
     }
     case "measurements":
-      return {
-        kind: "document",
-        document: analysisOfMeasurements(parseMeasurements(telemetry.document, file)),
-        notes: [],
-      };
+      return ofMeasurements(parseMeasurements(telemetry.document, file), file);
     case "baseline":
-      return {
-        kind: "document",
-        document: analysisOfMeasurements(recordToMeasurements(telemetry.document, file)),
-        notes: [],
-      };
+      return ofMeasurements(recordToMeasurements(telemetry.document, file), file);
     default:
       return telemetry satisfies never;
   }

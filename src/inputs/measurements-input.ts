@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import type { Measurements } from "../analysis/measurements.ts";
-import { parseMeasurements } from "../analysis/parse-measurements.ts";
+import { parseMeasurements, skippedMetrics } from "../analysis/parse-measurements.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
 import { readJson } from "../core/files.ts";
@@ -31,7 +31,8 @@ export interface JudgeableInput {
 }
 
 function inputOf(file: string, scenarios: readonly ScenarioMeasurements[], notes: readonly string[]): JudgeableInput {
-  return { file, scenarios, several: scenarios.length > 1, notes };
+  const skipped = new Set(scenarios.flatMap(({ measurements }) => skippedMetrics(file, measurements)));
+  return { file, scenarios, several: scenarios.length > 1, notes: [...notes, ...skipped] };
 }
 
 type NamedRecording = { readonly name: string; readonly recording: Recording };

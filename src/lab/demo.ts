@@ -4,7 +4,7 @@ import path from "node:path";
 import { openFileStore } from "../baseline/file-store.ts";
 import { gateRequest } from "../config/options.ts";
 import type { Environment } from "../core/environment.ts";
-import { GateError, usageError } from "../core/errors.ts";
+import { codeOf, GateError, usageError } from "../core/errors.ts";
 import { makeDirectories } from "../core/make-directories.ts";
 import { packageRoot } from "../core/package-root.ts";
 import type { GatePorts } from "../gate/ports.ts";
@@ -46,7 +46,7 @@ async function freshDirectory(directory: string): Promise<void> {
     makeDirectories(directory);
     await writeFile(path.join(directory, MARKER), "");
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    const code = codeOf(error) ?? String(error);
     throw new GateError("DEMO_FOLDER_UNWRITABLE", `the demo's directory cannot be written (${code})`, {
       kind: "error",
       where: directory,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { GateError, invalidInput } from "../core/errors.ts";
+import { codeOf, GateError, invalidInput } from "../core/errors.ts";
 import { makeDirectories } from "../core/make-directories.ts";
 import { svgToPng } from "../report/timeline/timeline-png.ts";
 import { readReplay } from "./replay.ts";
@@ -36,7 +36,7 @@ async function readRound(location: string): Promise<LabRound> {
   try {
     text = await readFile(file, "utf8");
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     if (code !== "ENOENT" || !stats?.isDirectory()) throw noRound(file, String(code));
     const document = await readReplay(location);
     if (document === null) throw noRound(location, `neither ${LAB_FILE} nor recordings of a pattern`);
@@ -124,7 +124,7 @@ export async function writeLabReport(directory: string, rounds: readonly LabRoun
     makeDirectories(directory);
     for (const [file, content] of files) await writeFile(file, content);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    const code = codeOf(error) ?? String(error);
     throw new GateError("OUTPUT_UNWRITABLE", `the report cannot be written (${code})`, {
       kind: "error",
       where: directory,

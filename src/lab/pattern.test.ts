@@ -50,7 +50,7 @@ const LINE: Finding = {
 function judged(
   parent: string,
   state: string,
-  word: Verdict,
+  verdict: Verdict,
   all: readonly SeriesAnalysis[],
   printed: string,
   findings: readonly Finding[],
@@ -63,9 +63,9 @@ function judged(
   const run: RunReport = { role: "candidate", directory, info: {} as RecordingInfo, analysis };
   const scenario = scenarioReport({
     scenario: "x",
-    word,
+    verdict,
     judgement: null,
-    error: word === "error" ? { code: "COMMAND_FAILED", message: "it ended with 1", hint: null } : null,
+    error: verdict === "error" ? { code: "COMMAND_FAILED", message: "it ended with 1", hint: null } : null,
     runs: [run],
     baseline: null,
     fingerprint: {},
@@ -75,9 +75,9 @@ function judged(
   const report: GateReport = {
     tool: { name: "stormlog-gate", version: "0", argv: [] },
     generated_at_utc: "",
-    word,
+    verdict,
     exit_code: 0,
-    confirmed: word === "fail",
+    confirmed: verdict === "fail",
     session: "",
     commit: null,
     scenarios: [scenario],

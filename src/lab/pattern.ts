@@ -91,7 +91,7 @@ function seriesOfRun(run: RunReport | null): readonly SeriesAnalysis[] {
 function errorOf({ report, bundle }: JudgedState): string | null {
   const [scenario] = report.scenarios;
   if (scenario === undefined || scenario.error === null)
-    return report.word === "unjudged" ? (scenario?.judgement?.reason ?? null) : null;
+    return report.verdict === "unjudged" ? (scenario?.judgement?.reason ?? null) : null;
   const { code, message } = scenario.error;
   const failed = scenario.runs.findLast(({ role }) => role === "candidate");
   const output =
@@ -108,7 +108,7 @@ function stateOf(judged: JudgedState, run: RunReport | null, series: SeriesAnaly
       aspect === "growth" && metric === series?.metric && device === series.device && rank === series.rank,
   );
   return {
-    verdict: report.word,
+    verdict: report.verdict,
     confirmed: report.confirmed,
     bundle: path.relative(from, bundle).split(path.sep).join("/"),
     runs: report.cost.runs,

@@ -165,7 +165,7 @@ async function runPattern(
   let fixed = await judged("fixed", store);
   if (fixed === null) return null;
   const lacks =
-    options.baseline === null || fixed.report.word !== "unjudged"
+    options.baseline === null || fixed.report.verdict !== "unjudged"
       ? null
       : await lackingRecord(options.baseline, fixed.report, { root: options.root, env: options.env, now: ports.now });
   if (lacks !== null) {
@@ -227,7 +227,7 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
   try {
     makeDirectories(directory);
   } catch (error) {
-    unwritable(directory, error as NodeJS.ErrnoException);
+    unwritable(directory, error);
   }
   const lab = labDirectory(directory);
   const available = await labAvailability(options.python);
@@ -271,7 +271,7 @@ async function writeDocument(directory: string, document: LabDocument): Promise<
   try {
     await writeAtomically(file, `${JSON.stringify(document, null, 2)}\n`);
   } catch (error) {
-    unwritable(directory, error as NodeJS.ErrnoException);
+    unwritable(directory, error);
   }
 }
 

@@ -46,7 +46,7 @@ describe("the directory of a search", () => {
     writeFileSync(path.join(target, "mine"), "mine");
     await prepareScaleDirectory(target);
     expect(readdirSync(target)).toEqual(["mine"]);
-    // What lies there by the next search may be anybody's.
+    // Later files there may be the user's.
     lay(target);
     await expect(prepareScaleDirectory(target)).rejects.toMatchObject({ code: "LAB_FOLDER_TAKEN" });
     expect(existsSync(path.join(target, "probes", "17", "x"))).toBe(true);

@@ -35,7 +35,7 @@ export async function prepareScaleDirectory(directory: string): Promise<void> {
     for (const name of results) await rm(path.join(directory, name), { recursive: true, force: true });
   } catch (error) {
     if (error instanceof GateError) throw error;
-    unwritable(directory, error as NodeJS.ErrnoException);
+    unwritable(directory, error);
   }
 }
 
@@ -56,6 +56,6 @@ export async function writeScaleDocument(directory: string, document: ScaleDocum
       await writeAtomically(path.join(directory, name), content);
     }
   } catch (error) {
-    unwritable(directory, error as NodeJS.ErrnoException);
+    unwritable(directory, error);
   }
 }

@@ -15,7 +15,7 @@ import { refreshScenario } from "../gate/refresh.ts";
 import { runGate } from "../gate/run-gate.ts";
 import type { Verdict } from "../report/documents/model.ts";
 import { median } from "../stats/order-statistics.ts";
-import type { Fingerprint } from "../telemetry/recording/model.ts";
+import { type Fingerprint, ofKnownMetric } from "../telemetry/recording/model.ts";
 import {
   type Detectable,
   detectable,
@@ -175,7 +175,7 @@ export async function measureBaseline(
   const { runs } = toMeasurements(record, record.epochs.at(-1)?.runs ?? []);
   return quietSeries(
     runs.map(({ series }) => series),
-    record.envelopes,
+    ofKnownMetric(record.envelopes),
   )
     .map((series) => detectable(series))
     .reduce<Detectable | null>((least, one) => (least === null || one.bytes < least.bytes ? one : least), null);
@@ -210,8 +210,8 @@ export async function judgeSize(
     ({ metric, device, rank }) => metric === check?.metric && device === check?.device && rank === check?.rank,
   );
   return {
-    verdict: report.word,
-    reason: scenario?.error?.message ?? (report.word === "unjudged" ? (scenario?.judgement?.reason ?? null) : null),
+    verdict: report.verdict,
+    reason: scenario?.error?.message ?? (report.verdict === "unjudged" ? (scenario?.judgement?.reason ?? null) : null),
     check,
     series: series ?? null,
     runs: report.cost.runs,

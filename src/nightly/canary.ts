@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import path from "node:path";
 import type { Measurements } from "../analysis/measurements.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import type { Command } from "../core/command.ts";
+import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { Cost } from "../gate/cost.ts";
 import { type FinishedRun, oneRun } from "../gate/one-run.ts";
 import type { GatePorts } from "../gate/ports.ts";
@@ -44,8 +44,8 @@ export async function judgeKnownChange(
   change: KnownChange,
   ports: GatePorts,
 ): Promise<Try> {
-  const parent = await mkdtemp(path.join(tmpdir(), "stormlog-gate-self-test-")).catch(() => null);
-  if (parent === null) return { kind: "none", reason: `no temporary directory can be made in ${tmpdir()}` };
+  const parent = await temporaryDirectory("stormlog-gate-self-test-").catch((error: Error) => error);
+  if (typeof parent !== "string") return { kind: "none", reason: parent.message };
   try {
     return await attempt(request, scenario, change, parent, ports);
   } finally {

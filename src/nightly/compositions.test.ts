@@ -56,7 +56,7 @@ const ports = (log: string[]) =>
   ({ interrupt: new AbortController().signal, log: (line: string) => log.push(line) }) as unknown as GatePorts;
 
 describe("what the peaks of a night consist of", () => {
-  it("is not measured again while the store has that of the level", async () => {
+  it("a peak composition is not measured again while the store has one of the level", async () => {
     const log: string[] = [];
     const known = storeWith(peakOf(opened), () => {});
     expect(await measureCompositions(request, [night], known, ports(log))).toEqual({
@@ -66,7 +66,7 @@ describe("what the peaks of a night consist of", () => {
     expect(log).toEqual([]);
   });
 
-  it("is stored as that of the epoch that the store opened, whatever the measuring job opened", async () => {
+  it("a peak composition is stored under the epoch that the store opened, not under the measuring job's", async () => {
     const kept: string[] = [];
     const store = storeWith("", (text) => kept.push(text));
     const elsewhere = new Map([[NAME, peakOf("2026-11-26T01:00:00Z")]]);
@@ -74,12 +74,12 @@ describe("what the peaks of a night consist of", () => {
     expect(readStoredPeak(kept[0] ?? "", { ...SERIES, opened })).not.toBeNull();
   });
 
-  it("is left out with a reason where the store cannot be written, and where it is damaged", async () => {
+  it("a peak composition is left out where it is damaged, and with a reason where the store cannot be written", async () => {
     const store = storeWith("", () => {
       throw unwritable("file:baselines", "no space");
     });
     const notes = await keepCompositions(new Map([[NAME, peakOf(opened)]]), [night], store);
-    expect(notes).toEqual([expect.stringMatching(/^train-mlp: what its peak .*no space$/)]);
+    expect(notes).toEqual([expect.stringMatching(/^train-mlp: its peak composition .*no space$/)]);
     expect(await keepCompositions(new Map([[NAME, "{"]]), [night], store)).toEqual([]);
     expect(await keepCompositions(new Map([[NAME, peakOf(opened)]]), [{ ...night, stored: null }], store)).toEqual([]);
   });

@@ -63,7 +63,7 @@ export async function keepCompositions(
       await store.keepPeak?.(one.stored.name, text);
     } catch (error) {
       if (!(error instanceof GateError)) throw error;
-      notes.push(`${one.scenario.name}: what its peak consists of is not stored: ${error.message}`);
+      notes.push(`${one.scenario.name}: its peak composition was not stored: ${error.message}`);
     }
   }
   return notes;

@@ -26,9 +26,9 @@ const judgement = (...checks: readonly Check[]): Judgement => ({
 
 describe("the decision on a session", () => {
   it.each<[string, readonly Check[], number, string]>([
-    ["joins when it is within the baseline", [check({})], 10, "approve"],
-    ["joins with a warning", [check({ verdict: "warn" })], 10, "approve"],
-    ["begins a baseline that has nothing to compare with", [check({ verdict: "unjudged" })], 0, "approve"],
+    ["joins when it is within the baseline", [check({})], 10, "accept"],
+    ["joins with a warning", [check({ verdict: "warn" })], 10, "accept"],
+    ["begins a baseline that has nothing to compare with", [check({ verdict: "unjudged" })], 0, "accept"],
     ["is held when it exceeds the baseline", [check({ verdict: "fail" })], 10, "hold-breach"],
     [
       "is held when it grows as the baseline does not",
@@ -48,24 +48,24 @@ describe("the decision on a session", () => {
       10,
       "hold-breach",
     ],
-    ["joins although a budget is exceeded", [check({}), check({ limit: "budget", verdict: "fail" })], 10, "approve"],
+    ["joins although a budget is exceeded", [check({}), check({ limit: "budget", verdict: "fail" })], 10, "accept"],
     [
       "joins though the release anchor is exceeded",
       [check({}), check({ limit: "anchor", verdict: "fail" })],
       10,
-      "approve",
+      "accept",
     ],
     [
       "joins when a metric that does not gate is higher",
       [check({}), check({ gating: false, verdict: "fail" })],
       10,
-      "approve",
+      "accept",
     ],
     [
       "teaches the baseline a new series",
       [check({}), check({ verdict: "unjudged", candidate_bytes: 5 })],
       10,
-      "approve",
+      "accept",
     ],
     [
       "does not make the baseline forget one",

@@ -4,7 +4,7 @@ import { sameSeries } from "../verdict/series-index.ts";
 /** The decision on a session that was measured on the main branch. */
 export type Decision =
   /** It joins the baseline. */
-  | "approve"
+  | "accept"
   /** It exceeds the baseline: recorded and reported, but not used for comparisons. */
   | "hold-breach"
   /** It lacks series of the baseline: recorded and reported, but not used for comparisons. */
@@ -21,10 +21,10 @@ export function decide(judgement: Judgement, olderRuns: number, minBaselineRuns:
   const died = gating.some(({ kind, verdict }) => kind === "oom" && verdict !== "pass");
   const relative = gating.filter(({ limit }) => limit === "baseline");
   if (died || relative.some(({ verdict }) => verdict === "fail")) return "hold-breach";
-  if (olderRuns < minBaselineRuns) return "approve";
+  if (olderRuns < minBaselineRuns) return "accept";
   // A new series joins the baseline; one that the session lacks is kept.
   const lost = relative.some(({ verdict, candidate_bytes }) => verdict === "unjudged" && candidate_bytes === null);
-  return lost ? "hold-unjudged" : "approve";
+  return lost ? "hold-unjudged" : "accept";
 }
 
 /** The check that represents a night: the largest gating peak; null when no peak was measured. */

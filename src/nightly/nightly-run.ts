@@ -4,7 +4,7 @@ import { fingerprintHash } from "../baseline/identity.ts";
 import { type BaselineRecord, type BaselineRun, type NewRun, selectRuns, toMeasurements } from "../baseline/record.ts";
 import { type BaselineStore, recordName, type StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
-import { invalidInput } from "../core/errors.ts";
+import { invalidInput, messageOf } from "../core/errors.ts";
 import { oneLine } from "../core/text.ts";
 import { successfulRuns } from "../gate/accept.ts";
 import type { FinishedRun } from "../gate/one-run.ts";
@@ -26,7 +26,7 @@ import type { NightlyEntry } from "./state.ts";
 export type SessionOutcome =
   | { readonly kind: "approved" | "seed" }
   | { readonly kind: "epoch"; readonly reason: string }
-  | { readonly kind: "held"; readonly why: Exclude<Decision, "approve"> }
+  | { readonly kind: "held"; readonly why: Exclude<Decision, "accept"> }
   /** The store could not be read or written; the bundle has the measurement. */
   | { readonly kind: "unsaved"; readonly reason: string }
   /** The command failed or was ended, so nothing is stored. */
@@ -85,8 +85,6 @@ interface Prior {
   readonly measurements: Measurements | null;
 }
 
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /** One scenario's session while the gate measures and judges it. */
 interface Session {
   readonly fingerprint: Fingerprint;
@@ -118,7 +116,7 @@ class Sessions implements ScenarioHooks {
     try {
       prior = await priorOf(this.#options.store, scenario.name, fingerprint);
     } catch (error) {
-      trouble = textOf(error);
+      trouble = messageOf(error);
     }
     this.all.set(scenario.name, { fingerprint, prior, envelopes: [], judgedHere: true, trouble });
     if (this.#options.runs !== "auto") return this.#options.runs;
@@ -140,7 +138,7 @@ class Sessions implements ScenarioHooks {
       await store.update(scenario.name, session.fingerprint, (current) => recordSession(current, mine));
       this.#ports.log(`${oneLine(scenario.name)}: ${added.length} runs recorded in ${store.name}, before any verdict`);
     } catch (error) {
-      this.all.set(scenario.name, { ...kept, trouble: textOf(error) });
+      this.all.set(scenario.name, { ...kept, trouble: messageOf(error) });
     }
   }
 }
@@ -210,7 +208,7 @@ function decided(
   const found = report.baseline !== null;
   if (found && session.judgedHere) return own;
   const again = judgedByStore(request, scenario, report, session, runs);
-  return again === null || (found && own.decision !== "approve") ? own : decisionOn(again);
+  return again === null || (found && own.decision !== "accept") ? own : decisionOn(again);
 }
 
 /** The difference to the baseline. Breaches of a budget or the anchor do not decide about the session. */
@@ -233,7 +231,7 @@ async function storeSession(
 ): Promise<Stored> {
   const runs = candidateRuns(report, timeIso);
   const { judgement } = report;
-  if (session === undefined || judgement === null || report.word === "error" || runs.length === 0)
+  if (session === undefined || judgement === null || report.verdict === "error" || runs.length === 0)
     return notStored({ kind: "failed" });
   if (session.trouble !== null) return notStored({ kind: "unsaved", reason: session.trouble });
   const mine = sessionOf(scenario.name, session, runs);
@@ -257,7 +255,7 @@ async function storeSession(
           since: older.at(-1)?.commit ?? null,
         })
         .catch((error: unknown) => {
-          options.warn(`Could not read whether this breach was accepted before it was merged: ${textOf(error)}`);
+          options.warn(`Could not read whether this breach was accepted before it was merged: ${messageOf(error)}`);
           return null;
         });
     }
@@ -265,14 +263,14 @@ async function storeSession(
       const why = reason;
       return await put({ kind: "epoch", reason: why }, (current) => openEpoch(current, mine, why));
     }
-    if (decision === "approve") {
+    if (decision === "accept") {
       const kind = older.length === 0 ? "seed" : "approved";
       return await put({ kind }, (current) => acceptSession(current, mine));
     }
     // The record contains confirmation runs too.
     return await put({ kind: "held", why: decision }, (current) => recordSession(current, mine));
   } catch (error) {
-    return notStored({ kind: "unsaved", reason: textOf(error) });
+    return notStored({ kind: "unsaved", reason: messageOf(error) });
   }
 }
 
@@ -290,7 +288,7 @@ function entryOf(
     session,
     scenario: report.scenario,
     environment: fingerprintHash(report.fingerprint),
-    word: report.word,
+    word: report.verdict,
     outcome: sessionOutcome.kind,
     runs: report.runs.filter(({ role }) => role === "candidate").length,
     series: leading === null ? null : [leading.rank, leading.device, leading.metric],
@@ -339,7 +337,7 @@ export async function storeMeasured(
       (error: unknown): Session => ({
         ...handed,
         prior: { runs: [], measurements: null },
-        trouble: textOf(error),
+        trouble: messageOf(error),
       }),
     );
     const mine = sessionOf(scenario, session, candidateRuns(one, now.toISOString()));

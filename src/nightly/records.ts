@@ -62,7 +62,7 @@ export function recordSession(current: BaselineRecord | null, session: SessionRu
   return withFewHeld(addRuns(withoutSession(current, session), runsOf(session, false)));
 }
 
-/** Approve a session: it is used for comparisons, and its curve becomes the band of the baseline. */
+/** Accept a session: it is used for comparisons, and its curve becomes the band of the baseline. */
 export function acceptSession(current: BaselineRecord | null, session: SessionRuns): BaselineRecord {
   return withEnvelopes(addRuns(withoutSession(current, session), runsOf(session, true)), session.envelopes);
 }

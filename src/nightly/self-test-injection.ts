@@ -21,8 +21,9 @@ const MIN_PIECE_BYTES = 256 * KIB;
 
 /**
  * The script around the command. A piece of memory is the buffer of a `dd` that has filled it and cannot write it: its
- * pipe is open and never read. The shell has the only reading end, so that every `dd` ends with the shell. Neither the
- * environment nor the open files of the command change.
+ * pipe is open and hardly read. The shell has the only reading end, so that every `dd` ends with the shell. A peak is
+ * held before the command starts, which the first byte in the pipe shows: a short command would else end before it.
+ * Neither the environment nor the open files of the command change.
  */
 const SCRIPT = `chunk=$1; count=$2; pause=$3; shift 3
 dir=$(mktemp -d) || exit 125
@@ -38,6 +39,7 @@ exec 9<>"$dir/pipe"
   done
 ) >/dev/null 2>&1 &
 feeder=$!
+[ "$count" -eq 1 ] && timeout 10 dd bs=1 count=1 <&9 >/dev/null 2>&1
 "$@" 9<&-
 status=$?
 rm -r "$dir"

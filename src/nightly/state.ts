@@ -1,4 +1,6 @@
 import * as v from "valibot";
+import { issueText } from "../core/issue-text.ts";
+import { otherVersion } from "../core/json.ts";
 import { FIRST_NIGHT } from "./promotion.ts";
 
 const NIGHTLY_SCHEMA = "stormlog.nightly/1";
@@ -81,13 +83,11 @@ export function parseState(text: string): ReadState {
   } catch {
     return { kind: "broken", reason: "it is not complete JSON" };
   }
-  const schema = (json as { schema?: unknown } | null)?.schema;
-  if (typeof schema === "string" && schema.startsWith("stormlog.nightly/") && schema !== NIGHTLY_SCHEMA)
-    return { kind: "newer", schema };
+  const newer = otherVersion(json, NIGHTLY_SCHEMA);
+  if (newer !== null) return { kind: "newer", schema: newer };
   const result = v.safeParse(NightlyStateSchema, json, { abortEarly: true });
   if (result.success) return { kind: "state", state: result.output };
-  const issue = result.issues[0];
-  return { kind: "broken", reason: `${v.getDotPath(issue) ?? "document"}: ${issue.message}` };
+  return { kind: "broken", reason: issueText(result.issues[0]) };
 }
 
 /** The state with a session's entries appended; entries of the same session (a second attempt) are replaced. */

@@ -24,7 +24,7 @@ export type AcceptCommand = (scenario: ScenarioReport) => string;
 /** What to do next about a scenario, most useful first. */
 export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal"): Step[] {
   const { judgement, error } = scenario;
-  switch (scenario.word) {
+  switch (scenario.verdict) {
     case "pass":
       return judgement?.checks.some((check) => check.improved)
         ? [

@@ -38,7 +38,7 @@ const PEAK: PeakReport = {
 };
 
 describe("what a peak consists of", () => {
-  it("is said by category, with the line that has most of it", () => {
+  it("lists categories, each with its largest line", () => {
     const parts = higherParts(PEAK);
     expect(higherText(parts, (at) => `[${at}]`)).toBe(
       "+131 MiB activations at [attention.py:88], +18.0 MiB optimizer state at [train.py:9]",
@@ -48,11 +48,11 @@ describe("what a peak consists of", () => {
     expect(higherText(higherParts(spread), (at) => at)).not.toContain("train.py");
   });
 
-  it("is said by line where no category is seen, and not at all without a comparison", () => {
+  it("lists lines where no category is known, and nothing without a comparison", () => {
     const unseen = { ...PEAK, categories: [] };
     expect(higherText(higherParts(unseen), (at) => at)).toBe("+130 MiB at attention.py:88, +9.00 MiB at train.py:9");
     expect(higherParts({ ...PEAK, compared_bytes: null })).toEqual([]);
-    expect(peakNotes(unseen)).toContain("Categories are not seen in this program.");
+    expect(peakNotes(unseen)).toContain("The categories of this program's memory are unknown.");
   });
 
   it("adds up to both peaks, with the rest named", () => {
@@ -70,14 +70,14 @@ describe("what a peak consists of", () => {
     expect(bars).toBe(PEAK.bytes);
   });
 
-  it("names what is not seen, and the inputs that differ", () => {
+  it("names categories that could not be recognised, and inputs that differ", () => {
     expect(peakNotes(PEAK)).toEqual([
-      "Not seen, and so in other rows: communication buffers.",
+      "Categories that could not be recognised, and are in other rows: communication buffers.",
       "parameters: 1,000 float32 -> 2,000 float32",
     ]);
   });
 
-  it("is drawn without what no bar shows, and says what is unchanged", () => {
+  it("the drawing leaves out parts too small to be seen, and marks unchanged ones", () => {
     const rows = [row("activations", 170, 20), row("parameters", 130, 130), row("other", 0.1, 0)];
     const { svg } = drawComposition({ ...PEAK, rows }, { left: 0, right: 800, top: 0, theme: THEMES.light });
     expect(svg).toContain(">activations +150 MiB<");

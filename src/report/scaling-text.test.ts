@@ -55,9 +55,9 @@ describe("how a peak grows with a value", () => {
   });
 
   it("explains the verdict of a report that none of its scenarios has", () => {
-    const passed = sampleReport("pass", { word: "fail", scaling: [scaling] });
+    const passed = sampleReport("pass", { verdict: "fail", scaling: [scaling] });
     expect(decidingScaling(passed)).toBe("train over BATCH: scaling fail: the exponent is 1.00, above 0.5");
-    expect(decidingScaling({ ...passed, word: "unjudged" })).toBeNull();
+    expect(decidingScaling({ ...passed, verdict: "unjudged" })).toBeNull();
     expect(decidingScaling(sampleReport("fail", { scaling: [scaling] }))).toBeNull();
   });
 

@@ -9,7 +9,7 @@ const shown = (value: number): string => Number(value.toPrecision(DIGITS)).toLoc
 /** The scenarios as they are shown: of those that `--vary` made and that have no baseline, the first for all. */
 export function withoutRepeated({ scenarios, scaling = [] }: GateReport): readonly ScenarioReport[] {
   const isOpen = (one: ScenarioReport, { scenario, name }: Scaling): boolean =>
-    one.word === "unjudged" && one.baseline === null && one.scenario.startsWith(`${scenario}@${name}=`);
+    one.verdict === "unjudged" && one.baseline === null && one.scenario.startsWith(`${scenario}@${name}=`);
   return scenarios.flatMap((one) => {
     const law = scaling.find((each) => isOpen(one, each));
     if (law === undefined) return [one];
@@ -71,11 +71,11 @@ export function scalingSentence(scaling: Scaling): string | null {
 
 /** The same for a report whose verdict none of its scenarios has, which a limit on scaling then explains; else null. */
 export function decidingScaling({
-  word,
+  verdict,
   scenarios,
   scaling = [],
-}: Pick<GateReport, "word" | "scenarios" | "scaling">): string | null {
-  if (scenarios.some((scenario) => scenario.word === word)) return null;
-  const found = scaling.find(({ verdict }) => verdict === word);
+}: Pick<GateReport, "verdict" | "scenarios" | "scaling">): string | null {
+  if (scenarios.some((scenario) => scenario.verdict === verdict)) return null;
+  const found = scaling.find((one) => one.verdict === verdict);
   return found === undefined ? null : scalingSentence(found);
 }

@@ -10,7 +10,7 @@ export function verdictUrgency(verdict: Verdict): number {
 
 /** Smaller is more urgent; of one verdict, scenarios with a timeline come first. */
 export function urgency(scenario: ScenarioReport): number {
-  return verdictUrgency(scenario.word) + (scenario.timeline === null ? 0.5 : 0);
+  return verdictUrgency(scenario.verdict) + (scenario.timeline === null ? 0.5 : 0);
 }
 
 export function byUrgency(scenarios: readonly ScenarioReport[]): ScenarioReport[] {

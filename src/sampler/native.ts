@@ -2,6 +2,7 @@ import { type BigIntStats, copyFileSync, fstatSync, mkdtempSync, readFileSync, r
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { messageOf } from "../core/errors.ts";
 import { packedCode } from "../core/package-root.ts";
 import { findPrebuild } from "./prebuild.ts";
 import type { DeviceReport, LiveView, Sampler, SamplerOptions, SamplerStats, SourceReport } from "./sampler.ts";
@@ -75,7 +76,7 @@ function load(): Loaded {
   try {
     return { addon: packedCode() === null ? loadFile(prebuild.addon) : loadCopy(prebuild.addon) };
   } catch (error) {
-    const [line] = (error instanceof Error ? error.message : String(error)).split("\n");
+    const [line] = messageOf(error).split("\n");
     return { reason: `the native sampler does not load (${line})` };
   }
 }

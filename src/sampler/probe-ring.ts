@@ -1,4 +1,5 @@
 import { closeSync, readSync } from "node:fs";
+import { codeOf } from "../core/errors.ts";
 import { NOT_A_FILE, openRegular } from "../core/files.ts";
 
 /**
@@ -210,7 +211,7 @@ export function openOwn(file: string): number | null {
   try {
     return openRegular(file, "refuse").fd;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     if (code === NOT_A_FILE || code === "EISDIR") return null;
     throw error;
   }

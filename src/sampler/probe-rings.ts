@@ -1,5 +1,6 @@
 import { closeSync, opendirSync, statSync } from "node:fs";
 import path from "node:path";
+import { codeOf } from "../core/errors.ts";
 import { openOwn, ProbeRing, type RingRecord, readAt } from "./probe-ring.ts";
 import { AllocatorKind, ProbeTrouble, RecordKind, RecordSource } from "./record-layout.ts";
 import type { RecordWriter } from "./record-writer.ts";
@@ -287,7 +288,7 @@ export class ProbeRings {
       this.#stepFd = openOwn(path.join(this.#directory, STEP_FILE));
       if (this.#stepFd === null) this.#trouble(timeNs, -1, ProbeTrouble.stepUnreadable);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") {
+      if (codeOf(error) !== "ENOENT") {
         this.#trouble(timeNs, -1, ProbeTrouble.stepUnreadable, error);
       }
     }
@@ -333,6 +334,6 @@ function isGone(pid: number): boolean {
     process.kill(pid, 0);
     return false;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ESRCH";
+    return codeOf(error) === "ESRCH";
   }
 }

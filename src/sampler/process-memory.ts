@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
+import { codeOf } from "../core/errors.ts";
 import { type ProcStatus, parseStatm, parseStatus, readStat, readText } from "./proc.ts";
 
 const STATM_BYTES = 128;
@@ -28,7 +29,7 @@ export class ProcessMemory {
       closeSync(fd);
       return null;
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
+      const code = codeOf(error);
       if (code === "ENOENT" || code === "ESRCH") return null;
       throw error;
     }

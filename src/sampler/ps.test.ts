@@ -11,7 +11,7 @@ describe("ps", () => {
     ]);
   });
 
-  it("gives descendants in whatever order its rows come", () => {
+  it("gives descendants for any order of the rows", () => {
     const row = (pid: number, parent: number) => ({ pid, parent, rssBytes: 1 });
     const rows = [row(7, 6), row(6, 5), row(5, 1), row(9, 1)];
     expect(descendantsOf(rows, 5, false).map(({ pid }) => pid)).toEqual([7, 6]);

@@ -1,5 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import { messageOf } from "../core/errors.ts";
 import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, type RecordKind, RecordSource } from "./record-layout.ts";
 import type { RecordsCheck } from "./sampler.ts";
 
@@ -96,7 +97,7 @@ export class RecordWriter {
     try {
       this.#writeAll(this.#buffer.subarray(0, this.#filled));
     } catch (error) {
-      this.#error = error instanceof Error ? error.message : String(error);
+      this.#error = messageOf(error);
     }
     this.#filled = 0;
   }

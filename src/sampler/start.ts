@@ -1,4 +1,4 @@
-import { GateError } from "../core/errors.ts";
+import { codeOf, GateError, messageOf } from "../core/errors.ts";
 import { loadNative, startNative } from "./native.ts";
 import type { DeviceReport, Sampler, SamplerOptions, SourceReport } from "./sampler.ts";
 
@@ -51,8 +51,8 @@ function unwritable(file: string, cause: unknown): GateError {
 }
 
 function errnoOf(error: unknown): string | null {
-  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
-  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : null;
+  const code = codeOf(error);
+  return code !== undefined && /^E[A-Z0-9]+$/.test(code) ? code : null;
 }
 
 async function startFallback(options: SamplerOptions, cause: string): Promise<Sampler> {
@@ -78,7 +78,7 @@ export async function startSampler(options: SamplerOptions): Promise<Sampler> {
       return startNative(native.addon, wanted);
     } catch (error) {
       if (errnoOf(error) !== null) throw unwritable(wanted.file, error);
-      const text = error instanceof Error ? error.message : String(error);
+      const text = messageOf(error);
       if (choice === "native") throw nativeMissing(text);
       return startFallback(wanted, `the native sampler did not start (${text})`);
     }

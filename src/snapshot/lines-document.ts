@@ -1,10 +1,12 @@
 import * as v from "valibot";
 import { invalidInput } from "../core/errors.ts";
+import { issueText } from "../core/issue-text.ts";
+import { checkVersion } from "../core/json.ts";
 import type { Frame } from "./frames.ts";
 import type { LiveSample } from "./line-growth.ts";
 import type { HeldEntry, HeldSample, Retainer } from "./retainer.ts";
 
-const SCHEMA_NAME = "stormlog.lines/";
+const SCHEMA = "stormlog.lines/1";
 
 const whole = v.pipe(v.number(), v.integer(), v.minValue(0));
 const bytes = v.pipe(v.number(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEGER));
@@ -24,7 +26,7 @@ const RetainerSchema = v.object({
 
 /** `stormlog.lines/1`: live memory by allocation stack in one sample of a process. Unknown keys are ignored. */
 const LinesSchema = v.object({
-  schema: v.literal("stormlog.lines/1"),
+  schema: v.literal(SCHEMA),
   pid: whole,
   /** 0-based number of the sample within the process. */
   moment: whole,
@@ -88,20 +90,10 @@ export interface LinesSample {
 
 /** @throws GateError INPUT_SCHEMA_VERSION when a newer release wrote it, LINES_INVALID when it is not one */
 export function parseLines(json: unknown, where: string): LinesSample {
-  const schema = typeof json === "object" && json !== null && "schema" in json ? json.schema : undefined;
-  if (typeof schema === "string" && schema.startsWith(SCHEMA_NAME) && schema !== `${SCHEMA_NAME}1`) {
-    throw invalidInput(
-      "INPUT_SCHEMA_VERSION",
-      `unsupported schema ${schema} (supported: ${SCHEMA_NAME}1)`,
-      where,
-      "Update stormlog-gate.",
-    );
-  }
+  checkVersion(json, SCHEMA, where);
   const parsed = v.safeParse(LinesSchema, json, { abortEarly: true });
   if (!parsed.success) {
-    const [issue] = parsed.issues;
-    const place = v.getDotPath(issue) ?? "the document";
-    throw invalidInput("LINES_INVALID", `${place}: ${issue.message}`, where, `Expected a ${SCHEMA_NAME}1 document.`);
+    throw invalidInput("LINES_INVALID", issueText(parsed.issues[0]), where, `Expected a ${SCHEMA} document.`);
   }
   const { pid, moment, source, step, time_ns, total_bytes, lines, facts, notes, ended } = parsed.output;
   const retainers = parsed.output.retainers.map(

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { invalidInput } from "../core/errors.ts";
+import { issueText } from "../core/issue-text.ts";
 import type { Frame } from "./frames.ts";
 
 const SCHEMA = "stormlog.native/1";
@@ -120,9 +121,7 @@ export interface NativeSample {
 export function parseNative(json: unknown, where: string): NativeSample {
   const parsed = v.safeParse(NativeSchema, json, { abortEarly: true });
   if (!parsed.success) {
-    const [issue] = parsed.issues;
-    const place = v.getDotPath(issue) ?? "the document";
-    throw invalidInput("LINES_INVALID", `${place}: ${issue.message}`, where, `Expected a ${SCHEMA} document.`);
+    throw invalidInput("LINES_INVALID", issueText(parsed.issues[0]), where, `Expected a ${SCHEMA} document.`);
   }
   const { pid, moment, step, time_ns, interval_bytes, total_bytes, heap_bytes, stacks, modules, categories } =
     parsed.output;

@@ -99,7 +99,7 @@ const job: fc.Arbitrary<Job> = fc.record({
 });
 
 describe("the difference of two peaks", () => {
-  it("has the bytes that each line held, whatever was allocated before the history", () => {
+  it("has the bytes that each line held, for any allocations before the history", () => {
     fc.assert(
       fc.property(job, job, (one, other) => {
         const [before, after] = [take(one), take(other)];
@@ -128,7 +128,7 @@ describe("the difference of two peaks", () => {
     expect(again?.lines).toMatchObject([{ line: 9, line_before: 2, difference_bytes: 0 }]);
   });
 
-  it("says where a snapshot without a history is compared as it was when it was taken", () => {
+  it("notes that a snapshot without a history is compared as it was when it was taken", () => {
     const { snapshot } = take(steady);
     const bare = { segments: (snapshot as { segments: Plain }).segments };
     const { devices, notes } = snapshotDifference(named(bare, "a"), named(snapshot, "b"), { root: "/repo" });

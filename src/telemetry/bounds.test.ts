@@ -85,7 +85,7 @@ describe("JSON of a megabyte that is not telemetry", () => {
     });
   });
 
-  it("contains the events of the object itself, whatever else in it has their key", async () => {
+  it("reads the events of the top-level object, not nested ones under the same key", async () => {
     const inner = `{"events":[${event(7, 8)}],"x":"\\"events\\":["}`;
     const telemetry = await readTelemetry(fileOf(`{"meta":[${inner}],"events":[${event(3, 8)}],"more":${inner}}`));
     expect(telemetry).toMatchObject({ recording: { events: [{ rank: 3 }] } });

@@ -1,13 +1,12 @@
 import { closeSync, readSync, type Stats, statSync } from "node:fs";
-import { type GateError, invalidInput } from "../core/errors.ts";
+import { codeOf, type GateError, invalidInput, messageOf } from "../core/errors.ts";
 import { NOT_A_FILE, openRegular, TOO_LARGE } from "../core/files.ts";
 
 const CHUNK_BYTES = 4 << 20;
 
 /** A `GateError` for a failed file operation: not found, no permission, a directory, or another system error. */
 export function fileError(error: unknown, path: string): GateError {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  switch (code) {
+  switch (codeOf(error)) {
     case "ENOENT":
     case "ENOTDIR":
       return invalidInput("INPUT_NOT_FOUND", "the file does not exist", path, "Check the path.");
@@ -19,11 +18,11 @@ export function fileError(error: unknown, path: string): GateError {
     case NOT_A_FILE:
       return invalidInput("INPUT_NOT_A_FILE", "not a regular file", path, "Write the data to a file first.");
     case TOO_LARGE:
-      return invalidInput("INPUT_TOO_LARGE", (error as Error).message, path);
+      return invalidInput("INPUT_TOO_LARGE", messageOf(error), path);
     default:
       return invalidInput(
         "INPUT_UNREADABLE",
-        `the file cannot be read (${error instanceof Error ? error.message : String(error)})`,
+        `the file cannot be read (${messageOf(error)})`,
         path,
         "Check the path and the disk.",
       );

@@ -2,31 +2,23 @@ import { MIB } from "../core/units.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
 import type { Policy } from "./policy.ts";
 
-/** The resolution of a metric's counter and the changes to ignore, bytes. */
-interface MetricScale {
-  /** Smallest step of the counter; its rounding error (quantum / sqrt 12) is the smallest spread ever assumed. */
-  readonly quantum: number;
-  /** Smallest change of a peak that is judged. */
-  readonly peakFloor: number;
-}
-
 /**
- * Allocated: blocks of 512 B; 2 MiB is one small allocator segment. Reserved: one large segment is 20 MiB, which pools
- * have as well. Device-used, and what of it lies outside the allocator: 2 MiB pages plus the jitter of the driver.
- * Host: 4 KiB pages plus allocator trimming, thread stacks and the page cache.
+ * Smallest change of a peak that is judged. Allocated: 2 MiB is one small allocator segment. Reserved: one large
+ * segment is 20 MiB, which pools have as well. Device-used, and what of it lies outside the allocator: 2 MiB pages plus
+ * the jitter of the driver. Host: 4 KiB pages plus allocator trimming, thread stacks and the page cache.
  */
-export const METRIC_SCALES: Readonly<Record<Metric, MetricScale>> = {
-  allocated: { quantum: 512, peakFloor: 2 * MIB },
-  reserved: { quantum: 2 * MIB, peakFloor: 20 * MIB },
-  used: { quantum: 2 * MIB, peakFloor: 8 * MIB },
-  host: { quantum: 4096, peakFloor: 8 * MIB },
-  host_shared_once: { quantum: 4096, peakFloor: 8 * MIB },
-  host_unmapped: { quantum: 4096, peakFloor: 8 * MIB },
-  python: { quantum: 512, peakFloor: 8 * MIB },
-  js_heap: { quantum: MIB, peakFloor: 8 * MIB },
-  outside_allocator: { quantum: 2 * MIB, peakFloor: 8 * MIB },
-  fragmentation: { quantum: 512, peakFloor: 20 * MIB },
-  graph_pools: { quantum: 2 * MIB, peakFloor: 20 * MIB },
+export const PEAK_FLOOR_BYTES: Readonly<Record<Metric, number>> = {
+  allocated: 2 * MIB,
+  reserved: 20 * MIB,
+  used: 8 * MIB,
+  host: 8 * MIB,
+  host_shared_once: 8 * MIB,
+  host_unmapped: 8 * MIB,
+  python: 8 * MIB,
+  js_heap: 8 * MIB,
+  outside_allocator: 8 * MIB,
+  fragmentation: 20 * MIB,
+  graph_pools: 20 * MIB,
 };
 
 /**

@@ -42,7 +42,7 @@ const METRICS: Readonly<Record<Metric, string>> = {
 const ASPECTS: Readonly<Record<Exclude<Aspect, "oom">, string>> = { peak: "p", growth: "g", class: "c" };
 const LIMITS: Readonly<Record<Limit, string>> = { baseline: "b", budget: "m", anchor: "r" };
 
-/** Longest token: people copy it from one line. */
+/** Maximum length of a token: people copy it from one line. */
 const MAX_CHARS = 80;
 /** Replaces the checks of a longer token: exactly these, none larger than the largest. */
 const FOLDED = "many";

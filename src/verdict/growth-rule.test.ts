@@ -49,11 +49,11 @@ describe("growth where most runs of the baseline are too short for one", () => {
     }).checks.find(({ aspect }) => aspect === "growth");
   };
 
-  it.each([0, 2])("passes below the least growth that is judged, with %i known growths of five", (known) => {
+  it.each([0, 2])("passes below the smallest growth that is judged, with %i known growths of five", (known) => {
     expect(growthOf(2 ** 20, 5 - known, known)).toMatchObject({ verdict: "pass", baseline_bytes: null });
   });
 
-  it("is not judged above it, and says that the runs are too short", () => {
+  it("is unjudged above the smallest growth that is judged, because the runs are too short", () => {
     const check = growthOf(2 ** 28, 3, 2);
     expect(check).toMatchObject({ verdict: "unjudged" });
     expect(check?.reason).toContain("its other runs are too short");

@@ -175,7 +175,7 @@ export function growthRule(context: RelativeContext): Check {
       threshold_bytes: floor,
       verdict: "pass",
       reason:
-        `growth ${formatBytes(first)} is not above ${formatBytes(floor)}, the least that is judged, ` +
+        `growth ${formatBytes(first)} is not above ${formatBytes(floor)}, the smallest growth that is judged, ` +
         "and most runs of the baseline are too short for a growth",
     });
   }

@@ -57,8 +57,7 @@ type Pair = ReturnType<typeof pairSeries>[number];
 
 /** Why nothing can be compared with the baseline; null when something can. */
 function incomparable(input: JudgeInput, differences: readonly FingerprintDifference[]): string | null {
-  if (input.baseline === null)
-    return input.noBaseline ?? "no baseline to compare with: create one with `baseline refresh`";
+  if (input.baseline === null) return input.noBaseline ?? "no baseline yet: create one with `baseline refresh`";
   const command = otherCommand(input.candidate.fingerprint, differences);
   if (command !== null) return command;
   const differing = mismatches(differences);

@@ -1,3 +1,4 @@
+import { QUANTUM_BYTES } from "../analysis/trend/materiality.ts";
 import { median } from "../stats/order-statistics.ts";
 import { spread } from "../stats/spread.ts";
 import { studentQuantile } from "../stats/student-t.ts";
@@ -16,7 +17,6 @@ import {
   CLEAR_MARGINS,
   CONFIRMED_ALPHA_SHARE,
   MAX_WARNING_RUNS,
-  METRIC_SCALES,
   MIN_SESSIONS,
   OWN_LEVEL_SHARE,
   WARNING_LOOK_FACTOR,
@@ -161,7 +161,7 @@ function isImprovement(context: RelativeContext, input: RelativeQuantity): boole
   const mirrored = judgeAbove({ ...context, alpha, baseRunsPossible: false }, { ...input, candidate, baseline });
   if (mirrored.kind !== "breach") return false;
   if (mirrored.confirmed) return true;
-  const { quantum } = METRIC_SCALES[context.key.metric];
+  const quantum = QUANTUM_BYTES[context.key.metric];
   const bound = sessionBound(baseline, candidate, quantum, alpha);
   if (bound === null) return false;
   const highest = Math.max(mirrored.threshold, ...baseline.map(({ value }) => value));
@@ -184,7 +184,7 @@ function limitsOf(context: RelativeContext, { candidate, baseline, margin }: Rel
     return { kind: "too-few", runs: all.length, centre: median(all) } as const;
   }
   const pool = thresholdRuns(here, elsewhere, minBaselineRuns);
-  const level = levelOf(pool, spread(pool, METRIC_SCALES[context.key.metric].quantum), margin);
+  const level = levelOf(pool, spread(pool, QUANTUM_BYTES[context.key.metric]), margin);
   const judged: Judged = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
   const tolerance = margin(level.centre, 0) / 20;
   const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
@@ -220,7 +220,7 @@ function judgeWarning(context: RelativeContext, input: RelativeQuantity): Relati
   const limits = limitsOf(context, input);
   if (limits.kind === "too-few") return limits;
   const { all, here, level, judged, tolerance } = limits;
-  const { quantum } = METRIC_SCALES[context.key.metric];
+  const quantum = QUANTUM_BYTES[context.key.metric];
   const passing = candidate.findIndex((value) => value <= level.threshold);
   if (passing >= 0) return withinLimit(candidate[passing] as number, passing + 1, judged);
 
@@ -254,7 +254,7 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
   const { baseline, margin, confirmedSpreads } = input;
   const { baseRunsPossible } = context;
   const { maxConfirmations } = context.policy;
-  const { quantum } = METRIC_SCALES[context.key.metric];
+  const quantum = QUANTUM_BYTES[context.key.metric];
   const limits = limitsOf(context, input);
   if (limits.kind === "too-few") return limits;
   const { here, elsewhere, pool, level, judged, tolerance, within } = limits;

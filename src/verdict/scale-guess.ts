@@ -1,13 +1,8 @@
+import { QUANTUM_BYTES } from "../analysis/trend/materiality.ts";
 import { median } from "../stats/order-statistics.ts";
 import { spread } from "../stats/spread.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
-import {
-  DEFAULT_POLICY,
-  GROWTH_FLOOR_BYTES,
-  GROWTH_FLOOR_FRACTION,
-  GROWTH_SPREAD_FACTOR,
-  METRIC_SCALES,
-} from "./defaults.ts";
+import { DEFAULT_POLICY, GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION, GROWTH_SPREAD_FACTOR } from "./defaults.ts";
 import type { Check } from "./judgement.ts";
 import { peakMargin } from "./peak-rule.ts";
 import type { Policy } from "./policy.ts";
@@ -37,7 +32,7 @@ export interface Detectable {
  */
 export function detectable(series: QuietSeries, policy: Policy = DEFAULT_POLICY): Detectable {
   const { metric, peaks, growths } = series;
-  const { quantum } = METRIC_SCALES[metric];
+  const quantum = QUANTUM_BYTES[metric];
   const level = peaks.length === 0 ? 0 : median(peaks);
   const peakSpread = spread(peaks, quantum);
   const peak = peakMargin({ rank: 0, device: "", metric }, policy)(level, peakSpread);

@@ -66,14 +66,17 @@ describe("a comment that does not count", () => {
       new RegExp(`another difference: .*${TOKEN}`),
     ],
     ["it names another commit", "write", `/stormlog accept ${TOKEN} @bbbbbbb wanted`, /is for commit bbbbbbb/],
-  ])("because %s, is answered once with the reason", async (_why, author, body, reason) => {
-    const { code, outputs, warnings } = await comment(author, body);
-    expect([code, outputs.accepted, warnings]).toEqual([0, "false", []]);
-    expect(reactions()).toEqual(["confused"]);
-    const plain = replies().map((one) => one.replace(/&#(\d+);/g, (_all, n) => String.fromCharCode(Number(n))));
-    expect(plain).toEqual([expect.stringMatching(reason)]);
-    expect(reruns.started).toEqual([]);
-  });
+  ])(
+    "a comment does not count because %s, and is answered once with the reason",
+    async (_why, author, body, reason) => {
+      const { code, outputs, warnings } = await comment(author, body);
+      expect([code, outputs.accepted, warnings]).toEqual([0, "false", []]);
+      expect(reactions()).toEqual(["confused"]);
+      const plain = replies().map((one) => one.replace(/&#(\d+);/g, (_all, n) => String.fromCharCode(Number(n))));
+      expect(plain).toEqual([expect.stringMatching(reason)]);
+      expect(reruns.started).toEqual([]);
+    },
+  );
 
   it("a comment for a difference that has grown is answered with the new difference", async () => {
     actions.artifacts.length = 0;
@@ -144,7 +147,7 @@ describe("anything else", () => {
     ],
     ["a push", "push", {}],
     ["an event that is not an object", "issue_comment", ["x"]],
-  ])("like %s ends at once, asks nothing and says nothing", async (_what, name, event) => {
+  ])("the accept step ends without a request or an answer for %s", async (_what, name, event) => {
     expect(await step(name, event)).toMatchObject({ code: 0, outputs: { accepted: "false" }, warnings: [] });
     expect(github.requests).toEqual([]);
   });

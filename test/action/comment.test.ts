@@ -18,7 +18,7 @@ async function pacedClient(): Promise<Octokit> {
     token: "job",
     context: runContext({ GITHUB_API_URL: github.url }),
     signal: AbortSignal.timeout(25_000),
-    longestWaitS: 5,
+    maxWaitS: 5,
     log: () => {},
   });
 }

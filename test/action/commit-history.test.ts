@@ -61,7 +61,7 @@ function context(root: string, env: Readonly<Record<string, string>> = {}): Load
       token: "job",
       context: runContext({ GITHUB_API_URL: github.url }),
       signal: AbortSignal.timeout(25_000),
-      longestWaitS: 1,
+      maxWaitS: 1,
       log: () => {},
     });
   return {

@@ -131,7 +131,7 @@ describe.skipIf(azurite === null)("a pull request", () => {
     expect(leaky.outputs["timeline-url"]).toContain("/actions/runs/1001/artifacts/");
     const html = await results.read("stormlog-default.html");
     const section = parseSection(await results.read("stormlog-section-default.json"), "section");
-    expect(section).toMatchObject({ gateId: "default", leg: null, report: { word: "fail" } });
+    expect(section).toMatchObject({ gateId: "default", leg: null, report: { verdict: "fail" } });
     expect(html.equals(readFileSync(path.join(bundle, "timeline.html")))).toBe(true);
     expect(await step("post", { state: leaky.state })).toMatchObject({ code: 0, commands: [] });
   }, 300_000);

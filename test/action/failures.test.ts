@@ -115,7 +115,7 @@ const CASES: readonly Case[] = [
   {
     name: "JSON of another kind",
     failure: always({ kind: "text", text: '{"ok": true, "comments": "none"}' }),
-    warning: /something else than a comment/,
+    warning: /answer is not a comment/,
   },
   {
     name: "a page of a portal",

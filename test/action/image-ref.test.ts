@@ -100,7 +100,7 @@ describe("pictures of a pull request", () => {
     ["a//b", /^a\/-\/b-[0-9a-f]{8}\.png$/],
     [".git/config", /^git\/config-[0-9a-f]{8}\.png$/],
     ["a b\n`c`", /^a-b-c--[0-9a-f]{8}\.png$/],
-  ])("of a key %j lie at a path that is one", (key, path) => {
+  ])("pictures of the key %j lie at a valid path", (key, path) => {
     expect(imagePath(key)).toMatch(path);
   });
 });
@@ -149,7 +149,7 @@ describe("the nightly refresh", () => {
     await tidyImages(night(), gitData);
     expect(lines).toEqual([
       expect.stringMatching(/^warn: Could not remove old pictures: .*contents: write/),
-      "log: Pictures of 2 closed or forgotten pull requests are gone",
+      "log: Removed the pictures of 2 closed or inactive pull requests",
     ]);
   });
 });
@@ -201,7 +201,7 @@ describe("whether a private repository's pictures are shown", () => {
     expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("text/html") });
     await gitData.deleteRef("refs/stormlog/images/check");
     rendered = "<p>picture</p>";
-    expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("renders no picture") });
+    expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("did not render") });
   });
 
   it("the probing pixel is a valid PNG", async () => {

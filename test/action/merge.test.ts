@@ -70,7 +70,7 @@ const artifactJob = () => ({
 });
 
 /** Upload a section as the leg's own job does, with the real client. */
-async function leave(leg: string | null, word: Verdict, more: Partial<Section> & { report?: GateReport } = {}) {
+async function leave(leg: string | null, verdict: Verdict, more: Partial<Section> & { report?: GateReport } = {}) {
   const section: Section = {
     gateId: "default",
     leg,
@@ -78,7 +78,7 @@ async function leave(leg: string | null, word: Verdict, more: Partial<Section> &
     runAttempt: Number(job.env.GITHUB_RUN_ATTEMPT),
     bundleArtifact: null,
     timelineArtifact: null,
-    report: sampleReport(word, { session: `session-${leg}` }),
+    report: sampleReport(verdict, { session: `session-${leg}` }),
     ...more,
   };
   const upload = await uploadSection(artifactJob(), section, job.directory);
@@ -102,8 +102,8 @@ const legsOf = (result: StepResult): readonly (readonly [string, string])[] =>
   JSON.parse(result.outputs.legs ?? "[]").map((one: { leg: string; verdict: string }) => [one.leg, one.verdict]);
 
 /** A node's report: the sample's series, moved to a rank of a world size of two. */
-function nodeReport(rank: number, word: Verdict): GateReport {
-  const report = sampleReport(word, { session: "job-7" });
+function nodeReport(rank: number, verdict: Verdict): GateReport {
+  const report = sampleReport(verdict, { session: "job-7" });
   const place = <T extends { readonly rank: number }>(one: T): T => ({ ...one, rank });
   return {
     ...report,
@@ -239,9 +239,9 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
   });
 
   it("merge uses a leg's checks when its own verdict is better", async () => {
-    const report = sampleReport("fail", { word: "pass", exit_code: 0 });
+    const report = sampleReport("fail", { verdict: "pass", exit_code: 0 });
     await leave("linux", "pass", {
-      report: { ...report, scenarios: report.scenarios.map((one) => ({ ...one, word: "pass" as const })) },
+      report: { ...report, scenarios: report.scenarios.map((one) => ({ ...one, verdict: "pass" as const })) },
     });
     const result = await merge();
     expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail" } });

@@ -95,7 +95,9 @@ describe("the comment's picture", () => {
 
   it("every leg that does not pass has a picture with its name", async () => {
     start(false);
-    const sections = (["fail", "pass", "unjudged"] as const).map((word, n) => sampleSection(word, { leg: `l${n}` }));
+    const sections = (["fail", "pass", "unjudged"] as const).map((verdict, n) =>
+      sampleSection(verdict, { leg: `l${n}` }),
+    );
     await keep(async () => sections);
     const commit = git.git("rev-parse", REF);
     expect(git.git("ls-tree", "-r", "--name-only", commit).split("\n")).toEqual([
@@ -128,7 +130,7 @@ describe("the comment's picture", () => {
     git.git("update-ref", "-d", "refs/stormlog/images/check");
     source = `${github.url}/nothing-here`;
     const result = await keep(async () => [sampleSection("fail", { leg: "other" })], { image: "ref" });
-    expect(result.warnings).toEqual([expect.stringMatching(/not shown: GitHub's image proxy answers 40\d/)]);
+    expect(result.warnings).toEqual([expect.stringMatching(/not shown: GitHub's image proxy returned 40\d/)]);
     expect(body()).toContain("```mermaid");
   });
 

@@ -139,7 +139,7 @@ describe("a session that another job left", () => {
   it("a session is read as it was left, without links out of its run", async () => {
     const { store } = await left();
     const session = await takeSession(store, OWNER, { scenarios });
-    expect(session).toMatchObject({ bundleArtifact: null, report: { word: "fail" } });
+    expect(session).toMatchObject({ bundleArtifact: null, report: { verdict: "fail" } });
     expect([...session.compositions]).toEqual([["train-mlp", PEAK]]);
   });
 
@@ -159,7 +159,7 @@ describe("a session that another job left", () => {
       {},
       /measured another commit/,
     ],
-    ["is of an attempt that has not been", (text) => text.replace('"run_attempt":1', '"run_attempt":3'), {}, /attempt/],
+    ["names a later attempt", (text) => text.replace('"run_attempt":1', '"run_attempt":3'), {}, /attempt/],
     ["has another scenario", (text) => text.replaceAll("train-mlp", "train-xyz"), {}, /does not have/],
     [
       "has runs of several sessions",
@@ -171,7 +171,7 @@ describe("a session that another job left", () => {
       "has a composition of other values",
       (text) => text.replace(String.raw`\"metric\":\"allocated\"`, String.raw`\"metric\":\"gold\"`),
       {},
-      /consists of is not readable/,
+      /composition is not readable/,
     ],
     [
       "has a composition without end",

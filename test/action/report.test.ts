@@ -72,7 +72,7 @@ describe("after the run of a fork", () => {
   });
 
   it("the report keeps one comment over several pushes", async () => {
-    for (const [sha, word] of [
+    for (const [sha, verdict] of [
       ["1", "fail"],
       ["2", "fail"],
       ["3", "pass"],
@@ -80,12 +80,12 @@ describe("after the run of a fork", () => {
       const head = sha.repeat(40);
       stage.fork({
         headSha: head,
-        conclusion: word === "pass" ? "success" : "failure",
-        jobs: [word === "pass" ? "success" : "failure"],
+        conclusion: verdict === "pass" ? "success" : "failure",
+        jobs: [verdict === "pass" ? "success" : "failure"],
       });
       openPull(stage.github, { number: 12, headSha: head, headRepo: "mallory/model", headRef: "topic" });
       stage.actions.artifacts.length = 0;
-      left(sectionBytes({ headSha: head, report: sampleReport(word) }));
+      left(sectionBytes({ headSha: head, report: sampleReport(verdict) }));
       await post();
     }
     expect(stage.comment).toContain("### ✅ Memory: ");
@@ -140,7 +140,7 @@ describe("after the run of a fork", () => {
       head_sha: null,
       url: null,
     } as const;
-    const scenario = { ...sampleScenario("fail"), word: "warn", difference: accepted.difference, accepted } as const;
+    const scenario = { ...sampleScenario("fail"), verdict: "warn", difference: accepted.difference, accepted } as const;
     return sectionBytes({ report: sampleReport("warn", { scenarios: [scenario] }) });
   };
 

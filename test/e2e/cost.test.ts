@@ -101,9 +101,7 @@ describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
     expect(kinds(reportOf(cut)).map((kind) => kind.split(" ")[0])).toEqual(roles.slice(0, most));
     const warnings = reportOf(cut).warnings.join("\n");
     expect(warnings).toContain(`the limit of ${most} runs is reached, so the breach stays unconfirmed`);
-    expect(warnings).toContain(
-      `the limit of ${most} runs is reached, so it was not measured what its peak consists of`,
-    );
+    expect(warnings).toContain(`the limit of ${most} runs is reached, so the peak was not explained`);
   });
 
   it("end a run at the limit of minutes, and do not judge by that run", async () => {

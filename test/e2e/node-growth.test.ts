@@ -56,8 +56,8 @@ describe("a Node program without a baseline", () => {
   };
 
   it("fails by what its heap keeps when V8 collects, and is stored as it runs without that", async () => {
-    const { word, runs, judgement } = await gate("leaky", { KEEP: "1" });
-    expect([word, judgement?.reason]).toEqual([
+    const { verdict, runs, judgement } = await gate("leaky", { KEEP: "1" });
+    expect([verdict, judgement?.reason]).toEqual([
       "fail",
       expect.stringMatching(/^js_heap on host: leak of .* in 2 of 2 runs/),
     ]);
@@ -69,8 +69,8 @@ describe("a Node program without a baseline", () => {
   }, 60_000);
 
   it("does not fail by what V8 has not collected yet", async () => {
-    const { word, judgement } = await gate("tide", {});
+    const { verdict, judgement } = await gate("tide", {});
     // On a busy machine V8's pages may still rise: that warns.
-    expect(["unjudged", "warn"], judgement?.reason).toContain(word);
+    expect(["unjudged", "warn"], judgement?.reason).toContain(verdict);
   }, 60_000);
 });

@@ -34,7 +34,7 @@ interface Failed {
 function causeOf({ scenario }: Failed) {
   const checks = scenario.judgement?.checks ?? [];
   return {
-    verdict: scenario.word,
+    verdict: scenario.verdict,
     grows: checks
       .filter(({ verdict, aspect }) => verdict === "fail" && aspect === "growth")
       .map(({ metric }) => metric),

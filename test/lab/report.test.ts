@@ -231,7 +231,7 @@ describe("lab report of recordings", () => {
     expect(text).not.toContain("dampens:");
   });
 
-  it("reads files instead of directories, and tables of anybody", async () => {
+  it("reads files instead of directories, and tables of other programs", async () => {
     const place = directory();
     const csv = (rise: number): string =>
       ["step,device,allocated_bytes", ...Array.from({ length: 200 }, (_, i) => `${i},xpu:0,${GIB + rise * i}`)].join(

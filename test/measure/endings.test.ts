@@ -67,14 +67,20 @@ describe.each(["native", "fallback"])("how a command ends, %s launcher", (launch
   it("gives the command no stdin, its own environment and the marker", async () => {
     const { stdout } = await measured(
       node(
-        "process.stdin.on('data',()=>{}).on('end',()=>{const e=process.env;console.log(JSON.stringify([e.GITHUB_TOKEN,e.INPUT_RUN,e.NODE_OPTIONS,e.EXTRA,e.STORMLOG_GATE_RUN.length]))})",
+        "process.stdin.on('data',()=>{}).on('end',()=>{const e=process.env;console.log(JSON.stringify([e.GITHUB_TOKEN,e.INPUT_RUN,e.NODE_OPTIONS,e.NODE_COMPILE_CACHE,e.EXTRA,e.STORMLOG_GATE_RUN.length]))})",
       ),
       {
-        env: { ...process.env, GITHUB_TOKEN: "t", INPUT_RUN: "r", NODE_OPTIONS: "--no-warnings" },
+        env: {
+          ...process.env,
+          GITHUB_TOKEN: "t",
+          INPUT_RUN: "r",
+          NODE_OPTIONS: "--no-warnings",
+          NODE_COMPILE_CACHE: "",
+        },
         extraEnv: { EXTRA: "x" },
       },
     );
-    expect(JSON.parse(stdout)).toEqual([null, null, "--no-warnings", "x", 32]);
+    expect(JSON.parse(stdout)).toEqual([null, null, "--no-warnings", "", "x", 32]);
   });
 });
 

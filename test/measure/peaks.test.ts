@@ -57,12 +57,12 @@ describe.skipIf(!native)("a JavaScript main thread that is blocked", () => {
   // needed this thread would lose nearly all of them while it is blocked.
   it("for 300 ms has at least half as many samples as in the 300 ms before", async () => {
     let blockedNs = 0n;
-    const timer = setTimeout(() => {
+    const block = () => {
       blockedNs = process.hrtime.bigint();
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
-    }, 500);
-    const { directory } = await measured(node("setTimeout(()=>{},1200)"));
-    clearTimeout(timer);
+    };
+    const command = node("console.log('started'); setTimeout(() => {}, 1200)");
+    const { directory } = await measured(command, { stdout: () => setTimeout(block, 400) });
     const { header, tree } = await readRecordFile(path.join(directory, "samples.rec"));
     const blockedAt = Number(blockedNs - header.monotonicStartNs);
     const samples = (fromMs: number): number =>

@@ -161,7 +161,7 @@ describe("a program that stands still while a snapshot is taken", () => {
   });
 });
 
-describe("blocks alone, as anybody might write them", () => {
+describe("snapshots that another program could have written", () => {
   const frame = (filename: string, line: number): Plain => ({ name: "f", filename, line });
   const leak = [frame("/usr/lib/python3/dist-packages/torch/x.py", 1), frame("/job/train.py", 48)];
   const churn = [frame("/job/model.py", 88)];

@@ -43,7 +43,7 @@ function heavyTail({ draw }: Plan): Behaviour {
   });
 }
 
-/** Full or empty within a tenth of the run, or its filling would be all there is to see. */
+/** Fills or drains within a tenth of the run, so that a recording does not show its filling alone. */
 const queueDepth = ({ draw, shape }: Plan, most: number): number =>
   draw.integer(1, Math.max(1, Math.min(most, Math.floor(shape.steps / 20))));
 

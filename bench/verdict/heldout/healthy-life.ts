@@ -86,8 +86,7 @@ export function prefetch(batch: number, depth: number): Behaviour {
 }
 
 /**
- * Long-lived survivors of random size, oldest replaced first: the live set is bounded, the holes between them are not
- * quite.
+ * Long-lived survivors of random size, oldest replaced first: the live set is bounded, the holes between them almost.
  */
 export function fragmenting(live: number, count: number): Behaviour {
   const survivors: Block[] = [];

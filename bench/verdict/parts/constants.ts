@@ -24,7 +24,7 @@ const SOURCES = "src/analysis/trend/";
 const FACTORS = [0.8, 1.25] as const;
 /** Draws of each noise and shape. */
 const ROUNDS = { quick: 1, full: 6 } as const;
-/** From here on a share is the level of a test, and what is scaled is what it leaves to chance. */
+/** From this value on a constant is the confidence level of a test, and its significance level is scaled. */
 const LEVEL_OF_TEST = 0.9;
 
 interface Constant {
@@ -124,7 +124,7 @@ function corpus(rounds: number, seed: number): readonly Float64Array[][] {
   return [healthy, leaking, late];
 }
 
-/** What every constant of the trend analysis that is left does, one at a time. */
+/** Effect of every constant of the trend analysis, one at a time. */
 export const constants: Part = ({ quick, seed }) => {
   const groups = corpus(quick ? ROUNDS.quick : ROUNDS.full, seed + 61);
   const text = bundle();

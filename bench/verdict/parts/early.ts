@@ -6,7 +6,7 @@ import { describeShare, shortShare } from "../intervals.ts";
 import { normal, seeded } from "../random.ts";
 import type { Part, Table } from "./part.ts";
 
-/** The fewest runs that are judged, which know least of a program's modes. */
+/** Minimum baseline runs that are judged: they contain the fewest modes of a program. */
 const HISTORY = 5;
 const SIZES = {
   quick: { clean: 150, leaky: 40, judged: 300, peaks: 2000 },

@@ -31,7 +31,7 @@ function slopeVariance(n: number, phi: number): number {
 /**
  * Smallest total growth that any unbiased test of 1 % can find nine times in ten, in standard deviations (Cramér–Rao).
  */
-export const leastGrowth = (n: number, phi: number): number => Z * (n - 1) * Math.sqrt(slopeVariance(n, phi));
+export const minGrowth = (n: number, phi: number): number => Z * (n - 1) * Math.sqrt(slopeVariance(n, phi));
 
 type Hit = (answer: Answer) => boolean;
 const isLeak: Hit = (answer) => answer === "leak";
@@ -60,7 +60,7 @@ function found({ rule, n, phi, seed }: Cell, hit: Hit, growth: number, tries: nu
 
 /** Smallest growth with a hit in 90 % of the tries, over the theoretical minimum. */
 function ratioOf(cell: Cell, hit: Hit, tries: number): string {
-  const least = leastGrowth(cell.n, cell.phi);
+  const least = minGrowth(cell.n, cell.phi);
   const isFound = (ratio: number) => found(cell, hit, ratio * least, tries).hits >= POWER * tries;
   let low = 1;
   let high = 12;
@@ -85,7 +85,7 @@ export const efficiency: Part = ({ seed, quick, rules }) => {
           rule.name,
           phi === 0 ? "white" : `AR(1) ${phi}`,
           String(n),
-          leastGrowth(n, phi).toFixed(2),
+          minGrowth(n, phi).toFixed(2),
           ratioOf(cell, isAlarm, tries),
           ratioOf(cell, isLeak, tries),
           describeShare(found(rest, isAlarm, 0, 4 * tries)),

@@ -1,4 +1,5 @@
-import { METRIC_SCALES } from "../../../src/verdict/defaults.ts";
+import { QUANTUM_BYTES } from "../../../src/analysis/trend/materiality.ts";
+import { PEAK_FLOOR_BYTES } from "../../../src/verdict/defaults.ts";
 import { readAcceptedChanges } from "../corpus/golden-history.ts";
 import { readReruns } from "../corpus/reruns.ts";
 import { describeShare, shortShare } from "../intervals.ts";
@@ -21,7 +22,7 @@ const MIN_RUNS = 6;
 const METRICS = ["allocated", "reserved"] as const;
 
 function rulesFor(metric: (typeof METRICS)[number]): readonly PeakRule[] {
-  const scale = { floor: METRIC_SCALES[metric].peakFloor, quantum: METRIC_SCALES[metric].quantum };
+  const scale = { floor: PEAK_FLOOR_BYTES[metric], quantum: QUANTUM_BYTES[metric] };
   return [
     oursOnPeaks(true, 10, metric),
     oursOnPeaks(false, 10, metric),

@@ -21,29 +21,10 @@ def _is_main_interpreter():
     return True
 
 
-def _begin(here):
-    import _signal
-    import _thread
-    import atexit
-    from time import monotonic
-
-    def call(function, *args):
-        try:
-            # Not by the path, which a program may change.
-            if "_stormlog_probe" not in sys.modules:
-                from _frozen_importlib import _load
-                from _frozen_importlib_external import PathFinder
-
-                _load(PathFinder.find_spec("_stormlog_probe", [here]))
-            from _stormlog_probe import entry
-
-            return getattr(entry, function)(*args)
-        except Exception:  # a failure of the probe must not reach the program
-            return None
-
+def _import_hook(call):
     class Finder:
-        # The interpreter asks with its one lock for all imports in hand. Nothing may be imported here: the probe's own
-        # thread may be in the middle of loading the probe, and need that lock to go on.
+        # Called with the interpreter's global import lock held. Nothing may be imported here: the probe's own thread
+        # may be loading the probe, and need that lock to go on.
         @staticmethod
         def find_spec(name, path=None, target=None):
             if not (name in ("torch", "tensorflow", "jax") and path is None or name == "torch._dynamo.eval_frame"):
@@ -81,6 +62,29 @@ def _begin(here):
         def __getattr__(self, name):
             return getattr(self._loader, name)
 
+    return Finder
+
+
+def _begin(here):
+    import _signal
+    import _thread
+    import atexit
+    from time import monotonic
+
+    def call(function, *args):
+        try:
+            # Not by the path, which a program may change.
+            if "_stormlog_probe" not in sys.modules:
+                from _frozen_importlib import _load
+                from _frozen_importlib_external import PathFinder
+
+                _load(PathFinder.find_spec("_stormlog_probe", [here]))
+            from _stormlog_probe import entry
+
+            return getattr(entry, function)(*args)
+        except Exception:  # a failure of the probe must not reach the program
+            return None
+
     def wait():
         # A process that ends within a tenth of a second pays for a sleeping thread only and leaves no file.
         alive, gate["thread"] = gate["alive"], _thread.get_native_id()
@@ -91,8 +95,8 @@ def _begin(here):
         alive.release()
 
     def start(function, *args):
-        # A signal is the program's, whose own threads may want to wait for it; a stack of 8 MiB counts where memory is
-        # limited.
+        # Signals are left to the program, whose own threads may wait for them. A stack of 8 MiB is too much where
+        # memory is limited.
         old = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals() - {4, 7, 8, 11})
         size = gate["stack_size"](1 << 20)
         try:
@@ -112,23 +116,23 @@ def _begin(here):
 
     def over():
         gate["over"] = True
-        # A thread that begins while the interpreter takes itself apart can abort the program: it gets its first line
-        # before.
+        # A thread that starts during the interpreter's finalization can abort the program, so wait until it runs.
         for _ in range(4000):
             if gate["thread"] is not None or gate["alive"].acquire(True, 0.0005) and gate["alive"].release() is None:
                 break
-        # The interpreter keeps what it died of; looked at here because an exception hook is the program's to replace.
+        # The interpreter stores the exception that ended it. Read here, because the program may replace exception
+        # hooks.
         if "awake" in gate or "_stormlog_probe" in sys.modules or hasattr(sys, "last_value"):
             call("ended")
 
     wake = _thread.allocate_lock()
-    # Taken down now: a program may clear its environment, and gevent replace the threads.
+    # Read now: the program may clear its environment, and gevent replaces the thread functions.
     gate = {name: os.environ.get("STORMLOG_GATE_" + name) for name in ("PROBE_DIR", "PROBE_MS", "ATTRIBUTE", "DEBUG")}
-    # The locks: held while the thread is to wait, and while it lives.
+    # `wake` is held while the thread is to wait, `alive` while it runs.
     gate.update(vars(_thread), launch=launch, start=start, wake=wake, alive=_thread.allocate_lock())
     gate.update(thread=0, due=monotonic() + 0.1)
     sys._stormlog_gate = gate
-    sys.meta_path.insert(0, Finder)
+    sys.meta_path.insert(0, _import_hook(call))
     os.register_at_fork(
         before=lambda: call("before_fork"),
         after_in_parent=lambda: call("after_fork", False),

@@ -49,7 +49,7 @@ class Buffers {
       }
       this.passing();
     } catch {
-      // Looking must not stop the program.
+      // A failure here must not reach the program.
     }
   }
 

@@ -13,7 +13,7 @@ const PERIOD_MS = 250;
 /** Waits so many times as long as the collection took. */
 const PATIENCE = 9;
 const TIMER = 1;
-// Package managers only start what is measured.
+// Package managers only start the measured program.
 const WRAPPERS = /(?:^|[\\/])(?:npm|npx|yarn|pnpm|pnpx|corepack)(?:-cli)?(?:\.c?js|\.mjs)?$/;
 
 /** V8's own function, without giving it to the program. */

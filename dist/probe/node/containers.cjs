@@ -63,7 +63,7 @@ class Containers {
       this.calls += 1;
       if (this.calls % PASSING === 0) this.passing();
     } catch {
-      // Looking must not stop the program.
+      // A failure here must not reach the program.
     }
   }
 

@@ -1,7 +1,7 @@
 "use strict";
 
-// What the memory of a thread consists of when most of it lives: V8's samples of objects, and each buffer with the line
-// that made it. Kept in memory, and written down at given moments and at the end, so that a killed program leaves some.
+// What the memory of a thread consists of at its peak: V8's samples of objects, and each buffer with the line that made
+// it. Kept in memory, and written down at given moments and at the end, so that a killed program leaves a document.
 
 const { getHeapStatistics } = require("node:v8");
 const { Buffers } = require("./buffers.cjs");

@@ -116,7 +116,7 @@ function slowingFinding(entry: AnalysedSeries, slowdown: SlowGrowth, evidence: F
 /** Leak, rising, and growth above the floor that is too uneven for either. */
 export function growthFindings(all: readonly AnalysedSeries[], program: ProgramKind): Finding[] {
   return all.flatMap((entry): Finding[] => {
-    const { analysis, growthAtHorizon, significant, slowdown, material } = entry;
+    const { analysis, growthAtHorizon, significant, slowdown, material, blocksPerStep } = entry;
     const growth = analysis.growth_bytes ?? 0;
     const amount = `${formatBytes(growth)} over ${span(analysis)}`;
     const evidence = {
@@ -131,7 +131,7 @@ export function growthFindings(all: readonly AnalysedSeries[], program: ProgramK
           severity: "critical",
           confidence: 0.99,
           ...where(analysis),
-          evidence,
+          evidence: blocksPerStep === undefined ? evidence : { ...evidence, blocks_per_step: blocksPerStep },
           description: `${analysis.metric} memory grows steadily, by ${rate(analysis)}, and does not level off.`,
           remediation: [KEPT[program], ...REMEDIATION.leak],
         },

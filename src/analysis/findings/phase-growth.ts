@@ -1,5 +1,6 @@
 import { groupBy } from "../../core/group-by.ts";
 import { formatBytes } from "../../core/units.ts";
+import { mean } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { slopePValue } from "../../stats/slope-p-value.ts";
 import { studentQuantile } from "../../stats/student-t.ts";
@@ -117,9 +118,9 @@ function trimmed(changes: number[]): Kept {
   const ordered = [...changes].sort((a, b) => a - b);
   const cut = Math.ceil(TRIMMED * ordered.length);
   const kept = ordered.slice(cut, ordered.length - cut);
-  const mean = kept.reduce((sum, one) => sum + one, 0) / kept.length;
-  const variance = kept.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (kept.length - 1);
-  return { mean, error: Math.sqrt(variance / kept.length), count: kept.length };
+  const centre = mean(kept);
+  const variance = kept.reduce((sum, one) => sum + (one - centre) ** 2, 0) / (kept.length - 1);
+  return { mean: centre, error: Math.sqrt(variance / kept.length), count: kept.length };
 }
 
 const grows = ({ class: drift }: SeriesAnalysis): boolean => drift === "leak" || drift === "rising";
@@ -156,8 +157,7 @@ function gapsOf(occurrences: readonly Occurrence[]): { from: number; to: number 
 function stillGrows(levels: Float64Array, growth: number): boolean {
   const n = levels.length;
   const width = Math.ceil(n / 6);
-  const mean = (from: number) => levels.subarray(from, from + width).reduce((sum, one) => sum + one, 0) / width;
-  return mean(n - width) - mean(n - 2 * width) >= (STILL_GROWING * growth * width) / n;
+  return mean(levels, n - width) - mean(levels, n - 2 * width, n - width) >= (STILL_GROWING * growth * width) / n;
 }
 
 /** Lowest and highest sample of a range. */

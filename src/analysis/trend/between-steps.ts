@@ -1,3 +1,4 @@
+import { mean } from "../../stats/moments.ts";
 import type { MetricSeries } from "../series.ts";
 
 /** Quantile of the normal distribution at the level of any leak, 0.3 %, one-sided. */
@@ -17,8 +18,6 @@ function atStepBegin({ bytes, steps }: Pick<MetricSeries, "bytes" | "steps">): n
   }
   return values;
 }
-
-const mean = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0) / values.length;
 
 /**
  * Whether a series of few steps, whose growth over time is known, also grows from step to step. Within a step memory

@@ -60,8 +60,11 @@ const MIN_PROJECTED_BYTES: Readonly<Record<Metric, number>> = {
   graph_pools: 2 * MIB,
 };
 
-/** Smallest unit a metric moves in: allocator rounding, allocator segment or driver page granularity, a page. */
-const QUANTUM_BYTES: Readonly<Record<Metric, number>> = {
+/**
+ * Smallest unit a metric moves in: allocator rounding, allocator segment or driver page granularity, a page. Its
+ * rounding error (quantum / sqrt 12) is the smallest spread ever assumed.
+ */
+export const QUANTUM_BYTES: Readonly<Record<Metric, number>> = {
   allocated: 512,
   reserved: 2 * MIB,
   used: 2 * MIB,

@@ -49,11 +49,11 @@ const classes = (at: (step: number) => number): Set<string> => {
 };
 
 describe("a rate of sampling that changes within the run", () => {
-  it("leaves a leak a leak", () => {
+  it("still classifies a leak as a leak", () => {
     expect(classes((step) => 1700 * step)).toEqual(new Set(["leak"]));
   });
 
-  it("makes none of growth that ended, of a warm-up or of rest", () => {
+  it("classifies neither ended growth, warm-up nor rest as a leak", () => {
     expect(classes((step) => 1700 * Math.min(step, 200))).not.toContain("leak");
     expect(classes((step) => 3e5 * (1 - Math.exp(-step / 60)))).not.toContain("leak");
     expect(classes(() => 0)).toEqual(new Set(["flat"]));

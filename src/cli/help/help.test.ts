@@ -33,6 +33,19 @@ describe.each(Object.entries(COMMANDS))("the help of %s", (name, spec) => {
   });
 });
 
+describe("the help of searches", () => {
+  it.each(["bisect", "culprit"])("explains the exit status of %s and offers no configuration file", async (name) => {
+    const help = await commandHelp(COMMANDS[name] as (typeof COMMANDS)[string]);
+    expect(help).toMatch(/^ +0 {4}found$/m);
+    expect(help).toMatch(/^ +5 {4}invalid input$/m);
+    expect(help).toMatch(/^ +6 {4}not reproducible/m);
+    expect(help).not.toContain("--config");
+    expect(() => parseArguments(COMMANDS[name] as (typeof COMMANDS)[string], ["--config", "x"])).toThrow(
+      expect.objectContaining({ code: "OPTION_UNKNOWN" }),
+    );
+  });
+});
+
 describe("the exit status in the help", () => {
   it("has the words of docs/commands.md", () => {
     const page = readFileSync(path.join(packageRoot(), "docs/commands.md"), "utf8");

@@ -1,13 +1,13 @@
 import type { ArgsDef } from "citty";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { type CommandSpec, GLOBAL_OPTIONS, type OptionSpec } from "../command.ts";
+import { type CommandSpec, optionsOf } from "../command.ts";
 
 /** What each exit status means, as in docs/commands.md. */
 export const EXIT_MEANING: Readonly<Record<keyof typeof ExitCode, string>> = {
   pass: "pass, or a warning",
-  error: "error: the work could not be done, or the measured command failed or timed out",
+  error: "error: the command failed, or the measured command failed or timed out",
   usage: "usage: a wrong option or argument",
-  findings: "findings, where no gate was asked",
+  findings: "findings, in commands that do not gate",
   gateFailed: "the gate failed",
   invalidInput: "invalid input",
   unjudged: "unjudged: there was nothing comparable",
@@ -20,7 +20,7 @@ function helpArguments(spec: CommandSpec): ArgsDef {
     name.replace(/[[\]]/g, "").toLowerCase(),
     { type: "positional", required: !name.startsWith("["), description },
   ]);
-  for (const [name, option] of Object.entries({ ...spec.options, ...GLOBAL_OPTIONS } as Record<string, OptionSpec>)) {
+  for (const [name, option] of Object.entries(optionsOf(spec))) {
     const hint = option.valueHint === undefined ? {} : { valueHint: option.valueHint };
     entries.push([name, { type: option.type, description: option.description, ...hint }]);
   }
@@ -54,7 +54,7 @@ export async function commandHelp(spec: CommandSpec): Promise<string> {
     `EXAMPLE\n\n  ${spec.example}`,
     section(
       "EXIT STATUS",
-      exits.map(([name, code]) => [String(code), EXIT_MEANING[name]] as const),
+      exits.map(([name, code]) => [String(code), spec.exitMeanings?.[name] ?? EXIT_MEANING[name]] as const),
     ),
   ].join("\n\n");
 }

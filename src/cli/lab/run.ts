@@ -92,7 +92,7 @@ export async function runRound(invocation: Invocation): Promise<number> {
     if (interrupt.signal.aborted) return ExitCode.interrupted;
     const odd = surprises(document, CATALOGUE, named);
     if (odd.length > 0) {
-      throw new GateError("LAB_SURPRISE", `unlike the catalogue: ${odd.map(surpriseText).join("; ")}`, {
+      throw new GateError("LAB_SURPRISE", `results differ from the catalogue: ${odd.map(surpriseText).join("; ")}`, {
         kind: "error",
         where: path.join(shown, LAB_FILE),
         hint: surpriseHint(odd),

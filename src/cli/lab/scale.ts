@@ -91,7 +91,7 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
       throw new GateError("LAB_SCALE_BROKEN", document.answer.reason, {
         kind: "error",
         where: shown(SCALE_FILE),
-        hint: "Fix that first: the pattern's size cannot be judged before.",
+        hint: "Fix that first: until then the size cannot be judged.",
       });
     }
     return ExitCode.pass;

@@ -2,6 +2,7 @@ import path from "node:path";
 import { mergeBase, queuedBranch } from "../../baseline/ancestors.ts";
 import type { HistoryPort } from "../../baseline/history-port.ts";
 import type { Environment } from "../../core/environment.ts";
+import { messageOf } from "../../core/errors.ts";
 import { git } from "../../git/git.ts";
 
 /** Reads a file of a commit where the clone does not have it; null = the file does not exist. */
@@ -94,9 +95,6 @@ async function locateBase(file: string, env: Environment, ports: BaseConfigPorts
   return { kind: "known", commit, path: location.path };
 }
 
-const reasonOf = (error: unknown): string =>
-  error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
-
 /** The commit that the change in a directory branched off; null outside a pull request, or unknown. Never throws. */
 export async function findBase(directory: string, env: Environment, ports: BaseConfigPorts): Promise<string | null> {
   const base = await locateBase(path.join(directory, "-"), env, ports).catch(() => null);
@@ -110,6 +108,6 @@ export async function readBaseConfig(file: string, env: Environment, ports: Base
     if (base.kind !== "known") return base;
     return await textAt(path.dirname(file), base.commit, base.path, ports.fileAt);
   } catch (error) {
-    return { kind: "unknown", why: reasonOf(error) };
+    return { kind: "unknown", why: messageOf(error).replace(/\.$/, "") };
   }
 }

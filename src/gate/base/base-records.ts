@@ -3,6 +3,7 @@ import path from "node:path";
 import { serializeRecord } from "../../baseline/record-size.ts";
 import { type BaselineStore, contentOf, type StoreContent, unwritable } from "../../baseline/store.ts";
 import type { ConfigChange } from "../../config/policy-changes.ts";
+import { messageOf } from "../../core/errors.ts";
 import { plural } from "../../core/text.ts";
 import { git } from "../../git/git.ts";
 import type { GatePorts, RecordText } from "../ports.ts";
@@ -131,9 +132,9 @@ export async function baseRecords(
       const changes = recordChanges(shown, content, await open(spec).list());
       stores.set(path.resolve(root, given), { store: base, changes });
     } catch (error) {
-      const why = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+      const why = messageOf(error).replace(/\.$/, "");
       warnings.push(
-        `the records of ${spec} at the base commit cannot be read (${why}), so those of this change are compared with; check out with fetch-depth: 0`,
+        `the records of ${spec} at the base commit cannot be read (${why}), so the records of this change are used; check out with fetch-depth: 0`,
       );
     }
   }

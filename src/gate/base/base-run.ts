@@ -1,12 +1,13 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import path from "node:path";
 import { baseCommit } from "../../baseline/ancestors.ts";
 import type { HistoryPort } from "../../baseline/history-port.ts";
 import type { BaseRun, ScenarioRequest } from "../../config/gate-request.ts";
 import type { Command } from "../../core/command.ts";
 import type { Environment } from "../../core/environment.ts";
+import { messageOf } from "../../core/errors.ts";
+import { temporaryDirectory } from "../../core/temporary-directory.ts";
 import { git, isTreeModified } from "../../git/git.ts";
 import { checkOut } from "./base-checkout.ts";
 
@@ -90,8 +91,8 @@ export async function checkOutBase(
   if (plan.kind === "command")
     return { command: plan.command, cwd: scenario.cwd, commit: null, dispose: async () => {} };
   const { top, commit } = plan;
-  const directory = await mkdtemp(path.join(tmpdir(), "stormlog-gate-base-")).catch(() => null);
-  if (directory === null) return { reason: `no temporary directory can be made in ${tmpdir()}` };
+  const directory = await temporaryDirectory("stormlog-gate-base-").catch((error: Error) => error);
+  if (typeof directory !== "string") return { reason: directory.message };
   const tree = path.join(directory, "tree");
   const dispose = (): Promise<void> => rm(directory, { recursive: true, force: true });
   try {
@@ -103,7 +104,6 @@ export async function checkOutBase(
     return { command: scenario.command, cwd, commit, dispose };
   } catch (error) {
     await dispose();
-    const why = error instanceof Error ? error.message : String(error);
-    return { reason: `the base commit ${commit.slice(0, 12)} cannot be checked out: ${why}` };
+    return { reason: `the base commit ${commit.slice(0, 12)} cannot be checked out: ${messageOf(error)}` };
   }
 }

@@ -115,7 +115,7 @@ export async function downloadRunArtifact(
   }
   const bytes = await boundedBody(response, artifact, maxBytes);
   if (createHash("sha256").update(bytes).digest("hex") !== digest) {
-    throw refused(artifact, "is not what was uploaded: its digest does not fit");
+    throw refused(artifact, "is not what was uploaded: its digest does not match");
   }
   return bytes;
 }

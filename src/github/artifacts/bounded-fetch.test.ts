@@ -72,7 +72,7 @@ describe("boundedFetch", () => {
     expect(await (await bounded(url)).text()).toBe("<p>Log in");
   });
 
-  it("leaves the body of a refusal to the client, whatever it is", async () => {
+  it("leaves the body of an error response to the client, even if it is not JSON", async () => {
     expect((await bounded(await json("<oops", 502), ASKS_JSON)).status).toBe(502);
   });
 });

@@ -78,7 +78,7 @@ const upload = (given: Section, attempt = 1) =>
 const RUN = { headSha: null, attempt: 2 };
 const reader = (gateId: string) => sectionReader(shelf, gateId, RUN);
 
-const legs = (sections: readonly Section[]) => sections.map(({ leg, report }) => [leg, report.word]);
+const legs = (sections: readonly Section[]) => sections.map(({ leg, report }) => [leg, report.verdict]);
 
 describe("sections as artifacts", () => {
   it("are named after gate and leg, and come back in the order of the legs", async () => {
@@ -111,7 +111,7 @@ describe("sections as artifacts", () => {
     ]);
   });
 
-  it("belong to the gate in their content, whatever their name could also mean", async () => {
+  it("belong to the gate in their content when their name is ambiguous", async () => {
     await upload(section({ gateId: "gpu", leg: "big-a" }));
     await upload(section({ gateId: "gpu-big", leg: "a" }));
     expect(shelf.names).toEqual(["stormlog-section-gpu-big-a.json", "stormlog-section-gpu-big-a-2.json"]);
@@ -130,7 +130,7 @@ describe("sections as artifacts", () => {
     expect(shelf.reads).toEqual([500, 501]);
   });
 
-  it("that are none are refused with a reason, and the others are read", async () => {
+  it("artifacts that are not sections are refused with a reason, and the others are read", async () => {
     await upload(section({ leg: "a" }));
     shelf.put("stormlog-section-default-b.json", Buffer.from("<html>"));
     shelf.put("stormlog-section-default-c.json", new Uint8Array(MAX_SECTION_BYTES + 1));

@@ -33,7 +33,7 @@ export async function uploadSection(
     const text = sectionText(section);
     return await uploadRaw({ ...job, name: sectionName(section.gateId, section.leg) }, ".json", scratch, text);
   } catch (error) {
-    const instead = "The other jobs of this gate will not know of this one; its own summary and bundle are whole.";
+    const instead = "Other jobs of this gate will miss this one. Its own summary and bundle are complete.";
     return { ok: false, warning: degradedWarning({ what: "upload the section", permission: null, instead }, error) };
   }
 }
@@ -53,8 +53,8 @@ export interface SectionRun {
 }
 
 /**
- * A section of an artifact as every reader takes it: it was uploaded under the name of its own gate, leg and attempt,
- * is about the run's commit, and of no attempt that has not been. Which leg it speaks for is therefore not its choice.
+ * The section of an artifact, which must have the artifact's gate, leg and attempt, the run's commit and no later
+ * attempt than the run's. So a section cannot replace that of another leg.
  * @throws GateError SECTION_MISLABELLED, and those of `parseSection` (exit 5)
  */
 export function checkedSection(bytes: Uint8Array, artifact: string, run: SectionRun, where: string): Section {
@@ -68,7 +68,7 @@ export function checkedSection(bytes: Uint8Array, artifact: string, run: Section
     const short = (sha: string | null): string => sha?.slice(0, 10) ?? "no pull request";
     throw refuse(`is about ${short(headSha)}, and the run was about ${short(run.headSha)}`);
   }
-  if (runAttempt > run.attempt) throw refuse("is of an attempt that has not been");
+  if (runAttempt > run.attempt) throw refuse("names a later attempt than this run's");
   return section;
 }
 

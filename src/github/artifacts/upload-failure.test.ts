@@ -30,7 +30,7 @@ describe("explainUpload", () => {
     expect(explained(message)).toMatch(words);
   });
 
-  it("leaves a deadline and what it does not know as they are", () => {
+  it("returns deadlines and unknown errors unchanged", () => {
     const late = new DeadlineError("no answer within 60 s");
     const unknown = new Error("something new");
     expect([explainUpload(late), explainUpload(unknown), explainUpload("text")]).toEqual([late, unknown, "text"]);

@@ -1,12 +1,12 @@
 import { crc32 } from "node:zlib";
 import { type Entry, fromBufferPromise, type ZipFile } from "yauzl";
-import { invalidInput } from "../../core/errors.ts";
+import { codeOf, invalidInput } from "../../core/errors.ts";
 
 /** Limits for an untrusted archive. */
 export interface EntryLimits {
-  /** Most bytes of the one entry, unpacked. */
+  /** Maximum bytes of the one entry, unpacked. */
   readonly maxBytes: number;
-  /** Most bytes that one packed byte may become; JSON of numbers stays below a tenth of this. */
+  /** Maximum bytes that one packed byte may become; JSON of numbers stays below a tenth of this. */
   readonly maxRatio?: number;
 }
 
@@ -78,12 +78,12 @@ export async function readOnlyEntry(
       const wrong = objection(entry, name, limits);
       if (wrong !== null) throw refused(where, wrong);
       const content = await unpack(archive, entry);
-      if (crc32(content) !== entry.crc32) throw refused(where, "is damaged: its checksum does not fit");
+      if (crc32(content) !== entry.crc32) throw refused(where, "is damaged: its checksum does not match");
       return content;
     }
     throw refused(where, "holds no file");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ARCHIVE_REFUSED") throw error;
+    if (codeOf(error) === "ARCHIVE_REFUSED") throw error;
     throw invalidInput("ARCHIVE_REFUSED", `${where} is not a readable archive`, where);
   } finally {
     archive?.close();

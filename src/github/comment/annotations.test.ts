@@ -3,7 +3,7 @@ import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "../.
 import { annotationsOf } from "./annotations.ts";
 
 describe("annotations", () => {
-  it("are one for a leak, whatever it drives over its limits", () => {
+  it("a leak gives one annotation, however many limits it exceeds", () => {
     const all = annotationsOf(sampleReport("fail"));
     expect(all).toEqual([
       { level: "error", title: "train-mlp: memory leak", message: "Leak of 226 KiB a step, confirmed." },

@@ -44,7 +44,7 @@ function explained(scenario: ScenarioReport, notes: readonly string[]): readonly
 
 /** One annotation for each cause of a failure, on its line where that is known; one for what could not be judged. */
 function ofScenario(scenario: ScenarioReport): readonly Annotation[] {
-  const { scenario: name, word, error, judgement } = scenario;
+  const { scenario: name, verdict, error, judgement } = scenario;
   const all: Annotation[] = [];
   if (error !== null) {
     const { code, message, hint } = error;
@@ -54,9 +54,9 @@ function ofScenario(scenario: ScenarioReport): readonly Annotation[] {
       message: hint === null ? message : `${sentence(message)} ${hint}`,
     });
   }
-  const causes = causesOf(judgement?.checks ?? []).filter(({ decisive }) => decisive.verdict === word);
+  const causes = causesOf(judgement?.checks ?? []).filter(({ decisive }) => decisive.verdict === verdict);
   all.push(...causes.map((cause, index) => ofCause(scenario, cause, index === 0)));
-  if (word === "unjudged" && error === null) {
+  if (verdict === "unjudged" && error === null) {
     all.push({ level: "warning", title: `${name}: unjudged`, message: sentence(answerSentence(scenario)) });
   }
   return all;

@@ -71,13 +71,13 @@ async function ask({ octokit, repository }: ImageCheckInput, address: string): P
     context: `${owner}/${repo}`,
   });
   const [, source] = /<img\s[^>]*?\bsrc="([^"]+)"/.exec(String(data)) ?? [];
-  if (source === undefined) return { kind: "hidden", reason: "GitHub renders no picture from a link to one" };
+  if (source === undefined) return { kind: "hidden", reason: "GitHub did not render a linked picture" };
   const url = new URL(source.replaceAll("&amp;", "&"), `${serverUrl}/`);
   if (url.host === new URL(serverUrl).host) return { kind: "shown" };
-  return fetchedByAnybody(url);
+  return fetchedWithoutToken(url);
 }
 
-async function fetchedByAnybody(url: URL): Promise<ImageCheck> {
+async function fetchedWithoutToken(url: URL): Promise<ImageCheck> {
   try {
     // Without a token, as the proxy asks.
     const response = await withDeadline({ ms: FETCH_MS }, (signal) => fetch(url, { signal }));
@@ -85,8 +85,8 @@ async function fetchedByAnybody(url: URL): Promise<ImageCheck> {
     const type = response.headers.get("content-type") ?? "";
     if (response.ok && type.startsWith("image/")) return { kind: "shown" };
     const what = response.ok
-      ? `answers ${type.slice(0, 40) || "something"} instead of it`
-      : `answers ${response.status}`;
+      ? `returned ${type.slice(0, 40) || "something"} instead of a picture`
+      : `returned ${response.status}`;
     return { kind: "hidden", reason: `GitHub's image proxy ${what}` };
   } catch {
     return { kind: "hidden", reason: "GitHub's image proxy did not answer" };

@@ -1,3 +1,4 @@
+import { messageOf } from "../../core/errors.ts";
 import type { Section } from "../../report/documents/section.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
 import type { PictureAddress } from "../../report/markdown/scenario.ts";
@@ -43,7 +44,7 @@ export type SectionCommentResult = CommentResult & {
 
 /** A matrix has at most 256 legs, each of which may run again. More changes than that are not a set of legs. */
 const MAX_ROUNDS = 500;
-/** Longest wait before the first leg's comment is made. */
+/** Maximum wait before the first leg's comment is made, milliseconds. */
 const SETTLE_MS = 3000;
 const PAUSE_PER_SECTION_MS = 100;
 const MAX_PAUSE_MS = 2000;
@@ -83,7 +84,7 @@ export async function upsertSectionComment(given: SectionComment): Promise<Secti
       again = await given.sections();
     } catch (error) {
       // The written text remains; a job that came in between writes its own.
-      log(`Could not look again for other sections: ${error instanceof Error ? error.message : String(error)}`);
+      log(`Could not look again for other sections: ${messageOf(error)}`);
       break;
     }
     if (identity(again) === identity(sections)) break;
@@ -112,7 +113,7 @@ function identity(sections: readonly Section[]): string {
       leg,
       runAttempt,
       bundleArtifact,
-      report.word,
+      report.verdict,
       report.session,
       report.generated_at_utc,
     ]),

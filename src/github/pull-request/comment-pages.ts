@@ -14,7 +14,7 @@ interface CommentPages<T> {
 }
 
 /** A proxy between the runner and GitHub can answer instead. */
-export const notAComment = (): BadAnswerError => new BadAnswerError("GitHub's answer is something else than a comment");
+export const notAComment = (): BadAnswerError => new BadAnswerError("GitHub's answer is not a comment");
 
 /**
  * The comments of a pull request, several pages at a time: thousands of long ones take longer than a step may wait.

@@ -34,7 +34,7 @@ export class WritePermission {
   /** @throws what the client throws, except for an account that GitHub does not know */
   of(account: Account | null | undefined): Promise<PermissionAnswer> {
     if (account === null || account === undefined) {
-      return Promise.resolve({ allowed: false, why: "GitHub knows no account of who wrote it" });
+      return Promise.resolve({ allowed: false, why: "the account of its author is unknown to GitHub" });
     }
     if (isBot(account)) {
       return Promise.resolve({ allowed: false, why: `${account.login} is a bot; a person has to accept` });

@@ -6,7 +6,7 @@ import { type Attempt, degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
 import type { Repository } from "../run-context.ts";
 
-/** Longest wait for one answer about the history, milliseconds. */
+/** Maximum wait for one answer about the history, milliseconds. */
 const WAIT_MS = 45_000;
 /** Pages of a hundred commits that are looked through before the rest is asked about one by one. */
 const MAX_PAGES = 3;

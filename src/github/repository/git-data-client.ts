@@ -10,7 +10,7 @@ import type { FileChanges, GitData, RefSnapshot, TreeFile } from "./git-data.ts"
 import { advance, replace, shortRef, tipOf } from "./ref-move.ts";
 
 export interface GitDataOptions {
-  /** Longest time that one commit may take with all its attempts, milliseconds. */
+  /** Maximum duration of one commit with all its attempts, milliseconds. */
   readonly budgetMs?: number;
   /** Commits on a ref before the next one begins a new root. */
   readonly maxHistory?: number;

@@ -18,7 +18,7 @@ import { DeadlineError, withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { GitData, RefSnapshot, TreeFile } from "./git-data.ts";
 
-/** Longest wait for the baselines of a scenario, and for writing one with all attempts, milliseconds. */
+/** Maximum wait for the baselines of a scenario, and for writing one with all attempts, milliseconds. */
 const READ_MS = 30_000;
 const WRITE_MS = 270_000;
 
@@ -104,7 +104,7 @@ class RefStore implements BaselineStore {
       written = { name, record };
       return serializeRecord(record);
     });
-    if (written === null) throw unwritable(this.name, "nothing was asked to be written");
+    if (written === null) throw unwritable(this.name, "there was nothing to write");
     return written;
   }
 

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { invalidInput } from "../../core/errors.ts";
+import { issueText } from "../../core/issue-text.ts";
 
 /** Whether the gate caught the leak and passed the fixed state. "replayed": recordings were read, not judged. */
 export const LAB_OUTCOMES = [
@@ -89,11 +90,9 @@ export type LabDocument = v.InferOutput<typeof LabDocumentSchema>;
 export function parseLabDocument(value: unknown, where: string): LabDocument {
   const result = v.safeParse(LabDocumentSchema, value);
   if (result.success) return result.output;
-  const [issue] = result.issues;
-  const path = v.getDotPath(issue) ?? "the document";
   throw invalidInput(
     "LAB_INVALID",
-    `${path}: ${issue.message}`,
+    issueText(result.issues[0]),
     where,
     "Name a file that `stormlog-gate lab run` wrote.",
   );

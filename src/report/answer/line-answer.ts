@@ -94,9 +94,10 @@ export function packageName({ name, version, yanked, deprecated }: LinePackage):
   return `${name} ${version}${yanked ? " (yanked)" : deprecated === undefined ? "" : " (deprecated)"}`;
 }
 
-/** "97 %", never "100 %" for a part. */
+/** "97 %"; never "100 %" for a part, and "under 1 %" instead of "0 %". */
 export function percent(share: number): string {
-  return share >= 1 ? "100 %" : share > 0.99 ? "99 %" : `${Math.round(100 * share)} %`;
+  if (share < 0.01) return "under 1 %";
+  return share < 1 ? `${Math.min(99, Math.round(100 * share))} %` : "100 %";
 }
 
 /** "98 % of the growth", or "44 % of the growth with 3 lines of the package"; null where the share is not known. */
@@ -157,7 +158,7 @@ export function unattributed(
   });
   const share = size(finding?.evidence.share);
   if (finding === undefined || share === null || share < 0.05) return null;
-  const memory = WITHOUT_LINE.get(finding.evidence.memory) ?? "held by no line that was found";
+  const memory = WITHOUT_LINE.get(finding.evidence.memory) ?? "not attributed to a line";
   const by = text(finding.evidence.allocated_by);
   const from = by === null ? "" : `, allocated by ${by}`;
   return {

@@ -29,6 +29,13 @@ describe("the packages that a change locks to other versions", () => {
     expect(lockText(sampleScenario("fail"))).toBeNull();
   });
 
+  it("are cut to five in the text, after which that of the line is still found", () => {
+    const others = Array.from({ length: 6 }, (_, i) => ({ ...CHANGES[0]!, name: `other-${i}` }));
+    const scenario = { ...owned(NUMPY), lock_changes: { total: 9, packages: [...others, ...CHANGES] } };
+    expect(lockText(scenario)).toMatch(/ other-4 1\.26\.0 -> 2\.0\.0 and 4 more$/);
+    expect(ownLockText(scenario)).toContain("numpy");
+  });
+
   it("include that of the line under its normal name, and not one of the same name elsewhere", () => {
     expect(ownLockText(owned(NUMPY))).toBe("numpy 1.26.0 -> 2.0.0 since the base commit");
     expect(ownLockText(owned({ ...NUMPY, ecosystem: "node" }))).toBeNull();

@@ -4,6 +4,9 @@ import { plural } from "../../core/text.ts";
 import type { LockChange, ScenarioReport } from "../documents/model.ts";
 import { namedLine } from "./line-answer.ts";
 
+/** Packages that a sentence lists. */
+const MAX_SHOWN = 5;
+
 /** Who reads a text, which decides how the change is called. */
 type Reader = "terminal" | "pull-request";
 
@@ -27,8 +30,9 @@ export function changeText({ name, from, to }: Omit<LockChange, "ecosystem">): s
 /** The packages that a breaching change locks to other versions, in one sentence; null for none. Not escaped. */
 export function lockText({ lock_changes: locks }: ScenarioReport, reader: Reader = "terminal"): string | null {
   if (locks === undefined || locks.packages.length === 0) return null;
-  const rest = locks.total - locks.packages.length;
-  const listed = locks.packages.map(changeText).join(", ");
+  const shown = locks.packages.slice(0, MAX_SHOWN);
+  const rest = locks.total - shown.length;
+  const listed = shown.map(changeText).join(", ");
   const more = rest > 0 ? ` and ${rest} more` : "";
   return `${plural(locks.total, "locked package")} changed ${SINCE[reader]}: ${listed}${more}`;
 }

@@ -121,9 +121,13 @@ export function peakNotes(peak: PeakReport): readonly string[] {
   const unseen = peak.unseen.map(categoryName).join(", ");
   return [
     ...(peak.compared_with === null ? ["There was no other peak to compare with."] : []),
-    ...(peak.categories.length === 0 ? ["Categories are not seen in this program."] : []),
-    ...(peak.categories.length === 0 || unseen === "" ? [] : [`Not seen, and so in other rows: ${unseen}.`]),
-    ...(peak.device === "host" ? [] : ["Categories of a device are found by when memory is allocated and released."]),
+    ...(peak.categories.length === 0 ? ["The categories of this program's memory are unknown."] : []),
+    ...(peak.categories.length === 0 || unseen === ""
+      ? []
+      : [`Categories that could not be recognised, and are in other rows: ${unseen}.`]),
+    ...(peak.device === "host"
+      ? []
+      : ["Categories of device memory are inferred from when it is allocated and released."]),
     ...peak.inputs.map(({ name, value, compared }) => `${name}: ${compared ?? "none"} -> ${value ?? "none"}`),
   ];
 }

@@ -10,7 +10,7 @@ import { comparedValue, type DecisiveRun, decisiveRun, describingSeries } from "
 import { detectable } from "./detectable.ts";
 import { type LineAnswer, leakLine } from "./line-answer.ts";
 
-/** Longest first line of an answer, characters. */
+/** Maximum length of an answer's first line, characters. */
 const MAX_SENTENCE = 100;
 
 /** Classes of a series that does not go on growing. */
@@ -19,10 +19,10 @@ const STILL = new Set(["flat", "plateau", "step", "spike", "sawtooth", "shrink"]
 /** One sentence: what, how much, where or over what, how sure. Not escaped. */
 export function answerSentence(scenario: ScenarioReport): string {
   const { judgement, error } = scenario;
-  if (judgement === null || (scenario.word === "error" && error !== null)) {
+  if (judgement === null || (scenario.verdict === "error" && error !== null)) {
     return error?.message ?? "nothing was measured";
   }
-  switch (scenario.word) {
+  switch (scenario.verdict) {
     case "pass":
       return passSentence(scenario, judgement);
     case "unjudged":
@@ -193,16 +193,16 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
       ? judgement.checks.find(({ verdict, gating }) => verdict === "unjudged" && gating)
       : undefined;
   const reason = (open?.reason ?? judgement.reason).split(": ")[0] ?? judgement.reason;
-  const first = scenario.baseline === null && /no baseline|does not exist|no run|is empty/.test(reason);
   // A store is named as it is written: "file:baselines has no usable baseline …".
-  const parts = [first ? "No baseline yet" : /^\w+:/.test(reason) ? reason : capital(reason)];
+  const parts = [/^\w+:/.test(reason) ? reason : capital(reason)];
   const peak = judgement.checks
     .filter(({ gating, candidate_bytes: bytes, aspect }) => gating && aspect === "peak" && bytes !== null)
     .sort((a, b) => Number(b.metric === "allocated") - Number(a.metric === "allocated"))[0];
   if (peak?.candidate_bytes != null) {
     const label = decisiveRun(scenario.runs, peak)?.series.class;
     const plain = peakAsItIs(scenario, peak);
-    const drift = label === undefined ? "" : `, ${driftWords(label)}${plain === null ? "" : " when V8 collects"}`;
+    const drift =
+      label === undefined ? "" : `, ${driftWords(label)}${plain === null ? "" : " after garbage collection"}`;
     parts.push(`${capital(peak.metric)} peak ${formatShort(plain ?? peak.candidate_bytes)}${drift}`);
   } else if (judgement.checks.length === 0) {
     const shown = describingSeries(scenario.runs);

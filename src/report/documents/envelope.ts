@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { invalidInput } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
+import { issueText } from "../../core/issue-text.ts";
 import type { Check } from "../../verdict/judgement.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import { decidingScaling } from "../scaling-text.ts";
@@ -161,12 +162,12 @@ export function parseStormlogReport(json: unknown, where: string): { envelope: S
 const FIRST = { abortEarly: true } as const;
 
 function invalid(issue: v.BaseIssue<unknown>, prefix: string, where: string) {
-  return invalidInput("REPORT_INVALID", `${prefix}${v.getDotPath(issue) ?? "document"}: ${issue.message}`, where);
+  return invalidInput("REPORT_INVALID", `${prefix}${issueText(issue)}`, where);
 }
 
 function statusOf(report: GateReport): Status {
   if (report.exit_code === ExitCode.interrupted) return "interrupted";
-  switch (report.word) {
+  switch (report.verdict) {
     case "pass":
       return "pass";
     case "warn":
@@ -182,9 +183,9 @@ function statusOf(report: GateReport): Status {
 
 function summaryOf(report: GateReport): string {
   const scaling = decidingScaling(report);
-  if (scaling !== null) return `${report.word}: ${scaling}`;
-  const worst = report.scenarios.find((scenario) => scenario.word === report.word) ?? report.scenarios[0];
-  return `${report.word}: ${worst === undefined ? "nothing was measured" : answerSentence(worst)}`;
+  if (scaling !== null) return `${report.verdict}: ${scaling}`;
+  const worst = report.scenarios.find((scenario) => scenario.verdict === report.verdict) ?? report.scenarios[0];
+  return `${report.verdict}: ${worst === undefined ? "nothing was measured" : answerSentence(worst)}`;
 }
 
 type Finding = StormlogReport["findings"][number];

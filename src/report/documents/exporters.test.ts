@@ -26,7 +26,11 @@ function excused(): GateReport {
     { package: "hoard", version: "1.2.3", at: "keep", until: "2027-01-31", reason: "1.2.4 is not released" },
   ];
   const report = sampleReport("fail");
-  return { ...report, word: "warn", scenarios: report.scenarios.map((one) => ({ ...one, word: "warn", known_leaks })) };
+  return {
+    ...report,
+    verdict: "warn",
+    scenarios: report.scenarios.map((one) => ({ ...one, verdict: "warn", known_leaks })),
+  };
 }
 
 function python(): boolean {
@@ -80,7 +84,7 @@ describe("renderSarif", () => {
       { ...law, fits: [], verdict, reason: "above 1" },
       { ...law, name: "M", fits: [], verdict: "pass", reason: null } as const,
     ];
-    const { results } = JSON.parse(renderSarif(sampleReport("pass", { word: verdict, scaling }))).runs[0];
+    const { results } = JSON.parse(renderSarif(sampleReport("pass", { verdict, scaling }))).runs[0];
     expect(results).toHaveLength(1);
     expect(results[0]).toMatchObject({
       ruleId: "memory_scaling",

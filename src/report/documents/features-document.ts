@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { ANALYSIS_VERSION } from "../../analysis/document.ts";
 import type { RecordingFeatures } from "../../analysis/features.ts";
 import type { Horizon } from "../../core/horizon.ts";
+import { issueText } from "../../core/issue-text.ts";
 import { isNestedWithin } from "../../core/json.ts";
 import { packageVersion } from "../../core/package-root.ts";
 import { GapSharesSchema, RecordedDeviceSchema } from "../../telemetry/devices/recorded-device.ts";
@@ -18,7 +19,7 @@ export const MAX_FEATURES_BYTES = 64 * 2 ** 20;
 /** Samples of a rank that are kept one by one; jobs of a few minutes are kept whole. */
 export const SHARD_LIMITS = { intervals: 512, steps: 512 } as const;
 
-const ENGINE = `v8 ${process.versions.v8}`;
+const ENGINE = `v8 ${process.versions.v8} ${process.arch}`;
 const MAX_LISTED = 100_000;
 /** A document has ten levels or so. Its digest is that of its text, and writing that needs stack for each level. */
 const MAX_NESTING = 64;
@@ -50,6 +51,7 @@ const analysed = {
     v.object({ bytes: number, bend: number, steps: v.nullable(number), seconds: v.nullable(number) }),
   ),
   material: v.boolean(),
+  blocksPerStep: v.exactOptional(number),
 };
 
 const StepPeaksSchema = v.object({
@@ -145,7 +147,7 @@ const FeaturesDocumentSchema = v.object({
   schema: v.literal("stormlog.features/1"),
   /** Release that computed them; another one computes them again. */
   tool_version: text,
-  /** Version of its JavaScript engine, whose last digits of a logarithm may differ from another's. */
+  /** JavaScript engine and processor architecture, by which the last digits of a logarithm may differ. */
   engine: text,
   analysis_version: count,
   horizon: v.nullable(
@@ -238,5 +240,5 @@ export function parseFeatures(textOfFile: string): FeaturesAnswer {
 }
 
 function invalid(issue: v.BaseIssue<unknown>): FeaturesAnswer {
-  return { kind: "invalid", reason: `${v.getDotPath(issue) ?? "document"}: ${issue.message}` };
+  return { kind: "invalid", reason: issueText(issue) };
 }

@@ -75,9 +75,9 @@ function scalingSuite({ scenario, name, verdict, reason }: Scaling): Suite[] {
 }
 
 /** What an acceptance or a known leak excuses is a warning. */
-function checksOf({ word, judgement }: ScenarioReport): readonly Check[] {
+function checksOf({ verdict, judgement }: ScenarioReport): readonly Check[] {
   const checks = judgement?.checks ?? [];
-  if (word !== "warn") return checks;
+  if (verdict !== "warn") return checks;
   return checks.map((check) => (check.verdict === "fail" ? { ...check, verdict: "warn" } : check));
 }
 

@@ -169,7 +169,7 @@ export interface KnownLeakUse {
 
 interface ScenarioFacts {
   readonly scenario: string;
-  readonly word: Verdict;
+  readonly verdict: Verdict;
   readonly runs: readonly RunReport[];
   readonly baseline: BaselineSummary | null;
   readonly fingerprint: Fingerprint;
@@ -264,7 +264,7 @@ export interface Scaling {
 export interface GateReport {
   readonly tool: { readonly name: "stormlog-gate"; readonly version: string; readonly argv: readonly string[] };
   readonly generated_at_utc: string;
-  readonly word: Verdict;
+  readonly verdict: Verdict;
   readonly exit_code: number;
   readonly confirmed: boolean;
   readonly session: string;

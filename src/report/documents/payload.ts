@@ -13,7 +13,7 @@ const TEXT_CHARS = 20_000;
 /** The gate's own part of a report document; everything needed to print and draw it again without the recordings. */
 export function payloadOf(report: GateReport): Payload {
   return {
-    verdict: report.word,
+    verdict: report.verdict,
     exit_code: report.exit_code,
     final: report.scenarios.every((scenario) => (scenario.judgement?.next ?? DONE).kind === "done"),
     confirmed: report.confirmed,
@@ -32,10 +32,10 @@ export function payloadOf(report: GateReport): Payload {
 }
 
 function scenarioPayload(scenario: ScenarioReport): Payload["scenarios"][number] {
-  const { word, error, timeline, ...rest } = scenario;
+  const { verdict, error, timeline, ...rest } = scenario;
   return copy<Payload["scenarios"][number]>({
     scenario: rest.scenario,
-    verdict: word,
+    verdict,
     judgement: rest.judgement && judgementDocument(rest.judgement),
     error:
       error === null
@@ -88,16 +88,14 @@ function timelinePayload(timeline: Timeline) {
 
 /** The report a payload was made of; its timelines are thinned. */
 export function reportOf(payload: Payload, tool: GateReport["tool"], generatedAtUtc: string): GateReport {
-  const { verdict: word, final, scenarios, ...rest } = payload;
+  const { final, scenarios, ...rest } = payload;
   return {
     tool,
     generated_at_utc: generatedAtUtc,
-    word,
     ...rest,
-    scenarios: scenarios.map(({ verdict, timeline, judgement, ...facts }) =>
+    scenarios: scenarios.map(({ timeline, judgement, ...facts }) =>
       scenarioReport({
         ...facts,
-        word: verdict,
         judgement: judgement && readJudgement(judgement),
         timeline:
           timeline === null

@@ -10,8 +10,8 @@ import { PeakReportSchema, StackedPeaksSchema } from "./peak-report.ts";
 
 const MAX = 10_000;
 const MAX_POINTS = 20_000;
-/** Series, checks and ranks of a job: thousands of ranks with a dozen of them each. */
-const MAX_OF_RANKS = 200_000;
+/** Series, checks and ranks of a job: 100,000 ranks with a dozen of them each. The file's size bounds the parsing. */
+const MAX_OF_RANKS = 2_000_000;
 
 /** Above every measurement, and small enough that sums and scales stay finite. */
 const LARGEST = 1e100;

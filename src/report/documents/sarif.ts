@@ -46,7 +46,7 @@ export function renderSarif(report: GateReport): string {
             rules: rules.map((id) => ({ id, shortDescription: { text: `Memory gate: ${id.replaceAll("_", " ")}` } })),
           },
         },
-        invocations: [{ executionSuccessful: report.word !== "error", exitCode: report.exit_code }],
+        invocations: [{ executionSuccessful: report.verdict !== "error", exitCode: report.exit_code }],
         results: results.map((result) => ({
           ruleId: result.rule,
           ruleIndex: rules.indexOf(result.rule),
@@ -95,7 +95,7 @@ function resultsOf(scenario: ScenarioReport): Result[] {
     // The line that was found belongs to the first cause.
     const line = index === 0 ? (leakLine(scenario.findings) ?? peakLines(scenario.findings)[0] ?? null) : null;
     const fix = line?.fix == null ? "" : `. ${line.fix}`;
-    const level = decisive.verdict === "fail" && scenario.word !== "warn" ? "error" : "warning";
+    const level = decisive.verdict === "fail" && scenario.verdict !== "warn" ? "error" : "warning";
     add(`memory_${kind}`, level, `${text}${fix}`, line?.source ?? null, `${name}|${locationOf(scenario, line)}`);
   });
   const open = checks.filter(({ verdict }) => verdict === "unjudged");

@@ -4,26 +4,26 @@ import type { Verdict } from "./model.ts";
 import type { Section } from "./section.ts";
 
 export interface SectionsVerdict {
-  readonly word: Verdict;
+  readonly verdict: Verdict;
   /** False when a failed section was not confirmed. */
   readonly confirmed: boolean;
   /** Sections per verdict, the worst first, without verdicts that no section has. */
-  readonly counts: readonly { readonly word: Verdict; readonly count: number }[];
+  readonly counts: readonly { readonly verdict: Verdict; readonly count: number }[];
   /** Sections that are expected and missing; 0 where their number is unknown. */
   readonly missing: number;
 }
 
 /** The worst verdict of a gate's sections, never a pass while one is missing; `expected` null = as many as given. */
 export function verdictOfSections(sections: readonly Section[], expected: number | null): SectionsVerdict {
-  const counts = VERDICTS_BY_URGENCY.map((word) => ({
-    word,
-    count: sections.filter(({ report }) => report.word === word).length,
+  const counts = VERDICTS_BY_URGENCY.map((verdict) => ({
+    verdict,
+    count: sections.filter(({ report }) => report.verdict === verdict).length,
   })).filter(({ count }) => count > 0);
   const missing = Math.max(sections.length === 0 ? 1 : 0, (expected ?? 0) - sections.length);
-  const worst = counts[0]?.word ?? "unjudged";
-  const word = missing > 0 && verdictUrgency(worst) > verdictUrgency("unjudged") ? "unjudged" : worst;
-  const failed = sections.filter(({ report }) => report.word === "fail");
-  return { word, confirmed: failed.every(({ report }) => report.confirmed), counts, missing };
+  const worst = counts[0]?.verdict ?? "unjudged";
+  const verdict = missing > 0 && verdictUrgency(worst) > verdictUrgency("unjudged") ? "unjudged" : worst;
+  const failed = sections.filter(({ report }) => report.verdict === "fail");
+  return { verdict, confirmed: failed.every(({ report }) => report.confirmed), counts, missing };
 }
 
 /** The section nearest to one of its gating limits; the first one where no limit is known. */

@@ -41,7 +41,7 @@ describe("a section", () => {
   it("keeps its content when it is written again", () => {
     const text = sectionText(section());
     const again = parseSection(bytes(text), "here");
-    const content = ({ report }: Section) => [report.word, report.session, report.generated_at_utc, report.cost];
+    const content = ({ report }: Section) => [report.verdict, report.session, report.generated_at_utc, report.cost];
     expect(content(again)).toEqual(content(section()));
   });
 
@@ -81,7 +81,7 @@ describe("a section", () => {
       scenarios.map((s) => [s.scenario, "fail"]),
     );
     expect(kept[0]?.judgement).toMatchObject({ reason: sampleJudgement("fail").reason });
-    expect(parseSection(bytes(text), "here").report.word).toBe("fail");
+    expect(parseSection(bytes(text), "here").report.verdict).toBe("fail");
   });
 
   it("fits its limit with thousands of scenarios, and keeps failed ones before the others", () => {
@@ -95,7 +95,16 @@ describe("a section", () => {
     const text = sectionText(section({ report: sampleReport("fail", { scenarios }) }));
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_SECTION_BYTES);
     const read = parseSection(bytes(text), "here").report.scenarios;
-    expect(read.filter(({ word }) => word === "fail")).toHaveLength(300);
+    expect(read.filter(({ verdict }) => verdict === "fail")).toHaveLength(300);
+  });
+
+  it("keeps the first changed packages of a lock where all of them are too many", () => {
+    const change = { ecosystem: "node", name: "n".repeat(200), from: "1", to: "2" } as const;
+    const lock_changes = { total: 9000, packages: Array.from({ length: 9000 }, () => change) };
+    const scenarios = ["a", "b", "c"].map((scenario) => ({ ...sampleScenario("fail"), scenario, lock_changes }));
+    const text = sectionText(section({ report: sampleReport("fail", { scenarios }) }));
+    const [read] = parseSection(bytes(text), "here").report.scenarios;
+    expect(read?.lock_changes).toMatchObject({ total: 9000, packages: Array.from({ length: 5 }, () => change) });
   });
 
   it("cuts texts and lists that are longer than its schema allows", () => {

@@ -77,6 +77,11 @@ const each =
 
 /** Reductions of a section that is too large, in their order; verdicts and reasons are kept longest. */
 const SHORTER: readonly ((report: ReportDocument) => ReportDocument)[] = [
+  // No more are shown.
+  each(({ lock_changes: locks, ...scenario }) => ({
+    ...scenario,
+    ...(locks === undefined ? {} : { lock_changes: { ...locks, packages: locks.packages.slice(0, 5) } }),
+  })),
   each((scenario) => ({ ...scenario, runs: scenario.runs.map((run) => ({ ...run, analysis: null })) })),
   each((scenario) => (scenario.verdict === "pass" ? { ...scenario, timeline: null } : scenario)),
   each(({ peak: _, ...scenario }) => scenario),
@@ -121,13 +126,13 @@ const MAX_CHARS = 20_000;
 const MAX_ITEMS = 10_000;
 
 /** A value with its texts and lists cut to the bounds of the schema, or to a smaller bound. */
-function clipped<T>(value: T, mostChars?: number): T;
-function clipped(value: unknown, mostChars = MAX_CHARS): unknown {
-  if (typeof value === "string") return value.length > mostChars ? value.slice(0, mostChars) : value;
-  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item: unknown) => clipped(item, mostChars));
+function clipped<T>(value: T, maxChars?: number): T;
+function clipped(value: unknown, maxChars = MAX_CHARS): unknown {
+  if (typeof value === "string") return value.length > maxChars ? value.slice(0, maxChars) : value;
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item: unknown) => clipped(item, maxChars));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [clipped(key, mostChars), clipped(item, mostChars)]),
+    Object.entries(value).map(([key, item]) => [clipped(key, maxChars), clipped(item, maxChars)]),
   );
 }
 

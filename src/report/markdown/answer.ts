@@ -58,7 +58,7 @@ function withCode(text: string, most = 300): string {
 /** What happened to a scenario, for a heading: "`train` leaks 281 KiB a step". Escaped. */
 export function headingText(scenario: ScenarioReport): string {
   const name = code(scenario.scenario, 80);
-  switch (scenario.word) {
+  switch (scenario.verdict) {
     case "pass":
       return `no regression in ${name}`;
     case "unjudged":
@@ -76,7 +76,7 @@ export function headingText(scenario: ScenarioReport): string {
 
 function breachText(scenario: ScenarioReport, name: string): string {
   const [cause] = causesOf(scenario.judgement?.checks ?? []);
-  if (cause === undefined) return `${name}: ${scenario.word}`;
+  if (cause === undefined) return `${name}: ${scenario.verdict}`;
   return `${name} ${breachVerb(cause, scenario)}${excuse(scenario)}`;
 }
 
@@ -106,10 +106,10 @@ function breachVerb({ kind, decisive }: Cause, { runs }: ScenarioReport): string
 
 /** The first paragraph: what holds the memory, or the sentence; how sure; whether the change did it. Escaped. */
 export function leadText(scenario: ScenarioReport): string {
-  const { accepted, word, judgement } = scenario;
+  const { accepted, verdict, judgement } = scenario;
   const lines = accepted === undefined ? [] : [`Accepted by **${md(accepted.by, 60)}**, so it does not block.`];
   const [cause] = causesOf(judgement?.checks ?? []);
-  if (cause === undefined || judgement === null || (word !== "fail" && word !== "warn")) {
+  if (cause === undefined || judgement === null || (verdict !== "fail" && verdict !== "warn")) {
     lines.push(`**${md(answerSentence(scenario), 600)}.**`);
     const note = comparisonNote(scenario);
     if (note !== null) lines.push(`${md(capital(note), 300)}.`);
@@ -192,7 +192,7 @@ export function openText(scenario: ScenarioReport): string | null {
 
 /** The fix, and how to accept or continue, in one paragraph; null when there is nothing to do. */
 export function nextText(scenario: ScenarioReport): string | null {
-  const isBreach = scenario.word === "fail" || scenario.word === "warn";
+  const isBreach = scenario.verdict === "fail" || scenario.verdict === "warn";
   const fix = isBreach ? (leakLine(scenario.findings)?.fix ?? null) : null;
   const parts = fix === null ? [] : [`**Fix:** ${withCode(fix)}`];
   for (const { name, text, command } of nextSteps(scenario, "pull-request")) {
@@ -204,17 +204,17 @@ export function nextText(scenario: ScenarioReport): string | null {
 
 /** The command that shows a failure again elsewhere, and what differs there; null where the report lacks its start. */
 export function reproduceText(report: GateReport, scenario: ScenarioReport): string | null {
-  const found = scenario.word === "fail" ? reproduceCommand(report, scenario) : null;
+  const found = scenario.verdict === "fail" ? reproduceCommand(report, scenario) : null;
   if (found === null) return null;
   const differs = found.differs === null ? "" : ` (${md(found.differs, 200)})`;
   return `**Reproduce**${differs}:\n\n${codeBlock(found.command)}`;
 }
 
 /** "2 of 3 scenarios failed", for the title of a report with several. */
-export function countsText(scenarios: readonly ScenarioReport[], word: Verdict): string {
-  const same = scenarios.filter((scenario) => scenario.word === word).length;
+export function countsText(scenarios: readonly ScenarioReport[], verdict: Verdict): string {
+  const same = scenarios.filter((scenario) => scenario.verdict === verdict).length;
   const all = plural(scenarios.length, "scenario");
-  switch (word) {
+  switch (verdict) {
     case "pass":
       return `no regression in ${all}`;
     case "warn":

@@ -41,7 +41,7 @@ export function legTable(legs: readonly Leg[], links: RunPages): string {
     const why =
       decidingScaling(report) ?? (worst === null ? "nothing was measured" : `${scenario}${answerSentence(worst)}`);
     return [
-      `${SIGN[report.word]}&nbsp;${report.word}`,
+      `${SIGN[report.verdict]}&nbsp;${report.verdict}`,
       md(name, 80),
       line === "" ? "" : `\`${line}\``,
       md(capital(why), 140),
@@ -49,6 +49,6 @@ export function legTable(legs: readonly Leg[], links: RunPages): string {
     ];
   });
   const text = table(["", "Leg", "Memory", "Why", "Evidence"], ["l", "l", "l", "l", "l"], rows);
-  const more = legs.slice(MAX_ROWS).map(({ section, name }) => `${SIGN[section.report.word]} ${md(name, 80)}`);
+  const more = legs.slice(MAX_ROWS).map(({ section, name }) => `${SIGN[section.report.verdict]} ${md(name, 80)}`);
   return more.length === 0 ? text : `${text}\n\nAnd ${more.length} more: ${more.join(", ")}.`;
 }

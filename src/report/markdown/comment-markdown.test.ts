@@ -173,7 +173,7 @@ describe("the comment of several jobs", () => {
   it("has the limit on scaling as the reason of a leg whose scenarios pass", () => {
     const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
     const scaling = [{ ...law, fits: [], verdict: "fail", reason: "above 1" } as const];
-    const report = sampleReport("pass", { word: "fail", confirmed: false, scaling });
+    const report = sampleReport("pass", { verdict: "fail", confirmed: false, scaling });
     const text = render([leg(1, "fail", { report }), leg(2, "pass")]);
     expect(titleOf(text)).toBe("### ❌ Memory: fail (1 of 2 legs)");
     expect(text).toContain("#### ❌ leg-001: train over N: scaling fail: above 1");

@@ -60,13 +60,13 @@ export function renderComment(sections: readonly Section[], options: CommentOpti
 
 /** The sections whose timeline the comment shows, the most urgent first. */
 export function picturedSections(sections: readonly Section[]): readonly Section[] {
-  const red = sections.filter(({ report }) => report.word !== "pass").sort(byUrgency);
+  const red = sections.filter(({ report }) => report.verdict !== "pass").sort(byUrgency);
   const shown = red.length > 0 ? red : [tightestSection(sections)].filter((section) => section !== null);
   return shown.filter(({ report }) => worstScenario(report)?.timeline != null).slice(0, MAX_PICTURES);
 }
 
 function byUrgency(a: Section, b: Section): number {
-  return verdictUrgency(a.report.word) - verdictUrgency(b.report.word);
+  return verdictUrgency(a.report.verdict) - verdictUrgency(b.report.verdict);
 }
 
 function nameOf({ gateId }: CommentOptions): string | null {
@@ -85,7 +85,7 @@ function summaryOptions(section: Section, options: CommentOptions) {
 
 function partsOfLegs(legs: readonly Leg[], verdict: SectionsVerdict, options: CommentOptions): Part[] {
   const isQuiet = ({ section: { report } }: Leg): boolean =>
-    report.word === "pass" && report.scenarios.every(({ interference }) => interference === undefined);
+    report.verdict === "pass" && report.scenarios.every(({ interference }) => interference === undefined);
   const red = legs.filter((leg) => !isQuiet(leg)).sort((a, b) => byUrgency(a.section, b.section));
   const green = legs.filter(isQuiet);
   const parts: Part[] = [{ kind: "title", at: 0, text: title(legs, verdict, options) }];
@@ -129,26 +129,25 @@ function headed(name: string, { report }: Section, parts: readonly Part[]): Part
   const single = only === undefined || others.length > 0 ? "" : `: ${headingText(only)}`;
   const scaling = decidingScaling(report);
   const what = scaling === null ? single : `: ${md(scaling, 300)}`;
-  const heading = `#### ${SIGN[report.word]} ${md(name, 80)}${what}`;
+  const heading = `#### ${SIGN[report.verdict]} ${md(name, 80)}${what}`;
   const at = parts.findIndex(({ kind }) => kind === "reason");
   if (at < 0) return [{ kind: "reason", at: parts[0]?.at ?? 0, text: heading }, ...parts];
   return parts.map((part, index) => (index === at ? { ...part, text: `${heading}\n\n${part.text}` } : part));
 }
 
-function title(legs: readonly Leg[], verdict: SectionsVerdict, options: CommentOptions): string {
-  const { word, counts, missing } = verdict;
-  const how = missing > 0 && word !== "fail" ? "" : qualifier(legs.map(({ section }) => section.report));
-  const same = counts.find((one) => one.word === word)?.count ?? 0;
+function title(legs: readonly Leg[], { verdict, counts, missing }: SectionsVerdict, options: CommentOptions): string {
+  const how = missing > 0 && verdict !== "fail" ? "" : qualifier(legs.map(({ section }) => section.report));
+  const same = counts.find((one) => one.verdict === verdict)?.count ?? 0;
   const all = legs.length + missing;
   const of = same === all || missing > 0 ? `${legs.length}` : `${same} of ${all}`;
   const legsText = missing > 0 ? `${of} of ${all} legs` : `${of} leg${all === 1 ? "" : "s"}`;
-  return `### ${SIGN[word]} ${gateName(nameOf(options))}: ${word}${how} (${legsText})`;
+  return `### ${SIGN[verdict]} ${gateName(nameOf(options))}: ${verdict}${how} (${legsText})`;
 }
 
 function countsText(legs: readonly Leg[], { counts, missing }: SectionsVerdict): string {
   const [only, another] = counts;
-  if (only?.word === "pass" && another === undefined && missing === 0) return nearestText(legs);
-  const reported = counts.map(({ word, count }) => `${count} ${word}`).join(", ");
+  if (only?.verdict === "pass" && another === undefined && missing === 0) return nearestText(legs);
+  const reported = counts.map((one) => `${one.count} ${one.verdict}`).join(", ");
   const gone =
     missing === 0 ? "" : ` ${plural(missing, "leg has", "legs have")} not reported. A missing leg is never a pass.`;
   return `**${legs.length === 0 ? "No leg has reported" : reported}.**${gone}`;

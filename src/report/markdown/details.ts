@@ -39,7 +39,7 @@ export function scenarioDetails(
     linesMarkdown(lines),
     findingsText(others),
     locked === null ? null : `${md(locked, 2000)}.`,
-    scenario.word === "pass" ? nextText(scenario) : null,
+    scenario.verdict === "pass" ? nextText(scenario) : null,
     `Baseline: ${md(baselineText(scenario), 200)}`,
     differencesText(scenario, "context", "These fields differ, which does not prevent a comparison:"),
     environmentText(scenario),

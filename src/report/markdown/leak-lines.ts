@@ -1,6 +1,6 @@
 import type { Finding } from "../../analysis/document.ts";
 import { formatBytesDelta } from "../../core/units.ts";
-import { packageText } from "../answer/line-answer.ts";
+import { packageText, percent } from "../answer/line-answer.ts";
 import { LEAK_LINE } from "../source-line.ts";
 import { md, table } from "./markdown-text.ts";
 
@@ -26,7 +26,7 @@ function growthRate({ evidence }: Finding): string {
 
 /** "97 %" of the growth observed inside the process; "–" when unknown. */
 function growthShare({ evidence: { share } }: Finding): string {
-  return typeof share === "number" ? `${Math.round(100 * share)} %` : "–";
+  return typeof share === "number" ? percent(share) : "–";
 }
 
 /** A table of the growing lines with their code, and the usual fix for the first; null when no line is known. */

@@ -72,7 +72,7 @@ export function scenarioTable(scenarios: readonly ScenarioReport[]): string {
   const rows = scenarios.slice(0, MAX_SCENARIOS).map((scenario) => {
     const line = spark(scenario, 16);
     return [
-      `${SIGN[scenario.word]}&nbsp;${scenario.word}`,
+      `${SIGN[scenario.verdict]}&nbsp;${scenario.verdict}`,
       md(scenario.scenario, 80),
       line === "" ? "" : `\`${line}\``,
       md(answerSentence(scenario), 160),
@@ -85,7 +85,7 @@ export function scenarioTable(scenarios: readonly ScenarioReport[]): string {
 
 /** Everything about one scenario that is not folded, except its lead, its error and its picture. */
 export function scenarioParts(scenario: ScenarioReport, at: number, repositoryUrl: string | null): Part[] {
-  if (scenario.word === "pass") return [];
+  if (scenario.verdict === "pass") return [];
   const texts = [
     { kind: "checks", text: rowsText(scenario) },
     { kind: "findings", text: openText(scenario) },

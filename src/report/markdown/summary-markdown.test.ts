@@ -149,14 +149,14 @@ describe("renderSummary", () => {
     }
   });
 
-  it.each(["fail", "unjudged"] as const)("has a limit on scaling in its title where no scenario is %s", (word) => {
+  it.each(["fail", "unjudged"] as const)("has a limit on scaling in its title where no scenario is %s", (verdict) => {
     const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
-    const scaling = [{ ...law, fits: [], verdict: word, reason: "above 1" }];
+    const scaling = [{ ...law, fits: [], verdict, reason: "above 1" }];
     const scenarios = [1, 2].map((n) => sampleScenario("pass", { scenario: `train@N=${n}` }));
-    const report = sampleReport("pass", { word, confirmed: false, scaling, scenarios });
+    const report = sampleReport("pass", { verdict, confirmed: false, scaling, scenarios });
     const title = renderSummary(report).split("\n")[0];
-    expect(title).toBe(`### ${word === "fail" ? "❌" : "❔"} Memory: train over N: scaling ${word}: above 1`);
-    expect(stormlogReport(report).verdict.summary).toBe(`${word}: train over N: scaling ${word}: above 1`);
+    expect(title).toBe(`### ${verdict === "fail" ? "❌" : "❔"} Memory: train over N: scaling ${verdict}: above 1`);
+    expect(stormlogReport(report).verdict.summary).toBe(`${verdict}: train over N: scaling ${verdict}: above 1`);
     const single = renderSummary({ ...report, scenarios: scenarios.slice(0, 1) }).split("\n")[0];
     expect(single).toBe(title);
   });

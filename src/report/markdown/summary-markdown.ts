@@ -50,21 +50,21 @@ export function reportParts(report: GateReport, context: ReportContext): Part[] 
   const shown = worstScenario(report);
   const parts: Part[] = [];
   scenarios.forEach((scenario, index) => {
-    if (!only && scenario.word === "pass" && scenario.interference === undefined) return;
+    if (!only && scenario.verdict === "pass" && scenario.interference === undefined) return;
     const at = context.at + index;
-    const heading = only ? "" : `${context.heading} ${SIGN[scenario.word]} ${headingText(scenario)}\n\n`;
+    const heading = only ? "" : `${context.heading} ${SIGN[scenario.verdict]} ${headingText(scenario)}\n\n`;
     const interference = scenario.interference === undefined ? "" : `\n\n${box("WARNING", scenario.interference)}`;
     parts.push({ kind: "reason", at, text: `${heading}${leadText(scenario)}${interference}` });
     const failure = errorText(scenario);
     if (failure !== null) parts.push({ kind: "error", at, text: failure });
-    if (scenario === shown && scenario.word !== "pass") parts.push(...pictureParts(scenario, context));
+    if (scenario === shown && scenario.verdict !== "pass") parts.push(...pictureParts(scenario, context));
     parts.push(...scenarioParts(scenario, at, context.repositoryUrl ?? null));
     const reproduce = reproduceText(report, scenario);
     if (reproduce !== null) parts.push({ kind: "reproduce", at, text: reproduce });
   });
   for (const one of report.scaling ?? []) parts.push({ kind: "checks", at: context.at, text: scalingText(one) });
-  const passed = scenarios.filter(({ word }) => word === "pass");
-  const picture = shown?.word === "pass" ? pictureParts(shown, context).map(({ text }) => text) : [];
+  const passed = scenarios.filter(({ verdict }) => verdict === "pass");
+  const picture = shown?.verdict === "pass" ? pictureParts(shown, context).map(({ text }) => text) : [];
   if (!only && passed.length > 0) {
     const names = passed.map(({ scenario }) => md(scenario, 80)).join(", ");
     const text = folded(
@@ -77,7 +77,7 @@ export function reportParts(report: GateReport, context: ReportContext): Part[] 
   if (policy !== null) parts.push({ kind: "policy", at: context.at, text: policy });
   const notes = only ? countedNotes(report.warnings) : [];
   scenarios.forEach((scenario, index) => {
-    if (!only && scenario.word === "pass") return;
+    if (!only && scenario.verdict === "pass") return;
     parts.push({
       kind: "details",
       at: context.at + index,
@@ -91,21 +91,21 @@ export function reportParts(report: GateReport, context: ReportContext): Part[] 
 function title(report: GateReport, { gate }: SummaryOptions): string {
   const [only, ...others] = report.scenarios;
   const scaling = decidingScaling(report);
-  if (scaling !== null) return `### ${SIGN[report.word]} ${gateName(gate)}: ${md(scaling, 300)}`;
+  if (scaling !== null) return `### ${SIGN[report.verdict]} ${gateName(gate)}: ${md(scaling, 300)}`;
   const text =
     only === undefined
       ? "nothing was measured"
       : others.length > 0
-        ? `${countsText(report.scenarios, report.word)}${qualifier([report])}`
+        ? `${countsText(report.scenarios, report.verdict)}${qualifier([report])}`
         : headingText(only);
-  return `### ${SIGN[report.word]} ${gateName(gate)}: ${text}`;
+  return `### ${SIGN[report.verdict]} ${gateName(gate)}: ${text}`;
 }
 
 /** Qualifies a verdict in the title: a failure is unconfirmed, or a difference that would fail was accepted. */
 export function qualifier(reports: readonly GateReport[]): string {
-  const failed = reports.filter(({ word }) => word === "fail");
+  const failed = reports.filter(({ verdict }) => verdict === "fail");
   if (failed.length > 0) return failed.every(isCertain) ? "" : ", unconfirmed";
-  if (!reports.every(({ word }) => word === "warn" || word === "pass")) return "";
+  if (!reports.every(({ verdict }) => verdict === "warn" || verdict === "pass")) return "";
   const scenarios = reports.flatMap((report) => report.scenarios);
   if (scenarios.some(({ accepted }) => accepted !== undefined)) return ", accepted";
   return scenarios.some(({ known_leaks: known }) => known !== undefined) ? ", known leak" : "";

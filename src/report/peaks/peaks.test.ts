@@ -78,7 +78,7 @@ function textBoxes(svg: string) {
 }
 
 describe("the picture of two peaks", () => {
-  it("has no two texts on each other and none outside, whatever the lines are called", () => {
+  it("draws labels that neither overlap nor leave the picture", () => {
     fc.assert(
       fc.property(fc.array(anyDevice, { maxLength: 3 }), fc.constantFrom("light", "dark"), (devices, theme) => {
         const svg = renderPeaksSvg(documentOf(...devices), theme);

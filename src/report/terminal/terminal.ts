@@ -70,7 +70,7 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
     const apart = index > 0 && (block.length > 1 || (blocks[index - 1]?.length ?? 0) > 1);
     return apart ? ["", ...block] : block;
   });
-  const calm = scenarios.every(({ word }) => word === "pass");
+  const calm = scenarios.every(({ verdict }) => verdict === "pass");
   const notes = [
     ...policyNotes(report).flatMap((note) => wrapText(safe(note), width, "    ")),
     ...(calm && !options.verbose ? [] : noteBlock(report, options, paint, width)),
@@ -79,7 +79,7 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
   // The first of the notes has a blank line before it already.
   notes.push(...(calm || notes.length > 0 ? laws : laws.slice(1)), ...(laws.length > 0 ? [""] : []));
   if (report.scenarios.length > 1) {
-    notes.push(`${verdictMark(report.word, paint)}  ${report.scenarios.length} scenarios, ${costText(report.cost)}`);
+    notes.push(`${verdictMark(report.verdict, paint)}  ${report.scenarios.length} scenarios, ${costText(report.cost)}`);
   }
   return [
     ...lines,
@@ -119,7 +119,7 @@ function evidenceLines(
 /** For each failure the command that shows it again elsewhere, and what differs there. */
 function reproduceLines(report: GateReport, paint: Paint): string[] {
   return report.scenarios.slice(0, MAX_REPRODUCED).flatMap((scenario) => {
-    const found = scenario.word === "fail" ? reproduceCommand(report, scenario) : null;
+    const found = scenario.verdict === "fail" ? reproduceCommand(report, scenario) : null;
     if (found === null) return [];
     const differs = found.differs === null ? "" : paint.dim(`      # ${safe(found.differs)}`);
     return [`${label("Reproduce")}${paint.cyan(safe(found.command))}${differs}`];
@@ -138,15 +138,15 @@ export function renderJudgementTerminal(judgement: Judgement, options: TerminalO
 
 /** One scenario: verdict and sentence; unless it passed, its rows, its line, and what to do. */
 function answerLines(scenario: ScenarioReport, options: TerminalOptions, paint: Paint, width: number): string[] {
-  const { word } = scenario;
-  const lines = verdictLines(word, scenario.scenario, answerSentence(scenario), paint, width);
+  const { verdict } = scenario;
+  const lines = verdictLines(verdict, scenario.scenario, answerSentence(scenario), paint, width);
   for (const note of scenario.interference ?? []) lines.push(...indented(safe(note), width));
   const made = comparisonNote(scenario);
   if (made !== null) lines.push(...indented(safe(capital(made)), width));
   const accepted = acceptedNote(scenario);
   if (accepted !== null) lines.push(...indented(safe(accepted), width));
   for (const note of knownLeakNotes(scenario)) lines.push(...indented(safe(note), width));
-  if (word === "pass") return lines;
+  if (verdict === "pass") return lines;
   const body = [
     ...rowLines(scenario, paint, width),
     ...errorLines(scenario, paint, width),
@@ -206,8 +206,8 @@ function spark({ timeline }: ScenarioReport, check: Check): string {
 
 /** The line that holds the growth, or a one-time increase, with its code; or how much no line holds. */
 function lineLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
-  const { findings, word } = scenario;
-  if (word !== "fail" && word !== "warn") return [];
+  const { findings, verdict } = scenario;
+  if (verdict !== "fail" && verdict !== "warn") return [];
   const out: string[] = [];
   const line = namedLine(findings);
   const higher = higherParts(scenario.peak);
@@ -263,7 +263,7 @@ function labelled(name: string, text: string, width: number): string[] {
 
 /** What to do: the fix that fits the retainer, or the steps of the verdict, each with its command. */
 function stepLines(scenario: ScenarioReport, options: TerminalOptions, paint: Paint, width: number): string[] {
-  const fix = scenario.word === "fail" || scenario.word === "warn" ? leakLine(scenario.findings)?.fix : null;
+  const fix = scenario.verdict === "fail" || scenario.verdict === "warn" ? leakLine(scenario.findings)?.fix : null;
   const commands = options.commands?.(scenario);
   const exact: Readonly<Record<string, string | undefined>> = {
     [ACCEPT]: commands?.accept,

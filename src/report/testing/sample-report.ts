@@ -305,7 +305,7 @@ export function sampleScenario(verdict: Verdict = "fail", overrides: Partial<Sce
   const failed = verdict === "error";
   return scenarioReport({
     scenario: "train-mlp",
-    word: verdict,
+    verdict,
     judgement: verdict === "error" ? null : sampleJudgement(verdict),
     error: failed
       ? {
@@ -364,7 +364,7 @@ export function sampleReport(verdict: Verdict = "fail", overrides: Partial<GateR
       argv: ["stormlog-gate", "run", "--scenario", "train-mlp", "--", "python", "train.py"],
     },
     generated_at_utc: "2026-11-20T09:41:12.000Z",
-    word: verdict,
+    verdict,
     exit_code: { pass: 0, warn: 0, fail: 4, unjudged: 6, error: 1 }[verdict],
     confirmed: verdict === "fail",
     session: "s-4f1c",

@@ -17,7 +17,7 @@ function sharesPixels(a: Box, b: Box): boolean {
 }
 
 describe("placeLabels", () => {
-  it("never lets two labels overlap or leave the area, wherever they want to be", () => {
+  it("never lets two labels overlap or leave the area, for any preferred positions", () => {
     fc.assert(
       fc.property(fc.array(label, { maxLength: 14 }), fc.array(stroke, { maxLength: 60 }), (labels, strokes) => {
         const boxes = placeLabels(labels, AREA, strokes);

@@ -25,7 +25,7 @@ export interface LabelRequest {
   readonly corners: readonly Point[];
 }
 
-/** Least distance between two labels. */
+/** Minimum distance between two labels. */
 const GAP = 4;
 /** Positions on each axis where a label without a free preferred corner is tried. */
 const GRID = 12;

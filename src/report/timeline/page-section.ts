@@ -2,7 +2,7 @@ import type { SeriesAnalysis } from "../../analysis/document.ts";
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
-import { leakLine, lineNote, peakLines } from "../answer/line-answer.ts";
+import { leakLine, lineNote, peakLines, percent } from "../answer/line-answer.ts";
 import { lockText } from "../answer/lock-text.ts";
 import { peakColumns, peakNotes, peakTables, stackedRows } from "../answer/peak-answer.ts";
 import { rowSize, shownRows } from "../answer/rows.ts";
@@ -42,7 +42,7 @@ function excuses(scenario: ScenarioReport): readonly string[] {
 /** One scenario: the sentence, its picture, its line, what failed and what to do; the rest is folded. */
 export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: boolean, accept?: AcceptCommand): string {
   const panels = panelsOf(scenario);
-  const look = VERDICT_LOOK[scenario.word];
+  const look = VERDICT_LOOK[scenario.verdict];
   const title = isNamed ? `<h2>${look.label} ${escapeHtml(scenario.scenario)}</h2>` : "";
   const sentence = answerSentence(scenario);
   const parts = [
@@ -85,8 +85,8 @@ function causeLines({ timeline, findings }: ScenarioReport): string {
     const peak = peakLines(findings).map((line) => causeLine(line.location, line.code, lineNote(line)));
     return peak.join("\n");
   }
-  const percent = cause.share === null ? null : cause.share < 1 ? Math.min(99, Math.round(100 * cause.share)) : 100;
-  return causeLine(cause.location, cause.code, percent === null ? null : `${percent} % of the growth`);
+  const note = cause.share === null ? null : `${percent(cause.share)} of the growth`;
+  return causeLine(cause.location, cause.code, note);
 }
 
 function causeLine(location: string, text: string | null, note: string | null): string {
@@ -184,8 +184,8 @@ function decidedColumns(all: readonly Check[]): readonly Column<Check>[] {
 
 /** The checks that made the verdict; nothing for a pass. */
 function failedTable(scenario: ScenarioReport): string {
-  const { judgement, word } = scenario;
-  if (judgement === null || word === "pass") return "";
+  const { judgement, verdict } = scenario;
+  if (judgement === null || verdict === "pass") return "";
   const rows = shownRows(scenario);
   const decided = rows.length > 0 ? rows : judgement.checks.filter(({ verdict }) => verdict === judgement.verdict);
   if (decided.length === 0) return "";
@@ -194,7 +194,7 @@ function failedTable(scenario: ScenarioReport): string {
 }
 
 function steps(scenario: ScenarioReport, accept: AcceptCommand | undefined): string {
-  const isBreach = scenario.word === "fail" || scenario.word === "warn";
+  const isBreach = scenario.verdict === "fail" || scenario.verdict === "warn";
   const fix = isBreach ? (leakLine(scenario.findings)?.fix ?? null) : null;
   // The page does not repeat the measured command: it is kept, and the command may contain a secret.
   const complete = (command: string) => (command === ACCEPT ? (accept?.(scenario) ?? command) : command);

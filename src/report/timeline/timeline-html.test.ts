@@ -52,7 +52,7 @@ describe("renderTimelineHtml", () => {
 
   it("says why a breach only warns", () => {
     const known = { package: "hoard", version: "1.2.3", at: HOSTILE, until: "2027-01-31", reason: "1.2.4 is not out" };
-    const scenario = { ...sampleScenario("fail"), word: "warn" as const, known_leaks: [known] };
+    const scenario = { ...sampleScenario("fail"), verdict: "warn" as const, known_leaks: [known] };
     const page = renderTimelineHtml(sampleReport("warn", { scenarios: [scenario] }));
     expect(page).toMatch(/<p>Known leak of hoard 1\.2\.3 at .* until 2027-01-31: 1\.2\.4 is not out<\/p>/);
     expect(page).not.toContain("<img src=x");

@@ -27,7 +27,7 @@ export function renderTimelineHtml(report: GateReport, accept?: AcceptCommand): 
     "base-uri 'none'",
     "form-action 'none'",
   ].join("; ");
-  const look = VERDICT_LOOK[report.word];
+  const look = VERDICT_LOOK[report.verdict];
   const name = scenarios.length === 1 ? scenarios[0]!.scenario : `${scenarios.length} scenarios`;
   const notes = countedNotes(report.warnings);
   const json = JSON.stringify(pageData(scenarios)).replaceAll("<", "\\u003c");
@@ -44,7 +44,7 @@ export function renderTimelineHtml(report: GateReport, accept?: AcceptCommand): 
 </head>
 <body>
 <main>
-<header><span class="verdict ${report.word}">${look.sign} ${look.label}</span><h1>${escapeHtml(name)}</h1></header>
+<header><span class="verdict ${report.verdict}">${look.sign} ${look.label}</span><h1>${escapeHtml(name)}</h1></header>
 ${scenarios.length > 1 ? switcher(scenarios) : ""}
 ${scenarios.map((scenario, index) => sectionHtml(scenario, index, scenarios.length > 1, accept)).join("\n")}
 ${notes.length > 0 ? `<details><summary>Notes (${notes.length})</summary>${list(notes.map(escapeHtml))}</details>` : ""}
@@ -61,7 +61,7 @@ ${notes.length > 0 ? `<details><summary>Notes (${notes.length})</summary>${list(
 function switcher(scenarios: readonly ScenarioReport[]): string {
   const buttons = scenarios.map(
     (scenario, index) =>
-      `<button type="button" data-scenario="${index}" aria-pressed="${index === 0}">${VERDICT_LOOK[scenario.word].sign} ${escapeHtml(scenario.scenario)}</button>`,
+      `<button type="button" data-scenario="${index}" aria-pressed="${index === 0}">${VERDICT_LOOK[scenario.verdict].sign} ${escapeHtml(scenario.scenario)}</button>`,
   );
   return `<nav>${buttons.join("")}</nav>`;
 }

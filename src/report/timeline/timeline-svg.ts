@@ -1,5 +1,6 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { oneLine } from "../../core/text.ts";
+import { percent } from "../answer/line-answer.ts";
 import type { Timeline } from "../documents/model.ts";
 import { drawComposition } from "../peaks/composition-svg.ts";
 import { shownRunText } from "../wording.ts";
@@ -140,10 +141,7 @@ function drawHeading(view: PanelView, unit: string, top: number, theme: Theme, n
 /** The line of code that holds the memory. */
 function drawFoot({ cause }: Timeline, top: number, theme: Theme): { readonly svg: string; readonly bottom: number } {
   if (cause == null) return { svg: "", bottom: top + 6 };
-  const share =
-    cause.share === null
-      ? ""
-      : `${cause.share < 1 ? Math.min(99, Math.round(100 * cause.share)) : 100} % of the growth`;
+  const share = cause.share === null ? "" : `${percent(cause.share)} of the growth`;
   const end = RIGHT - 16;
   const location = fitText(cause.location, LABEL_SIZE, 480);
   const codeAt = MARGIN + 16 + textWidth(location, LABEL_SIZE) + 36;

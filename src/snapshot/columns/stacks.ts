@@ -13,7 +13,7 @@ export const EMPTY_STACK = 1;
 const MAX_FRAMES = 4096;
 const PAGE_BITS = 14;
 const PAGE = 1 << PAGE_BITS;
-/** Longest probe for an equal stack. A file with colliding stacks keeps some twice and takes no more time. */
+/** Maximum probes for an equal stack. A file with colliding stacks keeps some twice and takes no more time. */
 const MAX_PROBES = 32;
 
 /** Deduplicated frames and stacks. A stack is a sequence of frame numbers, innermost first. */

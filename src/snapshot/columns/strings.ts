@@ -1,7 +1,7 @@
 import type { Budget } from "../pickle/budget.ts";
 import { MAX_ID } from "../pickle/values.ts";
 
-/** Longest probe for an equal string. A file with colliding strings keeps some twice and takes no more time. */
+/** Maximum probes for an equal string. A file with colliding strings keeps some twice and takes no more time. */
 const MAX_PROBES = 32;
 /** FNV-1a, 32 bits (RFC 9923). */
 const FNV_OFFSET = 0x811c9dc5;

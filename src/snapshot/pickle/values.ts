@@ -18,7 +18,7 @@ export const Kind = {
 } as const;
 
 const ID_BITS = 28;
-/** Highest id. A file with more values of a kind is beyond what memory allows. */
+/** Maximum id. A file with more values of a kind is beyond what memory allows. */
 export const MAX_ID = 2 ** ID_BITS - 1;
 
 /** A value in 32 bits: its kind, and its id unless it is a number. Never 0. */

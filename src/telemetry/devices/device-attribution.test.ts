@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { costRatio, MAX_LINEAR_RATIO } from "../../core/testing/cost-ratio.ts";
 import { RecordKind, RecordSource } from "../../sampler/record-layout.ts";
 import type { RecordingInfo } from "../recording/model.ts";
 import { parseRecordFile } from "../recording/record-file.ts";
@@ -341,32 +342,41 @@ describe("damaged records of devices", () => {
 });
 
 describe("64 processes on 8 devices", () => {
-  it("for an hour of lists once a second are read in seconds", () => {
-    const processes = Array.from({ length: 64 }, (_, i) =>
+  const info = deviceRun(
+    [0, 1, 2, 3, 4, 5, 6, 7],
+    Array.from({ length: 64 }, (_, i) =>
       probeProcess({ pid: 100 + i, rank: i, role: "rank", world_size: 64, devices: [cudaDevice(0, i >> 3)] }),
+    ),
+  );
+  const listsOf = (seconds: number): Buffer =>
+    recordBytes(
+      Array.from({ length: seconds }, (_, s) =>
+        Array.from({ length: 8 }, (_device, index) => [
+          reading(s * 1000, index, 8000),
+          ...list(
+            s * 1000,
+            index,
+            Array.from({ length: 8 }, (_p, i): Listed => [100 + index * 8 + i, 900 + s, 1]),
+          ),
+        ]).flat(),
+      ).flat(),
     );
-    const seconds = Number(process.env.STORMLOG_TEST_DEVICE_SECONDS ?? 120);
-    const records = Array.from({ length: seconds }, (_, s) =>
-      Array.from({ length: 8 }, (_device, index) => [
-        reading(s * 1000, index, 8000),
-        ...list(
-          s * 1000,
-          index,
-          Array.from({ length: 8 }, (_p, i): Listed => [100 + index * 8 + i, 900 + s, 1]),
-        ),
-      ]).flat(),
-    ).flat();
-    const bytes = recordBytes(records);
-    const started = performance.now();
+
+  function read(bytes: Buffer) {
     const file = parseRecordFile(bytes, "a.rec");
-    const info = deviceRun([0, 1, 2, 3, 4, 5, 6, 7], processes);
     const devices = finishedDevices(file, info, { beganNs: 0, marks: [] });
-    const { tables } = recordFileToRecording(file, { ...info, devices });
-    const took = performance.now() - started;
+    return { devices, ...recordFileToRecording(file, { ...info, devices }) };
+  }
+
+  it("are attributed by pid", () => {
+    const { devices, tables } = read(listsOf(2));
     expect(tables.filter(({ columns }) => columns.job)).toHaveLength(64);
     expect(devices.every(({ attribution }) => attribution === "pid")).toBe(true);
-    // A generous bound: 30 µs per entry, forty times the measured time.
-    expect(took).toBeLessThan((30 * seconds * 64) / 1000 + 500);
-    expect(80 * GIB).toBe(devices[0]?.total_bytes);
+    expect(devices[0]?.total_bytes).toBe(80 * GIB);
+  });
+
+  it("are read in time proportional to their lists", () => {
+    const lists = new Map([60, 480].map((seconds) => [seconds, listsOf(seconds)]));
+    expect(costRatio((seconds) => read(lists.get(seconds)!), 60, 480)).toBeLessThan(MAX_LINEAR_RATIO);
   });
 });

@@ -1,4 +1,4 @@
-import { invalidInput } from "../../core/errors.ts";
+import { invalidInput, messageOf } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
 import { asUtf8 } from "./csv/scan.ts";
 
@@ -170,11 +170,7 @@ export function parseJson(text: string, where: string): unknown {
         // The first error refers to the unmodified text.
       }
     }
-    throw invalidInput(
-      "INPUT_MALFORMED",
-      `not valid JSON: ${error instanceof Error ? error.message : String(error)}`,
-      where,
-    );
+    throw invalidInput("INPUT_MALFORMED", `not valid JSON: ${messageOf(error)}`, where);
   }
 }
 

@@ -23,7 +23,14 @@ const LOGGED =
 const INDICES = ["index", "gpu_index", "gpu_id", "device_index", "device_id"] as const;
 const IDENTITIES = [
   ...INDICES,
-  ...["uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "serial", "gpu_serial", "gpu", "device"],
+  "uuid",
+  "gpu_uuid",
+  "pci.bus_id",
+  "gpu_bus_id",
+  "serial",
+  "gpu_serial",
+  "gpu",
+  "device",
 ] as const;
 /** GPU tools mean powers of two by "MB", as the driver's own log does by "MiB". */
 const UNITS: ReadonlyMap<string, number> = new Map([

@@ -4,8 +4,8 @@ import {
   COLUMNS,
   COUNTS,
   type Column,
+  isMetric,
   MAX_RANK,
-  METRICS,
   type Recording,
   type SampleTable,
 } from "../recording/model.ts";
@@ -74,7 +74,7 @@ async function placementOf(source: ParquetSource, name: string): Promise<Placeme
 /** @throws GateError INPUT_UNKNOWN_FORMAT without a memory column, NEGATIVE_BYTES, BYTES_TOO_LARGE */
 export async function readForeignParquet(file: string, source: ParquetSource): Promise<Recording> {
   const present = COLUMNS.filter((column) => source.columns.has(fieldOf(column)));
-  if (!present.some((column) => METRICS.some((metric) => metric === column))) {
+  if (!present.some(isMetric)) {
     throw invalidInput(
       "INPUT_UNKNOWN_FORMAT",
       "the Parquet file has no memory column",

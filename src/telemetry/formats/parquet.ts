@@ -2,10 +2,10 @@ import { closeSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import type { SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import * as v from "valibot";
-import { GateError, invalidInput } from "../../core/errors.ts";
+import { codeOf, GateError, invalidInput, messageOf } from "../../core/errors.ts";
 import { HEALTH_KINDS } from "../devices/recorded-device.ts";
 import { fileError, statInput } from "../input-file.ts";
-import { COLUMNS, type Column, METRICS, type Recording, type SampleTable } from "../recording/model.ts";
+import { COLUMNS, type Column, ofKnownMetric, type Recording, type SampleTable } from "../recording/model.ts";
 import { fieldOf, readForeignParquet } from "./parquet-foreign.ts";
 import { ownSource } from "./parquet-own.ts";
 import { numberOf, openParquet, type ParquetSource } from "./parquet-source.ts";
@@ -15,7 +15,11 @@ const LAYOUT_KEY = "stormlog.recording";
 const ROWS_PER_GROUP = 100_000;
 const FLUSH_BYTES = 1 << 20;
 
-const ColumnName = v.picklist(COLUMNS);
+/** Columns and peaks of a later version are left out. */
+const ColumnNames = v.pipe(
+  v.array(v.string()),
+  v.transform((names) => names.filter((name): name is Column => COLUMNS.some((column) => column === name))),
+);
 const LayoutSchema = v.object({
   version: v.literal(1),
   epoch_ns: v.nullable(v.pipe(v.string(), v.regex(/^-?\d+$/))),
@@ -29,19 +33,22 @@ const LayoutSchema = v.object({
       time: v.boolean(),
       steps: v.boolean(),
       at_step: v.optional(v.boolean(), false),
-      columns: v.array(ColumnName),
-      highwater: v.array(ColumnName),
+      columns: ColumnNames,
+      highwater: ColumnNames,
     }),
   ),
-  peaks: v.array(
-    v.object({
-      rank: v.number(),
-      device: v.string(),
-      metric: v.picklist(METRICS),
-      bytes: v.number(),
-      kind: v.picklist(["exact", "sampled"]),
-      source: v.string(),
-    }),
+  peaks: v.pipe(
+    v.array(
+      v.object({
+        rank: v.number(),
+        device: v.string(),
+        metric: v.string(),
+        bytes: v.number(),
+        kind: v.picklist(["exact", "sampled"]),
+        source: v.string(),
+      }),
+    ),
+    v.transform(ofKnownMetric),
   ),
   marks: v.array(
     v.object({
@@ -202,7 +209,7 @@ export function writeParquet(file: string, recording: Recording): void {
     renameSync(part, file);
   } catch (error) {
     rmSync(part, { force: true });
-    throw new GateError("PARQUET_WRITE_FAILED", `the samples cannot be written (${reasonOf(error)})`, {
+    throw new GateError("PARQUET_WRITE_FAILED", `the samples cannot be written (${messageOf(error)})`, {
       kind: "error",
       where: file,
       hint: "Check the free space and the permissions of the directory.",
@@ -211,12 +218,10 @@ export function writeParquet(file: string, recording: Recording): void {
   }
 }
 
-const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
-
 function unreadable(file: string, error: unknown): GateError {
   return invalidInput(
     "PARQUET_UNREADABLE",
-    `the Parquet file cannot be read: it is truncated or damaged (${reasonOf(error)})`,
+    `the Parquet file cannot be read: it is truncated or damaged (${messageOf(error)})`,
     file,
     "Copy it again, or read samples.rec in the same directory.",
   );
@@ -281,7 +286,7 @@ export async function readParquet(file: string): Promise<Recording> {
       : await readParquetSource(file, ownSource(file, source));
   } catch (error) {
     if (error instanceof GateError) throw error;
-    if (error instanceof Error && "code" in error && typeof error.code === "string") throw fileError(error, file);
+    if (codeOf(error) !== undefined) throw fileError(error, file);
     throw unreadable(file, error);
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Database, SqlJsStatic, SqlValue } from "sql.js";
-import { GateError, invalidInput } from "../../core/errors.ts";
+import { GateError, invalidInput, messageOf } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 import { heldFiles, packageRoot } from "../../core/package-root.ts";
 import { fileError, statInput } from "../input-file.ts";
@@ -71,7 +71,7 @@ function readWithLog(file: string, notes: string[]): Uint8Array {
 function damaged(file: string, error: unknown): GateError {
   return invalidInput(
     "SQLITE_UNREADABLE",
-    `the SQLite database cannot be read: it is truncated or damaged (${error instanceof Error ? error.message : String(error)})`,
+    `the SQLite database cannot be read: it is truncated or damaged (${messageOf(error)})`,
     file,
     "Copy it again while nothing writes to it, or export it with sqlite3 FILE '.recover'.",
   );

@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import path from "node:path";
+import { messageOf } from "../../core/errors.ts";
 import { writeAtomicallySync } from "../../core/files.ts";
 import { makeDirectories } from "../../core/make-directories.ts";
 
@@ -28,7 +29,7 @@ export class EvidenceWriter {
       write(file);
     } catch (error) {
       this.#failed.push(name);
-      if (this.#cause === "") this.#cause = error instanceof Error ? error.message : String(error);
+      if (this.#cause === "") this.#cause = messageOf(error);
       this.#delete(file);
       return false;
     }

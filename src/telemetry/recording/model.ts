@@ -1,3 +1,4 @@
+import { oneLine } from "../../core/text.ts";
 import type { SourceReport } from "../../sampler/sampler.ts";
 import type { DeviceHealth, RecordedDevice } from "../devices/recorded-device.ts";
 import type { OutOfMemory } from "../oom/out-of-memory.ts";
@@ -29,6 +30,19 @@ export const METRICS = [
   "graph_pools",
 ] as const;
 export type Metric = (typeof METRICS)[number];
+
+/** Documents of a later version may contain other metrics, which are skipped. */
+export const isMetric = (name: string): name is Metric => METRICS.some((metric) => metric === name);
+
+export const ofKnownMetric = <T extends { readonly metric: string }>(all: readonly T[]) =>
+  all.filter((one): one is T & { readonly metric: Metric } => isMetric(one.metric));
+
+export const unknownMetrics = (names: Iterable<string>): string[] =>
+  [...new Set(names)].filter((name) => !isMetric(name));
+
+/** The warning about a skipped metric; `where` is the subject. */
+export const skippedText = (where: string, metric: string): string =>
+  `${where} has the metric ${oneLine(metric)}, unknown to this version: skipped`;
 
 /** What interpreters hold: part of `host`, and judged where `host` is. */
 export const INTERPRETERS: ReadonlySet<Metric> = new Set<Metric>(["python", "js_heap"]);
@@ -192,7 +206,7 @@ export interface ProbeProcess {
   readonly versions: Readonly<Record<string, string>>;
   /** Null for a program without Python. */
   readonly python: string | null;
-  /** Source of its heap's numbers: `mallinfo2`, `mallinfo`, or `none:` and the reason. */
+  /** Source of its heap's numbers: `mallinfo2`, `mallinfo`, `jemalloc`, `mimalloc`, or `none:` and the reason. */
   readonly heap: string | null;
   /** Source of the numbers of Python's own memory: `pymalloc`, or `none:` and the reason; absent = not known. */
   readonly python_heap?: string | null | undefined;

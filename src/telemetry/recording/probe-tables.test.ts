@@ -81,6 +81,14 @@ describe("the heap of a process", () => {
     });
   });
 
+  it("has only what is held where its library does not count what is in use, and names that library", () => {
+    const file = fileOf([stream({ pid: 5 }), row(10, 0, [null, 100]), row(20, 0, [null, 200])]);
+    const { tables, peaks: known } = recordFileToRecording(file, withProcesses(process({ heap: "mimalloc" })));
+    expect(tables[0]?.columns).toEqual({ reserved: Float64Array.of(100, 200) });
+    const peak = { rank: 0, device: "host", metric: "reserved", bytes: 200, kind: "sampled", source: "mimalloc" };
+    expect(known).toEqual([peak]);
+  });
+
   it("is that of the process that counts steps, and large other heaps are counted, except launchers'", () => {
     const records = [
       stream({ id: 0, pid: 10, role: ProcessRole.agent }),

@@ -128,7 +128,7 @@ export function probeTables(
     treeSteps ??= timeline;
     const heapStreams = (wanted: number) =>
       own.filter(({ kind, index }) => kind === AllocatorKind.hostHeap && index === wanted);
-    const heap = hostHeap(rank, heapStreams(HostHeapIndex.c), timeline);
+    const heap = hostHeap(rank, heapStreams(HostHeapIndex.c), timeline, info?.probe ?? null);
     const python = pythonHeap(rank, heapStreams(HostHeapIndex.python), timeline);
     const js = jsTable(rank, own, processes, timeline);
     const context = { timeline, processes, probe: info?.probe ?? null };

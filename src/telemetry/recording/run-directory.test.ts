@@ -150,6 +150,17 @@ describe("samples.parquet", () => {
     writeFileSync(file("bad.parquet"), damaged);
     expect(await codeOf(() => readParquet(file("bad.parquet")))).toBe("PARQUET_UNREADABLE");
   });
+
+  it("is read without the columns and peaks of a later version", async () => {
+    const run = hostRun();
+    const [only] = run.tables;
+    const later = table({ timeNs: only!.timeNs!, columns: { ...only!.columns, python: only!.columns.host! } });
+    const peak = { rank: 0, device: "host", metric: "python", bytes: 1, kind: "sampled", source: "pymalloc" } as const;
+    writeParquet(file("later.parquet"), { ...run, tables: [later], peaks: [peak] });
+    const bytes = readFileSync(file("later.parquet"), "latin1").replaceAll("python", "pythom");
+    writeFileSync(file("later.parquet"), bytes, "latin1");
+    expect(await readParquet(file("later.parquet"))).toMatchObject({ tables: run.tables, peaks: [] });
+  });
 });
 
 describe("sampleRows", () => {
@@ -357,6 +368,17 @@ describe("parseRecordingInfo", () => {
     );
     expect(await codeOf(() => parseRecordingInfo('{"schema":"stormlog.recording/1"}', "r"))).toBe("RECORDING_INVALID");
     expect(await codeOf(() => readRecordingInfo(directory))).toBe("INPUT_NOT_FOUND");
+  });
+
+  it("skips peaks of metrics of a later version and reports each metric once", () => {
+    const peak = { rank: 0, device: "host", metric: "host", bytes: 1, kind: "exact", source: "VmHWM" } as const;
+    const text = JSON.stringify(recordingInfo({ peaks: [peak], cut: [{ rank: 0, device: "host", metric: "host" }] }));
+    const { peaks, cut, lost } = parseRecordingInfo(text.replaceAll('"metric":"host"', '"metric":"newer"'), "r");
+    expect({ peaks, cut, lost }).toEqual({
+      peaks: [],
+      cut: [],
+      lost: ["the recording has the metric newer, unknown to this version: skipped"],
+    });
   });
 });
 

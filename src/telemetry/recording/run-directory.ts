@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import path from "node:path";
-import { GateError } from "../../core/errors.ts";
+import { GateError, messageOf } from "../../core/errors.ts";
 import { writeAtomicallySync } from "../../core/files.ts";
 import { readParquet, writeParquet } from "../formats/parquet.ts";
 import { alertEvents, statisticsDocument, timelineDocument } from "../formats/stormlog/artifacts.ts";
@@ -38,11 +38,12 @@ function writeRunFile(file: string, text: string): void {
   try {
     writeAtomicallySync(file, text);
   } catch (error) {
-    throw new GateError(
-      "RUN_FILE_WRITE_FAILED",
-      `the file cannot be written (${error instanceof Error ? error.message : String(error)})`,
-      { kind: "error", where: file, hint: "Check the free space and the permissions of the directory.", cause: error },
-    );
+    throw new GateError("RUN_FILE_WRITE_FAILED", `the file cannot be written (${messageOf(error)})`, {
+      kind: "error",
+      where: file,
+      hint: "Check the free space and the permissions of the directory.",
+      cause: error,
+    });
   }
 }
 

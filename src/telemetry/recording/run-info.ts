@@ -1,11 +1,12 @@
 import path from "node:path";
 import * as v from "valibot";
-import { invalidInput } from "../../core/errors.ts";
+import { invalidInput, messageOf } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
+import { issueText } from "../../core/issue-text.ts";
 import { RecordedDeviceSchema } from "../devices/recorded-device.ts";
 import { fileError } from "../input-file.ts";
 import { OutOfMemorySchema } from "../oom/out-of-memory.ts";
-import { METRICS, type RecordingInfo } from "./model.ts";
+import { METRICS, ofKnownMetric, type RecordingInfo, skippedText, unknownMetrics } from "./model.ts";
 
 /** Name of the document that describes a run, in its run directory. */
 export const RECORDING_FILE = "recording.json";
@@ -117,6 +118,23 @@ export const RecordingInfoSchema = v.object({
   devices: v.optional(v.array(RecordedDeviceSchema)),
 });
 
+const Named = v.array(v.looseObject({ metric: v.string() }));
+const NamedMetrics = v.looseObject({ peaks: Named, cut: v.optional(Named), lost: v.array(v.string()) });
+
+/** A document without peaks and cut series of a later version, which `lost` then lists. */
+function withoutUnknown(document: unknown): unknown {
+  const found = v.safeParse(NamedMetrics, document);
+  if (!found.success) return document;
+  const { peaks, cut, lost } = found.output;
+  const unknown = unknownMetrics([...peaks, ...(cut ?? [])].map(({ metric }) => metric));
+  return {
+    ...found.output,
+    peaks: ofKnownMetric(peaks),
+    ...(cut === undefined ? {} : { cut: ofKnownMetric(cut) }),
+    lost: [...lost, ...unknown.map((name) => skippedText("the recording", name))],
+  };
+}
+
 /**
  * Validates the text of a `recording.json`.
  * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED, INPUT_SCHEMA_VERSION, RECORDING_INVALID
@@ -127,11 +145,7 @@ export function parseRecordingInfo(text: string, where: string): RecordingInfo {
   try {
     document = JSON.parse(text);
   } catch (error) {
-    throw invalidInput(
-      "INPUT_TRUNCATED",
-      `not valid JSON, cut or damaged (${error instanceof Error ? error.message : String(error)})`,
-      where,
-    );
+    throw invalidInput("INPUT_TRUNCATED", `not valid JSON, cut or damaged (${messageOf(error)})`, where);
   }
   const schema = v.safeParse(v.object({ schema: v.string() }), document);
   if (schema.success && schema.output.schema !== "stormlog.recording/1") {
@@ -142,23 +156,25 @@ export function parseRecordingInfo(text: string, where: string): RecordingInfo {
       "Use the stormlog-gate that wrote it, or a newer one.",
     );
   }
-  const parsed = v.safeParse(RecordingInfoSchema, document, { abortEarly: true });
+  const parsed = v.safeParse(RecordingInfoSchema, withoutUnknown(document), { abortEarly: true });
   if (parsed.success) return parsed.output;
-  const issue = parsed.issues[0];
-  throw invalidInput("RECORDING_INVALID", `${v.getDotPath(issue) ?? "document"}: ${issue.message}`, where);
+  throw invalidInput("RECORDING_INVALID", issueText(parsed.issues[0]), where);
 }
 
 /**
- * `recording.json` of a run directory.
+ * `recording.json` of a run directory, and its bytes.
  * @throws GateError INPUT_NOT_FOUND, INPUT_NO_PERMISSION, and those of {@link parseRecordingInfo}
  */
-export function readRecordingInfo(directory: string): RecordingInfo {
+export function readRecordingFile(directory: string): { readonly info: RecordingInfo; readonly bytes: Buffer } {
   const file = path.join(directory, RECORDING_FILE);
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readBounded(file, MAX_BYTES).toString("utf8");
+    bytes = readBounded(file, MAX_BYTES);
   } catch (error) {
     throw fileError(error, file);
   }
-  return parseRecordingInfo(text, file);
+  return { info: parseRecordingInfo(bytes.toString("utf8"), file), bytes };
 }
+
+/** `recording.json` of a run directory. @throws GateError as {@link readRecordingFile} */
+export const readRecordingInfo = (directory: string): RecordingInfo => readRecordingFile(directory).info;

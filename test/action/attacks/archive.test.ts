@@ -198,7 +198,7 @@ describe("artifacts of an untrusted run", () => {
   it("an artifact is refused when its bytes differ from the upload", async () => {
     stage.fork();
     left(good, { digest: `sha256:${"0".repeat(64)}` });
-    await refused(/digest does not fit/);
+    await refused(/digest does not match/);
   });
 
   it.each([

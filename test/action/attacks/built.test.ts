@@ -96,7 +96,7 @@ describe("the built report", () => {
   it("the built report refuses bytes that differ from the digest", async () => {
     stage.fork();
     left(sectionBytes(), SECTION, { digest: `sha256:${"0".repeat(64)}` });
-    expect((await post()).log).toContain("digest does not fit");
+    expect((await post()).log).toContain("digest does not match");
   });
 
   it("the built report does not unpack a zip bomb", async () => {

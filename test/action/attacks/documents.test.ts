@@ -126,15 +126,15 @@ describe("the same key twice", () => {
     ["the commit", `{"head_sha":"${"c".repeat(40)}",`],
     ["the report", '{"report":{"verdict":"pass"},'],
     ["the leg", '{"leg":"../x",'],
-  ])("of %s: what is checked is what is used", (_what, first) => {
+  ])("a second key of %s does not change what is checked or used", (_what, first) => {
     const section = read(text.replace("{", first));
     expect(section).toMatchObject({ gateId: "default", leg: null, headSha: "a".repeat(40) });
-    expect(section.report.word).toBe("fail");
+    expect(section.report.verdict).toBe("fail");
   });
 
   it("the last of two verdicts counts everywhere", () => {
     const section = read(text.replace(/"verdict":"fail","exit_code"/, '"verdict":"pass","verdict":"fail","exit_code"'));
-    expect(section.report.word).toBe("fail");
+    expect(section.report.verdict).toBe("fail");
     expect(comments(section, "")[0]).toContain("fail");
   });
 });
@@ -182,7 +182,7 @@ describe("an untrusted section that claims too much", () => {
     left(JSON.parse(sectionText(sampleSection({ report: sampleReport("pass") }))) as Json);
     const posted = await stage.post({ "fail-on": "regression" });
     expect(stage.comment).toMatch(/recorded run 501 as failure; 1 of its 2 jobs did not succeed/);
-    expect(stage.comment).toContain("does not fit");
+    expect(stage.comment).toContain("contradicts this");
     expect(posted.code).toBe(1);
   });
 

@@ -75,13 +75,13 @@ describe("the pull request of a run", () => {
     leave(SECTION, sectionBytes({ ...overrides, report: sampleReport("pass") }));
     const posted = await stage.post();
     expect(posted.outputs.verdict).toBe("");
-    expect(posted.logs.join()).toMatch(/is labelled for another gate, leg or attempt|attempt that has not been/);
+    expect(posted.logs.join()).toMatch(/is labelled for another gate, leg or attempt|names a later attempt/);
   });
 
   it("the report refuses a section of a future attempt", async () => {
     stage.fork();
     leave("stormlog-section-default-attempt-9.json", sectionBytes({ runAttempt: 9 }));
-    expect((await stage.post()).logs.join()).toContain("of an attempt that has not been");
+    expect((await stage.post()).logs.join()).toContain("names a later attempt than this run's");
   });
 
   it("the report reads only the newest attempt of a leg", async () => {
@@ -206,7 +206,7 @@ describe("branches and events that pretend", () => {
   });
 
   it.each(["schedule", "workflow_dispatch", "issue_comment", "pull_request_target", "merge_group", "\u001b[31mred"])(
-    "says nothing of a run started by %j",
+    "the report writes no comment for a run started by %j",
     async (event) => {
       stage.fork({ event });
       leave();
@@ -255,7 +255,7 @@ describe("branches and events that pretend", () => {
     "pull-request/1e3",
     "x/pull-request/12",
     "pull-request/-1",
-  ])("does not read a number out of the branch %j", async (headBranch) => {
+  ])("the report reads no pull request number from the branch %j", async (headBranch) => {
     stage.fork({ ...copied, headBranch });
     leave();
     await stage.post();

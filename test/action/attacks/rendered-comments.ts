@@ -27,7 +27,7 @@ export function comments(section: Section, text: string): readonly string[] {
   const options = optionsOf(text);
   const legs = [
     { ...section, leg: "one" },
-    { ...section, leg: "two", report: { ...section.report, word: "pass" as const } },
+    { ...section, leg: "two", report: { ...section.report, verdict: "pass" as const } },
   ];
   const picture = `${HERE}/blob/${"b".repeat(40)}/default.png?raw=true`;
   return [

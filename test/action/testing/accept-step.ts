@@ -24,7 +24,7 @@ export const TOKEN = "3f9a2c1d04be-dapb187";
 export const LARGER = "3f9a2c1d04be-dapb199";
 export const POLICY = "0123456789ab-policy";
 /** Of a run under way. */
-const PATIENCE = { pollMs: 5, mostMs: 500 };
+const PATIENCE = { pollMs: 5, maxMs: 500 };
 export const SAY = `/stormlog accept ${TOKEN} larger cache`;
 
 export const github = new GitHubDouble();
@@ -138,7 +138,7 @@ export function comment(author: string, body: string, inputs: Readonly<Record<st
 export const commentEvent = (id: number, body: string, action = "created") => ({
   action,
   issue: { number: PR, pull_request: { url: "x" } },
-  comment: { id, body, user: { login: "anybody" } },
+  comment: { id, body, user: { login: "someone" } },
 });
 
 export const replies = (): readonly string[] =>

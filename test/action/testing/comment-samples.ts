@@ -10,7 +10,7 @@ import {
 
 /** Comments of every kind, for a person, a renderer and a browser. */
 
-export function sampleSection(word: Verdict, overrides: Partial<Section> = {}): Section {
+export function sampleSection(verdict: Verdict, overrides: Partial<Section> = {}): Section {
   return {
     gateId: "default",
     leg: null,
@@ -18,7 +18,7 @@ export function sampleSection(word: Verdict, overrides: Partial<Section> = {}): 
     runAttempt: 1,
     bundleArtifact: 501,
     timelineArtifact: 502,
-    report: sampleReport(word, word === "fail" ? { scenarios: [failed()] } : {}),
+    report: sampleReport(verdict, verdict === "fail" ? { scenarios: [failed()] } : {}),
     ...overrides,
   };
 }
@@ -88,9 +88,9 @@ const CHANGES = [
 
 const MATRIX: readonly Verdict[] = ["pass", "fail", "pass", "pass", "fail", "pass"];
 
-const legs = (words: readonly Verdict[]): readonly Section[] =>
-  words.map((word, n) =>
-    sampleSection(word, {
+const legs = (verdicts: readonly Verdict[]): readonly Section[] =>
+  verdicts.map((verdict, n) =>
+    sampleSection(verdict, {
       leg: `linux-2.${n}-cu12${n % 3}`,
       bundleArtifact: 501 + 2 * n,
       timelineArtifact: 502 + 2 * n,

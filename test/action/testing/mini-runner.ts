@@ -23,6 +23,8 @@ export interface StepResult {
   readonly log: string;
   readonly outputs: Readonly<Record<string, string>>;
   readonly state: Readonly<Record<string, string>>;
+  /** Variables that later steps of the job get. */
+  readonly variables: Readonly<Record<string, string>>;
   readonly summary: string;
   /** Workflow commands that the runner would obey: those between stop-commands and its token are not among them. */
   readonly commands: readonly RunnerCommand[];
@@ -161,6 +163,7 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
       log,
       outputs: parseFileCommand(read("GITHUB_OUTPUT")),
       state: parseFileCommand(read("GITHUB_STATE")),
+      variables: parseFileCommand(read("GITHUB_ENV")),
       summary: read("GITHUB_STEP_SUMMARY"),
       commands: parseCommands(log),
     };

@@ -13,7 +13,7 @@ import { sampleReport } from "../../../src/report/testing/sample-report.ts";
 function bundle(run: EngineRun, report: GateReport): { report: GateReport; bundleDir: string } {
   mkdirSync(path.join(run.bundleDir, "runs/train-mlp/1"), { recursive: true });
   const put = (name: string, data: string | Uint8Array): void => writeFileSync(path.join(run.bundleDir, name), data);
-  put("report.json", `${JSON.stringify({ word: report.word })}\n`);
+  put("report.json", `${JSON.stringify({ verdict: report.verdict })}\n`);
   put("timeline.html", "<!doctype html><title>timeline</title>\n");
   put(
     "runs/train-mlp/1/samples.parquet",

@@ -18,8 +18,8 @@ EARLY_NS = 1_500_000_000
 STEADY_NS = 20_000_000
 #: But never more than this share of the time since the last reading.
 MAX = 0.02
-#: So many readings, from the start and again from the first step, wait for no debt: growth is judged from 24 on, and
-#: one reading in a moment when the machine is slow would end all others of a short run.
+#: This many readings, from the start and again from the first step, are made in spite of a debt: growth is judged from
+#: 24 readings on, and one slow reading would otherwise prevent all others of a short run.
 EARLY_READINGS = 48
 #: They take at most this share of the time; the debt is paid back after them.
 EARLY_SHARE = 0.01
@@ -30,7 +30,8 @@ class Budget:
 
     def __init__(self, share=SHARE):
         self._share = share
-        #: From when (monotonic ns) the next reading may be made; and one that leaves half of everything to others.
+        #: When (monotonic ns) the next reading may be made, and when one that leaves half of the budget to other
+        #: readings.
         self.next = 0
         self.next_modest = 0
         self._account = CREDIT_NS

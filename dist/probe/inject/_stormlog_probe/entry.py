@@ -33,7 +33,7 @@ def after_fork(child):
     """The probe continues in the parent. A child makes its own once it has lived long enough or has something to record."""
     if child:
         threads.forget_pending()
-        # The child has to last before it is measured, too.
+        # A child, too, is measured only after it has lived long enough.
         gate["alive"], gate["due"] = gate["allocate_lock"](), time.monotonic() + threads.LASTING_S
         gate.pop("awake", None)
     if _begun() and _attempt(lambda: _process().resume(child, ended)):

@@ -93,7 +93,7 @@ class Facts:
                 error=_stormlog_probe.trouble,
             )
             self._info.update(self.phases.take_changes())
-            if heap.how().startswith("mallinfo"):
+            if not heap.how().startswith("none:"):
                 self._ring.flag(ring.FLAG_HEAP)
             self._info.save()
         except Exception as error:  # noqa: BLE001 (a full disk)

@@ -65,7 +65,7 @@ class _Once:
         replaced, self._replaced = self._replaced, []
         for owner, name, ours, original in replaced:
             try:
-                # A later replacement by the program stays.
+                # A replacement that the program made since is kept.
                 if vars(owner).get(name) is ours:
                     setattr(owner, name, original)
             except Exception as error:  # noqa: BLE001

@@ -9,8 +9,8 @@ from . import info, ring
 
 #: A few files describe a loop that runs out of memory again and again.
 MAX_FILES = 5
-#: The raising and the end of the process may both see one and the same error, which is known by its address.
-#: Nanoseconds.
+#: An error may be seen both when it is raised and at the end of the process. It is recognised by its address within
+#: this time. Nanoseconds.
 RAISED_AGAIN_NS = 1_000_000_000
 ENDED_OF_IT_NS = 60_000_000_000
 #: A snapshot is as large as the allocator's history, and the first contains the evidence.

@@ -45,8 +45,8 @@ def current():
         raise NoProbe("no directory for its files")
     if not settings.get("_is_main_interpreter", lambda: True)():
         raise NoProbe("the main interpreter of the process has the probe")
-    # A second thread waits for the first. What happens in the thread that makes it (a signal, an error) has no probe
-    # yet.
+    # A second thread waits for the first. In the thread that makes the probe, a signal or an error meanwhile has no
+    # probe.
     me = threads.get_ident()
     if _making_thread == me or not _making.acquire(True, threads.PATIENCE_S):
         raise NoProbe("the probe is being made")
@@ -269,6 +269,9 @@ class Process:
             self._next_facts = now + FACTS_EVERY_NS
             look_for_frameworks()
             self.facts.save()
+        if self._attribution is not None and self._attribution.on_tick():
+            # The step file is read as often as it can be.
+            return False
         return quiet
 
     def fast_path(self):

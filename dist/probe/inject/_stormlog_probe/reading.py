@@ -26,14 +26,14 @@ PYTHON_SHARE = 0.002
 
 
 def _charge(budget, before, reason):
-    """A reading is over that began at `before` of this thread's processor time, ns."""
+    """Charge a reading that began at `before` ns of this thread's processor time."""
     budget.spend(thread_time_ns() - before, time.monotonic_ns(), reason == ring.STEP)
 
 
 def _still(pair, before, stir):
     if pair is None or before is None:
         return pair == before
-    return abs(pair[0] - before[0]) < stir and abs(pair[1] - before[1]) < stir
+    return abs((pair[0] or 0) - (before[0] or 0)) < stir and abs(pair[1] - before[1]) < stir
 
 
 class Reading:
@@ -55,7 +55,7 @@ class Reading:
         self._last_count = None
         self._quiet = False
         self._python_read = 0
-        # Ticks and steps both read. One that finds the other at work leaves the reading to it.
+        # Ticks and steps both read. The one that finds the lock taken skips its reading.
         self._busy = threads.allocate_lock()
 
     def add(self, name, module):

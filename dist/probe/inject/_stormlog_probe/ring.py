@@ -30,7 +30,8 @@ _RANKS = struct.Struct("<iiii")
 _U64 = struct.Struct("<Q")
 
 HEAD_AT, FLAGS_AT, RANKS_AT, STEP_AT = 24, 40, 48, 72
-#: The same places as `_words` has them, which stores eight bytes at once; `pack_into` zeroes what it will fill.
+#: The same offsets as indices of `_words`, whose stores are atomic (eight bytes); `pack_into` first zeroes the bytes it
+#: fills.
 _MAGIC, _HEAD, _FLAGS_AND_STATE, _RANK, _WORLD, _STEP = 0, HEAD_AT // 8, FLAGS_AT // 8, RANKS_AT // 8, RANKS_AT // 8 + 1, STEP_AT // 8
 
 #: A writer that waits longer than this for another leaves its record out. Seconds.
@@ -51,7 +52,7 @@ def create(directory):
     for number in range(1000):
         base = os.path.join(directory, "%d.%d" % (pid, number))
         try:
-            # exec keeps a pid and pids come again: the first free number is this image's own.
+            # exec keeps the pid, and pids are reused: take the first unused number.
             handle = os.open(base + ".probe", os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
         except FileExistsError:
             continue
@@ -173,11 +174,12 @@ class Ring:
         self._words[_MAGIC] = int.from_bytes(MAGIC, "little")
 
     def put_heap(self, time_ns, reason, allocated, reserved, step):
-        """The record that is written most often. `step` is None before the first."""
+        """The record that is written most often. `step` is None before the first, `allocated` where it is unknown."""
+        known = 2 if allocated is None else 3
         if step is None:
-            self._write(time_ns, HEAP, 0, 3, reason, allocated, reserved, 0, 0, 0, 0, 0, 0)
+            self._write(time_ns, HEAP, 0, known, reason, allocated or 0, reserved, 0, 0, 0, 0, 0, 0)
         else:
-            self._write(time_ns, HEAP, 0, 131, reason, allocated, reserved, 0, 0, 0, 0, 0, step)
+            self._write(time_ns, HEAP, 0, 128 + known, reason, allocated or 0, reserved, 0, 0, 0, 0, 0, step)
 
     def put(self, kind, index, reason, values):
         """One record; `values` are up to eight integers, None where unknown."""
@@ -208,7 +210,7 @@ class Ring:
             writing.release()
 
     def _wait(self):
-        """For another writer; but a signal handler that makes a step while this thread writes must not wait for itself."""
+        """For another writer. A signal handler that makes a step while its own thread writes must not wait."""
         return self._writer != _get_ident() and self._writing.acquire(True, _MAX_WAIT_S)
 
     def flag(self, flag):

@@ -27,11 +27,11 @@ class Steps:
 
     def __init__(self, stepped):
         self._stepped = stepped
-        #: Optimizers that have stepped in this iteration, by key; and the key when it is but one.
+        #: Optimizers that have stepped in this iteration, by key; and the key while it is the only one.
         self._round = {}
         self._only = None
         self.count = 0
-        #: Who counts; None before the first step.
+        #: What counts the steps; None before the first.
         self.source = None
         #: id() of the optimizer that steps alone, so that each of its steps is an iteration; 0 while that is not so.
         self.lone = 0
@@ -63,8 +63,7 @@ class Steps:
         _alone = 0
         self.lone = 0
         known = self._round
-        # Where those of this round are gone, so is their model: what steps now is not another part of the same
-        # iteration.
+        # If all optimizers of this iteration were freed, so was their model: this step begins a new iteration.
         if key in known or all(reference() is None for reference in known.values()):
             self._round = {key: weakref.ref(optimizer)}
             self._only = key
@@ -187,7 +186,7 @@ def follow_compiler(eval_frame, stepped):
 
 
 def _unhooked(cls):
-    """Whether torch believes that it has wrapped this step, and has not."""
+    """Whether torch has marked this step as wrapped although it is not."""
     step = cls.__dict__.get("step")
     if step is None or not getattr(step, "hooked", False) or getattr(step, "_stormlog_gate", False):
         return False
@@ -204,7 +203,7 @@ def _wrap_for_compiler(cls, torch, stepped):
 
     @functools.wraps(step)
     def counted(self, *args, **kwargs):
-        # What is traced into a graph is traced without us.
+        # Not while torch.compile traces the step into a graph.
         if is_compiling():
             return step(self, *args, **kwargs)
         result = step(self, *args, **kwargs)

@@ -7,7 +7,7 @@ import sys
 
 from . import complain, settings
 
-# As Python made them, not as gevent replaced them since.
+# Python's own functions, also where gevent has replaced them since.
 allocate_lock = settings.get("allocate_lock", _thread.allocate_lock)
 get_ident = settings.get("get_ident", _thread.get_ident)
 
@@ -50,7 +50,7 @@ def start_with_full_stack(function, *args):
 
 
 def until_gone(thread):
-    """Wait until the kernel, too, no longer counts this thread: it still does for some microseconds after its last line."""
+    """Wait until the kernel no longer lists this thread, some microseconds after its last line."""
     path = "/proc/self/task/%d" % thread
     never = allocate_lock()
     never.acquire()
@@ -139,7 +139,7 @@ def _collected(_phase, _info):
 
 
 def forget_pending():
-    """In a forked child: what the parent wanted to start again is not the child's."""
+    """In a forked child: the threads that the parent was to start again are not started here."""
     del _pending[:]
 
 

@@ -4,7 +4,7 @@ import sys
 
 from . import complain, ring
 
-#: More devices than one process ever drives.
+#: Upper bound of devices per process.
 MAX_DEVICES = 64
 #: Devices that hold nothing are read no more often than this (each costs 4 us). Nanoseconds.
 IDLE_NS = 200_000_000

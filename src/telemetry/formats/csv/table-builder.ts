@@ -1,5 +1,5 @@
 import { GrowableColumn } from "../../recording/growable.ts";
-import { type Column, type KnownPeak, METRICS, type Metric, type SampleTable } from "../../recording/model.ts";
+import { type Column, isMetric, type KnownPeak, type SampleTable } from "../../recording/model.ts";
 
 /** One (rank, device) table while rows are read. All columns have the same length after every row. */
 export class TableBuilder {
@@ -28,8 +28,6 @@ export interface ByteColumn {
 }
 
 const known = (values: Float64Array) => values.some((value) => !Number.isNaN(value));
-
-const isMetric = (column: Column): column is Metric => METRICS.some((metric) => metric === column);
 
 export interface FinishedTables {
   readonly tables: SampleTable[];

@@ -168,9 +168,21 @@ export function readJsonEvents(values: Iterable<JsonText>, name: string, options
 
 const INTEGER_COLUMNS: ReadonlySet<string> = new Set([
   ...EVENT_FIELDS.filter((field) => field.endsWith("_bytes") || field.endsWith("_ns") || field.endsWith("_ms")),
-  ...["schema_version", "pid", "rank", "local_rank", "world_size", "device_id"],
-  ...["memory_allocated", "memory_reserved", "memory_change", "total_memory"],
-  ...["device_used", "device_free", "device_total", "active_memory", "inactive_memory"],
+  "schema_version",
+  "pid",
+  "rank",
+  "local_rank",
+  "world_size",
+  "device_id",
+  "memory_allocated",
+  "memory_reserved",
+  "memory_change",
+  "total_memory",
+  "device_used",
+  "device_free",
+  "device_total",
+  "active_memory",
+  "inactive_memory",
 ]);
 const FLOAT_COLUMNS: ReadonlySet<string> = new Set(["timestamp", "memory_mb"]);
 

@@ -2,7 +2,7 @@
 
 Only in a run that looks for a line (STORMLOG_GATE_ATTRIBUTE=on, or light: Python's allocations alone, or peak: what is live
 at the peak). A judged run never loads this. The probe calls `start` when the process begins and again once torch is
-imported, and `on_step` after every step. Neither ever raises.
+imported, `on_step` after every step, and `on_tick` in its own thread. None ever raises.
 
 Per moment k it leaves, next to the probe's own files: BASE.lines.<k>.tracemalloc.json (Python's memory), with torch
 BASE.lines.<k>.torch-cpu.json (tensors of the CPU and of devices without a history, autograd graphs), and with a device that
@@ -52,6 +52,15 @@ def on_step(step):
             _attribution.step(step)
     except Exception as error:  # noqa: BLE001
         complain(error)
+
+
+def on_tick():
+    """In the probe's own thread. True when steps are taken from the step file."""
+    try:
+        return _attribution is not None and _attribution.tick()
+    except Exception as error:  # noqa: BLE001
+        complain(error)
+        return False
 
 
 def on_optimizer(optimizer):

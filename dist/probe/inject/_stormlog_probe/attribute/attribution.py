@@ -98,6 +98,14 @@ class Attribution(Scheduled):
             self.tensors.enter_thread()
         self.schedule.at_step(step)
 
+    def tick(self):
+        step = self.schedule.file_step()
+        if step is None:
+            return False
+        self.current_step = step
+        self.schedule.at_file_step(step)
+        return True
+
     def finish(self):
         """At the end of the process, in place of the moments that were not reached."""
         try:

@@ -29,7 +29,7 @@ class Categories:
         """`library`: the preloaded library, as ctypes has it."""
         import ctypes
 
-        # Keeps Python's lock: a call takes less than giving it up.
+        # PyDLL keeps the interpreter's lock: a call is shorter than releasing and taking it again.
         direct = ctypes.PyDLL(None)
         self._phase = direct.stormlog_stacks_phase
         self._phase.argtypes, self._phase.restype = (ctypes.c_uint, ctypes.c_int), None

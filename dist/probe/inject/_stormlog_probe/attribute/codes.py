@@ -43,7 +43,7 @@ class Codes:
     def _look_through(self, wanted):
         functions, classes = set(), set()
         for module in list(sys.modules.values()):
-            # A module that loads itself when it is first looked at stays as it is.
+            # A lazy module, which loads itself on attribute access, is left alone.
             if issubclass(type(module), types.ModuleType):
                 self._look_at(list(_NAMES(module).values()), wanted, functions, classes)
                 if not wanted:

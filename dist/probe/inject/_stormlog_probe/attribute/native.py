@@ -107,7 +107,7 @@ class NativeStacks:
             os.unlink(raw)
         for stack in content["stacks"]:
             if stack.get("allocator") == "python":
-                # Whose line it is, tracemalloc knows; this is for what the innermost line calls.
+                # tracemalloc has the lines. This stack is for the function that the innermost line calls.
                 del stack["python"][1:]
         frames = {tuple(frame) for stack in content["stacks"] for frame in stack["python"]}
         self.codes.find({frame[0] for frame in frames})

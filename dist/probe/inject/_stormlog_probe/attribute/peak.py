@@ -1,7 +1,7 @@
 """What the memory of one process consists of at its peak: the preloaded library's samples, and the devices' histories.
 
-Unlike the attribution of a growth it traces nothing. The library keeps what was live when most was; at the moments and at
-the end it is written down, so that a killed process has left something.
+Unlike the attribution of a growth it traces nothing. The library keeps the live samples at the peak, and writes them at
+the moments and at the end, so that a killed process has left a document.
 """
 
 import os

@@ -13,8 +13,8 @@ from .frames import SUBINTERPRETERS, TRACED, USER, has_subinterpreters, mark_of,
 LARGEST = 400
 RISEN = 400
 USER_FRAMES = 6
-# A pause is 200 ms at most. Reading a trace takes 0.4 µs and adding it up 4 µs (Python 3.11): so many are read, and of
-# those below LARGE_BYTES so many are added up.
+# Bounds for a pause of at most 200 ms: the traces that are read (0.4 µs each on Python 3.11) and, of those below
+# LARGE_BYTES, the traces that are added up (4 µs each).
 MAX_TRACES = 600000
 MAX_ADDED = 30000
 LARGE_BYTES = 16384

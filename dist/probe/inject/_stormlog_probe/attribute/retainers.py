@@ -14,9 +14,8 @@ import weakref
 
 from .frames import USER, mark_of, running_frames
 from .releases import block_query
+from .structures import containers, grown_inside, search
 
-# Shorter containers are ignored: they cannot add up to a leak.
-MIN_LENGTH = 4
 # Containers whose lengths are noted, and of these the oldest ones: each takes 4 µs while Python's memory is traced.
 MAX_FOLLOWED = 20_000
 MAX_OLDEST = 15_000
@@ -31,7 +30,6 @@ ELEMENTS = 12
 OBJECTS = 300
 LEVELS = 6
 
-_KINDS = frozenset((list, dict, set, collections.deque, collections.OrderedDict, collections.defaultdict))
 # Offset of the pointer to the buffer in the object, and the size of an object whose layout is the known one (64 bit,
 # with GIL).
 _BUFFERS = {
@@ -77,8 +75,11 @@ class Retainers:
         self._count = None
         self._identities = None
         self._own = set()
-        #: Of the last look at all objects: their number, containers that grew at every moment, and of the newest
-        #: objects how many were looked into and how many nothing refers to.
+        # What the types of other objects refer to, and those that refer to more at every moment.
+        self._inside = None
+        self._growing_types = None
+        #: Of the last look at all objects: their number, containers and types that grew at every moment, and of the
+        #: newest objects how many were looked into and how many nothing refers to.
         self.seen = None
 
     def ignore(self, *containers):
@@ -88,13 +89,15 @@ class Retainers:
     def grown(self, objects):
         """Among all objects the containers that grew since the moment before, the most steadily growing first; none at the
         first moment."""
-        followed, whole = _followed(objects)
+        searched = search(objects)
+        untracked, inside = searched or ([], None)
+        followed, whole = _followed(containers(objects) + untracked)
         before = None if self._noted is None else dict(zip(*self._noted))
         streaks = dict(zip(*self._streaks))
         found = []
         if before is not None:
             for one in followed:
-                # One that was too short to be noted, or made since, may be growing: it is believed at the next moment.
+                # A container that was too short to be noted, or is new, may be growing: the next moment decides.
                 known = before.get(id(one))
                 if known is not None and len(one) > known and id(one) not in self._own:
                     found.append((streaks.get(id(one), 0) + 1, len(one) - known, one, known))
@@ -102,9 +105,16 @@ class Retainers:
         if before is not None:
             self._comparisons += 1
             steady = sum(row[0] == self._comparisons and not _lists_subclasses(row[2]) for row in found)
-        # Whether any container grows is not known where some are not followed.
-        self.seen = {"objects": len(objects), "steady_containers": steady} if whole or steady > 0 else {}
-        # Numbers of a Python that traces its allocations are slow: they are made where the number of objects climbs.
+        if inside is not None and self._inside is not None:
+            grew = grown_inside(self._inside, inside)
+            self._growing_types = grew if self._growing_types is None else self._growing_types & grew
+            steady += len(self._growing_types)
+        self._inside = inside
+        # Whether anything grows is not known where some is not followed.
+        known = (whole and inside is not None) or steady > 0
+        self.seen = {"objects": len(objects), "steady_containers": steady} if known else {}
+        # Making integers is slow while Python traces allocations, so identities are only collected when the number of
+        # objects rises.
         climbs = (self._count is None or self._count < len(objects)) and len(objects) <= MAX_KNOWN
         if climbs and self._identities is not None:
             self.seen.update(unreferenced(objects, set(self._identities)))
@@ -120,19 +130,18 @@ class Retainers:
         return [Retainer(one, length) for _, _, one, length in found[:MAX_RETAINERS]]
 
 
-def _followed(objects):
+def _followed(found):
     """The containers whose lengths are noted, and whether these are all of them."""
-    containers = [one for one in objects if type(one) in _KINDS and len(one) >= MIN_LENGTH]
-    if len(containers) <= MAX_FOLLOWED:
-        return containers, True
+    if len(found) <= MAX_FOLLOWED:
+        return found, True
     # After a collection the oldest come first, and what keeps a leak is older than what it keeps, or longer.
-    oldest, others = containers[:MAX_OLDEST], containers[MAX_OLDEST:]
+    oldest, others = found[:MAX_OLDEST], found[MAX_OLDEST:]
     others.sort(key=len, reverse=True)
     return oldest + others[: MAX_FOLLOWED - MAX_OLDEST], False
 
 
 def _identities(objects):
-    """Identities of the objects of a list. Of a known list they are its memory; each as a number would be a traced block."""
+    """Identities of the objects of a list, copied from its buffer where the layout is known: each integer would be a traced block."""
     if objects and _layout_known(list, _BUFFERS[list][1]):
         import ctypes
 
@@ -150,7 +159,7 @@ def _lists_subclasses(container):
 
 
 def unreferenced(objects, known):
-    """Of some objects that are not among the `known` identities, how many nothing refers to: they are lost."""
+    """How many of a sample of the objects outside of the `known` identities nothing refers to."""
     new = [one for one in objects if id(one) not in known and type(one) not in _NOT_ENTERED]
     # Spread by a prime: what is made together, a dict and its values, comes in turns.
     some = tuple(new[index * 7919 % len(new)] for index in range(min(NEWEST, len(new))))

@@ -7,13 +7,13 @@ import time
 
 from .. import complain, threads
 
-# A moment of the clock waits so long for the end of a step, where the program has steps: moments of equal phase compare
+# A timed moment waits this long for the end of a step, where the program has steps: moments of equal phase compare
 # better.
 STEP_PATIENCE_S = 2.0
-# And so long for an operator of the program, before the clock's own thread takes it.
+# It then waits this long for an operator of the program, before the clock's own thread takes it.
 OPERATOR_PATIENCE_S = 0.3
-# A program that computes stands still while a moment is taken, one that keeps to the clock does not. So moments keep to
-# the clock, but leave the program at least this share of the time between them.
+# Moments follow the clock, but leave the program at least this share of the time between them: a program that computes
+# is paused while a moment is taken.
 MIN_GAP_SHARE = 0.5
 
 
@@ -58,7 +58,8 @@ class Scheduled:
         self.pid = os.getpid()
         self.devices = []
         self._taking = threads.allocate_lock()
-        self.schedule = Schedule(wanted[0], wanted[1], self.prepare, self.take, run_age())
+        step_file = os.environ.get("STORMLOG_GATE_STEP_FILE")
+        self.schedule = Schedule(wanted[0], wanted[1], self.prepare, self.take, run_age(), step_file)
 
     def start(self):
         self.native.start()
@@ -77,6 +78,10 @@ class Scheduled:
 
     def prepare(self):
         """Before the first moment."""
+
+    def tick(self):
+        """In the probe's own thread. True when steps are taken from the step file."""
+        return False
 
     def optimizer(self, optimizer):
         """An optimizer has stepped."""
@@ -100,8 +105,11 @@ class Schedule:
     Before them, one interval ahead of the first, it calls `prepare()` once.
     """
 
-    def __init__(self, kind, at, prepare, take, age=0.0):
-        """`age`: seconds that the run has lasted already, which is what moments in seconds are counted from."""
+    def __init__(self, kind, at, prepare, take, age=0.0, step_file=None):
+        """`age`: seconds that the run has lasted already, which is what moments in seconds are counted from.
+
+        `step_file`: where programs write the number of their step.
+        """
         self.kind = kind
         self.at = at
         self.prepare = prepare
@@ -112,7 +120,13 @@ class Schedule:
         # Read for every operator: whether a moment of the clock waits to be taken.
         self.due = False
         self._due_since = 0.0
+        # Whether the program's steps call `at_step`.
         self._stepped = False
+        self._step_file = step_file
+        # A step that is there already was written by another process.
+        self._old_text = self._step_text()
+        # Held by the thread that takes a moment of the step file.
+        self._following = threads.allocate_lock()
         # Whether the program's operators call `at_operator`.
         self.operators = False
         self._lock = threads.allocate_lock()
@@ -162,8 +176,8 @@ class Schedule:
         """The end of a step, in the thread that made it."""
         if self._stopped or self.over:
             return
+        self._stepped = True
         if self.kind == "seconds":
-            self._stepped = True
             if self.due:
                 self._take_due(True)
             return
@@ -172,11 +186,49 @@ class Schedule:
         if step < self.at[self.next]:
             return
         with self._lock:
-            moment = self.next
-            while moment + 1 < len(self.at) and self.at[moment + 1] <= step:
-                moment += 1
+            moment = self._reached(step)
             self.next = moment + 1
         self._take(moment, True)
+
+    def _reached(self, step):
+        moment = self.next
+        while moment + 1 < len(self.at) and self.at[moment + 1] <= step:
+            moment += 1
+        return moment
+
+    def file_step(self):
+        """The step in the step file; None where the program reports none there, or counts otherwise."""
+        if self.kind != "steps" or self._stepped or self._stopped or self.over:
+            return None
+        text = self._step_text()
+        return int(text) if text != self._old_text and text.isdigit() else None
+
+    def _step_text(self):
+        try:
+            file = os.open(self._step_file, os.O_RDONLY)
+        except (OSError, TypeError):
+            return b""
+        try:
+            return os.read(file, 32).strip()
+        finally:
+            os.close(file)
+
+    def at_file_step(self, step):
+        """The step file has this step. In the probe's own thread, whose stack is too small to take a moment."""
+        if (step >= self.at[self.next] or (not self.prepared and step >= self._ahead)) and self._following.acquire(False):
+            threads.start_with_full_stack(self._follow, step)
+
+    def _follow(self, step):
+        try:
+            if not self.prepared:
+                self._prepare()
+            if step >= self.at[self.next]:
+                self.next = self._reached(step)
+                self._offer()
+        except Exception as error:  # noqa: BLE001
+            complain(error)
+        finally:
+            self._following.release()
 
     def at_operator(self):
         """Between two operators of the program."""
@@ -229,11 +281,15 @@ class Schedule:
             if not self.prepared:
                 self._prepare()
                 continue
-            self._due_since = time.monotonic()
-            self.due = True
-            patience = (OPERATOR_PATIENCE_S if self.operators else 0.0) + (STEP_PATIENCE_S if self._stepped else 0.0)
-            deadline = self._due_since + patience
-            while self.due and not self._stopped and time.monotonic() < deadline:
-                self._asleep.acquire(True, 0.05)
-            if self.due:
-                self._take_due(False)
+            self._offer()
+
+    def _offer(self):
+        """The next moment is due: for the program to take, or after some time for this thread."""
+        self._due_since = time.monotonic()
+        self.due = True
+        patience = (OPERATOR_PATIENCE_S if self.operators else 0.0) + (STEP_PATIENCE_S if self._stepped else 0.0)
+        deadline = self._due_since + patience
+        while self.due and not self._stopped and time.monotonic() < deadline:
+            self._asleep.acquire(True, 0.05)
+        if self.due:
+            self._take_due(False)

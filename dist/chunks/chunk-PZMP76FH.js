@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-var e=["allocated","reserved","used","host","host_shared_once","host_unmapped","python","js_heap","outside_allocator","fragmentation","graph_pools"],n=new Set(["python","js_heap"]),r=new Set(["host_shared_once","host_unmapped","outside_allocator","fragmentation","graph_pools"]),o=[...e,"active","inactive","total","free","rss","anon","shmem","cgroup","driver","job","others","processes","blocks","ticks"],l=new Set(["processes","blocks","ticks"]);export{e as a,n as b,r as c,o as d,l as e};

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a}from"./chunk-NYC7A5MH.js";import"./chunk-VDFPUXVR.js";import"./chunk-54CT75K4.js";import"./chunk-Q7RZMEV2.js";import"./chunk-YT5KKXJS.js";import"./chunk-PZMP76FH.js";import"./chunk-GHIQF64M.js";import"./chunk-U5UJSTM5.js";import"./chunk-74BTALFN.js";import"./chunk-STNVXFDC.js";import"./chunk-EEEC4TXW.js";export{a as measuredRun};
