@@ -196,7 +196,8 @@ describe.skipIf(!canBeHostile)("a change that attacks the Action's own code", ()
     "a compile cache that a run wrote is not used by any step (needs Node 22.8)",
     async () => {
       const result = await step.attempt({ attack: POISON });
-      expect(result.code, result.log).toBe(0);
+      // The attack's own memory counts.
+      expect([0, 4], result.log).toContain(result.code);
       const { action, home, temp } = step.paths;
       const start = (entry: string, env: Readonly<Record<string, string>>): Promise<StepResult> =>
         runStepFile({
