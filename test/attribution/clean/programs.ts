@@ -45,7 +45,7 @@ function program(line: string): CleanProgram {
  */
 export const fillingCaches = (rounds: number): readonly CleanProgram[] =>
   [
-    ...["4 dict", "5 texts", "6 counter", "7 rows", "8 attributes", "6 unbounded", "10 bounded", "9 sqlite"].map(
+    ...["4 dict", "5 texts", "6 counter", "7 rows", "8 attributes", "6 unbounded", "10 bounded", "4 sqlite"].map(
       (which) => `python/cache.py ${which} ${rounds}`,
     ),
     "node/fill.mjs 6 100 map",
