@@ -58,7 +58,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "09b7d9390a5794249754dcee6515f98f81a207d526aa4e289aa66821b062cc54");
+  load = loadPack(import.meta.url, "966ef4c8a4605b244546bb5c55c4f0885b43defa8f1a2dac90d4260b000c3fe6");
 } catch (error) {
   fail(
     FAILED,

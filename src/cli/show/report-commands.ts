@@ -1,6 +1,5 @@
 import { DEFAULTS } from "../../config/run-options.ts";
 import { GateError } from "../../core/errors.ts";
-import { findInputs } from "../../merge/shard-find.ts";
 import { readBundle } from "../../report/bundle/bundle.ts";
 import { comparableRole, type GateReport, type RunReport, type ScenarioReport } from "../../report/documents/model.ts";
 import { nameInLeg, nextSteps } from "../../report/next-steps.ts";
@@ -74,7 +73,9 @@ export async function legBundles(report: GateReport): Promise<readonly LegBundle
   const proposing = report.scenarios.filter((one) => nextSteps(one).some(({ command }) => command !== undefined));
   const wanted = new Set(proposing.flatMap(({ runs }) => runs.map(runKey)));
   const found: LegBundle[] = [];
-  for (const directory of merged?.positionals ?? []) {
+  if (merged === null || wanted.size === 0) return found;
+  const { findInputs } = await import("../../merge/shard-find.ts");
+  for (const directory of merged.positionals) {
     if (wanted.size === 0) break;
     for (const bundle of (await findInputs(directory)).bundles) {
       if (wanted.size === 0) return found;
