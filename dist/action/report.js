@@ -58,7 +58,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "966ef4c8a4605b244546bb5c55c4f0885b43defa8f1a2dac90d4260b000c3fe6");
+  load = loadPack(import.meta.url, "14ac167a6e8eeeeee073af2ba0002d0b263030ef7fb669923948dc8ce9f03e66");
 } catch (error) {
   fail(
     FAILED,

@@ -156,14 +156,16 @@ export async function explainPeak(subject: PeakSubject, check: Check): Promise<E
   return { findings, peak: peakReport(check, after, "reason" in compared ? null : compared) };
 }
 
-/** The phase that a process was in; null where it named none. */
+/** The probe itself allocates a little after the end of a phase, at its next reading, which may be what is highest. */
+const AFTER_PHASE_NS = 50e6;
+
+/** The phase that a process was in, else that which had just ended; null where it named none. */
 function phaseAt({ recording, info }: FinishedRun, moment: PeakOfRun["moment"]): string | null {
   if (recording === null || moment === null) return null;
   const at = moment.timeNs - Number(info.clock.monotonic_start_ns);
-  const entered = phaseEntries(recording).filter(
-    ({ pid, began_ns: from, ended_ns: to }) => pid === moment.pid && from <= at && (to === null || at <= to),
-  );
-  return entered.at(-1)?.name ?? null;
+  const begun = phaseEntries(recording).filter(({ pid, began_ns: from }) => pid === moment.pid && from <= at);
+  const within = (afterNs: number) => begun.filter(({ ended_ns: to }) => to === null || at <= to + afterNs).at(-1);
+  return (within(0) ?? within(AFTER_PHASE_NS))?.name ?? null;
 }
 
 /** How much higher the peak is than the baseline's, or than the base's in its own run; bytes, null when unknown. */
