@@ -58,7 +58,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "14ac167a6e8eeeeee073af2ba0002d0b263030ef7fb669923948dc8ce9f03e66");
+  load = loadPack(import.meta.url, "fe48910cac4edfcead3629008636ff2a9a7a4e86cb53c63fafe61160b2fb6851");
 } catch (error) {
   fail(
     FAILED,

@@ -1,5 +1,5 @@
 // Releases that do not leak, each judged without a baseline while others run beside it.
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import path from "node:path";
 import { prepare } from "../../bench/leaks/environments.ts";
 import { judge } from "../../bench/leaks/gate.ts";
@@ -43,8 +43,7 @@ export async function releaseRound(count: number, seed: number, python: string):
       const result = await judge(pair, project, settings, bundle);
       if (result.kind === "skipped") skipped.push(`${pair.name}: ${result.why}`);
       else if (result.red || result.line !== null) wrong.push(`${pair.name}: ${result.answer}, ${result.line}`);
-      const directory = path.join(project.directory, bundle);
-      if (existsSync(directory)) rmSync(directory, { recursive: true });
+      rmSync(path.join(project.directory, bundle), { recursive: true, force: true });
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, (_, slot) => worker(slot)));

@@ -18,8 +18,16 @@ const CHECK = {
 /** Bytes of line 7 at the peak; null for a process that wrote nothing. */
 type Held = number | null;
 
+/** When a process was at its peak, since the start of its run. */
+const PEAK_NS = 1e9;
+interface Phase {
+  readonly name: string;
+  readonly began_ns: number;
+  readonly ended_ns: number | null;
+}
+
 /** What is found where the runs of candidate and base held so much; `base` undefined: it cannot be run. */
-async function explained(candidate: Held, base: Held | undefined, check: Check = CHECK) {
+async function explained(candidate: Held, base: Held | undefined, check: Check = CHECK, phases: readonly Phase[] = []) {
   const cwd = mkdtempSync(path.join(tmpdir(), "gate-explain-peak-"));
   onTestFinished(() => rmSync(cwd, { recursive: true, force: true }));
   const notes: string[] = [];
@@ -30,13 +38,21 @@ async function explained(candidate: Held, base: Held | undefined, check: Check =
       const python = [[path.join(cwd, "train.py"), 7, "main", "zeros"]];
       const parts = [[null, null, 0, held, 4]];
       const stacks = [{ bytes: held, count: 4, parts, native: [], python }];
-      const head = { schema: "stormlog.native/1", pid: 5, moment: 5, step: null, time_ns: 1, interval_bytes: 65536 };
+      const head = {
+        schema: "stormlog.native/1",
+        pid: 5,
+        moment: 5,
+        step: null,
+        time_ns: PEAK_NS,
+        interval_bytes: 65536,
+      };
       const document = { ...head, total_bytes: held, stacks, modules: [] };
       writeFileSync(path.join(directory, "probe", "5.0.native.5.json"), JSON.stringify(document));
     }
     const analysis = { series: [{ device: "host", metric: "allocated", rank: 0, peak_bytes: peak }] };
     const info = { lost: [], clock: { duration_s: 2, monotonic_start_ns: "0" } };
-    return { kind: "whole", finished: { directory, info, analysis, recording: null, ending: { kind: "ok" } } };
+    const recording = { info: { probe: { processes: [{ pid: 5, rank: 0, phases }] } } };
+    return { kind: "whole", finished: { directory, info, analysis, recording, ending: { kind: "ok" } } };
   };
   const subject = {
     request: { env: {} },
@@ -52,12 +68,32 @@ async function explained(candidate: Held, base: Held | undefined, check: Check =
       base === undefined ? { reason: "it has no base" } : { cwd, run: async () => ran("base", base, 90 * MIB) },
   } as unknown as PeakSubject;
   const { findings } = await explainPeak(subject, check);
-  return { found: findings.map(({ classification, evidence }) => [classification, evidence.difference_bytes]), notes };
+  const found = findings.map(({ classification, evidence }) => [classification, evidence.difference_bytes]);
+  return { found, notes, phase: findings[0]?.evidence.phase };
 }
+
+const phase = (name: string, beganS: number, endedS: number | null): Phase => ({
+  name,
+  began_ns: 1e9 * beganS,
+  ended_ns: endedS === null ? null : 1e9 * endedS,
+});
 
 describe("a higher peak", () => {
   it("is explained by the line that holds more than on the base", async () => {
-    expect(await explained(100 * MIB, 60 * MIB)).toEqual({ found: [["peak_line", 40 * MIB]], notes: [] });
+    expect(await explained(100 * MIB, 60 * MIB)).toMatchObject({ found: [["peak_line", 40 * MIB]], notes: [] });
+  });
+
+  it.each<[string | null, string, readonly Phase[]]>([
+    ["inner", "the innermost that contains it", [phase("outer", 0, null), phase("inner", 0.9, 1.1)]],
+    ["load", "it ended just before", [phase("load", 0.2, 0.96)]],
+    [
+      "next",
+      "the one that contains it, not one that has just ended",
+      [phase("load", 0.2, 0.99), phase("next", 0.99, 1.5)],
+    ],
+    [null, "one ended long before, one begins later", [phase("a", 0, 0.9), phase("b", 1.01, 2)]],
+  ])("lies in the phase %s: %s", async (expected, _, phases) => {
+    expect((await explained(100 * MIB, 60 * MIB, CHECK, phases)).phase).toBe(expected);
   });
 
   it("is not compared with a base commit that reported nothing: unknown is not zero", async () => {

@@ -8,8 +8,8 @@ import types
 MIN_LENGTH = 4
 # A dict of which the collector knows nothing is a cache, not a record, from this length on.
 MIN_UNTRACKED_LENGTH = 16
-# Of more objects it is not asked what they refer to: it takes a quarter of a second (Python 3.11, traced).
-MAX_SEARCHED = 100_000
+# More objects are not searched for what they refer to: 80,000 took 13 ms in Python 3.11 and 31 ms in 3.8, traced.
+MAX_SEARCHED = 500_000
 
 _KINDS = (list, dict, set, collections.deque)
 _LENGTHS = frozenset(kind.__len__ for kind in _KINDS)
