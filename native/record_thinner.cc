@@ -45,11 +45,13 @@ void valuesOf(const Record& record, uint64_t out[4], uint8_t& known) {
   known = static_cast<uint8_t>((known & 7u) | ((known & 6u) == 6u ? 8u : 0u));
 }
 
-// A tree's fourth value has the number of processes in its lower half and how late the tick was in the upper one.
+// Whether the memory is the same. A tree's fourth value has the number of processes in its lower half and how late the
+// tick was in the upper one, an allocator's is its step, which goes on while memory stands still.
 bool same(const Record& a, const Record& b) {
+  if (a.kind == RecordKind::kStep) return true;
   if (a.valid != b.valid || memcmp(a.v, b.v, 3 * sizeof a.v[0]) != 0) return false;
   if (a.kind == RecordKind::kTree) return static_cast<uint32_t>(a.v[3]) == static_cast<uint32_t>(b.v[3]);
-  return a.v[3] == b.v[3];
+  return a.kind == RecordKind::kAllocator || a.v[3] == b.v[3];
 }
 
 bool sameSeries(const Record& a, const Record& b) { return a.kind == b.kind && a.source == b.source && a.id == b.id; }
@@ -84,13 +86,13 @@ void RecordThinner::advance(uint64_t timeNs) {
   }
   while (windowEndNs_ + kHeldNs <= timeNs) {
     while (!held_.empty() && held_.front().timeNs < windowEndNs_) take(held_.pop());
-    endWindow();
+    endWindow(false);
     windowEndNs_ += widthAt(windowEndNs_);
   }
 }
 
 void RecordThinner::writeHeld() {
-  endWindow();
+  endWindow(true);
   while (!held_.empty()) out_.push(held_.pop());
 }
 
@@ -119,13 +121,18 @@ void RecordThinner::take(const Record& record) {
   out_.push(record);
 }
 
-void RecordThinner::endWindow() {
+bool RecordThinner::isDue(const Series& series) const {
+  return windowEndNs_ > series.before.timeNs + kStillWindows * widthAt(windowEndNs_);
+}
+
+void RecordThinner::endWindow(bool all) {
   for (size_t i = 0; i < kSlots; ++i) slots_[i] = -1;
   size_t left = 0;
   for (size_t i = 0; i < size_; ++i) {
-    // A series without a reading in the window is removed.
-    if (seriesAt(i).readings == 0) continue;
-    write(seriesAt(i));
+    Series& series = seriesAt(i);
+    // A series that has no readings any more is removed.
+    if (series.readings == 0 && isDue(series)) continue;
+    if (all || series.changed || isDue(series)) write(series);
     if (left != i) seriesAt(left) = seriesAt(i);
     place(left++);
   }
@@ -155,13 +162,16 @@ void RecordThinner::add(Series& series, const Record& record) {
   uint64_t values[kValues];
   uint8_t known = 0;
   valuesOf(record, values, known);
+  const bool changes = !same(series.before, record);
+  // The last reading before a change is kept too.
+  if (changes && !series.changed) write(series);
   const Kept kept{record, series.readings};
   if (series.readings == 0) {
     series.first = kept;
     series.known = 0;
     series.changed = !series.written;
   }
-  series.changed = series.changed || !same(series.before, record);
+  series.changed = series.changed || changes;
   for (size_t i = 0; i < kValues; ++i) {
     const uint8_t bit = static_cast<uint8_t>(1u << i);
     if ((known & bit) == 0) continue;

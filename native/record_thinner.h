@@ -1,7 +1,7 @@
 // Bounds the record file of a long run. The first minutes are written reading by reading. After them each series (kind,
 // source and id of a record) is written once a window: its last reading and the ones with its smallest and largest
-// values, so that no extreme is lost; of a new series also the first. A window of a series that did not change since
-// the one before is one record. The `id` of a tree record is the number of ticks that it stands for.
+// values, so that no extreme is lost; of a new series also the first. Several windows of a series whose memory did not
+// change are one record. The `id` of a tree record is the number of ticks that it stands for.
 //
 // The last seconds are held back, so that they can be written reading by reading when memory runs out or the run ends.
 // Held records are also in a second file, from which they are read when the gate was killed.
@@ -23,10 +23,13 @@ constexpr uint64_t kDenseNs = 300 * kSecond;
 
 class RecordThinner final : public RecordSink {
  public:
-  // A window is this share of the time since the start ...
-  static constexpr uint64_t kWindowShare = 1000;
+  // A window is this share of the time since the start: so short that a bin of the analysis has several. The extremes
+  // of one or two windows would hide a leak below teeth that last about as long (`bench/long`).
+  static constexpr uint64_t kWindowShare = 4000;
   // ... and no longer than this.
-  static constexpr uint64_t kMaxWindowNs = 5 * kSecond;
+  static constexpr uint64_t kMaxWindowNs = 10 * kSecond;
+  // So many windows without a change are one record.
+  static constexpr uint64_t kStillWindows = 4;
   // How long readings are held back before they are thinned: the time before an error that `oom/` shows.
   static constexpr uint64_t kHeldNs = 10 * kSecond;
   // Series beyond this number are written reading by reading.
@@ -78,13 +81,15 @@ class RecordThinner final : public RecordSink {
 
   // Puts a record into the open window, or writes it where it is an event.
   void take(const Record& record);
-  // Ends the open window.
-  void endWindow();
+  // Ends the open window. Series that did not change wait, unless `all` are to be written.
+  void endWindow(bool all);
   // Writes all that is held, reading by reading.
   void writeHeld();
   Series& seriesAt(size_t index) { return reinterpret_cast<Series*>(storage_.get())[index]; }
   Series* seriesOf(const Record& record);
   void add(Series& series, const Record& record);
+  // Whether `before` is older than the windows that may be one record.
+  bool isDue(const Series& series) const;
   void write(Series& series);
   void writeOf(RecordKind kind, int32_t id);
   void place(size_t index);

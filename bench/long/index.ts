@@ -1,7 +1,8 @@
 /**
- * What a run of many hours leaves, and how soon it is judged: records of eight workers at the default rates, written by
- * the sampler's own thinner and writer without waiting for the time to pass. Usage: npm run bench:long [-- --json]
- * [--publish] [--hours H] [--rounds N]. Needs g++. Exits 1 when a limit is missed.
+ * What a run of many hours leaves, how soon it is judged, and which leaks its thinned record still shows: records of
+ * eight workers at the default rates, and of teeth drawn at random, written by the sampler's own thinner and writer
+ * without waiting for the time to pass. Usage: npm run bench:long [-- --json] [--publish] [--hours H] [--rounds N]
+ * [--draws N]. Needs g++. Exits 1 when a limit is missed.
  */
 
 import { spawnSync } from "node:child_process";
@@ -14,6 +15,7 @@ import { packageRoot } from "../../src/core/package-root.ts";
 import type { Result } from "../shared/figures.ts";
 import { medianInterval } from "../shared/intervals.ts";
 import { conclude, PUBLISH_OPTIONS } from "../shared/publish.ts";
+import { belowTeeth, type MakeRecord } from "./below-teeth.ts";
 
 const SHAPES = [
   ["still", "memory that hardly changes"],
@@ -31,7 +33,12 @@ const NEVER_THINNED = "1e9";
 const THINNED = "300";
 
 const { values } = parseArgs({
-  options: { ...PUBLISH_OPTIONS, hours: { type: "string", default: "24" }, rounds: { type: "string", default: "5" } },
+  options: {
+    ...PUBLISH_OPTIONS,
+    hours: { type: "string", default: "24" },
+    rounds: { type: "string", default: "5" },
+    draws: { type: "string", default: "100" },
+  },
 });
 
 const directory = mkdtempSync(path.join(tmpdir(), "gate-long-bench-"));
@@ -49,6 +56,13 @@ function made(shape: string, hours: number, dense: string): string {
   checked(maker, [file, String(hours), shape, dense]);
   return file;
 }
+
+const withTeeth: MakeRecord = (seed, { period, height, jitter, noise }, leak, thinned) => {
+  const file = path.join(directory, "teeth.rec");
+  const numbers = [seed, period, height, jitter, noise, leak].map(String);
+  checked(maker, [file, "1", "below", thinned ? THINNED : NEVER_THINNED, ...numbers]);
+  return file;
+};
 
 interface Series {
   readonly metric: string;
@@ -136,7 +150,10 @@ try {
   const own = fileURLToPath(new URL("record.cc", import.meta.url));
   checked("g++", ["-std=c++17", "-O2", `-I${native}`, "-o", maker, own, ...sources]);
   const hours = Number(values.hours);
-  const results = SHAPES.flatMap((shape) => ofShape(shape, hours, Number(values.rounds)));
+  const results = [
+    ...SHAPES.flatMap((shape) => ofShape(shape, hours, Number(values.rounds))),
+    ...(await belowTeeth(withTeeth, Number(values.draws))),
+  ];
   const title = `Eight workers for ${hours} hours, ${values.rounds} rounds`;
   process.exitCode = conclude({ bench: "long", title, results }, values);
 } finally {

@@ -58,7 +58,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "fe48910cac4edfcead3629008636ff2a9a7a4e86cb53c63fafe61160b2fb6851");
+  load = loadPack(import.meta.url, "c4414d5ce45579e50e5db2a746a95bec4dd86e832aaac6e149ef3bddc2d28816");
 } catch (error) {
   fail(
     FAILED,

@@ -13,6 +13,7 @@ function series(level: (step: number) => number, noise = 0.2): MetricSeries {
     device: "host",
     metric: "host",
     highwater: false,
+    thinned: false,
     timeNs: null,
     steps,
     bytes: steps.map((step) => Math.round((level(step) + noise * uniform()) * MIB)),

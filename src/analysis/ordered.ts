@@ -6,6 +6,7 @@ export interface OrderedSeries {
   readonly axis: "step" | "time" | "index";
   readonly x: Float64Array;
   readonly bytes: Float64Array;
+  readonly thinned: boolean;
   /** Seconds between the first and the last usable sample; null without a clock. */
   readonly durationS: number | null;
   /** Distinct steps; null when the source has none. */
@@ -121,7 +122,7 @@ function stepsWithin(
  * that are already in order, the usual case, are not copied.
  */
 export function orderSeries(series: MetricSeries): OrderedSeries {
-  const { bytes, timeNs, steps } = series;
+  const { bytes, timeNs, steps, thinned } = series;
   const usable = countUsable(bytes);
   const complete = usable === bytes.length;
   const time = timeNs ? sharedRange(timeNs, bytes, complete) : null;
@@ -142,7 +143,7 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
     const ordered = arrange(steps, bytes, step.ascending && step.count === bytes.length);
     const distinct = step.ascending ? step.distinct : range(ordered.x, ordered.bytes).distinct;
     if (distinct >= MIN_STEPS || !hasTime) {
-      return { axis: "step", ...ordered, durationS, steps: distinct, stepSpan: step.max - step.min };
+      return { axis: "step", ...ordered, thinned, durationS, steps: distinct, stepSpan: step.max - step.min };
     }
     if (timeNs) {
       const from = step.ascending ? first : 0;
@@ -151,16 +152,24 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
       const inLoopNs = begin === undefined || end === undefined ? null : end - begin;
       const stepSpan = inLoopNs === null ? null : stepsWithin(inLoopNs, steps, timeNs, step);
       const inLoopS = inLoopNs === null ? null : inLoopNs / 1e9;
-      return { axis: "time", ...byTime, durationS: inLoopS, steps: distinct, stepSpan };
+      return { axis: "time", ...byTime, thinned, durationS: inLoopS, steps: distinct, stepSpan };
     }
   }
   if (hasTime && timeNs) {
-    return { axis: "time", ...arrange(timeNs, bytes, inOrder), durationS: timedS, steps: null, stepSpan: null };
+    return {
+      axis: "time",
+      ...arrange(timeNs, bytes, inOrder),
+      thinned,
+      durationS: timedS,
+      steps: null,
+      stepSpan: null,
+    };
   }
   const index = Float64Array.from({ length: bytes.length }, (_, i) => i);
   return {
     axis: "index",
     ...arrange(index, bytes, usable === bytes.length),
+    thinned,
     durationS,
     steps: null,
     stepSpan: null,

@@ -12,6 +12,8 @@ export interface MetricSeries {
   readonly timeNs: Float64Array | null;
   readonly steps: Float64Array | null;
   readonly bytes: Float64Array;
+  /** Whether the record keeps only some of the readings. */
+  readonly thinned: boolean;
   /** Device capacity, bytes; null when the recording does not contain it. */
   readonly totalBytes: number | null;
 }
@@ -93,6 +95,9 @@ export function joinColumn(
   }
   return joined;
 }
+
+/** Whether the record of a long run keeps only some of its readings. */
+export const isThinned = ({ tables }: Recording): boolean => tables.some(({ columns }) => columns.ticks !== undefined);
 
 const columnOf =
   (column: Column) =>
@@ -189,6 +194,7 @@ function joiner(): (tables: readonly SampleTable[], metric: Metric) => Joined | 
 
 function seriesFrom(recording: Recording, rowsOf: (table: SampleTable, metric: Metric) => SampleTable): MetricSeries[] {
   const all: MetricSeries[] = [];
+  const thinned = isThinned(recording);
   for (const { rank, device, tables } of groupTables(recording.tables)) {
     const totalBytes = largest(joinColumn(tables, columnOf("total")));
     const join = joiner();
@@ -199,7 +205,7 @@ function seriesFrom(recording: Recording, rowsOf: (table: SampleTable, metric: M
       );
       if (joined === null) continue;
       const highwater = ALWAYS_HIGHWATER.has(metric) || tables.some((table) => table.highwater.has(metric));
-      all.push({ rank, device, metric, highwater, ...joined, totalBytes });
+      all.push({ rank, device, metric, highwater, ...joined, thinned, totalBytes });
     }
   }
   return all;

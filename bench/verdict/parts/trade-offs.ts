@@ -20,7 +20,7 @@ const MIN_POINTS = 24;
 function leaksUnder(bytes: Float64Array, floorMib: number): boolean {
   const n = bytes.length;
   const x = Float64Array.from({ length: n }, (_, i) => i);
-  const ordered: OrderedSeries = { axis: "step", x, bytes, durationS: null, steps: n, stepSpan: n - 1 };
+  const ordered: OrderedSeries = { axis: "step", x, bytes, thinned: false, durationS: null, steps: n, stepSpan: n - 1 };
   const bins = toBins(ordered);
   if (bins.count < MIN_POINTS) return false;
   const floor = Math.max(floorMib * MIB, 0.01 * median(bins.middle));

@@ -2,7 +2,7 @@ import { emptyBefore, steadyAt, WARM_STEPS } from "../../telemetry/devices/devic
 import type { GapShares } from "../../telemetry/devices/recorded-device.ts";
 import { heldAt } from "../../telemetry/recording/common-clock.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
-import type { MetricSeries } from "../series.ts";
+import { isThinned, type MetricSeries } from "../series.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
 import { columnsAt, type DeviceEvidence, locationKey, type RankDevice } from "./device-evidence.ts";
 
@@ -90,6 +90,7 @@ function gapOf(
   parts: Float64Array,
   minus: number,
   device: DeviceEvidence,
+  thinned: boolean,
 ): MeasuredGap {
   const bytes = whole.values.map((value, i) => value - minus - parts[i]!);
   return {
@@ -100,6 +101,7 @@ function gapOf(
       timeNs: whole.timeNs,
       steps: null,
       bytes,
+      thinned,
       totalBytes: device.recorded.total_bytes,
     },
     shares: device.recorded.gap,
@@ -113,7 +115,9 @@ function processGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[
     const [whole] = columnsAt(recording, rankDevice, "job");
     const job = whole === undefined ? undefined : since(whole, warmFrom(recording, [rankDevice]));
     const reserved = job === undefined ? null : reservedOf(columnsAt(recording, rankDevice, "reserved"), job.timeNs);
-    return job === undefined || reserved === null ? [] : [gapOf(rankDevice, job, reserved, 0, device)];
+    return job === undefined || reserved === null
+      ? []
+      : [gapOf(rankDevice, job, reserved, 0, device, isThinned(recording))];
   });
 }
 
@@ -127,7 +131,7 @@ function deviceGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[]
   const readings = device.users.flatMap((user) => columnsAt(recording, user, "reserved"));
   const reserved = reservedOf(readings, used.timeNs);
   if (reserved === null) return [];
-  const gap = gapOf(rankDevice, used, reserved, baseline ?? 0, device);
+  const gap = gapOf(rankDevice, used, reserved, baseline ?? 0, device, isThinned(recording));
   // Without a sample from before the job only its growth is meaningful, not its height.
   return [baseline === null ? { ...gap, lateBytes: null } : gap];
 }

@@ -16,20 +16,22 @@ const MAX_BINS = 960;
 
 /** How the samples of an axis form bins: what all series on it have in common. */
 interface Layout {
-  readonly uneven: boolean;
+  /** Number of equally wide bins; null where bins have equally many samples. */
+  readonly wide: number | null;
   /** End of each bin, exclusive. */
   readonly ends: Uint32Array;
   readonly centers: Float64Array;
 }
 
-/** The metrics of a table share its axis. */
+/** The metrics of a table share its axis, and an axis comes from one record. */
 const layouts = new WeakMap<Float64Array, Layout>();
 
-function layoutOf({ x, steps, axis }: OrderedSeries): Layout {
+function layoutOf({ x, steps, axis, thinned }: OrderedSeries): Layout {
   const known = layouts.get(x);
   if (known !== undefined) return known;
   const ends = binEnds(x, axis === "step" ? steps : null);
-  const layout = { uneven: unevenness(x) > MAX_UNEVENNESS, ends, centers: binCenters(x, 0, ends) };
+  const wide = thinned || unevenness(x) > MAX_UNEVENNESS ? evenCount(x, thinned) : null;
+  const layout = { wide, ends, centers: binCenters(x, 0, ends) };
   layouts.set(x, layout);
   return layout;
 }
@@ -73,8 +75,8 @@ function binEnds(x: Float64Array, steps: number | null): Uint32Array {
 export function toBins(series: OrderedSeries): Bins {
   const { bytes, x } = series;
   const samples = { count: x.length, x, low: bytes, middle: bytes, high: bytes };
-  const { uneven, ends, centers } = layoutOf(series);
-  return uneven ? evenBins(samples) : grouped(samples, 0, ends, centers);
+  const { wide, ends, centers } = layoutOf(series);
+  return wide !== null ? evenBins(samples, wide) : grouped(samples, 0, ends, centers);
 }
 
 /**
@@ -86,6 +88,12 @@ export function toBins(series: OrderedSeries): Bins {
 const MAX_UNEVENNESS = 0.05;
 /** A bin is as wide as nearly all gaps between samples are, so that few are empty. */
 const WIDTH_QUANTILE = 0.9;
+/**
+ * ... and the smallest number of samples in nearly all bins of a thinned record. They are the extremes of short windows,
+ * so that the middle of few of them is any place in a tooth. In an hour of a thinned record 97 % of leaks of 30 KiB/s
+ * below teeth of 1 to 45 s are found, and in that of the whole one 94 % (`bench/long`).
+ */
+const THINNED_SAMPLES = 24;
 /** Fewer bins show no shape. */
 const MIN_EVEN_BINS = 48;
 /** Of more samples every bin contains some, unless the sampler stood still. */
@@ -107,10 +115,9 @@ function unevenness(x: Float64Array): number {
 }
 
 /** Equally wide bins; a value where no sample lies is interpolated between its neighbours. */
-function evenBins({ count: n, x, middle }: Bins): Bins {
+function evenBins({ count: n, x, middle }: Bins, count: number): Bins {
   const from = x[0]!;
   const span = x[n - 1]! - from;
-  const count = n > MANY_SAMPLES ? MAX_BINS : evenCount(x);
   const center = (k: number): number => from + ((k + 0.5) * span) / count;
   const ends = new Uint32Array(count);
   for (let k = 0, i = 0; k < count; k++) {
@@ -134,9 +141,15 @@ function evenBins({ count: n, x, middle }: Bins): Bins {
   return bins;
 }
 
-/** Number of equally wide bins for few samples, of which nearly all contain one. */
-function evenCount(x: Float64Array): number {
-  const gaps = new Float64Array(x.length - 1).map((_, i) => x[i + 1]! - x[i]!).filter((gap) => gap > 0);
+/** Number of equally wide bins, of which nearly all contain a sample, or several of a thinned record. */
+function evenCount(x: Float64Array, thinned: boolean): number {
+  if (!thinned && x.length > MANY_SAMPLES) return MAX_BINS;
+  const each = thinned ? THINNED_SAMPLES : 1;
+  const gaps = x
+    .subarray(each)
+    .map((at, i) => at - x[i]!)
+    .filter((gap) => gap > 0);
+  if (gaps.length === 0) return MIN_EVEN_BINS;
   const width = select(gaps, 0, gaps.length, Math.floor(WIDTH_QUANTILE * (gaps.length - 1)));
   const span = x[x.length - 1]! - x[0]!;
   return Math.min(Math.max(Math.floor(span / width), MIN_EVEN_BINS), gaps.length + 1, MAX_BINS);

@@ -28,6 +28,7 @@ function classOf(at: (step: number) => number, positions: readonly number[], see
       device: "host",
       metric: "allocated",
       highwater: false,
+      thinned: false,
       timeNs: Float64Array.from(positions, (_, i) => i * 1e7),
       steps: Float64Array.from(positions),
       bytes,
@@ -47,6 +48,29 @@ const classes = (at: (step: number) => number): Set<string> => {
   }
   return found;
 };
+
+describe("a thinned record", () => {
+  const x = Float64Array.from({ length: 6000 }, (_, i) => (i < 3000 ? i : 3000 + (i - 3000) * (1 + i / 3000)));
+  const binned = (thinned: boolean) =>
+    toBins({ axis: "time", x: x.slice(), bytes: x, thinned, durationS: null, steps: null, stepSpan: null });
+
+  it("is divided into bins that nearly all have several samples", () => {
+    const { count, x: centers } = binned(true);
+    const half = (centers[1]! - centers[0]!) / 2;
+    const samples = Array.from(centers, (center) => x.filter((at) => Math.abs(at - center) < half).length);
+    expect(samples.filter((inside) => inside >= 20).length).toBeGreaterThan(0.85 * count);
+    expect(count).toBeGreaterThan(100);
+    expect(binned(false).count).toBeGreaterThan(2 * count);
+  });
+
+  it("is divided into equally wide bins, however evenly its samples lie", () => {
+    const even = Float64Array.from({ length: 6000 }, (_, i) => i + (i % 3) / 4);
+    const series = { axis: "time", x: even, bytes: even, durationS: null, steps: null, stepSpan: null } as const;
+    const { x: centers } = toBins({ ...series, thinned: true });
+    const widths = centers.slice(1).map((at, i) => at - centers[i]!);
+    expect(Math.max(...widths) - Math.min(...widths)).toBeLessThan(1e-6);
+  });
+});
 
 describe("a rate of sampling that changes within the run", () => {
   it("still classifies a leak as a leak", () => {
@@ -68,6 +92,7 @@ describe("a rate of sampling that changes within the run", () => {
       axis: "step",
       x,
       bytes: x.map((at) => 1000 + 3 * at),
+      thinned: false,
       durationS: null,
       steps: 120,
       stepSpan: 690,

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a}from"./chunk-JSIZUZSW.js";import"./chunk-PWE5KGD5.js";import"./chunk-54CT75K4.js";import"./chunk-ZF3TRNIC.js";import"./chunk-XVREUOCV.js";import"./chunk-GC72ZV5G.js";import"./chunk-7RUTF3E3.js";import"./chunk-D6KTTJYZ.js";import"./chunk-STNVXFDC.js";import"./chunk-ITTMPAFD.js";import"./chunk-EEEC4TXW.js";export{a as measuredRun};
