@@ -1,7 +1,6 @@
 import path from "node:path";
 import { GateError, usageError } from "../core/errors.ts";
 import { openFileStore } from "./file-store.ts";
-import { openGitStore } from "./git-store.ts";
 import type { BaselineStore } from "./store.ts";
 
 /** Location of a baseline. */
@@ -34,6 +33,18 @@ function unreachable(name: string): BaselineStore {
   return { name, kind: "artifact", list: fail, update: fail };
 }
 
+/** The ref of a clone, whose code is loaded when it is first read. */
+function ofClone(name: string, root: string, ref: string): BaselineStore {
+  const opened = async () => (await import("./git-store.ts")).openGitStore(name, root, ref);
+  return {
+    name,
+    kind: "ref",
+    list: async (scenario) => (await opened()).list(scenario),
+    update: async (...record) => (await opened()).update(...record),
+    keepPeak: async (record, text) => (await opened()).keepPeak?.(record, text),
+  };
+}
+
 /**
  * Parses `file:DIR`, `ref:NAME`, `artifact:NAME`, `bundle:DIR` or a plain file. Paths are relative to `root`.
  * @throws GateError BASELINE_SPEC_INVALID (usage)
@@ -57,7 +68,7 @@ export function parseBaselineSpec(text: string, root: string, openers: StoreOpen
           'Write for example "ref:refs/stormlog/baselines".',
         );
       }
-      return { kind: "store", store: openers.openRef?.(text, rest) ?? openGitStore(text, root, rest) };
+      return { kind: "store", store: openers.openRef?.(text, rest) ?? ofClone(text, root, rest) };
     case "bundle":
       return { kind: "bundle", directory: path.resolve(root, rest), text };
     default:

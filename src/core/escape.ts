@@ -22,32 +22,45 @@ const JOINING = [
 const JOINED = `[${JOINING.map((script) => `\\p{sc=${script}}`).join("")}](?<![${FORMAT}])`;
 const PICTURE = String.raw`\p{Extended_Pictographic}`;
 
+/** Most text has none of them; the expression for all takes a millisecond to make. */
+const PLAIN = /^[\t\n -~]*$/;
+let hidden: RegExp | undefined;
+
+/** With the flag `u` whole characters are matched. */
+function hiddenCharacters(): RegExp {
+  hidden ??= new RegExp(
+    String.raw`[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\p{Cs}${FORMAT}]` +
+      `(?<!${JOINED}[\u200c\u200d](?=${JOINED})|${PICTURE}[\ufe0e\ufe0f]|${PICTURE}[\ufe0f\u{1f3fb}-\u{1f3ff}]?\u200d(?=${PICTURE}))`,
+    "gu",
+  );
+  return hidden;
+}
+
 /**
- * Characters that act without being seen: controls but tab and newline, format characters, everything that Unicode lets
- * a renderer ignore, halves of a character. Not matched are a joiner between two letters of a script that needs it, a
- * joiner between two emoji, and the one selector after an emoji. With the flag `u` whole characters are matched.
+ * Replaces characters that act without being seen: controls but tab and newline, format characters, everything that
+ * Unicode lets a renderer ignore, halves of a character. Left are a joiner between two letters of a script that needs
+ * it, a joiner between two emoji, and the one selector after an emoji.
  */
-export const HIDDEN_CHARACTERS = new RegExp(
-  String.raw`[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\p{Cs}${FORMAT}]` +
-    `(?<!${JOINED}[\u200c\u200d](?=${JOINED})|${PICTURE}[\ufe0e\ufe0f]|${PICTURE}[\ufe0f\u{1f3fb}-\u{1f3ff}]?\u200d(?=${PICTURE}))`,
-  "gu",
-);
+export function replaceHidden(text: string, by: (character: string) => string): string {
+  return PLAIN.test(text) ? text : text.replace(hiddenCharacters(), by);
+}
+
+const unknown = (): string => "\ufffd";
 
 /** For a terminal: control characters (ANSI sequences, bidi overrides) become visible `\xNN`, newlines stay. */
 export function escapeTerminal(text: string): string {
-  return text.replace(HIDDEN_CHARACTERS, (c) => `\\x${c.codePointAt(0)!.toString(16).padStart(2, "0")}`);
+  return replaceHidden(text, (c) => `\\x${c.codePointAt(0)!.toString(16).padStart(2, "0")}`);
 }
 
 /** For HTML and SVG text and attribute values. */
 export function escapeHtml(text: string): string {
-  return text.replace(HIDDEN_CHARACTERS, "\ufffd").replace(/[&<>"'`]/g, (c) => `&#${c.charCodeAt(0)};`);
+  return replaceHidden(text, unknown).replace(/[&<>"'`]/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
 /** For one line of GitHub markdown or a table cell: no markup, mention, link or HTML. Newlines become spaces. */
 export function escapeMarkdown(text: string): string {
   return (
-    oneLine(text)
-      .replace(HIDDEN_CHARACTERS, "\ufffd")
+    replaceHidden(oneLine(text), unknown)
       .replace(/[\\`*_{}[\]()<>#+\-.!|~&@:$"'^=/]/g, (c) => `&#${c.charCodeAt(0)};`)
       // GitHub looks for mentions and issue numbers in the rendered text, where the entity is a letter again: a
       // zero-width space after it keeps "@name" and "#12" from becoming links.
@@ -59,7 +72,5 @@ export function escapeMarkdown(text: string): string {
 
 /** For text inside a mermaid double-quoted string. */
 export function escapeMermaid(text: string): string {
-  return oneLine(text)
-    .replace(HIDDEN_CHARACTERS, "\ufffd")
-    .replace(/["`;%#\\{}<>&[\]]/g, "'");
+  return replaceHidden(oneLine(text), unknown).replace(/["`;%#\\{}<>&[\]]/g, "'");
 }

@@ -1,4 +1,4 @@
-import { HIDDEN_CHARACTERS } from "../core/escape.ts";
+import { replaceHidden } from "../core/escape.ts";
 import { hideSecrets } from "../core/hide-secrets.ts";
 import { shellWord } from "../core/shell-word.ts";
 import type { GateReport, Invocation, ScenarioReport } from "./documents/model.ts";
@@ -20,13 +20,10 @@ const COPIED_CONFIG = "stormlog-gate.reproduce.yml";
 
 /** A word on one line: with line breaks or hidden characters, `printf` makes it from their octal numbers. */
 function word(text: string): string {
-  if (!/[\t\n]/.test(text) && text.search(HIDDEN_CHARACTERS) < 0) return shellWord(text);
   const octal = (character: string): string =>
     [...Buffer.from(character)].map((byte) => `\\0${byte.toString(8).padStart(3, "0")}`).join("");
-  const encoded = text
-    .replaceAll("\\", "\\\\")
-    .replace(/[\t\n]/g, octal)
-    .replace(HIDDEN_CHARACTERS, octal);
+  if (!/[\t\n]/.test(text) && replaceHidden(text, octal) === text) return shellWord(text);
+  const encoded = replaceHidden(text.replaceAll("\\", "\\\\").replace(/[\t\n]/g, octal), octal);
   return `"$(printf %b ${shellWord(encoded)})"`;
 }
 

@@ -89,7 +89,7 @@ const MAX_UNEVENNESS = 0.05;
 /** A bin is as wide as nearly all gaps between samples are, so that few are empty. */
 const WIDTH_QUANTILE = 0.9;
 /**
- * ... and the smallest number of samples in nearly all bins of a thinned record. They are the extremes of short windows,
+ * ... and the smallest number of samples in nearly all bins of a thinned record. They are extremes of short windows,
  * so that the middle of few of them is any place in a tooth. In an hour of a thinned record 97 % of leaks of 30 KiB/s
  * below teeth of 1 to 45 s are found, and in that of the whole one 94 % (`bench/long`).
  */

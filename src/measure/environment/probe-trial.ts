@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import type { Environment } from "../../core/environment.ts";
-import { PROBE_FOLDER, readProbeInfos } from "../../telemetry/recording/probe-files.ts";
+import { readProbeInfos } from "../../telemetry/recording/probe-files.ts";
+import { PROBE_FOLDER } from "../../telemetry/recording/run-info.ts";
 import { probeEnvironment } from "./probe-environment.ts";
 
 const TIMEOUT_MS = 10_000;

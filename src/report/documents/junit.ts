@@ -1,4 +1,4 @@
-import { HIDDEN_CHARACTERS } from "../../core/escape.ts";
+import { replaceHidden } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
 import { causesOf } from "../answer/causes.ts";
@@ -116,8 +116,6 @@ function seconds(scenario: ScenarioReport): number {
 
 /** Text for XML 1.0, which cannot represent most control characters, not even as entities, nor lone surrogates. */
 function xml(text: string): string {
-  return text
-    .replace(/[\ufffe\uffff]/g, "\ufffd")
-    .replace(HIDDEN_CHARACTERS, (c) => (c === "\r" ? c : "\ufffd"))
-    .replace(/[&<>"'\n\r\t]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const visible = replaceHidden(text.replace(/[\ufffe\uffff]/g, "\ufffd"), (c) => (c === "\r" ? c : "\ufffd"));
+  return visible.replace(/[&<>"'\n\r\t]/g, (c) => `&#${c.charCodeAt(0)};`);
 }

@@ -1,5 +1,5 @@
 import { markdownTable } from "markdown-table";
-import { escapeMarkdown, HIDDEN_CHARACTERS } from "../../core/escape.ts";
+import { escapeMarkdown, replaceHidden } from "../../core/escape.ts";
 import { cutText } from "../../core/text.ts";
 
 /**
@@ -47,7 +47,7 @@ const ANSI = /\u001b\[[0-9;:?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u0
 
 /** Outside text as a code block. Its fence is longer than any run of backticks inside, so the text cannot close it. */
 export function codeBlock(text: string): string {
-  const clean = text.replace(/\r\n?/g, "\n").replace(ANSI, "").replace(HIDDEN_CHARACTERS, "\ufffd").replace(/\n+$/, "");
+  const clean = replaceHidden(text.replace(/\r\n?/g, "\n").replace(ANSI, ""), () => "\ufffd").replace(/\n+$/, "");
   const longest = Math.max(2, ...[...clean.matchAll(/`+/g)].map((run) => run[0].length));
   const fence = "`".repeat(longest + 1);
   return `${fence}text\n${clean}\n${fence}`;

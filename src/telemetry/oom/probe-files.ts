@@ -1,10 +1,8 @@
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { readHead } from "../../core/files.ts";
+import { PROBE_FOLDER } from "../recording/run-info.ts";
 import { OOM_FILE, type ProbeOom, probeOom } from "./probe-record.ts";
-
-/** Directory of the probe's files in a run directory. */
-export const PROBE_FOLDER = "probe";
 
 /** Maximum number of records of one run. A loop that swallows errors writes more; the first contain the cause. */
 const MAX_RECORDS = 64;

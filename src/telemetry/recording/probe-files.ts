@@ -1,10 +1,9 @@
 import { lstatSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import path from "node:path";
-import { PROBE_FOLDER, smallText } from "../oom/probe-files.ts";
+import { smallText } from "../oom/probe-files.ts";
 import type { ProbeProcess, ProbeSummary } from "./model.ts";
 import { type ProbeInfo, parseProbeInfo } from "./probe-info.ts";
-
-export { PROBE_FOLDER } from "../oom/probe-files.ts";
+import { PROBE_FOLDER } from "./run-info.ts";
 
 const INFO_FILE = /^\d{1,10}\.\d{1,9}\.info$/;
 /** Files that are obsolete once the samples are in Parquet: rings, the step file, partial info files. */

@@ -10,6 +10,8 @@ import { METRICS, ofKnownMetric, type RecordingInfo, skippedText, unknownMetrics
 
 /** Name of the document that describes a run, in its run directory. */
 export const RECORDING_FILE = "recording.json";
+/** Directory of the probe's files in a run directory. */
+export const PROBE_FOLDER = "probe";
 /** Far above the description of a run with thousands of processes. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
