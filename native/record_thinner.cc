@@ -107,13 +107,15 @@ void RecordThinner::take(const Record& record) {
   // An event comes after the readings before it.
   switch (record.kind) {
     case RecordKind::kProcessStart:
+      writeOf(RecordKind::kProcess, record.id, false);
+      break;
     case RecordKind::kProcessExit:
-      writeOf(RecordKind::kProcess, record.id);
+      writeOf(RecordKind::kProcess, record.id, true);
       break;
     case RecordKind::kAllocator:
     case RecordKind::kStream:
-      writeOf(RecordKind::kAllocator, record.id);
-      writeOf(RecordKind::kAllocatorPeaks, record.id);
+      writeOf(RecordKind::kAllocator, record.id, false);
+      writeOf(RecordKind::kAllocatorPeaks, record.id, false);
       break;
     default:
       break;
@@ -225,9 +227,13 @@ void RecordThinner::write(Series& series) {
   series.readings = 0;
 }
 
-void RecordThinner::writeOf(RecordKind kind, int32_t id) {
+void RecordThinner::writeOf(RecordKind kind, int32_t id, bool ended) {
   for (size_t i = 0; i < size_; ++i) {
-    if (seriesAt(i).before.kind == kind && seriesAt(i).before.id == id) write(seriesAt(i));
+    Series& series = seriesAt(i);
+    if (series.before.kind != kind || series.before.id != id) continue;
+    write(series);
+    // Due, so that the end of the window removes it.
+    if (ended) series.before.timeNs = 0;
   }
 }
 

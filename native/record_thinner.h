@@ -91,7 +91,7 @@ class RecordThinner final : public RecordSink {
   // Whether `before` is older than the windows that may be one record.
   bool isDue(const Series& series) const;
   void write(Series& series);
-  void writeOf(RecordKind kind, int32_t id);
+  void writeOf(RecordKind kind, int32_t id, bool ended);
   void place(size_t index);
 
   RecordSink& out_;

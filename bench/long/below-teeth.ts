@@ -29,7 +29,7 @@ const SECONDS = 3600;
 const NEAR = 0.15;
 /** Percent of the draws. */
 const LIMIT_FALSE = 1;
-const LIMIT_MISSED = 3;
+const LIMIT_LESS = 3;
 
 async function readingsOf(file: string): Promise<readonly Reading[]> {
   const { series } = analyze(recordFileToRecording(await readRecordFile(file), null));
@@ -86,10 +86,10 @@ export async function belowTeeth(make: MakeRecord, draws: number): Promise<Resul
     await exact(make, 7),
     await exact(make, 10),
     {
-      name: `a leak of ${LEAK} KiB/s below teeth, ${draws} draws: missed in the thinned record and not in the whole one`,
+      name: `a leak of ${LEAK} KiB/s below teeth, ${draws} draws: found less often in the thinned record than in the whole one`,
       value: percent(found.whole - found.thinned),
       interval: null,
-      limit: LIMIT_MISSED,
+      limit: LIMIT_LESS,
       unit: "%",
       note: `found: ${percent(found.thinned).toFixed(1)} % thinned, ${percent(found.whole).toFixed(1)} % whole; growth within ${100 * NEAR} %: ${((100 * near) / found.thinned).toFixed(0)} % of those found`,
     },

@@ -58,7 +58,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "c4414d5ce45579e50e5db2a746a95bec4dd86e832aaac6e149ef3bddc2d28816");
+  load = loadPack(import.meta.url, "0e9f134443bfa833deb3a3efc6540934df8ff94aa5aa7915044502e90c6a63b8");
 } catch (error) {
   fail(
     FAILED,

@@ -248,6 +248,22 @@ TEST("more series than the thinner has room for are written reading by reading")
   CHECK_EQ(out.records.size(), 4 * 50 + 2 * RecordThinner::kCapacity);
 }
 
+TEST("processes that have ended leave their room to others") {
+  Capture out;
+  RecordThinner thinner(out, 0, "");
+  uint64_t t = 20000 * kSecond;
+  const int32_t processes = 4 * static_cast<int32_t>(RecordThinner::kCapacity);
+  // Fifty a second, each with ten readings, of which the first and the last remain, and its end. There is room for
+  // those of one window of five seconds, not of four.
+  for (int32_t id = 0; id < processes; ++id, t += 4 * kTick) {
+    thinner.advance(t);
+    for (uint64_t reading = 0; reading < 10; ++reading) thinner.push(of(RecordKind::kProcess, id, t + reading, 1));
+    thinner.push(of(RecordKind::kProcessExit, id, t + 10, 1));
+  }
+  end(thinner, t);
+  CHECK_EQ(out.records.size(), static_cast<size_t>(3 * processes));
+}
+
 TEST("what is held stands in a file, until all of it is in the record") {
   TempDirectory directory;
   const std::string path = directory / "a.rec.recent";

@@ -30,7 +30,8 @@ function layoutOf({ x, steps, axis, thinned }: OrderedSeries): Layout {
   const known = layouts.get(x);
   if (known !== undefined) return known;
   const ends = binEnds(x, axis === "step" ? steps : null);
-  const wide = thinned || unevenness(x) > MAX_UNEVENNESS ? evenCount(x, thinned) : null;
+  const several = thinned && x.length >= THINNED_SAMPLES * MIN_EVEN_BINS && x[x.length - 1]! > x[0]!;
+  const wide = several || unevenness(x) > MAX_UNEVENNESS ? evenCount(x, several ? THINNED_SAMPLES : 1) : null;
   const layout = { wide, ends, centers: binCenters(x, 0, ends) };
   layouts.set(x, layout);
   return layout;
@@ -141,18 +142,21 @@ function evenBins({ count: n, x, middle }: Bins, count: number): Bins {
   return bins;
 }
 
-/** Number of equally wide bins, of which nearly all contain a sample, or several of a thinned record. */
-function evenCount(x: Float64Array, thinned: boolean): number {
-  if (!thinned && x.length > MANY_SAMPLES) return MAX_BINS;
-  const each = thinned ? THINNED_SAMPLES : 1;
-  const gaps = x
-    .subarray(each)
+/** Distances along the axis from each sample to one some samples later, where they differ. */
+const gapsOver = (x: Float64Array, samples: number): Float64Array =>
+  x
+    .subarray(samples)
     .map((at, i) => at - x[i]!)
     .filter((gap) => gap > 0);
-  if (gaps.length === 0) return MIN_EVEN_BINS;
+
+/** Number of equally wide bins, of which nearly all contain so many samples. */
+function evenCount(x: Float64Array, samples: number): number {
+  if (samples === 1 && x.length > MANY_SAMPLES) return MAX_BINS;
+  const gaps = gapsOver(x, samples);
+  const positions = 1 + (samples === 1 ? gaps : gapsOver(x, 1)).length;
   const width = select(gaps, 0, gaps.length, Math.floor(WIDTH_QUANTILE * (gaps.length - 1)));
   const span = x[x.length - 1]! - x[0]!;
-  return Math.min(Math.max(Math.floor(span / width), MIN_EVEN_BINS), gaps.length + 1, MAX_BINS);
+  return Math.min(Math.max(Math.floor(span / width), MIN_EVEN_BINS), positions, MAX_BINS);
 }
 
 /** The value at a place between two samples; `near` is the index of a sample close to it. */

@@ -63,6 +63,14 @@ describe("a thinned record", () => {
     expect(binned(false).count).toBeGreaterThan(2 * count);
   });
 
+  it("with few samples of a slow counter is divided as any other", () => {
+    const few = x.filter((_, i) => i % 60 === 0);
+    const series = { axis: "time", bytes: few, durationS: null, steps: null, stepSpan: null } as const;
+    expect(toBins({ ...series, x: few.slice(), thinned: true })).toEqual(
+      toBins({ ...series, x: few.slice(), thinned: false }),
+    );
+  });
+
   it("is divided into equally wide bins, however evenly its samples lie", () => {
     const even = Float64Array.from({ length: 6000 }, (_, i) => i + (i % 3) / 4);
     const series = { axis: "time", x: even, bytes: even, durationS: null, steps: null, stepSpan: null } as const;
