@@ -45,11 +45,13 @@ void valuesOf(const Record& record, uint64_t out[4], uint8_t& known) {
   known = static_cast<uint8_t>((known & 7u) | ((known & 6u) == 6u ? 8u : 0u));
 }
 
-// Whether the memory is the same. A tree's fourth value has the number of processes in its lower half and how late the
-// tick was in the upper one, an allocator's is its step, which goes on while memory stands still.
+// Whether the memory is the same. Steps go on while it stands still, and an allocator's reading has its step in the
+// fourth value and why it was taken in the upper half of `valid`. A tree's fourth value has the number of processes in
+// its lower half and how late the tick was in the upper one.
 bool same(const Record& a, const Record& b) {
   if (a.kind == RecordKind::kStep) return true;
-  if (a.valid != b.valid || memcmp(a.v, b.v, 3 * sizeof a.v[0]) != 0) return false;
+  const unsigned known = a.kind == RecordKind::kAllocator ? 7u : 255u;
+  if ((a.valid & known) != (b.valid & known) || memcmp(a.v, b.v, 3 * sizeof a.v[0]) != 0) return false;
   if (a.kind == RecordKind::kTree) return static_cast<uint32_t>(a.v[3]) == static_cast<uint32_t>(b.v[3]);
   return a.kind == RecordKind::kAllocator || a.v[3] == b.v[3];
 }
