@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { GLOBAL_OPTIONS } from "../src/cli/command.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
 import { packageRoot } from "../src/core/package-root.ts";
+import { METRIC } from "../src/telemetry/recording/metrics.ts";
 import * as defaults from "../src/verdict/defaults.ts";
 
 const root = packageRoot();
@@ -133,12 +134,12 @@ describe("docs/commands.md", () => {
 
 describe("docs/how-verdicts-are-made.md", () => {
   it("states the numbers the verdict uses", () => {
-    const { DEFAULT_POLICY, PEAK_FLOOR_BYTES, ...constants } = defaults;
+    const { DEFAULT_POLICY, ...constants } = defaults;
     const known: Readonly<Record<string, unknown>> = { ...constants, ...DEFAULT_POLICY };
     const rows = [...read("docs/how-verdicts-are-made.md").matchAll(/^\| `([A-Za-z_]+)` \| ([\d.]+) \|/gm)];
     expect(rows.length).toBeGreaterThan(10);
     for (const [, name = "", value] of rows) expect(known[name], name).toBe(Number(value));
-    expect(PEAK_FLOOR_BYTES.allocated).toBe(2 * 1024 ** 2);
+    expect(METRIC.allocated.peakFloorBytes).toBe(2 * 1024 ** 2);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { MeasuredRun, MeasuredSeries, Measurements } from "../../src/analysis/measurements.ts";
-import type { Metric } from "../../src/telemetry/recording/model.ts";
+import type { Metric } from "../../src/telemetry/recording/metrics.ts";
 import { DEFAULT_POLICY } from "../../src/verdict/defaults.ts";
 import { judge } from "../../src/verdict/judge.ts";
 import type { Judgement } from "../../src/verdict/judgement.ts";

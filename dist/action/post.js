@@ -58,7 +58,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "0e9f134443bfa833deb3a3efc6540934df8ff94aa5aa7915044502e90c6a63b8");
+  load = loadPack(import.meta.url, "75eb058b1d90d5f98f8eea93b62b36c5ff1cb9e90dc804d69bb6588c20c9f986");
 } catch (error) {
   fail(
     FAILED,

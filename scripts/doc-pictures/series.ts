@@ -2,7 +2,7 @@ import { normal, seeded } from "../../bench/verdict/random.ts";
 import { analyze } from "../../src/analysis/analyze.ts";
 import type { DriftClass, SeriesAnalysis } from "../../src/analysis/document.ts";
 import { GIB, MIB } from "../../src/core/units.ts";
-import type { Metric } from "../../src/telemetry/recording/model.ts";
+import type { Metric } from "../../src/telemetry/recording/metrics.ts";
 
 /** Synthetic memory of one rank by training step, with its class on the page. */
 export interface ExampleSeries {

@@ -1,4 +1,5 @@
-import { ON_REQUEST, type Recording } from "../telemetry/recording/model.ts";
+import { METRIC } from "../telemetry/recording/metrics.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
 import { ANALYSIS_VERSION, type AnalysisDocument, type Finding, type PhaseAnalysis } from "./document.ts";
 import { extractFeatures, type RecordingFeatures } from "./features.ts";
 import { slackFindings } from "./findings/capacity.ts";
@@ -53,7 +54,7 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: Re
     )
     .sort((a, b) => compareKeys(a.shape, b.shape));
   // Metrics that count on request repeat what other metrics contain, so they cause no findings.
-  const usual = measured.filter(({ shape }) => !ON_REQUEST.has(shape.metric));
+  const usual = measured.filter(({ shape }) => !METRIC[shape.metric].isOnRequest);
   const series = usual.map(({ entry }) => entry);
   const all = <T>(pick: (part: RecordingFeatures) => readonly T[]): T[] => parts.flatMap(pick);
   const gaps = all((part) => part.gaps).sort((a, b) => compareKeys(a.analysis, b.analysis));

@@ -1,4 +1,4 @@
-import type { Metric } from "../telemetry/recording/model.ts";
+import type { Metric } from "../telemetry/recording/metrics.ts";
 
 /**
  * Version of the rules that measure growth and class. Values of different versions are not compared, so it rises with

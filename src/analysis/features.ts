@@ -1,5 +1,6 @@
 import { groupBy } from "../core/group-by.ts";
-import { type CutSeries, ON_REQUEST, type Recording } from "../telemetry/recording/model.ts";
+import { METRIC } from "../telemetry/recording/metrics.ts";
+import type { CutSeries, Recording } from "../telemetry/recording/model.ts";
 import type { Finding, PhaseAnalysis } from "./document.ts";
 import { withBlocks } from "./findings/blocks-per-step.ts";
 import { type SeriesShape, shapeOf } from "./findings/data-findings.ts";
@@ -79,7 +80,7 @@ export function extractFeatures(
   const series = withBlocks(recording, collected, markCut(agreed, recording.cut ?? []));
   const measured = collected.flatMap((one, i) => {
     const entry = series[i];
-    return entry === undefined || ON_REQUEST.has(one.metric) ? [] : [{ series: one, analysis: entry.analysis }];
+    return entry === undefined || METRIC[one.metric].isOnRequest ? [] : [{ series: one, analysis: entry.analysis }];
   });
   const gaps = gapSamples(recording, devices);
   return {

@@ -1,5 +1,6 @@
 import * as v from "valibot";
-import { MAX_RANK, METRICS } from "../telemetry/recording/model.ts";
+import { METRICS } from "../telemetry/recording/metrics.ts";
+import { MAX_RANK } from "../telemetry/recording/model.ts";
 import { DRIFT_CLASSES } from "./document.ts";
 
 const bytes = v.pipe(v.number(), v.finite());

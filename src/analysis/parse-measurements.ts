@@ -1,7 +1,8 @@
 import * as v from "valibot";
 import { type GateError, invalidInput } from "../core/errors.ts";
 import { checkVersion } from "../core/json.ts";
-import { METRICS, type Metric, ofKnownMetric, skippedText, unknownMetrics } from "../telemetry/recording/model.ts";
+import { METRICS, type Metric } from "../telemetry/recording/metrics.ts";
+import { ofKnownMetric, skippedText, unknownMetrics } from "../telemetry/recording/model.ts";
 import {
   type MeasuredRunInput,
   type MeasuredSeries,

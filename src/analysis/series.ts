@@ -1,6 +1,6 @@
 import { groupBy } from "../core/group-by.ts";
-import type { Column, Metric, Recording, SampleTable } from "../telemetry/recording/model.ts";
-import { METRICS } from "../telemetry/recording/model.ts";
+import { METRIC, METRICS, type Metric } from "../telemetry/recording/metrics.ts";
+import type { Column, Recording, SampleTable } from "../telemetry/recording/model.ts";
 
 /** One metric of one rank on one device, with all samples in table order; missing values are NaN. */
 export interface MetricSeries {
@@ -34,9 +34,6 @@ interface TableGroup {
   readonly device: string;
   readonly tables: readonly SampleTable[];
 }
-
-/** These behave like running maxima, because allocators and drivers keep what they reserved. */
-const ALWAYS_HIGHWATER: ReadonlySet<Metric> = new Set<Metric>(["reserved", "used"]);
 
 const sum = (values: Float64Array | undefined): number => {
   let total = 0;
@@ -120,9 +117,6 @@ const ENOUGH_AT_STEP = 24;
  */
 const ENDING_NS = 2e9;
 
-/** Live memory falls at the end of a step. Memory that an allocator keeps, or a device shows, does not. */
-const PHASED: ReadonlySet<Metric> = new Set<Metric>(["allocated"]);
-
 /** The rows that the measured process recorded at the ends of its steps, or the table itself if they are too few. */
 function equalPhase(table: SampleTable, metric: Metric): SampleTable {
   const { atStep, columns, timeNs, steps } = table;
@@ -204,7 +198,7 @@ function seriesFrom(recording: Recording, rowsOf: (table: SampleTable, metric: M
         metric,
       );
       if (joined === null) continue;
-      const highwater = ALWAYS_HIGHWATER.has(metric) || tables.some((table) => table.highwater.has(metric));
+      const highwater = METRIC[metric].isHighwater || tables.some((table) => table.highwater.has(metric));
       all.push({ rank, device, metric, highwater, ...joined, thinned, totalBytes });
     }
   }
@@ -216,7 +210,8 @@ function seriesFrom(recording: Recording, rowsOf: (table: SampleTable, metric: M
  * the end of each step, only those samples form the series of `allocated`.
  */
 export function collectSeries(recording: Recording): MetricSeries[] {
-  return seriesFrom(recording, (table, metric) => (PHASED.has(metric) ? equalPhase(table, metric) : table));
+  // Live memory falls at the end of a step. Memory that an allocator keeps, or a device shows, does not.
+  return seriesFrom(recording, (table, metric) => (metric === "allocated" ? equalPhase(table, metric) : table));
 }
 
 /** The recording's series for charts: all usable samples, ascending in time. */

@@ -1,4 +1,4 @@
-import type { Metric } from "../telemetry/recording/model.ts";
+import type { Metric } from "../telemetry/recording/metrics.ts";
 
 /** Band of the baseline's runs over time: lowest, median and highest value at up to 200 points. Never judged. */
 export interface Envelope {

@@ -1,4 +1,4 @@
-import { INTERPRETERS, type Metric, ON_REQUEST } from "../telemetry/recording/model.ts";
+import { isMetric, METRIC } from "../telemetry/recording/metrics.ts";
 import { type BaselineEpoch, type BaselineRecord, type BaselineRun, comparedEpochs } from "./record.ts";
 
 /** Size limits of a record file, bytes of its JSON. */
@@ -51,9 +51,10 @@ type SeriesValue = BaselineRun["values"][number];
 /** Fields that are dropped from a run that is too large, in this order: descriptive ones first, never gating ones. */
 const SLIMMER: readonly ((value: NonNullable<SeriesValue>, metric: string, counted: boolean) => SeriesValue)[] = [
   ([peak, growth, , , drift]) => [peak, growth, null, null, drift],
-  (value, metric) => (ON_REQUEST.has(metric as Metric) ? null : value),
+  (value, metric) => (isMetric(metric) && METRIC[metric].isOnRequest ? null : value),
   (value, metric) => (metric === "reserved" || metric === "used" ? null : value),
-  (value, metric, counted) => (counted && (metric === "host" || INTERPRETERS.has(metric as Metric)) ? null : value),
+  (value, metric, counted) =>
+    counted && isMetric(metric) && (metric === "host" || METRIC[metric].isInterpreter) ? null : value,
 ];
 
 /**

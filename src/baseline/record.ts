@@ -11,7 +11,8 @@ import { invalidInput } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 import { issueText } from "../core/issue-text.ts";
 import { checkVersion } from "../core/json.ts";
-import { isMetric, METRICS, unknownMetrics } from "../telemetry/recording/model.ts";
+import { isMetric, METRICS } from "../telemetry/recording/metrics.ts";
+import { unknownMetrics } from "../telemetry/recording/model.ts";
 import type { Envelope } from "./envelope.ts";
 
 const BASELINE_SCHEMA = "stormlog.baseline/1";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { METRICS } from "../telemetry/recording/model.ts";
+import { METRICS } from "../telemetry/recording/metrics.ts";
 import { parseConfig } from "./load.ts";
 import { type GateRequestInput, gateRequest, parseBudget, parseHorizon, scenarioDefinition } from "./options.ts";
 import { RUN_OPTIONS } from "./run-options.ts";

@@ -3,10 +3,10 @@ import type { Command } from "../core/command.ts";
 import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
 import type { Horizon } from "../core/horizon.ts";
+import { METRICS } from "../telemetry/recording/metrics.ts";
 import type { Budget } from "../verdict/policy.ts";
 import { type JudgedConfig, underBasePolicy } from "./base-policy.ts";
 import type { BaseRun, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
-import { JUDGED_METRICS } from "./metrics.ts";
 import { plainScript } from "./policy-changes.ts";
 import { DEFAULTS, type GateOptions, RUN_OPTION_ENTRIES } from "./run-options.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
@@ -37,12 +37,12 @@ function choice<T extends string>(name: string, text: string, allowed: readonly 
 /** Parse `METRIC=SIZE`. @throws GateError BUDGET_INVALID, SIZE_INVALID (usage) */
 export function parseBudget(text: string): Budget {
   const at = text.indexOf("=");
-  const metric = JUDGED_METRICS.find((name) => name === text.slice(0, Math.max(0, at)));
+  const metric = METRICS.find((name) => name === text.slice(0, Math.max(0, at)));
   if (metric === undefined) {
     throw usageError(
       "BUDGET_INVALID",
       `budget "${text}" is not METRIC=SIZE`,
-      `METRIC is one of ${JUDGED_METRICS.join(", ")}, for example host=2GiB.`,
+      `METRIC is one of ${METRICS.join(", ")}, for example host=2GiB.`,
     );
   }
   return { metric, bytes: parseBytes(text.slice(at + 1)) };

@@ -1,4 +1,4 @@
-import { JUDGED_METRICS } from "./metrics.ts";
+import { METRICS } from "../telemetry/recording/metrics.ts";
 
 /** An option in the command line's help, the inputs of `action.yml` and the tables of the documentation. */
 export interface RunOption {
@@ -21,7 +21,7 @@ export interface RunOption {
   readonly input?: { readonly name: string; readonly default?: string; readonly given?: string };
 }
 
-const METRIC_NAMES = JUDGED_METRICS.map((name) => `\`${name}\``)
+const METRIC_NAMES = METRICS.map((name) => `\`${name}\``)
   .join(", ")
   .replace(/, (?=[^,]+$)/, " or ");
 

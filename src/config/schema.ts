@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { DAY } from "../core/units.ts";
-import { JUDGED_METRICS } from "./metrics.ts";
+import { METRICS } from "../telemetry/recording/metrics.ts";
 
 const names = v.pipe(v.string(), v.nonEmpty("must not be empty"));
 const seconds = v.pipe(v.number(), v.finite(), v.gtValue(0, "must be above 0"));
@@ -9,7 +9,7 @@ const sizeText = v.union([v.string(), v.pipe(v.number(), v.integer(), v.minValue
 const baselineSpec = v.union([names, v.pipe(v.array(names), v.minLength(1, "must not be empty"))]);
 
 const unjudged = v.picklist(["fail", "warn", "pass"]);
-const metric = v.picklist(JUDGED_METRICS);
+const metric = v.picklist(METRICS);
 const repeats = v.union([v.literal("auto"), v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50))]);
 
 /** One named command to measure. A string `run` is given to `sh -c`; a list is started as it is, without a shell. */

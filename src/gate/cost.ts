@@ -1,4 +1,5 @@
 import { formatBytes, formatDuration } from "../core/units.ts";
+import { metricLabel } from "../telemetry/recording/metrics.ts";
 import type { Check, Judgement } from "../verdict/judgement.ts";
 import type { GatePorts } from "./ports.ts";
 
@@ -87,7 +88,8 @@ export function announce(ports: Pick<GatePorts, "log" | "progress">, line: strin
   else ports.progress(line);
 }
 
-const named = ({ rank, metric, aspect }: Check): string => `${rank > 0 ? `rank ${rank} ` : ""}${metric} ${aspect}`;
+const named = ({ rank, metric, aspect }: Check): string =>
+  `${rank > 0 ? `rank ${rank} ` : ""}${metricLabel(metric)} ${aspect}`;
 
 /** "allocated peak 36.9 MiB is over the limit of 12.0 MiB": the first breach that fails, or that needs runs to warn. */
 export function breachText({ checks }: Judgement): string | null {
@@ -99,5 +101,9 @@ export function breachText({ checks }: Judgement): string | null {
     return `${named(check)} ${formatBytes(value)} is over the limit of ${formatBytes(limit)}`;
   }
   const [first] = breaches;
-  return first === undefined ? null : first.kind === "class" ? `${first.metric} leaks` : `${named(first)} fails`;
+  return first === undefined
+    ? null
+    : first.kind === "class"
+      ? `${metricLabel(first.metric)} leaks`
+      : `${named(first)} fails`;
 }

@@ -11,7 +11,7 @@ import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { countedNotes, oneLine, plural } from "../core/text.ts";
 import { currentCommit } from "../git/git.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
-import { INTERPRETERS, ON_REQUEST } from "../telemetry/recording/model.ts";
+import { METRIC } from "../telemetry/recording/metrics.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
@@ -26,7 +26,7 @@ export function envelopesOf(runs: readonly FinishedRun[]): Envelope[] {
   for (const run of runs) {
     if (run.recording === null) continue;
     for (const { rank, device, metric, timeS, steps, bytes } of seriesOf(run.recording)) {
-      if (ON_REQUEST.has(metric) || INTERPRETERS.has(metric)) continue;
+      if (METRIC[metric].isOnRequest || METRIC[metric].isInterpreter) continue;
       const key = `${rank} ${device} ${metric}`;
       groups.set(key, [...(groups.get(key) ?? []), { rank, device, metric, time_s: timeS, steps, bytes }]);
     }

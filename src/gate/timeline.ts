@@ -5,7 +5,8 @@ import type { Envelope } from "../baseline/envelope.ts";
 import { causesOf, decidingCheck } from "../report/answer/causes.ts";
 import type { Timeline, TimelineCause, TimelinePanel, TimelineSeries, Verdict } from "../report/documents/model.ts";
 import { LEAK_LINE } from "../report/source-line.ts";
-import { ON_REQUEST, type Recording } from "../telemetry/recording/model.ts";
+import { METRIC } from "../telemetry/recording/metrics.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
 import type { Check, Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import { type SeriesKey, sameSeries } from "../verdict/series-index.ts";
@@ -31,7 +32,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
   const { judgement } = input;
   const checks = judgement?.checks ?? [];
   const all = seriesOf(input.recording).filter(
-    (one) => !ON_REQUEST.has(one.metric) || checks.some((check) => sameSeries(check, one)),
+    (one) => !METRIC[one.metric].isOnRequest || checks.some((check) => sameSeries(check, one)),
   );
   const allocated = all.some(({ metric, device }) => metric === "allocated" && device !== "host");
   const gating = (metric: string): boolean =>

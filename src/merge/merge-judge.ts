@@ -6,7 +6,7 @@ import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
 import type { Horizon } from "../core/horizon.ts";
 import type { RunReport, RunRole } from "../report/documents/model.ts";
-import type { Metric } from "../telemetry/recording/model.ts";
+import type { Metric } from "../telemetry/recording/metrics.ts";
 import { combine } from "../verdict/combine.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";

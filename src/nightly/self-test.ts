@@ -3,7 +3,7 @@ import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { formatBytes } from "../core/units.ts";
 import { policyOf } from "../gate/policy.ts";
 import type { GatePorts } from "../gate/ports.ts";
-import type { Metric } from "../telemetry/recording/model.ts";
+import type { Metric } from "../telemetry/recording/metrics.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Aspect, Check } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";

@@ -1,4 +1,5 @@
 import { formatBytes } from "../core/units.ts";
+import { metricLabel } from "../telemetry/recording/metrics.ts";
 import type { GateReport, Scaling, ScalingPoint, ScenarioReport } from "./documents/model.ts";
 
 /** Digits of a value that was predicted: its interval allows no more. */
@@ -21,7 +22,7 @@ export function withoutRepeated({ scenarios, scaling = [] }: GateReport): readon
 
 /** "host peak over BATCH", or "allocated peak of the device over BATCH". Not escaped. */
 export function scalingTitle({ metric, device, name }: Scaling): string {
-  return `${metric} peak ${device === "host" ? "" : "of the device "}over ${name}`;
+  return `${metricLabel(metric)} peak ${device === "host" ? "" : "of the device "}over ${name}`;
 }
 
 /** Below this a whole number of bytes has less than two digits. */

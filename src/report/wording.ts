@@ -1,6 +1,7 @@
 import type { Finding } from "../analysis/document.ts";
 import { plural } from "../core/text.ts";
 import { formatBytes, formatDuration } from "../core/units.ts";
+import { metricLabel } from "../telemetry/recording/metrics.ts";
 import type { ExitState } from "../telemetry/recording/model.ts";
 import type { Check, FingerprintDifference } from "../verdict/judgement.ts";
 import type { GateReport, ScenarioReport, Timeline } from "./documents/model.ts";
@@ -25,7 +26,7 @@ export function checkName(check: Check, all: readonly Check[]): string {
   const where: string[] = check.phase === undefined ? [] : [check.phase];
   if (ranks) where.push(`rank ${check.rank}`);
   if (devices && check.device !== check.metric) where.push(check.device);
-  const name = check.aspect === "oom" ? "out of memory" : `${check.metric} ${check.aspect}`;
+  const name = check.aspect === "oom" ? "out of memory" : `${metricLabel(check.metric)} ${check.aspect}`;
   return where.length === 0 ? name : `${name} (${where.join(", ")})`;
 }
 

@@ -12,7 +12,8 @@ import { eventsToRecording, outOfOrder, unorderedEvents } from "./formats/storml
 import { readTraceMlDatabase } from "./formats/traceml-sqlite.ts";
 import { readChunks, readHead, statInput } from "./input-file.ts";
 import { readDirectory } from "./read-directory.ts";
-import { METRICS, type Recording } from "./recording/model.ts";
+import { METRICS } from "./recording/metrics.ts";
+import type { Recording } from "./recording/model.ts";
 import { readRecordFile } from "./recording/record-file.ts";
 import { lossesOf, recordFileToRecording } from "./recording/record-recording.ts";
 import type { Telemetry } from "./recording/telemetry.ts";

@@ -1,7 +1,8 @@
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
 import { median } from "../stats/order-statistics.ts";
+import { METRIC } from "../telemetry/recording/metrics.ts";
 import { checkOf } from "./check.ts";
-import { ANCHOR_CONFIRMATIONS, ANCHOR_MARGIN, LONE_WARNING_SHARE, PEAK_FLOOR_BYTES } from "./defaults.ts";
+import { ANCHOR_CONFIRMATIONS, ANCHOR_MARGIN, LONE_WARNING_SHARE } from "./defaults.ts";
 import type { Check } from "./judgement.ts";
 import { peaks } from "./peak-rule.ts";
 import { pairSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
@@ -57,7 +58,7 @@ export function anchorRule(
       ];
     }
     const level = median(anchors);
-    const margin = Math.max(PEAK_FLOOR_BYTES[key.metric], ANCHOR_MARGIN * Math.abs(level));
+    const margin = Math.max(METRIC[key.metric].peakFloorBytes, ANCHOR_MARGIN * Math.abs(level));
     const threshold = level + margin;
     const looked = values.slice(0, ANCHOR_CONFIRMATIONS);
     const clean = looked.find((value) => value <= threshold);

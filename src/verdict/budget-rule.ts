@@ -1,4 +1,5 @@
 import { formatBytes } from "../core/units.ts";
+import { metricLabel } from "../telemetry/recording/metrics.ts";
 import { checkOf } from "./check.ts";
 import { budgetNoise } from "./config-lint.ts";
 import type { Check } from "./judgement.ts";
@@ -18,7 +19,7 @@ export function budgetRule(
       checkOf(key, {
         ...common,
         verdict: "unjudged",
-        reason: `the budget of ${formatBytes(budget.bytes)} for ${budget.metric} cannot be checked: ${what}`,
+        reason: `the budget of ${formatBytes(budget.bytes)} for ${metricLabel(budget.metric)} cannot be checked: ${what}`,
       });
     const series = candidate.filter(({ key }) => key.metric === budget.metric && key.phase === undefined);
     if (series.length === 0) {

@@ -1,6 +1,6 @@
 import { plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
-import { COUNTED } from "./gating.ts";
+import { METRIC } from "../telemetry/recording/metrics.ts";
 import type { Check, CheckVerdict, FingerprintDifference, Judgement } from "./judgement.ts";
 import { nextRuns } from "./judgement-document.ts";
 import { describeSeries, seriesName } from "./series-index.ts";
@@ -25,7 +25,7 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
   // A leak explains the peak it causes, so its growth comes first.
   const order = (check: Check) => (check.kind === "oom" ? 0 : check.kind === "growth" && leaks(check) ? 1 : 2);
   // One gate over several ranks counts all their pages to its own rank; an allocator's level belongs to one rank.
-  const pages = (check: Check) => (COUNTED.has(check.metric) ? 0 : 1);
+  const pages = (check: Check) => (METRIC[check.metric].isCounted ? 0 : 1);
   const named = (check: Check) =>
     `${describeSeries(check, ranks)}${check.kind === "growth" && leaks(check) ? " leaks" : ""}: ${check.reason}`;
   const worst = checks

@@ -1,8 +1,8 @@
 import type { Measurements } from "../analysis/measurements.ts";
-import { QUANTUM_BYTES } from "../analysis/trend/materiality.ts";
 import { formatBytes } from "../core/units.ts";
 import { median } from "../stats/order-statistics.ts";
 import { spread } from "../stats/spread.ts";
+import { METRIC } from "../telemetry/recording/metrics.ts";
 import { peakMargin, peaks } from "./peak-rule.ts";
 import type { Budget, Policy } from "./policy.ts";
 import { describeSeries, indexSeries, type SeriesHistory, type SeriesKey, sameSeries } from "./series-index.ts";
@@ -17,7 +17,7 @@ export function budgetNoise(
   const history = baseline.find((one) => sameSeries(one.key, key));
   const known = peaks(history?.runs ?? []).map(({ value }) => value);
   if (known.length < policy.minBaselineRuns) return null;
-  const margin = peakMargin(key, policy)(median(known), spread(known, QUANTUM_BYTES[key.metric]));
+  const margin = peakMargin(key, policy)(median(known), spread(known, METRIC[key.metric].quantumBytes));
   const needed = Math.max(...known) + margin;
   if (budget.bytes >= needed) return null;
   return `the budget is inside the noise of the baseline; ${formatBytes(Math.ceil(needed))} would be above it`;

@@ -1,25 +1,5 @@
 import { MIB } from "../core/units.ts";
-import type { Metric } from "../telemetry/recording/model.ts";
 import type { Policy } from "./policy.ts";
-
-/**
- * Smallest change of a peak that is judged. Allocated: 2 MiB is one small allocator segment. Reserved: one large
- * segment is 20 MiB, which pools have as well. Device-used, and what of it lies outside the allocator: 2 MiB pages plus
- * the jitter of the driver. Host: 4 KiB pages plus allocator trimming, thread stacks and the page cache.
- */
-export const PEAK_FLOOR_BYTES: Readonly<Record<Metric, number>> = {
-  allocated: 2 * MIB,
-  reserved: 20 * MIB,
-  used: 8 * MIB,
-  host: 8 * MIB,
-  host_shared_once: 8 * MIB,
-  host_unmapped: 8 * MIB,
-  python: 8 * MIB,
-  js_heap: 8 * MIB,
-  outside_allocator: 8 * MIB,
-  fragmentation: 20 * MIB,
-  graph_pools: 20 * MIB,
-};
 
 /**
  * The policy when nothing is configured. `bench/verdict` measures these numbers together: false alarms, power and runs

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { fingerprintHash } from "../baseline/identity.ts";
 import { MIB } from "../core/units.ts";
-import type { Fingerprint, Metric } from "../telemetry/recording/model.ts";
+import { METRIC, METRICS } from "../telemetry/recording/metrics.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { Acceptance } from "./acceptance.ts";
 import type { Aspect, Check, Judgement, Limit } from "./judgement.ts";
 import { sameSeries } from "./series-index.ts";
@@ -26,19 +27,6 @@ const STEADY_SHARE = 1 / 64;
 const NOISE_BUCKETS = 1;
 
 const LOCATIONS = { device: "d", host: "h" } as const;
-const METRICS: Readonly<Record<Metric, string>> = {
-  allocated: "a",
-  reserved: "r",
-  used: "u",
-  host: "h",
-  host_shared_once: "s",
-  host_unmapped: "m",
-  python: "p",
-  js_heap: "j",
-  outside_allocator: "o",
-  fragmentation: "f",
-  graph_pools: "g",
-};
 const ASPECTS: Readonly<Record<Exclude<Aspect, "oom">, string>> = { peak: "p", growth: "g", class: "c" };
 const LIMITS: Readonly<Record<Limit, string>> = { baseline: "b", budget: "m", anchor: "r" };
 
@@ -47,7 +35,8 @@ const MAX_CHARS = 80;
 /** Replaces the checks of a longer token: exactly these, none larger than the largest. */
 const FOLDED = "many";
 
-const CODE = "[dh][aruhsmpjofg][pgc][bmr]\\d{1,3}(?:x[0-9a-f]{1,64})?";
+const LETTERS = METRICS.map((metric) => METRIC[metric].letter).join("");
+const CODE = `[dh][${LETTERS}][pgc][bmr]\\d{1,3}(?:x[0-9a-f]{1,64})?`;
 /** Settings are accepted by equality alone, so their hash resists forgery: 128 bits; reports once had 48. */
 const POLICY_CHARS = 32;
 const POLICY = `[0-9a-f]{12}(?:[0-9a-f]{${POLICY_CHARS - 12}})?-policy`;
@@ -65,7 +54,7 @@ function shortHash(value: unknown, chars = 12): string {
 /** The letters of a check; null for running out of memory, which cannot be accepted. */
 function letters({ kind, device, metric, aspect, limit }: Check): string | null {
   if (kind === "oom") return null;
-  return `${device === "host" ? LOCATIONS.host : LOCATIONS.device}${METRICS[metric]}${ASPECTS[aspect]}${LIMITS[limit]}`;
+  return `${device === "host" ? LOCATIONS.host : LOCATIONS.device}${METRIC[metric].letter}${ASPECTS[aspect]}${LIMITS[limit]}`;
 }
 
 /** How far a failed check exceeds its limit, in buckets; null where no size is known. */

@@ -1,5 +1,5 @@
 import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
-import { type Metric, ON_REQUEST } from "../telemetry/recording/model.ts";
+import { METRIC, type Metric } from "../telemetry/recording/metrics.ts";
 import type { Policy } from "./policy.ts";
 import { finite, type SeriesHistory, type SeriesKey } from "./series-index.ts";
 
@@ -43,9 +43,6 @@ export function countsForAlpha({ metric }: SeriesKey, gating: ReadonlySet<Metric
   return gating.has(metric) && !(metric === "host" && gating.has("python"));
 }
 
-/** What a program itself counts says more than its pages. */
-export const COUNTED: ReadonlySet<Metric> = new Set<Metric>(["allocated", "python", "js_heap"]);
-
 /** The series that are compared: all but metrics that count on request and phases, unless they were named. */
 export function comparedSeries(
   all: readonly SeriesHistory[],
@@ -53,12 +50,9 @@ export function comparedSeries(
   { gatingPhases }: Policy,
 ): readonly SeriesHistory[] {
   const named = ({ metric, phase }: SeriesKey) =>
-    (!ON_REQUEST.has(metric) || gating.has(metric)) && (phase === undefined || gatingPhases.includes(phase));
+    (!METRIC[metric].isOnRequest || gating.has(metric)) && (phase === undefined || gatingPhases.includes(phase));
   return all.filter(({ key }) => named(key));
 }
-
-/** Metrics that records did not have from the beginning. */
-const LATER: ReadonlySet<Metric> = new Set<Metric>(["python"]);
 
 /** The candidate's series, less those of metrics that were not known when the baseline was measured. */
 export function withoutNewMetrics(
@@ -66,5 +60,5 @@ export function withoutNewMetrics(
   baseline: readonly SeriesHistory[],
 ): readonly SeriesHistory[] {
   const known = new Set(baseline.map(({ key }) => key.metric));
-  return candidate.filter(({ key: { metric } }) => !LATER.has(metric) || known.has(metric));
+  return candidate.filter(({ key: { metric } }) => metric !== "python" || known.has(metric));
 }

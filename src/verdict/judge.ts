@@ -1,5 +1,5 @@
 import type { Measurements } from "../analysis/measurements.ts";
-import type { Metric } from "../telemetry/recording/model.ts";
+import type { Metric } from "../telemetry/recording/metrics.ts";
 import { anchorRule, anchorUnjudged } from "./anchor-rule.ts";
 import { budgetRule } from "./budget-rule.ts";
 import { checkOf } from "./check.ts";

@@ -1,6 +1,6 @@
 import type { DriftClass } from "../analysis/document.ts";
 import { assertNever } from "../core/errors.ts";
-import type { Metric } from "../telemetry/recording/model.ts";
+import type { Metric } from "../telemetry/recording/metrics.ts";
 
 export type CheckVerdict = "pass" | "warn" | "fail" | "unjudged";
 

@@ -1,6 +1,6 @@
 import type { Measurements } from "../analysis/measurements.ts";
 import { plural } from "../core/text.ts";
-import type { Metric } from "../telemetry/recording/model.ts";
+import type { Metric } from "../telemetry/recording/metrics.ts";
 import { checkOf } from "./check.ts";
 import type { Check } from "./judgement.ts";
 import { peaks } from "./peak-rule.ts";

@@ -1,5 +1,6 @@
 import { median } from "../stats/order-statistics.ts";
-import { CONFIRMED_SPREADS, LONE_WARNING_SHARE, PEAK_FLOOR_BYTES } from "./defaults.ts";
+import { METRIC } from "../telemetry/recording/metrics.ts";
+import { CONFIRMED_SPREADS, LONE_WARNING_SHARE } from "./defaults.ts";
 import type { Check } from "./judgement.ts";
 import type { Policy } from "./policy.ts";
 import { relativeCheck } from "./relative-check.ts";
@@ -14,7 +15,7 @@ export function peaks(runs: readonly SeriesRun[]): readonly BaselineValue[] {
 
 /** How far a peak of this metric may lie above the baseline's centre, bytes. */
 export function peakMargin(key: SeriesKey, policy: Policy): (centre: number, spread: number) => number {
-  const floor = PEAK_FLOOR_BYTES[key.metric];
+  const floor = METRIC[key.metric].peakFloorBytes;
   return (centre, spread) => Math.max(floor, policy.relativeMargin * Math.abs(centre), policy.spreadFactor * spread);
 }
 

@@ -1,5 +1,5 @@
 import type { Horizon } from "../core/horizon.ts";
-import type { Metric } from "../telemetry/recording/model.ts";
+import type { Metric } from "../telemetry/recording/metrics.ts";
 
 /** Absolute limit on one metric's peak, bytes. `metric` may name any judged metric. */
 export interface Budget {

@@ -1,7 +1,7 @@
-import { QUANTUM_BYTES } from "../analysis/trend/materiality.ts";
 import { median } from "../stats/order-statistics.ts";
 import { spread } from "../stats/spread.ts";
 import { studentQuantile } from "../stats/student-t.ts";
+import { METRIC } from "../telemetry/recording/metrics.ts";
 import { compareWithBase, type Dismissal } from "./compare-with-base.ts";
 import {
   confirmations,
@@ -161,7 +161,7 @@ function isImprovement(context: RelativeContext, input: RelativeQuantity): boole
   const mirrored = judgeAbove({ ...context, alpha, baseRunsPossible: false }, { ...input, candidate, baseline });
   if (mirrored.kind !== "breach") return false;
   if (mirrored.confirmed) return true;
-  const quantum = QUANTUM_BYTES[context.key.metric];
+  const quantum = METRIC[context.key.metric].quantumBytes;
   const bound = sessionBound(baseline, candidate, quantum, alpha);
   if (bound === null) return false;
   const highest = Math.max(mirrored.threshold, ...baseline.map(({ value }) => value));
@@ -184,7 +184,7 @@ function limitsOf(context: RelativeContext, { candidate, baseline, margin }: Rel
     return { kind: "too-few", runs: all.length, centre: median(all) } as const;
   }
   const pool = thresholdRuns(here, elsewhere, minBaselineRuns);
-  const level = levelOf(pool, spread(pool, QUANTUM_BYTES[context.key.metric]), margin);
+  const level = levelOf(pool, spread(pool, METRIC[context.key.metric].quantumBytes), margin);
   const judged: Judged = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
   const tolerance = margin(level.centre, 0) / 20;
   const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
@@ -220,7 +220,7 @@ function judgeWarning(context: RelativeContext, input: RelativeQuantity): Relati
   const limits = limitsOf(context, input);
   if (limits.kind === "too-few") return limits;
   const { all, here, level, judged, tolerance } = limits;
-  const quantum = QUANTUM_BYTES[context.key.metric];
+  const quantum = METRIC[context.key.metric].quantumBytes;
   const passing = candidate.findIndex((value) => value <= level.threshold);
   if (passing >= 0) return withinLimit(candidate[passing] as number, passing + 1, judged);
 
@@ -254,7 +254,7 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
   const { baseline, margin, confirmedSpreads } = input;
   const { baseRunsPossible } = context;
   const { maxConfirmations } = context.policy;
-  const quantum = QUANTUM_BYTES[context.key.metric];
+  const quantum = METRIC[context.key.metric].quantumBytes;
   const limits = limitsOf(context, input);
   if (limits.kind === "too-few") return limits;
   const { here, elsewhere, pool, level, judged, tolerance, within } = limits;

@@ -1,7 +1,6 @@
-import { QUANTUM_BYTES } from "../analysis/trend/materiality.ts";
 import { median } from "../stats/order-statistics.ts";
 import { spread } from "../stats/spread.ts";
-import type { Metric } from "../telemetry/recording/model.ts";
+import { METRIC, type Metric } from "../telemetry/recording/metrics.ts";
 import { DEFAULT_POLICY, GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION, GROWTH_SPREAD_FACTOR } from "./defaults.ts";
 import type { Check } from "./judgement.ts";
 import { peakMargin } from "./peak-rule.ts";
@@ -32,7 +31,7 @@ export interface Detectable {
  */
 export function detectable(series: QuietSeries, policy: Policy = DEFAULT_POLICY): Detectable {
   const { metric, peaks, growths } = series;
-  const quantum = QUANTUM_BYTES[metric];
+  const quantum = METRIC[metric].quantumBytes;
   const level = peaks.length === 0 ? 0 : median(peaks);
   const peakSpread = spread(peaks, quantum);
   const peak = peakMargin({ rank: 0, device: "", metric }, policy)(level, peakSpread);

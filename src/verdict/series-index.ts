@@ -1,6 +1,6 @@
 import type { DriftClass } from "../analysis/document.ts";
 import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
-import { METRICS, type Metric } from "../telemetry/recording/model.ts";
+import { METRICS, type Metric, metricLabel } from "../telemetry/recording/metrics.ts";
 
 /** What identifies a series across runs. */
 export interface SeriesKey {
@@ -39,7 +39,8 @@ export function finite(value: number | null | undefined): number | null {
 
 /** "rank 0 allocated on cuda:0", for sentences. */
 export function describeSeries(key: SeriesKey, ranks: "one" | "many" = "many"): string {
-  const metric = key.metric === key.device ? key.metric : `${key.metric} on ${key.device}`;
+  const label = metricLabel(key.metric);
+  const metric = key.metric === key.device ? label : `${label} on ${key.device}`;
   const series = key.phase === undefined ? metric : `${metric} in the phase ${key.phase}`;
   return ranks === "one" ? series : `rank ${key.rank} ${series}`;
 }

@@ -8,7 +8,7 @@ import { peakEnvironment } from "../../src/gate/attribution/peak/explain-peak.ts
 import { higherLines } from "../../src/gate/attribution/peak/name-peak-lines.ts";
 import { type PeakOfRun, peakOfRun } from "../../src/gate/attribution/peak/peak-of-run.ts";
 import { peakReport } from "../../src/gate/attribution/peak/peak-report.ts";
-import type { Metric } from "../../src/telemetry/recording/model.ts";
+import type { Metric } from "../../src/telemetry/recording/metrics.ts";
 import type { Check } from "../../src/verdict/judgement.ts";
 import { missingProgram } from "../cluster/testing/program.ts";
 import { FIXTURES, hasTorch, inRunDirectory, isSampled, PYTHON, STAND_INS } from "./testing/attributed.ts";

@@ -1,5 +1,5 @@
 import type { MeasuredSeries } from "../../../src/analysis/measurements.ts";
-import { PEAK_FLOOR_BYTES } from "../../../src/verdict/defaults.ts";
+import { METRIC } from "../../../src/telemetry/recording/metrics.ts";
 import { measuredSeries } from "../corpus/families.ts";
 import { type DrawnProgram, PROGRAM_KINDS, type ProgramKind } from "../corpus/programs.ts";
 import { type DecisionOutcome, judgeUntilFinal } from "../decide.ts";
@@ -34,7 +34,7 @@ function change({ metric, run }: DrawnProgram, effect: number, random: () => num
       candidate: () => measured(effect),
       base: () => measured(1),
     }),
-    judgeable: (effect - 1) * highest > PEAK_FLOOR_BYTES[metric],
+    judgeable: (effect - 1) * highest > METRIC[metric].peakFloorBytes,
   };
 }
 

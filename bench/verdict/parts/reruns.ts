@@ -1,5 +1,4 @@
-import { QUANTUM_BYTES } from "../../../src/analysis/trend/materiality.ts";
-import { PEAK_FLOOR_BYTES } from "../../../src/verdict/defaults.ts";
+import { METRIC } from "../../../src/telemetry/recording/metrics.ts";
 import { readAcceptedChanges } from "../corpus/golden-history.ts";
 import { readReruns } from "../corpus/reruns.ts";
 import { describeShare, shortShare } from "../intervals.ts";
@@ -22,7 +21,7 @@ const MIN_RUNS = 6;
 const METRICS = ["allocated", "reserved"] as const;
 
 function rulesFor(metric: (typeof METRICS)[number]): readonly PeakRule[] {
-  const scale = { floor: PEAK_FLOOR_BYTES[metric], quantum: QUANTUM_BYTES[metric] };
+  const scale = { floor: METRIC[metric].peakFloorBytes, quantum: METRIC[metric].quantumBytes };
   return [
     oursOnPeaks(true, 10, metric),
     oursOnPeaks(false, 10, metric),

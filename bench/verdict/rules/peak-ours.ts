@@ -1,4 +1,4 @@
-import type { Metric } from "../../../src/telemetry/recording/model.ts";
+import type { Metric } from "../../../src/telemetry/recording/metrics.ts";
 import { judgeUntilFinal, peakOnly } from "../decide.ts";
 import type { PeakRule } from "./peak-rule.ts";
 

@@ -1,8 +1,8 @@
 import { plural } from "../../core/text.ts";
 import { formatBytes, GIB } from "../../core/units.ts";
+import { METRIC } from "../../telemetry/recording/metrics.ts";
 import type { Finding, SeriesAnalysis } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
-import { FLOOR_BYTES } from "../trend/materiality.ts";
 import { locationKey } from "./device-evidence.ts";
 
 /** Memory of common accelerators, GiB; vendors call these GB. */
@@ -68,7 +68,7 @@ export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
     const speed = speedOf(allocated);
     if (reserved === undefined || reserved === null || speed === null) return [];
     const slack = reserved - allocated.peak_bytes;
-    if (!(slack > FLOOR_BYTES.reserved)) return [];
+    if (!(slack > METRIC.reserved.floorBytes)) return [];
     const hidden = Math.floor(slack / speed.bytes);
     if (hidden === 0) return [];
     const count = plural(hidden, speed.unit);

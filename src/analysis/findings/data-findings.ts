@@ -1,6 +1,6 @@
 import type { Horizon } from "../../core/horizon.ts";
 import { plural } from "../../core/text.ts";
-import type { Metric } from "../../telemetry/recording/model.ts";
+import { type Metric, metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { Finding } from "../document.ts";
 import type { MetricSeries } from "../series.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
@@ -54,7 +54,7 @@ function unjudged(series: SeriesShape, { analysis }: AnalysedSeries): Finding[] 
     return [
       finding(
         "unavailable",
-        `${series.metric} memory has no usable value in ${series.rows} rows.`,
+        `${metricNoun(series.metric)} has no usable value in ${series.rows} rows.`,
         "See the counts of missing values; the counter may not exist on this device.",
       ),
     ];
@@ -65,8 +65,8 @@ function unjudged(series: SeriesShape, { analysis }: AnalysedSeries): Finding[] 
     finding(
       "insufficient_data",
       analysis.samples < MIN_SAMPLES
-        ? `${series.metric} memory has ${rows} (growth is judged from ${MIN_SAMPLES} on).`
-        : `${series.metric} memory has ${rows}, but they do not spread over enough of the run to judge growth.`,
+        ? `${metricNoun(series.metric)} has ${rows} (growth is judged from ${MIN_SAMPLES} on).`
+        : `${metricNoun(series.metric)} has ${rows}, but they do not spread over enough of the run to judge growth.`,
       "Run longer or sample more often.",
     ),
   ];
@@ -84,7 +84,7 @@ function horizonUnused(series: SeriesShape, entry: AnalysedSeries, horizon: Hori
       confidence: 1,
       ...where(series),
       evidence: { horizon: horizon.kind === "steps" ? horizon.steps : horizon.seconds, horizon_unit: horizon.kind },
-      description: `The stated horizon cannot be applied to ${series.metric} memory: the series has no ${lacks}. Its growth was judged over the observed span.`,
+      description: `The stated horizon cannot be applied to ${metricNoun(series.metric)}: the series has no ${lacks}. Its growth was judged over the observed span.`,
       remediation: [
         horizon.kind === "steps"
           ? "State the horizon in hours, or record the training step."

@@ -1,6 +1,7 @@
 import { plural } from "../../core/text.ts";
 import { formatBytes } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
+import { metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { Finding, SeriesAnalysis } from "../document.ts";
 import type { AnalysedSeries, SlowGrowth } from "../series-analysis.ts";
 import { grownAfter, rateAtEnd } from "../trend/slowdown.ts";
@@ -108,7 +109,7 @@ function slowingFinding(entry: AnalysedSeries, slowdown: SlowGrowth, evidence: F
     confidence: 0.8,
     ...where(analysis),
     evidence: { ...evidence, slows_down: true, growth_ten_times_as_long_bytes: Math.round(longer) },
-    description: `${analysis.metric} memory grows ever more slowly: by ${formatBytes(observed)} over ${during}${rate}. ${projected}`,
+    description: `${metricNoun(analysis.metric)} grows ever more slowly: by ${formatBytes(observed)} over ${during}${rate}. ${projected}`,
     remediation: REMEDIATION.rising,
   };
 }
@@ -132,7 +133,7 @@ export function growthFindings(all: readonly AnalysedSeries[], program: ProgramK
           confidence: 0.99,
           ...where(analysis),
           evidence: blocksPerStep === undefined ? evidence : { ...evidence, blocks_per_step: blocksPerStep },
-          description: `${analysis.metric} memory grows steadily, by ${rate(analysis)}, and does not level off.`,
+          description: `${metricNoun(analysis.metric)} grows steadily, by ${rate(analysis)}, and does not level off.`,
           remediation: [KEPT[program], ...REMEDIATION.leak],
         },
       ];
@@ -147,7 +148,7 @@ export function growthFindings(all: readonly AnalysedSeries[], program: ProgramK
           confidence: 0.8,
           ...where(analysis),
           evidence,
-          description: `${metric} memory rises (${amount})${highwater ? ", as a leak and a cache do" : ", but not as steadily as a leak"}.`,
+          description: `${metricNoun(metric)} rises (${amount})${highwater ? ", as a leak and a cache do" : ", but not as steadily as a leak"}.`,
           remediation: highwater ? REMEDIATION.highwater : REMEDIATION.rising,
         },
       ];
@@ -162,7 +163,7 @@ export function growthFindings(all: readonly AnalysedSeries[], program: ProgramK
         confidence: 0.9,
         ...where(analysis),
         evidence,
-        description: `${analysis.metric} memory grows (${amount}${growthAtHorizon === null ? "" : `, at this rate by ${formatBytes(growthAtHorizon)} at the stated horizon`}), but too unevenly for a leak.`,
+        description: `${metricNoun(analysis.metric)} grows (${amount}${growthAtHorizon === null ? "" : `, at this rate by ${formatBytes(growthAtHorizon)} at the stated horizon`}), but too unevenly for a leak.`,
         remediation: REMEDIATION.rising,
       },
     ];
@@ -189,7 +190,7 @@ export function pressureFindings(all: readonly AnalysedSeries[]): Finding[] {
         confidence: 1,
         ...where(series),
         evidence: { peak_bytes: series.peak_bytes, device_total_bytes: total, share: Number(share.toFixed(4)) },
-        description: `Peak ${series.metric} memory fills ${(share * 100).toFixed(1)} % of the device.`,
+        description: `Peak ${metricNoun(series.metric)} fills ${(share * 100).toFixed(1)} % of the device.`,
         remediation: REMEDIATION.pressure,
       },
     ];

@@ -3,7 +3,7 @@ import { formatBytes } from "../../core/units.ts";
 import { fitLine } from "../../stats/least-squares.ts";
 import { normalMad } from "../../stats/mad.ts";
 import { median } from "../../stats/order-statistics.ts";
-import type { Metric } from "../../telemetry/recording/model.ts";
+import { METRIC, type Metric, metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { Finding, RankSuspect, RanksAnalysis, SeriesAnalysis } from "../document.ts";
 import { type Hinge, risingHinge } from "../growth-stretch.ts";
 import { type OrderedSeries, orderSeries } from "../ordered.ts";
@@ -58,7 +58,6 @@ export interface RankCurve {
 
 /** Records of a series without growth can lie anywhere: its own class must show growth, or this many rises. */
 const MIN_RISES = 4;
-const HIGHWATER: ReadonlySet<Metric> = new Set<Metric>(["used", "reserved"]);
 const COMPARED: readonly Metric[] = ["allocated", "used", "reserved", "host"];
 
 /** The curves of the series that can make their rank a suspect. */
@@ -214,7 +213,7 @@ function departures({ metric, x, ranks }: Compared): Departure[] {
       const y = own[i];
       if (one === null || curve === undefined || y === undefined || found.has(curve)) continue;
       if (one.bytes - centre <= apart || one.explained < GOOD_FIT || !goesOn(x, y, one)) continue;
-      if (jumps(y.subarray(from), one.bytes) || (HIGHWATER.has(metric) && !risesOften(curve, share))) continue;
+      if (jumps(y.subarray(from), one.bytes) || (METRIC[metric].isHighwater && !risesOften(curve, share))) continue;
       found.set(curve, { curve, bytes: one.bytes - centre, onset: one.onset });
     }
   }
@@ -343,7 +342,7 @@ export function suspectFindings(suspects: readonly RankSuspect[]): Finding[] {
       device,
       metric,
       evidence: { growth_bytes, onset_step, onset_s, basis, confidence },
-      description: `${metric} memory of rank ${rank} ${grows}${onsetText(one)} (${confidence} confidence).`,
+      description: `${metricNoun(metric)} of rank ${rank} ${grows}${onsetText(one)} (${confidence} confidence).`,
       remediation: ["Compare what this rank does from there on with the others: data, validation, logging, saving."],
     };
   });

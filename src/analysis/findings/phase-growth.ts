@@ -4,6 +4,7 @@ import { mean } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { slopePValue } from "../../stats/slope-p-value.ts";
 import { studentQuantile } from "../../stats/student-t.ts";
+import { metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Finding, PhaseAnalysis, SeriesAnalysis } from "../document.ts";
 import { firstAfter, firstFrom, leadingSeries, phaseEntries, processEnds } from "../phases.ts";
@@ -277,7 +278,7 @@ function findingOf({ kind, phase, analysis, growth }: PhaseGrowth, others: reado
       class: drift,
     },
     description:
-      `${metric} memory of the phase ${phase.name} grew by ${formatBytes(growth)} over ${n} occurrences (${each})` +
+      `${metricNoun(metric)} of the phase ${phase.name} grew by ${formatBytes(growth)} over ${n} occurrences (${each})` +
       `${stillText(still.map(({ name }) => name))}.`,
     remediation: kind === "kept" ? KEPT : NEEDED,
   };

@@ -1,6 +1,6 @@
 import { fitHinge, fitLine } from "../../stats/least-squares.ts";
 import { theilSen } from "../../stats/theil-sen.ts";
-import type { Metric } from "../../telemetry/recording/model.ts";
+import type { Metric } from "../../telemetry/recording/metrics.ts";
 import type { DriftClass } from "../document.ts";
 import type { Bins } from "./bins.ts";
 import { fitLevelShift } from "./level-shift.ts";

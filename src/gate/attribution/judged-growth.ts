@@ -2,7 +2,8 @@ import type { AnalysisDocument, DriftClass, SeriesAnalysis } from "../../analysi
 import { type GrowthStretch, growthStretch } from "../../analysis/growth-stretch.ts";
 import { collectSeries } from "../../analysis/series.ts";
 import { decidingCheck } from "../../report/answer/causes.ts";
-import type { Metric, Recording } from "../../telemetry/recording/model.ts";
+import type { Metric } from "../../telemetry/recording/metrics.ts";
+import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 
 /** The growth that the verdict judged on one device: of all ranks, with the stretch in which it happened. */

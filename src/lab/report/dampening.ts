@@ -1,5 +1,6 @@
 import { formatBytes } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
+import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type BackendCell, type ComparisonRow, compareRounds, type PairRow } from "./comparison.ts";
 import type { LabDocument } from "./document.ts";
 import { ratioText } from "./table.ts";
@@ -47,7 +48,7 @@ function addedText(row: ComparisonRow, { louder, quieter }: PairRow, names: read
 /** "the fixed state holds 712.00 MiB, 4.07x as much as on mps" */
 function fixedText(row: ComparisonRow, pair: PairRow, larger: number, names: readonly string[]): string {
   const { fixed, series } = row.cells[pair.quieter]?.pattern ?? {};
-  const what = series === null || series === undefined ? "" : ` (${series.metric} on ${series.device})`;
+  const what = series === null || series === undefined ? "" : ` (${metricLabel(series.metric)} on ${series.device})`;
   return `the fixed state holds ${size(fixed?.peak_bytes)}${what}, ${ratioText(larger)} as much as on ${names[pair.louder]}`;
 }
 

@@ -2,6 +2,7 @@ import { assertNever } from "../../core/errors.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytes, formatDuration } from "../../core/units.ts";
 import { md, table } from "../../report/markdown/markdown-text.ts";
+import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type ScaleAxis, type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
 
 const UNKNOWN = "–";
@@ -38,7 +39,7 @@ function guessErrorText(off: number): string {
 
 function checkText({ check }: ScaleProbe): string {
   if (check === null) return UNKNOWN;
-  return `${check.aspect} of ${check.metric}`;
+  return `${check.aspect} of ${metricLabel(check.metric)}`;
 }
 
 function bytesOf(bytes: number | null): string {

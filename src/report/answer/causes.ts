@@ -1,4 +1,4 @@
-import { COUNTED } from "../../verdict/gating.ts";
+import { METRIC } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/judgement.ts";
 import { sameSeries } from "../../verdict/series-index.ts";
 import { verdictUrgency } from "../urgency.ts";
@@ -35,7 +35,7 @@ function byImportance(checks: readonly Check[]): readonly Check[] {
       Number(b.confirmed) - Number(a.confirmed) ||
       KIND[a.kind] - KIND[b.kind] ||
       // One gate over several ranks counts the pages of all of them to its own rank.
-      Number(COUNTED.has(b.metric)) - Number(COUNTED.has(a.metric)) ||
+      Number(METRIC[b.metric].isCounted) - Number(METRIC[a.metric].isCounted) ||
       lost[domain(b)] - lost[domain(a)] ||
       a.rank - b.rank,
   );

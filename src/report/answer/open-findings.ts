@@ -1,4 +1,5 @@
 import type { Finding } from "../../analysis/document.ts";
+import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { LEAK_LINE, ONE_TIME_LINE, PEAK_LINE } from "../source-line.ts";
@@ -10,7 +11,7 @@ const OF_LINES = new Set([LEAK_LINE, ONE_TIME_LINE, PEAK_LINE]);
 
 /** "allocated growth on cuda:0, rank 0": the deciding check of a cause, as documents name it. */
 function nameOf({ decisive: { metric, aspect, device, rank, phase } }: Cause): string {
-  return `${metric} ${aspect} on ${device}, rank ${rank}${phase === undefined ? "" : `, phase ${phase}`}`;
+  return `${metricLabel(metric)} ${aspect} on ${device}, rank ${rank}${phase === undefined ? "" : `, phase ${phase}`}`;
 }
 
 function explains(cause: Cause, finding: Finding): boolean {

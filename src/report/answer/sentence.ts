@@ -1,6 +1,7 @@
 import type { SeriesAnalysis } from "../../analysis/document.ts";
 import { cutText } from "../../core/text.ts";
 import { formatDuration, formatShort } from "../../core/units.ts";
+import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
 import { sameSeries } from "../../verdict/series-index.ts";
 import type { ScenarioReport } from "../documents/model.ts";
@@ -93,7 +94,7 @@ function breach(
     case "leak": {
       const at = line === null ? "" : ` at ${brief ? (line.location.split("/").at(-1) ?? "") : line.location}`;
       const owner = line === null || line.package === null ? "" : `, ${line.package}`;
-      const only = decisive.verdict === "warn" ? `${decisive.metric} ` : "";
+      const only = decisive.verdict === "warn" ? `${metricLabel(decisive.metric)} ` : "";
       return `${only}leak of ${leakAmount(decisive, found)}${where}${at}${owner}`;
     }
     case "oom":
@@ -120,8 +121,9 @@ export function leakAmount(check: Check, found: DecisiveRun | null): string {
 
 function overLimit(check: Check, where: string, brief: boolean): string {
   const { candidate_bytes: value, threshold_bytes: limit, baseline_bytes: baseline } = check;
-  if (value === null || limit === null || value <= limit) return `${check.metric}${where}: ${check.reason}`;
-  const name = `${check.metric} ${check.aspect}${check.horizon === undefined ? "" : ` ${check.horizon}`}`;
+  if (value === null || limit === null || value <= limit)
+    return `${metricLabel(check.metric)}${where}: ${check.reason}`;
+  const name = `${metricLabel(check.metric)} ${check.aspect}${check.horizon === undefined ? "" : ` ${check.horizon}`}`;
   const of = { budget: "the budget", baseline: "the limit", anchor: "the last release's limit" }[check.limit];
   const known = brief || baseline === null ? "" : ` (baseline ${formatShort(baseline)})`;
   return `${name} ${formatShort(value)}${where}, ${formatShort(value - limit)} above ${of} of ${formatShort(limit)}${known}`;
@@ -162,7 +164,7 @@ function passSentence(scenario: ScenarioReport, judgement: Judgement): string {
       : limit === null
         ? ""
         : ` (limit ${formatShort(limit)})`;
-  const parts = [`${peak.metric} ${formatShort(value)}${gain}${growthWords(scenario, peak)}`];
+  const parts = [`${metricLabel(peak.metric)} ${formatShort(value)}${gain}${growthWords(scenario, peak)}`];
   const sees = detectable(scenario);
   const whole = sees === null ? parts : [...parts, `Would detect ${sees}`];
   const text = whole.join(". ");
@@ -203,11 +205,13 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
     const plain = peakAsItIs(scenario, peak);
     const drift =
       label === undefined ? "" : `, ${driftWords(label)}${plain === null ? "" : " after garbage collection"}`;
-    parts.push(`${capital(peak.metric)} peak ${formatShort(plain ?? peak.candidate_bytes)}${drift}`);
+    parts.push(`${capital(metricLabel(peak.metric))} peak ${formatShort(plain ?? peak.candidate_bytes)}${drift}`);
   } else if (judgement.checks.length === 0) {
     const shown = describingSeries(scenario.runs);
     if (shown?.peak_bytes != null)
-      parts.push(`${capital(shown.metric)} peak ${formatShort(shown.peak_bytes)}, ${driftWords(shown.class)}`);
+      parts.push(
+        `${capital(metricLabel(shown.metric))} peak ${formatShort(shown.peak_bytes)}, ${driftWords(shown.class)}`,
+      );
   }
   const [cause] = causesOf(judgement.checks);
   if (cause?.decisive.cache_unless !== undefined) {

@@ -7,7 +7,8 @@ import { issueText } from "../../core/issue-text.ts";
 import { isNestedWithin } from "../../core/json.ts";
 import { packageVersion } from "../../core/package-root.ts";
 import { GapSharesSchema, RecordedDeviceSchema } from "../../telemetry/devices/recorded-device.ts";
-import { MAX_RANK, METRICS } from "../../telemetry/recording/model.ts";
+import { METRICS } from "../../telemetry/recording/metrics.ts";
+import { MAX_RANK } from "../../telemetry/recording/model.ts";
 import type { ListedFile } from "../bundle/bundle-files.ts";
 import { count, FindingSchema, number, SeriesSchema } from "./report-schema.ts";
 

@@ -1,7 +1,8 @@
 import type { AnalysisDocument, Finding } from "../../analysis/document.ts";
 import type { PhaseStretch, PhasesMemory } from "../../analysis/phases.ts";
 import type { Envelope } from "../../baseline/envelope.ts";
-import type { Fingerprint, Metric, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { Metric } from "../../telemetry/recording/metrics.ts";
+import type { Fingerprint, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
 import type { CheckVerdict, Judgement } from "../../verdict/judgement.ts";
 import type { PeakReport, PeakRow } from "./peak-report.ts";

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { METRICS } from "../../telemetry/recording/model.ts";
+import { METRICS } from "../../telemetry/recording/metrics.ts";
 
 const LARGEST = 1e15;
 const MAX_ROWS = 64;

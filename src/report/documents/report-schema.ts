@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { DRIFT_CLASSES, PACKAGE_RELATIONS } from "../../analysis/document.ts";
 import { DAY } from "../../core/units.ts";
-import { METRICS } from "../../telemetry/recording/model.ts";
+import { METRICS } from "../../telemetry/recording/metrics.ts";
 import { RecordingInfoSchema } from "../../telemetry/recording/run-info.ts";
 import { CAUSES, RUN_ROLES } from "./model.ts";
 import { PeakReportSchema, StackedPeaksSchema } from "./peak-report.ts";

@@ -1,5 +1,6 @@
 import { cutText, plural } from "../../core/text.ts";
 import { formatShort } from "../../core/units.ts";
+import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type Cause, causesOf } from "../answer/causes.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
 import { decisiveRun } from "../answer/decisive-run.ts";
@@ -98,7 +99,9 @@ function breachVerb({ kind, decisive }: Cause, { runs }: ScenarioReport): string
     case "growth":
       return over === null ? `grows${where}` : `grows ${over} more than its limit${where}`;
     case "peak":
-      return over === null ? `has a higher ${metric} peak${where}` : `peaks ${over} above its limit${where}`;
+      return over === null
+        ? `has a higher ${metricLabel(metric)} peak${where}`
+        : `peaks ${over} above its limit${where}`;
     case "budget":
       return over === null ? `breaches its budget${where}` : `peaks ${over} above its budget${where}`;
   }

@@ -1,6 +1,7 @@
 import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from "../../analysis/document.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
+import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import { sizeCell } from "../wording.ts";
 import { type Paint, painter } from "./ansi.ts";
 import { findingLines } from "./findings.ts";
@@ -38,7 +39,9 @@ export function renderAnalysisTerminal(
 
 function seriesRow(series: SeriesAnalysis, several: boolean, paint: Paint): Cell[] {
   const rank = several ? `rank ${series.rank} ` : "";
-  const name = safe(`${rank}${series.device === series.metric ? "" : `${series.device} `}${series.metric}`);
+  const name = safe(
+    `${rank}${series.device === series.metric ? "" : `${series.device} `}${metricLabel(series.metric)}`,
+  );
   return [
     cell(clip(name, 40)),
     cell(series.class, classColor(series.class, paint)),

@@ -4,7 +4,7 @@ import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
-import { ON_REQUEST } from "../../telemetry/recording/model.ts";
+import { METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check, CheckVerdict, Judgement } from "../../verdict/judgement.ts";
 import { commonClass, indexSeries, type SeriesKey, type SeriesRun, seriesName } from "../../verdict/series-index.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
@@ -44,7 +44,7 @@ function comparedSeries(a: Measurements, b: Measurements, checks: readonly Check
       b: ofB.get(name)?.runs ?? [],
       checks: checksOf.get(name) ?? [],
     }))
-    .filter(({ key, checks }) => checks.length > 0 || !ON_REQUEST.has(key.metric));
+    .filter(({ key, checks }) => checks.length > 0 || !METRIC[key.metric].isOnRequest);
 }
 
 /** The median of one feature over a side's runs; null when no run has it. */
@@ -61,7 +61,7 @@ function labels(all: readonly SeriesKey[]): (key: SeriesKey) => string {
   const devices = new Set(all.map((one) => one.device)).size > 1;
   return ({ rank, device, metric, phase }) => {
     const on = devices && device !== metric ? ` on ${device}` : "";
-    return `${ranks ? `rank ${rank} ` : ""}${metric}${on}${phase === undefined ? "" : ` in ${phase}`}`;
+    return `${ranks ? `rank ${rank} ` : ""}${metricLabel(metric)}${on}${phase === undefined ? "" : ` in ${phase}`}`;
   };
 }
 

@@ -1,6 +1,7 @@
 import type { SeriesAnalysis } from "../../analysis/document.ts";
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
+import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/judgement.ts";
 import { leakLine, lineNote, peakLines, percent } from "../answer/line-answer.ts";
 import { lockText } from "../answer/lock-text.ts";
@@ -259,7 +260,9 @@ function statistics({ runs, judgement }: ScenarioReport): string {
   const series = (newest?.series ?? []).slice(0, MAX_CHECKS);
   const ranks = new Set(series.map(({ rank }) => rank)).size > 1;
   const name = ({ rank, device, metric }: SeriesAnalysis) =>
-    [ranks ? `rank ${rank}` : "", device === metric ? "" : device, metric].filter((part) => part !== "").join(" ");
+    [ranks ? `rank ${rank}` : "", device === metric ? "" : device, metricLabel(metric)]
+      .filter((part) => part !== "")
+      .join(" ");
   const slope = ({ slope_interval: interval, steps }: SeriesAnalysis) =>
     interval === null
       ? "–"

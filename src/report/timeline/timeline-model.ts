@@ -1,3 +1,4 @@
+import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Timeline, TimelineSeries } from "../documents/model.ts";
 import { known } from "../documents/payload.ts";
 import { indexOfPeak } from "./decimate.ts";
@@ -62,6 +63,6 @@ export function seriesLabel(series: TimelineSeries, timeline: Timeline): string 
   const parts: string[] = [];
   if (ranks.size > 1) parts.push(`rank ${series.rank}`);
   if (devices.size > 1 && series.device !== series.metric) parts.push(series.device);
-  parts.push(series.metric);
+  parts.push(metricLabel(series.metric));
   return parts.join(" ");
 }

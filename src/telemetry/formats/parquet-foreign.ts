@@ -1,14 +1,7 @@
 import { invalidInput } from "../../core/errors.ts";
 import { checkTableCount } from "../input-file.ts";
-import {
-  COLUMNS,
-  COUNTS,
-  type Column,
-  isMetric,
-  MAX_RANK,
-  type Recording,
-  type SampleTable,
-} from "../recording/model.ts";
+import { isMetric } from "../recording/metrics.ts";
+import { COLUMNS, COUNTS, type Column, MAX_RANK, type Recording, type SampleTable } from "../recording/model.ts";
 import { numberOf, type ParquetSource } from "./parquet-source.ts";
 
 /** Name of a byte column in a file; a count is not bytes. */

@@ -1,6 +1,7 @@
 import { plural } from "../../core/text.ts";
 import { ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
-import type { Column, KnownPeak, Metric, ProbeSummary, SampleTable } from "./model.ts";
+import type { Metric } from "./metrics.ts";
+import type { Column, KnownPeak, ProbeSummary, SampleTable } from "./model.ts";
 import type { RecordedStream } from "./recorded-streams.ts";
 import { type StepTimeline, stepsAt, stepTimeline } from "./step-timeline.ts";
 

@@ -2,37 +2,12 @@ import { oneLine } from "../../core/text.ts";
 import type { SourceReport } from "../../sampler/sampler.ts";
 import type { DeviceHealth, RecordedDevice } from "../devices/recorded-device.ts";
 import type { OutOfMemory } from "../oom/out-of-memory.ts";
+import { isMetric, METRICS, type Metric } from "./metrics.ts";
 
 /** Recorded memory from any source, in typed arrays, so that tens of millions of samples stay cheap. */
 
 /** Ranks above are errors of the source: the largest jobs have a tenth of this. */
 export const MAX_RANK = 1_000_000;
-
-/**
- * Metrics that are judged. `host` = anonymous + shared-memory pages, summed over the process tree; `host_shared_once` =
- * the same with each shared page counted once; `host_unmapped` = memfd and tmpfs of the job that no process maps;
- * `python` = what CPython's own allocator has handed out of its arenas; `js_heap` = what V8's heap holds after full
- * collections, with its buffers. What no allocator's level shows, each of one device: `outside_allocator` = what the
- * driver counts for the job and no allocator reserves; `fragmentation` = reserved, free, and in segments that hold
- * something, so that it cannot be released; `graph_pools` = reserved for captured graphs alone.
- */
-export const METRICS = [
-  "allocated",
-  "reserved",
-  "used",
-  "host",
-  "host_shared_once",
-  "host_unmapped",
-  "python",
-  "js_heap",
-  "outside_allocator",
-  "fragmentation",
-  "graph_pools",
-] as const;
-export type Metric = (typeof METRICS)[number];
-
-/** Documents of a later version may contain other metrics, which are skipped. */
-export const isMetric = (name: string): name is Metric => METRICS.some((metric) => metric === name);
 
 export const ofKnownMetric = <T extends { readonly metric: string }>(all: readonly T[]) =>
   all.filter((one): one is T & { readonly metric: Metric } => isMetric(one.metric));
@@ -43,18 +18,6 @@ export const unknownMetrics = (names: Iterable<string>): string[] =>
 /** The warning about a skipped metric; `where` is the subject. */
 export const skippedText = (where: string, metric: string): string =>
   `${where} has the metric ${oneLine(metric)}, unknown to this version: skipped`;
-
-/** What interpreters hold: part of `host`, and judged where `host` is. */
-export const INTERPRETERS: ReadonlySet<Metric> = new Set<Metric>(["python", "js_heap"]);
-
-/** Metrics that are judged and shown only where a budget or the policy names them: they explain others. */
-export const ON_REQUEST: ReadonlySet<Metric> = new Set<Metric>([
-  "host_shared_once",
-  "host_unmapped",
-  "outside_allocator",
-  "fragmentation",
-  "graph_pools",
-]);
 
 /**
  * Byte columns of a table. `rss`: the tree's resident set; `cgroup`: the job's own; `total`, `free`: the device's

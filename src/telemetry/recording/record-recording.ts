@@ -6,15 +6,8 @@ import { deviceTables } from "../devices/device-tables.ts";
 import type { DeviceHealth } from "../devices/recorded-device.ts";
 import { errorText, probeLosses } from "../source-errors.ts";
 import { hostBytesAt, peaksOf } from "./host-peak.ts";
-import {
-  type Column,
-  type CutSeries,
-  METRICS,
-  type Recording,
-  type RecordingInfo,
-  type RecordingMark,
-  type SampleTable,
-} from "./model.ts";
+import { METRICS } from "./metrics.ts";
+import type { Column, CutSeries, Recording, RecordingInfo, RecordingMark, SampleTable } from "./model.ts";
 import { probeTables } from "./probe-tables.ts";
 import type { CgroupColumns, RecordFile, TreeColumns } from "./record-columns.ts";
 import { type StepTimeline, stepsAt } from "./step-timeline.ts";

@@ -6,7 +6,8 @@ import { issueText } from "../../core/issue-text.ts";
 import { RecordedDeviceSchema } from "../devices/recorded-device.ts";
 import { fileError } from "../input-file.ts";
 import { OutOfMemorySchema } from "../oom/out-of-memory.ts";
-import { METRICS, ofKnownMetric, type RecordingInfo, skippedText, unknownMetrics } from "./model.ts";
+import { METRICS } from "./metrics.ts";
+import { ofKnownMetric, type RecordingInfo, skippedText, unknownMetrics } from "./model.ts";
 
 /** Name of the document that describes a run, in its run directory. */
 export const RECORDING_FILE = "recording.json";

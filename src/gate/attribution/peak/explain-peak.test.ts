@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Metric } from "../../../telemetry/recording/model.ts";
+import type { Metric } from "../../../telemetry/recording/metrics.ts";
 import type { Check } from "../../../verdict/judgement.ts";
 import { explainPeak, type PeakSubject, peakEnvironment, peakToExplain } from "./explain-peak.ts";
 

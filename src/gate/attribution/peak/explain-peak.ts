@@ -8,7 +8,7 @@ import { git } from "../../../git/git.ts";
 import { NATIVE_UNSEEN } from "../../../measure/environment/probe-environment.ts";
 import { causesOf } from "../../../report/answer/causes.ts";
 import type { PeakReport } from "../../../report/documents/peak-report.ts";
-import type { Metric } from "../../../telemetry/recording/model.ts";
+import { METRIC, type Metric } from "../../../telemetry/recording/metrics.ts";
 import type { Check } from "../../../verdict/judgement.ts";
 import { sameSeries } from "../../../verdict/series-index.ts";
 import { namesNode } from "../../collections.ts";
@@ -42,14 +42,8 @@ export interface PeakSubject extends AttributionSubject {
 /** Fractions of the judged run at which a process writes what its peak was so far: a killed one leaves the last. */
 const MOMENTS = [0.1, 0.3, 0.5, 0.7, 0.9] as const;
 
-/** No stack holds these: they are no allocations of the program. */
-const UNEXPLAINED: ReadonlySet<Metric> = new Set<Metric>(["used", "outside_allocator", "fragmentation", "graph_pools"]);
-
 /** Growth of this share of a higher peak is looked into instead. */
 const MIN_GROWN = 0.5;
-
-/** What an allocator holds for later grows with its peak, so it does not explain a peak of what is allocated. */
-const HELD_BACK: ReadonlySet<Metric> = new Set<Metric>(["reserved", "used"]);
 
 /** The breached peak that no growth explains; null for every other judgement. */
 export function peakToExplain({ judgement, judged, scenario }: AttributionSubject): Check | null {
@@ -58,15 +52,16 @@ export function peakToExplain({ judgement, judged, scenario }: AttributionSubjec
   const [cause] = causesOf(judgement.checks);
   if (cause === undefined || (cause.kind !== "peak" && cause.kind !== "budget")) return null;
   const { aspect, device, metric, candidate_bytes: bytes } = cause.decisive;
-  if (aspect !== "peak" || UNEXPLAINED.has(metric) || bytes === null) return null;
+  if (aspect !== "peak" || !METRIC[metric].isExplainable || bytes === null) return null;
   if (metric === "js_heap" && !namesNode(scenario.command)) return null;
   if (analysis === null || recording === null) return null;
   const difference = bytes - (cause.decisive.baseline_bytes ?? bytes);
+  // What an allocator holds for later grows with its peak, so it does not explain a peak of what is allocated.
   const grew = judgedGrowths(judgement, analysis, recording).some(
     (growth) =>
       growth.device === device &&
       growth.bytes >= MIN_GROWN * difference &&
-      (metric !== "allocated" || !HELD_BACK.has(growth.metric)),
+      (metric !== "allocated" || !METRIC[growth.metric].isHighwater),
   );
   return grew ? null : cause.decisive;
 }

@@ -5,7 +5,7 @@ import type { GateRequest, ScenarioRequest } from "../../../config/gate-request.
 import { GateError } from "../../../core/errors.ts";
 import { temporaryDirectory } from "../../../core/temporary-directory.ts";
 import { git } from "../../../git/git.ts";
-import type { Metric } from "../../../telemetry/recording/model.ts";
+import type { Metric } from "../../../telemetry/recording/metrics.ts";
 import { oneRun } from "../../one-run.ts";
 import type { GatePorts } from "../../ports.ts";
 import { failureHint, type RefreshedRecord } from "../../refresh.ts";

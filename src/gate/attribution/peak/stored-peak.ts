@@ -1,8 +1,7 @@
 import * as v from "valibot";
 import { groupBy } from "../../../core/group-by.ts";
 import { CATEGORIES } from "../../../snapshot/tensor-category.ts";
-import type { Metric } from "../../../telemetry/recording/model.ts";
-import { METRICS } from "../../../telemetry/recording/model.ts";
+import { METRICS, type Metric } from "../../../telemetry/recording/metrics.ts";
 import { COMPARED_CODE, type ReadPart, summedLines } from "./name-peak-lines.ts";
 import type { PeakOfRun } from "./peak-of-run.ts";
 

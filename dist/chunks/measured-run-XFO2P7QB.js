@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a}from"./chunk-WYK3RQ36.js";import"./chunk-KB5NYYSE.js";import"./chunk-54CT75K4.js";import"./chunk-BSMD2AZK.js";import"./chunk-XVREUOCV.js";import"./chunk-GC72ZV5G.js";import"./chunk-7RUTF3E3.js";import"./chunk-D6KTTJYZ.js";import"./chunk-STNVXFDC.js";import"./chunk-ITTMPAFD.js";import"./chunk-EEEC4TXW.js";export{a as measuredRun};
