@@ -5,7 +5,20 @@ import { packageRoot } from "../src/core/package-root.ts";
 
 /** Every room of `src` and the rooms it may use, from the top of the house to the ground. */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
-  actions: ["github", "nightly", "merge", "gate", "report", "config", "verdict", "baseline", "sampler", "git", "core"],
+  actions: [
+    "github",
+    "nightly",
+    "merge",
+    "gate",
+    "attribution",
+    "report",
+    "config",
+    "verdict",
+    "baseline",
+    "sampler",
+    "git",
+    "core",
+  ],
   cli: [
     "lab",
     "bisect",
@@ -38,9 +51,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "core",
   ],
   bisect: ["gate", "report", "config", "verdict", "baseline", "sampler", "git", "core"],
-  nightly: ["gate", "report", "config", "verdict", "baseline", "analysis", "telemetry", "core"],
+  nightly: ["gate", "attribution", "report", "config", "verdict", "baseline", "analysis", "telemetry", "core"],
   merge: ["gate", "report", "config", "verdict", "baseline", "analysis", "measure", "telemetry", "core"],
-  gate: [
+  attribution: [
     "inputs",
     "report",
     "config",
@@ -48,6 +61,18 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "baseline",
     "analysis",
     "snapshot",
+    "measure",
+    "telemetry",
+    "git",
+    "core",
+  ],
+  gate: [
+    "attribution",
+    "report",
+    "config",
+    "verdict",
+    "baseline",
+    "analysis",
     "measure",
     "telemetry",
     "stats",

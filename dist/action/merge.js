@@ -58,7 +58,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "75eb058b1d90d5f98f8eea93b62b36c5ff1cb9e90dc804d69bb6588c20c9f986");
+  load = loadPack(import.meta.url, "2a48d05318125730e11dec6c45dac1202d0644e9d2b394593c807023f3019dfe");
 } catch (error) {
   fail(
     FAILED,

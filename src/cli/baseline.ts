@@ -92,7 +92,7 @@ async function refresh(invocation: Invocation): Promise<number> {
       const ports = consolePorts(console, interrupt.signal, true);
       const stored = await refreshScenario(request, scenario, { runs, store }, ports);
       if (invocation.flags.composition) {
-        const { refreshPeak } = await import("../gate/attribution/peak/refresh-peak.ts");
+        const { refreshPeak } = await import("../gate/refresh-peak.ts");
         await refreshPeak(request, scenario, { stored, store }, ports);
       }
       records.push(stored);

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import type { Command } from "../core/command.ts";
+import { namesNode } from "../core/command.ts";
 import { sampleCheck } from "../report/testing/sample-report.ts";
 import type { Check } from "../verdict/judgement.ts";
-import { collectingEnvironment, growthMayBeUncollected, namesNode } from "./collections.ts";
+import { collectingEnvironment, growthMayBeUncollected } from "./collections.ts";
 
 const argv = (...words: string[]): Command => ({ kind: "argv", argv: words });
 const SERVICE = argv("node", "service.mjs");

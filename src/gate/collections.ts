@@ -1,21 +1,15 @@
 import path from "node:path";
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, commandLine, namesNode } from "../core/command.ts";
 import { probeDirectory, withPreload } from "../core/probe-directory.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 
 // V8 lets its heap grow before it collects, so the host memory of a Node program of some seconds grows whether or not
 // it leaks. Where nothing else is against a change, it is measured again in a run in which V8 collects all the time.
 
-const NODE = /(?:^|[\s/])(?:node|nodejs|npm|npx|pnpm|yarn|tsx)(?=\s|$)/;
 /** Under Node's permission model a file that the program may not read would end it. */
 const PERMISSIONS = /--(?:experimental-)?permission\b/;
-
-const lineOf = (command: Command): string => (command.kind === "shell" ? command.script : command.argv.join(" "));
-
-/** Whether a command starts Node, by its own words. */
-export const namesNode = (command: Command): boolean => NODE.test(lineOf(command));
 
 /** The environment in which Node programs collect, and record what is left; null where they could not start in it. */
 export function collectingEnvironment(
@@ -23,7 +17,7 @@ export function collectingEnvironment(
   { env: own, command }: Pick<ScenarioRequest, "env" | "command">,
 ): Readonly<Record<string, string>> | null {
   const options = own.NODE_OPTIONS ?? env.NODE_OPTIONS;
-  if (PERMISSIONS.test(`${options ?? ""} ${lineOf(command)}`)) return null;
+  if (PERMISSIONS.test(`${options ?? ""} ${commandLine(command)}`)) return null;
   return { NODE_OPTIONS: withPreload(options, path.join(probeDirectory(), "node", "collections.cjs")) };
 }
 

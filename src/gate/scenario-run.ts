@@ -1,6 +1,9 @@
 import path from "node:path";
 import type { Finding } from "../analysis/document.ts";
 import type { Measurements } from "../analysis/measurements.ts";
+import type { AttributedGrowth } from "../attribution/attribute.ts";
+import type { ExplainedPeak, PeakBase } from "../attribution/peak/explain-peak.ts";
+import type { AttributionSubject } from "../attribution/run-once.ts";
 import { absent, type BaselineAnswer } from "../baseline/answer.ts";
 import type { HeldBaselines } from "../baseline/load.ts";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
@@ -11,8 +14,6 @@ import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import type { AnchorBook } from "./anchor-file.ts";
-import type { AttributedGrowth, AttributionSubject } from "./attribution/attribute.ts";
-import type { ExplainedPeak, PeakBase } from "./attribution/peak/explain-peak.ts";
 import type { BaseCheckout, BasePlanner } from "./base/base-run.ts";
 import { announce, Cost, outOfTime } from "./cost.ts";
 import { type FinishedRun, oneRun, type Ran, type RunPlan, shorter } from "./one-run.ts";
@@ -48,9 +49,9 @@ const showsCollections = ({ measured }: FinishedRun): boolean =>
 /** Loaded after the command has started, which does not wait for it. */
 async function loadAttribution() {
   const [{ attributeGrowth }, { explainPeak, peakToExplain }, { markChangedLines }] = await Promise.all([
-    import("./attribution/attribute.ts"),
-    import("./attribution/peak/explain-peak.ts"),
-    import("./attribution/changed-lines.ts"),
+    import("../attribution/attribute.ts"),
+    import("../attribution/peak/explain-peak.ts"),
+    import("../attribution/change/changed-lines.ts"),
   ]);
   return { attributeGrowth, explainPeak, peakToExplain, markChangedLines };
 }
@@ -246,7 +247,7 @@ export class ScenarioRun implements ScenarioFacts {
   /** After a breach, the packages that the change locks to other versions; null for none. */
   async lockChanges({ verdict }: Judgement, findings: readonly Finding[]): Promise<LockChanges | null> {
     if (verdict !== "fail" && verdict !== "warn") return null;
-    const { lockChanges } = await import("./attribution/lock-changes.ts");
+    const { lockChanges } = await import("../attribution/change/lock-changes.ts");
     const { scenario, request } = this;
     return lockChanges({ cwd: scenario.cwd, env: request.env, history: this.#ports.history }, findings);
   }

@@ -1,4 +1,5 @@
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { namesNode } from "../core/command.ts";
 import { GateError } from "../core/errors.ts";
 import { formatDuration } from "../core/units.ts";
 import { BASE_RERUNS, DEFAULT_POLICY } from "../verdict/defaults.ts";
@@ -147,7 +148,7 @@ async function confirm(run: ScenarioRun, ports: GatePorts, mayCollect: boolean):
 /** Whether the candidate was run again with V8 collecting, since what it did so far may be V8's pace and no leak. */
 async function measuredCollecting(run: ScenarioRun, ports: GatePorts, judgement: Judgement): Promise<boolean> {
   const { request, scenario } = run;
-  const { collectingEnvironment, growthMayBeUncollected, namesNode } = await import("./collections.ts");
+  const { collectingEnvironment, growthMayBeUncollected } = await import("./collections.ts");
   const last = run.candidate.at(-1);
   const judged = { series: last?.measured?.series ?? [], durationS: last?.info.clock.duration_s ?? null };
   if (request.probe === "off" || !growthMayBeUncollected(judgement, judged, scenario.command)) return false;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { readStoredPeak, storedPeak } from "../attribution/peak/stored-peak.ts";
 import { addRuns, emptyRecord } from "../baseline/record.ts";
 import type { BaselineStore } from "../baseline/store.ts";
 import { unwritable } from "../baseline/store.ts";
 import { gateRequest } from "../config/options.ts";
-import { readStoredPeak, storedPeak } from "../gate/attribution/peak/stored-peak.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { sampleScenario } from "../report/testing/sample-report.ts";
 import { keepCompositions, measureCompositions } from "./compositions.ts";

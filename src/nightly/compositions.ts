@@ -1,7 +1,7 @@
+import { epochOf, withEpoch } from "../attribution/peak/stored-peak.ts";
 import type { BaselineStore } from "../baseline/store.ts";
 import type { GateRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import { epochOf, withEpoch } from "../gate/attribution/peak/stored-peak.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import type { NightlyScenario } from "./nightly-run.ts";
 
@@ -30,7 +30,7 @@ export async function measureCompositions(
   const compositions = new Map<string, string>();
   const notes: string[] = [];
   if (scenarios.length === 0) return { compositions, notes };
-  const { measurePeak } = await import("../gate/attribution/peak/refresh-peak.ts");
+  const { measurePeak } = await import("../gate/refresh-peak.ts");
   for (const one of scenarios) {
     const { scenario, stored, report } = one;
     if (stored === null || ports.interrupt.aborted) continue;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { leaveSession, type SessionOwner, takeSession } from "../../src/actions/refresh/hand-over.ts";
-import { storedPeak } from "../../src/gate/attribution/peak/stored-peak.ts";
+import { storedPeak } from "../../src/attribution/peak/stored-peak.ts";
 import type { ArtifactStore } from "../../src/github/artifacts/artifact.ts";
 import { runContext } from "../../src/github/run-context.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";

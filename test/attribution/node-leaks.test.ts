@@ -1,7 +1,7 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { nameLines } from "../../src/attribution/lines/name-lines.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { nameLines } from "../../src/gate/attribution/name-lines.ts";
 import { attributed, FIXTURES, leakyBlock } from "./testing/attributed.ts";
 
 describe("the growing line of a leak in Node", () => {

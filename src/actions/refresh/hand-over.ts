@@ -1,9 +1,9 @@
 import * as v from "valibot";
+import { MAX_STORED_PEAK, withEpoch } from "../../attribution/peak/stored-peak.ts";
 import type { Envelope } from "../../baseline/envelope.ts";
 import { EnvelopeSchema } from "../../baseline/record.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import { GateError, invalidInput } from "../../core/errors.ts";
-import { MAX_STORED_PEAK, withEpoch } from "../../gate/attribution/peak/stored-peak.ts";
 import type { ArtifactJob, ArtifactStore, Upload } from "../../github/artifacts/artifact.ts";
 import { uploadRaw } from "../../github/artifacts/artifact.ts";
 import { artifactNames } from "../../github/artifacts/artifact-name.ts";

@@ -1,9 +1,9 @@
 import path from "node:path";
+import { withEpoch } from "../../attribution/peak/stored-peak.ts";
 import { parseBaselineRecord } from "../../baseline/record.ts";
 import { pruneRecord, serializeRecord } from "../../baseline/record-size.ts";
 import { peakName, recordName } from "../../baseline/store.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
-import { withEpoch } from "../../gate/attribution/peak/stored-peak.ts";
 import { git } from "../../git/git.ts";
 import type { Proposal, ProposedFile, ReadFile } from "../../github/repository/anchor-pull-request.ts";
 import type { Compositions } from "../../nightly/compositions.ts";

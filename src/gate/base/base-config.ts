@@ -1,7 +1,7 @@
 import path from "node:path";
 import { mergeBase, queuedBranch } from "../../baseline/ancestors.ts";
 import type { HistoryPort } from "../../baseline/history-port.ts";
-import type { Environment } from "../../core/environment.ts";
+import { type Environment, inPipeline } from "../../core/environment.ts";
 import { messageOf } from "../../core/errors.ts";
 import { git } from "../../git/git.ts";
 
@@ -21,11 +21,6 @@ type BaseConfig =
 interface BaseConfigPorts {
   readonly history?: HistoryPort | undefined;
   readonly fileAt?: FileAt | undefined;
-}
-
-/** Whether this is a job of a pipeline. By hand, the configuration is used as it is. */
-export function inPipeline({ CI, GITHUB_ACTIONS }: Environment): boolean {
-  return GITHUB_ACTIONS === "true" || (CI !== undefined && CI !== "" && CI !== "false" && CI !== "0");
 }
 
 /** The measured commit and the file's path in its repository, from git or else from the runner's variables. */

@@ -1,0 +1,213 @@
+import type { Finding, LinePackage, Severity } from "../../analysis/document.ts";
+import { messageOf } from "../../core/errors.ts";
+import { probeDirectory } from "../../core/probe-directory.ts";
+import { plural } from "../../core/text.ts";
+import { git } from "../../git/git.ts";
+import { LEAK_LINE } from "../../report/source-line.ts";
+import { type AttributedLine, attribute, type ProcessEvidence } from "../../snapshot/attribution.ts";
+import { type Frame, userFrames } from "../../snapshot/frames.ts";
+import type { ProbeSummary } from "../../telemetry/recording/model.ts";
+import { type NativeSamples, readNativeSamples } from "../native/native-files.ts";
+import type { UnseenProgram } from "../native/unseen-program.ts";
+import { calledPackages } from "../packages/called-packages.ts";
+import { linePackages } from "../packages/line-packages.ts";
+import { type AttributionEvidence, attributionEvidence } from "../run/attribution-evidence.ts";
+import { MIN_MOMENTS } from "../run/attribution-plan.ts";
+import type { JudgedGrowth } from "../run/judged-growth.ts";
+import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-finding.ts";
+import { isLost, tracedGrowth, tracedRate } from "./lost-memory.ts";
+import { type Covered, MAX_SLOWDOWN, nameLines, type Unexplained } from "./name-lines.ts";
+import { type NativeLine, nativeLines } from "./native-lines.ts";
+import { withPackageShares } from "./package-share.ts";
+import { SourceTexts } from "./source-texts.ts";
+
+/** The result of an attribution run: findings that name lines, and notes on what is missing. */
+interface GrowingLines {
+  readonly findings: readonly Finding[];
+  readonly notes: readonly string[];
+  /** Whether what grows is out of the program's reach; null = not known. */
+  readonly lost: boolean | null;
+  /** Growth of the interpreters' live memory between the samples, bytes. */
+  readonly tracedBytes: number;
+}
+
+interface AttributionRun {
+  /** Absolute run directory. */
+  readonly directory: string;
+  /** Working directory of the command; lines are named relative to its repository. */
+  readonly cwd: string;
+  /** Pip's installation report; null for none. */
+  readonly pipReport: string | null;
+  readonly probe: ProbeSummary | undefined;
+  /** Why the command's own program is not seen; null where it is. */
+  readonly unseen: UnseenProgram | null;
+  /** Severity of the line that grows most; the others are warnings. */
+  readonly severity: Severity;
+  /** The growth that the verdict judged. */
+  readonly growths: readonly JudgedGrowth[];
+  /** How much slower than the judged run it went, 1 or more, by the growth that tracemalloc saw, bytes a second. */
+  readonly slowdown: (tracedRate: number | null) => number;
+}
+
+/** Growth without a line is reported from this share of the whole on. */
+const MIN_UNEXPLAINED = 0.2;
+
+/** The only rank in which a line grows; null for several or none. */
+function rankOf(line: AttributedLine, probe: ProbeSummary | undefined): number | null {
+  const pids = new Set(line.processes.map((name) => Number(name.split(".")[0])));
+  const ranks = new Set((probe?.processes ?? []).flatMap(({ pid, rank }) => (pids.has(pid) ? [rank] : [])));
+  const [only] = ranks;
+  return ranks.size === 1 && only !== undefined ? only : null;
+}
+
+/** What the moments of the process that was recorded longest cover. */
+function coveredBy(processes: readonly ProcessEvidence[], slowdown: number): Covered {
+  const span = (values: readonly (number | null)[]): number | null => {
+    const known = values.filter((value) => value !== null);
+    return known.length < 2 ? null : Math.max(...known) - Math.min(...known);
+  };
+  const longest = (of: (process: ProcessEvidence) => number | null): number | null => {
+    const known = processes.map(of).filter((value) => value !== null);
+    return known.length === 0 ? null : Math.max(...known);
+  };
+  const nanoseconds = longest(({ moments }) => span(moments.map(({ sample }) => sample.timeNs)));
+  return {
+    steps: longest(({ moments }) => span(moments.map(({ sample }) => sample.step))),
+    seconds: nanoseconds === null ? null : nanoseconds / 1e9,
+    slowdown,
+  };
+}
+
+/** Native memory that explains what no line of the interpreters does, and what is left of that. */
+async function nativeGrowth(
+  run: AttributionRun,
+  unexplained: readonly Unexplained[],
+  options: {
+    readonly slowdown: number;
+    readonly samples: NativeSamples;
+    readonly isUserFrame: (frame: Frame) => boolean;
+    readonly known: readonly AttributedLine[];
+  },
+): Promise<{ readonly lines: readonly NativeLine[]; readonly unexplained: readonly Unexplained[] }> {
+  const { cwd, pipReport } = run;
+  const wanted = unexplained.filter(({ growth, share }) => growth.device === "host" && share >= MIN_UNEXPLAINED);
+  const growths = wanted.map(({ growth }) => growth);
+  const lines = await nativeLines({ ...options, cwd, pipReport, growths });
+  const left = new Map(unexplained.map(({ growth, share }) => [growth, share] as const));
+  const capped = lines.map((one): NativeLine => {
+    const { growth, share } = one.named;
+    const own = Math.min(share, left.get(growth) ?? 0);
+    if (one.hasLine) left.set(growth, (left.get(growth) ?? 0) - own);
+    // Less than its own estimate may be too little to be the cause.
+    const kind = one.named.kind === "leak" && own < MIN_UNEXPLAINED ? "contributing" : one.named.kind;
+    return { ...one, named: { ...one.named, kind, share: own } };
+  });
+  return {
+    lines: capped,
+    unexplained: unexplained.map((one) => ({ ...one, share: Math.max(0, left.get(one.growth) ?? one.share) })),
+  };
+}
+
+/** Why no line is named. */
+function noLine(processes: readonly ProcessEvidence[]): string {
+  const taken = Math.max(
+    0,
+    ...processes.map(({ moments }) => new Set(moments.flatMap(({ ended, moment }) => (ended ? [] : [moment]))).size),
+  );
+  return taken < MIN_MOMENTS && taken > 0
+    ? `${plural(taken, "snapshot")} fitted into the run, and a line is named from ${MIN_MOMENTS} on: a longer run would name it`
+    : "no line was found that holds a fifth of the growth";
+}
+
+function languageOf(sources: readonly string[]): RecordedLanguage {
+  if (sources.some((source) => source === "tracemalloc" || source === "torch-cpu")) return "python";
+  return sources.includes("v8-heap") ? "node" : "none";
+}
+
+/** The packages of lines: by their Python frames, else by the compiled code that they call. */
+function packagesOf(
+  lines: readonly AttributedLine[],
+  samples: NativeSamples,
+  { cwd, pipReport }: AttributionRun,
+): ReadonlyMap<AttributedLine, LinePackage> {
+  const byFrames = linePackages(lines, cwd, pipReport);
+  // Where it is known what keeps the memory, the program's own code does.
+  const others = lines.filter((line) => !byFrames.has(line) && line.placed === "allocated" && line.keptBy === null);
+  return new Map([...byFrames, ...calledPackages(others, samples, cwd, pipReport)]);
+}
+
+/** Read the files of an attribution run, and name the lines that explain the verdict's growth, the largest first. */
+export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
+  const top = await git(run.cwd, ["rev-parse", "--show-toplevel"]);
+  const root = top.ok && top.stdout !== "" ? top.stdout : run.cwd;
+  const isUserFrame = userFrames({ root, exclude: [probeDirectory()] });
+  let evidence: AttributionEvidence;
+  try {
+    evidence = attributionEvidence(run.directory, isUserFrame);
+  } catch (error) {
+    return { findings: [], notes: [`no line could be named: ${messageOf(error)}`], lost: null, tracedBytes: 0 };
+  }
+  const attribution = attribute(evidence.processes, { isUserFrame });
+  const slowdown = run.slowdown(tracedRate(evidence.processes));
+  const { named: single, unexplained } = nameLines(attribution, run.growths, coveredBy(evidence.processes, slowdown));
+  const samples = readNativeSamples(run.directory);
+  const packages = packagesOf(
+    [...single.map(({ line }) => line), ...unexplained.flatMap(({ staying }) => staying ?? [])],
+    samples,
+    run,
+  );
+  const named = withPackageShares(single, packages);
+  const texts = new SourceTexts(run.cwd);
+  const lines = named.map((one, index) =>
+    lineFinding(one, {
+      root,
+      severity: index === 0 ? run.severity : "warning",
+      rank: rankOf(one.line, run.probe),
+      code: texts.at(one.line),
+      package: packages.get(one.line) ?? null,
+    }),
+  );
+  const known = single.map(({ line }) => line);
+  const native = await nativeGrowth(run, unexplained, { slowdown, samples, isUserFrame, known });
+  const placed = native.lines.filter(({ hasLine }) => hasLine);
+  const nativeFindings = placed.map(({ named: one, site }, index) =>
+    lineFinding(one, {
+      root,
+      severity: named.length + index === 0 ? run.severity : "warning",
+      rank: rankOf(one.line, run.probe),
+      code: texts.at(one.line),
+      package: site.package,
+      site,
+    }),
+  );
+  const all = [...named, ...placed.map((one) => one.named)];
+  const isEstimate = slowdown > MAX_SLOWDOWN;
+  // What estimates leave over is not known to be something else.
+  const rest = native.unexplained.filter(({ share }) => share >= MIN_UNEXPLAINED && !(isEstimate && all.length > 0));
+  const site = native.lines.find(({ hasLine }) => !hasLine)?.site ?? null;
+  const language = languageOf(attribution.sources);
+  const others = rest.map((one) => {
+    const found = one.staying === null ? null : (packages.get(one.staying) ?? null);
+    return unattributedFinding(one, { root, language, site, package: found, unseen: run.unseen });
+  });
+  const findings = [...lines, ...nativeFindings, ...others].sort(
+    (a, b) => Number(b.classification === LEAK_LINE) - Number(a.classification === LEAK_LINE),
+  );
+  const estimated =
+    isEstimate && all.length > 0
+      ? [`the attribution run was ${Math.round(slowdown)} times slower, so shares of the growth are estimates`]
+      : [];
+  const none =
+    evidence.processes.length === 0 && samples.processes.length === 0
+      ? [run.unseen?.note ?? "no line could be named: no measured process reported its live memory"]
+      : all.some(({ kind }) => kind !== "contributing")
+        ? []
+        : [noLine(evidence.processes)];
+  const holding = named.filter(({ kind }) => kind === "leak").map(({ line }) => line);
+  return {
+    findings,
+    notes: [...evidence.notes, ...attribution.notes, ...samples.notes, ...estimated, ...none],
+    lost: isLost(evidence.processes, holding),
+    tracedBytes: tracedGrowth(evidence.processes),
+  };
+}

@@ -1,0 +1,158 @@
+import path from "node:path";
+import type { LinePackage } from "../../analysis/document.ts";
+import { type AttributedLine, locationKey } from "../../snapshot/attributed-line.ts";
+import { mergedOverProcesses } from "../../snapshot/attribution.ts";
+import type { Frame } from "../../snapshot/frames.ts";
+import { placeOf } from "../../snapshot/held-growth.ts";
+import { growthByLine, type LiveEntry } from "../../snapshot/line-growth.ts";
+import type { NativeSample } from "../../snapshot/native-document.ts";
+import type { NativeSamples } from "../native/native-files.ts";
+import { ownedBy, type Placed } from "../native/native-owner.ts";
+import { sourceAt, symbolAt } from "../native/native-site.ts";
+import { MIN_SAMPLES_GROWN } from "../packages/called-packages.ts";
+import { installedPackages } from "../packages/installed-packages.ts";
+import type { JudgedGrowth } from "../run/judged-growth.ts";
+import { type Covered, type NamedLine, nameLines } from "./name-lines.ts";
+
+/** The place in a native module that allocates growing memory. */
+export interface NativeSite {
+  /** Absolute path of the program or library. */
+  readonly module: string;
+  /** The installed package that has it among its files, libraries that its wheel bundles too; null elsewhere. */
+  readonly package: LinePackage | null;
+  /** The function in the module, as the linker names it; null where the module has no symbol for it. */
+  readonly symbol: string | null;
+  /** The function that the Python line calls; null when unknown. */
+  readonly called: string | null;
+}
+
+/** Growing native memory: with a source line, or with its module alone. */
+export interface NativeLine {
+  readonly named: NamedLine;
+  readonly site: NativeSite;
+  /** Whether `named.line` is a line of a source file. */
+  readonly hasLine: boolean;
+}
+
+/** Memory of one place in a module. */
+interface OwnedBytes {
+  readonly owned: Placed;
+  readonly bytes: number;
+}
+
+interface NativeOptions {
+  readonly samples: NativeSamples;
+  /** Working directory of the command. */
+  readonly cwd: string;
+  /** Pip's installation report; null for none. */
+  readonly pipReport: string | null;
+  readonly isUserFrame: (frame: Frame) => boolean;
+  readonly growths: readonly JudgedGrowth[];
+  readonly slowdown: number;
+  /** Lines that are named already: their memory is not counted twice. */
+  readonly known: readonly AttributedLine[];
+}
+
+/** The native memory that grows, most first. */
+export async function nativeLines(options: NativeOptions): Promise<readonly NativeLine[]> {
+  const { processes } = options.samples;
+  const owners = new Map<string, Map<string, OwnedBytes>>();
+  const lines = processes.flatMap(([id, samples]) => linesOf(id, samples, options, owners));
+  const merged = mergedOverProcesses(lines).sort((a, b) => b.growthBytes - a.growthBytes);
+  const host = options.growths.filter(({ device }) => device === "host");
+  const growthBytes = merged.reduce((sum, line) => sum + line.growthBytes, 0);
+  const attribution = {
+    lines: merged,
+    jumps: [],
+    devices: [{ device: "host", growthBytes, explainedShare: null }],
+    sources: ["native"],
+    notes: [],
+  };
+  const covered = coveredBy(
+    processes.map(([, samples]) => samples),
+    options.slowdown,
+  );
+  const { named } = nameLines(attribution, host, covered);
+  const placed = named.flatMap((one) => {
+    const [main] = [...(owners.get(locationKey(one.line))?.values() ?? [])].sort((a, b) => b.bytes - a.bytes);
+    return main === undefined ? [] : [{ named: one, owned: main.owned }];
+  });
+  const packages = installedPackages(
+    placed.map(({ owned }) => owned.place.path),
+    options.pipReport === null ? null : path.resolve(options.cwd, options.pipReport),
+  );
+  const found: NativeLine[] = [];
+  for (const one of placed) {
+    const known = packages.get(one.owned.place.path);
+    found.push(await resolved(one.named, one.owned, known === undefined ? null : { ...known, relation: "called" }));
+  }
+  return found;
+}
+
+async function resolved(
+  named: NamedLine,
+  { python, called, place }: Placed,
+  found: LinePackage | null,
+): Promise<NativeLine> {
+  const symbol = symbolAt(place.path, place.offset);
+  const site: NativeSite = { module: place.path, package: found, symbol, called };
+  if (python) return { named, site, hasLine: true };
+  const source = await sourceAt(place.path, place.offset);
+  if (source === null) return { named, site, hasLine: false };
+  const line: AttributedLine = { ...named.line, ...source, stack: [source] };
+  return { named: { ...named, line }, site, hasLine: true };
+}
+
+function linesOf(
+  id: string,
+  samples: readonly NativeSample[],
+  { isUserFrame, known }: NativeOptions,
+  owners: Map<string, Map<string, OwnedBytes>>,
+): AttributedLine[] {
+  const live = samples.map(({ step, timeNs, totalBytes, stacks, mappings }) => {
+    const ordered = [...mappings].sort((a, b) => a.start - b.start);
+    const entries = stacks.flatMap((stack): LiveEntry[] => {
+      const owned = ownedBy(stack, ordered, isUserFrame);
+      // What the interpreter allocates, tracemalloc sees.
+      if (owned === null || owned.place === null || owned.isInterpreter) return [];
+      if (known.some(({ file, line }) => file === owned.frame.file && line === owned.frame.line)) return [];
+      const key = locationKey(owned.frame);
+      const places = owners.get(key) ?? new Map<string, OwnedBytes>();
+      owners.set(key, places);
+      const place = `${owned.place.path}\0${owned.place.offset}`;
+      places.set(place, {
+        owned: { ...owned, place: owned.place },
+        bytes: (places.get(place)?.bytes ?? 0) + stack.bytes,
+      });
+      return [{ bytes: stack.bytes, count: stack.count, kind: "native", stack: [owned.frame] }];
+    });
+    return { step, timeNs, totalBytes, entries };
+  });
+  return growthByLine(live, { isUserFrame: () => true })
+    .lines.filter(({ countGrowth, trend }) => countGrowth >= MIN_SAMPLES_GROWN && trend === "grows")
+    .map((line) => ({
+      ...placeOf(line),
+      placed: "allocated" as const,
+      device: "host",
+      processes: [id],
+      allocatedAt: null,
+      keptBy: null,
+      hint: null,
+    }));
+}
+
+function coveredBy(processes: readonly (readonly NativeSample[])[], slowdown: number): Covered {
+  const spans = processes.flatMap((samples) => {
+    const [first, last] = [samples[0], samples.at(-1)];
+    return first === undefined || last === undefined ? [] : [{ first, last }];
+  });
+  const steps = spans.flatMap(({ first, last }) =>
+    first.step === null || last.step === null ? [] : [last.step - first.step],
+  );
+  const seconds = spans.map(({ first, last }) => (last.timeNs - first.timeNs) / 1e9);
+  return {
+    steps: steps.length === 0 ? null : Math.max(...steps),
+    seconds: seconds.length === 0 ? null : Math.max(...seconds),
+    slowdown,
+  };
+}

@@ -1,0 +1,257 @@
+import path from "node:path";
+import type { Finding } from "../../analysis/document.ts";
+import { phaseEntries } from "../../analysis/phases.ts";
+import type { Command } from "../../core/command.ts";
+import { namesNode } from "../../core/command.ts";
+import { probeDirectory, withPreload } from "../../core/probe-directory.ts";
+import { formatDuration } from "../../core/units.ts";
+import { git } from "../../git/git.ts";
+import { NATIVE_UNSEEN } from "../../measure/environment/probe-environment.ts";
+import { causesOf } from "../../report/answer/causes.ts";
+import type { PeakReport } from "../../report/documents/peak-report.ts";
+import { METRIC, type Metric } from "../../telemetry/recording/metrics.ts";
+import type { Check } from "../../verdict/judgement.ts";
+import { sameSeries } from "../../verdict/series-index.ts";
+import { symbolAt } from "../native/native-site.ts";
+import { notPreloaded, unseenProgram } from "../native/unseen-program.ts";
+import { installedPackages } from "../packages/installed-packages.ts";
+import { linePackages, PYTORCH } from "../packages/line-packages.ts";
+import { judgedGrowths } from "../run/judged-growth.ts";
+import {
+  type AttributionSubject,
+  EXTRA_TIME_S,
+  type MeasuredOnce,
+  type OncePlan,
+  type RanOnce,
+  type RunOnce,
+} from "../run-once.ts";
+import { higherLines, largestLines, type PeakLine } from "./name-peak-lines.ts";
+import { type PlacedPeakLine, peakFinding } from "./peak-finding.ts";
+import { type PeakOfRun, peakOfRun } from "./peak-of-run.ts";
+import { type ComparedPeak, peakReport } from "./peak-report.ts";
+import { readStoredPeak } from "./stored-peak.ts";
+
+/** The base commit, to be run as the candidate is. */
+export interface PeakBase {
+  readonly cwd: string;
+  readonly run: RunOnce<Omit<OncePlan, "number">>;
+}
+
+/** A scenario whose peak is explained, and the way to its base. */
+export interface PeakSubject extends AttributionSubject {
+  /** The base, or why it cannot be run here. */
+  readonly base: () => Promise<PeakBase | { readonly reason: string }>;
+  /** What the baseline's peak consists of, as stored; null where that was not measured. */
+  readonly stored: { readonly text: string; readonly opened: string } | null;
+}
+
+/** Fractions of the judged run at which a process writes what its peak was so far: a killed one leaves the last. */
+const MOMENTS = [0.1, 0.3, 0.5, 0.7, 0.9] as const;
+
+/** Growth of this share of a higher peak is looked into instead. */
+const MIN_GROWN = 0.5;
+
+/** The breached peak that no growth explains; null for every other judgement. */
+export function peakToExplain({ judgement, judged, scenario }: AttributionSubject): Check | null {
+  const { analysis, recording } = judged;
+  if (judgement.verdict !== "fail" && judgement.verdict !== "warn") return null;
+  const [cause] = causesOf(judgement.checks);
+  if (cause === undefined || (cause.kind !== "peak" && cause.kind !== "budget")) return null;
+  const { aspect, device, metric, candidate_bytes: bytes } = cause.decisive;
+  if (aspect !== "peak" || !METRIC[metric].isExplainable || bytes === null) return null;
+  if (metric === "js_heap" && !namesNode(scenario.command)) return null;
+  if (analysis === null || recording === null) return null;
+  const difference = bytes - (cause.decisive.baseline_bytes ?? bytes);
+  // What an allocator holds for later grows with its peak, so it does not explain a peak of what is allocated.
+  const grew = judgedGrowths(judgement, analysis, recording).some(
+    (growth) =>
+      growth.device === device &&
+      growth.bytes >= MIN_GROWN * difference &&
+      (metric !== "allocated" || !METRIC[growth.metric].isHighwater),
+  );
+  return grew ? null : cause.decisive;
+}
+
+/** A run that writes down its peak. */
+interface PeakRun {
+  readonly command: Command;
+  /** What counts it. */
+  readonly metric: Metric;
+  /** How long it is expected to last, seconds. */
+  readonly durationS: number;
+}
+
+/** The variables of such a run. */
+export function peakEnvironment(
+  { command, metric, durationS }: PeakRun,
+  env: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> {
+  const at = MOMENTS.map((fraction) => Math.round(fraction * durationS * 1000) / 1000);
+  const moments = {
+    STORMLOG_GATE_ATTRIBUTE: "peak",
+    STORMLOG_GATE_ATTRIBUTE_AT: `seconds:${at.join(",")}`,
+  };
+  // JavaScript has no stacks in the C heap, where its buffers would count a second time.
+  if (namesNode(command)) {
+    const file = path.join(probeDirectory(), "node", "attribute.cjs");
+    return { ...moments, NODE_OPTIONS: withPreload(env.NODE_OPTIONS, file) };
+  }
+  return {
+    ...moments,
+    STORMLOG_GATE_STACKS: "peak",
+    // Python's own allocator takes arenas from the kernel, past the C heap and its counters.
+    ...(IN_ARENAS.has(metric) && env.PYTHONMALLOC === undefined ? { PYTHONMALLOC: "malloc" } : {}),
+  };
+}
+
+/** Metrics that contain what Python allocates of its arenas. */
+const IN_ARENAS: ReadonlySet<Metric> = new Set<Metric>(["host", "python"]);
+
+/** Why a verdict is as it is. */
+export interface ExplainedPeak {
+  /** The lines that make it higher, the largest first. */
+  readonly findings: readonly Finding[];
+  /** What a breached peak consists of; null where none was explained. */
+  readonly peak: PeakReport | null;
+}
+
+/** Run the candidate, and the base where that is possible, and find what makes its peak higher. */
+export async function explainPeak(subject: PeakSubject, check: Check): Promise<ExplainedPeak> {
+  const { request, scenario, judged, judgement, warn } = subject;
+  const durationS = judged.info.clock.duration_s ?? 0;
+  const planned = { command: scenario.command, metric: check.metric, durationS };
+  const given = { ...request.env, ...scenario.env };
+  const unseen = await unseenProgram(scenario.command, scenario.cwd, given.PATH);
+  const env = { ...peakEnvironment(planned, given), ...notPreloaded(unseen) };
+  const limitS = durationS + EXTRA_TIME_S;
+  const top = await git(scenario.cwd, ["rev-parse", "--show-toplevel"]);
+  const root = top.ok && top.stdout !== "" ? top.stdout : scenario.cwd;
+  const candidate = await peakRun(subject, "the peak", limitS, () => subject.run({ number: 1, env, limitS }));
+  if (candidate === null) return { findings: [], peak: null };
+  const after = await peakOfRun(candidate.directory, { device: check.device, root, other: root, warn });
+  if (after.parts.length === 0) {
+    warn(unseen?.note ?? "no line could be named: no measured process reported what its peak consists of");
+    return { findings: [], peak: null };
+  }
+  const ofBase = await comparedWith(subject, check, { candidate, plan: { env, limitS }, root });
+  const compared = "reason" in ofBase ? (storedWith(subject, check) ?? ofBase) : ofBase;
+  if ("reason" in compared) warn(`the peak could not be compared: ${compared.reason}`);
+  const named =
+    "reason" in compared
+      ? largestLines(after.parts, check.candidate_bytes ?? 0)
+      : higherLines(after.parts, compared.parts, compared.difference);
+  if (named.length === 0) {
+    const whole = "reason" in compared ? "the peak" : "the difference between both peaks";
+    warn(`no line holds a fifth of ${whole}`);
+  }
+  const phase = phaseAt(candidate, after.moment);
+  const severity = judgement.verdict === "fail" ? "critical" : "warning";
+  const findings = placed(named, root, subject).map((one, index) =>
+    peakFinding(one, {
+      device: check.device,
+      phase,
+      severity: index === 0 ? severity : "warning",
+      comparedWith: "reason" in compared ? null : compared.kind,
+    }),
+  );
+  return { findings, peak: peakReport(check, after, "reason" in compared ? null : compared) };
+}
+
+/** The probe itself allocates a little after the end of a phase, at its next reading, which may be what is highest. */
+const AFTER_PHASE_NS = 50e6;
+
+/** The phase that a process was in, else that which had just ended; null where it named none. */
+function phaseAt({ recording, info }: MeasuredOnce, moment: PeakOfRun["moment"]): string | null {
+  if (recording === null || moment === null) return null;
+  const at = moment.timeNs - Number(info.clock.monotonic_start_ns);
+  const begun = phaseEntries(recording).filter(({ pid, began_ns: from }) => pid === moment.pid && from <= at);
+  const within = (afterNs: number) => begun.filter(({ ended_ns: to }) => to === null || at <= to + afterNs).at(-1);
+  return (within(0) ?? within(AFTER_PHASE_NS))?.name ?? null;
+}
+
+/** How much higher the peak is than the baseline's, or than the base's in its own run; bytes, null when unknown. */
+function differenceOf(check: Check, candidate: MeasuredOnce, base: MeasuredOnce): number | null {
+  const { candidate_bytes: peak, baseline_bytes: baseline } = check;
+  if (peak !== null && baseline !== null) return peak - baseline;
+  const [after, before] = [candidate, base].map(
+    ({ analysis }) => analysis?.series.find((series) => sameSeries(series, check))?.peak_bytes ?? null,
+  );
+  return after == null || before == null ? null : after - before;
+}
+
+/** A run that is made for its peak; null, with a note, where it was not made or did not end well. */
+async function peakRun(
+  { noMore, scenario, log, warn }: AttributionSubject,
+  what: string,
+  limitS: number,
+  run: () => Promise<RanOnce>,
+): Promise<MeasuredOnce | null> {
+  const stop = noMore();
+  if (stop !== null) {
+    warn(`${stop}, so ${what} was not explained`);
+    return null;
+  }
+  log(`${scenario.name}: explaining ${what}, at most ${formatDuration(Math.ceil(limitS)).replace(".0 s", " s")}`);
+  const ran = await run();
+  if (ran.kind === "stopped") {
+    warn(`${ran.reason}, so the run that explains ${what} was ended`);
+    return null;
+  }
+  const { ending, info } = ran.finished;
+  for (const note of info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
+  if (ending.kind === "failed") warn(`in the run that explains ${what}, ${ending.message}`);
+  // What was written until then is a part of the run, whose peak may be another.
+  return ending.kind === "ok" ? ran.finished : null;
+}
+
+/** What the candidate's peak is compared with, or why there is nothing. */
+async function comparedWith(
+  subject: PeakSubject,
+  check: Check,
+  of: { readonly candidate: MeasuredOnce; readonly plan: Omit<OncePlan, "number">; readonly root: string },
+): Promise<ComparedPeak | { readonly reason: string }> {
+  const base = await subject.base();
+  if ("reason" in base) return base;
+  const { candidate, plan, root } = of;
+  const finished = await peakRun(subject, "the base commit's peak", plan.limitS ?? 0, () => base.run(plan));
+  if (finished === null) return { reason: "the base commit was not run" };
+  const baseRoot = path.resolve(base.cwd, path.relative(subject.scenario.cwd, root));
+  const { device } = check;
+  const found = await peakOfRun(finished.directory, { device, root: baseRoot, other: root, warn: subject.warn });
+  if (found.parts.length === 0) return { reason: "no process of the base commit reported what its peak consists of" };
+  const difference = differenceOf(check, candidate, finished);
+  if (difference === null) return { reason: "the base commit's peak is unknown" };
+  return difference > 0 ? { kind: "base", ...found, difference } : { reason: "the base commit's peak is not lower" };
+}
+
+/** The stored composition of the baseline; null where there is none of this series, or its peak is not lower. */
+function storedWith({ stored }: PeakSubject, check: Check): ComparedPeak | null {
+  const { device, metric, candidate_bytes: peak, baseline_bytes: baseline } = check;
+  if (stored === null || peak === null || baseline === null || peak <= baseline) return null;
+  const found = readStoredPeak(stored.text, { opened: stored.opened, device, metric });
+  return found === null ? null : { kind: "baseline", ...found, difference: peak - baseline };
+}
+
+/** The named lines with the package and the function that allocate. */
+function placed(named: readonly PeakLine[], root: string, { scenario, request }: AttributionSubject): PlacedPeakLine[] {
+  const report = scenario.env.PIP_REPORT ?? request.env.PIP_REPORT ?? null;
+  const pipReport = report === null ? null : path.resolve(scenario.cwd, report);
+  const modules = named.flatMap(({ line: { place } }) =>
+    place === null || PYTORCH.test(place.path) ? [] : [place.path],
+  );
+  const native = installedPackages(modules, pipReport);
+  const stacked = named.map(({ line: { at, stack } }) => {
+    return { ...at, user: true, placed: "allocated", keptBy: null, stack } as const;
+  });
+  const python = linePackages(stacked, root, pipReport);
+  return named.map((one, index): PlacedPeakLine => {
+    const { place } = one.line;
+    const module = place === null ? undefined : native.get(place.path);
+    const frame = stacked[index];
+    return {
+      ...one,
+      package: module === undefined ? ((frame && python.get(frame)) ?? null) : { ...module, relation: "called" },
+      symbol: place === null ? null : symbolAt(place.path, place.offset),
+    };
+  });
+}
