@@ -22,7 +22,7 @@ describe("what `stormlog-gate run` loads before it measures", () => {
       metafile: true,
     });
     const found = new Set<string>();
-    const open = ["src/cli/main.ts", "src/cli/run.ts"];
+    const open = ["src/cli/main.ts", "src/cli/commands/run.ts"];
     for (let file = open.pop(); file !== undefined; file = open.pop()) {
       const imports = metafile.inputs[file]?.imports ?? [];
       if (found.has(file)) continue;

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { BY_CHANCE, BY_CHANGE } from "../scripts/doc-pictures/breach-picture.ts";
 import { analysed, PAIRS } from "../scripts/doc-pictures/series.ts";
 import { packageRoot } from "../src/core/package-root.ts";
-import { DONE } from "../src/verdict/judgement.ts";
+import { DONE } from "../src/verdict/model/judgement.ts";
 
 const page = readFileSync(path.join(packageRoot(), "docs/how-verdicts-are-made.md"), "utf8");
 

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { GLOBAL_OPTIONS } from "../src/cli/command.ts";
-import { COMMANDS } from "../src/cli/commands.ts";
+import { COMMANDS } from "../src/cli/commands/commands.ts";
+import { GLOBAL_OPTIONS } from "../src/cli/console/command.ts";
 import { packageRoot } from "../src/core/package-root.ts";
 import { METRIC } from "../src/telemetry/recording/metrics.ts";
-import * as defaults from "../src/verdict/defaults.ts";
+import * as defaults from "../src/verdict/model/defaults.ts";
 
 const root = packageRoot();
 const read = (file: string): string => readFileSync(path.join(root, file), "utf8");

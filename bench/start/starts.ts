@@ -1,4 +1,4 @@
-import { COMMANDS } from "../../src/cli/commands.ts";
+import { COMMANDS } from "../../src/cli/commands/commands.ts";
 
 /** A step of the Action from its start to its answer. */
 const LIMIT_ACTION = 2.0;

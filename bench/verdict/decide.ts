@@ -1,9 +1,9 @@
 import type { MeasuredRun, MeasuredSeries, Measurements } from "../../src/analysis/measurements.ts";
 import type { Metric } from "../../src/telemetry/recording/metrics.ts";
-import { DEFAULT_POLICY } from "../../src/verdict/defaults.ts";
 import { judge } from "../../src/verdict/judge.ts";
-import type { Judgement } from "../../src/verdict/judgement.ts";
-import { judgementDocument } from "../../src/verdict/judgement-document.ts";
+import { DEFAULT_POLICY } from "../../src/verdict/model/defaults.ts";
+import type { Judgement } from "../../src/verdict/model/judgement.ts";
+import { judgementDocument } from "../../src/verdict/model/judgement-document.ts";
 
 /** One run: its only series, or all of them. */
 export type RunOfSeries = MeasuredSeries | readonly MeasuredSeries[];

@@ -58,7 +58,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "2a48d05318125730e11dec6c45dac1202d0644e9d2b394593c807023f3019dfe");
+  load = loadPack(import.meta.url, "45380689a290decc6b1938b9d842025915f0b44e6c88d5f77bb00f0f94487f13");
 } catch (error) {
   fail(
     FAILED,

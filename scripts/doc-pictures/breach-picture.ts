@@ -1,9 +1,9 @@
 import { normal, seeded } from "../../bench/verdict/random.ts";
 import type { Measurements } from "../../src/analysis/measurements.ts";
 import { formatBytes, GIB, MIB } from "../../src/core/units.ts";
-import { DEFAULT_POLICY } from "../../src/verdict/defaults.ts";
 import { judge } from "../../src/verdict/judge.ts";
-import type { Judgement } from "../../src/verdict/judgement.ts";
+import { DEFAULT_POLICY } from "../../src/verdict/model/defaults.ts";
+import type { Judgement } from "../../src/verdict/model/judgement.ts";
 import {
   axes,
   COLORS,

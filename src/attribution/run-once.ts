@@ -1,7 +1,7 @@
 import type { AnalysisDocument } from "../analysis/document.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import type { Recording, RecordingInfo } from "../telemetry/recording/model.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import type { Judgement } from "../verdict/model/judgement.ts";
 
 /** A run as far as attribution reads it. */
 export interface MeasuredOnce {

@@ -7,7 +7,7 @@ import type { GatePorts } from "../gate/ports.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import { runGate } from "../gate/run-gate.ts";
 import { answerSentence } from "../report/answer/sentence.ts";
-import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 
 /** A state that can be run. */
 export interface Prepared {

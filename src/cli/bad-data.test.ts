@@ -4,10 +4,10 @@ import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { AnalysisDocument } from "../analysis/document.ts";
 import { GateError } from "../core/errors.ts";
-import { parseArguments } from "./command.ts";
-import { COMMANDS, type CommandName } from "./commands.ts";
-import type { Console } from "./console.ts";
-import { PROGRAMS } from "./programs.ts";
+import { COMMANDS, type CommandName } from "./commands/commands.ts";
+import { PROGRAMS } from "./commands/programs.ts";
+import { parseArguments } from "./console/command.ts";
+import type { Console } from "./console/console.ts";
 
 const MIB = 2 ** 20;
 const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-bad-data-"));

@@ -4,10 +4,10 @@ import { codeOf, GateError, messageOf, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { cutText, didYouMean, oneLine } from "../core/text.ts";
-import { consoleOf, globalFlag, parseArguments } from "./command.ts";
-import { COMMANDS, type CommandName } from "./commands.ts";
-import type { Console } from "./console.ts";
-import { PROGRAMS } from "./programs.ts";
+import { COMMANDS, type CommandName } from "./commands/commands.ts";
+import { PROGRAMS } from "./commands/programs.ts";
+import { consoleOf, globalFlag, parseArguments } from "./console/command.ts";
+import type { Console } from "./console/console.ts";
 
 function checkOwnDirectory(): void {
   try {

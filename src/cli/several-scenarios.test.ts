@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { GateError } from "../core/errors.ts";
-import { parseArguments } from "./command.ts";
-import { COMMANDS } from "./commands.ts";
-import type { Console } from "./console.ts";
-import { PROGRAMS } from "./programs.ts";
+import { COMMANDS } from "./commands/commands.ts";
+import { PROGRAMS } from "./commands/programs.ts";
+import { parseArguments } from "./console/command.ts";
+import type { Console } from "./console/console.ts";
 
 const MIB = 2 ** 20;
 const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-scenarios-"));

@@ -4,7 +4,7 @@ import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
 import type { Horizon } from "../core/horizon.ts";
 import { METRICS } from "../telemetry/recording/metrics.ts";
-import type { Budget } from "../verdict/policy.ts";
+import type { Budget } from "../verdict/model/policy.ts";
 import { type JudgedConfig, underBasePolicy } from "./base-policy.ts";
 import type { BaseRun, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
 import { plainScript } from "./policy-changes.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { type ScenarioReport, scenarioReport } from "../report/documents/model.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
-import type { Acceptance, RefusedAcceptance } from "../verdict/acceptance.ts";
 import { differenceOf } from "../verdict/difference.ts";
-import { readCheck } from "../verdict/judgement-document.ts";
+import type { Acceptance, RefusedAcceptance } from "../verdict/model/acceptance.ts";
+import { readCheck } from "../verdict/model/judgement-document.ts";
 import { AcceptanceMatcher, type LiveAcceptances } from "./acceptance.ts";
 
 const HEAD = "a".repeat(40);

@@ -1,7 +1,7 @@
 import { assertNever, messageOf } from "../core/errors.ts";
 import type { ScenarioReport } from "../report/documents/model.ts";
-import type { Acceptance, Acceptances, RefusedAcceptance } from "../verdict/acceptance.ts";
 import { type Difference, differenceOf, type Match, matchAcceptance } from "../verdict/difference.ts";
+import type { Acceptance, Acceptances, RefusedAcceptance } from "../verdict/model/acceptance.ts";
 
 /** The acceptances of a pull request, and the commit that was measured. */
 export interface LiveAcceptances extends Acceptances {

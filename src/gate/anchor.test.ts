@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Measurements } from "../analysis/measurements.ts";
-import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import {
   type Anchor,
   anchorOf,

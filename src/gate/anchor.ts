@@ -7,10 +7,10 @@ import { checkVersion } from "../core/json.ts";
 import { median } from "../stats/order-statistics.ts";
 import { METRICS } from "../telemetry/recording/metrics.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
-import { ANCHOR_CONFIRMATIONS } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
-import type { Check } from "../verdict/judgement.ts";
-import type { Policy } from "../verdict/policy.ts";
+import { ANCHOR_CONFIRMATIONS } from "../verdict/model/defaults.ts";
+import type { Check } from "../verdict/model/judgement.ts";
+import type { Policy } from "../verdict/model/policy.ts";
 
 const ANCHORS_SCHEMA = "stormlog.anchors/1";
 

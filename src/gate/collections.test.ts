@@ -3,7 +3,7 @@ import type { MeasuredSeries } from "../analysis/measurements.ts";
 import type { Command } from "../core/command.ts";
 import { namesNode } from "../core/command.ts";
 import { sampleCheck } from "../report/testing/sample-report.ts";
-import type { Check } from "../verdict/judgement.ts";
+import type { Check } from "../verdict/model/judgement.ts";
 import { collectingEnvironment, growthMayBeUncollected } from "./collections.ts";
 
 const argv = (...words: string[]): Command => ({ kind: "argv", argv: words });

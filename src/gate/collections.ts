@@ -3,7 +3,7 @@ import type { MeasuredSeries } from "../analysis/measurements.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { type Command, commandLine, namesNode } from "../core/command.ts";
 import { probeDirectory, withPreload } from "../core/probe-directory.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import type { Judgement } from "../verdict/model/judgement.ts";
 
 // V8 lets its heap grow before it collects, so the host memory of a Node program of some seconds grows whether or not
 // it leaks. Where nothing else is against a change, it is measured again in a run in which V8 collects all the time.

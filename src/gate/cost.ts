@@ -1,6 +1,6 @@
 import { formatBytes, formatDuration } from "../core/units.ts";
 import { metricLabel } from "../telemetry/recording/metrics.ts";
-import type { Check, Judgement } from "../verdict/judgement.ts";
+import type { Check, Judgement } from "../verdict/model/judgement.ts";
 import type { GatePorts } from "./ports.ts";
 
 /** Limits of one invocation, for candidate, confirmation and base runs together. */

@@ -3,7 +3,7 @@ import { assertNever } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
 import { VERDICTS_BY_URGENCY } from "../report/urgency.ts";
-import { isHardBreach } from "../verdict/judgement.ts";
+import { isHardBreach } from "../verdict/model/judgement.ts";
 
 /** The verdict of the whole invocation: the worst of its scenarios. Without any scenario it is unjudged, never pass. */
 export function overallVerdict(verdicts: readonly Verdict[]): Verdict {

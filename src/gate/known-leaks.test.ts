@@ -6,8 +6,8 @@ import type { RunReport, ScenarioReport } from "../report/documents/model.ts";
 import type { PeakReport } from "../report/documents/peak-report.ts";
 import { LEAK_LINE, UNATTRIBUTED_GROWTH } from "../report/source-line.ts";
 import { sampleRecordingInfo, sampleScenario } from "../report/testing/sample-report.ts";
-import { checkOf } from "../verdict/check.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import type { Judgement } from "../verdict/model/judgement.ts";
+import { checkOf } from "../verdict/rules/check.ts";
 import { KnownLeaks, knownLeakLimit } from "./known-leaks.ts";
 
 const KIB = 1024;

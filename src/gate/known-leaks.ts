@@ -5,7 +5,7 @@ import { normalName } from "../core/locks.ts";
 import { formatBytes, parseSize } from "../core/units.ts";
 import type { KnownLeakUse, ScenarioReport } from "../report/documents/model.ts";
 import { LEAK_LINE, UNATTRIBUTED_GROWTH } from "../report/source-line.ts";
-import type { Check } from "../verdict/judgement.ts";
+import type { Check } from "../verdict/model/judgement.ts";
 
 /** Whether an entry covers a leaking line, or why it does not. Without a reason the line is another leak's. */
 type Match = { readonly kind: "covered" } | { readonly kind: "other"; readonly why: string | null };

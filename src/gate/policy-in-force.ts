@@ -7,7 +7,7 @@ import type { ConfigChange } from "../config/policy-changes.ts";
 import { GateError } from "../core/errors.ts";
 import type { CausedBy, GateReport, ScenarioReport } from "../report/documents/model.ts";
 import { policyDifference } from "../verdict/difference.ts";
-import { DONE, type Judgement } from "../verdict/judgement.ts";
+import { DONE, type Judgement } from "../verdict/model/judgement.ts";
 import { AcceptanceMatcher } from "./acceptance.ts";
 import { findBase, readBaseConfig } from "./base/base-config.ts";
 import type { BaseRecords } from "./base/base-records.ts";

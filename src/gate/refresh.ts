@@ -12,7 +12,7 @@ import { countedNotes, oneLine, plural } from "../core/text.ts";
 import { currentCommit } from "../git/git.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
 import { METRIC } from "../telemetry/recording/metrics.ts";
-import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
 import type { GatePorts } from "./ports.ts";

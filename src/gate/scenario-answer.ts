@@ -7,7 +7,7 @@ import { stackedRows } from "../report/answer/peak-answer.ts";
 import { answerSentence } from "../report/answer/sentence.ts";
 import type { RunReport, ScenarioReport, Timeline } from "../report/documents/model.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
-import type { Policy } from "../verdict/policy.ts";
+import type { Policy } from "../verdict/model/policy.ts";
 import { buildTimeline } from "./timeline.ts";
 
 /** Index of the run that the report shows: that of the deciding check, else the last that was measured. */

@@ -11,7 +11,7 @@ import {
 } from "../report/documents/model.ts";
 import type { PeakReport } from "../report/documents/peak-report.ts";
 import { judge } from "../verdict/judge.ts";
-import { DONE, isHardBreach, type Judgement } from "../verdict/judgement.ts";
+import { DONE, isHardBreach, type Judgement } from "../verdict/model/judgement.ts";
 import { outOfTime } from "./cost.ts";
 import { type FinishedRun, runReport } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";

@@ -3,8 +3,8 @@ import { analyze } from "../analysis/analyze.ts";
 import { measuredRun } from "../analysis/measured-run.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import type { Recording, SampleTable } from "../telemetry/recording/model.ts";
-import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
+import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import { buildTimeline } from "./timeline.ts";
 
 const MIB = 1024 ** 2;

@@ -7,9 +7,9 @@ import type { Timeline, TimelineCause, TimelinePanel, TimelineSeries, Verdict } 
 import { LEAK_LINE } from "../report/source-line.ts";
 import { METRIC } from "../telemetry/recording/metrics.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
-import type { Check, Judgement } from "../verdict/judgement.ts";
-import type { Policy } from "../verdict/policy.ts";
-import { type SeriesKey, sameSeries } from "../verdict/series-index.ts";
+import type { Check, Judgement } from "../verdict/model/judgement.ts";
+import type { Policy } from "../verdict/model/policy.ts";
+import { type SeriesKey, sameSeries } from "../verdict/model/series-index.ts";
 
 /** Marks that a chart shows as a line. */
 const SHOWN_MARKS = new Set(["phase", "oom", "source-error"]);

@@ -1,7 +1,7 @@
 import type { SeriesAnalysis } from "../analysis/document.ts";
 import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
-import type { Check, CheckVerdict } from "../verdict/judgement.ts";
-import { checkDocument } from "../verdict/judgement-document.ts";
+import type { Check, CheckVerdict } from "../verdict/model/judgement.ts";
+import { checkDocument } from "../verdict/model/judgement-document.ts";
 
 /** Every output of `action.yml`. Unknown is an empty text, never 0. */
 export interface Outputs {

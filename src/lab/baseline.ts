@@ -1,8 +1,8 @@
 import { NextStep } from "../baseline/answer.ts";
 import { type LoadContext, loadFirstBaseline } from "../baseline/load.ts";
 import type { GateReport } from "../report/documents/model.ts";
-import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { compareFingerprints, describeMismatches, mismatches } from "../verdict/fingerprint.ts";
+import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 
 /**
  * Why a given store cannot judge a pattern in the environment of its first run: it has no record of the pattern, a

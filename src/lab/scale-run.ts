@@ -16,16 +16,10 @@ import { runGate } from "../gate/run-gate.ts";
 import type { Verdict } from "../report/documents/model.ts";
 import { median } from "../stats/order-statistics.ts";
 import { type Fingerprint, ofKnownMetric } from "../telemetry/recording/model.ts";
-import {
-  type Detectable,
-  detectable,
-  type LeadingCheck,
-  leadingCheck,
-  type QuietSeries,
-} from "../verdict/scale-guess.ts";
 import type { CatalogueEntry } from "./catalogue.ts";
 import { factsIn } from "./output.ts";
 import { type LabStateName, patternCommand } from "./round.ts";
+import { type Detectable, detectable, type LeadingCheck, leadingCheck, type QuietSeries } from "./scale-guess.ts";
 import { type RunSize, runSize, type ScaleSetting } from "./scale-size.ts";
 
 /** A pattern that is run at several sizes. */

@@ -1,24 +1,16 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { bracket, nextStep, type SearchBounds, type SearchStep, type Seen } from "../analysis/scale-search.ts";
 import { assertNever, GateError } from "../core/errors.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { randomId } from "../measure/session/session.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
-import {
-  type Detectable,
-  detectable,
-  type Excess,
-  guessedSize,
-  type Kept,
-  measuredSize,
-} from "../verdict/scale-guess.ts";
 import { labAvailability } from "./availability.ts";
 import { labDirectory } from "./catalogue.ts";
 import { labEnvironment } from "./environment.ts";
 import { type ScaleAnswer, type ScaleDocument, type ScaleProbe, sightOf } from "./report/scale-document.ts";
 import { formatSize } from "./report/scale-table.ts";
 import { dropBundles, prepareScaleDirectory, writeScaleDocument } from "./scale-files.ts";
+import { type Detectable, detectable, type Excess, guessedSize, type Kept, measuredSize } from "./scale-guess.ts";
 import {
   type JudgedSize,
   judgeSize,
@@ -27,6 +19,7 @@ import {
   type SizedPattern,
   statedBytes,
 } from "./scale-run.ts";
+import { bracket, nextStep, type SearchBounds, type SearchStep, type Seen } from "./scale-search.ts";
 import { runSize, usualSize } from "./scale-size.ts";
 
 /** The pattern to search, and the bounds of its sizes. */

@@ -7,11 +7,11 @@ import { GateError } from "../core/errors.ts";
 import type { Horizon } from "../core/horizon.ts";
 import type { RunReport, RunRole } from "../report/documents/model.ts";
 import type { Metric } from "../telemetry/recording/metrics.ts";
-import { combine } from "../verdict/combine.ts";
-import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+import { combine } from "../verdict/model/combine.ts";
+import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import { judge } from "../verdict/judge.ts";
-import type { Check, Judgement } from "../verdict/judgement.ts";
-import type { Budget, Policy } from "../verdict/policy.ts";
+import type { Check, Judgement } from "../verdict/model/judgement.ts";
+import type { Budget, Policy } from "../verdict/model/policy.ts";
 import { type LegScenario, missingRanks } from "./merge-nodes.ts";
 
 /** How merged measurements are judged again. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import { sampleCheck, sampleReport, sampleScenario } from "../report/testing/sample-report.ts";
-import { combine } from "../verdict/combine.ts";
-import type { Check } from "../verdict/judgement.ts";
+import { combine } from "../verdict/model/combine.ts";
+import type { Check } from "../verdict/model/judgement.ts";
 import { groupNodes, type LegScenario, missingRanks, unitedScenario } from "./merge-nodes.ts";
 
 /** A node with one rank of a world of `world`, and the sample's checks for that rank. */

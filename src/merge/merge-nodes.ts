@@ -4,9 +4,9 @@ import { overallVerdict } from "../gate/exit-code.ts";
 import { decidingCheck } from "../report/answer/causes.ts";
 import { type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import { verdictUrgency } from "../report/urgency.ts";
-import { checkOf } from "../verdict/check.ts";
-import { combine } from "../verdict/combine.ts";
-import type { Check, FingerprintDifference, Judgement } from "../verdict/judgement.ts";
+import { checkOf } from "../verdict/rules/check.ts";
+import { combine } from "../verdict/model/combine.ts";
+import type { Check, FingerprintDifference, Judgement } from "../verdict/model/judgement.ts";
 import { bySeverity } from "./shard-findings.ts";
 import { SHARD_RUN } from "./shard-run.ts";
 

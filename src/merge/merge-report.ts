@@ -6,7 +6,7 @@ import { overallVerdict, reportVerdict, scalingVerdicts } from "../gate/exit-cod
 import { randomId } from "../measure/session/session.ts";
 import type { GateReport, Scaling, ScenarioReport } from "../report/documents/model.ts";
 import { withBoundedTimelines } from "../report/timeline/merged-timelines.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import type { Judgement } from "../verdict/model/judgement.ts";
 import { mergedExitCode } from "./merge-exit.ts";
 import { type AbsentLeg, compareNames, joinedName } from "./merge-legs.ts";
 import { groupNodes, type LegScenario, missingRanks, unitedScenario } from "./merge-nodes.ts";

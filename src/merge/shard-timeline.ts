@@ -7,7 +7,7 @@ import type { ScenarioReport, Timeline } from "../report/documents/model.ts";
 import { readRunDirectory } from "../telemetry/read-directory.ts";
 import { mergeRecordings } from "../telemetry/recording/merge.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
-import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import type { NamedShard, ShardJob } from "./shard-jobs.ts";
 import { failedShards, type ShardPolicy } from "./shard-report.ts";
 

@@ -8,8 +8,8 @@ import { Cost } from "../gate/cost.ts";
 import { type FinishedRun, oneRun } from "../gate/one-run.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { judge } from "../verdict/judge.ts";
-import type { Judgement } from "../verdict/judgement.ts";
-import type { Policy } from "../verdict/policy.ts";
+import type { Judgement } from "../verdict/model/judgement.ts";
+import type { Policy } from "../verdict/model/policy.ts";
 
 /** A change whose correct verdict is known, judged like any other. */
 interface KnownChange {

@@ -1,5 +1,5 @@
-import type { Check, Judgement } from "../verdict/judgement.ts";
-import { sameSeries } from "../verdict/series-index.ts";
+import type { Check, Judgement } from "../verdict/model/judgement.ts";
+import { sameSeries } from "../verdict/model/series-index.ts";
 
 /** The decision on a session that was measured on the main branch. */
 export type Decision =

@@ -15,7 +15,7 @@ import {
   sampleScenario,
   sampleSeriesAnalysis,
 } from "../report/testing/sample-report.ts";
-import { DONE } from "../verdict/judgement.ts";
+import { DONE } from "../verdict/model/judgement.ts";
 import { storeMeasured } from "./nightly-run.ts";
 
 const NAME = "train-mlp";

@@ -17,7 +17,7 @@ import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { differenceOf } from "../verdict/difference.ts";
 import { judge } from "../verdict/judge.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import type { Judgement } from "../verdict/model/judgement.ts";
 import { type Decision, decide, leadingCheck, leadingGrowth } from "./decision.ts";
 import { acceptSession, openEpoch, recordSession, type SessionRuns, takesName } from "./records.ts";
 import type { NightlyEntry } from "./state.ts";

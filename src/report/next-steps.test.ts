@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Check } from "../verdict/judgement.ts";
+import type { Check } from "../verdict/model/judgement.ts";
 import { type ScenarioReport, scenarioReport } from "./documents/model.ts";
 import { ACCEPT, nameInLeg, nextSteps, REFRESH } from "./next-steps.ts";
 import { sampleCheck, sampleJudgement, sampleRecordingInfo, sampleScenario } from "./testing/sample-report.ts";

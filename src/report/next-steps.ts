@@ -1,4 +1,4 @@
-import type { Judgement } from "../verdict/judgement.ts";
+import type { Judgement } from "../verdict/model/judgement.ts";
 import type { ScenarioReport } from "./documents/model.ts";
 
 export interface Step {

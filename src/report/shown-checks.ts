@@ -1,5 +1,5 @@
 import { groupBy } from "../core/group-by.ts";
-import type { Check } from "../verdict/judgement.ts";
+import type { Check } from "../verdict/model/judgement.ts";
 import { sortChecks } from "./wording.ts";
 
 interface ShownChecks {

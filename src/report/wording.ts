@@ -3,7 +3,7 @@ import { plural } from "../core/text.ts";
 import { formatBytes, formatDuration } from "../core/units.ts";
 import { metricLabel } from "../telemetry/recording/metrics.ts";
 import type { ExitState } from "../telemetry/recording/model.ts";
-import type { Check, FingerprintDifference } from "../verdict/judgement.ts";
+import type { Check, FingerprintDifference } from "../verdict/model/judgement.ts";
 import type { GateReport, ScenarioReport, Timeline } from "./documents/model.ts";
 import { verdictUrgency } from "./urgency.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { MeasuredRun } from "../analysis/measurements.ts";
 import { GIB, MIB } from "../core/units.ts";
-import { DEFAULT_POLICY } from "./defaults.ts";
 import { type JudgeInput, judge } from "./judge.ts";
-import { type JudgementDocument, judgementDocument } from "./judgement-document.ts";
+import { DEFAULT_POLICY } from "./model/defaults.ts";
+import { type JudgementDocument, judgementDocument } from "./model/judgement-document.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";
 
 const BASE = measured(nights(10, { peak_bytes: GIB }));

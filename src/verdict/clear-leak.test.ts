@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { DriftClass } from "../analysis/document.ts";
-import { DEFAULT_POLICY } from "./defaults.ts";
 import { judge } from "./judge.ts";
+import { DEFAULT_POLICY } from "./model/defaults.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";
 
 const MIB = 2 ** 20;

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GIB, MIB } from "../core/units.ts";
-import { DEFAULT_POLICY } from "./defaults.ts";
 import { type JudgeInput, judge } from "./judge.ts";
-import type { Check } from "./judgement.ts";
+import { DEFAULT_POLICY } from "./model/defaults.ts";
+import type { Check } from "./model/judgement.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";
 
 const BASE = measured(nights(10, { peak_bytes: GIB, growth_bytes: 0, class: "flat" }));

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GIB, MIB } from "../core/units.ts";
-import type { Acceptance } from "./acceptance.ts";
-import { checkOf } from "./check.ts";
 import { covers, differenceOf, isDifference, matchAcceptance, policyDifference } from "./difference.ts";
-import { type Aspect, type Check, DONE, type Judgement, type Limit } from "./judgement.ts";
+import type { Acceptance } from "./model/acceptance.ts";
+import { type Aspect, type Check, DONE, type Judgement, type Limit } from "./model/judgement.ts";
+import { checkOf } from "./rules/check.ts";
 
 const HEAD = "a".repeat(40);
 const ENVIRONMENT = { backend: "cuda", device_model: "H200" };

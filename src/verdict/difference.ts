@@ -3,9 +3,9 @@ import { fingerprintHash } from "../baseline/identity.ts";
 import { MIB } from "../core/units.ts";
 import { METRIC, METRICS } from "../telemetry/recording/metrics.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
-import type { Acceptance } from "./acceptance.ts";
-import type { Aspect, Check, Judgement, Limit } from "./judgement.ts";
-import { sameSeries } from "./series-index.ts";
+import type { Acceptance } from "./model/acceptance.ts";
+import type { Aspect, Check, Judgement, Limit } from "./model/judgement.ts";
+import { sameSeries } from "./model/series-index.ts";
 
 /**
  * What failed, as a token that a person can copy into an acceptance: `3f9a2c1d04be-dapb187`. It begins with a hash of

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Measurements } from "../analysis/measurements.ts";
-import { DEFAULT_POLICY } from "./defaults.ts";
 import { type JudgeInput, judge } from "./judge.ts";
+import { DEFAULT_POLICY } from "./model/defaults.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";
 
 const MIB = 2 ** 20;

@@ -2,7 +2,7 @@ import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { differentCommands, isIdentityField } from "../baseline/identity.ts";
 import { median } from "../stats/order-statistics.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
-import type { Check, FingerprintDifference } from "./judgement.ts";
+import type { Check, FingerprintDifference } from "./model/judgement.ts";
 
 /** Whether a fingerprint describes a scenario of a config file. */
 const isDeclared = (fingerprint: Fingerprint | null): boolean => (fingerprint?.scenario_definition ?? null) !== null;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
 import { MIB } from "../core/units.ts";
-import { DEFAULT_POLICY } from "./defaults.ts";
 import { countsForAlpha, gatingMetrics } from "./gating.ts";
 import { judge } from "./judge.ts";
-import type { Policy } from "./policy.ts";
+import { DEFAULT_POLICY } from "./model/defaults.ts";
+import type { Policy } from "./model/policy.ts";
 
 const series = (metric: MeasuredSeries["metric"], device: string, peak: number | null = 1): MeasuredSeries => ({
   rank: 0,

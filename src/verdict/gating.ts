@@ -1,7 +1,7 @@
 import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
 import { METRIC, type Metric } from "../telemetry/recording/metrics.ts";
-import type { Policy } from "./policy.ts";
-import { finite, type SeriesHistory, type SeriesKey } from "./series-index.ts";
+import type { Policy } from "./model/policy.ts";
+import { finite, type SeriesHistory, type SeriesKey } from "./model/series-index.ts";
 
 /**
  * Metrics whose peak, growth and class can fail the gate. Allocated is the memory the program holds. Reserved and

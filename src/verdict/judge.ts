@@ -1,11 +1,5 @@
 import type { Measurements } from "../analysis/measurements.ts";
 import type { Metric } from "../telemetry/recording/metrics.ts";
-import { anchorRule, anchorUnjudged } from "./anchor-rule.ts";
-import { budgetRule } from "./budget-rule.ts";
-import { checkOf } from "./check.ts";
-import { classRule } from "./class-rule.ts";
-import { combine } from "./combine.ts";
-import { WARNING_ALPHA } from "./defaults.ts";
 import {
   compareFingerprints,
   describeMismatches,
@@ -15,12 +9,10 @@ import {
   withoutComparedSteps,
 } from "./fingerprint.ts";
 import { comparedSeries, countsForAlpha, gatingMetrics, withoutNewMetrics } from "./gating.ts";
-import { growthAcrossVersions, growthRule, hasGrowth, observedGrowth, ofSameAnalysis } from "./growth-rule.ts";
-import type { Check, FingerprintDifference, Judgement } from "./judgement.ts";
-import { oomRule } from "./oom-rule.ts";
-import { peakRule, peaks } from "./peak-rule.ts";
-import type { Policy } from "./policy.ts";
-import type { RelativeContext } from "./relative-rule.ts";
+import { combine } from "./model/combine.ts";
+import { WARNING_ALPHA } from "./model/defaults.ts";
+import type { Check, FingerprintDifference, Judgement } from "./model/judgement.ts";
+import type { Policy } from "./model/policy.ts";
 import {
   CUT_EVERYWHERE,
   indexSeries,
@@ -30,7 +22,15 @@ import {
   type SeriesHistory,
   type SeriesKey,
   type SeriesRun,
-} from "./series-index.ts";
+} from "./model/series-index.ts";
+import { anchorRule, anchorUnjudged } from "./rules/anchor-rule.ts";
+import { budgetRule } from "./rules/budget-rule.ts";
+import { checkOf } from "./rules/check.ts";
+import { classRule } from "./rules/class-rule.ts";
+import { growthAcrossVersions, growthRule, hasGrowth, observedGrowth, ofSameAnalysis } from "./rules/growth-rule.ts";
+import { oomRule } from "./rules/oom-rule.ts";
+import { peakRule, peaks } from "./rules/peak-rule.ts";
+import type { RelativeContext } from "./rules/relative-rule.ts";
 
 /** Everything a verdict depends on. Same input, same judgement. */
 export interface JudgeInput {

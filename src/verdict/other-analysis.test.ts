@@ -4,8 +4,8 @@ import { ANALYSIS_VERSION, DRIFT_CLASSES, type DriftClass } from "../analysis/do
 import type { MeasuredRun } from "../analysis/measurements.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { GIB, MIB } from "../core/units.ts";
-import { DEFAULT_POLICY } from "./defaults.ts";
 import { judge } from "./judge.ts";
+import { DEFAULT_POLICY } from "./model/defaults.ts";
 import { measured, runOf } from "./testing/measurements.ts";
 
 interface Growth {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { GIB, MIB } from "../core/units.ts";
-import { separationProbability } from "./confirmation.ts";
-import { DEFAULT_POLICY, MAX_WARNING_RUNS, WARNING_ALPHA } from "./defaults.ts";
 import { judge } from "./judge.ts";
-import type { JudgementDocument } from "./judgement-document.ts";
-import { judgementDocument } from "./judgement-document.ts";
+import { DEFAULT_POLICY, MAX_WARNING_RUNS, WARNING_ALPHA } from "./model/defaults.ts";
+import type { JudgementDocument } from "./model/judgement-document.ts";
+import { judgementDocument } from "./model/judgement-document.ts";
+import { separationProbability } from "./rules/confirmation.ts";
 import { measured, runOf } from "./testing/measurements.ts";
 
 /** One run whose allocated memory never moves; reserved memory that does not gate, MiB. */

@@ -9,7 +9,7 @@ import { type PeakOfRun, peakOfRun } from "../../src/attribution/peak/peak-of-ru
 import { peakReport } from "../../src/attribution/peak/peak-report.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
 import type { Metric } from "../../src/telemetry/recording/metrics.ts";
-import type { Check } from "../../src/verdict/judgement.ts";
+import type { Check } from "../../src/verdict/model/judgement.ts";
 import { missingProgram } from "../cluster/testing/program.ts";
 import { FIXTURES, hasTorch, inRunDirectory, isSampled, PYTHON, STAND_INS } from "./testing/attributed.ts";
 

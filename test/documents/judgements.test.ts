@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { Measurements } from "../../src/analysis/measurements.ts";
-import { DEFAULT_POLICY } from "../../src/verdict/defaults.ts";
 import { type JudgeInput, judge } from "../../src/verdict/judge.ts";
-import { judgementDocument } from "../../src/verdict/judgement-document.ts";
+import { DEFAULT_POLICY } from "../../src/verdict/model/defaults.ts";
+import { judgementDocument } from "../../src/verdict/model/judgement-document.ts";
 
 interface Case {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { consolePorts } from "../../src/cli/ports.ts";
+import { consolePorts } from "../../src/cli/console/ports.ts";
 import { CATALOGUE } from "../../src/lab/catalogue.ts";
 import { type LabDocument, type LabOutcome, type LabPattern, parseLabDocument } from "../../src/lab/report/document.ts";
 import { environmentAfter, LAB_FILE, type LabNarrator, runLab, surprises } from "../../src/lab/round.ts";

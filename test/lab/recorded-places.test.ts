@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { consolePorts } from "../../src/cli/ports.ts";
+import { consolePorts } from "../../src/cli/console/ports.ts";
 import { gateRequest } from "../../src/config/options.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
 import type { LabDocument, LabPattern } from "../../src/lab/report/document.ts";

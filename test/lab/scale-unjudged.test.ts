@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { consolePorts } from "../../src/cli/ports.ts";
+import { consolePorts } from "../../src/cli/console/ports.ts";
 import { shippedLab } from "../../src/lab/catalogue.ts";
 import type { ScaleDocument } from "../../src/lab/report/scale-document.ts";
 import { answerText } from "../../src/lab/report/scale-table.ts";

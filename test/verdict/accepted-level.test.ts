@@ -9,9 +9,9 @@ import {
   selectRuns,
   toMeasurements,
 } from "../../src/baseline/record.ts";
-import { DEFAULT_POLICY } from "../../src/verdict/defaults.ts";
 import { judge } from "../../src/verdict/judge.ts";
-import type { Judgement } from "../../src/verdict/judgement.ts";
+import { DEFAULT_POLICY } from "../../src/verdict/model/defaults.ts";
+import type { Judgement } from "../../src/verdict/model/judgement.ts";
 
 const MIB = 2 ** 20;
 const FINGERPRINT = { command: "train" };

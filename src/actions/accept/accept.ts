@@ -8,7 +8,7 @@ import { degradedWarning } from "../../github/degrade.ts";
 import { type GateRun, hasFailedJob, newestGateRun, runFailedJobsAgain, sameRunNow } from "../../github/gate-run.ts";
 import { readAcceptances, readComment } from "../../github/pull-request/acceptances.ts";
 import { recordedRun } from "../../github/pull-request/resolve-pull-request.ts";
-import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/acceptance.ts";
+import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
 import { matchAcceptance } from "../../verdict/difference.ts";
 import type { SubAction } from "../sub-action.ts";
 import { type AcceptRequest, readAcceptRequest } from "./event.ts";

@@ -18,7 +18,7 @@ import type { IssueText } from "../../github/repository/issue-upsert.ts";
 import type { NightlyScenario } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { codeBlock, md, table } from "../../report/markdown/markdown-text.ts";
-import { ANCHOR_MARGIN } from "../../verdict/defaults.ts";
+import { ANCHOR_MARGIN } from "../../verdict/model/defaults.ts";
 import { joinedBaseline, levelLine, nightsOf, nightTable } from "./session-text.ts";
 import { keyName, type RefreshSettings } from "./settings.ts";
 

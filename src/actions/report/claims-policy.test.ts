@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Section } from "../../report/documents/section.ts";
 import { sampleReport } from "../../report/testing/sample-report.ts";
-import type { Acceptance } from "../../verdict/acceptance.ts";
+import type { Acceptance } from "../../verdict/model/acceptance.ts";
 import { policyDifference } from "../../verdict/difference.ts";
 import { callsItselfAccepted, holdClaims } from "./claims.ts";
 

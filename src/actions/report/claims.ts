@@ -1,7 +1,7 @@
 import { overallVerdict, reportVerdict } from "../../gate/exit-code.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../../report/documents/model.ts";
 import type { Section } from "../../report/documents/section.ts";
-import type { Acceptance } from "../../verdict/acceptance.ts";
+import type { Acceptance } from "../../verdict/model/acceptance.ts";
 import { covers, differenceOf, policyDifference } from "../../verdict/difference.ts";
 
 /** Sections are checked against themselves and GitHub's acceptances: never better than their parts. */

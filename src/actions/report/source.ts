@@ -13,7 +13,7 @@ import {
   recordedRun,
   resolvePullRequest,
 } from "../../github/pull-request/resolve-pull-request.ts";
-import type { Acceptance } from "../../verdict/acceptance.ts";
+import type { Acceptance } from "../../verdict/model/acceptance.ts";
 import type { SubAction } from "../sub-action.ts";
 import type { RunRecord } from "./notes.ts";
 

@@ -12,7 +12,7 @@ export interface Counter {
 /**
  * A counter of live blocks that is exact and moves by what the program keeps alone: the C heap's and Python's own. Its
  * growth is material from {@link EXACT_FLOOR_BYTES} on. Below `floorBytes` it may still be a cache that fills
- * during the whole run, which no counter separates from a leak (`verdict/class-rule.ts`).
+ * during the whole run, which no counter separates from a leak (`verdict/rules/class-rule.ts`).
  */
 export const isExact = ({ metric, device }: Counter): boolean =>
   metric === "python" || (metric === "allocated" && device === "host");

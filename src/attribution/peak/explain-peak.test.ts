@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
-import type { Check } from "../../verdict/judgement.ts";
+import type { Check } from "../../verdict/model/judgement.ts";
 import { explainPeak, type PeakSubject, peakEnvironment, peakToExplain } from "./explain-peak.ts";
 
 const MIB = 2 ** 20;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AnalysisDocument, DriftClass } from "../../analysis/document.ts";
 import type { GrowthStretch } from "../../analysis/growth-stretch.ts";
-import type { Aspect, Check, CheckVerdict, Judgement } from "../../verdict/judgement.ts";
+import type { Aspect, Check, CheckVerdict, Judgement } from "../../verdict/model/judgement.ts";
 import { attributionEnvironment, attributionTimes, attributionWanted } from "./attribution-plan.ts";
 
 function judgement(verdict: CheckVerdict, aspect: Aspect): Judgement {

@@ -3,7 +3,7 @@ import type { GrowthStretch } from "../../analysis/growth-stretch.ts";
 import type { AttributeMode } from "../../config/gate-request.ts";
 import { withPreload } from "../../core/probe-directory.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
-import type { Judgement } from "../../verdict/judgement.ts";
+import type { Judgement } from "../../verdict/model/judgement.ts";
 
 /** When the attribution run records its live memory: ascending, at least {@link MIN_MOMENTS}. */
 export interface AttributionTimes {

@@ -4,7 +4,7 @@ import { collectSeries } from "../../analysis/series.ts";
 import { decidingCheck } from "../../report/answer/causes.ts";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
-import type { Judgement } from "../../verdict/judgement.ts";
+import type { Judgement } from "../../verdict/model/judgement.ts";
 
 /** The growth that the verdict judged on one device: of all ranks, with the stretch in which it happened. */
 export interface JudgedGrowth {

@@ -1,8 +1,8 @@
 import { GateError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { packageVersion } from "../../core/package-root.ts";
-import { consoleOf, parseArguments } from "../command.ts";
-import { COMMANDS } from "../commands.ts";
+import { COMMANDS } from "../commands/commands.ts";
+import { consoleOf, parseArguments } from "../console/command.ts";
 import { commandHelp } from "./help.ts";
 
 function overview(): string {

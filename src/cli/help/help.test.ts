@@ -3,8 +3,8 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { packageRoot } from "../../core/package-root.ts";
-import { parseArguments } from "../command.ts";
-import { COMMANDS } from "../commands.ts";
+import { COMMANDS } from "../commands/commands.ts";
+import { parseArguments } from "../console/command.ts";
 import { commandHelp, EXIT_MEANING } from "./help.ts";
 
 describe.each(Object.entries(COMMANDS))("the help of %s", (name, spec) => {

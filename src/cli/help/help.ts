@@ -1,6 +1,6 @@
 import type { ArgsDef } from "citty";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { type CommandSpec, optionsOf } from "../command.ts";
+import { type CommandSpec, optionsOf } from "../console/command.ts";
 
 /** What each exit status means, as in docs/commands.md. */
 export const EXIT_MEANING: Readonly<Record<keyof typeof ExitCode, string>> = {

@@ -1,6 +1,6 @@
 import { usageError } from "../../core/errors.ts";
 import type { ScaleAxis } from "../../lab/report/scale-document.ts";
-import { DEFAULT_POLICY } from "../../verdict/defaults.ts";
+import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 
 /** Default directory of a round. */
 export const LAB_DIRECTORY = "stormlog-lab";

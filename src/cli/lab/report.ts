@@ -4,8 +4,8 @@ import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { readRounds, writeLabReport } from "../../lab/files.ts";
 import { labTerminal } from "../../lab/report/terminal.ts";
-import type { Invocation } from "../command.ts";
-import { shownPath } from "../shown-path.ts";
+import type { Invocation } from "../console/command.ts";
+import { shownPath } from "../console/shown-path.ts";
 import { LAB_DIRECTORY } from "./options.ts";
 
 /** `lab report`: rounds and recordings side by side. */

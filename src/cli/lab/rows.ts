@@ -1,5 +1,5 @@
 import { outsideRows } from "../../lab/report/terminal.ts";
-import type { Console } from "../console.ts";
+import type { Console } from "../console/console.ts";
 
 /** Print a table of outside text, each column as wide as it needs. */
 export function printRows(

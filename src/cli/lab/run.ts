@@ -8,9 +8,9 @@ import { LAB_OUTCOMES, type LabDocument, type LabPattern } from "../../lab/repor
 import { CATALOGUE_COLUMNS, catalogueRow, OUTCOME_TEXT, outcomeText, roundTitle } from "../../lab/report/table.ts";
 import { terminalLine } from "../../lab/report/terminal.ts";
 import { LAB_FILE, runLab, surprises } from "../../lab/round.ts";
-import type { Invocation } from "../command.ts";
-import { consolePorts, interruptSignal } from "../ports.ts";
-import { shownPath } from "../shown-path.ts";
+import type { Invocation } from "../console/command.ts";
+import { consolePorts, interruptSignal } from "../console/ports.ts";
+import { shownPath } from "../console/shown-path.ts";
 import { baselineRuns, choice, DEVICES, LAB_DIRECTORY, SCALES, whole } from "./options.ts";
 import { printRows } from "./rows.ts";
 

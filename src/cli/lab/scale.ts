@@ -9,9 +9,9 @@ import { searchScale } from "../../lab/scale.ts";
 import { SCALE_FILE, SCALE_PICTURE } from "../../lab/scale-files.ts";
 import { checkSetting, LAB_SCALES, type LabScale, type ScaleSetting, usualBounds } from "../../lab/scale-size.ts";
 import { wrapText } from "../../report/terminal/terminal-table.ts";
-import type { Invocation } from "../command.ts";
-import { consolePorts, interruptSignal } from "../ports.ts";
-import { shownPath } from "../shown-path.ts";
+import type { Invocation } from "../console/command.ts";
+import { consolePorts, interruptSignal } from "../console/ports.ts";
+import { shownPath } from "../console/shown-path.ts";
 import { baselineRuns, choice, DEVICES, SCALE_DIRECTORY, SCALES, whole } from "./options.ts";
 
 /** Maximum ratio of the smallest visible to the largest invisible size: other days may differ by over a quarter. */

@@ -1,4 +1,4 @@
-import type { Acceptance, Acceptances, AcceptanceWay, RefusedAcceptance } from "../../verdict/acceptance.ts";
+import type { Acceptance, Acceptances, AcceptanceWay, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
 import { isStatus } from "../api-error.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";

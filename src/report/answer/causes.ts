@@ -1,6 +1,6 @@
 import { METRIC } from "../../telemetry/recording/metrics.ts";
-import type { Check } from "../../verdict/judgement.ts";
-import { sameSeries } from "../../verdict/series-index.ts";
+import type { Check } from "../../verdict/model/judgement.ts";
+import { sameSeries } from "../../verdict/model/series-index.ts";
 import { verdictUrgency } from "../urgency.ts";
 
 /** Checks with one cause: the one that decides, and those that it explains. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { FingerprintDifference } from "../../verdict/judgement.ts";
+import type { FingerprintDifference } from "../../verdict/model/judgement.ts";
 import { sampleJudgement, sampleScenario } from "../testing/sample-report.ts";
 import { comparisonNote } from "./comparison-note.ts";
 

@@ -1,4 +1,4 @@
-import type { Check } from "../../verdict/judgement.ts";
+import type { Check } from "../../verdict/model/judgement.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { describingSeries } from "./decisive-run.ts";
 

@@ -1,6 +1,6 @@
 import type { SeriesAnalysis } from "../../analysis/document.ts";
-import type { Check } from "../../verdict/judgement.ts";
-import { sameSeries } from "../../verdict/series-index.ts";
+import type { Check } from "../../verdict/model/judgement.ts";
+import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { RunReport } from "../documents/model.ts";
 
 /** The candidate run that a check is about, and its analysis of the check's series. */

@@ -1,6 +1,6 @@
 import type { Finding } from "../../analysis/document.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
-import type { Judgement } from "../../verdict/judgement.ts";
+import type { Judgement } from "../../verdict/model/judgement.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { LEAK_LINE, ONE_TIME_LINE, PEAK_LINE } from "../source-line.ts";
 import { type Cause, causesOf } from "./causes.ts";

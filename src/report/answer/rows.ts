@@ -1,6 +1,6 @@
 import { formatShort } from "../../core/units.ts";
-import type { Check } from "../../verdict/judgement.ts";
-import { sameSeries } from "../../verdict/series-index.ts";
+import type { Check } from "../../verdict/model/judgement.ts";
+import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { RunReport, ScenarioReport } from "../documents/model.ts";
 import { checkName } from "../wording.ts";
 import { causesOf } from "./causes.ts";

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { invalidInput } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { issueText } from "../../core/issue-text.ts";
-import type { Check } from "../../verdict/judgement.ts";
+import type { Check } from "../../verdict/model/judgement.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import { decidingScaling } from "../scaling-text.ts";
 import { checkName } from "../wording.ts";

@@ -1,6 +1,6 @@
 import { replaceHidden } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
-import type { Check } from "../../verdict/judgement.ts";
+import type { Check } from "../../verdict/model/judgement.ts";
 import { causesOf } from "../answer/causes.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import { checkName } from "../wording.ts";

@@ -3,8 +3,8 @@ import type { PhaseStretch, PhasesMemory } from "../../analysis/phases.ts";
 import type { Envelope } from "../../baseline/envelope.ts";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
 import type { Fingerprint, RecordingInfo } from "../../telemetry/recording/model.ts";
-import type { Acceptance } from "../../verdict/acceptance.ts";
-import type { CheckVerdict, Judgement } from "../../verdict/judgement.ts";
+import type { Acceptance } from "../../verdict/model/acceptance.ts";
+import type { CheckVerdict, Judgement } from "../../verdict/model/judgement.ts";
 import type { PeakReport, PeakRow } from "./peak-report.ts";
 
 /** The verdict of a scenario or gate; `error` when a command could not be measured or judged. */

@@ -1,5 +1,5 @@
-import { DONE } from "../../verdict/judgement.ts";
-import { judgementDocument, readJudgement } from "../../verdict/judgement-document.ts";
+import { DONE } from "../../verdict/model/judgement.ts";
+import { judgementDocument, readJudgement } from "../../verdict/model/judgement-document.ts";
 import { decimate } from "../timeline/decimate.ts";
 import { type GateReport, type ScenarioReport, scenarioReport, type Timeline } from "./model.ts";
 import type { Payload } from "./report-schema.ts";

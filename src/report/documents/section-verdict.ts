@@ -1,4 +1,4 @@
-import type { Check } from "../../verdict/judgement.ts";
+import type { Check } from "../../verdict/model/judgement.ts";
 import { VERDICTS_BY_URGENCY, verdictUrgency } from "../urgency.ts";
 import type { Verdict } from "./model.ts";
 import type { Section } from "./section.ts";

@@ -1,5 +1,5 @@
 import { countedNotes, plural } from "../../core/text.ts";
-import type { FingerprintDifference } from "../../verdict/judgement.ts";
+import type { FingerprintDifference } from "../../verdict/model/judgement.ts";
 import { detectable } from "../answer/detectable.ts";
 import { lockText } from "../answer/lock-text.ts";
 import { peakColumns, peakNotes, peakTables } from "../answer/peak-answer.ts";

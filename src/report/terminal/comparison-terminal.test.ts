@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import type { Measurements } from "../../analysis/measurements.ts";
 import { parseMeasurements } from "../../analysis/parse-measurements.ts";
-import { DEFAULT_POLICY } from "../../verdict/defaults.ts";
 import { judge } from "../../verdict/judge.ts";
+import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import { renderComparisonTerminal } from "./comparison-terminal.ts";
 
 const ofRanks = (ranks: number, metrics: readonly string[] = ["allocated"]): Measurements =>

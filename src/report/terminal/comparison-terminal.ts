@@ -5,8 +5,14 @@ import { plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
-import type { Check, CheckVerdict, Judgement } from "../../verdict/judgement.ts";
-import { commonClass, indexSeries, type SeriesKey, type SeriesRun, seriesName } from "../../verdict/series-index.ts";
+import type { Check, CheckVerdict, Judgement } from "../../verdict/model/judgement.ts";
+import {
+  commonClass,
+  indexSeries,
+  type SeriesKey,
+  type SeriesRun,
+  seriesName,
+} from "../../verdict/model/series-index.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
 import { painter, paintVerdict } from "./ansi.ts";
 import { renderJudgementTerminal } from "./terminal.ts";

@@ -1,6 +1,6 @@
 import { plural } from "../../core/text.ts";
-import type { Check, Judgement } from "../../verdict/judgement.ts";
-import { judgementDocument } from "../../verdict/judgement-document.ts";
+import type { Check, Judgement } from "../../verdict/model/judgement.ts";
+import { judgementDocument } from "../../verdict/model/judgement-document.ts";
 import { detectable } from "../answer/detectable.ts";
 import { lockText } from "../answer/lock-text.ts";
 import { peakColumns, peakNotes, peakTables } from "../answer/peak-answer.ts";

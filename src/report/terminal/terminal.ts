@@ -1,6 +1,6 @@
 import { shellWord } from "../../core/shell-word.ts";
 import { countedNotes, plural } from "../../core/text.ts";
-import type { Check, Judgement } from "../../verdict/judgement.ts";
+import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { comparisonNote } from "../answer/comparison-note.ts";
 import {
   type LineAnswer,

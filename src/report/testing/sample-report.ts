@@ -2,8 +2,14 @@ import type { AnalysisDocument, Finding, SeriesAnalysis } from "../../analysis/d
 import { GIB, KIB, MIB } from "../../core/units.ts";
 import { prng } from "../../stats/testing/prng.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
-import { type Check, type CheckDocument, type CheckVerdict, DONE, type Judgement } from "../../verdict/judgement.ts";
-import { readCheck } from "../../verdict/judgement-document.ts";
+import {
+  type Check,
+  type CheckDocument,
+  type CheckVerdict,
+  DONE,
+  type Judgement,
+} from "../../verdict/model/judgement.ts";
+import { readCheck } from "../../verdict/model/judgement-document.ts";
 import {
   type GateReport,
   type ScenarioReport,

@@ -2,7 +2,7 @@ import type { SeriesAnalysis } from "../../analysis/document.ts";
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
-import type { Check } from "../../verdict/judgement.ts";
+import type { Check } from "../../verdict/model/judgement.ts";
 import { leakLine, lineNote, peakLines, percent } from "../answer/line-answer.ts";
 import { lockText } from "../answer/lock-text.ts";
 import { peakColumns, peakNotes, peakTables, stackedRows } from "../answer/peak-answer.ts";

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
-import { parseArguments } from "../../../src/cli/command.ts";
-import { COMMANDS } from "../../../src/cli/commands.ts";
-import type { Console } from "../../../src/cli/console.ts";
-import { lab } from "../../../src/cli/lab.ts";
+import { COMMANDS } from "../../../src/cli/commands/commands.ts";
+import { lab } from "../../../src/cli/commands/lab.ts";
+import { parseArguments } from "../../../src/cli/console/command.ts";
+import type { Console } from "../../../src/cli/console/console.ts";
 
 /** A directory that is deleted after the test. */
 export function directory(): string {

@@ -1,0 +1,258 @@
+import { storeOf } from "../../baseline/load.ts";
+import { earlierRuns, MIN_EPOCH_RUNS, selectRuns } from "../../baseline/record.ts";
+import { MAX_RECORD_BYTES, serializeRecord } from "../../baseline/record-size.ts";
+import { scenarioDirectory } from "../../baseline/scenario-name.ts";
+import type { BaselineStore, StoredRecord } from "../../baseline/store.ts";
+import type { GateRequest } from "../../config/gate-request.ts";
+import { DEFAULTS } from "../../config/run-options.ts";
+import { GateError, usageError } from "../../core/errors.ts";
+import { escapeTerminal } from "../../core/escape.ts";
+import { ExitCode } from "../../core/exit-codes.ts";
+import { oneLine, plural } from "../../core/text.ts";
+import { formatBytes } from "../../core/units.ts";
+import { acceptBundles } from "../../gate/accept.ts";
+import type { GatePorts } from "../../gate/ports.ts";
+import { refreshScenario } from "../../gate/refresh.ts";
+import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
+import { actionOf, type Invocation } from "../console/command.ts";
+import { configOf, requestOf, rootOf } from "../console/gate-request.ts";
+import { nextCommands } from "../console/next-commands.ts";
+import { consolePorts, interruptSignal } from "../console/ports.ts";
+import { programWords } from "../console/program.ts";
+
+/** The named store, else the first one of the config file that can be written, else `file:baselines`. */
+function chosenStore(invocation: Invocation): BaselineStore {
+  const named = invocation.lists.baseline?.[0];
+  const configured = named === undefined ? [configOf(invocation, true)?.baseline ?? []].flat() : [];
+  const writable = configured.find((spec) => /^(file|ref):/.test(spec));
+  return storeOf(named ?? writable ?? DEFAULTS.baseline, rootOf(invocation));
+}
+
+/** Outside text on one line. */
+function one(text: string): string {
+  return escapeTerminal(oneLine(text));
+}
+
+function line({ name, record }: StoredRecord): string {
+  const runs = selectRuns(record, null);
+  const sessions = new Set(runs.map(({ session }) => session)).size;
+  const newest = runs.at(-1)?.time ?? "never";
+  return `${one(name)}  scenario "${one(record.scenario)}"  ${plural(runs.length, "run")}, ${plural(sessions, "session")}, newest ${one(newest)}, epoch ${record.epochs.length}`;
+}
+
+/** What comes after a refresh: the missing runs, or the gate. */
+function followingStep(invocation: Invocation, records: readonly StoredRecord[]): string {
+  const least = DEFAULT_POLICY.minBaselineRuns;
+  const fewest = Math.min(...records.map(({ record }) => selectRuns(record, null).length));
+  const { runs: _, ...text } = invocation.text;
+  const commands = nextCommands({ ...invocation, text }, DEFAULTS.bundle, programWords());
+  if (fewest >= least) return one(`Next: ${commands.run}`);
+  const more = commands.refresh.replace("baseline refresh", `baseline refresh --runs ${least - fewest}`);
+  return one(`A verdict needs ${least} runs. The missing ${least - fewest}: ${more}`);
+}
+
+function runsOf({ text }: Invocation): number {
+  const runs = Number(text.runs ?? MIN_EPOCH_RUNS);
+  if (Number.isInteger(runs) && runs >= 1 && runs <= 100) return runs;
+  throw usageError("OPTION_INVALID", `--runs "${text.runs}" is not a whole number from 1 to 100`);
+}
+
+/** What to measure: the command or the scenarios of the config file, without any baseline. */
+function measuringRequest(invocation: Invocation): GateRequest {
+  const lists = { ...invocation.lists, baseline: [] };
+  return requestOf({ ...invocation, lists }, { baselines: [], unjudged: "pass" });
+}
+
+/** What cannot be read cannot be added to: that is said before anything is measured. */
+async function checkRecords(store: BaselineStore, { scenarios }: GateRequest): Promise<void> {
+  const { skipped } = await store.list();
+  const own = scenarios.map(({ name }) => `${scenarioDirectory(name)}/`);
+  const damaged = skipped.find(
+    // Of a newer version it may be another environment's.
+    (reason) => own.some((directory) => reason.startsWith(directory)) && !reason.includes("INPUT_SCHEMA_VERSION"),
+  );
+  if (damaged === undefined) return;
+  throw new GateError("BASELINE_STORE_UNWRITABLE", `a record of ${store.name} is damaged: ${damaged}`, {
+    kind: "error",
+    where: store.name,
+    hint: "Remove that record, or restore it from git, and refresh again. `baseline verify` lists all damaged records.",
+  });
+}
+
+async function refresh(invocation: Invocation): Promise<number> {
+  const { console } = invocation;
+  const runs = runsOf(invocation);
+  const store = chosenStore(invocation);
+  const request = measuringRequest(invocation);
+  await checkRecords(store, request);
+  const interrupt = interruptSignal();
+  try {
+    const records: StoredRecord[] = [];
+    for (const scenario of request.scenarios) {
+      const ports = consolePorts(console, interrupt.signal, true);
+      const stored = await refreshScenario(request, scenario, { runs, store }, ports);
+      if (invocation.flags.composition) {
+        const { refreshPeak } = await import("../../gate/refresh-peak.ts");
+        await refreshPeak(request, scenario, { stored, store }, ports);
+      }
+      records.push(stored);
+    }
+    for (const record of records) console.print(`${one(store.name)}/${line(record)}`);
+    console.print(followingStep(invocation, records));
+    console.document(records);
+    return ExitCode.pass;
+  } finally {
+    interrupt.dispose();
+  }
+}
+
+async function list(invocation: Invocation, details: boolean): Promise<number> {
+  const { console, positionals } = invocation;
+  const store = chosenStore(invocation);
+  const { exists, records, skipped } = await store.list();
+  const shown =
+    positionals[1] === undefined
+      ? records
+      : records.filter(({ name, record }) => [name, record.scenario].includes(positionals[1] as string));
+  if (!exists)
+    console.print(
+      `The baseline store ${one(store.name)} does not exist. \`stormlog-gate baseline refresh -- CMD\` creates it.`,
+    );
+  else if (shown.length === 0) {
+    const which = positionals[1] === undefined ? "" : ` of "${one(positionals[1])}"`;
+    console.print(`${one(store.name)} has no usable record${which}.`);
+  }
+  for (const stored of shown) {
+    console.print(line(stored));
+    if (!details) continue;
+    for (const [field, value] of Object.entries(stored.record.fingerprint)) {
+      console.print(`  ${one(field)}: ${one(String(value ?? "unknown"))}`);
+    }
+    const epoch = stored.record.epochs.at(-1);
+    for (const run of selectRuns(stored.record, null)) {
+      const values = run.values.flatMap((value, index) => {
+        const key = epoch?.series[index];
+        return value === null || key === undefined
+          ? []
+          : [`${key[2]} ${value[0] === null ? "unknown" : formatBytes(value[0])} ${value[4] ?? ""}`];
+      });
+      console.print(`  ${one(run.time)}  ${one(run.commit?.slice(0, 12) ?? "no commit   ")}  ${values.join(", ")}`);
+    }
+  }
+  for (const reason of skipped) console.print(`skipped: ${escapeTerminal(reason)}`);
+  console.document(shown);
+  return ExitCode.pass;
+}
+
+/** Check that every record is readable, at its right path and within the size limit. */
+async function verify(invocation: Invocation): Promise<number> {
+  const { console } = invocation;
+  const store = chosenStore(invocation);
+  const { exists, records, skipped } = await store.list();
+  const large = records
+    .filter(({ record }) => Buffer.byteLength(serializeRecord(record)) > MAX_RECORD_BYTES)
+    .map(({ name }) => `${name} is larger than ${MAX_RECORD_BYTES} bytes`);
+  const problems = [...(exists ? [] : [`the store ${store.name} does not exist`]), ...skipped, ...large];
+  for (const problem of problems) console.print(`problem: ${escapeTerminal(problem)}`);
+  console.print(`${plural(records.length, "record")}, ${plural(problems.length, "problem")}`);
+  console.document({ records: records.length, problems });
+  return problems.length === 0 ? ExitCode.pass : ExitCode.invalidInput;
+}
+
+/** The request that measures what is accepted. A command without a name is the only accepted scenario's. */
+function requestFor(invocation: Invocation, accepted: readonly string[]): GateRequest {
+  const { rest, text } = invocation;
+  const [only] = accepted.length === 1 ? accepted : [];
+  const named = rest !== null && text.scenario === undefined && only !== undefined;
+  const request = measuringRequest(named ? { ...invocation, text: { ...text, scenario: only } } : invocation);
+  const unknown = accepted.find((name) => !request.scenarios.some((scenario) => scenario.name === name));
+  if (unknown === undefined) return request;
+  throw usageError(
+    "SCENARIO_UNKNOWN",
+    `nothing measures the accepted scenario "${unknown}"`,
+    "Accept one scenario (`--scenario NAME`) with its command after `--`, or declare the scenario in stormlog-gate.yml.",
+  );
+}
+
+/** Accept bundles. With `--runs` or a command, the runs that the new level lacks are measured and added to it. */
+async function accept(invocation: Invocation): Promise<number> {
+  const { console, positionals, text } = invocation;
+  const bundles = positionals.length > 1 ? positionals.slice(1) : [DEFAULTS.bundle];
+  const wanted = runsOf(invocation);
+  const store = chosenStore(invocation);
+  const measures = text.runs !== undefined || invocation.rest !== null;
+  let request: GateRequest | null = null;
+  const accepted = await acceptBundles(bundles, text.reason ?? "accepted", store, {
+    only: text.scenario,
+    checked: (names) => {
+      if (measures) request = requestFor(invocation, names);
+    },
+  });
+  const interrupt = interruptSignal();
+  try {
+    const records: StoredRecord[] = [];
+    for (const stored of accepted) {
+      const missing = wanted - selectRuns(stored.record, null).length;
+      const measured =
+        request === null || missing <= 0
+          ? stored
+          : await missingRuns(request, stored, { runs: missing, store }, consolePorts(console, interrupt.signal, true));
+      records.push(measured);
+      console.print(line(measured));
+      if (measured === stored && missing > 0) console.print(missingText(invocation, stored, wanted, missing));
+    }
+    console.document(records);
+    return ExitCode.pass;
+  } finally {
+    interrupt.dispose();
+  }
+}
+
+/** How an accepted level of too few runs is judged, and the command that adds the missing ones. */
+function missingText(invocation: Invocation, { record }: StoredRecord, wanted: number, missing: number): string {
+  const earlier = earlierRuns(record, selectRuns(record, null), null).length;
+  const judged = earlier === 0 ? "it is not judged" : `it is judged with the spread of the ${earlier} runs before it`;
+  const { scenario: _, ...text } = invocation.text;
+  const about = { scenario: one(record.scenario) };
+  const { refresh } = nextCommands({ ...invocation, text }, DEFAULTS.bundle, programWords(), about);
+  return `  Until this level has ${wanted} runs, ${judged}. To add them: ${refresh} --runs ${missing} -- CMD`;
+}
+
+/** Measure the runs that an accepted level lacks. @throws GateError as `refreshScenario`, ENVIRONMENT_DIFFERS */
+async function missingRuns(
+  request: GateRequest,
+  { name, record }: StoredRecord,
+  options: { readonly runs: number; readonly store: BaselineStore },
+  ports: GatePorts,
+): Promise<StoredRecord> {
+  const scenario = request.scenarios.find((one) => one.name === record.scenario);
+  if (scenario === undefined) throw new Error(`scenario "${record.scenario}" was checked`);
+  const measured = await refreshScenario(request, scenario, options, ports);
+  if (measured.name === name) return measured;
+  throw new GateError(
+    "ENVIRONMENT_DIFFERS",
+    `scenario "${record.scenario}" was accepted from another environment than this one: the runs were added to ${measured.name}, and not to ${name}`,
+    { kind: "error", hint: "Measure the missing runs where the bundle was made, with the same command and options." },
+  );
+}
+
+const ACTIONS = {
+  refresh,
+  accept,
+  list: (invocation: Invocation) => list(invocation, false),
+  show: (invocation: Invocation) => list(invocation, true),
+  verify,
+} as const;
+export type BaselineAction = keyof typeof ACTIONS;
+
+export async function baseline(invocation: Invocation): Promise<number> {
+  const action = actionOf("baseline", ACTIONS, invocation.positionals[0]);
+  const [, name, more] = invocation.positionals;
+  const takesName = action === "list" || action === "show";
+  const extra = action === "accept" ? undefined : takesName ? more : name;
+  if (extra !== undefined) {
+    const hint = action === "refresh" ? "--scenario NAME names the scenario of a command." : undefined;
+    throw usageError("ARGUMENT_UNEXPECTED", `"${extra}" is unexpected`, hint);
+  }
+  return ACTIONS[action](invocation);
+}

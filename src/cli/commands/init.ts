@@ -1,0 +1,130 @@
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { GateError, messageOf } from "../../core/errors.ts";
+import { escapeTerminal } from "../../core/escape.ts";
+import { ExitCode } from "../../core/exit-codes.ts";
+import { makeDirectories } from "../../core/make-directories.ts";
+import type { Invocation } from "../console/command.ts";
+import { programWords } from "../console/program.ts";
+import { acceptWorkflow } from "../init/accept-workflow.ts";
+import { baselinesWorkflow } from "../init/baselines-workflow.ts";
+import { type Choices, runner, visibility } from "../init/choices.ts";
+import { CONFIG } from "../init/config-file.ts";
+import { detectRepository, type RepositoryLayout } from "../init/detect.ts";
+import { forkReportWorkflow } from "../init/fork-report-workflow.ts";
+import { gateWorkflow } from "../init/gate-workflow.ts";
+import { ignoredDirectories } from "../init/ignore-file.ts";
+import { nextSteps } from "../init/next-steps.ts";
+import { ownPin } from "../init/pins.ts";
+
+const CONFIG_FILE = "stormlog-gate.yml";
+
+/** The workflows by file name. A private repository can have forks too, whose runs may only read. */
+const WORKFLOWS: Readonly<Record<string, (choices: Choices) => string>> = {
+  "memory-gate.yml": gateWorkflow,
+  "memory-baselines.yml": baselinesWorkflow,
+  "memory-report.yml": forkReportWorkflow,
+  "memory-accept.yml": acceptWorkflow,
+};
+
+interface PlannedFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Every file with its path: the configuration here, the workflows where GitHub expects them. */
+function plan(repository: RepositoryLayout, choices: Choices, cwd: string): readonly PlannedFile[] {
+  const workflows = Object.entries(WORKFLOWS).map(([name, text]) => ({
+    path: path.join(repository.top, ".github", "workflows", name),
+    text: text(choices),
+  }));
+  return [{ path: path.join(cwd, CONFIG_FILE), text: CONFIG }, ...workflows];
+}
+
+/** The directories in which steps of a workflow work; "" is the top. */
+function workingDirectories(workflow: string): ReadonlySet<string> {
+  const named = [...workflow.matchAll(/^\s*working-directory:\s*["']?(.*?)["']?\s*$/gm)].map(([, name = ""]) => name);
+  return new Set(named.length === 0 ? [""] : named);
+}
+
+/** Whether an existing workflow measures what the planned one does. */
+function measuresSame({ path: file, text }: PlannedFile): boolean {
+  if (!/uses: stormlog\/gate(?:\/refresh)?@/.test(text)) return true;
+  try {
+    const existing = workingDirectories(readFileSync(file, "utf8"));
+    return [...workingDirectories(text)].every((directory) => existing.has(directory));
+  } catch {
+    return true;
+  }
+}
+
+/** Keep the evidence out of the repository; whether that needed more lines. */
+function appendIgnored(file: string): boolean {
+  let text = "";
+  write(file, () => {
+    text = ignoredDirectories(existsSync(file) ? readFileSync(file, "utf8") : null);
+    // Appended, so that bytes that are not UTF-8 stay as they are.
+    if (text !== "") appendFileSync(file, text);
+  });
+  return text !== "";
+}
+
+function write(file: string, put: () => void): void {
+  try {
+    put();
+  } catch (error) {
+    throw new GateError("WRITE_FAILED", `${file} cannot be written: ${messageOf(error)}`, {
+      kind: "error",
+      where: file,
+    });
+  }
+}
+
+export async function init({ flags, text, console }: Invocation): Promise<number> {
+  const cwd = process.cwd();
+  const repository = await detectRepository(cwd);
+  const choices: Choices = {
+    ...runner(text.runner),
+    visibility: visibility(text.visibility),
+    defaultBranch: repository.defaultBranch,
+    directory: repository.directory,
+    pin: ownPin(),
+  };
+  const written: string[] = [];
+  const kept: string[] = [];
+  const elsewhere: string[] = [];
+  const shown = (file: string): string => path.relative(cwd, file) || file;
+  for (const file of plan(repository, choices, cwd)) {
+    if (existsSync(file.path) && flags.force !== true) {
+      kept.push(shown(file.path));
+      if (!measuresSame(file)) elsewhere.push(shown(file.path));
+      continue;
+    }
+    write(file.path, () => {
+      makeDirectories(path.dirname(file.path));
+      writeFileSync(file.path, file.text);
+    });
+    written.push(shown(file.path));
+  }
+  const ignore = path.join(repository.top, ".gitignore");
+  const isIgnoring = (repository.inRepository || existsSync(ignore)) && appendIgnored(ignore);
+  const own = new Set(Object.keys(WORKFLOWS));
+  const others = repository.gated.filter((name) => !own.has(name));
+  const lines = [
+    ...written.map((file) => `wrote  ${file}`),
+    ...(isIgnoring ? [`added  the directories of evidence to ${shown(ignore)}`] : []),
+    ...kept.map((file) => `kept   ${file} (it exists; --force overwrites)`),
+    ...nextSteps({
+      choices,
+      inRepository: repository.inRepository,
+      others,
+      elsewhere,
+      refused: repository.refused,
+      program: programWords(),
+    }),
+  ];
+  // Names of files and branches are outside text.
+  for (const line of lines) console.print(escapeTerminal(line));
+  console.document({ written: isIgnoring ? [...written, shown(ignore)] : written, kept });
+  return ExitCode.pass;
+}

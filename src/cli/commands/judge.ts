@@ -1,0 +1,102 @@
+import { parseBudget, parseHorizon } from "../../config/options.ts";
+import { usageError } from "../../core/errors.ts";
+import { escapeTerminal } from "../../core/escape.ts";
+import { ExitCode } from "../../core/exit-codes.ts";
+import { type JudgeableInput, judgeableInput } from "../../inputs/measurements-input.ts";
+import { pairScenarios } from "../../inputs/scenario-pairs.ts";
+import { renderScenariosTerminal } from "../../report/terminal/comparison-terminal.ts";
+import { renderJudgementTerminal } from "../../report/terminal/terminal.ts";
+import { verdictUrgency } from "../../report/urgency.ts";
+import { judge } from "../../verdict/judge.ts";
+import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
+import type { Judgement } from "../../verdict/model/judgement.ts";
+import { judgementDocument } from "../../verdict/model/judgement-document.ts";
+import { answerExit } from "../console/answer-exit.ts";
+import type { Invocation } from "../console/command.ts";
+
+const UNJUDGED = ["fail", "warn", "pass"] as const;
+
+/** The value of `--unjudged`. */
+export function unjudgedOption(text: string | undefined): (typeof UNJUDGED)[number] {
+  const word = UNJUDGED.find((one) => one === (text ?? "fail"));
+  if (word === undefined)
+    throw usageError("OPTION_INVALID", `--unjudged "${text}" is not one of ${UNJUDGED.join(", ")}`);
+  return word;
+}
+
+/** The answer of `judge` or `compare` for one scenario. */
+export interface ScenarioAnswer {
+  readonly scenario: string;
+  readonly judgement: Judgement;
+  readonly document: object;
+  /** The answer for a terminal. */
+  readonly render: () => string;
+}
+
+/** Worst first: the exit status of several answers is the first of these that one of them has. */
+const EXITS = [ExitCode.gateFailed, ExitCode.unjudged, ExitCode.findings] as const;
+
+/**
+ * Print the answers for all scenarios; the worst is the answer of the command. A single one is printed without a name.
+ * @returns the exit status
+ */
+export function printAnswers(
+  answers: readonly ScenarioAnswer[],
+  { console, flags }: Pick<Invocation, "console" | "flags">,
+  unjudged: (typeof UNJUDGED)[number],
+): number {
+  // The worst comes last because the end of the output is what a terminal shows.
+  const ordered = [...answers].sort(
+    (a, b) => verdictUrgency(b.judgement.verdict) - verdictUrgency(a.judgement.verdict),
+  );
+  const worst = ordered.at(-1);
+  if (worst === undefined) throw new Error("nothing was judged");
+  if (answers.length === 1) {
+    if (!console.json) console.print(worst.render());
+    console.document(worst.document);
+  } else {
+    const blocks = ordered.map(({ scenario, judgement, render }) => ({ scenario, verdict: judgement.verdict, render }));
+    if (!console.json) console.print(renderScenariosTerminal(blocks, console.color));
+    console.document({
+      ...worst.document,
+      scenario: worst.scenario,
+      scenarios: answers.map(({ scenario, document }) => ({ scenario, ...document })),
+    });
+  }
+  if (flags["exit-code"] !== true) return ExitCode.pass;
+  const exits = answers.map(({ judgement }) => answerExit(judgement.verdict, unjudged));
+  return EXITS.find((exit) => exits.includes(exit)) ?? ExitCode.pass;
+}
+
+export async function judgeFiles({ text, lists, flags, console }: Invocation): Promise<number> {
+  const unjudged = unjudgedOption(text.unjudged);
+  if (text.candidate === undefined)
+    throw usageError("ARGUMENT_MISSING", "`judge` needs --candidate", "See `stormlog-gate judge --help`.");
+  if (text["base-run"] !== undefined && !["auto", "off"].includes(text["base-run"])) {
+    throw usageError("OPTION_INVALID", `--base-run "${text["base-run"]}" is neither auto nor off`);
+  }
+  const candidate = await judgeableInput(text.candidate);
+  const reference = async (file: string | undefined): Promise<JudgeableInput | null> =>
+    file === undefined ? null : judgeableInput(file);
+  const baseline = await reference(text.baseline === "none" ? undefined : text.baseline);
+  const references = [baseline, await reference(text.anchor)];
+  const { pairs, notes } = pairScenarios(candidate, references);
+  const read = [candidate, ...references].flatMap((input) => input?.notes ?? []);
+  for (const note of new Set([...read, ...notes])) process.stderr.write(`note: ${escapeTerminal(note)}\n`);
+  const policy = {
+    ...DEFAULT_POLICY,
+    budgets: (lists.budget ?? []).map(parseBudget),
+    horizon: text.horizon === undefined ? null : parseHorizon(text.horizon),
+  };
+  const answers = pairs.map(({ scenario, candidate, references: [baseline = null, anchor = null] }): ScenarioAnswer => {
+    const judgement = judge({ candidate, baseline, anchor, policy, baseRunsPossible: text["base-run"] !== "off" });
+    const { color, width } = console;
+    return {
+      scenario,
+      judgement,
+      document: judgementDocument(judgement),
+      render: () => renderJudgementTerminal(judgement, { color, width }),
+    };
+  });
+  return printAnswers(answers, { console, flags }, unjudged);
+}

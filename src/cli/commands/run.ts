@@ -1,0 +1,69 @@
+import { DEFAULTS } from "../../config/run-options.ts";
+import { escapeTerminal } from "../../core/escape.ts";
+import { oneLine } from "../../core/text.ts";
+import { runGate } from "../../gate/run-gate.ts";
+import { ownBundle } from "../../gate/shard-origin.ts";
+import type { GateReport, ScenarioReport } from "../../report/documents/model.ts";
+import type { Invocation } from "../console/command.ts";
+import { requestOf } from "../console/gate-request.ts";
+import { consolePorts, interruptSignal } from "../console/ports.ts";
+
+/** What only the report needs, loaded once the command runs. */
+async function loadReport() {
+  const [{ limitsFor, nextCommands }, { programWords }, { renderTerminal }, { shownPath }] = await Promise.all([
+    import("../console/next-commands.ts"),
+    import("../console/program.ts"),
+    import("../../report/terminal/terminal.ts"),
+    import("../console/shown-path.ts"),
+  ]);
+  return { limitsFor, nextCommands, programWords, renderTerminal, shownPath };
+}
+
+export async function run(invocation: Invocation): Promise<number> {
+  const { console, flags } = invocation;
+  const request = ownBundle(requestOf(invocation, { baselines: [DEFAULTS.baseline], unjudged: "fail" }));
+  const interrupt = interruptSignal();
+  try {
+    const commandsFor = async (scenarios: readonly ScenarioReport[]) => {
+      const { limitsFor, nextCommands, programWords } = await loadReport();
+      return (scenario: ScenarioReport) =>
+        nextCommands(invocation, request.bundle, programWords(), {
+          scenario: scenarios.length > 1 ? scenario.scenario : undefined,
+          limits: limitsFor(scenario),
+        });
+    };
+    const acceptCommand = async (scenarios: readonly ScenarioReport[]) => {
+      const commands = await commandsFor(scenarios);
+      return (scenario: ScenarioReport) => commands(scenario).accept;
+    };
+    let printed = 0;
+    const decided = async (report: GateReport) => {
+      const { renderTerminal, programWords, shownPath } = await loadReport();
+      const commands = await commandsFor(report.scenarios);
+      const { color, width } = console;
+      const options = {
+        color,
+        width,
+        verbose: flags.verbose === true,
+        bundle: shownPath(request.bundle),
+        program: programWords(),
+        commands,
+      };
+      console.print(renderTerminal(report, options));
+      printed = report.warnings.length;
+    };
+    const ports = { ...consolePorts(console, interrupt.signal), acceptCommand, decided, load: loadReport };
+    const { report, bundleError } = await runGate(request, ports);
+    // An incomplete bundle has an error of its own.
+    if (bundleError === null)
+      for (const note of report.warnings.slice(printed)) console.print(`  note: ${escapeTerminal(oneLine(note))}`);
+    if (console.json) {
+      const { stormlogReport } = await import("../../report/documents/envelope.ts");
+      console.document(stormlogReport(report));
+    }
+    if (bundleError !== null) throw bundleError;
+    return report.exit_code;
+  } finally {
+    interrupt.dispose();
+  }
+}

@@ -1,0 +1,32 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Console } from "../console/console.ts";
+import { searchEnvironment } from "./search-command.ts";
+
+const console = (lines: string[]): Console => ({
+  json: false,
+  color: false,
+  width: 80,
+  interactive: false,
+  progress: null,
+  print: (text) => lines.push(text),
+  document: () => {},
+  childOutput: () => () => {},
+});
+
+afterEach(() => vi.unstubAllEnvs());
+
+describe("the environment of a search", () => {
+  it("names in one line what is not passed on, and what root's code can read all the same", () => {
+    vi.stubEnv("STORMLOG_TEST_TOKEN", "a");
+    vi.stubEnv("STORMLOG_TEST_WORKERS", "4");
+    vi.stubEnv("MALLOC_ARENA_MAX", "2");
+    const lines: string[] = [];
+    const env = searchEnvironment({ console: console(lines) });
+    expect(env.MALLOC_ARENA_MAX).toBe("2");
+    expect(Object.keys(env).filter((name) => name.startsWith("STORMLOG_TEST_"))).toEqual([]);
+    const [dropped, warning] = lines;
+    expect(dropped).toMatch(/^Not passed on: .*STORMLOG_TEST_TOKEN, STORMLOG_TEST_WORKERS.*env NAME=VALUE CMD/);
+    if (process.getuid?.() === 0) expect(warning).toMatch(/^warning: the searched code can read .*STORMLOG_TEST_TOKEN/);
+    else expect(warning ?? "").not.toContain("STORMLOG_TEST_TOKEN");
+  });
+});

@@ -1,0 +1,188 @@
+import type { MeasuredSeries } from "../../analysis/measurements.ts";
+import { type Counter, isExact } from "../../analysis/trend/materiality.ts";
+import type { Horizon } from "../../core/horizon.ts";
+import { formatBytes } from "../../core/units.ts";
+import { median } from "../../stats/order-statistics.ts";
+import {
+  CONFIRMED_SPREADS,
+  EXACT_GROWTH_FLOOR_BYTES,
+  GROWTH_FLOOR_BYTES,
+  GROWTH_FLOOR_FRACTION,
+  GROWTH_SPREAD_FACTOR,
+  HORIZON_FLOOR_BYTES,
+  LEAK_FLOOR_FRACTION,
+  LONE_WARNING_SHARE,
+} from "../model/defaults.ts";
+import type { Check } from "../model/judgement.ts";
+import { finite, knownValues, type SeriesRun } from "../model/series-index.ts";
+import { checkOf } from "./check.ts";
+import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
+import { peaks } from "./peak-rule.ts";
+import { relativeCheck } from "./relative-check.ts";
+import { judgeRelative, type RelativeContext } from "./relative-rule.ts";
+import type { BaselineValue } from "./sessions.ts";
+
+/** Growth of the lower envelope of a run over the stretch that grew, bytes. */
+export function observedGrowth(series: MeasuredSeries): number | null {
+  return finite(series.growth_bytes);
+}
+
+interface Growths {
+  readonly horizon: Horizon | null;
+  readonly candidate: readonly (BaselineValue & { readonly leak: boolean })[];
+  readonly baseline: ReturnType<typeof knownValues>;
+}
+
+/** Steps or seconds in which a run of this scenario grows, from growth = slope x length; null when no run grew. */
+function observedLength(runs: readonly MeasuredSeries[], horizon: Horizon): number | null {
+  const lengths = runs.flatMap((series) => {
+    const slope = finite(horizon.kind === "steps" ? series.slope_bytes_per_step : series.slope_bytes_per_s);
+    const growth = observedGrowth(series);
+    const length = slope === null || growth === null || slope === 0 ? Number.NaN : growth / slope;
+    // No run is shorter than a millisecond: such a quotient is the rounding error of a growth of zero.
+    return length >= 1e-3 ? [length] : [];
+  });
+  return lengths.length === 0 ? null : median(lengths);
+}
+
+/** A baseline run at the horizon. One stored without a slope is taken to be as long as the candidate's run. */
+function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: number | null): number | null {
+  const known = projectedGrowth(series, horizon);
+  const growth = observedGrowth(series);
+  if (known !== null || growth === null || length === null) return known;
+  return (growth / length) * (horizon.kind === "steps" ? horizon.steps : horizon.seconds);
+}
+
+/** The known growths of the candidate's runs, and whether each run leaks. */
+function candidateGrowths(runs: readonly SeriesRun[], growth: (series: MeasuredSeries) => number | null) {
+  return runs.flatMap((run) =>
+    knownValues([run], growth).map((known) => ({ ...known, leak: run.series.class === "leak" })),
+  );
+}
+
+/** The growths to compare: all at the horizon where both sides can be projected to it, otherwise all as observed. */
+function growths(context: RelativeContext): Growths {
+  const measured = context.candidate.map(({ series }) => series);
+  const wanted = applicableHorizon(measured, context.policy.horizon);
+  if (wanted !== null) {
+    const span = observedLength(measured, wanted);
+    const baseline = knownValues(context.baseline, (series) => projectedBaseline(series, wanted, span));
+    if (baseline.length >= Math.min(context.policy.minBaselineRuns, context.baseline.length)) {
+      const candidate = candidateGrowths(context.candidate, (series) => projectedGrowth(series, wanted));
+      return { horizon: wanted, candidate, baseline };
+    }
+  }
+  return {
+    horizon: null,
+    candidate: candidateGrowths(context.candidate, observedGrowth),
+    baseline: knownValues(context.baseline, observedGrowth),
+  };
+}
+
+/** Whether the growth of this series is known in at least one run. */
+export function hasGrowth(runs: readonly SeriesRun[]): boolean {
+  return runs.some(({ series }) => observedGrowth(series) !== null);
+}
+
+/** Bytes that a growth may exceed another, without a horizon. */
+const growthFloor = (level: number, counter: Counter): number =>
+  Math.max(isExact(counter) ? EXACT_GROWTH_FLOOR_BYTES : GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION * level);
+
+/** The level of the baseline's runs, bytes; 0 when it is not known. */
+const levelOf = (runs: readonly SeriesRun[]): number => Math.abs(median(peaks(runs).map(({ value }) => value)) || 0);
+
+/**
+ * The runs of the baseline that were analysed as the candidate was. Growth and class of other versions of the analysis
+ * are other quantities. Empty where the candidate's own runs are of several versions.
+ */
+export function ofSameAnalysis(candidate: readonly SeriesRun[], baseline: readonly SeriesRun[]): readonly SeriesRun[] {
+  const [first] = candidate;
+  if (first === undefined || candidate.some(({ version }) => version !== first.version)) return [];
+  return baseline.filter(({ version }) => version === first.version);
+}
+
+export const OTHER_ANALYSIS =
+  "another version of the analysis measured the growth of the baseline: renew it with `baseline refresh`";
+
+/**
+ * Growth where too few runs of the baseline are of the candidate's version of the analysis (the context has only
+ * these). The base commit is run in this session: one run is enough for a growth that is within the floor above it.
+ * @param baseRuns runs of the base commit that were made, whether or not they have this series
+ */
+export function growthAcrossVersions(context: RelativeContext, baseRuns: number): Check {
+  const { key, gating, policy, candidate, baseline, session, baseRunsPossible } = context;
+  const known = knownValues(baseline, observedGrowth);
+  if (known.length >= policy.minBaselineRuns) return growthRule(context);
+  const here = knownValues(
+    baseline.filter((run) => run.session === session),
+    observedGrowth,
+  );
+  const first = knownValues(candidate, observedGrowth)[0]?.value ?? Number.NaN;
+  const centre = here.length === 0 ? null : median(here.map(({ value }) => value));
+  const parts = {
+    aspect: "growth",
+    limit: "baseline",
+    gating,
+    candidate_bytes: first,
+    baseline_bytes: centre,
+  } as const;
+  const floor = growthFloor(levelOf(baseline), key);
+  if (
+    centre !== null &&
+    applicableHorizon(
+      candidate.map(({ series }) => series),
+      policy.horizon,
+    ) === null
+  ) {
+    if (first <= centre + floor) {
+      const reason = `growth ${formatBytes(first)} is within ${formatBytes(floor)} of the base commit's in this session`;
+      return checkOf(key, { ...parts, threshold_bytes: centre + floor, verdict: "pass", reason });
+    }
+  }
+  const missing = baseRuns === 0 ? 1 : Math.max(0, policy.minBaselineRuns - Math.max(baseRuns, known.length));
+  return checkOf(key, {
+    ...parts,
+    verdict: "unjudged",
+    needs_base_runs: gating && baseRunsPossible ? missing : 0,
+    reason: OTHER_ANALYSIS,
+  });
+}
+
+/** Growth of a series against the baseline's, which has the same warm-up, filling caches and steps. */
+export function growthRule(context: RelativeContext): Check {
+  const { horizon, candidate, baseline } = growths(context);
+  const level = levelOf(context.baseline);
+  const floor =
+    horizon === null ? growthFloor(level, context.key) : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
+  const held = context.baseline.every(({ series }) => series.class !== undefined && series.class !== "leak");
+  const outcome = judgeRelative(context, {
+    candidate: candidate.map(({ value }) => value),
+    leaking: candidate.map(({ leak }) => held && leak),
+    baseline,
+    lone: horizon === null ? LONE_WARNING_SHARE * level : Number.POSITIVE_INFINITY,
+    margin: (_, spread) => Math.max(floor, GROWTH_SPREAD_FACTOR * spread),
+    confirmedSpreads: CONFIRMED_SPREADS / GROWTH_SPREAD_FACTOR,
+  });
+  const first = candidate[0]?.value ?? Number.NaN;
+  // Short runs have a growth only where a busy machine makes them longer. Without one no limit is exceeded.
+  const short = outcome.kind === "too-few" && context.baseline.length >= context.policy.minBaselineRuns;
+  if (short && horizon === null && candidate.every(({ value }) => value <= floor)) {
+    return checkOf(context.key, {
+      aspect: "growth",
+      limit: "baseline",
+      gating: context.gating,
+      candidate_bytes: first,
+      threshold_bytes: floor,
+      verdict: "pass",
+      reason:
+        `growth ${formatBytes(first)} is not above ${formatBytes(floor)}, the smallest growth that is judged, ` +
+        "and most runs of the baseline are too short for a growth",
+    });
+  }
+  return relativeCheck(outcome, context, {
+    aspect: "growth",
+    name: horizon === null ? "growth" : `growth ${describeHorizon(horizon)}`,
+    ...(horizon === null ? {} : { horizon: describeHorizon(horizon) }),
+    first,
+  });
+}

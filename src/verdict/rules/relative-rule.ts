@@ -1,0 +1,339 @@
+import { median } from "../../stats/order-statistics.ts";
+import { spread } from "../../stats/spread.ts";
+import { studentQuantile } from "../../stats/student-t.ts";
+import { METRIC } from "../../telemetry/recording/metrics.ts";
+import {
+  BASE_RERUNS,
+  CLEAR_LEAK_RATE,
+  CLEAR_MARGINS,
+  CONFIRMED_ALPHA_SHARE,
+  MAX_WARNING_RUNS,
+  MIN_SESSIONS,
+  OWN_LEVEL_SHARE,
+  WARNING_LOOK_FACTOR,
+} from "../model/defaults.ts";
+import type { Policy } from "../model/policy.ts";
+import type { SeriesKey, SeriesRun } from "../model/series-index.ts";
+import { compareWithBase, type Dismissal } from "./compare-with-base.ts";
+import {
+  confirmations,
+  falseAlarmProbability,
+  falseAlarmRate,
+  predictiveConfirmations,
+  predictiveProbability,
+  separationProbability,
+} from "./confirmation.ts";
+import { type Level, levelOf, type Margin } from "./level.ts";
+import { type BaselineValue, sessionBound } from "./sessions.ts";
+
+/** One series of the candidate and the baseline, with what all relative checks share. */
+export interface RelativeContext {
+  readonly key: SeriesKey;
+  readonly candidate: readonly SeriesRun[];
+  readonly baseline: readonly SeriesRun[];
+  /** Baseline runs of this session are re-runs of the base commit. */
+  readonly session: string;
+  readonly gating: boolean;
+  readonly policy: Policy;
+  /** This check's share of the alpha of all checks that gate, or of all that warn. */
+  readonly alpha: number;
+  readonly baseRunsPossible: boolean;
+}
+
+/** One quantity of one series: candidate runs in order against baseline runs. All values finite. */
+interface RelativeQuantity {
+  readonly candidate: readonly number[];
+  readonly baseline: readonly BaselineValue[];
+  readonly margin: Margin;
+  /** Spreads, as the margin counts them, that a confirmed breach lies above everything known of the baseline. */
+  readonly confirmedSpreads: number;
+  /** A value this far above everything known of the baseline warns without confirmation, bytes. */
+  readonly lone: number;
+  /** Which candidate runs leak by their own samples, and no run of the baseline does; absent for peaks. */
+  readonly leaking?: readonly boolean[];
+}
+
+interface Judged extends Level {
+  readonly runs: number;
+  readonly sessions: number;
+}
+
+export type RelativeOutcome =
+  | { readonly kind: "too-few"; readonly runs: number; readonly centre: number }
+  | ({
+      readonly kind: "within";
+      /** The candidate run that decided. */
+      readonly value: number;
+      /** Candidate runs that were compared. */
+      readonly used: number;
+      /** The runs lie above the threshold at a level that the baseline reaches too. */
+      readonly ownLevel: boolean;
+      /** The candidate is shown to lie below the baseline. */
+      readonly improved: boolean;
+    } & Judged)
+  /** All runs exceed the historic threshold, but so do the base commit's runs in this session. */
+  | ({
+      readonly kind: "dismissed";
+      readonly value: number;
+      readonly why: Dismissal;
+      readonly inSession: Level;
+      readonly needsBaseRuns: number;
+    } & Judged)
+  /** All runs exceed the historic threshold, as an unchanged session may, and the base did not run in this one. */
+  | ({
+      readonly kind: "session-unknown";
+      readonly value: number;
+      readonly used: number;
+      /** The highest level a new session may have without a change. */
+      readonly limit: number;
+      readonly needsMoreRuns: number;
+      readonly needsBaseRuns: number;
+    } & Judged)
+  | ({
+      readonly kind: "breach";
+      readonly value: number;
+      readonly used: number;
+      /** Estimated false alarm probability of a breach by this many runs. */
+      readonly falseAlarm: number;
+      /** One at a time: each of them may decide. */
+      readonly needsMoreRuns: number;
+      readonly needsBaseRuns: number;
+      /** Enough candidate runs and, where wanted, base runs of this session agree; else a breach does not warn. */
+      readonly confirmed: boolean;
+    } & Judged);
+
+/** Whether enough of the baseline reaches this level (down to `tolerance` below): the peaks of a program have modes. */
+function isOwnLevel(value: number, baseline: readonly number[], margin: number, tolerance: number): boolean {
+  const there = baseline.filter((b) => b >= value - tolerance && b <= value + margin).length;
+  return there >= 2 && there >= OWN_LEVEL_SHARE * baseline.length;
+}
+
+/**
+ * The runs the threshold comes from. Re-runs that a breach asked for do not count, so that asking for them cannot move
+ * the threshold. More runs of this session than are ever asked for are the best comparison.
+ */
+function thresholdRuns(here: readonly number[], elsewhere: readonly number[], least: number): readonly number[] {
+  if (here.length >= least && here.length > 2 * BASE_RERUNS) return here;
+  return elsewhere.length >= least ? elsewhere : [...elsewhere, ...here];
+}
+
+/**
+ * The estimated rate at which runs without a regression are as the breaching ones, and the runs that confirm them: two
+ * leaks far above the limit say more than two values far above it, which a mode of the program may reach.
+ */
+function evidence(
+  { candidate, leaking = [] }: RelativeQuantity,
+  { threshold, margin }: Level,
+  pool: readonly number[],
+  { alpha, policy: { maxConfirmations } }: RelativeContext,
+): { readonly rate: number; readonly wanted: number; readonly leaks: boolean } {
+  const rate = falseAlarmRate(pool.filter((b) => b > threshold).length, pool.length);
+  const clearly = (rateOfOne: number) => confirmations(rateOfOne, alpha, maxConfirmations);
+  const leakRate = Math.min(rate, CLEAR_LEAK_RATE);
+  const sooner = clearly(leakRate);
+  const leaks =
+    candidate.length >= sooner &&
+    candidate
+      .slice(0, sooner)
+      .every((value, run) => leaking[run] === true && value > threshold + CLEAR_MARGINS * margin);
+  return leaks ? { rate: leakRate, wanted: sooner, leaks } : { rate, wanted: clearly(rate), leaks };
+}
+
+/** The values of the baseline: all of them, those of the candidate's session, and the others. */
+function runsBySession(baseline: readonly BaselineValue[], session: string) {
+  return {
+    all: baseline.map(({ value }) => value),
+    here: baseline.flatMap((run) => (run.session === session ? [run.value] : [])),
+    elsewhere: baseline.flatMap((run) => (run.session === session ? [] : [run.value])),
+  };
+}
+
+/**
+ * Whether the measured runs show an improvement: the rule of a breach, mirrored, which asks for no run. Without the
+ * base commit in this session, they must also lie below every level that a new session of the baseline may have. A
+ * single run must lie below all runs of the baseline by the margin besides. Of unchanged programs, 0.2 % or fewer
+ * are then called improved, and without these conditions up to 43 % (five noise models, three offsets of sessions).
+ */
+function isImprovement(context: RelativeContext, input: RelativeQuantity): boolean {
+  const candidate = input.candidate.map((value) => -value);
+  const baseline = input.baseline.map(({ session, value }) => ({ session, value: -value }));
+  const alpha = Math.min(context.alpha, context.policy.alpha);
+  const mirrored = judgeAbove({ ...context, alpha, baseRunsPossible: false }, { ...input, candidate, baseline });
+  if (mirrored.kind !== "breach") return false;
+  if (mirrored.confirmed) return true;
+  const quantum = METRIC[context.key.metric].quantumBytes;
+  const bound = sessionBound(baseline, candidate, quantum, alpha);
+  if (bound === null) return false;
+  const highest = Math.max(mirrored.threshold, ...baseline.map(({ value }) => value));
+  const least = mirrored.needsMoreRuns === 0 ? mirrored.threshold : highest + mirrored.margin;
+  return candidate.every((value) => value > Math.max(bound, least));
+}
+
+/** The runs against the baseline, and whether runs within the limit are an improvement. */
+export function judgeRelative(context: RelativeContext, input: RelativeQuantity): RelativeOutcome {
+  const outcome = context.gating ? judgeAbove(context, input) : judgeWarning(context, input);
+  if (outcome.kind !== "within" || outcome.ownLevel) return outcome;
+  return { ...outcome, improved: isImprovement(context, input) };
+}
+
+/** The baseline's level and limit for one quantity; too few runs have none. */
+function limitsOf(context: RelativeContext, { candidate, baseline, margin }: RelativeQuantity) {
+  const { minBaselineRuns } = context.policy;
+  const { all, here, elsewhere } = runsBySession(baseline, context.session);
+  if (all.length < minBaselineRuns || candidate.length === 0) {
+    return { kind: "too-few", runs: all.length, centre: median(all) } as const;
+  }
+  const pool = thresholdRuns(here, elsewhere, minBaselineRuns);
+  const level = levelOf(pool, spread(pool, METRIC[context.key.metric].quantumBytes), margin);
+  const judged: Judged = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
+  const tolerance = margin(level.centre, 0) / 20;
+  const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
+  return { kind: "compared", all, here, elsewhere, pool, level, judged, tolerance, within } as const;
+}
+
+function withinLimit(value: number, used: number, judged: Judged): RelativeOutcome {
+  return { kind: "within", value, used, ownLevel: value > judged.threshold, improved: false, ...judged };
+}
+
+/**
+ * Whether an unconfirmed warning asks for another run: runs that unchanged programs seldom have (a prediction bound by
+ * Student's t at ten times alpha, which widens with the number of checks, and a level that few runs of the baseline
+ * reach), from which the runs that may be asked for can still become significant.
+ */
+function isWorthARun(lowest: number, baseline: readonly number[], { centre, spread }: Level, alpha: number): boolean {
+  const count = baseline.length;
+  const reaching = baseline.filter((b) => b >= lowest).length;
+  const looked = Math.min(0.5, WARNING_LOOK_FACTOR * alpha);
+  const bound = centre + studentQuantile(1 - looked, count - 1) * spread * Math.sqrt(1 + 1 / count);
+  const frequent = reaching >= 2 && reaching >= OWN_LEVEL_SHARE * count;
+  return lowest > bound && !frequent && separationProbability(reaching, count, MAX_WARNING_RUNS) <= alpha;
+}
+
+/**
+ * The rule of a metric that does not gate: a warning is a claim too. It is made when every run of the candidate exceeds
+ * the threshold and the exact rank test against the baseline is significant at alpha, which all such checks of a change
+ * share. A few runs more may be asked for, runs of the base commit never, which count where there are some. A breach
+ * that stays unconfirmed warns only far above everything known.
+ */
+function judgeWarning(context: RelativeContext, input: RelativeQuantity): RelativeOutcome {
+  const { candidate, baseline, confirmedSpreads, margin } = input;
+  const limits = limitsOf(context, input);
+  if (limits.kind === "too-few") return limits;
+  const { all, here, level, judged, tolerance } = limits;
+  const quantum = METRIC[context.key.metric].quantumBytes;
+  const passing = candidate.findIndex((value) => value <= level.threshold);
+  if (passing >= 0) return withinLimit(candidate[passing] as number, passing + 1, judged);
+
+  const value = median(candidate);
+  const used = candidate.length;
+  const lowest = Math.min(...candidate);
+  const reaching = all.filter((b) => b >= lowest).length;
+  const falseAlarm = separationProbability(reaching, all.length, used);
+  const shown = falseAlarm <= context.alpha || lowest > Math.max(level.threshold, ...all) + input.lone;
+  const needsMoreRuns = !shown && used < MAX_WARNING_RUNS && isWorthARun(lowest, all, level, context.alpha) ? 1 : 0;
+  const found = { value, used, needsMoreRuns, needsBaseRuns: 0, ...judged };
+  if (here.length > 0) {
+    const { spread } = level;
+    const compared = { here, baseline, spread, quantum, margin, confirmedSpreads, tolerance };
+    const { dismissal: why, inSession } = compareWithBase({ ...compared, breaching: candidate, known: all });
+    if (why !== null) return { kind: "dismissed", value, why, inSession, needsBaseRuns: 0, ...judged };
+  } else if (shown) {
+    const limit = sessionBound(baseline, candidate, quantum, context.alpha);
+    if (limit !== null && value <= limit) return { kind: "session-unknown", limit, ...found };
+  }
+  return { kind: "breach", falseAlarm, confirmed: shown, ...found };
+}
+
+/**
+ * Adaptive confirmation. A candidate run at or below the threshold passes. Runs above it are repeated until the
+ * estimated false alarm probability is at most alpha. Before a fail, runs of the base commit in the same session are
+ * compared with the same candidate runs, because re-runs of the candidate share the offset of their session. Without
+ * such runs, the spread between sessions of the baseline is used instead.
+ */
+function judgeAbove(context: RelativeContext, input: RelativeQuantity): RelativeOutcome {
+  const { baseline, margin, confirmedSpreads } = input;
+  const { baseRunsPossible } = context;
+  const { maxConfirmations } = context.policy;
+  const quantum = METRIC[context.key.metric].quantumBytes;
+  const limits = limitsOf(context, input);
+  if (limits.kind === "too-few") return limits;
+  const { here, elsewhere, pool, level, judged, tolerance, within } = limits;
+  const { rate, wanted, leaks } = evidence(input, level, pool, context);
+
+  const breaching: number[] = [];
+  const passed = (value: number) => withinLimit(value, breaching.length + 1, judged);
+  const breach = (
+    needsMoreRuns: number,
+    needsBaseRuns: number,
+    confirmed: boolean,
+    falseAlarm: number,
+  ): RelativeOutcome => ({
+    kind: "breach",
+    value: median(breaching),
+    used: breaching.length,
+    falseAlarm,
+    needsMoreRuns,
+    needsBaseRuns,
+    confirmed,
+    ...judged,
+  });
+
+  for (const value of input.candidate.slice(0, wanted)) {
+    if (within(value)) return passed(value);
+    breaching.push(value);
+  }
+  if (breaching.length < wanted) return breach(1, 0, false, falseAlarmProbability(rate, breaching.length));
+
+  // A fail needs base runs in this session, and enough runs to exclude a level that the base seldom reaches.
+  const known = pool.length === elsewhere.length ? [...elsewhere, ...here] : pool;
+  const lowestYet = Math.min(...breaching);
+  const reaching = known.filter((b) => b >= lowestYet && b <= median(breaching) + level.margin).length;
+  const highest = Math.max(level.threshold, ...here);
+  const clear = reaching === 0 && lowestYet > highest + CLEAR_MARGINS * level.margin;
+  const alpha = context.alpha * CONFIRMED_ALPHA_SHARE;
+  const needed =
+    clear || (here.length === 0 && !baseRunsPossible)
+      ? wanted
+      : Math.max(wanted, predictiveConfirmations(reaching, known.length, alpha, maxConfirmations));
+  for (const value of input.candidate.slice(wanted, needed)) {
+    if (within(value)) return passed(value);
+    breaching.push(value);
+  }
+  const needsMoreRuns = breaching.length < needed ? 1 : 0;
+  const value = median(breaching);
+  const falseAlarm = Math.min(
+    falseAlarmProbability(rate, breaching.length),
+    predictiveProbability(reaching, known.length, breaching.length),
+  );
+  // One base run is enough for a change far above it. Dismissing a breach, or confirming a near one, takes more.
+  const fewHere =
+    here.length > 0 && ((leaks && clear) || (judged.sessions >= MIN_SESSIONS && (clear || !baseRunsPossible)));
+  const missing = here.length >= BASE_RERUNS || fewHere ? 0 : BASE_RERUNS - here.length;
+  const needsBaseRuns = baseRunsPossible ? missing : 0;
+
+  if (here.length === 0) {
+    const limit = sessionBound(baseline, breaching, quantum, context.alpha);
+    if (limit !== null && value <= limit) {
+      return { kind: "session-unknown", value, used: breaching.length, limit, needsMoreRuns, needsBaseRuns, ...judged };
+    }
+    return breach(needsMoreRuns, needsBaseRuns, false, falseAlarm);
+  }
+  const comparison = compareWithBase({
+    breaching,
+    here,
+    known,
+    baseline,
+    spread: level.spread,
+    quantum,
+    margin,
+    confirmedSpreads,
+    tolerance,
+  });
+  if (comparison.dismissal !== null) {
+    const inconclusive = comparison.inconclusive && baseRunsPossible ? 2 * BASE_RERUNS - here.length : 0;
+    const needs = Math.max(needsBaseRuns, inconclusive);
+    const { dismissal: why, inSession } = comparison;
+    return { kind: "dismissed", value, why, inSession, needsBaseRuns: needs, ...judged };
+  }
+  return breach(needsMoreRuns, needsBaseRuns, needsMoreRuns === 0 && missing === 0, falseAlarm);
+}
