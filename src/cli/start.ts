@@ -1,3 +1,5 @@
+import "../core/debug-signal.ts";
+
 import { codeOf } from "../core/errors.ts";
 import { printAnswer } from "./help/answers.ts";
 

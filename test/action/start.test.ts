@@ -35,6 +35,14 @@ function startText(chunks: ReadonlyMap<string, string>, name: string, seen = new
   return text + imported.map((one) => startText(chunks, one, seen)).join("\n");
 }
 
+/** Preloaded: ends a process that loads a module of Node without a listener for SIGUSR1, which opens the inspector. */
+const WITHOUT_LISTENER = 97;
+const WATCH = `data:text/javascript,
+const { getBuiltinModule } = process;
+const check = () => { if (process.listenerCount("SIGUSR1") === 0) process.reallyExit(${WITHOUT_LISTENER}); };
+process.getBuiltinModule = (name) => { check(); return getBuiltinModule(name); };
+process.on("exit", check);`;
+
 /** Strings that survive minifying: undici's errors, the artifact service, the Parquet writer, the renderer. */
 const LATE = ["UND_ERR_HEADERS_TIMEOUT", "CreateArtifact", "PAR1", "index_bg.wasm"];
 
@@ -95,6 +103,17 @@ describe("what a step starts with", () => {
       }
     },
   );
+
+  it.each([process.execPath, actionNode()])("an entry ignores SIGUSR1 before it loads anything: %s", (node) => {
+    const steps = readdirSync(path.join(dist, "action")).filter((name) => name !== "code.js");
+    for (const entry of ["cli.js", ...steps.map((name) => `action/${name}`)]) {
+      const file = path.join(dist, entry);
+      expect(readFileSync(file, "utf8"), entry).not.toMatch(/(?:^|[;}])import\b(?!\()/m);
+      const { status } = spawnSync(node, ["--import", WATCH, file], { env: { PATH: process.env.PATH } });
+      expect([WITHOUT_LISTENER, null], entry).not.toContain(status);
+    }
+    expect(spawnSync(node, ["--import", WATCH, "-e", "0"]).status).toBe(WITHOUT_LISTENER);
+  });
 
   it("the pack is a JavaScript file without imports of files", () => {
     const pack = path.join(dist, "action/code.js");

@@ -1,3 +1,5 @@
+import "../../core/debug-signal.ts";
+
 import { compileCache } from "../../core/compile-cache.ts";
 import { loadPack } from "./loader.ts";
 
