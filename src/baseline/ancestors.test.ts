@@ -38,6 +38,36 @@ describe("commits a baseline may come from", () => {
     expect(await mergeBase(top, { GITHUB_BASE_REF: "main" })).toBe(base);
   });
 
+  it("a tag that has the short name of the base branch does not replace it", async () => {
+    const base = commit("base");
+    git("update-ref", "refs/remotes/origin/main", base);
+    git("update-ref", "refs/remotes/origin/HEAD", base);
+    git("checkout", "--quiet", "-b", "feature");
+    commit("change");
+    for (const name of ["origin/main", "origin/HEAD", "main"]) git("update-ref", `refs/tags/${name}`, "HEAD");
+    for (const env of [
+      {},
+      { GITHUB_BASE_REF: "main" },
+      { STORMLOG_GATE_BASE: "main" },
+      { STORMLOG_GATE_BASE: "origin/main" },
+    ]) {
+      expect(await mergeBase(top, env)).toBe(base);
+      expect(await baseCommit({ cwd: top, env })).toBe(base);
+    }
+    git("update-ref", "-d", "refs/remotes/origin/main");
+    expect(await mergeBase(top, { GITHUB_BASE_REF: "main" })).toBeNull();
+    expect(await mergeBase(top, { STORMLOG_GATE_BASE: "--all" })).toBeNull();
+  });
+
+  it("the base of `STORMLOG_GATE_BASE` may be a tag, a commit or an expression", async () => {
+    const base = commit("base");
+    git("tag", "v1");
+    commit("change");
+    for (const name of ["v1", "refs/tags/v1", "HEAD~1", base]) {
+      expect(await mergeBase(top, { STORMLOG_GATE_BASE: name })).toBe(base);
+    }
+  });
+
   it("of a merge group are those of its parent, which has the pull requests ahead of it", async () => {
     const main = commit("main");
     git("update-ref", "refs/remotes/origin/release", main);

@@ -5,6 +5,7 @@ import { git } from "../git/git.ts";
 import type { HistoryPort } from "./history-port.ts";
 
 const REMOTE = "origin/";
+const USUAL_BASES = ["origin/HEAD", "origin/main", "origin/master", "refs/heads/main", "refs/heads/master"];
 
 /** Branches of GitHub's merge queue contain the name of their target branch. */
 const QUEUED = /^refs\/heads\/gh-readonly-queue\/(.+)\/pr-\d+-[0-9a-f]{40,64}$/;
@@ -41,7 +42,7 @@ export async function mergeBase(cwd: string, env: Environment): Promise<string |
   const queued = await queuedBase(cwd, env);
   if (queued !== null) return queued;
   const named = namedBase(env);
-  for (const ref of named === null ? ["origin/HEAD", "origin/main", "origin/master", "main", "master"] : [named]) {
+  for (const ref of named === null ? USUAL_BASES : [named]) {
     const found = await mergeBaseWith(cwd, ref);
     if (found !== null) return found;
   }
@@ -87,9 +88,19 @@ async function queuedBase(cwd: string, env: Environment): Promise<string | null>
   return parent === null ? null : mergeBaseWith(cwd, parent);
 }
 
-async function mergeBaseWith(cwd: string, ref: string): Promise<string | null> {
-  const { ok, stdout } = await git(cwd, ["merge-base", "HEAD", ref]);
-  return ok && stdout !== "" ? stdout : null;
+/** Full names of a base. Git would prefer a tag of the short name, which an author can push. */
+function refsOf(base: string): readonly string[] {
+  if (base.startsWith(REMOTE)) return [`refs/remotes/${base}`];
+  if (/^(?:refs\/|[0-9a-f]{40,64}$)/.test(base)) return [base];
+  return [`refs/remotes/${base}`, `refs/remotes/${REMOTE}${base}`, `refs/heads/${base}`, base];
+}
+
+async function mergeBaseWith(cwd: string, base: string): Promise<string | null> {
+  for (const ref of refsOf(base)) {
+    const { ok, stdout } = await git(cwd, ["merge-base", "--end-of-options", "HEAD", ref]);
+    if (ok && stdout !== "") return stdout;
+  }
+  return null;
 }
 
 /** Commits of the list that this clone does not contain, as after a squash merge or a force push. */

@@ -130,6 +130,22 @@ export const after = () => { git("replace", "--force", "main", "change"); };`;
     expect(result.log).not.toMatch(/base could not be run/);
   }, 120_000);
 
+  it("a tag with the short name of the base branch does not make the change its own base", async () => {
+    const config = `${readFileSync(path.join(step.paths.workspace, "stormlog-gate.yml"), "utf8")}policy: {unjudged: pass}\n`;
+    const result = await step.attempt({
+      breach: true,
+      files: { "stormlog-gate.yml": config, baselines: null },
+      // Without the event, whose commits have no names.
+      env: { GITHUB_EVENT_PATH: "" },
+      prepare: () => {
+        step.git("update-ref", "refs/remotes/origin/main", "main");
+        step.git("update-ref", "refs/tags/origin/main", "HEAD");
+      },
+    });
+    expect(result.code, result.log).not.toBe(0);
+    expect(result.summary).toMatch(/policy\.unjudged/);
+  }, 120_000);
+
   it.each([
     [
       "FIFOs as configuration, HEAD and refs",
