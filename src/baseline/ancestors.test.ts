@@ -14,6 +14,11 @@ const commit = (message: string): string => {
   git("commit", "--quiet", "--allow-empty", "-m", message);
   return git("rev-parse", "HEAD");
 };
+const event = (payload: unknown): string => {
+  const file = path.join(top, "event.json");
+  writeFileSync(file, JSON.stringify(payload));
+  return file;
+};
 
 beforeEach(() => {
   top = mkdtempSync(path.join(tmpdir(), "stormlog-gate-ancestors-"));
@@ -73,8 +78,7 @@ describe("commits a baseline may come from", () => {
     git("update-ref", "refs/remotes/origin/release", main);
     const ahead = commit("ahead in the queue");
     commit("change");
-    const file = path.join(top, "event.json");
-    writeFileSync(file, JSON.stringify({ merge_group: { base_sha: ahead } }));
+    const file = event({ merge_group: { base_sha: ahead } });
     const queue = {
       GITHUB_EVENT_NAME: "merge_group",
       GITHUB_REF: `refs/heads/gh-readonly-queue/release/pr-7-${ahead}`,
@@ -85,6 +89,49 @@ describe("commits a baseline may come from", () => {
     expect(await baseCommit({ cwd: top, env: { ...queue, GITHUB_EVENT_PATH: file } })).toBe(ahead);
     // Of another event the same file says nothing.
     expect(await mergeBase(top, { GITHUB_EVENT_PATH: file, GITHUB_BASE_REF: "release" })).toBe(main);
+  });
+
+  it("of a pull request are those of the event's base, whatever the clone's branch of that name is", async () => {
+    const base = commit("base");
+    git("checkout", "--quiet", "-b", "feature");
+    const change = commit("change");
+    git("update-ref", "refs/remotes/origin/main", change);
+    const env = { GITHUB_BASE_REF: "main", GITHUB_EVENT_PATH: event({ pull_request: { base: { sha: base } } }) };
+    expect(await mergeBase(top, env)).toBe(base);
+    expect(await baseCommit({ cwd: top, env })).toBe(base);
+    expect((await comparableCommits({ cwd: top, env }, [])).commits).toEqual(new Set([base]));
+    expect(await mergeBase(top, { ...env, STORMLOG_GATE_BASE: "main" })).toBe(change);
+    for (const sha of ["0".repeat(40), "main", 7]) {
+      const unknown = { ...env, GITHUB_EVENT_PATH: event({ pull_request: { base: { sha } } }) };
+      expect(await mergeBase(top, unknown)).toBe(change);
+    }
+  });
+
+  it("of GitHub's merge of a pull request are those of its first parent, which the event may not know yet", async () => {
+    const base = commit("base");
+    git("checkout", "--quiet", "-b", "feature");
+    commit("change");
+    git("checkout", "--quiet", "main");
+    const later = commit("later");
+    git("merge", "--quiet", "--no-ff", "-m", "merge", "feature");
+    const env = {
+      GITHUB_BASE_REF: "main",
+      GITHUB_EVENT_PATH: event({ pull_request: { base: { sha: base } } }),
+      GITHUB_REF: "refs/pull/7/merge",
+      GITHUB_SHA: git("rev-parse", "HEAD"),
+    };
+    expect(await mergeBase(top, env)).toBe(later);
+    expect(await mergeBase(top, { ...env, GITHUB_SHA: later })).toBe(base);
+    const clone = path.join(top, "clone");
+    execFileSync("git", ["clone", "--quiet", "--depth=1", `file://${top}`, clone]);
+    execFileSync("git", ["-C", clone, "update-ref", "-d", "refs/remotes/origin/main"]);
+    const history = {
+      baseBranch: async () => null,
+      mergeBase: async (head: string, other: string) => git("merge-base", head, other),
+      behind: async () => new Set<string>(),
+    };
+    expect(await mergeBase(clone, env)).toBeNull();
+    expect(await baseCommit({ cwd: clone, env, history })).toBe(later);
   });
 
   it("are not filtered without a known history", async () => {

@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import type { Environment } from "../core/environment.ts";
 import { messageOf } from "../core/errors.ts";
-import { git } from "../git/git.ts";
+import { readEvent } from "../core/files.ts";
+import { COMMIT, git } from "../git/git.ts";
 import type { HistoryPort } from "./history-port.ts";
 
 const REMOTE = "origin/";
@@ -9,6 +9,14 @@ const USUAL_BASES = ["origin/HEAD", "origin/main", "origin/master", "refs/heads/
 
 /** Branches of GitHub's merge queue contain the name of their target branch. */
 const QUEUED = /^refs\/heads\/gh-readonly-queue\/(.+)\/pr-\d+-[0-9a-f]{40,64}$/;
+
+/** The ref of GitHub's merge of a pull request, whose first parent is the base branch. */
+const MERGED = /^refs\/pull\/\d+\/merge$/;
+
+interface EventPayload {
+  readonly merge_group?: { readonly base_sha?: unknown };
+  readonly pull_request?: { readonly base?: { readonly sha?: unknown } };
+}
 
 /** The target branch of a merge group; null elsewhere. */
 export function queuedBranch({ GITHUB_EVENT_NAME, GITHUB_REF }: Environment): string | null {
@@ -22,16 +30,28 @@ export function namedBase(env: Environment): string | null {
   return branch ? `${REMOTE}${branch}` : null;
 }
 
-/** The commit that a merge group was made on, which has the pull requests ahead in the queue; null elsewhere. */
-function queuedParent({ GITHUB_EVENT_NAME, GITHUB_EVENT_PATH }: Environment): string | null {
-  if (GITHUB_EVENT_NAME !== "merge_group" || !GITHUB_EVENT_PATH) return null;
+/** The commit that a merge group or GitHub's merge of a pull request was made on, else the event's base; or null. */
+async function eventBase(cwd: string, env: Environment): Promise<string | null> {
+  const isQueued = queuedBranch(env) !== null;
+  if (!env.GITHUB_EVENT_PATH || env.STORMLOG_GATE_BASE || !(isQueued || env.GITHUB_BASE_REF)) return null;
   try {
-    const event = JSON.parse(readFileSync(GITHUB_EVENT_PATH, "utf8")) as { merge_group?: { base_sha?: unknown } };
-    const sha = event.merge_group?.base_sha;
-    return typeof sha === "string" && /^[0-9a-f]{40,64}$/.test(sha) ? sha : null;
+    const event = readEvent(env.GITHUB_EVENT_PATH) as EventPayload;
+    const sha = isQueued ? event.merge_group?.base_sha : event.pull_request?.base?.sha;
+    if (typeof sha !== "string" || !COMMIT.test(sha)) return null;
+    if (!MERGED.test(env.GITHUB_REF ?? "")) return sha;
+    // The event may be older than the merge. A shallow clone has no parents of HEAD, but the commit names them.
+    const { stdout } = await git(cwd, ["cat-file", "--batch"], { input: "HEAD\n" });
+    const [, head, parent] = /^(\w+) commit \d+\ntree \w+\nparent (\w+)\nparent /.exec(stdout) ?? [];
+    return head === env.GITHUB_SHA ? (parent ?? sha) : sha;
   } catch {
     return null;
   }
+}
+
+/** What a change may be based on, the surest first; empty where neither job nor event names anything. */
+export async function namedBases({ cwd, env, history }: History): Promise<readonly string[]> {
+  const bases = [await eventBase(cwd, env), namedBase(env) ?? (await remoteBase(history))];
+  return bases.filter((base) => base !== null);
 }
 
 /**
@@ -39,30 +59,22 @@ function queuedParent({ GITHUB_EVENT_NAME, GITHUB_EVENT_PATH }: Environment): st
  * contain it. Without a named base the usual names of a main branch are tried.
  */
 export async function mergeBase(cwd: string, env: Environment): Promise<string | null> {
-  const queued = await queuedBase(cwd, env);
-  if (queued !== null) return queued;
-  const named = namedBase(env);
-  for (const ref of named === null ? USUAL_BASES : [named]) {
-    const found = await mergeBaseWith(cwd, ref);
-    if (found !== null) return found;
-  }
-  return null;
+  const named = await namedBases({ cwd, env });
+  return localBase(cwd, named.length === 0 ? USUAL_BASES : named);
 }
 
 /**
  * {@link mergeBase}, from the port where the clone lacks the history: in a shallow one, or for a branch that is the
  * copy of a pull request. The commit may be missing from the clone. Null when unknown.
  */
-export async function baseCommit({ cwd, env, history }: History): Promise<string | null> {
+export async function baseCommit(history: History): Promise<string | null> {
+  const { cwd, env } = history;
   try {
-    const queued = await queuedBase(cwd, env);
-    if (queued !== null) return queued;
-    const base = namedBase(env) ?? (await remoteBase(history));
-    const shallow = (await git(cwd, ["rev-parse", "--is-shallow-repository"])).stdout === "true";
-    const local = base === null ? await mergeBase(cwd, env) : shallow ? null : await mergeBaseWith(cwd, base);
-    if (local !== null || base === null || history === undefined) return local ?? (await mergeBase(cwd, env));
-    const head = await git(cwd, ["rev-parse", "--verify", "HEAD"]);
-    return head.ok ? await history.mergeBase(head.stdout, branchOf(base)) : null;
+    const bases = await namedBases(history);
+    if (bases.length === 0) return await mergeBase(cwd, env);
+    const local = (await isShallow(cwd)) ? null : await localBase(cwd, bases);
+    if (local !== null || history.history === undefined) return local ?? (await mergeBase(cwd, env));
+    return await remoteMergeBase(history, bases);
   } catch {
     return mergeBase(cwd, env);
   }
@@ -73,19 +85,30 @@ export async function baseCommit({ cwd, env, history }: History): Promise<string
  * asked there.
  */
 export async function certainBase(history: History): Promise<string | null> {
-  const { cwd, env, history: port } = history;
-  if ((await git(cwd, ["rev-parse", "--is-shallow-repository"])).stdout === "false") return baseCommit(history);
-  const base = namedBase(env) ?? (await remoteBase(port));
-  const head = await git(cwd, ["rev-parse", "--verify", "HEAD"]);
-  return base === null || port === undefined || !head.ok ? null : port.mergeBase(head.stdout, branchOf(base));
+  return (await isShallow(history.cwd)) ? remoteMergeBase(history, await namedBases(history)) : baseCommit(history);
 }
 
-const branchOf = (base: string): string => (base.startsWith(REMOTE) ? base.slice(REMOTE.length) : base);
+async function isShallow(cwd: string): Promise<boolean> {
+  return (await git(cwd, ["rev-parse", "--is-shallow-repository"])).stdout !== "false";
+}
 
-/** The parent of a merge group, where the clone has it; null elsewhere. */
-async function queuedBase(cwd: string, env: Environment): Promise<string | null> {
-  const parent = queuedParent(env);
-  return parent === null ? null : mergeBaseWith(cwd, parent);
+/** {@link mergeBase} by the port; null without one. */
+async function remoteMergeBase({ cwd, history }: History, bases: readonly string[]): Promise<string | null> {
+  const head = await git(cwd, ["rev-parse", "--verify", "HEAD"]);
+  return head.ok ? portBase(history, head.stdout, bases) : null;
+}
+
+/** The first merge base that the port knows. */
+export async function portBase(
+  history: HistoryPort | undefined,
+  head: string,
+  bases: readonly string[],
+): Promise<string | null> {
+  for (const base of bases) {
+    const found = (await history?.mergeBase(head, base.startsWith(REMOTE) ? base.slice(REMOTE.length) : base)) ?? null;
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 /** Full names of a base. Git would prefer a tag of the short name, which an author can push. */
@@ -95,8 +118,8 @@ function refsOf(base: string): readonly string[] {
   return [`refs/remotes/${base}`, `refs/remotes/${REMOTE}${base}`, `refs/heads/${base}`, base];
 }
 
-async function mergeBaseWith(cwd: string, base: string): Promise<string | null> {
-  for (const ref of refsOf(base)) {
+async function localBase(cwd: string, bases: readonly string[]): Promise<string | null> {
+  for (const ref of bases.flatMap(refsOf)) {
     const { ok, stdout } = await git(cwd, ["merge-base", "--end-of-options", "HEAD", ref]);
     if (ok && stdout !== "") return stdout;
   }
@@ -144,11 +167,11 @@ export async function comparableCommits(
   const shallow = await git(cwd, ["rev-parse", "--is-shallow-repository"]);
   if (!shallow.ok) return { commits: null, warnings: [] };
   try {
-    const base = namedBase(env) ?? (await remoteBase(history));
-    const local = shallow.stdout === "true" ? null : await localAncestors(cwd, base);
+    const bases = await namedBases({ cwd, env, history });
+    const local = shallow.stdout === "true" ? null : await localAncestors(cwd, bases);
     if (local !== null) return { commits: local, warnings: [] };
     if (asked.length === 0) return { commits: null, warnings: [] };
-    if (history !== undefined) return { commits: await askedAncestors(cwd, base, history, asked), warnings: [] };
+    if (history !== undefined) return { commits: await askedAncestors(cwd, bases, history, asked), warnings: [] };
   } catch (error) {
     return { commits: null, warnings: [`baseline runs were not checked against the history. ${messageOf(error)}`] };
   }
@@ -162,8 +185,8 @@ async function remoteBase(history: HistoryPort | undefined): Promise<string | nu
   return branch === null ? null : `${REMOTE}${branch}`;
 }
 
-async function localAncestors(cwd: string, base: string | null): Promise<ReadonlySet<string> | null> {
-  const from = base === null ? "HEAD" : await mergeBaseWith(cwd, base);
+async function localAncestors(cwd: string, bases: readonly string[]): Promise<ReadonlySet<string> | null> {
+  const from = bases.length === 0 ? "HEAD" : await localBase(cwd, bases);
   if (from === null) return null;
   const { ok, stdout } = await git(cwd, ["rev-list", `--max-count=${MAX_ANCESTORS}`, from]);
   return ok ? new Set(stdout.split("\n")) : null;
@@ -171,12 +194,12 @@ async function localAncestors(cwd: string, base: string | null): Promise<Readonl
 
 async function askedAncestors(
   cwd: string,
-  base: string | null,
+  bases: readonly string[],
   history: HistoryPort,
   asked: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const head = await git(cwd, ["rev-parse", "--verify", "HEAD"]);
   if (!head.ok) throw new Error("HEAD is not a commit.");
-  const from = base === null ? head.stdout : await history.mergeBase(head.stdout, branchOf(base));
+  const from = bases.length === 0 ? head.stdout : await portBase(history, head.stdout, bases);
   return from === null ? new Set() : history.behind(from, asked);
 }

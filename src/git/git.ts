@@ -225,7 +225,7 @@ export async function isTreeModified(cwd: string): Promise<boolean | null> {
   return ok ? stdout !== "" : null;
 }
 
-const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
+export const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
 
 /** The commit checked out in `cwd`, which is what is measured; else the workflow's `GITHUB_SHA`, else null. */
 export async function currentCommit(cwd: string, env: Environment): Promise<string | null> {

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { mergeBase, queuedBranch } from "../../baseline/ancestors.ts";
+import { mergeBase, namedBases, portBase, queuedBranch } from "../../baseline/ancestors.ts";
 import type { HistoryPort } from "../../baseline/history-port.ts";
 import { type Environment, inPipeline } from "../../core/environment.ts";
 import { messageOf } from "../../core/errors.ts";
@@ -47,10 +47,10 @@ async function baseCommit(
 ): Promise<string | null> {
   const named = branch === null ? env : { ...env, GITHUB_BASE_REF: branch };
   const local = await mergeBase(directory, named);
-  const into = branch ?? env.GITHUB_BASE_REF;
-  if (local !== null || head === null || into === undefined || into === "") return local;
-  const known = (await history?.mergeBase(head, into)) ?? null;
-  if (known !== null) return known;
+  if (local !== null || head === null) return local;
+  const known = await portBase(history, head, await namedBases({ cwd: directory, env: named }));
+  const into = named.GITHUB_BASE_REF;
+  if (known !== null || !into) return known;
   // A change without common history is judged by the current state of the branch, not by its own configuration.
   const tip = await git(directory, ["rev-parse", "--verify", "--quiet", `refs/remotes/origin/${into}^{commit}`]);
   return tip.ok ? tip.stdout : null;

@@ -8,7 +8,7 @@ import type { Command } from "../../core/command.ts";
 import type { Environment } from "../../core/environment.ts";
 import { messageOf } from "../../core/errors.ts";
 import { temporaryDirectory } from "../../core/temporary-directory.ts";
-import { git, isTreeModified } from "../../git/git.ts";
+import { COMMIT, git, isTreeModified } from "../../git/git.ts";
 import { checkOut } from "./base-checkout.ts";
 
 /** How the base commit can be run here, or why not. */
@@ -33,7 +33,7 @@ async function answer(cwd: string, args: readonly string[]): Promise<string | nu
 
 /** The commit, if this clone has it and it is an ancestor of `head`; otherwise null. */
 async function ancestor(cwd: string, commit: string, head: string): Promise<string | null> {
-  if (!/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commit)) return null;
+  if (!COMMIT.test(commit)) return null;
   return (await answer(cwd, ["merge-base", "--is-ancestor", commit, head])) === null ? null : commit;
 }
 
