@@ -32,7 +32,7 @@ export async function recordOnce(
   const env = { ...request.env, ...scenario.env };
   const session = sessionId(withCommandsJob(env, scenario.command));
   const claimed = claimShardDirectory(output, shardOrigin(scenario.command, env, os.hostname()), session);
-  const release = await holdRepositories([scenario.cwd], ports.interrupt);
+  const release = await holdRepositories([request.root], ports.interrupt);
   try {
     const finished = await oneRun(
       request,

@@ -40,9 +40,9 @@ export interface GateOutcome {
   readonly bundleError: GateError | null;
 }
 
-/** The directories in which a gate asks git. */
-function directoriesOf({ root, source, scenarios }: GateRequest): readonly string[] {
-  return [root, ...(source === undefined ? [] : [path.dirname(source.file)]), ...scenarios.map(({ cwd }) => cwd)];
+/** The directories whose repositories are read. The change names those of its scenarios, so they add none. */
+function directoriesOf({ root, source }: GateRequest): readonly string[] {
+  return [root, ...(source === undefined ? [] : [path.dirname(source.file)])];
 }
 
 /**

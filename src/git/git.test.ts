@@ -253,6 +253,39 @@ describe("git beside measured code", () => {
     expect((await git(top, ["rev-parse", "--absolute-git-dir"])).stdout).not.toContain("evil");
   });
 
+  it("reads the repository around a directory that looks like a bare one, and runs nothing of its configuration", async () => {
+    const evil = path.join(top, "evil");
+    for (const name of ["objects/info", "refs/heads"]) mkdirSync(path.join(evil, name), { recursive: true });
+    writeFileSync(path.join(evil, "HEAD"), `${"1".repeat(40)}\n`);
+    writeFileSync(
+      path.join(evil, "config"),
+      `[core]\n\trepositoryformatversion = 1\n\tworktree = ..\n\tsshCommand = ${script("x")}\n` +
+        `[extensions]\n\tpartialClone = origin\n[remote "origin"]\n\turl = ssh://example.invalid/x\n\tpromisor = true\n`,
+    );
+    const missing = ["cat-file", "-e", "HEAD^{commit}"];
+    for (const network of [false, true]) expect((await git(evil, missing, { network })).ok).toBe(true);
+    expect((await git(evil, ["rev-parse", "--show-prefix"])).stdout).toBe("evil/");
+    expect(ran()).toEqual([]);
+    spawnSync("git", ["-C", evil, ...missing]);
+    expect(ran()).toEqual(["ran-x"]);
+  });
+
+  it("opens no repository but that of the gate's directory while measured code runs", async () => {
+    const inner = path.join(top, "inner");
+    plain("init", "--quiet", inner);
+    const other = path.join(directory, "other");
+    plain("clone", "--quiet", top, other);
+    expect((await git(inner, ["rev-parse", "--show-toplevel"])).stdout).toBe(inner);
+    await hold();
+    expect((await git(inner, ["rev-parse", "--show-toplevel"])).stdout).toBe(top);
+    expect(await git(other, ["rev-parse", "HEAD"])).toMatchObject({
+      ok: false,
+      stderr: expect.stringMatching(/outside the repository/),
+    });
+    release?.();
+    expect((await git(other, ["rev-parse", "--show-toplevel"])).stdout).toBe(other);
+  });
+
   it("ends at once when the gate is interrupted", async () => {
     const interrupt = new AbortController();
     release = await holdRepositories([top], interrupt.signal);

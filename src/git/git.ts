@@ -7,13 +7,14 @@ import { messageOf } from "../core/errors.ts";
 import {
   accessTo,
   failure,
+  findWorkTree,
   type Names,
+  NO_REPOSITORY,
   type Opened,
   openRepository,
   type Repository,
   readNames,
   removeStale,
-  signatureOf,
 } from "./repository.ts";
 
 /*
@@ -47,10 +48,12 @@ const TIMEOUT_MS = 30_000;
 /** The same once a command had none left, or the gate is to end. */
 const SHORT_MS = 2000;
 
+const OTHER_REPOSITORY = "the directory is outside the repository of the gate's own directory and its configuration";
+
 /** A repository while measured code runs beside the gate; a string is why a directory has none. */
 type Held = { readonly repository: Repository; readonly names: Names } | string;
 
-/** By what {@link signatureOf} finds. */
+/** By the signature of {@link findWorkTree}. */
 const opened = new Map<string, Promise<Opened>>();
 /** By directory, for the rest of the process: settings are those from before the first run. */
 const held = new Map<string, Held>();
@@ -86,8 +89,7 @@ function run(
   });
 }
 
-function isInside(directory: string, top: string | null): boolean {
-  if (top === null) return false;
+function isInside(directory: string, top: string): boolean {
   const inside = path.relative(top, directory);
   return inside !== ".." && !inside.startsWith(`..${path.sep}`);
 }
@@ -99,7 +101,7 @@ function heldFor(cwd: string): Held | undefined {
   try {
     const real = realpathSync(cwd);
     const around = [...held.values()].filter((one) => typeof one !== "string" && isInside(real, one.repository.top));
-    const depth = (one: Held): number => (typeof one === "string" ? 0 : (one.repository.top?.length ?? 0));
+    const depth = (one: Held): number => (typeof one === "string" ? 0 : one.repository.top.length);
     return around.sort((a, b) => depth(b) - depth(a))[0];
   } catch {
     return undefined;
@@ -107,21 +109,22 @@ function heldFor(cwd: string): Held | undefined {
 }
 
 async function repositoryOf(cwd: string): Promise<Opened> {
-  const signature = signatureOf(cwd);
-  const known = signature === null ? undefined : opened.get(signature);
+  const found = findWorkTree(cwd);
+  if (found === null) return NO_REPOSITORY;
+  const known = opened.get(found.signature);
   if (known !== undefined) return known;
   if (!swept) {
     swept = true;
     removeStale(Date.now());
   }
-  const answer = openRepository(cwd, (args, env) => run(args, env, {}));
-  if (signature !== null) opened.set(signature, answer);
+  const answer = openRepository(found.tree, (args, env) => run(args, env, {}));
+  opened.set(found.signature, answer);
   return answer;
 }
 
 /**
  * Open the repositories of these directories before measured code runs. Their settings count from now on, whatever is
- * written later, and their HEAD and refs until the returned function is called.
+ * written later, and their HEAD and refs until the returned function is called. Until then no other is opened.
  */
 export async function holdRepositories(
   directories: readonly string[],
@@ -177,7 +180,8 @@ export function gitWarnings(): readonly string[] {
 /** The repository of a directory, with its HEAD as it is held or as it is now. */
 export async function holding(cwd: string): Promise<Held> {
   const known = heldFor(cwd);
-  if (known !== undefined && (frozen || typeof known === "string")) return known;
+  if (frozen) return known ?? OTHER_REPOSITORY;
+  if (typeof known === "string") return known;
   const repository = known?.repository ?? (await repositoryOf(cwd));
   if (typeof repository === "string") return repository;
   try {

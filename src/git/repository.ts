@@ -25,8 +25,8 @@ type Settings = ReadonlyMap<string, readonly string[]>;
 
 /** A repository as it was opened. What is written into its configuration afterwards does not count. */
 export interface Repository {
-  /** Top of the work tree; null in a bare repository. */
-  readonly top: string | null;
+  /** Top of the work tree. */
+  readonly top: string;
   readonly gitDirectory: string;
   /** Directory of objects and refs; another one in a linked work tree. */
   readonly common: string;
@@ -54,8 +54,7 @@ const NETWORK_VARIABLE =
   /^(?:(?:https?|all|no)_proxy|SSL_CERT_FILE|SSL_CERT_DIR|CURL_CA_BUNDLE|GIT_SSL_CAINFO|SSH_AUTH_SOCK)$/i;
 
 /** Variables of git that decide where its configuration is and which repositories it trusts. */
-const TRUST_VARIABLE =
-  /^(?:HOME|XDG_CONFIG_HOME|SUDO_UID|GIT_(?:CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM)|CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM))$/;
+const TRUST_VARIABLE = /^(?:HOME|XDG_CONFIG_HOME|SUDO_UID|GIT_CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM))$/;
 
 const MAY_LACK = { throwIfNoEntry: false } as const;
 
@@ -111,18 +110,20 @@ function openingEnvironment(): Record<string, string> {
   };
 }
 
+export const NO_REPOSITORY = "not a git repository";
+
 /** What is known of a directory's repository; a string is why it has none that can be used. */
 export type Opened = Repository | string;
 
-/** Find the repository of a directory as git does, with git's own check of who owns it, and read its configuration. */
+/** Open the repository of a work tree, with git's own check of who owns it, and read its configuration. */
 export async function openRepository(
-  cwd: string,
+  tree: string,
   run: (args: readonly string[], env: Readonly<Record<string, string>>) => Promise<ChildResult>,
 ): Promise<Opened> {
   const env = openingEnvironment();
-  const quiet = ["-C", cwd, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+  const settings = ["safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null"];
+  const quiet = ["-C", tree, ...settings.flatMap((setting) => ["-c", setting])];
   const [found, listed] = await Promise.all([
-    // A bare repository has no top: git ends with an error after the first two lines.
     run(
       [
         ...quiet,
@@ -137,24 +138,23 @@ export async function openRepository(
     run([...quiet, "config", "--null", "--list"], env),
   ]);
   const [gitDirectory, common, top, superproject] = found.stdout.split("\n");
-  if (gitDirectory === undefined || !path.isAbsolute(gitDirectory) || common === undefined || common === "") {
-    return failure(found) ?? "not a git repository";
+  if (gitDirectory === undefined || common === undefined || top === undefined || !path.isAbsolute(top)) {
+    return failure(found) ?? NO_REPOSITORY;
   }
   if (listed.end.kind !== "exit" || listed.end.code !== 0)
     return failure(listed) ?? "its configuration is not readable";
-  const settings = new Map<string, string[]>();
+  const values = new Map<string, string[]>();
   for (const entry of listed.stdout.split("\0").filter((one) => one !== "")) {
     const at = entry.indexOf("\n");
     const [key, value] = at < 0 ? [entry, "true"] : [entry.slice(0, at), entry.slice(at + 1)];
-    settings.set(key, [...(settings.get(key) ?? []), value]);
+    values.set(key, [...(values.get(key) ?? []), value]);
   }
   return {
-    top: top === undefined || top === "" ? null : top,
+    top,
     gitDirectory,
-    // Relative to the directory itself, not to a link that names it.
-    common: path.resolve(realpathSync(cwd), common),
+    common: path.resolve(tree, common),
     isSubmodule: superproject !== undefined && superproject !== "",
-    settings,
+    settings: values,
   };
 }
 
@@ -167,22 +167,20 @@ export function failure({ end, stderr }: ChildResult): string | null {
 }
 
 /**
- * What changes when another repository stands at a directory or its configuration is written; a look at a few names,
- * for callers that are not about to measure.
+ * The innermost directory around another one that has a `.git`, and what changes when another repository stands there
+ * or its configuration is written. Git would also take a directory that looks like a bare repository, with the programs
+ * of its configuration, and a change can commit one.
  */
-export function signatureOf(cwd: string): string | null {
+export function findWorkTree(cwd: string): { readonly tree: string; readonly signature: string } | null {
   try {
-    const start = realpathSync(cwd);
-    for (let at = start; ; at = path.dirname(at)) {
-      const entry = lstatSync(path.join(at, ".git"), MAY_LACK);
-      const bare = entry === undefined && at === start ? statSync(path.join(at, "config"), MAY_LACK) : undefined;
-      if (entry !== undefined || bare !== undefined) {
-        const config = bare ?? statSync(path.join(at, ".git", "config"), MAY_LACK);
-        return [at, entry?.ino, entry?.isFile() ? entry.mtimeMs : "", config?.ino, config?.mtimeMs, config?.size].join(
-          ":",
-        );
+    for (let tree = realpathSync(cwd); ; tree = path.dirname(tree)) {
+      const entry = lstatSync(path.join(tree, ".git"), MAY_LACK);
+      if (entry !== undefined) {
+        const config = statSync(path.join(tree, ".git", "config"), MAY_LACK);
+        const file = entry.isFile() ? entry.mtimeMs : "";
+        return { tree, signature: [tree, entry.ino, file, config?.ino, config?.mtimeMs, config?.size].join(":") };
       }
-      if (at === path.dirname(at)) return null;
+      if (tree === path.dirname(tree)) return null;
     }
   } catch {
     return null;
@@ -239,7 +237,7 @@ function configText(entries: readonly (readonly [string, string])[]): string {
  * Configuration that starts no program, but for a fetch the `ssh` of the job.
  * @param ownRefs whether refs are files of the private repository
  */
-export function safeConfig({ settings, top }: Repository, network: boolean, ownRefs: boolean): string {
+export function safeConfig({ settings }: Repository, network: boolean, ownRefs: boolean): string {
   const known = [...settings].flatMap(([key, values]) => values.map((value) => [key, value] as const));
   const matches = (key: string): boolean =>
     (STORAGE.test(key) && !(ownRefs && key === "extensions.refstorage")) ||
@@ -247,7 +245,7 @@ export function safeConfig({ settings, top }: Repository, network: boolean, ownR
   const version = [...settings.keys()].some((key) => key.startsWith("extensions.")) ? "1" : "0";
   return configText([
     ["core.repositoryformatversion", version],
-    ["core.bare", String(top === null)],
+    ["core.bare", "false"],
     ["core.logallrefupdates", "false"],
     ["core.commitgraph", "false"],
     ["core.fsmonitor", "false"],
@@ -306,14 +304,13 @@ export function accessTo(repository: Repository, names: Names, network: boolean,
     dispose();
     throw error;
   }
-  const tree = workTree ?? top;
   return {
     env: {
       ...helperEnvironment(),
       HOME: directory,
       GIT_DIR: directory,
       GIT_INDEX_FILE: workTree === undefined ? path.join(gitDirectory, "index") : path.join(workTree, ".git", "index"),
-      ...(tree === null ? {} : { GIT_WORK_TREE: tree }),
+      GIT_WORK_TREE: workTree ?? top,
       GIT_CONFIG_NOSYSTEM: "1",
       GIT_CONFIG_SYSTEM: "/dev/null",
       GIT_CONFIG_GLOBAL: "/dev/null",

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   chmodSync,
   mkdirSync,
@@ -21,7 +21,7 @@ const WITH_BASE = { inputs: { "base-run": "auto", "max-runs": "6" }, env: { STOR
  * The start of an attack: `plant(name)` writes a program that saves its environment in `loot`, and `again()` is whether
  * an earlier run planted already. Only the candidate attacks: the base has no attack.mjs.
  */
-const PLANT = `import { execFileSync } from "node:child_process";
+const PLANT = `import { execFileSync, spawnSync } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 const git = (...args) => execFileSync("/usr/bin/git", args, { stdio: "pipe" });
@@ -128,6 +128,33 @@ export const after = () => { git("replace", "--force", "main", "change"); };`;
     const result = await step.attempt({ ...WITH_BASE, breach: true, attack });
     expect(result.code, result.log).toBe(4);
     expect(result.log).not.toMatch(/base could not be run/);
+  }, 120_000);
+
+  it("a committed directory that looks like a repository runs nothing when a scenario starts in it", async () => {
+    const { paths } = step;
+    const ssh = `[core]\n\trepositoryformatversion = 1\n\tworktree = ..\n\tsshCommand = ${paths.workspace}/evil/ssh\n`;
+    const partial = `[extensions]\n\tpartialClone = origin\n[remote "origin"]\n\turl = ssh://example.invalid/x\n\tpromisor = true\n`;
+    const missing = "1".repeat(40);
+    const result = await step.attempt({
+      ...WITH_BASE,
+      breach: true,
+      files: {
+        "stormlog-gate.yml": `scenarios:\n  - name: train\n    cwd: evil\n    run: ["${process.execPath}", "../work.mjs"]\nbaseline: file:baselines\n`,
+        "evil/HEAD": `${missing}\n`,
+        "evil/refs/heads/x": `${missing}\n`,
+        "evil/objects/x": "",
+        "evil/config": `${ssh}${partial}`,
+        "evil/ssh": `#!/bin/sh\ncat /proc/self/environ > ${paths.loot}/ssh\n`,
+      },
+      prepare: () => chmodSync(path.join(paths.workspace, "evil/ssh"), 0o755),
+    });
+    expect([...step.loot().keys()]).toEqual([]);
+    expect(result.log).toMatch(/Host peak 3\d\d MiB/);
+    // The control: git opens the directory, and fetches what it lacks.
+    spawnSync("git", ["-c", "safe.directory=*", "cat-file", "-e", missing], {
+      cwd: path.join(paths.workspace, "evil"),
+    });
+    expect([...step.loot().keys()]).toEqual(["ssh"]);
   }, 120_000);
 
   it("a tag with the short name of the base branch does not make the change its own base", async () => {

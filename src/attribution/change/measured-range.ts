@@ -16,7 +16,7 @@ interface MeasuredRange {
 export async function measuredRange(history: History): Promise<MeasuredRange | null> {
   const known = await holding(history.cwd);
   // The changes of a submodule are those of another project.
-  if (typeof known === "string" || known.repository.isSubmodule || known.repository.top === null) return null;
+  if (typeof known === "string" || known.repository.isSubmodule) return null;
   const { top } = known.repository;
   const base = await certainBase(history);
   if (base === null) return null;
