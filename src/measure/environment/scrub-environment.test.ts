@@ -48,6 +48,30 @@ describe("scrubEnvironment", () => {
     expect(env.HF_TOKEN).toBe("hf_0123456789abcdef");
   });
 
+  it.each([
+    ["checkout's authorization header", "AUTHORIZATION: basic ", "x-access-token:"],
+    ["a header of a user with a name of one letter", "Authorization: Basic ", "x:"],
+    ["a header without a user", "Authorization: Basic ", ""],
+    ["a header of a user with a name of two letters", "Authorization: Basic ", "me:"],
+  ])("drops %s, in every spelling of base64", (_what, scheme, user) => {
+    const token = "ghs_0123456789~~~abcdef???0123456789ABCD";
+    const text = `${user}${token}\nmore`;
+    const wrapped = Buffer.from(text).toString("base64").replace(/.{20}/g, "$&\n");
+    const { env, dropped } = scrubEnvironment(
+      {
+        INPUT_TOKEN: token,
+        GIT_CONFIG_VALUE_0: `${scheme}${Buffer.from(text).toString("base64")}`,
+        GIT_CONFIG_VALUE_1: `${scheme}${Buffer.from(text).toString("base64url")}`,
+        WRAPPED: wrapped,
+        OTHER: `${scheme}${Buffer.from(`${user}another-token`).toString("base64")}`,
+      },
+      {},
+      "m",
+    );
+    expect(dropped).toEqual(["GIT_CONFIG_VALUE_0", "GIT_CONFIG_VALUE_1", "INPUT_TOKEN", "WRAPPED"]);
+    expect(Object.keys(env)).toEqual(["OTHER", MARKER_VARIABLE]);
+  });
+
   it("leaves V8's compile cache to the command when a step before turned it off, and not the workflow", () => {
     const off = { NODE_DISABLE_COMPILE_CACHE: "1", NODE_COMPILE_CACHE: "c" };
     expect(scrubEnvironment(off, {}, "m").env).toMatchObject(off);

@@ -47,10 +47,21 @@ function tokensOf(caller: Environment): readonly string[] {
     .filter((value) => value.length >= MIN_TOKEN);
 }
 
+/** The characters that a token has in the base64 of any text that contains it: they depend on where it begins there. */
+function base64Forms(token: string): readonly string[] {
+  return [0, 1, 2].map((before) => {
+    const bytes = Buffer.from("\0".repeat(before) + token);
+    return bytes.toString("base64").slice(before && before + 1, Math.floor((8 * bytes.length) / 6));
+  });
+}
+
+/** Base64 in one line of the usual alphabet: git and the `base64` tool wrap it, and URLs have other characters. */
+const plainBase64 = (value: string): string => value.replace(/\s/g, "").replace(/-/g, "+").replace(/_/g, "/");
+
 /**
  * The environment of the measured command: the caller's without the variables of the step (by name, and for tokens by
- * value), with those of the scenario (which may set a dropped name again) and the marker. `RUNNER_TRACKING_ID` stays,
- * because the runner uses it to end processes that a crashed gate left.
+ * value, also in base64 as in an authorization header), with those of the scenario (which may set a dropped name again)
+ * and the marker. `RUNNER_TRACKING_ID` stays, because the runner uses it to end processes that a crashed gate left.
  */
 export function scrubEnvironment(
   caller: Environment,
@@ -60,11 +71,14 @@ export function scrubEnvironment(
   const env: Record<string, string> = {};
   const dropped: string[] = [];
   const tokens = tokensOf(caller);
+  const encoded = tokens.flatMap(base64Forms);
+  const hasToken = (value: string): boolean =>
+    tokens.some((token) => value.includes(token)) || encoded.some((form) => plainBase64(value).includes(form));
   // An earlier step of the gate turned the cache off for later steps, but not for the commands that they measure.
   const ours = caller[CACHE_DISABLED] === undefined ? [] : [CACHE_DISABLED, "NODE_DISABLE_COMPILE_CACHE"];
   for (const [name, value] of Object.entries(caller)) {
     if (value === undefined) continue;
-    if (isDropped(name) || ours.includes(name) || tokens.some((token) => value.includes(token))) dropped.push(name);
+    if (isDropped(name) || ours.includes(name) || hasToken(value)) dropped.push(name);
     else env[name] = value;
   }
   Object.assign(env, extra, { [MARKER_VARIABLE]: marker });
