@@ -37,6 +37,9 @@ describe("a command in a comment", () => {
     [`${TOKEN} @abcdef1`, /no reason/],
     [`${TOKEN} …!`, /no reason/],
     ["<img src=x> y", /copy it/],
+    ...["\u3164", "\uffa0", "\u115f\u1160", "\u2800", "\u{13441}\u{13442}", "\u200b\u034f\ufe0f\u{e0061}"].map(
+      (blank): [string, RegExp] => [`${TOKEN} ${blank}`, /no reason/],
+    ),
   ])("is refused with the reason for %j", (rest, why) => {
     const read = commandsOf(`/stormlog accept ${rest}`);
     expect(taken(read)).toEqual([]);

@@ -19,6 +19,9 @@ const MAX_REASON_CHARS = 500;
 /** More lines than this in one text are not looked at. */
 const MAX_LINES = 50;
 
+/** A letter or digit that is drawn: not a Hangul filler, nor a blank hieroglyph. */
+const VISIBLE = /(?![\p{Default_Ignorable_Code_Point}\u{13441}\u{13442}])[\p{L}\p{N}]/u;
+
 const COMMAND = /^\/stormlog[ \t]+accept(?:[ \t]+(.*))?$/;
 const TRAILER = /^stormlog-accept:[ \t]*(.*)$/i;
 
@@ -40,7 +43,7 @@ function readWords(text: string): ReadLine {
     .slice(commit === null ? 1 : 2)
     .join(" ")
     .slice(0, MAX_REASON_CHARS);
-  if (!/[\p{L}\p{N}]/u.test(reason)) return { kind: "malformed", difference, why: "it gives no reason" };
+  if (!VISIBLE.test(reason)) return { kind: "malformed", difference, why: "it gives no reason" };
   return { kind: "acceptance", line: { difference, reason, headSha: commit } };
 }
 
