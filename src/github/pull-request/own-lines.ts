@@ -12,7 +12,8 @@ const AFTER_MARKUP = "it stands below HTML or an indented code block; put it abo
 const FENCE = /^( {0,3})(`{3,}|~{3,})(.*)$/s;
 /** A fence that is indented or in a quotation or list, whose end depends on what surrounds it. */
 const NESTED_FENCE = /^(?:[ \t]|>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t>*+\d.)-]*(?:`{3,}|~{3,})/;
-const CONTAINER = /^[ \t]*(?:>|[-*+](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$))/;
+/** An indented line may belong to a list item that began above an empty line. */
+const CONTAINER = /^(?:[ \t>]|[-*+](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$))/;
 /** An element without content, complete on one line; its quotes are balanced and hide nothing. */
 const VOID_ELEMENT = /<(?:img|br|hr)(?:[ \t]+[\w:-]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^ \t"'=<>`]+))?)*[ \t]*\/?>/gi;
 const AUTOLINK = /<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*>/gi;
@@ -70,6 +71,8 @@ export function* ownLines(text: string): Generator<OwnLine> {
       if (mark?.[2]?.startsWith(fence) && BLANK.test(mark[3] ?? "")) fence = null;
       continue;
     }
+    // In the HTML that an element can begin it is text.
+    if (mark !== null && hadElement) below ??= AFTER_MARKUP;
     if (mark !== null && mark[1] === "" && (mark[2]?.startsWith("~") || !mark[3]?.includes("`"))) {
       fence = mark[2] ?? null;
       paragraph = null;
