@@ -1,8 +1,8 @@
-import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { codeOf, invalidInput, messageOf } from "../core/errors.ts";
 import { readBounded, TOO_LARGE, writeAtomically } from "../core/files.ts";
 import { makeDirectories } from "../core/make-directories.ts";
+import { treeBelow } from "../core/tree.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { BaselineRecord } from "./record.ts";
 import type { RecordClaim } from "./record-claim.ts";
@@ -53,18 +53,15 @@ export function openFileStore(name: string, directory: string, staleMs?: number)
     kind: "file",
 
     async list(): Promise<StoreContent> {
-      let names: string[];
-      try {
-        names = await readdir(directory, { recursive: true });
-      } catch (error) {
-        if (codeOf(error) === "ENOENT") return { exists: false, records: [], skipped: [] };
-        throw invalidInput("BASELINE_STORE_UNREADABLE", `${name} cannot be read: ${messageOf(error)}`, directory);
+      const { entries, unread } = treeBelow(directory);
+      const [failed] = unread;
+      if (failed?.path === "" && codeOf(failed.cause) === "ENOENT") return { exists: false, records: [], skipped: [] };
+      if (failed !== undefined) {
+        const reason = messageOf(failed.cause);
+        throw invalidInput("BASELINE_STORE_UNREADABLE", `${name} cannot be read: ${reason}`, directory);
       }
-      const texts = names
-        .filter((one) => one.endsWith(".json"))
-        .sort()
-        .map((file) => ({ name: file.split(path.sep).join("/"), text: listed(path.join(directory, file)) }));
-      return contentOf(texts);
+      const names = entries.map((entry) => entry.path).filter((one) => one.endsWith(".json"));
+      return contentOf(names.sort().map((file) => ({ name: file, text: listed(path.join(directory, file)) })));
     },
 
     async keepPeak(record: string, text: string): Promise<void> {

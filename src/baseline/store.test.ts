@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -50,6 +50,16 @@ function repository(): string {
   execFileSync("git", ["init", "-q", root]);
   return root;
 }
+
+describe("a store of files", () => {
+  it("lists a record once, although a link beside it leads to the store", async () => {
+    const root = directory();
+    const store = storeAt("file:baselines", root);
+    const { name } = await add(store, "s1");
+    symlinkSync("..", path.join(root, "baselines/train/up"));
+    expect((await store.list()).records.map((one) => one.name)).toEqual([name]);
+  });
+});
 
 describe.each([
   ["file:baselines", directory],

@@ -3,23 +3,21 @@ import {
   type BigIntStats,
   closeSync,
   constants,
-  type Dirent,
   fstatSync,
   lstatSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readSync,
   rmSync,
   statSync,
 } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../core/errors.ts";
+import { treeBelow } from "../core/tree.ts";
 import { REPORT_FILES } from "../report/bundle/bundle.ts";
 
 /** Files and directories to list at most: a measured command may leave any number. */
 const MAX_ENTRIES = 10_000;
-const MAX_DEPTH = 8;
 /** Larger than any file of the gate. Of a larger one only its identity and times are compared. */
 const MAX_BYTES = 4 << 20;
 
@@ -66,28 +64,10 @@ function stateOf(file: string): FileState | null {
   return { inode: stats.ino, size: stats.size, changed: stats.ctimeNs, digest: digestOf(file) };
 }
 
-/** The files of a directory whose names end so, by absolute path; links within it are not followed. */
-function filesIn(directory: string, ending: string): readonly string[] {
-  const found: string[] = [];
-  const open: [string, number][] = [[directory, 0]];
-  let seen = 0;
-  for (let next = open.pop(); next !== undefined && seen < MAX_ENTRIES; next = open.pop()) {
-    const [at, depth] = next;
-    let entries: Dirent[];
-    try {
-      entries = readdirSync(at, { withFileTypes: true });
-    } catch {
-      continue;
-    }
-    for (const entry of entries) {
-      seen += 1;
-      const full = path.join(at, entry.name);
-      if (entry.isDirectory()) {
-        if (depth < MAX_DEPTH) open.push([full, depth + 1]);
-      } else if (entry.name.endsWith(ending)) found.push(full);
-    }
-  }
-  return found;
+/** The records of a directory by absolute path, and whatever else has such a name. */
+function recordsIn(directory: string): readonly string[] {
+  const { entries } = treeBelow(directory, MAX_ENTRIES);
+  return entries.filter(({ path: name }) => name.endsWith(".json")).map(({ path: name }) => path.join(directory, name));
 }
 
 type Deed = "rewritten" | "removed" | "made unreadable" | "added";
@@ -138,7 +118,7 @@ export class WatchedFiles {
 
   #list(): readonly string[] {
     const { files, directories } = this.#watched;
-    return [...new Set([...files, ...directories.flatMap((directory) => filesIn(directory, ".json"))])];
+    return [...new Set([...files, ...directories.flatMap(recordsIn)])];
   }
 
   /** One sentence for each kind of change since the start. */

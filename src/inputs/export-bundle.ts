@@ -1,7 +1,8 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { assertNever, invalidInput } from "../core/errors.ts";
 import { readBounded } from "../core/files.ts";
+import { treeBelow } from "../core/tree.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
 import { renderJUnit } from "../report/documents/junit.ts";
 import type { GateReport } from "../report/documents/model.ts";
@@ -97,9 +98,9 @@ async function reportAs(bundle: string, render: (report: GateReport) => string):
 /** The candidate's newest samples. A bundle has one file per run. */
 async function newestParquet(bundle: string): Promise<Exported> {
   if (!existsSync(bundle)) throw invalidInput("INPUT_NOT_FOUND", `${bundle} does not exist`, bundle);
-  const files = readdirSync(bundle, { recursive: true, encoding: "utf8" }).filter(
-    (name) => path.basename(name) === "samples.parquet",
-  );
+  const files = treeBelow(bundle)
+    .entries.map((entry) => entry.path)
+    .filter((name) => path.basename(name) === "samples.parquet");
   const candidates = files.filter((file) => !/^(?:base|attribution)-\d+$/.test(path.basename(path.dirname(file))));
   const own = candidates.length > 0 ? candidates : files;
   const newest = own.sort(new Intl.Collator("en", { numeric: true }).compare).at(-1);

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { GateError, invalidInput } from "../core/errors.ts";
+import { treeBelow } from "../core/tree.ts";
 import { readManifest } from "../report/bundle/bundle.ts";
-import { verifyFiles } from "../report/bundle/bundle-files.ts";
+import { corruptBundle, verifyFiles } from "../report/bundle/bundle-files.ts";
 import type { BundleManifest } from "../report/bundle/manifest.ts";
 
 /** Files of a run that a reader of recordings opens. */
@@ -41,9 +42,14 @@ export const NOT_VERIFIED = "this bundle is not verified";
 /** {@link verifyBundle} for its recordings. Null also for a directory that is not a bundle. */
 export async function verifyRuns(directory: string): Promise<string | null> {
   if (!existsSync(path.join(directory, "runs"))) return null;
-  const all = readdirSync(path.join(directory, "runs"), { recursive: true, encoding: "utf8" })
-    .map((name) => `runs/${name.split(path.sep).join("/")}`)
-    .filter((name) => RUN_FILE.test(name));
+  const { entries, unread } = treeBelow(path.join(directory, "runs"));
+  if (unread.length > 0) {
+    throw corruptBundle(
+      directory,
+      unread.map((one) => path.posix.join("runs", one.path)),
+    );
+  }
+  const all = entries.map((entry) => `runs/${entry.path}`).filter((name) => RUN_FILE.test(name));
   const own = all.filter((name) => !NOT_CANDIDATE.test(name));
   const read = own.length === 0 ? all : own;
   const present = new Set(read);

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import { existsSync, lstatSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { RecordingFeatures } from "../analysis/features.ts";
 import { GateError, invalidInput } from "../core/errors.ts";
-import { PARTIAL, readBounded } from "../core/files.ts";
+import { readBounded } from "../core/files.ts";
 import type { Horizon } from "../core/horizon.ts";
-import { alteredFiles, type ListedFile, withinLimits } from "../report/bundle/bundle-files.ts";
+import { alteredFiles, bundleFiles, type ListedFile } from "../report/bundle/bundle-files.ts";
 import { computeFeatures, isRunFile, leftOutText } from "../report/bundle/run-features.ts";
 import {
   FEATURES_FILE,
@@ -52,18 +52,11 @@ interface FoundFeatures {
 }
 
 /**
- * What a directory has beyond exactly the listed files with their sizes: notes on files that are too large to be
- * listed; null where it has other files. A thousand directories are asked: no promise each.
+ * What a directory has beyond exactly the listed files with their sizes: notes on files that cannot be listed; null
+ * where it has other files.
  */
 function unlistedFiles(directory: string, listed: readonly ListedFile[]): readonly string[] | null {
-  const found = readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.name.endsWith(PARTIAL))
-    .map((entry) => path.join(entry.parentPath, entry.name))
-    .map((file) => ({
-      path: path.relative(directory, file).split(path.sep).join("/"),
-      bytes: lstatSync(file).size,
-    }));
-  const { files, leftOut } = withinLimits(found);
+  const { files, leftOut } = bundleFiles(directory);
   const own = files.filter(isRunFile);
   const sizes = new Map(listed.map(({ path: name, bytes }) => [name, bytes]));
   const same = own.length === sizes.size && own.every(({ path: name, bytes }) => sizes.get(name) === bytes);

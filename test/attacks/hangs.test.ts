@@ -103,6 +103,21 @@ describe.skipIf(!canBeHostile)("a change that leaves files on which a reader wou
     LIMIT_MS,
   );
 
+  it(
+    "a breach whose change adds twelve links from the baselines to their parent stays red",
+    async () => {
+      const result = await attempt({
+        breach: true,
+        prepare: ({ workspace }) => {
+          for (let n = 0; n < 12; n += 1) symlinkSync("..", path.join(workspace, `baselines/train/up${n}`));
+        },
+      });
+      expectEnded(result);
+      expect(result.code, result.log).toBe(4);
+    },
+    LIMIT_MS,
+  );
+
   const CONFIG = "stormlog-gate.yml";
   it.each([
     ["link to /dev/zero", (file: string) => symlinkSync("/dev/zero", file)],

@@ -29,7 +29,7 @@ describe("uploading the bundle", () => {
   it("hands over every regular file, and no link out of the bundle", async () => {
     symlinkSync("/etc/passwd", path.join(directory, "bundle/secret"));
     symlinkSync("/etc", path.join(directory, "bundle/etc"));
-    const { files: found } = await bundleFiles(path.join(directory, "bundle"));
+    const { files: found } = bundleFiles(path.join(directory, "bundle"));
     const files = found.map((file) => `bundle/${file.path}`);
     expect(files).toEqual(["bundle/report.json", "bundle/runs/a.bin"]);
   });

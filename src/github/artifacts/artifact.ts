@@ -85,7 +85,7 @@ async function uploadUnderFreeName(job: ArtifactJob, put: (name: string) => Prom
 /** Upload the whole evidence bundle as one zipped artifact. */
 export async function uploadBundle(job: ArtifactJob, bundleDir: string): Promise<Upload> {
   try {
-    const files = (await bundleFiles(bundleDir)).files.map((file) => path.join(bundleDir, file.path));
+    const files = bundleFiles(bundleDir).files.map((file) => path.join(bundleDir, file.path));
     if (files.length === 0) return { ok: false, warning: `No evidence to upload: ${bundleDir} is empty.` };
     return await withDeadline(job.deadline, () =>
       uploadUnderFreeName(job, (name) =>

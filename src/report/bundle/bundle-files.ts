@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { accessSync, constants, type Dirent, lstatSync, promises } from "node:fs";
+import { accessSync, constants, lstatSync, promises } from "node:fs";
 import path from "node:path";
-import { codeOf, GateError, invalidInput } from "../../core/errors.ts";
+import { codeOf, GateError, invalidInput, messageOf } from "../../core/errors.ts";
 import { PARTIAL, READ_OWN, writeAtomically } from "../../core/files.ts";
+import { treeBelow } from "../../core/tree.ts";
 
 /** Write a file of the bundle, all of it or nothing; throws DISK_FULL, NO_PERMISSION or BUNDLE_WRITE_FAILED. */
 export async function writeBundleFile(file: string, content: string | Uint8Array): Promise<void> {
@@ -70,34 +71,19 @@ interface Below {
   readonly leftOut: LeftOut[];
 }
 
-/** Regular files below a directory, without remains of an interrupted write. Links are not followed. */
-async function filesBelow(directory: string, entries: number): Promise<Below> {
-  const below: Below = { found: [], leftOut: [] };
-  const directories = [""];
-  let count = 0;
-  for (let at = directories.pop(); at !== undefined; at = directories.pop()) {
-    for (const entry of await entriesOf(directory, at, below)) {
-      count += 1;
-      if (count > entries) {
-        below.leftOut.push({ path: at, reason: `more than ${entries} files in the bundle` });
-        return below;
-      }
-      const name = at === "" ? entry.name : `${at}/${entry.name}`;
-      if (entry.isDirectory()) directories.push(name);
-      else if (entry.isFile() && !name.endsWith(PARTIAL)) take(directory, name, below);
-    }
+/** Regular files below a directory, without remains of an interrupted write. */
+function filesBelow(directory: string, maxEntries: number): Below {
+  const { entries, unread } = treeBelow(directory, maxEntries);
+  const [first] = unread;
+  if (first?.path === "" && codeOf(first.cause) !== undefined) throw first.cause;
+  const below: Below = {
+    found: [],
+    leftOut: unread.map(({ path: at, cause }) => ({ path: at || ".", reason: reasonOf(cause) })),
+  };
+  for (const { path: name, entry } of entries) {
+    if (entry.isFile() && !name.endsWith(PARTIAL)) take(directory, name, below);
   }
   return below;
-}
-
-async function entriesOf(directory: string, name: string, { leftOut }: Below): Promise<Dirent[]> {
-  try {
-    return await promises.readdir(path.join(directory, name), { withFileTypes: true });
-  } catch (error) {
-    if (name === "") throw error;
-    leftOut.push({ path: name, reason: reasonOf(error) });
-    return [];
-  }
 }
 
 /** The command may have left files without permissions, or with names that are no text. */
@@ -110,7 +96,7 @@ function take(directory: string, name: string, { found, leftOut }: Below): void 
   }
 }
 
-const reasonOf = (error: unknown): string => `cannot be read (${codeOf(error) ?? "unknown"})`;
+const reasonOf = (error: unknown): string => `cannot be read (${codeOf(error) ?? messageOf(error)})`;
 
 interface BundleFiles {
   /** By path. */
@@ -119,7 +105,7 @@ interface BundleFiles {
 }
 
 /** The smaller files where there are more than the limits allow. Those in `known` are not limited. */
-export function withinLimits(found: readonly FoundFile[], known: ReadonlySet<string> = new Set()): BundleFiles {
+function withinLimits(found: readonly FoundFile[], known: ReadonlySet<string> = new Set()): BundleFiles {
   const byPath = (a: FoundFile, b: FoundFile): number => (a.path < b.path ? -1 : 1);
   const leftOut: LeftOut[] = [];
   let total = 0;
@@ -136,8 +122,8 @@ export function withinLimits(found: readonly FoundFile[], known: ReadonlySet<str
 }
 
 /** Files of a bundle {@link withinLimits}. Those in `known` were written or checked by this process. */
-export async function bundleFiles(directory: string, known?: ReadonlySet<string>): Promise<BundleFiles> {
-  const { found, leftOut } = await filesBelow(directory, LIMITS.entries + (known?.size ?? 0));
+export function bundleFiles(directory: string, known?: ReadonlySet<string>): BundleFiles {
+  const { found, leftOut } = filesBelow(directory, LIMITS.entries + (known?.size ?? 0));
   const within = withinLimits(found, known);
   return { files: within.files, leftOut: [...leftOut, ...within.leftOut].slice(0, MAX_LEFT_OUT) };
 }
@@ -148,7 +134,7 @@ export async function listFiles(
   { skip, listed }: { skip?: ReadonlySet<string>; listed?: readonly ListedFile[] } = {},
 ): Promise<{ readonly files: ListedFile[]; readonly leftOut: readonly LeftOut[] }> {
   const known = new Map(listed?.map((file) => [file.path, file]));
-  const found = await bundleFiles(directory, new Set(known.keys()));
+  const found = bundleFiles(directory, new Set(known.keys()));
   const files: ListedFile[] = [];
   for (const { path: name } of found.files) {
     if (skip?.has(name)) continue;
@@ -174,7 +160,7 @@ export function corruptBundle(directory: string, wrong: readonly string[]): Gate
 /** Listed files that a directory lacks or has with other contents, as an interrupted transfer leaves it. */
 export async function alteredFiles(directory: string, listed: readonly ListedFile[]): Promise<readonly string[]> {
   // A listed path could lead out of the directory, a found one cannot.
-  const found = new Set((await filesBelow(directory, Number.POSITIVE_INFINITY)).found.map((file) => file.path));
+  const found = new Set(filesBelow(directory, LIMITS.entries + listed.length).found.map((file) => file.path));
   const altered: string[] = [];
   for (const file of listed) {
     const same = found.has(file.path) && (await isUnchanged(path.join(directory, file.path), file));
