@@ -4,8 +4,8 @@ import type { Database, SqlJsStatic, SqlValue } from "sql.js";
 import { GateError, invalidInput, messageOf } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 import { heldFiles, packageRoot } from "../../core/package-root.ts";
+import { shellWord } from "../../core/shell-word.ts";
 import { fileError, statInput } from "../input-file.ts";
-import { applyLog } from "./sqlite-wal.ts";
 
 /** First bytes of every SQLite database. */
 export const SQLITE_MAGIC = "SQLite format 3\u0000";
@@ -42,27 +42,20 @@ async function loadEngine(): Promise<SqlJsStatic> {
   return initSqlJs({ wasmBinary: readWasm().buffer });
 }
 
-const LOG_LOST =
-  "the write-ahead log of the SQLite database could not be read completely: the newest rows may be missing";
-const CHANGED = "the SQLite database was written to while it was read: the newest rows may be missing";
+/** The newest rows are only in the log, and no library reads it without the files beside it and a lock. */
+function refuseLog(file: string): void {
+  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+  throw invalidInput(
+    "SQLITE_UNMERGED_LOG",
+    `the SQLite database has a write-ahead log that is not merged into it (${path.basename(file)}-wal)`,
+    file,
+    `Merge it while nothing writes to the database: sqlite3 ${shellWord(file)} "PRAGMA wal_checkpoint(TRUNCATE)"`,
+  );
+}
 
-/** The file's bytes with its write-ahead log applied. */
-function readWithLog(file: string, notes: string[]): Uint8Array {
-  const logFile = `${file}-wal`;
-  const logSize = () => statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
+function readFile(file: string): Uint8Array {
   try {
-    const before = statSync(file);
-    const bytes = readBounded(file, MAX_BYTES);
-    if (logSize() === 0) return bytes;
-    if (logSize() > MAX_BYTES) {
-      notes.push(LOG_LOST);
-      return bytes;
-    }
-    const whole = applyLog(bytes, readBounded(logFile, MAX_BYTES));
-    const after = statSync(file);
-    if (after.mtimeMs !== before.mtimeMs || after.size !== before.size) notes.push(CHANGED);
-    if (whole?.damaged === true) notes.push(LOG_LOST);
-    return whole?.bytes ?? bytes;
+    return readBounded(file, MAX_BYTES);
   } catch (error) {
     throw fileError(error, file);
   }
@@ -154,13 +147,14 @@ export function columnsOfTable(rows: Rows, table: string): ReadonlySet<string> {
 }
 
 /**
- * Opens an in-memory copy of a SQLite database for `look`, with its write-ahead log; `notes` reports lost rows.
+ * Opens an in-memory copy of a SQLite database for `look`.
  * @param tooLarge what to do about a database that is too large
- * @throws GateError INPUT_TOO_LARGE above 500 MiB, SQLITE_UNREADABLE, ASSET_MISSING, the codes of file reads and `look`
+ * @throws GateError INPUT_TOO_LARGE above 500 MiB, SQLITE_UNMERGED_LOG, SQLITE_UNREADABLE, ASSET_MISSING, the codes of
+ *   file reads and `look`
  */
 export async function readSqlite<T>(
   file: string,
-  look: (rows: Rows, notes: string[]) => T,
+  look: (rows: Rows) => T,
   tooLarge = "Export the table step_memory_samples as CSV with the columns step, rank, allocated_bytes and reserved_bytes.",
 ): Promise<T> {
   const { size } = statInput(file);
@@ -172,9 +166,9 @@ export async function readSqlite<T>(
       tooLarge,
     );
   }
-  const notes: string[] = [];
-  const bytes = readWithLog(file, notes);
-  // Without shared memory SQLite cannot open a database in WAL mode. The copy has its log applied.
+  const bytes = readFile(file);
+  refuseLog(file);
+  // Without shared memory SQLite cannot open a database in WAL mode.
   if (bytes.length > READ_VERSION_AT) {
     bytes[WRITE_VERSION_AT] = 1;
     bytes[READ_VERSION_AT] = 1;
@@ -185,7 +179,7 @@ export async function readSqlite<T>(
   try {
     if (!hasSoundSchema(bytes)) throw new Error("its schema names a page twice");
     database = new Database(bytes);
-    return look(rowsOf(database, bytes.length), notes);
+    return look(rowsOf(database, bytes.length));
   } catch (error) {
     throw error instanceof GateError ? error : damaged(file, error);
   } finally {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -34,6 +34,8 @@ const codeOf = async (file: string): Promise<string | undefined> => {
   }
   return undefined;
 };
+
+const PAGE = 4096;
 
 const START = 1_700_000_000.25;
 const rows = (count: number, first = 0) =>
@@ -100,31 +102,17 @@ describe("TraceML's step memory database", () => {
     expect(recording.tables[0]?.columns.allocated?.[0]).toBe(10);
   });
 
-  it("adds the committed rows of a write-ahead log, and notes when some of it is lost", async () => {
-    const before = await traceMlDatabase(rows(200));
-    const after = await traceMlDatabase(rows(400));
-    const file = put(logged(before));
-    writeFileSync(`${file}-wal`, logOf(before, logged(after)));
-    const whole = await read(file);
-    expect(whole.recording.tables[0]?.steps?.length).toBe(400);
-    expect(whole.notes.some((note) => note.includes("missing"))).toBe(false);
-
-    truncateSync(`${file}-wal`, readFileSync(`${file}-wal`).length - 100);
-    const cut = await read(file);
-    expect(cut.recording.tables[0]?.steps?.length).toBe(200);
-    expect(cut.notes.some((note) => note.includes("newest rows may be missing"))).toBe(true);
-  });
-
-  it("ignores frames of an earlier use of the log after its end", async () => {
-    const before = await traceMlDatabase(rows(20));
-    const file = put(logged(before));
-    const log = logOf(before, logged(await traceMlDatabase(rows(30))));
-    const view = new DataView(log.buffer);
-    view.setUint32(32 + 8, view.getUint32(32 + 8) + 1);
-    writeFileSync(`${file}-wal`, log);
-    const { recording, notes } = await read(file);
-    expect(recording.tables[0]?.steps?.length).toBe(20);
-    expect(notes).toHaveLength(1);
+  it("refuses a database with an unmerged write-ahead log, with the command that merges it", async () => {
+    const file = put(await traceMlDatabase(rows(20)), "run.db");
+    writeFileSync(`${file}-wal`, "");
+    expect((await read(file)).recording.tables).toHaveLength(2);
+    writeFileSync(`${file}-wal`, Buffer.alloc(32 + 24 + PAGE));
+    await expect(readTelemetry(file)).rejects.toMatchObject({
+      code: "SQLITE_UNMERGED_LOG",
+      exitCode: 5,
+      where: file,
+      hint: `Merge it while nothing writes to the database: sqlite3 ${file} "PRAGMA wal_checkpoint(TRUNCATE)"`,
+    });
   });
 
   it("rejects truncated, foreign, empty and impossible databases, with a code", async () => {
@@ -150,8 +138,6 @@ describe("TraceML's step memory database", () => {
     expect(await codeOf(file)).toBe("INPUT_TOO_LARGE/5");
   });
 });
-
-const PAGE = 4096;
 
 /** A page whose children are these, for a tree of rows; `from` bytes of it are a header. */
 function interiorPage(children: readonly number[], from = 0): Uint8Array {
@@ -233,51 +219,3 @@ describe("a small database that names its pages again and again", () => {
     expect(await codeOf(put(await traceMlDatabase(rows(200), long(20_000))))).toBe("SQLITE_UNREADABLE/5");
   });
 });
-
-/** The same database, marked as one with a write-ahead log. */
-function logged(bytes: Uint8Array): Uint8Array {
-  const copy = Uint8Array.from(bytes);
-  copy[18] = 2;
-  copy[19] = 2;
-  return copy;
-}
-
-/** A log whose one transaction turns the first database into the second: big-endian checksums, as on the wire. */
-function logOf(from: Uint8Array, to: Uint8Array): Uint8Array {
-  const pageBytes = new DataView(to.buffer, to.byteOffset).getUint16(16);
-  const pages = to.length / pageBytes;
-  const changed = Array.from({ length: pages }, (_, i) => i).filter(
-    (i) =>
-      !Buffer.from(to.subarray(i * pageBytes, (i + 1) * pageBytes)).equals(
-        Buffer.from(from.subarray(i * pageBytes, (i + 1) * pageBytes)),
-      ),
-  );
-  const log = new Uint8Array(32 + changed.length * (24 + pageBytes));
-  const view = new DataView(log.buffer);
-  const sums: [number, number] = [0, 0];
-  const add = (start: number, end: number) => {
-    for (let at = start; at < end; at += 8) {
-      sums[0] = (sums[0] + view.getUint32(at) + sums[1]) >>> 0;
-      sums[1] = (sums[1] + view.getUint32(at + 4) + sums[0]) >>> 0;
-    }
-  };
-  [0x377f0683, 3007000, pageBytes, 0, 11, 22].forEach((word, i) => {
-    view.setUint32(4 * i, word);
-  });
-  add(0, 24);
-  view.setUint32(24, sums[0]);
-  view.setUint32(28, sums[1]);
-  changed.forEach((page, index) => {
-    const at = 32 + index * (24 + pageBytes);
-    view.setUint32(at, page + 1);
-    view.setUint32(at + 4, index === changed.length - 1 ? pages : 0);
-    view.setUint32(at + 8, 11);
-    view.setUint32(at + 12, 22);
-    log.set(to.subarray(page * pageBytes, (page + 1) * pageBytes), at + 24);
-    add(at, at + 8);
-    add(at + 24, at + 24 + pageBytes);
-    view.setUint32(at + 16, sums[0]);
-    view.setUint32(at + 20, sums[1]);
-  });
-  return log;
-}

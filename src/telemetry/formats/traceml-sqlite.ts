@@ -96,7 +96,7 @@ function capacityOf(rows: Rows): number {
   return Math.round(bytes);
 }
 
-function recordingOf(rows: Rows, file: string): { readonly recording: Recording; readonly note: string } {
+function recordingOf(rows: Rows, file: string): { readonly recording: Recording; readonly notes: string[] } {
   const columns = columnsOfTable(rows, TABLE);
   const absent = NEEDED.filter((name) => !columns.has(name));
   if (absent.length > 0) {
@@ -156,11 +156,11 @@ function recordingOf(rows: Rows, file: string): { readonly recording: Recording;
       table: { rank, device: "host", steps: null, columns: { host: host.take() } },
       clock: time.take(),
     }));
-    return { recording: { ...clocked(tables), ...world }, note: HOST_NOTE };
+    return { recording: { ...clocked(tables), ...world }, notes: [HOST_NOTE] };
   }
   if (row === 0)
     throw invalidInput("INPUT_EMPTY", `the table ${TABLE} has no rows`, file, "Was a GPU seen by that run?");
-  return { recording: { ...finished([...open.values()], capacityOf(rows)), ...world }, note: PEAKS_NOTE };
+  return { recording: { ...finished([...open.values()], capacityOf(rows)), ...world }, notes: [PEAKS_NOTE] };
 }
 
 function finished(open: readonly OpenTable[], capacity: number): Omit<Recording, "worldSize" | "missing"> {
@@ -204,8 +204,5 @@ function clocked(
  * @throws GateError INPUT_UNKNOWN_FORMAT, INPUT_EMPTY, RANK_INVALID, NEGATIVE_BYTES and those of {@link readSqlite}
  */
 export async function readTraceMlDatabase(file: string): Promise<{ recording: Recording; notes: readonly string[] }> {
-  return readSqlite(file, (rows, notes) => {
-    const { recording, note } = recordingOf(rows, file);
-    return { recording, notes: [note, ...notes] };
-  });
+  return readSqlite(file, (rows) => recordingOf(rows, file));
 }
