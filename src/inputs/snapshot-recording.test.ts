@@ -6,8 +6,10 @@ import { analyze } from "../analysis/analyze.ts";
 import { packageRoot } from "../core/package-root.ts";
 import { MIB } from "../core/units.ts";
 import { type Plain, pickled } from "../snapshot/testing/pickle-writer.ts";
+import { traceMlDatabase } from "../telemetry/testing/traceml-database.ts";
 import { analysisInput } from "./analysis-input.ts";
 import { judgeableInput } from "./measurements-input.ts";
+import { readSnapshotFiles } from "./snapshot-input.ts";
 
 const fixture = (name: string) => path.join(packageRoot(), "test", "snapshot", "fixtures", name);
 
@@ -108,5 +110,14 @@ describe("a memory snapshot as input of analyze", () => {
   it("can be compared", async () => {
     const { scenarios } = await judgeableInput(fixture("leak-step12.pickle"));
     expect(scenarios[0]?.measurements.runs[0]?.series.map(({ metric }) => metric)).toEqual(["allocated", "reserved"]);
+  });
+
+  it("in a SQLite database is refused, with the call that dumps a pickle", async () => {
+    const sql = ["DROP TABLE step_memory_samples", "CREATE TABLE device_traces (action TEXT, size INTEGER)"];
+    const file = path.join(mkdtempSync(path.join(tmpdir(), "snapshot-")), "step-3.db");
+    writeFileSync(file, await traceMlDatabase([], { sql }));
+    const hint = expect.stringContaining("torch.cuda.memory._dump_snapshot");
+    expect(() => readSnapshotFiles([file])).toThrow(expect.objectContaining({ code: "SNAPSHOT_UNSUPPORTED", hint }));
+    await expect(analysisInput([file])).rejects.toMatchObject({ code: "INPUT_UNKNOWN_FORMAT", exitCode: 5, hint });
   });
 });

@@ -1,5 +1,5 @@
 import { readTelemetry, type Telemetry } from "../telemetry/read.ts";
-import { isSnapshotDatabase, isSnapshotFile, readSnapshotDatabase, readSnapshotFile } from "./snapshot-input.ts";
+import { isSnapshotFile, readSnapshotFile } from "./snapshot-input.ts";
 import { snapshotTelemetry } from "./snapshot-recording.ts";
 import { verifyRuns } from "./verified-bundle.ts";
 
@@ -9,7 +9,6 @@ import { verifyRuns } from "./verified-bundle.ts";
  */
 export async function readInput(path: string): Promise<Telemetry> {
   if (isSnapshotFile(path)) return snapshotTelemetry(readSnapshotFile(path), path);
-  if (isSnapshotDatabase(path)) return snapshotTelemetry(await readSnapshotDatabase(path), path);
   const note = await verifyRuns(path);
   const telemetry = await readTelemetry(path);
   return note === null || !("notes" in telemetry) ? telemetry : { ...telemetry, notes: [note, ...telemetry.notes] };

@@ -4,7 +4,7 @@ import { escapeTerminal } from "../../core/escape.ts";
 import { plural } from "../../core/text.ts";
 import { judgeableInput } from "../../inputs/measurements-input.ts";
 import { pairScenarios, unmeasured } from "../../inputs/scenario-pairs.ts";
-import { isSnapshotDatabase, isSnapshotFile } from "../../inputs/snapshot-input.ts";
+import { isSnapshotFile } from "../../inputs/snapshot-input.ts";
 import { renderComparisonTerminal } from "../../report/terminal/comparison-terminal.ts";
 import { judge } from "../../verdict/judge.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
@@ -26,10 +26,8 @@ function withReference(judgement: Judgement, { runs }: Measurements): Judgement 
   return { ...judgement, reason };
 }
 
-const isSnapshot = (file: string): boolean => isSnapshotFile(file) || isSnapshotDatabase(file);
-
 export async function compare({ positionals, text, flags, console }: Invocation): Promise<number> {
-  if (positionals.every(isSnapshot)) {
+  if (positionals.every(isSnapshotFile)) {
     const { compareSnapshots } = await import("./snapshot.ts");
     return compareSnapshots(positionals, process.cwd(), null, { flags, console });
   }

@@ -11,7 +11,7 @@ import { writeOutputFile } from "../console/output-file.ts";
 export async function snapshot({ positionals, text, flags, console }: Invocation): Promise<number> {
   const output = outputOf(text.output, flags.diff === true);
   if (flags.diff === true) return compareSnapshots(positionals, text.root ?? process.cwd(), output, { flags, console });
-  const document = snapshotDocument(await readSnapshotFiles(positionals), { root: text.root ?? process.cwd() });
+  const document = snapshotDocument(readSnapshotFiles(positionals), { root: text.root ?? process.cwd() });
   if (!console.json) console.print(renderSnapshotTerminal(document, { color: console.color, width: console.width }));
   console.document(document);
   const grows = [...document.growth, ...document.survivors].some(({ trend }) => trend === "grows");
@@ -65,7 +65,7 @@ export async function compareSnapshots(
   output: Output | null,
   { flags, console }: Pick<Invocation, "flags" | "console">,
 ): Promise<number> {
-  const [before, after, ...more] = await readSnapshotFiles(files);
+  const [before, after, ...more] = readSnapshotFiles(files);
   if (before === undefined || after === undefined || more.length > 0) {
     throw usageError("ARGUMENT_UNEXPECTED", "--diff compares two snapshots", "Name the earlier one first.");
   }

@@ -148,22 +148,17 @@ export function columnsOfTable(rows: Rows, table: string): ReadonlySet<string> {
 
 /**
  * Opens an in-memory copy of a SQLite database for `look`.
- * @param tooLarge what to do about a database that is too large
  * @throws GateError INPUT_TOO_LARGE above 500 MiB, SQLITE_UNMERGED_LOG, SQLITE_UNREADABLE, ASSET_MISSING, the codes of
  *   file reads and `look`
  */
-export async function readSqlite<T>(
-  file: string,
-  look: (rows: Rows) => T,
-  tooLarge = "Export the table step_memory_samples as CSV with the columns step, rank, allocated_bytes and reserved_bytes.",
-): Promise<T> {
+export async function readSqlite<T>(file: string, look: (rows: Rows) => T): Promise<T> {
   const { size } = statInput(file);
   if (size > MAX_BYTES) {
     throw invalidInput(
       "INPUT_TOO_LARGE",
       `the SQLite database has ${Math.round(size / 2 ** 20)} MiB (at most ${MAX_BYTES / 2 ** 20} MiB can be read)`,
       file,
-      tooLarge,
+      "Export the table step_memory_samples as CSV with the columns step, rank, allocated_bytes and reserved_bytes.",
     );
   }
   const bytes = readFile(file);

@@ -106,7 +106,8 @@ function recordingOf(rows: Rows, file: string): { readonly recording: Recording;
         ? `the SQLite database has no table ${TABLE}`
         : `the table ${TABLE} lacks the column ${absent.join(", ")}`,
       file,
-      "Supported: the databases of TraceML's aggregator (logs/<run>/aggregator/telemetry).",
+      "Supported: the databases of TraceML's aggregator (logs/<run>/aggregator/telemetry). PyTorch's memory snapshots " +
+        "are read as pickles: dump them with torch.cuda.memory._dump_snapshot.",
     );
   }
   const open = new Map<string, OpenTable>();
