@@ -172,23 +172,16 @@ describe("a TraceML summary", () => {
   });
 });
 
-describe("a PyTorch profiler trace", () => {
+describe("a log of every allocation of a training", () => {
   /** Forward fills 2.6 GiB in uneven pieces, backward gives them back; six steps of about 1,300 events. */
-  const trace = (leakPerStep: number): string => {
-    const events: object[] = [];
+  const log = (leakPerStep: number): string => {
+    const rows = ["time_s,allocated_bytes,reserved_bytes"];
     let total = 0;
     let micros = 1_000_000;
     const add = (bytes: number) => {
       total += bytes;
-      micros += 40 + ((events.length * 7919) % 61);
-      const args = {
-        Bytes: bytes,
-        "Device Type": 1,
-        "Device Id": 0,
-        "Total Allocated": total,
-        "Total Reserved": 3 * GIB,
-      };
-      events.push({ ph: "i", name: "[memory]", ts: micros, args });
+      micros += 40 + (((rows.length - 1) * 7919) % 61);
+      rows.push(`${micros / 1e6},${total},${3 * GIB}`);
     };
     const pieces = Array.from({ length: 660 }, (_, i) => 512 * Math.round(((i * 37) % 101) * 150 + 800));
     const scale = (2.6 * GIB) / pieces.reduce((sum, bytes) => sum + bytes, 0);
@@ -198,11 +191,11 @@ describe("a PyTorch profiler trace", () => {
       for (const bytes of [...layers].reverse()) add(-bytes);
       if (leakPerStep > 0) add(leakPerStep);
     }
-    return put("trace.json", JSON.stringify({ traceEvents: events }));
+    return put("allocations.csv", rows.join("\n"));
   };
 
   it("that fills and frees 2.6 GiB in six steps is a saw-tooth, not a leak", async () => {
-    const { document } = await analysed(trace(0));
+    const { document } = await analysed(log(0));
     const [allocated, reserved] = document.series;
     expect(allocated).toMatchObject({ metric: "allocated", samples: 7920, class: "sawtooth" });
     expect(allocated?.peak_bytes).toBeGreaterThan(2.59 * GIB);
@@ -211,7 +204,7 @@ describe("a PyTorch profiler trace", () => {
   });
 
   it("whose every step keeps memory has growth", async () => {
-    const { document } = await analysed(trace(128 * MIB));
+    const { document } = await analysed(log(128 * MIB));
     expect(["leak", "rising"]).toContain(document.series[0]?.class);
     expect(document.series[0]?.growth_bytes).toBeGreaterThan(400 * MIB);
   });

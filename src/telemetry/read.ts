@@ -61,8 +61,8 @@ function unknown(path: string, what: string): GateError {
     "INPUT_UNKNOWN_FORMAT",
     what,
     path,
-    "Supported: recordings and bundles, Stormlog events (JSON, JSONL, CSV), nvidia-smi CSV, TraceML summaries and databases, profiler " +
-      "traces, Parquet, and CSV with a header such as time_s,allocated_bytes.",
+    "Supported: recordings and bundles, Stormlog events (JSON, JSONL, CSV), nvidia-smi CSV, TraceML summaries and " +
+      "databases, Parquet, and CSV with a header such as time_s,allocated_bytes.",
   );
 }
 

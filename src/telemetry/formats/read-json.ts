@@ -4,7 +4,6 @@ import { readChunks } from "../input-file.ts";
 import type { Recording } from "../recording/model.ts";
 import type { Telemetry } from "../recording/telemetry.ts";
 import { type JsonText, jsonValues, parseJson } from "./json-values.ts";
-import { isProfilerTrace, traceRecording } from "./profiler-trace.ts";
 import { looksLikeEvent, readJsonEvents, type TimelineDocument, timelineOf } from "./stormlog/event-source.ts";
 import { eventsToRecording, outOfOrder, unorderedEvents } from "./stormlog/events-recording.ts";
 import { isTraceMlSummary, traceMlRecording } from "./traceml.ts";
@@ -72,8 +71,13 @@ function documentOf(document: Readonly<Record<string, unknown>>, path: string): 
     const notes = ["TraceML stores the mean of the per-step peaks, not the series, so growth cannot be judged"];
     return { kind: "recording", format: "traceml-summary", recording: traceMlRecording(document, path), notes };
   }
-  if (isProfilerTrace(document)) {
-    return { kind: "recording", format: "profiler-trace", recording: traceRecording(document, path), notes: [] };
+  if (Array.isArray(document.traceEvents)) {
+    throw invalidInput(
+      "TRACE_UNSUPPORTED",
+      "a profiler's trace is not telemetry of a run",
+      path,
+      "Measure the program: `stormlog-gate record -- COMMAND`. Or give `stormlog-gate snapshot` a memory snapshot.",
+    );
   }
   if (Array.isArray(document.segments) && ("device_traces" in document || "allocator_settings" in document)) {
     throw invalidInput(
@@ -96,7 +100,7 @@ function* chained(first: JsonText | null, rest: Iterable<JsonText>): Generator<J
 }
 
 /**
- * Reads a JSON file: telemetry events, a document of ours, a TraceML summary, a profiler trace, a stored timeline.
+ * Reads a JSON file: telemetry events, a document of ours, a TraceML summary, a stored timeline.
  * @throws GateError INPUT_UNKNOWN_FORMAT, INPUT_SCHEMA_VERSION, INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, others
  */
 export function readJsonTelemetry(path: string): Telemetry {
