@@ -1,11 +1,14 @@
-// Writes the options of `run` into action.yml and the tables of the documentation. `npm run options` writes; a test
-// compares.
+// Writes the options of `run` into action.yml and the tables of the documentation, and the references of the config
+// file, of metrics and of findings. `npm run options` writes; a test compares.
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import { RUN_OPTION_ENTRIES, type RunOption } from "../src/config/run-options.ts";
 import { packageRoot } from "../src/core/package-root.ts";
+import { configTable } from "./reference/config.ts";
+import { findingsTable } from "./reference/findings.ts";
+import { metricsTable } from "./reference/metrics.ts";
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");
 
@@ -31,6 +34,12 @@ function inputYaml({ value, description, default: standard, input }: RunOption):
 const options = RUN_OPTION_ENTRIES.map(([, option]) => option);
 const head = (first: string): string => `| ${first} | default | meaning |\n|---|---|---|\n`;
 
+const reference = (table: () => string) => ({
+  begin: "<!-- reference: npm run options -->\n",
+  end: "<!-- end of the reference -->\n",
+  text: table(),
+});
+
 /** By file: the lines around the generated text, and the text. */
 const GENERATED: Readonly<Record<string, { readonly begin: string; readonly end: string; readonly text: string }>> = {
   "action.yml": {
@@ -51,6 +60,9 @@ const GENERATED: Readonly<Record<string, { readonly begin: string; readonly end:
     end: "<!-- end of the options -->\n",
     text: `${head("input")}${options.flatMap(inputRow).join("\n")}\n`,
   },
+  "docs/config.md": reference(configTable),
+  "docs/metrics.md": reference(metricsTable),
+  "docs/findings.md": reference(findingsTable),
 };
 
 /** The files with their generated parts as they should be. @throws where a file has lost the lines around its part */

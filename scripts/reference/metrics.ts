@@ -1,0 +1,101 @@
+import { materialChange } from "../../src/analysis/trend/materiality.ts";
+import { formatBytes } from "../../src/core/units.ts";
+import { METRIC, METRICS, type Metric } from "../../src/telemetry/recording/metrics.ts";
+
+interface MetricText {
+  readonly memory: string;
+  readonly device: "device, `host`" | "device" | "`host`";
+  readonly gates: string;
+  readonly source: string;
+}
+
+const REQUEST = "on request";
+
+const TEXTS: Readonly<Record<Metric, MetricText>> = {
+  allocated: {
+    memory: "handed out by an allocator: of a device, or the C heap of the host",
+    device: "device, `host`",
+    gates: "yes",
+    source: "PyTorch, TensorFlow or JAX through the probe; glibc, jemalloc",
+  },
+  reserved: {
+    memory: "taken by that allocator from the driver or kernel",
+    device: "device, `host`",
+    gates: "warns",
+    source: "the same; mimalloc",
+  },
+  used: {
+    memory: "of the device, of all processes",
+    device: "device",
+    gates: "warns",
+    source: "NVML, sysfs, fdinfo, `dmem`, the I/O registry",
+  },
+  host: {
+    memory: "anonymous and shared-memory pages, summed over the process tree",
+    device: "`host`",
+    gates: "unless `allocated` of a device was read, or `js_heap`",
+    source: "`/proc`, the cgroup; `ps` on macOS",
+  },
+  host_shared_once: {
+    memory: "the same with each shared page counted once",
+    device: "`host`",
+    gates: REQUEST,
+    source: "`smaps_rollup`, once a second",
+  },
+  host_unmapped: {
+    memory: "files in memory (memfd, tmpfs) that no process maps",
+    device: "`host`",
+    gates: REQUEST,
+    source: "the job's own cgroup",
+  },
+  python: {
+    memory: "handed out by CPython's own allocator, blocks of up to 512 bytes",
+    device: "`host`",
+    gates: "beside `host`",
+    source: "the probe",
+  },
+  js_heap: {
+    memory: "kept by V8's heap and its buffers after full collections",
+    device: "`host`",
+    gates: "instead of `host`, without a baseline",
+    source: "a script in each Node thread",
+  },
+  outside_allocator: {
+    memory: "counted for the job by the driver, reserved by no allocator",
+    device: "device",
+    gates: REQUEST,
+    source: "driver and probe",
+  },
+  fragmentation: {
+    memory: "reserved by PyTorch, free, and not releasable",
+    device: "device",
+    gates: REQUEST,
+    source: "the probe (`inactive_split_bytes`)",
+  },
+  graph_pools: {
+    memory: "reserved by PyTorch for CUDA graphs",
+    device: "device",
+    gates: REQUEST,
+    source: "the probe, at the end of each process",
+  },
+};
+
+/** Smallest growth that is a leak; of the allocator of the host another one than of a device. */
+function leakFloor(metric: Metric): string {
+  const onHost = materialChange(0, { metric, device: "host" });
+  const floors = TEXTS[metric].device === "device, `host`" ? [METRIC[metric].floorBytes, onHost] : [onHost];
+  return [...new Set(floors)].map(size).join(", ");
+}
+
+const size = (bytes: number): string => formatBytes(bytes).replace(".00", "");
+
+/** The metrics as a table, in the order in which the program has them. @throws where one is listed wrongly */
+export function metricsTable(): string {
+  const rows = METRICS.map((metric) => {
+    const { memory, device, gates, source } = TEXTS[metric];
+    if (METRIC[metric].isOnRequest !== (gates === REQUEST)) throw new Error(`${metric}: is it judged on request?`);
+    const sizes = [leakFloor(metric), size(METRIC[metric].peakFloorBytes), size(METRIC[metric].quantumBytes)];
+    return `| \`${metric}\` | ${memory} | ${device} | ${gates} | ${sizes.join(" | ")} | ${source} |\n`;
+  });
+  return `| metric | memory | of | gates | leak from | peak from | unit | source |\n|---|---|---|---|---|---|---|---|\n${rows.join("")}`;
+}
