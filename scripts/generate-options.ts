@@ -1,6 +1,6 @@
 // Writes the options of `run` into action.yml and the tables of the documentation, and the references of the config
 // file, of metrics and of findings. `npm run options` writes; a test compares.
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
@@ -40,6 +40,21 @@ const reference = (table: () => string) => ({
   text: table(),
 });
 
+/** Sizes of the prebuilt native files, which users download. */
+function nativeSizes(): string {
+  const directory = path.join(packageRoot(), "dist", "prebuilds");
+  const platforms = readdirSync(directory).filter((name) => name !== "SHA256SUMS");
+  const files = [...new Set(platforms.flatMap((platform) => readdirSync(path.join(directory, platform))))].sort();
+  const size = (platform: string, file: string): string => {
+    const bytes = statSync(path.join(directory, platform, file), { throwIfNoEntry: false })?.size;
+    return bytes === undefined ? "–" : `${Math.round(bytes / 1000)} kB`;
+  };
+  const rows = files.map(
+    (file) => `| \`${file}\` | ${platforms.map((platform) => size(platform, file)).join(" | ")} |\n`,
+  );
+  return `| file | ${platforms.join(" | ")} |\n|---|${"---:|".repeat(platforms.length)}\n${rows.join("")}`;
+}
+
 /** By file: the lines around the generated text, and the text. */
 const GENERATED: Readonly<Record<string, { readonly begin: string; readonly end: string; readonly text: string }>> = {
   "action.yml": {
@@ -63,6 +78,11 @@ const GENERATED: Readonly<Record<string, { readonly begin: string; readonly end:
   "docs/config.md": reference(configTable),
   "docs/metrics.md": reference(metricsTable),
   "docs/findings.md": reference(findingsTable),
+  "docs/evidence.md": {
+    begin: "<!-- native files: npm run options -->\n",
+    end: "<!-- end of the native files -->\n",
+    text: nativeSizes(),
+  },
 };
 
 /** The files with their generated parts as they should be. @throws where a file has lost the lines around its part */

@@ -2,9 +2,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../src/cli/commands/commands.ts";
-import { GLOBAL_OPTIONS } from "../src/cli/console/command.ts";
+import { type CommandSpec, GLOBAL_OPTIONS } from "../src/cli/console/command.ts";
+import { CONFIG } from "../src/cli/init/config-file.ts";
 import { packageRoot } from "../src/core/package-root.ts";
-import { METRIC } from "../src/telemetry/recording/metrics.ts";
+import { METRIC, METRICS } from "../src/telemetry/recording/metrics.ts";
 import * as defaults from "../src/verdict/model/defaults.ts";
 
 const root = packageRoot();
@@ -129,6 +130,25 @@ describe("docs/commands.md", () => {
     for (const spec of Object.values(COMMANDS)) for (const name of Object.keys(spec.options)) options.add(name);
     const named = new Set([...page.matchAll(/--([a-z][a-z-]+)/g)].map(([, name]) => name));
     expect([...named].sort()).toEqual([...options].sort());
+  });
+});
+
+describe("lists that pages state", () => {
+  it("docs/commands.md names the commands that take no --config", () => {
+    const [, names = ""] = /all but (.*) take `--config FILE`/.exec(read("docs/commands.md")) ?? [];
+    const without = Object.values<CommandSpec>(COMMANDS).filter(({ withoutConfig }) => withoutConfig);
+    expect([...names.matchAll(/`([a-z]+)`/g)].map(([, name]) => name)).toEqual(without.map(({ name }) => name));
+  });
+
+  it("the configuration of init lists every metric that a budget may name", () => {
+    const [, list = ""] = /any of these metrics:\n +# +(.*)/.exec(CONFIG) ?? [];
+    expect(list.split(", ")).toEqual(METRICS);
+  });
+
+  it("ARCHITECTURE.md states what stats imports: no other room, and of packages only distributions", () => {
+    const imported = [...sourceText("src/stats").matchAll(/from "([^"]+)"/g)].map(([, name = ""]) => name);
+    expect(imported.filter((name) => !/^\.\/|^@stdlib\/stats-base-dists-/.test(name))).toEqual([]);
+    expect(read("ARCHITECTURE.md")).toContain("imports no other room, and of packages only distributions");
   });
 });
 

@@ -1,3 +1,5 @@
+import { JUDGED_METRICS } from "../../config/metrics.ts";
+
 /** The commented configuration. Everything that is not commented out is valid. */
 export const CONFIG = `# Stormlog Gate: what is measured and how it is judged (schema stormlog.config/1).
 schema: stormlog.config/1
@@ -9,7 +11,8 @@ scenarios:
     # env: { CUDA_VISIBLE_DEVICES: "0" }
     # timeout: 900                   # seconds for one run
     # horizon: 1000000               # steps (or "72h") of a production run: growth is extrapolated to it
-    # budget: { allocated: 12GiB }   # absolute limits on peaks: allocated, reserved, used or host
+    # budget: { allocated: 12GiB }   # absolute limits on peaks, of any of these metrics:
+    #   ${JUDGED_METRICS.join(", ")}
     # repeats: auto                  # one run, more only to confirm a breach
 
 # Where accepted measurements are. Without this line the Action reads the hidden ref that the nightly workflow writes,

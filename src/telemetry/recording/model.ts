@@ -212,7 +212,7 @@ export interface ProbeSummary {
   readonly processes_total: number;
 }
 
-/** `recording.json`, schema `stormlog.recording/1`. Written at the start with `complete: false`, again at the end. */
+/** `recording.json`, schema `stormlog.recording/1`. Written before the command with `complete: false`, at its end, and with its files. */
 export interface RecordingInfo {
   readonly schema: "stormlog.recording/1";
   readonly complete: boolean;
