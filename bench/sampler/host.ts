@@ -101,14 +101,15 @@ async function measure(
   return cost;
 }
 
-function compared(
+/** The ratio of two costs; skipped where either was not measured, as by a tool that is not installed. */
+export function compared(
   name: string,
   over: readonly number[],
   under: readonly number[],
   limit: number | null,
   without: string,
 ): Result {
-  if (over.length === 0) return { name, skipped: without };
+  if (over.length === 0 || under.length === 0) return { name, skipped: without };
   const { ratio, ...interval } = ratioInterval(over.map((one, round) => [one, under[round]!] as const));
   const note = `${median(over).toFixed(1)} / ${median(under).toFixed(1)} µs a period`;
   return { name, value: ratio, interval, limit, unit: "", note };
