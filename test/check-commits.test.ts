@@ -7,7 +7,7 @@ import { temporary } from "./testing/temporary.ts";
 const SCRIPT = path.join(packageRoot(), "scripts", "check-commits.mjs");
 
 /** Output and exit status with these subjects on main, checked from its first commit or another revision. */
-function checked(subjects: readonly string[], since = "HEAD~" + subjects.length) {
+function checked(subjects: readonly string[], since = `HEAD~${subjects.length}`) {
   const cwd = temporary("commits");
   const git = (...args: string[]) =>
     execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args], { cwd, stdio: "ignore" });
