@@ -3,9 +3,12 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { stringify } from "yaml";
+import * as v from "valibot";
+import { parse, stringify } from "yaml";
 import { RUN_OPTION_ENTRIES, type RunOption } from "../src/config/run-options.ts";
 import { packageRoot } from "../src/core/package-root.ts";
+import { otherCodes } from "./reference/codes.ts";
+import { commandsTable } from "./reference/commands.ts";
 import { configTable } from "./reference/config.ts";
 import { findingsTable } from "./reference/findings.ts";
 import { metricsTable } from "./reference/metrics.ts";
@@ -34,12 +37,6 @@ function inputYaml({ value, description, default: standard, input }: RunOption):
 const options = RUN_OPTION_ENTRIES.map(([, option]) => option);
 const head = (first: string): string => `| ${first} | default | meaning |\n|---|---|---|\n`;
 
-const reference = (table: () => string) => ({
-  begin: "<!-- reference: npm run options -->\n",
-  end: "<!-- end of the reference -->\n",
-  text: table(),
-});
-
 /** Sizes of the prebuilt native files, which users download. */
 function nativeSizes(): string {
   const directory = path.join(packageRoot(), "dist", "prebuilds");
@@ -55,9 +52,45 @@ function nativeSizes(): string {
   return `| file | ${platforms.join(" | ")} |\n|---|${"---:|".repeat(platforms.length)}\n${rows.join("")}`;
 }
 
-/** By file: the lines around the generated text, and the text. */
-const GENERATED: Readonly<Record<string, { readonly begin: string; readonly end: string; readonly text: string }>> = {
-  "action.yml": {
+const ActionManifest = v.object({
+  inputs: v.record(v.string(), v.object({ description: v.string(), default: v.optional(v.string()) })),
+  outputs: v.record(v.string(), v.object({ description: v.string() })),
+});
+const manifest = v.parse(ActionManifest, parse(readFileSync(path.join(packageRoot(), "action.yml"), "utf8")));
+
+/** Inputs of the Action that are not options of `run`. */
+function ownInputs(): string {
+  const ofRun = new Set(options.map(({ input }) => input?.name));
+  const rows = Object.entries(manifest.inputs)
+    .filter(([name]) => !ofRun.has(name))
+    .map(([name, input]) => `| \`${name}\` | ${input.default ?? "–"} | ${cell(input.description)} |\n`);
+  return rows.join("");
+}
+
+function outputs(): string {
+  const rows = Object.entries(manifest.outputs).map(
+    ([name, { description }]) => `| \`${name}\` | ${cell(description)} |\n`,
+  );
+  return `| output | meaning |\n|---|---|\n${rows.join("")}`;
+}
+
+/** The lines around a generated part, and its text. */
+interface Block {
+  readonly file: string;
+  readonly begin: string;
+  readonly end: string;
+  readonly text: string;
+}
+
+function block(file: string, name: string, text: string): Block {
+  return { file, begin: `<!-- ${name}: npm run options -->\n`, end: `<!-- end of ${name} -->\n`, text };
+}
+
+const codes = block("docs/troubleshooting.md", "other codes", "");
+
+const BLOCKS: readonly Block[] = [
+  {
+    file: "action.yml",
     begin: "  # Options of `run`, from src/config/run-options.ts by `npm run options`.\n",
     end: "  # End of the options of `run`.\n",
     text: options
@@ -65,36 +98,32 @@ const GENERATED: Readonly<Record<string, { readonly begin: string; readonly end:
       .join("")
       .replace(/^(?=.)/gm, "  "),
   },
-  "docs/commands.md": {
-    begin: "<!-- options of run: npm run options -->\n",
-    end: "<!-- end of the options -->\n",
-    text: `${head("option")}${RUN_OPTION_ENTRIES.map(([name, option]) => `${commandRow(name, option)}\n`).join("")}`,
-  },
-  "docs/github-action.md": {
-    begin: "<!-- options of run: npm run options -->\n",
-    end: "<!-- end of the options -->\n",
-    text: `${head("input")}${options.flatMap(inputRow).join("\n")}\n`,
-  },
-  "docs/config.md": reference(configTable),
-  "docs/metrics.md": reference(metricsTable),
-  "docs/findings.md": reference(findingsTable),
-  "docs/evidence.md": {
-    begin: "<!-- native files: npm run options -->\n",
-    end: "<!-- end of the native files -->\n",
-    text: nativeSizes(),
-  },
-};
+  block("docs/commands.md", "commands", commandsTable()),
+  block(
+    "docs/commands.md",
+    "options of run",
+    `${head("option")}${RUN_OPTION_ENTRIES.map(([name, option]) => `${commandRow(name, option)}\n`).join("")}`,
+  ),
+  block("docs/github-action.md", "inputs", `${head("input")}${ownInputs()}${options.flatMap(inputRow).join("\n")}\n`),
+  block("docs/github-action.md", "outputs", outputs()),
+  block("docs/config.md", "the reference", configTable()),
+  block("docs/metrics.md", "the reference", metricsTable()),
+  block("docs/findings.md", "the reference", findingsTable()),
+  block("docs/evidence.md", "native files", nativeSizes()),
+  { ...codes, text: otherCodes(codes.begin, codes.end) },
+];
 
 /** The files with their generated parts as they should be. @throws where a file has lost the lines around its part */
 export function optionFiles(): Readonly<Record<string, string>> {
-  const files = Object.entries(GENERATED).map(([file, { begin, end, text }]) => {
-    const whole = readFileSync(path.join(packageRoot(), file), "utf8");
+  const files: Record<string, string> = {};
+  for (const { file, begin, end, text } of BLOCKS) {
+    const whole = files[file] ?? readFileSync(path.join(packageRoot(), file), "utf8");
     const [from, to] = [whole.indexOf(begin) + begin.length, whole.indexOf(end)];
     if (!whole.includes(begin) || to < from)
       throw new Error(`${file} needs the lines "${begin.trim()}" and "${end.trim()}"`);
-    return [file, `${whole.slice(0, from)}${text}${whole.slice(to)}`];
-  });
-  return Object.fromEntries(files);
+    files[file] = `${whole.slice(0, from)}${text}${whole.slice(to)}`;
+  }
+  return files;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,33 +1,19 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { errorCodes } from "../scripts/reference/codes.ts";
+import { sourceFiles } from "../scripts/reference/source-files.ts";
 import { packageRoot } from "../src/core/package-root.ts";
 
 const root = packageRoot();
 const page = readFileSync(path.join(root, "docs/troubleshooting.md"), "utf8");
 
-const sources = readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts") && !/\btesting\b/.test(name))
-  .map((name) => ({ name, text: readFileSync(path.join(root, "src", name), "utf8") }));
-
-/** Files where a code is chosen before the error, or the ending of a run, is made of it. */
-const CHOOSES_CODES =
-  /(?:gate\/run-ending|measure\/start-failure|measure\/run-directory|report\/bundle-files|gate\/merge-\w+)\.ts$/;
-
-/** Error codes: the first argument of what makes errors, and literals of their form where they are chosen. */
-function codes(): readonly string[] {
-  const found = sources.flatMap(({ name, text }) => {
-    const made = [...text.matchAll(/\b(?:GateError|usageError|invalidInput)\(\s*"([A-Z][A-Z0-9_]+)"/g)];
-    const chosen = CHOOSES_CODES.test(name) ? [...text.matchAll(/"([A-Z]+(?:_[A-Z]+)+)"/g)] : [];
-    return [...made, ...chosen].map(([, code = ""]) => code);
-  });
-  return [...new Set(found)].filter((code) => !/^(GITHUB|STORMLOG)_/.test(code)).sort();
-}
+const sources = sourceFiles();
 
 describe("the page of troubles", () => {
   it("has every error code of the sources", () => {
-    expect(codes().length).toBeGreaterThan(120);
-    expect(codes().filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
+    expect(errorCodes().length).toBeGreaterThan(120);
+    expect(errorCodes().filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
   });
 
   it("has every attempt whose failure is a warning", () => {

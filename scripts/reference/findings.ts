@@ -1,7 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
-import path from "node:path";
-import { packageRoot } from "../../src/core/package-root.ts";
 import { HEALTH_KINDS } from "../../src/telemetry/devices/recorded-device.ts";
+import { sourceFiles } from "./source-files.ts";
 
 interface FindingText {
   readonly meaning: string;
@@ -151,18 +149,11 @@ const OF_DEVICES: Readonly<Record<(typeof HEALTH_KINDS)[number], string>> = {
 
 const deviceFinding = (kind: string): string => `device_${kind.replaceAll("-", "_")}`;
 
-/** Text of all sources without tests. */
-function sources(): string {
-  const src = path.join(packageRoot(), "src");
-  return readdirSync(src, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts") && !/[\\/]testing[\\/]/.test(name))
-    .map((name) => readFileSync(path.join(src, name), "utf8"))
-    .join("\n");
-}
-
 /** Every finding that the sources make, with the severities beside its name there; empty where they are computed. */
 export function sourceFindings(): ReadonlyMap<string, readonly string[]> {
-  const text = sources();
+  const text = sourceFiles()
+    .map((file) => file.text)
+    .join("\n");
   const constants = new Map<string, string>();
   for (const [, name = "", value = ""] of text.matchAll(/const ([A-Z_]+) = ("[a-z_]+"|\{[^}]*\} as const);/g))
     constants.set(name, `${constants.get(name) ?? ""} ${value}`);

@@ -58,7 +58,7 @@ function searchOptions(name: "bisect" | "culprit"): Readonly<Record<string, Opti
 const SPECS = {
   demo: {
     name: "demo",
-    summary: "Show a clean change, a leak and its fix on this machine, in under a minute",
+    summary: "Show a clean change, a leak and its fix on this machine",
     description:
       "Show on this machine that a clean change passes, a leak fails with its growth named, and its fix passes",
     positionals: {},

@@ -1,4 +1,4 @@
-import { JUDGED_METRICS } from "../../config/metrics.ts";
+import { METRICS } from "../../telemetry/recording/metrics.ts";
 
 /** The commented configuration. Everything that is not commented out is valid. */
 export const CONFIG = `# Stormlog Gate: what is measured and how it is judged (schema stormlog.config/1).
@@ -12,7 +12,7 @@ scenarios:
     # timeout: 900                   # seconds for one run
     # horizon: 1000000               # steps (or "72h") of a production run: growth is extrapolated to it
     # budget: { allocated: 12GiB }   # absolute limits on peaks, of any of these metrics:
-    #   ${JUDGED_METRICS.join(", ")}
+    #   ${METRICS.join(", ")}
     # repeats: auto                  # one run, more only to confirm a breach
 
 # Where accepted measurements are. Without this line the Action reads the hidden ref that the nightly workflow writes,
