@@ -52,6 +52,7 @@ const longestMs = new Map(campaigns.map(({ name, seconds }) => [name, 1000 * sec
 const rank = new Map(campaigns.map(({ name }, at) => [name, (first + at) % campaigns.length]));
 let results = readResults(values.results);
 let failed = 0;
+let rounds = 0;
 console.log(`soak: ${minutes} min, seed ${first}, commit ${commit}`);
 
 const spentOn = (name: string): number =>
@@ -75,6 +76,7 @@ for (let round = 0; ; round += 1) {
   }
   const { tries, failures } = done;
   failed += failures;
+  rounds += 1;
   results = withRound(results, {
     campaign: next.name,
     unit: next.unit,
@@ -89,5 +91,8 @@ for (let round = 0; ; round += 1) {
   if (failures > 0) console.log(done.output.slice(-8000));
 }
 if (values.page) writePage(EVIDENCE_PAGE, results);
-console.log(`soak: ${failed} failed`);
-process.exitCode = failed === 0 ? 0 : 1;
+if (rounds === 0) {
+  const skipped = campaigns.map(({ name, seconds }) => `${name} (${unavailable.get(name) ?? `needs ${seconds} s`})`);
+  console.error(`soak: no round began in ${minutes} min: ${skipped.join(", ")}`);
+} else console.log(`soak: ${failed} failed`);
+process.exitCode = failed === 0 && rounds > 0 ? 0 : 1;
