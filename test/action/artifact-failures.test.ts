@@ -141,7 +141,7 @@ describe("the artifact service fails", () => {
       const one = CASES.find((_case, at) => tokenOf(at) === token);
       const method = request.path.slice(request.path.lastIndexOf("/") + 1);
       const failure = one?.failure?.(method, request) ?? null;
-      return failure !== null || one === undefined ? failure : uploadAnswer(request, blobs, one.blobs ?? "ok");
+      return failure ?? uploadAnswer(request, blobs, one?.blobs ?? "ok");
     };
     for (const [at, { name, env, waits }] of CASES.entries()) {
       const launch = {
@@ -188,6 +188,22 @@ describe("the artifact service fails", () => {
     },
     100_000,
   );
+
+  it("the bundle is uploaded without the files whose names the artifact service refuses", async () => {
+    // Not behind the queue of the failures.
+    const own = new Launcher(actionNode(), path.join(BUILT, "action/prepared.js"), 1);
+    const { result } = await own.run({
+      apiUrl: github.url,
+      resultsUrl: results.url,
+      pullRequest: CASES.length + 1,
+      token: "job",
+      env: { ACTIONS_RUNTIME_TOKEN: runtimeToken() },
+      inputs: { run: "names" },
+    });
+    own.remove();
+    expect(result.log).not.toContain("Could not upload");
+    expect(result.outputs).toMatchObject({ "artifact-id": "501", verdict: "fail" });
+  }, 100_000);
 
   it("the post step passes with one warning when the artifact service refuses its upload", async () => {
     const job = new Job(github.url, results.url);

@@ -34,6 +34,16 @@ describe("uploading the bundle", () => {
     expect(files).toEqual(["bundle/report.json", "bundle/runs/a.bin"]);
   });
 
+  it.each(['"', ":", "<", ">", "|", "*", "?", "\r", "\n", "\\"])(
+    "names a file with %j in its name as left out",
+    (character) => {
+      writeFileSync(path.join(directory, `bundle/runs/b${character}c`), "b");
+      const { files, leftOut } = bundleFiles(path.join(directory, "bundle"));
+      expect(files.map((file) => file.path)).toEqual(["report.json", "runs/a.bin"]);
+      expect(leftOut).toEqual([{ path: `runs/b${character}c`, reason: expect.stringContaining("artifact") }]);
+    },
+  );
+
   it("gives the page of the artifact", async () => {
     const upload = await uploadBundle(
       job(async () => 42),

@@ -52,6 +52,11 @@ export interface ListedFile {
  * far smaller; a sparse file can have any size.
  */
 const LIMITS = { fileBytes: 2 ** 30, bytes: 2 ** 31, entries: 50_000 };
+/**
+ * GitHub's artifact service takes no file of a bundle with such a name in it. A backslash becomes a slash in an archive,
+ * where "\\report.json" would be a second report.
+ */
+const REFUSED_NAME = /["\\:<>|*?\r\n]/;
 /** Maximum number of files that are named as left out. */
 const MAX_LEFT_OUT = 100;
 
@@ -88,6 +93,10 @@ function filesBelow(directory: string, maxEntries: number): Below {
 
 /** The command may have left files without permissions, or with names that are no text. */
 function take(directory: string, name: string, { found, leftOut }: Below): void {
+  if (REFUSED_NAME.test(name)) {
+    leftOut.push({ path: name, reason: "no artifact may contain a file of this name" });
+    return;
+  }
   try {
     accessSync(path.join(directory, name), constants.R_OK);
     found.push({ path: name, bytes: lstatSync(path.join(directory, name)).size });

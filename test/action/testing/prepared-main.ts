@@ -46,6 +46,23 @@ const prepared: Engine = async (run) => {
       case "stuck":
         bundle(run, sampleReport("error"));
         return await new Promise<never>(() => {});
+      case "names": {
+        const left = bundle(run, sampleReport("fail"));
+        for (const name of [
+          'say "hi"',
+          "12:30",
+          "a<b>c",
+          "a|b",
+          "a*",
+          "a?",
+          "two\nlines",
+          "two\rlines",
+          "\\report.json",
+        ]) {
+          writeFileSync(path.join(run.bundleDir, "runs/train-mlp/1", name), "x");
+        }
+        return left;
+      }
       case "pass":
       case "unjudged":
       case "error":
