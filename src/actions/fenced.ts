@@ -1,11 +1,11 @@
 import { endGroup, startGroup } from "@actions/core";
 import type { Environment } from "../core/environment.ts";
-import { GateError } from "../core/errors.ts";
+import { GateError, messageOf } from "../core/errors.ts";
 import { OUT_OF_TIME } from "../gate/cost.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { holdOwnFiles } from "./code/held-files.ts";
 import { raiseCommandFence } from "./command-fence.ts";
-import { disableCompileCache, guardFileCommands, writtenWarning } from "./file-commands.ts";
+import { disableCompileCache, guardFileCommands } from "./file-commands.ts";
 
 /** The gate names an interruption by its signal, or as the end of the step's own time. */
 function gateInterrupt(signal: AbortSignal): AbortSignal {
@@ -26,7 +26,10 @@ export interface FencedStep {
   readonly warn: (message: string) => void;
 }
 
-/** Measure behind the fence: nothing that the measured command prints or writes acts as this step. */
+/**
+ * Measure behind the fence: nothing that the measured command prints or writes acts as this step.
+ * @throws what `work` throws, GateError FILE_COMMANDS_CHANGED
+ */
 export async function fenced<T>(
   title: string,
   { env, signal, warn }: FencedStep,
@@ -40,7 +43,12 @@ export async function fenced<T>(
   // The process may end before the work does, when the gate does not stop.
   const onExit = (): void => {
     fence.close();
-    files.restore();
+    try {
+      files.restore();
+    } catch (error) {
+      // The other handlers of the exit have to run.
+      warn(messageOf(error));
+    }
   };
   process.once("exit", onExit);
   try {
@@ -56,7 +64,7 @@ export async function fenced<T>(
     process.off("exit", onExit);
     fence.close();
     endGroup();
-    for (const message of [writtenWarning(files.restore()), restoreOwnFiles()]) {
+    for (const message of [restoreOwnFiles(), files.restore()]) {
       if (message !== null) warn(message);
     }
   }

@@ -1,11 +1,13 @@
 import { execFileSync } from "node:child_process";
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -13,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { disableCompileCache, guardFileCommands, writtenWarning } from "./file-commands.ts";
+import { disableCompileCache, guardFileCommands } from "./file-commands.ts";
 
 let directory: string;
 let env: Record<string, string>;
@@ -25,11 +27,11 @@ beforeEach(() => {
   writeFileSync(file("output"), "ours=1\n");
   writeFileSync(file("env"), "");
 });
-afterEach(() => rmSync(directory, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("the step's files while a command is measured", () => {
   it("are left alone when they are unchanged", () => {
-    expect(guardFileCommands(env).restore()).toEqual([]);
+    expect(guardFileCommands(env).restore()).toBeNull();
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
   });
 
@@ -39,11 +41,32 @@ describe("the step's files while a command is measured", () => {
     writeFileSync(file("env"), "LD_PRELOAD=/x\n");
     writeFileSync(file("path"), "/x\n");
     const changed = kept.restore();
-    expect(changed).toEqual(["GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH"]);
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
     expect(readFileSync(file("env"), "utf8")).toBe("");
     expect(existsSync(file("path"))).toBe(false);
-    expect(writtenWarning(changed)).toContain("GITHUB_ENV, GITHUB_OUTPUT, GITHUB_PATH");
+    expect(changed).toContain("(GITHUB_ENV, GITHUB_OUTPUT, GITHUB_PATH)");
+  });
+
+  it("are replaced when the command made them read-only", () => {
+    const kept = guardFileCommands(env);
+    writeFileSync(file("output"), "verdict=pass\n");
+    chmodSync(file("output"), 0o444);
+    expect(kept.restore()).toContain("(GITHUB_OUTPUT). What it wrote was dropped");
+    expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
+    expect(statSync(file("output")).mode & 0o200).toBe(0o200);
+  });
+
+  it("fail the step by name when what the command wrote cannot be removed", () => {
+    const kept = guardFileCommands(env);
+    rmSync(directory, { recursive: true });
+    writeFileSync(directory, "");
+    expect(() => kept.restore()).toThrow(
+      expect.objectContaining({
+        code: "FILE_COMMANDS_CHANGED",
+        exitCode: 1,
+        message: expect.stringContaining("(GITHUB_ENV, GITHUB_OUTPUT, GITHUB_PATH)"),
+      }),
+    );
   });
 
   it("are removed when they were not kept and have become a FIFO", () => {
@@ -51,7 +74,7 @@ describe("the step's files while a command is measured", () => {
     const kept = guardFileCommands(env);
     rmSync(file("env"));
     execFileSync("mkfifo", [file("env")]);
-    expect(kept.restore()).toEqual([]);
+    expect(kept.restore()).toBeNull();
     expect(existsSync(file("env"))).toBe(false);
   });
 
@@ -62,7 +85,7 @@ describe("the step's files while a command is measured", () => {
     symlinkSync(file("precious"), file("output"));
     rmSync(file("env"));
     mkdirSync(file("env"));
-    expect(kept.restore()).toEqual(["GITHUB_ENV", "GITHUB_OUTPUT"]);
+    expect(kept.restore()).toContain("(GITHUB_ENV, GITHUB_OUTPUT)");
     expect(readFileSync(file("precious"), "utf8")).toBe("mine");
     expect(lstatSync(file("output")).isFile()).toBe(true);
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
@@ -72,7 +95,7 @@ describe("the step's files while a command is measured", () => {
   it("come back when they were deleted", () => {
     const kept = guardFileCommands(env);
     rmSync(file("output"));
-    expect(kept.restore()).toEqual(["GITHUB_OUTPUT"]);
+    expect(kept.restore()).toContain("(GITHUB_OUTPUT)");
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
   });
 
@@ -80,7 +103,7 @@ describe("the step's files while a command is measured", () => {
     disableCompileCache(env);
     const kept = guardFileCommands(env);
     writeFileSync(file("env"), "");
-    expect(kept.restore()).toEqual(["GITHUB_ENV"]);
+    expect(kept.restore()).toContain("(GITHUB_ENV)");
     expect(readFileSync(file("env"), "utf8")).toBe("NODE_DISABLE_COMPILE_CACHE=1\nSTORMLOG_GATE_CACHE_DISABLED=1\n");
     disableCompileCache({ ...env, NODE_DISABLE_COMPILE_CACHE: "1" });
     expect(readFileSync(file("env"), "utf8")).toMatch(/DISABLED=1\nNODE_DISABLE_COMPILE_CACHE=1\n$/);
@@ -88,7 +111,6 @@ describe("the step's files while a command is measured", () => {
 
   it("are ignored where the variables are not set", () => {
     disableCompileCache({});
-    expect(guardFileCommands({}).restore()).toEqual([]);
-    expect(writtenWarning([])).toBeNull();
+    expect(guardFileCommands({}).restore()).toBeNull();
   });
 });

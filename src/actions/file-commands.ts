@@ -1,7 +1,7 @@
 import { appendFileSync, lstatSync, rmSync } from "node:fs";
 import { CACHE_DISABLED } from "../core/compile-cache.ts";
 import type { Environment } from "../core/environment.ts";
-import { codeOf } from "../core/errors.ts";
+import { codeOf, GateError } from "../core/errors.ts";
 import { readBounded, writeOwn } from "../core/files.ts";
 
 /** Files by which a step gives commands to the runner, and the one that describes the event. */
@@ -51,8 +51,12 @@ export function disableCompileCache({ GITHUB_ENV, NODE_DISABLE_COMPILE_CACHE }: 
 }
 
 export interface KeptFiles {
-  /** Restore the files. @returns names of those that had been changed */
-  restore(): readonly string[];
+  /**
+   * Replace changed files by new ones and read them back.
+   * @returns the one warning about those that had been changed; null where none had
+   * @throws GateError FILE_COMMANDS_CHANGED for those that still have what the command wrote
+   */
+  restore(): string | null;
 }
 
 /**
@@ -70,20 +74,31 @@ export function guardFileCommands(env: Environment): KeptFiles {
       const changed = kept.filter(({ file, before }) => before !== "unknown" && !isSame(contentOf(file), before));
       for (const { file, before } of changed) {
         try {
-          // It may be a link or a directory now; neither is written through.
-          if (contentOf(file) === "unknown" || before === "absent") rmSync(file, { recursive: true, force: true });
-          if (before !== "absent" && before !== "unknown") writeOwn(file, "replace", () => before);
+          // It may be a link, a directory or read-only now.
+          rmSync(file, { recursive: true, force: true });
+          if (typeof before !== "string") writeOwn(file, "replace", () => before);
         } catch {
-          // A file that cannot be restored is reported all the same.
+          // Reading it back reports it.
         }
       }
-      return changed.map(({ name }) => name);
+      const left = changed.filter(({ file, before }) => !isSame(contentOf(file), before));
+      if (left.length > 0) throw keptError(left.map(({ name }) => name));
+      return changed.length === 0 ? null : writtenWarning(changed.map(({ name }) => name));
     },
   };
 }
 
-/** The one warning about it, or null. */
-export function writtenWarning(names: readonly string[]): string | null {
-  if (names.length === 0) return null;
+function writtenWarning(names: readonly string[]): string {
   return `The measured command wrote to files of this step (${names.join(", ")}). What it wrote was dropped.`;
+}
+
+function keptError(names: readonly string[]): GateError {
+  return new GateError(
+    "FILE_COMMANDS_CHANGED",
+    `the measured command wrote to files of this step (${names.join(", ")}), and what it wrote could not be removed`,
+    {
+      kind: "error",
+      hint: "Use nothing of this job, and measure in a job without a writing token.",
+    },
+  );
 }

@@ -59,7 +59,7 @@ export async function runGateStep(engine: Engine): Promise<never> {
   } catch (cause) {
     const error = asGateError(cause);
     annotateError(env, error);
-    setOutputs(errorOutputs(error.exitCode, nothingPublished("", null)));
+    setErrorOutputs(error, nothingPublished("", null));
     code = error.exitCode;
   }
   // An upload that missed its deadline may still be open; the process does not wait for it.
@@ -70,7 +70,7 @@ export async function runGateStep(engine: Engine): Promise<never> {
 function giveUp(env: Environment, error: GateError, bundleDir: string): never {
   process.once("exit", () => {
     annotateError(env, error);
-    setOutputs(errorOutputs(error.exitCode, nothingPublished(leftIn(bundleDir), null)));
+    setErrorOutputs(error, nothingPublished(leftIn(bundleDir), null));
   });
   process.exit(error.exitCode);
 }
@@ -90,7 +90,7 @@ async function measureAndPublish(engine: Engine, inputs: ActionInputs, step: Gat
     annotateError(env, error);
     const { commentUrl, warnings } = await publishError(step, error, inputs.scenario);
     for (const message of warnings) warn(message);
-    setOutputs(errorOutputs(error.exitCode, nothingPublished(leftIn(bundleDir), commentUrl)));
+    setErrorOutputs(error, nothingPublished(leftIn(bundleDir), commentUrl));
     return error.exitCode;
   }
   return reportOutcome(step, outcome);
@@ -156,6 +156,14 @@ function annotateError(env: Environment, error: GateError): void {
 
 function setOutputs(outputs: Outputs): void {
   for (const [name, value] of Object.entries(outputs)) setOutput(name, value);
+}
+
+function setErrorOutputs(error: GateError, published: Published): void {
+  try {
+    setOutputs(errorOutputs(error.exitCode, published));
+  } catch {
+    // The measured command took their file away. The error was annotated, and the step fails.
+  }
 }
 
 /** The bundle's directory, empty where nothing was written yet. */
