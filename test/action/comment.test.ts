@@ -61,14 +61,38 @@ describe("the sticky comment", () => {
     expect(ours.body).toBe(`${MARKER}\nnew`);
   });
 
-  it("3,000 comments of others are read once, although the comment is looked for again after it was created", async () => {
-    const long = new Date(Date.now() - 86_400_000).toISOString();
-    for (let n = 0; n < 3000; n += 1) github.addComment(PR, "mallory", `${MARKER} ${n}`, long);
-    expect(await upsertComment(unpacedClient(github), TARGET, "new")).toMatchObject({ action: "created" });
-    const reads = github.requests.filter(({ method, path }) => method === "GET" && path.endsWith("/comments"));
-    expect(reads).toHaveLength(30 + 1);
-    expect(reads.filter(({ query }) => query.has("since"))).toHaveLength(1);
-  });
+  /** Comments of an hour ago, which GitHub gives in pages of 6 MB. */
+  function addLongComments(count: number): void {
+    const text = `${MARKER}\n${"x".repeat(60_000)}`;
+    const earlier = new Date(Date.now() - 3_600_000).toISOString();
+    for (let n = 0; n < count; n += 1) github.addComment(PR, "mallory", text, earlier);
+  }
+
+  const pagesRead = () =>
+    github.requests.filter(({ method, path }) => method === "GET" && path.endsWith("/comments")).length;
+
+  it("the sticky comment is created among 3,000 long comments without reading their texts", async () => {
+    addLongComments(3000);
+    expect(await upsertComment(await pacedClient(), TARGET, "new")).toMatchObject({ action: "created" });
+    // The first page, and what was written since.
+    expect(pagesRead()).toBe(2);
+    expect(github.comments.filter(({ author }) => author === BOT)).toMatchObject([{ body: `${MARKER}\nnew` }]);
+  }, 60_000);
+
+  it.each([0, 1, 1499, 1500, 2999, 3000])(
+    "the sticky comment is found behind %i of 3,000 long comments, and its duplicate removed",
+    async (before) => {
+      addLongComments(before);
+      for (let n = 0; n < 120; n += 1) github.addComment(PR, BOT, `of another workflow ${n}`);
+      const ours = github.addComment(PR, BOT, `${MARKER}\nold`);
+      github.addComment(PR, BOT, `${MARKER}\nduplicate`);
+      addLongComments(3000 - before);
+      expect(await upsertComment(unpacedClient(github), TARGET, "new")).toMatchObject({ action: "updated" });
+      expect(github.comments.filter(({ author, body }) => author === BOT && body.startsWith(MARKER))).toEqual([ours]);
+      expect(ours.body).toBe(`${MARKER}\nnew`);
+      expect(pagesRead()).toBe(1);
+    },
+  );
 
   it("a comment that another job created in the meantime is found among those written since", async () => {
     const octokit = unpacedClient(github);

@@ -3,6 +3,7 @@ import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
 import { notAComment, readCommentPages } from "../pull-request/comment-pages.ts";
 import type { Repository } from "../run-context.ts";
+import { ownComments } from "./own-comments.ts";
 import { markerKey, OwnAuthor, sameText } from "./own-texts.ts";
 
 /** GitHub documents a limit of 65,536 characters (it stores 262,144 bytes); the rest is room for the marker. */
@@ -35,10 +36,12 @@ const SERVER_SKEW_MS = 60_000;
 /** How often a comment may be deleted under our hands before that is a failure. */
 const MAX_ATTEMPTS = 4;
 
+/** Pages of comments that are read whole. Of more, which can have hundreds of megabytes, only our own texts are read. */
+const MAX_PAGES = 5;
+
 interface Marked {
   readonly id: number;
   readonly body: string;
-  readonly author: string;
   readonly url: string;
 }
 
@@ -75,19 +78,21 @@ class StickyComments {
    */
   async find(): Promise<readonly Marked[]> {
     const isMarked = ({ body }: { readonly body?: string | undefined }): boolean =>
-      body !== undefined && body.split(/\r?\n/, 1)[0]?.trimEnd() === this.#marker;
+      body?.split(/\r?\n/, 1)[0]?.trimEnd() === this.#marker;
     const { kept, readMs } = await readCommentPages(
       this.#octokit,
       this.#target,
       (comments) =>
-        comments.filter(isMarked).map(({ id, body, user, html_url }): Marked => {
+        comments.filter(isMarked).map(({ id, body, user, html_url }) => {
           return { id, body: body ?? "", author: user?.login ?? "", url: html_url };
         }),
       this.#readUntil,
+      MAX_PAGES,
     );
     if (!Number.isNaN(readMs)) this.#readUntil ??= new Date(readMs - SERVER_SKEW_MS).toISOString();
     const ours: Marked[] = [];
-    for (const comment of kept) if (await this.#us.is(comment.author)) ours.push(comment);
+    if (kept === null) ours.push(...(await ownComments(this.#octokit, this.#target)).filter(isMarked));
+    for (const comment of kept ?? []) if (await this.#us.is(comment.author)) ours.push(comment);
     return ours.sort((a, b) => a.id - b.id);
   }
 
