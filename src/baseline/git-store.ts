@@ -1,4 +1,5 @@
 import { invalidInput } from "../core/errors.ts";
+import { fetchMissing } from "../git/fetch.ts";
 import { git } from "../git/git.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { depthOf, withDepth } from "./history.ts";
@@ -89,6 +90,7 @@ export function openGitStore(name: string, cwd: string, ref: string): BaselineSt
       const inside = await git(cwd, ["rev-parse", "--git-dir"]);
       const tip = inside.ok ? await tipOf(false) : null;
       if (tip === null) return { exists: false, records: [], skipped: [] };
+      await fetchMissing(cwd, tip);
       const listing = await git(cwd, ["ls-tree", "-r", "--name-only", "-z", tip]);
       if (!listing.ok)
         throw invalidInput("BASELINE_STORE_UNREADABLE", `${name} cannot be read: ${listing.stderr}`, ref);

@@ -5,6 +5,7 @@ import { spelledLike, type WantedScenario } from "../baseline/from-store.ts";
 import type { Environment } from "../core/environment.ts";
 import { codeOf, invalidInput, messageOf } from "../core/errors.ts";
 import { readBounded } from "../core/files.ts";
+import { fetchMissing } from "../git/fetch.ts";
 import { git } from "../git/git.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { ANCHORS_FILE, type Anchor, anchorMeasurements, findAnchor, parseAnchors } from "./anchor.ts";
@@ -50,8 +51,9 @@ export async function readAnchors(root: string, env: Environment): Promise<Ancho
     return book(own, ANCHORS_FILE, own === null ? [] : [why]);
   }
   const prefix = await git(root, ["rev-parse", "--show-prefix"]);
-  const name = `${base}:${prefix.ok ? prefix.stdout : ""}${ANCHORS_FILE}`;
-  const shown = await git(root, ["cat-file", "blob", name]);
+  const name = `${prefix.ok ? prefix.stdout : ""}${ANCHORS_FILE}`;
+  await fetchMissing(root, base, name);
+  const shown = await git(root, ["cat-file", "blob", `${base}:${name}`]);
   const text = shown.ok ? shown.stdout : null;
   const changed = (own?.trim() ?? null) !== (text?.trim() ?? null);
   // Without anchors at the base no limit can be loosened, so those of the change are used.

@@ -16,6 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { fetchCommit } from "./fetch.ts";
 import { git, gitWarnings, holdRepositories, isTreeModified } from "./git.ts";
 import { removeStale } from "./repository.ts";
 
@@ -284,6 +285,30 @@ describe("git beside measured code", () => {
     });
     release?.();
     expect((await git(other, ["rev-parse", "--show-toplevel"])).stdout).toBe(other);
+  });
+
+  it("fetches nothing by itself in a partial clone, whose ssh it starts on request", async () => {
+    for (const [key, value] of [
+      ["core.sshCommand", script("ssh")],
+      ["remote.origin.url", "ssh://example.invalid/x"],
+      ["remote.origin.promisor", "true"],
+    ]) {
+      plain("config", key as string, value as string);
+    }
+    const missing = "0123456789012345678901234567890123456789";
+    expect((await git(top, ["cat-file", "-e", missing])).ok).toBe(false);
+    expect((await git(top, ["log", "-1", missing])).ok).toBe(false);
+    expect(ran()).toEqual([]);
+    await fetchCommit(top, missing, false);
+    expect(ran()).toEqual(["ran-ssh"]);
+  });
+
+  it("takes no directory for a remote that is not configured", async () => {
+    plain("clone", "--quiet", top, path.join(top, "origin"));
+    plain("-C", "origin", "commit", "--quiet", "--allow-empty", "-m", "of the directory");
+    const next = plain("-C", "origin", "rev-parse", "HEAD");
+    await fetchCommit(top, next, false);
+    expect((await git(top, ["cat-file", "-e", next])).ok).toBe(false);
   });
 
   it("ends at once when the gate is interrupted", async () => {

@@ -61,7 +61,7 @@ const MAY_LACK = { throwIfNoEntry: false } as const;
 /** Protocols of a fetch. A remote helper such as `ext::` would be a program of the configuration. */
 const PROTOCOLS = "https:http:ssh:git:file";
 
-/** Whether missing objects are fetched when they are needed. */
+/** Whether this is a partial clone, which lacks objects. */
 export const isPartial = ({ settings }: Repository): boolean => [...settings.keys()].some((key) => PROMISOR.test(key));
 
 /** Reaching a remote: the variables for it, and an `ssh` whose configuration the change cannot have written. */
@@ -280,13 +280,12 @@ export interface Access {
  */
 export function accessTo(repository: Repository, names: Names, network: boolean, workTree?: string): Access {
   const { top, gitDirectory, common } = repository;
-  const reachesOut = network || isPartial(repository);
   const directory = temporaryDirectory();
   const at = (...names: readonly string[]): string => path.join(directory, ...names);
   const dispose = (): void => rmSync(directory, { recursive: true, force: true });
   try {
     writeFileSync(at("HEAD"), names.head);
-    writeFileSync(at("config"), safeConfig(repository, reachesOut, names.refs !== null), { mode: 0o600 });
+    writeFileSync(at("config"), safeConfig(repository, network, names.refs !== null), { mode: 0o600 });
     if (names.shallow !== null) writeFileSync(at("shallow"), names.shallow);
     if (names.refs !== null) {
       mkdirSync(at("refs"));
@@ -319,7 +318,9 @@ export function accessTo(repository: Repository, names: Names, network: boolean,
       GIT_OPTIONAL_LOCKS: "0",
       GIT_TERMINAL_PROMPT: "0",
       GIT_PAGER: "cat",
-      ...(reachesOut ? networkEnvironment(repository) : { GIT_ALLOW_PROTOCOL: "none", GIT_NO_LAZY_FETCH: "1" }),
+      // Old versions do not know the variable, but without a promisor in the configuration they fetch nothing.
+      GIT_NO_LAZY_FETCH: "1",
+      ...(network ? networkEnvironment(repository) : { GIT_ALLOW_PROTOCOL: "none" }),
     },
     dispose,
   };

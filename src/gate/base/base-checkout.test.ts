@@ -16,7 +16,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { deflateSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { holdRepositories } from "../../git/git.ts";
+import { fetchMissing } from "../../git/fetch.ts";
+import { git as gateGit, holdRepositories } from "../../git/git.ts";
 import { checkOut } from "./base-checkout.ts";
 
 let directory: string;
@@ -143,30 +144,38 @@ describe("a checkout of the base", () => {
     await expect(checkOut(top, base, tree)).rejects.toThrow(/pass through the filter "git-crypt"/);
   });
 
-  it("fetches what a partial clone lacks from the remote of before, and from no other", async () => {
-    const base = commit({ "a.txt": "old\n", "deep/b.txt": "b\n" });
-    commit({ "a.txt": "new\n" });
-    git("config", "uploadpack.allowFilter", "true");
-    git("config", "uploadpack.allowAnySHA1InWant", "true");
-    const origin = top;
-    top = path.join(directory, "clone");
-    gitIn(
-      directory,
-      "-c",
-      "protocol.file.allow=always",
-      "clone",
-      "--quiet",
-      "--filter=blob:none",
-      `file://${origin}`,
-      top,
-    );
-    await hold();
-    git("config", "remote.origin.url", `ext::${script("evil")}`);
-    git("config", "protocol.ext.allow", "always");
-    await checkOut(top, base, tree);
-    expect(readFileSync(path.join(tree, "a.txt"), "utf8")).toBe("old\n");
-    expect(existsSync(path.join(directory, "ran-evil"))).toBe(false);
-  });
+  it.each(["blob:none", "tree:0"])(
+    "fetches what a partial clone (%s) lacks from the remote of before, and from no other",
+    async (filter) => {
+      const base = commit({ "a.txt": "old\n", "deep/b.txt": "b\n" });
+      commit({ "a.txt": "new\n" });
+      git("config", "uploadpack.allowFilter", "true");
+      git("config", "uploadpack.allowAnySHA1InWant", "true");
+      const origin = top;
+      top = path.join(directory, "clone");
+      gitIn(
+        directory,
+        "-c",
+        "protocol.file.allow=always",
+        "clone",
+        "--quiet",
+        `--filter=${filter}`,
+        `file://${origin}`,
+        top,
+      );
+      await hold();
+      git("config", "remote.origin.url", `ext::${script("evil")}`);
+      git("config", "protocol.ext.allow", "always");
+      await fetchMissing(top, base, "deep");
+      const file = ["cat-file", "blob", `${base}:a.txt`];
+      expect((await gateGit(top, file)).ok).toBe(false);
+      await fetchMissing(top, base, "a.txt");
+      expect((await gateGit(top, file)).stdout).toBe("old");
+      await checkOut(top, base, tree);
+      expect(readFileSync(path.join(tree, "a.txt"), "utf8")).toBe("old\n");
+      expect(existsSync(path.join(directory, "ran-evil"))).toBe(false);
+    },
+  );
 
   it("accepts a filter that changes files only when they are committed", async () => {
     const base = commit({ "a.ipynb": "a\n", ".gitattributes": "*.ipynb filter=nbstripout\n" });

@@ -2,13 +2,12 @@ import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { chmod, mkdir, open, rename, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { fetchCommit, fetchMissing } from "../../git/fetch.ts";
 import { git, holding } from "../../git/git.ts";
-import { isPartial, type Repository, readSmall, safeConfig } from "../../git/repository.ts";
+import { type Repository, readSmall, safeConfig } from "../../git/repository.ts";
 import { type LfsPointer, lfsPointer, type VerifiedCommit, verifyCommit } from "./base-objects.ts";
 
-/** Maximum time for fetching a base commit, milliseconds. */
-const FETCH_MS = 60_000;
-/** The same for writing its files, and for reading them again. */
+/** Maximum time for writing the files of a base, and for reading them again, milliseconds. */
 const CHECKOUT_MS = 300_000;
 
 /**
@@ -21,6 +20,7 @@ export async function checkOut(top: string, commit: string, tree: string): Promi
   if (typeof known === "string") throw new Error(known);
   const { repository, names } = known;
   await fetchCommit(top, commit, names.shallow !== null);
+  await fetchMissing(top, commit);
   const own = path.join(tree, ".git");
   await mkdir(path.join(own, "objects", "info"), { recursive: true });
   await mkdir(path.join(own, "refs"));
@@ -30,8 +30,7 @@ export async function checkOut(top: string, commit: string, tree: string): Promi
   if (names.shallow !== null) await writeFile(path.join(own, "shallow"), `${names.shallow}${commit}\n`);
   const refs = await git(top, ["for-each-ref", "--format=%(objectname) %(refname)"]);
   if (refs.ok && refs.stdout !== "") await writeFile(path.join(own, "packed-refs"), `${refs.stdout}\n`);
-  const network = isPartial(repository);
-  await must(top, ["read-tree", "--reset", "-u", commit], { workTree: tree, timeoutMs: CHECKOUT_MS, network });
+  await must(top, ["read-tree", "--reset", "-u", commit], { workTree: tree, timeoutMs: CHECKOUT_MS });
   const verified = await verifyCommit(top, commit, CHECKOUT_MS);
   refuseFilters(repository, verified);
   if (verified.pointers.size > 0) await restoreLargeFiles(top, tree, repository, verified);
@@ -43,14 +42,6 @@ async function must(top: string, args: readonly string[], options: GitOptions): 
   const { ok, stdout, stderr } = await git(top, args, options);
   if (!ok) throw new Error(stderr.split("\n")[0] || `git ${args[0]} failed`);
   return stdout;
-}
-
-/** Fetch just this commit into a clone without it. Without a remote, or without permission, nothing changes. */
-export async function fetchCommit(top: string, commit: string, shallow: boolean): Promise<void> {
-  if ((await git(top, ["cat-file", "-e", `${commit}^{commit}`])).ok) return;
-  const quiet = ["--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"];
-  const depth = shallow ? ["--depth=1"] : [];
-  await git(top, ["fetch", ...quiet, ...depth, "origin", commit], { timeoutMs: FETCH_MS, network: true });
 }
 
 /** A filter other than LFS is a program, which is not run: the base would differ in more than code. */

@@ -3,6 +3,7 @@ import { mergeBase, namedBases, portBase, queuedBranch } from "../../baseline/an
 import type { HistoryPort } from "../../baseline/history-port.ts";
 import { type Environment, inPipeline } from "../../core/environment.ts";
 import { messageOf } from "../../core/errors.ts";
+import { fetchMissing } from "../../git/fetch.ts";
 import { git } from "../../git/git.ts";
 
 /** Reads a file of a commit where the clone does not have it; null = the file does not exist. */
@@ -64,6 +65,7 @@ async function textAt(
 ): Promise<BaseConfig> {
   const known = await git(directory, ["cat-file", "-e", `${commit}^{commit}`]);
   if (known.ok) {
+    await fetchMissing(directory, commit, inside);
     const listed = await git(directory, ["ls-tree", "--full-tree", commit, "--", inside]);
     if (listed.ok && listed.stdout === "") return { kind: "new", commit };
     const blob = await git(directory, ["cat-file", "blob", `${commit}:${inside}`]);

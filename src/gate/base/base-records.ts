@@ -5,9 +5,9 @@ import { type BaselineStore, contentOf, type StoreContent, unwritable } from "..
 import type { ConfigChange } from "../../config/policy-changes.ts";
 import { messageOf } from "../../core/errors.ts";
 import { plural } from "../../core/text.ts";
+import { fetchCommit, fetchMissing } from "../../git/fetch.ts";
 import { git } from "../../git/git.ts";
 import type { GatePorts, RecordText } from "../ports.ts";
-import { fetchCommit } from "./base-checkout.ts";
 
 /** A `file:` store on a pull request: its content at the base commit, and what the change does to its records. */
 interface BaseStore {
@@ -46,6 +46,7 @@ async function blobsAt(top: string, commit: string, directory: string): Promise<
 }
 
 async function textsAt(top: string, commit: string, directory: string): Promise<readonly RecordText[]> {
+  await fetchMissing(top, commit, directory);
   const records = [...(await blobsAt(top, commit, directory))].filter(([name]) => name.endsWith(".json")).sort();
   return Promise.all(
     records.map(async ([name, id]) => {
