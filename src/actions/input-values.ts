@@ -1,5 +1,7 @@
+import { notice } from "@actions/core";
 import { type GateError, usageError } from "../core/errors.ts";
 import { matrixLeg } from "../github/artifacts/artifact-name.ts";
+import type { ImageMode } from "../github/comment/section-comment.ts";
 
 /** An input as the workflow gave it, trimmed; an empty one is absent. */
 export type Input = (name: string) => string | undefined;
@@ -38,6 +40,14 @@ function bounded(
   const value = Number(given);
   if (!fits(value) || value < low || value > high) throw invalid(name, given, `${kind} from ${low} to ${high}`);
   return value;
+}
+
+/** Where the timeline is shown. @throws GateError INPUT_INVALID (usage) */
+export function imageInput(input: Input): ImageMode {
+  const mode = choice(input, "image", ["auto", "ref", "none", "mermaid"], "auto");
+  if (mode !== "mermaid") return mode;
+  notice("image: mermaid draws no chart any more. It means auto.");
+  return "auto";
 }
 
 /** The name of the gate; all its jobs share one comment. @throws GateError INPUT_INVALID (usage) */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { escapeHtml, escapeMarkdown, escapeMermaid, escapeTerminal } from "./escape.ts";
+import { escapeHtml, escapeMarkdown, escapeTerminal } from "./escape.ts";
 
 describe("escaping at the edges", () => {
   it("shows a terminal's control sequences instead of obeying them", () => {
@@ -25,11 +25,7 @@ describe("escaping at the edges", () => {
     expect(escapeMarkdown("<!-- stormlog-gate:x -->")).not.toContain("<!--");
   });
 
-  it("keeps a mermaid string inside its quotes", () => {
-    expect(escapeMermaid('a"]\n%%{init}')).not.toMatch(/["\n%{}\]]/);
-  });
-
-  const EDGES = { escapeHtml, escapeMarkdown, escapeMermaid, escapeTerminal };
+  const EDGES = { escapeHtml, escapeMarkdown, escapeTerminal };
   const invisible = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\p{Cs}]|(?![\t\n])\p{Cc}/u;
 
   it("every edge shows each code point that a renderer ignores, obeys or cannot draw", () => {

@@ -69,8 +69,3 @@ export function escapeMarkdown(text: string): string {
       .replace(/(GH&#45;)(?=\d)/gi, "$1&#8203;")
   );
 }
-
-/** For text inside a mermaid double-quoted string. */
-export function escapeMermaid(text: string): string {
-  return replaceHidden(oneLine(text), unknown).replace(/["`;%#\\{}<>&[\]]/g, "'");
-}

@@ -61,21 +61,19 @@ describe("how a peak grows with a value", () => {
     expect(decidingScaling(sampleReport("fail", { scaling: [scaling] }))).toBeNull();
   });
 
-  it("is a table and a chart in markdown, and bars at a terminal", () => {
+  it("is a table in markdown, and bars at a terminal", () => {
     const text = scalingText(scaling);
     expect(text).toContain("| 16 | 116.00 MiB |");
-    expect(text).toContain('bar "measured" [101, 102, 104, 108, 116]');
-    expect(text).toContain('line "fit" [101, 102, 104, 108, 116]');
     const lines = scalingLines(scaling, painter(false), 100);
     expect(lines[0]).toBe("train  host peak over BATCH");
     expect(lines[5]).toBe(`  BATCH=16  116.00 MiB  ${"█".repeat(24)}`);
   });
 
-  it("escapes names and values, and draws nothing where a peak is missing", () => {
+  it("escapes names and values", () => {
     const hostile = '"]\n<img src=x>`|@everyone';
     const points = [{ value: hostile, bytes: null }];
     const text = scalingText({ ...scaling, scenario: hostile, name: hostile, points, fit: null, no_fit: hostile });
-    expect(text).not.toMatch(/<img|\n@everyone|mermaid/);
+    expect(text).not.toMatch(/<img|\n@everyone/);
     expect(scalingText({ ...scaling, name: hostile, fit: null })).not.toMatch(/<img/);
   });
 

@@ -1,9 +1,7 @@
-import { inflateSync } from "node:zlib";
 import { getOctokit } from "@actions/github";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { tidyImages } from "../../src/actions/refresh/tidy-images.ts";
 import type { SubAction } from "../../src/actions/sub-action.ts";
-import { checkImages } from "../../src/github/comment/image-check.ts";
 import { expireImages, imagePath, imageRef, publishImages } from "../../src/github/comment/image-ref.ts";
 import type { Octokit } from "../../src/github/octokit.ts";
 import type { GitData } from "../../src/github/repository/git-data.ts";
@@ -11,7 +9,6 @@ import { openGitData } from "../../src/github/repository/git-data-client.ts";
 import { runContext } from "../../src/github/run-context.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
-import { HttpDouble } from "./testing/http.ts";
 
 const PLACE = { owner: "octo", repo: "model" };
 const SERVER = { serverUrl: "https://github.test", ...PLACE };
@@ -151,67 +148,5 @@ describe("the nightly refresh", () => {
       expect.stringMatching(/^warn: Could not remove old pictures: .*contents: write/),
       "log: Removed the pictures of 2 closed or inactive pull requests",
     ]);
-  });
-});
-
-describe("whether a private repository's pictures are shown", () => {
-  let proxy: HttpDouble;
-  let rendered: string;
-
-  beforeEach(async () => {
-    proxy = new HttpDouble(() => ({ status: 404, body: {} }));
-    await proxy.start();
-    github.use({
-      "/markdown": {
-        POST: () => ({ status: 200, raw: Buffer.from(rendered), headers: { "content-type": "text/html" } }),
-      },
-    });
-  });
-  afterEach(() => proxy.stop());
-
-  const check = (now = NOW) => checkImages({ octokit, gitData, repository: SERVER, now });
-  const asked = (): number => github.requests.filter(({ path }) => path === "/markdown").length;
-
-  it("pictures are shown where the reader's session fetches them, which is checked once", async () => {
-    rendered =
-      '<p><a href="x"><img src="https://github.test/octo/model/blob/1/check.png?raw=true" alt="picture"></a></p>';
-    expect([await check(), await check()]).toEqual([{ kind: "shown" }, { kind: "shown" }]);
-    expect(asked()).toBe(1);
-    const sent = github.requests.find(({ path }) => path === "/markdown")?.body as { text: string };
-    expect(sent.text).toMatch(
-      /^!\[picture\]\(https:\/\/github\.test\/octo\/model\/blob\/[0-9a-f]{40}\/check\.png\?raw=true\)$/,
-    );
-  });
-
-  it("pictures are not shown where a proxy has to fetch them, which is checked again after a month", async () => {
-    rendered = `<p><img src="${proxy.url}/0123/abc?a=1&amp;b=2" data-canonical-src="x"></p>`;
-    expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("404") });
-    expect(proxy.requests[0]).toMatchObject({ authorization: "", path: "/0123/abc" });
-    expect(proxy.requests[0]?.query.get("b")).toBe("2");
-    expect(await check()).toMatchObject({ kind: "hidden" });
-    expect(asked()).toBe(1);
-    proxy.failure = () => ({ kind: "text", text: "png", type: "image/png" });
-    expect(await check(new Date(NOW.getTime() + 31 * 86_400_000))).toEqual({ kind: "shown" });
-    expect(asked()).toBe(2);
-  });
-
-  it("pictures are not shown when GitHub's answer is a page or missing", async () => {
-    rendered = `<img src="${proxy.url}/login">`;
-    proxy.failure = () => ({ kind: "text", text: "<html>", type: "text/html" });
-    expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("text/html") });
-    await gitData.deleteRef("refs/stormlog/images/check");
-    rendered = "<p>picture</p>";
-    expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("did not render") });
-  });
-
-  it("the probing pixel is a valid PNG", async () => {
-    rendered = "<p></p>";
-    await check();
-    const file = (await gitData.snapshot("refs/stormlog/images/check"))?.files.find(({ path }) =>
-      path.endsWith(".png"),
-    );
-    const bytes = Buffer.from(await gitData.blob(file?.sha ?? ""));
-    const at = bytes.indexOf("IDAT");
-    expect(inflateSync(bytes.subarray(at + 4, at + 4 + bytes.readUInt32BE(at - 4)))).toHaveLength(2);
   });
 });

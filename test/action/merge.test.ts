@@ -91,7 +91,7 @@ const merge = (inputs: Record<string, string> = {}, env: Record<string, string> 
     script: path.join(BUILT, "action/merge.js"),
     cwd: job.directory,
     env: { ...job.env, ...env },
-    inputs: { token: "job", image: "mermaid", ...inputs },
+    inputs: { token: "job", image: "none", ...inputs },
     clock: CLOCK,
   });
 

@@ -98,7 +98,7 @@ suite("publishing a verdict", () => {
     expect((await results.read("stormlog-default.html")).toString()).toContain("<title>timeline</title>");
     expect(github.comments).toHaveLength(1);
     expect(github.comments[0]?.body).toMatch(/^<!-- stormlog-gate:default -->\n/);
-    expect(github.comments[0]?.body).toContain("```mermaid");
+    expect(github.comments[0]?.body).toMatch(/^`[▁-█ ┊]+`$/m);
     expect(github.comments[0]?.body).toContain(first.outputs["artifact-url"] ?? "-");
     expect(first.outputs["comment-url"]).toMatch(/#issuecomment-1000$/);
     expect(first.summary).toContain("### ❌ Memory: ");

@@ -50,7 +50,7 @@ afterEach(() => expect([...stage.faults, ...results.faults]).toEqual([]));
 
 const left = (bytes: Uint8Array = sectionBytes()): number => stage.actions.addArtifact(FORK_RUN, SECTION, bytes);
 const post = (inputs: Record<string, string> = {}, env = stage.env()): Promise<StepResult> =>
-  runReport(stage, { image: "mermaid", ...inputs }, { env });
+  runReport(stage, { image: "none", ...inputs }, { env });
 const warnings = ({ commands }: StepResult): readonly string[] =>
   commands.filter(({ command }) => command === "warning").map(({ message }) => message);
 
@@ -69,6 +69,15 @@ describe("after the run of a fork", () => {
     const size = Number(git.git("cat-file", "-s", `${IMAGES}:default.png`));
     expect(Math.abs(size - (await renderTimelinePng(timeline!)).byteLength)).toBeLessThan(3000);
     expect(stage.github.requests.map(({ authorization }) => authorization)).not.toContain("");
+  });
+
+  it("the report takes image: mermaid as auto, with one note", async () => {
+    stage.fork();
+    left();
+    const result = await runReport(stage, { image: "mermaid" });
+    const notes = result.commands.filter(({ command }) => command === "notice");
+    expect(notes).toMatchObject([{ message: "image: mermaid draws no chart any more. It means auto." }]);
+    expect(stage.comment).toContain(`/blob/${git.git("rev-parse", IMAGES)}/default.png?raw=true`);
   });
 
   it("the report keeps one comment over several pushes", async () => {

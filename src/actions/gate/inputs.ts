@@ -2,7 +2,7 @@ import { RUN_OPTION_ENTRIES } from "../../config/run-options.ts";
 import type { Environment } from "../../core/environment.ts";
 import { safeArtifactName } from "../../github/artifacts/artifact-name.ts";
 import type { ImageMode } from "../../github/comment/section-comment.ts";
-import { choice, gateIdInput, type Input, legInput, numberInput, wholeInput } from "../input-values.ts";
+import { choice, gateIdInput, type Input, imageInput, legInput, numberInput, wholeInput } from "../input-values.ts";
 
 /** Inputs of `action.yml` that are not options of `run`. */
 const OWN_INPUTS = [
@@ -78,7 +78,7 @@ export function publishSettings(inputs: ActionInputs): PublishSettings {
     gateId,
     leg,
     comment: choice(input, "comment", ["auto", "never"], "auto") === "auto",
-    image: choice(input, "image", ["auto", "ref", "mermaid", "none"], "auto"),
+    image: imageInput(input),
     artifactName: safeArtifactName(inputs["artifact-name"] ?? `stormlog-${gateId}${leg === null ? "" : `-${leg}`}`),
     retentionDays: wholeInput(input, "retention-days", 1, 90),
     verdictFails: choice(input, "fail-on", ["regression", "never"], "regression") === "regression",

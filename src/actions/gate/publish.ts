@@ -156,7 +156,6 @@ async function summarize(
   const summary = renderSummary(report, {
     ...links,
     timelineImageUrl: null,
-    mermaid: settings.image !== "none",
     gate: settings.gateId === "default" ? null : settings.gateId,
     maxChars: MAX_SUMMARY_BYTES,
   });

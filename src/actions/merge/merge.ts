@@ -88,7 +88,7 @@ async function keepComment(
     const kept = await withDeadline(deadline, () =>
       upsertSectionComment({
         octokit,
-        gitData: image === "auto" || image === "ref" ? openGitData(octokit, { owner, repo }) : null,
+        gitData: image === "none" ? null : openGitData(octokit, { owner, repo }),
         context: { serverUrl, owner, repo },
         pullRequest: { number: pullRequest.number, headSha: pullRequest.headSha },
         gateId,
@@ -168,7 +168,6 @@ function report(action: SubAction, settings: MergeSettings, now: LegsNow): numbe
     repositoryUrl: `${serverUrl}/${owner}/${repo}`,
     runId,
     images: new Map(),
-    mermaid: settings.image !== "none",
     expected: answer.expected,
     notes: notesOf(now),
     maxChars: MAX_SUMMARY_BYTES,

@@ -1,7 +1,7 @@
 import type { UnjudgedMode } from "../../config/gate-request.ts";
 import type { ImageMode } from "../../github/comment/section-comment.ts";
 import { type ExpectedLegs, parseExpected } from "../../merge/merge-legs.ts";
-import { choice, gateIdInput, type Input } from "../input-values.ts";
+import { choice, gateIdInput, type Input, imageInput } from "../input-values.ts";
 
 /** GitHub's record of the jobs that measured, as `needs.<job>.result` has it. */
 export type NeedsResult = "success" | "failure" | "cancelled" | "skipped";
@@ -28,7 +28,7 @@ export function mergeSettings(input: Input): MergeSettings {
     expected: expect === undefined ? null : parseExpected(expect),
     result: input("result") === undefined ? null : choice(input, "result", results, "success"),
     comment: choice(input, "comment", ["auto", "never"], "auto") === "auto",
-    image: choice(input, "image", ["auto", "ref", "mermaid", "none"], "auto"),
+    image: imageInput(input),
     verdictFails: choice(input, "fail-on", ["regression", "never"], "regression") === "regression",
     unjudged: choice(input, "unjudged", ["fail", "warn", "pass"], "warn"),
   };

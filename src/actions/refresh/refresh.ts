@@ -283,7 +283,7 @@ function urlOf({ context }: SubAction, id: number | null): string | null {
 function renderGateSummary(action: SubAction, report: GateReport, bundleArtifact: number | null): string {
   const bundleUrl = urlOf(action, bundleArtifact);
   const maxChars = MAX_SUMMARY_BYTES / 2;
-  return renderSummary(report, { timelineImageUrl: null, bundleUrl, htmlUrl: null, mermaid: true, maxChars });
+  return renderSummary(report, { timelineImageUrl: null, bundleUrl, htmlUrl: null, maxChars });
 }
 
 /** Whether the step was cancelled: it has seconds left, the post step uploads, and the rest is skipped. */

@@ -112,8 +112,7 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
   try {
     const result = await upsertSectionComment({
       octokit: action.octokit,
-      gitData:
-        settings.image === "auto" || settings.image === "ref" ? openGitData(action.octokit, { owner, repo }) : null,
+      gitData: settings.image === "none" ? null : openGitData(action.octokit, { owner, repo }),
       context: { serverUrl: context.serverUrl, owner, repo },
       pullRequest: { number: pullRequest.number, headSha: pullRequest.headSha },
       gateId: settings.gateId,

@@ -1,6 +1,6 @@
 import { usageError } from "../../core/errors.ts";
 import type { ImageMode } from "../../github/comment/section-comment.ts";
-import { choice, gateIdInput, type Input } from "../input-values.ts";
+import { choice, gateIdInput, type Input, imageInput } from "../input-values.ts";
 
 /** Inputs of `report/action.yml`, checked. */
 export interface ReportSettings {
@@ -22,7 +22,7 @@ export function reportSettings(input: Input): ReportSettings {
   }
   return {
     gateId: gateIdInput(input),
-    image: choice(input, "image", ["auto", "ref", "mermaid", "none"], "auto"),
+    image: imageInput(input),
     comment: choice(input, "comment", ["auto", "never"], "auto") === "auto",
     runId,
     verdictFails: choice(input, "fail-on", ["regression", "never"], "never") === "regression",

@@ -5,7 +5,7 @@ import type { GitData } from "../repository/git-data.ts";
 import type { Repository } from "../run-context.ts";
 
 /** Where all picture refs live. */
-export const IMAGES = "refs/stormlog/images/";
+const IMAGES = "refs/stormlog/images/";
 
 /** A report's picture for light and dark pages. `key` is the gate id, with the leg of a matrix behind a slash. */
 export interface ReportImage {
@@ -73,7 +73,7 @@ export function imagePath(key: string, theme: ImageTheme = "light"): string {
 }
 
 /** Address by which signed-in readers of private repositories see a file too, pinned to a commit. */
-export function imageAddress({ serverUrl, owner, repo }: ImageRepository, commit: string, path: string): string {
+function imageAddress({ serverUrl, owner, repo }: ImageRepository, commit: string, path: string): string {
   return `${serverUrl}/${owner}/${repo}/blob/${commit}/${path.split("/").map(encodeURIComponent).join("/")}?raw=true`;
 }
 

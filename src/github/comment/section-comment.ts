@@ -8,12 +8,12 @@ import type { Repository } from "../run-context.ts";
 import { type CommentResult, MAX_COMMENT_CHARS, upsertComment } from "./comment.ts";
 import { SectionPictures } from "./section-pictures.ts";
 
-/** Input `image`: a picture where it can be shown, or its replacement. */
-export type ImageMode = "auto" | "ref" | "mermaid" | "none";
+/** Input `image`: a picture where it can be stored (a failure of `ref` is a warning), or a line of block letters. */
+export type ImageMode = "auto" | "ref" | "none";
 
 export interface SectionComment {
   readonly octokit: Octokit;
-  /** Where pictures go; null = nowhere, the comment then draws with mermaid. */
+  /** Where pictures go; null = nowhere. */
   readonly gitData: GitData | null;
   readonly context: Repository & { readonly serverUrl: string };
   readonly pullRequest: {
@@ -70,7 +70,6 @@ export async function upsertSectionComment(given: SectionComment): Promise<Secti
       repositoryUrl: `${serverUrl}/${owner}/${repo}`,
       runId,
       images,
-      mermaid: given.image !== "none",
       expected: given.expected ?? null,
       notes: given.notes?.() ?? [],
       maxChars: MAX_COMMENT_CHARS,
@@ -101,9 +100,9 @@ export async function upsertSectionComment(given: SectionComment): Promise<Secti
   return { ...result, warnings: pictures?.warnings ?? [], sections };
 }
 
-function openPictures({ octokit, gitData, context, pullRequest, image, log }: SectionComment): SectionPictures | null {
-  if (gitData === null || image === "mermaid" || image === "none") return null;
-  return new SectionPictures({ octokit, gitData, repository: context, pullRequest: pullRequest.number, image, log });
+function openPictures({ gitData, context, pullRequest, image, log }: SectionComment): SectionPictures | null {
+  if (gitData === null || image === "none") return null;
+  return new SectionPictures({ gitData, repository: context, pullRequest: pullRequest.number, image, log });
 }
 
 /** Which sections these are; their text is immutable. */

@@ -13,7 +13,7 @@ export function boundSummary(markdown: string, maxBytes: number): string {
   const head = new TextDecoder().decode(Buffer.from(markdown).subarray(0, room), { stream: true });
   const lineEnd = head.lastIndexOf("\n");
   const kept = lineEnd > 0 ? head.slice(0, lineEnd) : head;
-  // A cut inside a code block (mermaid) would swallow the notice.
+  // A cut inside a code block would swallow the notice.
   const fences = kept.match(/^ {0,3}```/gm)?.length ?? 0;
   return `${fences % 2 === 1 ? kept.slice(0, kept.lastIndexOf("```")) : kept}${CUT_NOTICE}`;
 }

@@ -43,7 +43,7 @@ export interface TimelineCause {
   readonly share: number | null;
 }
 
-/** What a timeline's picture shows, as PNG, HTML, mermaid or sparkline. */
+/** What a timeline's picture shows, as PNG, HTML or sparkline. */
 export interface Timeline {
   readonly scenario: string;
   readonly verdict: Verdict;

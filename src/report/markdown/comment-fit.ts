@@ -16,7 +16,6 @@ const IMPORTANCE = [
   "environment",
   "findings",
   "warnings",
-  "chart",
   "passed",
   "details",
 ] as const;
@@ -41,7 +40,6 @@ const NAMES: Readonly<Record<PartKind, string>> = {
   environment: "environment differences",
   findings: "findings",
   warnings: "notes",
-  chart: "charts",
   passed: "passed legs",
   details: "environment and runs",
 };

@@ -11,12 +11,13 @@ import {
 } from "../testing/sample-report.ts";
 import { type CommentOptions, picturedSections, renderComment } from "./comment-markdown.ts";
 
+const SPARKLINE = /^`[▁-█ ┊]+`$/m;
+
 const OPTIONS: CommentOptions = {
   gateId: "default",
   repositoryUrl: "https://github.com/octo/model",
   runId: 77,
   images: new Map(),
-  mermaid: true,
   expected: null,
   notes: [],
   maxChars: 60_000,
@@ -57,7 +58,7 @@ describe("the comment of a single job", () => {
     });
     expect(titleOf(text)).toBe("### ✅ Memory (gpu): no regression in `train-mlp`");
     expect(text).toContain("](https://github.com/x.png?raw=true)");
-    expect(text).not.toContain("mermaid");
+    expect(text).not.toMatch(SPARKLINE);
   });
 
   it("shows a dark page its own picture where two are known, and escapes what is written beside them", () => {
@@ -69,7 +70,7 @@ describe("the comment of a single job", () => {
       '<picture><source media="(prefers-color-scheme: dark)" srcset="https://github.com/x~dark.png">' +
         '<img alt="Memory over time, FAIL: a &#34;quoted&#34; &#60;b&#62; name" src="https://github.com/x.png?raw=true&#38;a=1"></picture>',
     );
-    expect(text).not.toContain("mermaid");
+    expect(text).not.toMatch(SPARKLINE);
   });
 
   it("shows how to accept the difference, and links to an acceptance only within the repository", () => {
@@ -158,7 +159,7 @@ describe("the comment of several jobs", () => {
     expect(titleOf(text)).toBe("### ✅ Memory: pass (3 legs)");
     expect(text).toContain("Nearest to its limit: leg-002, with a peak at 99 % of it.");
     expect(picturedSections(sections)).toEqual([sections[1]]);
-    const open = text.replace(/<details>[\s\S]*?<\/details>/g, "").replace(/```mermaid[\s\S]*?```/, "");
+    const open = text.replace(/<details>[\s\S]*?<\/details>/g, "");
     expect(open).not.toContain("|");
   });
 
@@ -186,14 +187,13 @@ describe("the comment of several jobs", () => {
     expect(text).toContain("#### ❌ job (2)");
   });
 
-  it("shows at most six pictures and four charts, and a line of letters for every other leg", () => {
+  it("shows at most six pictures, and a line of letters for every other leg", () => {
     const sections = Array.from({ length: 20 }, (_, n) => leg(n, "fail"));
     const images = new Map(picturedSections(sections).map((section) => [section, "https://github.com/x.png"]));
     expect(images.size).toBe(6);
     const text = render(sections, { images });
     expect(text.match(/!\[/g)).toHaveLength(6);
-    expect(text.match(/```mermaid/g)).toHaveLength(4);
-    expect(text.match(/^`[▁-█ ┊]+`$/gm)).toHaveLength(10);
+    expect(text.match(new RegExp(SPARKLINE, "gm"))).toHaveLength(14);
   });
 
   it("fits 65 failing legs into its limit, keeps all of their names, and lists what was left out", () => {

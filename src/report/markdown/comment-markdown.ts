@@ -27,8 +27,6 @@ export interface CommentOptions {
   readonly runId: number | null;
   /** Addresses of the published pictures. */
   readonly images: ReadonlyMap<Section, PictureAddress>;
-  /** Draw a mermaid chart where the picture is missing; otherwise a sparkline. */
-  readonly mermaid: boolean;
   /** Number of sections that a pass needs; null = as many as there are. */
   readonly expected: number | null;
   /** Sentences for a box below the verdict; plain text. */
@@ -37,10 +35,8 @@ export interface CommentOptions {
   readonly maxChars: number;
 }
 
-/** Pictures in one comment; further legs get a chart or a line of block letters. */
+/** Pictures in one comment; further legs get a line of block letters. */
 const MAX_PICTURES = 6;
-/** Charts in one comment: each is drawn by the reader's browser. */
-const MAX_CHARTS = 4;
 /** Distance between the positions of two legs; more than a leg has scenarios. */
 const POSITIONS_PER_LEG = 1000;
 
@@ -77,7 +73,6 @@ function summaryOptions(section: Section, options: CommentOptions) {
   return {
     ...evidenceUrls(section, options),
     timelineImageUrl: options.images.get(section) ?? null,
-    mermaid: options.mermaid,
     repositoryUrl: options.repositoryUrl,
     notes: options.notes,
   };
@@ -101,14 +96,11 @@ function partsOfLegs(legs: readonly Leg[], verdict: SectionsVerdict, options: Co
   }
   const shared = sharedWarnings(red);
   const isShared = new Set(shared);
-  let charts = 0;
   red.forEach(({ section, name }, index) => {
     const report = { ...section.report, warnings: section.report.warnings.filter((note) => !isShared.has(note)) };
     const summary = summaryOptions(section, options);
     const at = index * POSITIONS_PER_LEG;
-    const mermaid = summary.mermaid && charts < MAX_CHARTS;
-    parts.push(...headed(name, section, reportParts(report, { ...summary, mermaid, at, heading: "#####" })));
-    if (summary.timelineImageUrl === null) charts += 1;
+    parts.push(...headed(name, section, reportParts(report, { ...summary, at, heading: "#####" })));
   });
   parts.push(...warningParts({ warnings: shared }, 0));
   parts.push({ kind: "footer", at: 0, text: footer(legs) });

@@ -11,7 +11,6 @@ import { nextText, openText, rowsText, SIGN } from "./answer.ts";
 import type { Part } from "./comment-fit.ts";
 import { differencesText } from "./details.ts";
 import { codeBlock, linkTarget, md, table, tail } from "./markdown-text.ts";
-import { renderMermaid } from "./mermaid.ts";
 
 const MAX_SCENARIOS = 60;
 const TAIL_CHARS = 3000;
@@ -23,21 +22,17 @@ export interface PictureOptions {
   /** The timeline of the worst scenario. */
   readonly timelineImageUrl?: PictureAddress | null;
   readonly htmlUrl?: string | null;
-  /** Draw a mermaid chart where the picture is missing (default true); otherwise a sparkline. */
-  readonly mermaid?: boolean;
 }
 
-/** The timeline: its picture where there is one, else a mermaid chart, else a line of block letters. */
+/** The timeline: its picture where there is one, else a line of block letters. */
 export function pictureParts(scenario: ScenarioReport, picture: PictureOptions & { readonly at: number }): Part[] {
   const { timeline } = scenario;
   if (timeline === null) return [];
   const { at } = picture;
   const image = imageText(timeline, picture);
   if (image !== null) return [{ kind: "image", at, text: image }];
-  const chart = picture.mermaid === false ? null : renderMermaid(timeline);
-  if (chart !== null) return [{ kind: "chart", at, text: `\`\`\`mermaid\n${chart}\n\`\`\`` }];
   const line = spark(scenario, 48);
-  return line === "" ? [] : [{ kind: "chart", at, text: `\`${line}\`` }];
+  return line === "" ? [] : [{ kind: "image", at, text: `\`${line}\`` }];
 }
 
 /** A picture that leads to the page, if there is one; as HTML where dark pages have their own. Null without any. */
@@ -58,13 +53,13 @@ function imageText(timeline: Timeline, { timelineImageUrl, htmlUrl }: PictureOpt
   return html === null ? picture : `<a href="${escapeHtml(html)}">${picture}</a>`;
 }
 
-/** The memory of a scenario as a line of block letters; empty when nothing was measured. */
+/** The series that decides as a line of block letters; empty when nothing was measured. */
 export function spark(scenario: ScenarioReport, width: number): string {
   const { timeline } = scenario;
-  const main = timeline === null ? null : rankSeries(timeline).main;
-  return main === null
+  const [main] = timeline === null ? [] : rankSeries(timeline);
+  return main === undefined
     ? ""
-    : sparkline(main.series.bytes, width, { limit: timeline?.threshold_bytes, times: main.series.time_s });
+    : sparkline(main.bytes, width, { limit: timeline?.threshold_bytes, times: main.time_s });
 }
 
 /** All scenarios of a report, one line each. */

@@ -60,11 +60,7 @@ interface Source {
 /** The panels of a timeline; of one without any, which is of an earlier version, the main series alone decides. */
 export function viewOf(timeline: Timeline): TimelineView {
   const ranked = rankSeries(timeline);
-  const order = [ranked.main, ...ranked.others, ...ranked.hidden].flatMap((item) => (item === null ? [] : [item]));
-  const sources = order.map(
-    ({ series }): Source => ({ series, panel: panelOf(timeline, series, ranked.main?.series) }),
-  );
-  const measured = sources.filter(({ series }) => indexOfPeak(series.bytes, series.time_s) >= 0);
+  const measured = ranked.map((series): Source => ({ series, panel: panelOf(timeline, series, ranked[0]) }));
   const deciding = measured.filter(({ panel }) => panel.decides);
   const shown = deciding.length > 0 ? deciding : measured.slice(0, 1);
   return {

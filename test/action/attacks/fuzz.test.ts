@@ -11,7 +11,7 @@ import { renderTimelineSvg } from "../../../src/report/timeline/timeline-svg.ts"
 import { SECTION, sectionBytes } from "../testing/sample-section.ts";
 import { FIELDS, hostileSection } from "./full-report.ts";
 import { zip } from "./hostile-zip.ts";
-import { HAS_CMARK, mermaidProblems, plainProblems, prerender, renderedProblems, sourceProblems } from "./oracle.ts";
+import { HAS_CMARK, plainProblems, prerender, renderedProblems, sourceProblems } from "./oracle.ts";
 import { PAYLOADS } from "./payloads.ts";
 import { comments } from "./rendered-comments.ts";
 
@@ -34,7 +34,6 @@ describe("texts put together at random", () => {
         if (HAS_CMARK) prerender(rendered);
         for (const markdown of rendered) {
           expect(sourceProblems(markdown)).toEqual([]);
-          expect(mermaidProblems(markdown)).toEqual([]);
           if (HAS_CMARK) expect(renderedProblems(markdown)).toEqual([]);
         }
         expect(plainProblems(renderTerminal(section.report, { color: false, width: 80 }))).toEqual([]);

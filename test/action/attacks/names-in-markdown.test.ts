@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { FIELDS, hostileSection } from "./full-report.ts";
-import { HAS_CMARK, mermaidProblems, prerender, renderedProblems, skeleton, sourceProblems } from "./oracle.ts";
+import { HAS_CMARK, prerender, renderedProblems, skeleton, sourceProblems } from "./oracle.ts";
 import { COMBINED, PAYLOADS } from "./payloads.ts";
 import { comments, singleComment } from "./rendered-comments.ts";
 
@@ -16,7 +16,6 @@ describe("a name in markdown that", () => {
   it.each(written)("a name that $title stays text in the source of the markdown", ({ texts }) => {
     for (const markdown of texts) {
       expect(sourceProblems(markdown)).toEqual([]);
-      expect(mermaidProblems(markdown)).toEqual([]);
     }
   });
 
@@ -39,7 +38,6 @@ describe("in the field", () => {
     if (HAS_CMARK) prerender(texts);
     for (const markdown of texts) {
       expect(sourceProblems(markdown)).toEqual([]);
-      expect(mermaidProblems(markdown)).toEqual([]);
       if (HAS_CMARK) expect(renderedProblems(markdown)).toEqual([]);
     }
   });

@@ -64,6 +64,8 @@ export function sourceProblems(markdown: string): readonly string[] {
   add("a mention", /(?:^|[^\w&])@[a-z0-9]/i.exec(bare));
   add("a reference", /(?:^|[^\w&])#\d|\bGH-\d|[\w.-]+\/[\w.-]+#\d/i.exec(bare));
   add("a definition", /^ {0,3}\[[^\]]+\]:/m.exec(text));
+  const drawn = fenced(markdown).blocks.find(({ info }) => info !== "" && info !== "text");
+  if (drawn !== undefined) problems.push(`a block of ${drawn.info}`);
   return problems;
 }
 
@@ -119,7 +121,7 @@ export function renderedProblems(markdown: string): readonly string[] {
         tag,
       );
     const cell = /^<\/?t[hd](?: align="(?:left|right|center)")?>$/.test(tag);
-    const code = /^<\/?code(?: class="language-(?:text|mermaid)")?>$/.test(tag);
+    const code = /^<\/?code(?: class="language-text")?>$/.test(tag);
     const link = tag === "</a>" || tag.startsWith(`<a href="${HERE}/`);
     const image = tag.startsWith(`<img src="${HERE}/`);
     if (!plain && !cell && !code && !link && !image) problems.push(`the element ${tag || name}`);
@@ -141,25 +143,6 @@ export function renderedProblems(markdown: string): readonly string[] {
 export function skeleton(markdown: string): string {
   const tags = [...cmark(markdown).matchAll(/<\/?[a-z][^>]*>/gi)].map(([tag]) => tag.replace(/ alt="[^"]*"/, ""));
   return tags.filter((tag) => !/^<\/?(?:strong|em|code)>$/.test(tag)).join("\n");
-}
-
-/** What a mermaid chart may consist of, line by line. */
-const CHART: readonly RegExp[] = [
-  /^---$/,
-  /^config:$/,
-  /^ {4}xyChart: \{width: \d+, height: \d+\}$/,
-  /^ {4}themeVariables:$/,
-  /^ {8}xyChart: \{plotColorPalette: "#[0-9a-f]{6}(?:,#[0-9a-f]{6})*"\}$/,
-  /^xychart-beta$/,
-  /^ {4}title "[^"\\`;%#{}<>&[\]]*"$/,
-  /^ {4}x-axis "seconds" 0 --> [\d.e+-]+$/,
-  /^ {4}y-axis "[KMG]iB" [\d.e+-]+ --> [\d.e+-]+$/,
-  /^ {4}line "[^"\\`;%#{}<>&[\]]*" \[-?[\d.e+-]+(?:, -?[\d.e+-]+)*\]$/,
-];
-
-export function mermaidProblems(markdown: string): readonly string[] {
-  const charts = fenced(markdown).blocks.filter(({ info }) => info === "mermaid");
-  return charts.flatMap(({ lines }) => lines).filter((line) => !CHART.some((one) => one.test(line)));
 }
 
 /** What a reader of a terminal, a log or a plain file must not meet. */

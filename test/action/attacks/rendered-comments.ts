@@ -10,7 +10,6 @@ function optionsOf(text: string) {
     repositoryUrl: HERE,
     runId: 501,
     images: new Map<Section, string>(),
-    mermaid: true,
     expected: null,
     notes: ["GitHub recorded run 501 as failure.", text],
     maxChars: 1_000_000,
@@ -34,7 +33,7 @@ export function comments(section: Section, text: string): readonly string[] {
     singleComment(section, text),
     renderComment(legs, options),
     renderComment([section], { ...options, images: new Map([[section, picture]]) }),
-    renderComment([section], { ...options, mermaid: false, maxChars: 60_000 }),
+    renderComment([section], { ...options, maxChars: 60_000 }),
     renderSummary(section.report),
   ];
 }

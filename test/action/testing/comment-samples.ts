@@ -126,7 +126,6 @@ export function commentOptions(overrides: Partial<CommentOptions> = {}): Comment
     repositoryUrl: "https://github.com/octo/model",
     runId: 77,
     images: new Map(),
-    mermaid: true,
     expected: null,
     notes: [],
     maxChars: 60_000,

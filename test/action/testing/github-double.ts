@@ -63,12 +63,17 @@ export class GitHubDouble extends HttpDouble {
     },
   };
 
-  /** Answers that every step needs: no refs with baselines, and a private repository, which shows no pictures. */
+  /** Answers that every step needs: no refs with baselines, and a token that may not store pictures. */
   readonly #fallback: readonly Entry[] = [
     {
       route: "/repos/{owner}/{repo}/git/ref/{ref}",
       pattern: /^\/repos\/[^/]+\/[^/]+\/git\/ref\/(?<ref>.+)$/,
       methods: { GET: () => NOT_FOUND },
+    },
+    {
+      route: "/repos/{owner}/{repo}/git/blobs",
+      pattern: /^\/repos\/[^/]+\/[^/]+\/git\/blobs$/,
+      methods: { POST: () => ({ status: 403, body: { message: "Resource not accessible by integration" } }) },
     },
     {
       route: "/repos/{owner}/{repo}",

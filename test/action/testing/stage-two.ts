@@ -107,7 +107,7 @@ export class StageTwo {
     inputs: Readonly<Record<string, string>> = {},
     given: Record<string, string> = this.env(),
   ): Promise<Posted> {
-    const all: Record<string, string> = { token: "report", image: "mermaid", ...inputs };
+    const all: Record<string, string> = { token: "report", image: "none", ...inputs };
     const outputs: Record<string, string> = {};
     const warnings: string[] = [];
     const logs: string[] = [];

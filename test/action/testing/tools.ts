@@ -63,11 +63,6 @@ function packageFile(name: string, version: string, file: string): string | null
   return existsSync(found) ? found : null;
 }
 
-/** Mermaid as one script, in the version that was current when the charts were written; GitHub names none. */
-export function mermaidScript(): string | null {
-  return packageFile("mermaid", "11.17.2", "dist/mermaid.min.js");
-}
-
 /** A style sheet with the looks of GitHub's rendered markdown, light and dark. */
 export function markdownStyle(): string | null {
   return packageFile("github-markdown-css", "5.8.1", "github-markdown.css");

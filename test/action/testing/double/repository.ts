@@ -1,6 +1,6 @@
 import type { Routes } from "./route.ts";
 
-/** Whether the repository is private, which decides whether GitHub's image proxy sees its pictures. */
+/** Whether the repository is private. */
 export function repositoryRoutes(isPrivate: boolean): Routes {
   return {
     "/repos/{owner}/{repo}": {
