@@ -9,14 +9,14 @@ import { MeasurementsSchema } from "../src/analysis/measurements.ts";
 import { BaselineRecordSchema } from "../src/baseline/record.ts";
 import { ConfigSchema } from "../src/config/schema.ts";
 import { packageRoot } from "../src/core/package-root.ts";
-import { AnchorsSchema } from "../src/gate/anchor.ts";
+import { AnchorsSchema } from "../src/gate/scenario/anchor.ts";
 import { LabDocumentSchema } from "../src/lab/report/document.ts";
 import { ScaleDocumentSchema } from "../src/lab/report/scale-document.ts";
 import { NightlyStateSchema } from "../src/nightly/state.ts";
+import { FeaturesFileSchema } from "../src/report/bundle/features-document.ts";
 import { BundleManifestSchema } from "../src/report/bundle/manifest.ts";
 import { REPORT_KIND, StormlogReportSchema } from "../src/report/documents/envelope.ts";
-import { FeaturesFileSchema } from "../src/report/documents/features-document.ts";
-import { AnalysisSchema, JudgementSchema, PayloadSchema } from "../src/report/documents/report-schema.ts";
+import { AnalysisSchema, JudgementSchema, PayloadSchema } from "../src/report/model/report-schema.ts";
 import { RecordingInfoSchema } from "../src/telemetry/recording/run-info.ts";
 
 interface Published {

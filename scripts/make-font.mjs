@@ -2,7 +2,7 @@
 //
 //   node scripts/make-font.mjs
 //
-// Writes src/report/timeline/assets/dejavu-sans-subset.ttf and src/report/timeline/font-metrics.ts. Both are committed:
+// Writes src/report/timeline/assets/dejavu-sans-subset.ttf and src/report/drawing/font-metrics.ts. Both are committed:
 // a build needs neither this script nor the full font. Run it again after changing SYMBOLS.
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -38,7 +38,7 @@ if (missing.length > 0) throw new Error(`the font has no glyph for ${missing.joi
 
 const entries = Object.entries(widths).map(([letter, width]) => `[${JSON.stringify(letter)}, ${width}]`);
 writeFileSync(
-  `${root}src/report/timeline/font-metrics.ts`,
+  `${root}src/report/drawing/font-metrics.ts`,
   `// Made by scripts/make-font.mjs; do not edit.
 
 /** Advance width of every letter of the shipped font, in thousandths of the font size. */

@@ -9,9 +9,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { packageRoot } from "../src/core/package-root.ts";
 import { readBundle } from "../src/report/bundle/bundle.ts";
+import { encodeIndexedPng } from "../src/report/drawing/indexed-png.ts";
 import { renderSummary } from "../src/report/markdown/summary-markdown.ts";
 import { BrowserPage } from "../src/report/testing/browser.ts";
-import { encodeIndexedPng } from "../src/report/timeline/indexed-png.ts";
 
 const MAX_BYTES = 150_000;
 const WIDTH = 800;

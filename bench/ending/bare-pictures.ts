@@ -1,7 +1,7 @@
 /** Draws the pictures of a bundle, light and dark, and nothing else. Usage: bare-pictures.ts BUNDLE */
 import { readBundle } from "../../src/report/bundle/bundle.ts";
+import { worstScenario } from "../../src/report/model/severity.ts";
 import { renderTimelinePng } from "../../src/report/timeline/timeline-png.ts";
-import { worstScenario } from "../../src/report/urgency.ts";
 
 const { report } = await readBundle(process.argv[2] ?? "");
 const timeline = worstScenario(report)?.timeline;

@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { FEATURES_FILE } from "../../src/report/documents/features-document.ts";
+import { FEATURES_FILE } from "../../src/report/bundle/features-document.ts";
 
 const directory = process.argv[2] ?? "";
 const began = { cpu: process.cpuUsage(), at: process.hrtime.bigint() };

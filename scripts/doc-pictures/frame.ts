@@ -1,7 +1,7 @@
 import { escapeHtml } from "../../src/core/escape.ts";
-import { INK } from "../../src/report/timeline/palette.ts";
-import { byteTicks } from "../../src/report/timeline/scale.ts";
-import { fitText, textWidth } from "../../src/report/timeline/text-width.ts";
+import { INK } from "../../src/report/drawing/palette.ts";
+import { byteTicks } from "../../src/report/drawing/scale.ts";
+import { fitText, textWidth } from "../../src/report/drawing/text-width.ts";
 
 /** Pictures are as wide as a page shows them at twice its pixels; two panels are side by side. */
 const WIDTH = 1200;

@@ -1,8 +1,8 @@
 import { endGroup, startGroup } from "@actions/core";
 import type { Environment } from "../core/environment.ts";
 import { GateError, messageOf } from "../core/errors.ts";
-import { OUT_OF_TIME } from "../gate/cost.ts";
-import type { GatePorts } from "../gate/ports.ts";
+import type { GatePorts } from "../gate/ports/ports.ts";
+import { OUT_OF_TIME } from "../gate/scenario/cost.ts";
 import { holdOwnFiles } from "./code/held-files.ts";
 import { raiseCommandFence } from "./command-fence.ts";
 import { disableCompileCache, guardFileCommands } from "./file-commands.ts";

@@ -1,4 +1,4 @@
-import type { Horizon } from "../core/horizon.ts";
+import type { Horizon } from "../core/units.ts";
 import { DEFAULT_GAP_THRESHOLDS, type GapThresholds } from "./stormlog/gap.ts";
 
 export interface AnalysisOptions {

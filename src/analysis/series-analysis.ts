@@ -1,4 +1,4 @@
-import type { Horizon } from "../core/horizon.ts";
+import type { Horizon } from "../core/units.ts";
 import { median } from "../stats/order-statistics.ts";
 import type { KnownPeak } from "../telemetry/recording/model.ts";
 import type { SeriesAnalysis } from "./document.ts";

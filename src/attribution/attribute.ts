@@ -5,7 +5,7 @@ import { collectSeries } from "../analysis/series.ts";
 import { probeDirectory } from "../core/probe-directory.ts";
 import { formatDuration } from "../core/units.ts";
 import { NATIVE_UNSEEN } from "../measure/environment/probe-environment.ts";
-import { LEAK_LINE } from "../report/source-line.ts";
+import { LEAK_LINE } from "../report/wording/source-line.ts";
 import { hasDoubtfulLeak } from "../verdict/rules/small-leak.ts";
 import { growingLines } from "./lines/growing-lines.ts";
 import { notPreloaded, type UnseenProgram, unseenProgram } from "./native/unseen-program.ts";

@@ -1,7 +1,6 @@
 import path from "node:path";
 import { codeOf, invalidInput, messageOf } from "../core/errors.ts";
-import { readBounded, TOO_LARGE, writeAtomically } from "../core/files.ts";
-import { makeDirectories } from "../core/make-directories.ts";
+import { makeDirectories, readBounded, TOO_LARGE, writeAtomically } from "../core/files.ts";
 import { treeBelow } from "../core/tree.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { BaselineRecord } from "./record.ts";

@@ -3,10 +3,10 @@ import { openFileStore } from "../baseline/file-store.ts";
 import type { GateRequest } from "../config/gate-request.ts";
 import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
-import type { GatePorts } from "../gate/ports.ts";
+import type { GatePorts } from "../gate/ports/ports.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import { runGate } from "../gate/run-gate.ts";
-import { answerSentence } from "../report/answer/sentence.ts";
+import { answerSentence } from "../report/headline/sentence.ts";
 import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 
 /** A state that can be run. */

@@ -3,8 +3,7 @@ import { rm } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import path from "node:path";
 import { codeOf, GateError, invalidInput, usageError } from "../core/errors.ts";
-import { readBounded, readJson, writeAtomically } from "../core/files.ts";
-import { makeDirectories } from "../core/make-directories.ts";
+import { makeDirectories, readBounded, readJson, writeAtomically } from "../core/files.ts";
 import type { Answer } from "./search.ts";
 
 /** One state that was prepared, and judged where that was possible. */

@@ -1,6 +1,6 @@
 import type { Command } from "../core/command.ts";
 import type { Environment } from "../core/environment.ts";
-import type { Horizon } from "../core/horizon.ts";
+import type { Horizon } from "../core/units.ts";
 import type { Policy } from "../verdict/model/policy.ts";
 import type { JudgedConfig } from "./base-policy.ts";
 import type { ConfigFile, KnownLeak } from "./schema.ts";

@@ -2,7 +2,7 @@ import path from "node:path";
 import type { Command } from "../core/command.ts";
 import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
-import type { Horizon } from "../core/horizon.ts";
+import type { Horizon } from "../core/units.ts";
 import { METRICS } from "../telemetry/recording/metrics.ts";
 import type { Budget } from "../verdict/model/policy.ts";
 import { type JudgedConfig, underBasePolicy } from "./base-policy.ts";

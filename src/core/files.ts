@@ -2,16 +2,20 @@ import { randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   ftruncateSync,
+  mkdirSync,
   openSync,
   promises,
   readSync,
   renameSync,
   rmSync,
   type Stats,
+  statSync,
   writeFileSync,
 } from "node:fs";
+import path from "node:path";
 
 // `promises`, not `node:fs/promises`: every step of the Action has this file, and Node loads that part when it is used.
 
@@ -198,5 +202,26 @@ export function readJson(file: string, refuse: (problem: JsonProblem) => Error, 
     return JSON.parse(text);
   } catch (error) {
     throw refuse(text.trim() === "" ? { kind: "empty" } : { kind: "truncated", cause: error as Error });
+  }
+}
+
+/**
+ * Make a directory and those above it that are missing, one by one: asked for all of them at once, Node reports a
+ * read-only file system as ENOENT, and never returns in one that holds no directories of ours, as /proc.
+ * @throws the error of the first directory that could not be made
+ */
+export function makeDirectories(directory: string): void {
+  const missing: string[] = [];
+  for (let at = path.resolve(directory); !existsSync(at) && path.dirname(at) !== at; at = path.dirname(at)) {
+    missing.push(at);
+  }
+  if (missing.length === 0) missing.push(path.resolve(directory));
+  for (const directory of missing.reverse()) {
+    try {
+      mkdirSync(directory);
+    } catch (error) {
+      // Another process of the same job may have been first.
+      if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+    }
   }
 }

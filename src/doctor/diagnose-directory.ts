@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { arch, hostname, platform, release } from "node:os";
 import path from "node:path";
 import { GateError, messageOf } from "../core/errors.ts";
-import { makeDirectories } from "../core/make-directories.ts";
+import { makeDirectories } from "../core/files.ts";
 import { packageVersion } from "../core/package-root.ts";
 import type { DeviceReport } from "../sampler/sampler.ts";
 import type { Diagnosis } from "./diagnosis.ts";

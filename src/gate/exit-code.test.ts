@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
+import type { GateReport, ScenarioReport, Verdict } from "../report/model/gate-report.ts";
 import { exitCodeOf, overallVerdict, reportVerdict } from "./exit-code.ts";
 
 type CheckKind = "budget" | "oom" | "peak";

@@ -1,8 +1,8 @@
 import type { UnjudgedMode } from "../config/gate-request.ts";
 import { assertNever } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
-import { VERDICTS_BY_URGENCY } from "../report/urgency.ts";
+import type { GateReport, ScenarioReport, Verdict } from "../report/model/gate-report.ts";
+import { VERDICTS_BY_URGENCY } from "../report/model/severity.ts";
 import { isHardBreach } from "../verdict/model/judgement.ts";
 
 /** The verdict of the whole invocation: the worst of its scenarios. Without any scenario it is unjudged, never pass. */

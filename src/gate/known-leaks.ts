@@ -3,8 +3,8 @@ import type { GateRequest } from "../config/gate-request.ts";
 import { type KnownLeak, RATE } from "../config/schema.ts";
 import { normalName } from "../core/locks.ts";
 import { formatBytes, parseSize } from "../core/units.ts";
-import type { KnownLeakUse, ScenarioReport } from "../report/documents/model.ts";
-import { LEAK_LINE, UNATTRIBUTED_GROWTH } from "../report/source-line.ts";
+import type { KnownLeakUse, ScenarioReport } from "../report/model/gate-report.ts";
+import { LEAK_LINE, UNATTRIBUTED_GROWTH } from "../report/wording/source-line.ts";
 import type { Check } from "../verdict/model/judgement.ts";
 
 /** Whether an entry covers a leaking line, or why it does not. Without a reason the line is another leak's. */

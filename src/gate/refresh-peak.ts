@@ -9,9 +9,9 @@ import { GateError } from "../core/errors.ts";
 import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { git } from "../git/git.ts";
 import type { Metric } from "../telemetry/recording/metrics.ts";
-import { oneRun } from "./one-run.ts";
-import type { GatePorts } from "./ports.ts";
+import type { GatePorts } from "./ports/ports.ts";
 import { failureHint, type RefreshedRecord } from "./refresh.ts";
+import { oneRun } from "./run/one-run.ts";
 
 /** The series that gates: the allocator of a device, else the heap, else the memory of the host. */
 function gatingSeries({ record }: StoredRecord): { readonly device: string; readonly metric: Metric } {

@@ -13,9 +13,9 @@ import { currentCommit } from "../git/git.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
 import { METRIC } from "../telemetry/recording/metrics.ts";
 import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
-import { type FinishedRun, oneRun } from "./one-run.ts";
-import { outputTail } from "./output-tail.ts";
-import type { GatePorts } from "./ports.ts";
+import type { GatePorts } from "./ports/ports.ts";
+import { type FinishedRun, oneRun } from "./run/one-run.ts";
+import { outputTail } from "./run/output-tail.ts";
 
 /** Maximum number of series with a baseline band: the size of a record is limited. */
 const MAX_ENVELOPES = 4;

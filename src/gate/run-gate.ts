@@ -10,24 +10,24 @@ import { checkWorkingDirectory } from "../measure/session/run-directory.ts";
 import { sessionId } from "../measure/session/session.ts";
 import { prepareBundle, writeBundle } from "../report/bundle/bundle.ts";
 import { unlockBundle } from "../report/bundle/bundle-lock.ts";
-import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
-import type { AcceptCommand } from "../report/next-steps.ts";
-import { AcceptanceMatcher } from "./acceptance.ts";
-import { ANCHORS_FILE } from "./anchor.ts";
-import { readAnchors } from "./anchor-file.ts";
+import type { GateReport, ScenarioReport } from "../report/model/gate-report.ts";
+import type { AcceptCommand } from "../report/wording/next-steps.ts";
 import type { BasePlanner } from "./base/base-run.ts";
-import { readBaselines, wantedScenario } from "./baseline-preflight.ts";
-import { cancelled, outOfTime } from "./cost.ts";
 import { exitCodeOf, overallVerdict, reportVerdict, scalingVerdicts } from "./exit-code.ts";
 import type { KnownLeaks } from "./known-leaks.ts";
-import { policyInForce, removedScenarios, withoutUnverifiablePass } from "./policy-in-force.ts";
-import type { GatePorts } from "./ports.ts";
-import { RunFiles } from "./run-files.ts";
-import { judgeScenario } from "./scenario.ts";
-import { NO_HOOKS, type ScenarioHooks } from "./scenario-hooks.ts";
-import { brokenScenario } from "./scenario-report.ts";
-import type { Held } from "./scenario-run.ts";
-import type { Watched } from "./watched-files.ts";
+import { AcceptanceMatcher } from "./ports/acceptance.ts";
+import type { GatePorts } from "./ports/ports.ts";
+import { RunFiles } from "./run/run-files.ts";
+import type { Watched } from "./run/watched-files.ts";
+import { ANCHORS_FILE } from "./scenario/anchor.ts";
+import { readAnchors } from "./scenario/anchor-file.ts";
+import { readBaselines, wantedScenario } from "./scenario/baseline-preflight.ts";
+import { cancelled, outOfTime } from "./scenario/cost.ts";
+import { judgeScenario } from "./scenario/scenario.ts";
+import { NO_HOOKS, type ScenarioHooks } from "./scenario/scenario-hooks.ts";
+import { brokenScenario } from "./scenario/scenario-report.ts";
+import type { Held } from "./scenario/scenario-run.ts";
+import { policyInForce, removedScenarios, withoutUnverifiablePass } from "./settings/policy-in-force.ts";
 
 /** Limit for ending what is left of all runs. */
 const LAST_MS = 500;
@@ -72,7 +72,7 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
   const anchors = await readAnchors(request.root, request.env);
   const basePlans = await planBaseRuns(request, baselines, ports);
   await prepareBundle(request.bundle, { argv: hideSecrets(request.argv), createdIso: ports.now().toISOString() });
-  const { BundleGuard, WatchedFiles } = await import("./watched-files.ts");
+  const { BundleGuard, WatchedFiles } = await import("./run/watched-files.ts");
   const watched = watchedBy(request, hooks);
   const held: Held = {
     baselines,
@@ -201,7 +201,7 @@ async function withInvocation(
   scenario: ScenarioRequest,
 ): Promise<ScenarioReport> {
   if (report.kind === "missing" || (report.verdict !== "fail" && report.verdict !== "error")) return report;
-  const { invocationOf } = await import("./invocation.ts");
+  const { invocationOf } = await import("./run/invocation.ts");
   const invocation = await invocationOf(request, scenario, report);
   return invocation === null ? report : { ...report, invocation };
 }

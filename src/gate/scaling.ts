@@ -1,11 +1,11 @@
 import type { GateRequest } from "../config/gate-request.ts";
 import { groupBy } from "../core/group-by.ts";
 import { formatBytes } from "../core/units.ts";
-import { comparableRole, type RunReport, type Scaling, type ScenarioReport } from "../report/documents/model.ts";
-import { coefficientText } from "../report/scaling-text.ts";
+import { comparableRole, type RunReport, type Scaling, type ScenarioReport } from "../report/model/gate-report.ts";
+import { coefficientText } from "../report/wording/scaling-text.ts";
 import { median } from "../stats/order-statistics.ts";
 import { fitPowerLaw, largestWithin, MIN_POINTS, type PowerLaw } from "../stats/power-law.ts";
-import { runEnding } from "./run-ending.ts";
+import { runEnding } from "./run/run-ending.ts";
 
 /** The runs that measured one value. */
 interface Measured {

@@ -1,9 +1,9 @@
+import type { Octokit } from "./api/octokit.ts";
+import type { Repository } from "./api/run-context.ts";
 import { listRunArtifacts } from "./artifacts/artifact-download.ts";
 import { runSectionReader } from "./artifacts/run-sections.ts";
 import { sectionName } from "./artifacts/section-artifacts.ts";
-import type { Octokit } from "./octokit.ts";
 import { recordedRun } from "./pull-request/resolve-pull-request.ts";
-import type { Repository } from "./run-context.ts";
 
 /** A workflow run that measured a commit. */
 export interface GateRun {

@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
 import { invalidInput } from "../core/errors.ts";
 import { openRegular } from "../core/files.ts";
-import type { NamedSnapshot } from "../snapshot/document.ts";
-import { snapshotName } from "../snapshot/file-names.ts";
-import type { TorchSnapshot } from "../snapshot/model.ts";
+import type { NamedSnapshot } from "../snapshot/live/document.ts";
+import { snapshotName } from "../snapshot/model/file-names.ts";
+import type { TorchSnapshot } from "../snapshot/model/snapshot.ts";
 import { isPickle, readSnapshot } from "../snapshot/read.ts";
 import { fileError, readHead, statInput } from "../telemetry/input-file.ts";
 import { refuseUnread } from "../telemetry/read.ts";

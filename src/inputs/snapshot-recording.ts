@@ -1,9 +1,9 @@
 import { formatBytes } from "../core/units.ts";
-import { snapshotName } from "../snapshot/file-names.ts";
-import { allocatedBytes, devicesOf } from "../snapshot/live.ts";
-import { Action, type TorchSnapshot, type TraceTable } from "../snapshot/model.ts";
-import { deviceSeries, reservedBytes } from "../snapshot/replay.ts";
-import { stepAt, stepEnds } from "../snapshot/steps.ts";
+import { allocatedBytes, devicesOf } from "../snapshot/live/live.ts";
+import { deviceSeries, reservedBytes } from "../snapshot/live/replay.ts";
+import { stepAt, stepEnds } from "../snapshot/live/steps.ts";
+import { snapshotName } from "../snapshot/model/file-names.ts";
+import { Action, type TorchSnapshot, type TraceTable } from "../snapshot/model/snapshot.ts";
 import type { Recording, RecordingMark, SampleTable } from "../telemetry/recording/model.ts";
 import type { Telemetry } from "../telemetry/recording/telemetry.ts";
 

@@ -6,8 +6,8 @@ import { analyze } from "../analysis/analyze.ts";
 import { GIB, MIB } from "../core/units.ts";
 import { renderComparisonTerminal } from "../report/terminal/comparison-terminal.ts";
 import { traceMlDatabase } from "../telemetry/testing/traceml-database.ts";
-import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import { judge } from "../verdict/judge.ts";
+import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import { analysisInput } from "./analysis-input.ts";
 import { judgeableInput } from "./measurements-input.ts";
 

@@ -1,6 +1,6 @@
 import { NextStep } from "../baseline/answer.ts";
 import { type LoadContext, loadFirstBaseline } from "../baseline/load.ts";
-import type { GateReport } from "../report/documents/model.ts";
+import type { GateReport } from "../report/model/gate-report.ts";
 import { compareFingerprints, describeMismatches, mismatches } from "../verdict/fingerprint.ts";
 import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 

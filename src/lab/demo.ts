@@ -5,13 +5,13 @@ import { openFileStore } from "../baseline/file-store.ts";
 import { gateRequest } from "../config/options.ts";
 import type { Environment } from "../core/environment.ts";
 import { codeOf, GateError, usageError } from "../core/errors.ts";
-import { makeDirectories } from "../core/make-directories.ts";
+import { makeDirectories } from "../core/files.ts";
 import { packageRoot } from "../core/package-root.ts";
-import type { GatePorts } from "../gate/ports.ts";
+import type { GatePorts } from "../gate/ports/ports.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import { runGate } from "../gate/run-gate.ts";
 import { randomId } from "../measure/session/session.ts";
-import type { GateReport } from "../report/documents/model.ts";
+import type { GateReport } from "../report/model/gate-report.ts";
 
 /** The three changes that the demo judges, in their order. */
 export const DEMO_STATES = ["clean", "leaky", "fixed"] as const;

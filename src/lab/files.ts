@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { codeOf, GateError, invalidInput } from "../core/errors.ts";
-import { makeDirectories } from "../core/make-directories.ts";
+import { makeDirectories } from "../core/files.ts";
 import { svgToPng } from "../report/timeline/timeline-png.ts";
 import { readReplay } from "./replay.ts";
 import { type LabCurve, labCurve } from "./report/curve.ts";

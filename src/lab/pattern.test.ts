@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { AnalysisDocument, Finding, SeriesAnalysis } from "../analysis/document.ts";
-import { type GateReport, type RunReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
+import { type GateReport, type RunReport, scenarioReport, type Verdict } from "../report/model/gate-report.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { CATALOGUE, type CatalogueEntry } from "./catalogue.ts";
 import { inLeak } from "./output.ts";

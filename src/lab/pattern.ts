@@ -1,9 +1,9 @@
 import path from "node:path";
 import type { Finding, SeriesAnalysis } from "../analysis/document.ts";
 import { OOM } from "../analysis/findings/oom-findings.ts";
-import { lastLine, outputTail } from "../gate/output-tail.ts";
-import type { GateReport, RunReport, ScenarioReport } from "../report/documents/model.ts";
-import { LEAK_LINE } from "../report/source-line.ts";
+import { lastLine, outputTail } from "../gate/run/output-tail.ts";
+import type { GateReport, RunReport, ScenarioReport } from "../report/model/gate-report.ts";
+import { LEAK_LINE } from "../report/wording/source-line.ts";
 import type { CatalogueEntry } from "./catalogue.ts";
 import { inLeak, labFacts } from "./output.ts";
 import { kindOf } from "./report/curve.ts";

@@ -1,8 +1,7 @@
 import { readdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
-import { writeAtomically } from "../core/files.ts";
-import { makeDirectories } from "../core/make-directories.ts";
+import { makeDirectories, writeAtomically } from "../core/files.ts";
 import { svgToPng } from "../report/timeline/timeline-png.ts";
 import type { ScaleDocument } from "./report/scale-document.ts";
 import { scalePicture } from "./report/scale-picture.ts";

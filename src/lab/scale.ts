@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { assertNever, GateError } from "../core/errors.ts";
-import type { GatePorts } from "../gate/ports.ts";
+import type { GatePorts } from "../gate/ports/ports.ts";
 import { randomId } from "../measure/session/session.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { labAvailability } from "./availability.ts";

@@ -1,9 +1,9 @@
 import { copyFileSync, linkSync } from "node:fs";
 import path from "node:path";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
-import { makeDirectories } from "../core/make-directories.ts";
+import { makeDirectories } from "../core/files.ts";
 import { type ListedFile, writeError } from "../report/bundle/bundle-files.ts";
-import type { RunReport, RunRole, ScenarioReport } from "../report/documents/model.ts";
+import type { RunReport, RunRole, ScenarioReport } from "../report/model/gate-report.ts";
 import type { Evidence } from "./merge-read.ts";
 import type { Job } from "./merge-report.ts";
 

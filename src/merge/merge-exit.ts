@@ -1,7 +1,7 @@
 import type { UnjudgedMode } from "../config/gate-request.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { exitCodeOf, failsByBudgetOrOom } from "../gate/exit-code.ts";
-import type { ScenarioReport, Verdict } from "../report/documents/model.ts";
+import type { ScenarioReport, Verdict } from "../report/model/gate-report.ts";
 
 /** The first of these that applies, in the order of the contract. */
 const BEFORE_ANY_VERDICT = [ExitCode.interrupted, ExitCode.usage, ExitCode.invalidInput] as const;

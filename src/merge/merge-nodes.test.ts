@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
+import { type ScenarioReport, scenarioReport, type Verdict } from "../report/model/gate-report.ts";
 import { sampleCheck, sampleReport, sampleScenario } from "../report/testing/sample-report.ts";
 import { combine } from "../verdict/model/combine.ts";
 import type { Check } from "../verdict/model/judgement.ts";

@@ -1,12 +1,12 @@
 import type { SeriesAnalysis } from "../analysis/document.ts";
 import { identityConflicts } from "../baseline/identity.ts";
 import { overallVerdict } from "../gate/exit-code.ts";
-import { decidingCheck } from "../report/answer/causes.ts";
-import { type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
-import { verdictUrgency } from "../report/urgency.ts";
-import { checkOf } from "../verdict/rules/check.ts";
+import { decidingCheck } from "../report/headline/causes.ts";
+import { type ScenarioReport, scenarioReport, type Verdict } from "../report/model/gate-report.ts";
+import { verdictUrgency } from "../report/model/severity.ts";
 import { combine } from "../verdict/model/combine.ts";
 import type { Check, FingerprintDifference, Judgement } from "../verdict/model/judgement.ts";
+import { checkOf } from "../verdict/rules/check.ts";
 import { bySeverity } from "./shard-findings.ts";
 import { SHARD_RUN } from "./shard-run.ts";
 

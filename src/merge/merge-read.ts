@@ -4,7 +4,7 @@ import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import { GateError } from "../core/errors.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
 import { alteredFiles, corruptBundle, type ListedFile } from "../report/bundle/bundle-files.ts";
-import type { GateReport } from "../report/documents/model.ts";
+import type { GateReport } from "../report/model/gate-report.ts";
 import { compareNames, legNames, withoutCopies } from "./merge-legs.ts";
 import type { MissingLeg } from "./merge-report.ts";
 import { SHARD_INVALID } from "./shard-features.ts";

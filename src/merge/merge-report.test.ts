@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { overallVerdict } from "../gate/exit-code.ts";
 import { parseStormlogReport, stormlogReport } from "../report/documents/envelope.ts";
-import type { GateReport, Scaling, Verdict } from "../report/documents/model.ts";
+import type { GateReport, Scaling, Verdict } from "../report/model/gate-report.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
 import { type MissingLeg, mergedReport, planJobs, type ReportedLeg, scenarioOfJob } from "./merge-report.ts";
 

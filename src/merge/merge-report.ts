@@ -4,7 +4,7 @@ import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { overallVerdict, reportVerdict, scalingVerdicts } from "../gate/exit-code.ts";
 import { randomId } from "../measure/session/session.ts";
-import type { GateReport, Scaling, ScenarioReport } from "../report/documents/model.ts";
+import type { GateReport, Scaling, ScenarioReport } from "../report/model/gate-report.ts";
 import { withBoundedTimelines } from "../report/timeline/merged-timelines.ts";
 import type { Judgement } from "../verdict/model/judgement.ts";
 import { mergedExitCode } from "./merge-exit.ts";

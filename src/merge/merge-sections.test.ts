@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Verdict } from "../report/documents/model.ts";
-import type { Section } from "../report/documents/section.ts";
+import type { Verdict } from "../report/model/gate-report.ts";
+import type { Section } from "../report/model/section.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
 import { parseExpected } from "./merge-legs.ts";
 import { answerOfSections, type SectionsRequest, uniteSections } from "./merge-sections.ts";

@@ -5,15 +5,15 @@ import { isDeepStrictEqual } from "node:util";
 import type { RecordingFeatures } from "../analysis/features.ts";
 import { GateError, invalidInput } from "../core/errors.ts";
 import { readBounded } from "../core/files.ts";
-import type { Horizon } from "../core/horizon.ts";
+import type { Horizon } from "../core/units.ts";
 import { alteredFiles, bundleFiles, type ListedFile } from "../report/bundle/bundle-files.ts";
-import { computeFeatures, isRunFile, leftOutText } from "../report/bundle/run-features.ts";
 import {
   FEATURES_FILE,
   MAX_FEATURES_BYTES,
   parseFeatures,
   type StoredFeatures,
-} from "../report/documents/features-document.ts";
+} from "../report/bundle/features-document.ts";
+import { computeFeatures, isRunFile, leftOutText } from "../report/bundle/run-features.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { SAMPLES_FILE } from "../telemetry/recording/run-directory.ts";
 import { RECORDING_FILE, readRecordingFile, readRecordingInfo } from "../telemetry/recording/run-info.ts";

@@ -5,7 +5,7 @@ import { groupBy } from "../core/group-by.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
 import type { ListedFile } from "../report/bundle/bundle-files.ts";
 import { MANIFEST_FILE } from "../report/bundle/manifest.ts";
-import type { GateReport } from "../report/documents/model.ts";
+import type { GateReport } from "../report/model/gate-report.ts";
 import { isRunDirectory } from "../telemetry/read-directory.ts";
 import { RECORDING_FILE } from "../telemetry/recording/run-info.ts";
 import { compareNames } from "./merge-legs.ts";

@@ -7,7 +7,7 @@ import { analyze, combineFeatures } from "../analysis/analyze.ts";
 import type { AnalysisDocument } from "../analysis/document.ts";
 import { extractFeatures } from "../analysis/features.ts";
 import { resolveOptions } from "../analysis/options.ts";
-import { SHARD_LIMITS } from "../report/documents/features-document.ts";
+import { SHARD_LIMITS } from "../report/bundle/features-document.ts";
 import { mergeRecordings } from "../telemetry/recording/merge.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import { writeRunFiles } from "../telemetry/recording/run-directory.ts";

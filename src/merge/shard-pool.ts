@@ -4,8 +4,8 @@ import { availableParallelism } from "node:os";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
 import { GateError, messageOf } from "../core/errors.ts";
-import type { Horizon } from "../core/horizon.ts";
 import { packageRoot } from "../core/package-root.ts";
+import type { Horizon } from "../core/units.ts";
 import { readShard, type ShardAnswer, type ShardOptions } from "./shard-read.ts";
 
 /** The message to a worker, which replies with a {@link ShardAnswer}. */

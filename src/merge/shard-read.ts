@@ -1,11 +1,11 @@
 import type { RecordingFeatures } from "../analysis/features.ts";
 import { codeOf, type ErrorKind, GateError } from "../core/errors.ts";
-import type { Horizon } from "../core/horizon.ts";
-import { outputTail } from "../gate/output-tail.ts";
-import { type RunEnding, runEnding } from "../gate/run-ending.ts";
+import type { Horizon } from "../core/units.ts";
+import { outputTail } from "../gate/run/output-tail.ts";
+import { type RunEnding, runEnding } from "../gate/run/run-ending.ts";
 import type { ListedFile } from "../report/bundle/bundle-files.ts";
+import type { SampleSpan, StoredFeatures } from "../report/bundle/features-document.ts";
 import { computeFeatures } from "../report/bundle/run-features.ts";
-import type { SampleSpan, StoredFeatures } from "../report/documents/features-document.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { checkFeatures, storedFeatures } from "./shard-features.ts";
 

@@ -1,9 +1,9 @@
 import type { Envelope } from "../baseline/envelope.ts";
 import { GateError } from "../core/errors.ts";
-import { buildTimeline } from "../gate/timeline.ts";
-import { decidingCheck } from "../report/answer/causes.ts";
-import { answerSentence } from "../report/answer/sentence.ts";
-import type { ScenarioReport, Timeline } from "../report/documents/model.ts";
+import { buildTimeline } from "../gate/scenario/timeline.ts";
+import { decidingCheck } from "../report/headline/causes.ts";
+import { answerSentence } from "../report/headline/sentence.ts";
+import type { ScenarioReport, Timeline } from "../report/model/gate-report.ts";
 import { readRunDirectory } from "../telemetry/read-directory.ts";
 import { mergeRecordings } from "../telemetry/recording/merge.ts";
 import type { Recording } from "../telemetry/recording/model.ts";

@@ -4,7 +4,7 @@ import { addRuns, emptyRecord } from "../baseline/record.ts";
 import type { BaselineStore } from "../baseline/store.ts";
 import { unwritable } from "../baseline/store.ts";
 import { gateRequest } from "../config/options.ts";
-import type { GatePorts } from "../gate/ports.ts";
+import type { GatePorts } from "../gate/ports/ports.ts";
 import { sampleScenario } from "../report/testing/sample-report.ts";
 import { keepCompositions, measureCompositions } from "./compositions.ts";
 import type { NightlyScenario } from "./nightly-run.ts";

@@ -2,7 +2,7 @@ import { epochOf, withEpoch } from "../attribution/peak/stored-peak.ts";
 import type { BaselineStore } from "../baseline/store.ts";
 import type { GateRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import type { GatePorts } from "../gate/ports.ts";
+import type { GatePorts } from "../gate/ports/ports.ts";
 import type { NightlyScenario } from "./nightly-run.ts";
 
 /** What the peaks of scenarios consist of, as it is stored, by scenario. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { checkOf } from "../verdict/rules/check.ts";
 import { type Check, type CheckDocument, DONE, type Judgement } from "../verdict/model/judgement.ts";
+import { checkOf } from "../verdict/rules/check.ts";
 import { decide, leadingCheck, leadingGrowth } from "./decision.ts";
 
 const KEY = { rank: 0, device: "cuda:0", metric: "allocated" } as const;

@@ -7,7 +7,7 @@ import { openFileStore } from "../baseline/file-store.ts";
 import { addRuns, emptyRecord } from "../baseline/record.ts";
 import { gateRequest } from "../config/options.ts";
 import { MIB } from "../core/units.ts";
-import type { ScenarioReport } from "../report/documents/model.ts";
+import type { ScenarioReport } from "../report/model/gate-report.ts";
 import {
   sampleAnalysis,
   sampleRecordingInfo,

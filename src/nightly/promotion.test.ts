@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Verdict } from "../report/documents/model.ts";
+import type { Verdict } from "../report/model/gate-report.ts";
 import {
   afterSession,
   currentMode,

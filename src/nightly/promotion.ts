@@ -1,5 +1,5 @@
 import { plural } from "../core/text.ts";
-import type { Verdict } from "../report/documents/model.ts";
+import type { Verdict } from "../report/model/gate-report.ts";
 
 /** Whether a fail fails the job; advisory only reports it. */
 export type GateMode = "advisory" | "blocking";

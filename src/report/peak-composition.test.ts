@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { higherParts, higherText, peakNotes, peakTables, stackedRows } from "./answer/peak-answer.ts";
-import type { PeakReport } from "./documents/peak-report.ts";
+import { THEMES } from "./drawing/palette.ts";
+import { higherParts, higherText, peakNotes, peakTables, stackedRows } from "./headline/peak-answer.ts";
+import type { PeakReport } from "./model/peak-report.ts";
 import { drawComposition, renderFlame } from "./peaks/composition-svg.ts";
-import { THEMES } from "./timeline/palette.ts";
 
 const MIB = 2 ** 20;
 const row = (name: string, after: number, before: number) => ({

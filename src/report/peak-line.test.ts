@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Finding } from "../analysis/document.ts";
-import type { GateReport } from "./documents/model.ts";
 import { renderSarif } from "./documents/sarif.ts";
 import { leadText } from "./markdown/answer.ts";
+import type { GateReport } from "./model/gate-report.ts";
 import { renderTerminal } from "./terminal/terminal.ts";
 import { SAMPLE_FINDING, sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "./testing/sample-report.ts";
 import { sectionHtml } from "./timeline/page-section.ts";

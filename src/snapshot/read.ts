@@ -1,6 +1,6 @@
 import { assemble } from "./columns/assemble.ts";
 import { SnapshotBuilder } from "./columns/builder.ts";
-import type { TorchSnapshot } from "./model.ts";
+import type { TorchSnapshot } from "./model/snapshot.ts";
 import { Budget } from "./pickle/budget.ts";
 import type { ByteSource } from "./pickle/byte-source.ts";
 import { runPickle } from "./pickle/machine.ts";

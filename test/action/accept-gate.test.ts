@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Payload } from "../../src/report/documents/report-schema.ts";
+import type { Payload } from "../../src/report/model/report-schema.ts";
 import { builtSteps } from "./testing/build-steps.ts";
 import { Contents } from "./testing/double/contents.ts";
 import { Permissions } from "./testing/double/permissions.ts";

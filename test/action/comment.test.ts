@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { connect, type Octokit } from "../../src/github/api/octokit.ts";
+import { runContext } from "../../src/github/api/run-context.ts";
 import { commentMarker, stickyComment, upsertComment } from "../../src/github/comment/comment.ts";
-import { connect, type Octokit } from "../../src/github/octokit.ts";
-import { runContext } from "../../src/github/run-context.ts";
 import { unpacedClient } from "./testing/client.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 

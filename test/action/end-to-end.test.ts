@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { parseSection } from "../../src/report/documents/section.ts";
+import { parseSection } from "../../src/report/model/section.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { HistoryDouble } from "./testing/double/history.ts";
 import { Permissions } from "./testing/double/permissions.ts";

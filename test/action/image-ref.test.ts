@@ -2,11 +2,11 @@ import { getOctokit } from "@actions/github";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { tidyImages } from "../../src/actions/refresh/tidy-images.ts";
 import type { SubAction } from "../../src/actions/sub-action.ts";
+import type { Octokit } from "../../src/github/api/octokit.ts";
+import { runContext } from "../../src/github/api/run-context.ts";
 import { expireImages, imagePath, imageRef, publishImages } from "../../src/github/comment/image-ref.ts";
-import type { Octokit } from "../../src/github/octokit.ts";
 import type { GitData } from "../../src/github/repository/git-data.ts";
 import { openGitData } from "../../src/github/repository/git-data-client.ts";
-import { runContext } from "../../src/github/run-context.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 

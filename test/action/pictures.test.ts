@@ -1,9 +1,9 @@
 import { getOctokit } from "@actions/github";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Octokit } from "../../src/github/api/octokit.ts";
 import { type SectionComment, upsertSectionComment } from "../../src/github/comment/section-comment.ts";
-import type { Octokit } from "../../src/github/octokit.ts";
 import { openGitData } from "../../src/github/repository/git-data-client.ts";
-import type { Section } from "../../src/report/documents/section.ts";
+import type { Section } from "../../src/report/model/section.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
 import { renderTimelinePng } from "../../src/report/timeline/timeline-png.ts";
 import { sampleSection } from "./testing/comment-samples.ts";

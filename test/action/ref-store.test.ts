@@ -6,7 +6,7 @@ import { MAX_HISTORY } from "../../src/baseline/history.ts";
 import { addRuns, type BaselineRecord, emptyRecord, type NewRun } from "../../src/baseline/record.ts";
 import { MAX_RECORD_BYTES, serializeRecord } from "../../src/baseline/record-size.ts";
 import { type BaselineStore, recordName } from "../../src/baseline/store.ts";
-import type { Octokit } from "../../src/github/octokit.ts";
+import type { Octokit } from "../../src/github/api/octokit.ts";
 import type { GitData } from "../../src/github/repository/git-data.ts";
 import { type GitDataOptions, openGitData } from "../../src/github/repository/git-data-client.ts";
 import { openRefStore } from "../../src/github/repository/ref-store.ts";

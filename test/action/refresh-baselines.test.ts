@@ -7,7 +7,7 @@ import type { MeasuredRun } from "../../src/analysis/measurements.ts";
 import { addRuns, type BaselineRecord, emptyRecord } from "../../src/baseline/record.ts";
 import { serializeRecord } from "../../src/baseline/record-size.ts";
 import { recordName } from "../../src/baseline/store.ts";
-import { ANCHORS_FILE, anchorOf, serializeAnchors } from "../../src/gate/anchor.ts";
+import { ANCHORS_FILE, anchorOf, serializeAnchors } from "../../src/gate/scenario/anchor.ts";
 import type { Fingerprint } from "../../src/telemetry/recording/model.ts";
 import { builtSteps } from "./testing/build-steps.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parseAnchors } from "../../src/gate/anchor.ts";
+import { parseAnchors } from "../../src/gate/scenario/anchor.ts";
 import { parseState } from "../../src/nightly/state.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
 import { NightlyRepository, workload } from "./testing/nightly-repository.ts";

@@ -2,14 +2,14 @@ import { existsSync, lstatSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { runContext } from "../../src/github/api/run-context.ts";
 import { uploadTimeline } from "../../src/github/artifacts/artifact.ts";
 import type { ListedArtifact } from "../../src/github/artifacts/artifact-read.ts";
 import { checkedSection, sectionReader, uploadSection } from "../../src/github/artifacts/section-artifacts.ts";
-import { runContext } from "../../src/github/run-context.ts";
 import { parseExpected } from "../../src/merge/merge-legs.ts";
 import { answerOfSections, uniteSections } from "../../src/merge/merge-sections.ts";
-import type { Verdict } from "../../src/report/documents/model.ts";
-import { MAX_SECTION_BYTES, type Section, sectionText } from "../../src/report/documents/section.ts";
+import type { Verdict } from "../../src/report/model/gate-report.ts";
+import { MAX_SECTION_BYTES, type Section, sectionText } from "../../src/report/model/section.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
 import { canBeHostile, HostileStep } from "../action/testing/hostile-step.ts";
 import { ResultsDouble } from "../action/testing/results-double.ts";

@@ -7,7 +7,7 @@ import { nativeLines } from "../../src/attribution/lines/native-lines.ts";
 import { readNativeSamples } from "../../src/attribution/native/native-files.ts";
 import { calledPackages } from "../../src/attribution/packages/called-packages.ts";
 import type { JudgedGrowth } from "../../src/attribution/run/judged-growth.ts";
-import { userFrames } from "../../src/snapshot/frames.ts";
+import { userFrames } from "../../src/snapshot/model/frames.ts";
 import { missingProgram } from "../cluster/testing/program.ts";
 import { PYTHONS, versionOf } from "../probe/testing/pythons.ts";
 import { attributed, FIXTURES, isSampled, PYTHON } from "./testing/attributed.ts";

@@ -7,9 +7,9 @@ import { MeasurementsSchema } from "../../src/analysis/measurements.ts";
 import { parseState, serializeState } from "../../src/nightly/state.ts";
 import { BundleManifestSchema } from "../../src/report/bundle/manifest.ts";
 import { parseStormlogReport, stormlogReport } from "../../src/report/documents/envelope.ts";
-import { payloadOf } from "../../src/report/documents/payload.ts";
-import { JudgementSchema } from "../../src/report/documents/report-schema.ts";
-import { parseSection, sectionText } from "../../src/report/documents/section.ts";
+import { payloadOf } from "../../src/report/model/payload.ts";
+import { JudgementSchema } from "../../src/report/model/report-schema.ts";
+import { parseSection, sectionText } from "../../src/report/model/section.ts";
 import { parseRecordingInfo } from "../../src/telemetry/recording/run-info.ts";
 
 /** Documents that an earlier version of the gate wrote, with their timelines thinned. */

@@ -4,8 +4,8 @@ import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { parseStormlogReport } from "../../src/report/documents/envelope.ts";
-import type { GateReport, ScenarioReport } from "../../src/report/documents/model.ts";
-import { reproduceCommand } from "../../src/report/reproduce.ts";
+import type { GateReport, ScenarioReport } from "../../src/report/model/gate-report.ts";
+import { reproduceCommand } from "../../src/report/wording/reproduce.ts";
 import { installGate } from "../testing/installed-gate.ts";
 import { freshDirectory } from "./cli.ts";
 

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { openFileStore } from "../../src/baseline/file-store.ts";
 import { recordToMeasurements } from "../../src/baseline/record.ts";
 import { gateRequest } from "../../src/config/options.ts";
-import type { GatePorts } from "../../src/gate/ports.ts";
+import type { GatePorts } from "../../src/gate/ports/ports.ts";
 import { refreshScenario } from "../../src/gate/refresh.ts";
 import { demoWorkload } from "../../src/lab/demo.ts";
 import { selfTest } from "../../src/nightly/self-test.ts";

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { gateRequest } from "../../src/config/options.ts";
-import type { GatePorts } from "../../src/gate/ports.ts";
+import type { GatePorts } from "../../src/gate/ports/ports.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
-import type { GateReport } from "../../src/report/documents/model.ts";
+import type { GateReport } from "../../src/report/model/gate-report.ts";
 
 describe("the verdict", () => {
   const root = mkdtempSync(path.join(tmpdir(), "stormlog-verdict-first-"));

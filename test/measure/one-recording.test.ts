@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { GateRequest, ScenarioRequest } from "../../src/config/gate-request.ts";
-import { oneRun } from "../../src/gate/one-run.ts";
-import type { GatePorts } from "../../src/gate/ports.ts";
+import type { GatePorts } from "../../src/gate/ports/ports.ts";
+import { oneRun } from "../../src/gate/run/one-run.ts";
 import { parseRecordChunks } from "../../src/telemetry/recording/record-file.ts";
 import { parseRecordingInfo, RECORDING_FILE } from "../../src/telemetry/recording/run-info.ts";
 

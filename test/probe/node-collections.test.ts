@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { collectingEnvironment } from "../../src/gate/collections.ts";
+import { collectingEnvironment } from "../../src/gate/scenario/forced-gc.ts";
 import { HostHeapIndex } from "../../src/sampler/record-layout.ts";
 import { END, HEAP, probed, recordsOf, temporaryDirectory } from "./testing/probed.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { packageRoot } from "../../src/core/package-root.ts";
-import type { TorchSnapshot } from "../../src/snapshot/model.ts";
+import type { TorchSnapshot } from "../../src/snapshot/model/snapshot.ts";
 import { sourceOf } from "../../src/snapshot/pickle/byte-source.ts";
 import { readSnapshot } from "../../src/snapshot/read.ts";
 

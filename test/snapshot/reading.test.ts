@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { snapshotDocument } from "../../src/snapshot/document.ts";
-import { snapshotName } from "../../src/snapshot/file-names.ts";
+import { snapshotDocument } from "../../src/snapshot/live/document.ts";
+import type { PoolRow } from "../../src/snapshot/live/tables.ts";
+import { snapshotName } from "../../src/snapshot/model/file-names.ts";
 import { sourceOf } from "../../src/snapshot/pickle/byte-source.ts";
 import { readSnapshot } from "../../src/snapshot/read.ts";
-import type { PoolRow } from "../../src/snapshot/tables.ts";
 import { bytesOf, FILES, facts, fixture, ROOT } from "./kit.ts";
 
 const documentOf = (name: string, root: string | null = ROOT) =>

@@ -1,15 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { escapeMarkdown, escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { isStatus } from "../../github/api-error.ts";
+import { isStatus } from "../../github/api/api-error.ts";
+import { degradedWarning } from "../../github/api/degrade.ts";
 import { runSectionReader } from "../../github/artifacts/run-sections.ts";
 import { stickyComment } from "../../github/comment/comment.ts";
-import { degradedWarning } from "../../github/degrade.ts";
 import { type GateRun, hasFailedJob, newestGateRun, runFailedJobsAgain, sameRunNow } from "../../github/gate-run.ts";
 import { readAcceptances, readComment } from "../../github/pull-request/acceptances.ts";
 import { recordedRun } from "../../github/pull-request/resolve-pull-request.ts";
-import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
 import { matchAcceptance } from "../../verdict/difference.ts";
+import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
 import type { SubAction } from "../sub-action.ts";
 import { type AcceptRequest, readAcceptRequest } from "./event.ts";
 import { type AcceptSettings, acceptSettings } from "./settings.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Octokit } from "../../github/octokit.ts";
+import type { Octokit } from "../../github/api/octokit.ts";
 import { acceptancesPort, measuredPullRequest } from "./engine.ts";
 
 const SHA = "a".repeat(40);

@@ -1,20 +1,20 @@
 import type { BaselineStore } from "../../baseline/store.ts";
 import { gateRequestFromInputs } from "../../config/from-action-inputs.ts";
 import type { Environment } from "../../core/environment.ts";
-import type { LiveAcceptances } from "../../gate/acceptance.ts";
-import type { GatePorts } from "../../gate/ports.ts";
+import type { LiveAcceptances } from "../../gate/ports/acceptance.ts";
+import type { GatePorts } from "../../gate/ports/ports.ts";
 import { runGate } from "../../gate/run-gate.ts";
+import { withDeadline } from "../../github/api/deadline.ts";
+import { degradedWarning } from "../../github/api/degrade.ts";
+import { connect, type Octokit } from "../../github/api/octokit.ts";
+import { type Repository, type RunContext, runContext } from "../../github/api/run-context.ts";
 import { openArtifactStore } from "../../github/artifacts/artifact-baselines.ts";
-import { withDeadline } from "../../github/deadline.ts";
-import { degradedWarning } from "../../github/degrade.ts";
-import { connect, type Octokit } from "../../github/octokit.ts";
 import { readAcceptances } from "../../github/pull-request/acceptances.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openCommitHistory } from "../../github/repository/commit-history.ts";
 import { readFileAt, readRecordsAt } from "../../github/repository/file-at.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
 import { openRefStore } from "../../github/repository/ref-store.ts";
-import { type Repository, type RunContext, runContext } from "../../github/run-context.ts";
 import { inspectableWarning } from "../closed-process.ts";
 import type { Engine, EngineRun } from "./step.ts";
 

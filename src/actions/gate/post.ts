@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { warning } from "@actions/core";
+import { runContext } from "../../github/api/run-context.ts";
 import { actionsArtifactStore, uploadBundle } from "../../github/artifacts/artifact.ts";
-import { runContext } from "../../github/run-context.ts";
 import { log } from "../log.ts";
 import { recallForPost } from "./state.ts";
 

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import type { GateError } from "../../core/errors.ts";
 import { packageVersion } from "../../core/package-root.ts";
+import { artifactUrl, runContext } from "../../github/api/run-context.ts";
 import {
   type ArtifactJob,
   actionsArtifactStore,
@@ -11,9 +12,8 @@ import {
 import { commentWarning } from "../../github/comment/comment.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import type { Published } from "../../github/outputs.ts";
-import { artifactUrl, runContext } from "../../github/run-context.ts";
-import type { GateReport } from "../../report/documents/model.ts";
 import type { SummaryOptions } from "../../report/markdown/summary-markdown.ts";
+import type { GateReport } from "../../report/model/gate-report.ts";
 import { asGateError } from "../gate-error.ts";
 import type { GateStep } from "./inputs.ts";
 import type { PublishedSection, SectionEvidence } from "./publish-section.ts";

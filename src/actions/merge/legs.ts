@@ -1,10 +1,10 @@
 import { GateError, messageOf } from "../../core/errors.ts";
+import { withDeadline } from "../../github/api/deadline.ts";
 import { type ArtifactStore, actionsArtifactStore } from "../../github/artifacts/artifact.ts";
 import { type SectionReader, sectionReader } from "../../github/artifacts/section-artifacts.ts";
-import { withDeadline } from "../../github/deadline.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { answerOfSections, type SectionsAnswer, uniteSections } from "../../merge/merge-sections.ts";
-import type { Section } from "../../report/documents/section.ts";
+import type { Section } from "../../report/model/section.ts";
 import { callsItselfAccepted, type Ground, holdClaims } from "../report/claims.ts";
 import type { SubAction } from "../sub-action.ts";
 import type { MergeSettings } from "./settings.ts";

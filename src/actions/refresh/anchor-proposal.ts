@@ -10,8 +10,8 @@ import {
   findAnchor,
   serializeAnchors,
   withAnchor,
-} from "../../gate/anchor.ts";
-import { policyOf } from "../../gate/policy.ts";
+} from "../../gate/scenario/anchor.ts";
+import { policyOf } from "../../gate/scenario/policy.ts";
 import { git } from "../../git/git.ts";
 import type { Proposal, ProposedFile } from "../../github/repository/anchor-pull-request.ts";
 import type { IssueText } from "../../github/repository/issue-upsert.ts";

@@ -1,5 +1,5 @@
-import { withDeadline } from "../../github/deadline.ts";
-import { type Attempt, degradedWarning } from "../../github/degrade.ts";
+import { withDeadline } from "../../github/api/deadline.ts";
+import { type Attempt, degradedWarning } from "../../github/api/degrade.ts";
 import type { SubAction } from "../sub-action.ts";
 
 /** Do an optional step of the nightly run within its time, or warn with the reason. @returns null when it failed */

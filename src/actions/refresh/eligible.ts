@@ -1,7 +1,7 @@
 import { type GateError, usageError } from "../../core/errors.ts";
 import { readEvent } from "../../core/files.ts";
-import { withDeadline } from "../../github/deadline.ts";
-import { degradedWarning } from "../../github/degrade.ts";
+import { withDeadline } from "../../github/api/deadline.ts";
+import { degradedWarning } from "../../github/api/degrade.ts";
 import type { SubAction } from "../sub-action.ts";
 
 /** What is known of the repository, branch and event of a refresh. */

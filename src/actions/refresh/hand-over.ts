@@ -10,7 +10,7 @@ import { artifactNames } from "../../github/artifacts/artifact-name.ts";
 import type { Compositions } from "../../nightly/compositions.ts";
 import { type Trial, TrialSchema } from "../../nightly/state.ts";
 import { parseStormlogReport, stormlogReport } from "../../report/documents/envelope.ts";
-import type { GateReport } from "../../report/documents/model.ts";
+import type { GateReport } from "../../report/model/gate-report.ts";
 import { holdClaims } from "../report/claims.ts";
 import { keyName } from "./settings.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NightlyScenario, SessionOutcome } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
-import { type ScenarioReport, scenarioReport } from "../../report/documents/model.ts";
+import { type ScenarioReport, scenarioReport } from "../../report/model/gate-report.ts";
 import { sampleReport } from "../../report/testing/sample-report.ts";
 import { closedIssueText, type IssueContext, isReported, openIssueText } from "./issue-text.ts";
 

@@ -1,5 +1,5 @@
 import type { GateRequest } from "../../config/gate-request.ts";
-import type { Anchor } from "../../gate/anchor.ts";
+import type { Anchor } from "../../gate/scenario/anchor.ts";
 import { pullRequestsRefused, upsertProposal } from "../../github/repository/anchor-pull-request.ts";
 import { closeIssue, type IssueText, upsertIssue } from "../../github/repository/issue-upsert.ts";
 import type { Compositions } from "../../nightly/compositions.ts";

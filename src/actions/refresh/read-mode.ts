@@ -1,6 +1,6 @@
 import { ExitCode } from "../../core/exit-codes.ts";
-import { withDeadline } from "../../github/deadline.ts";
-import { degradedWarning } from "../../github/degrade.ts";
+import { withDeadline } from "../../github/api/deadline.ts";
+import { degradedWarning } from "../../github/api/degrade.ts";
 import type { GitData } from "../../github/repository/git-data.ts";
 import type { SubAction } from "../sub-action.ts";
 import { loadNightlyState } from "./session-files.ts";

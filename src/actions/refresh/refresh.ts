@@ -2,16 +2,16 @@ import path from "node:path";
 import { GateError, usageError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { oneLine } from "../../core/text.ts";
-import type { Anchor } from "../../gate/anchor.ts";
-import { readAnchors } from "../../gate/anchor-file.ts";
-import type { GatePorts } from "../../gate/ports.ts";
+import type { GatePorts } from "../../gate/ports/ports.ts";
+import type { Anchor } from "../../gate/scenario/anchor.ts";
+import { readAnchors } from "../../gate/scenario/anchor-file.ts";
+import { withDeadline } from "../../github/api/deadline.ts";
+import { degradedWarning } from "../../github/api/degrade.ts";
+import { artifactUrl } from "../../github/api/run-context.ts";
 import { actionsArtifactStore, type Upload, uploadBundle } from "../../github/artifacts/artifact.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
-import { withDeadline } from "../../github/deadline.ts";
-import { degradedWarning } from "../../github/degrade.ts";
 import { acceptedOnMain } from "../../github/pull-request/acceptances.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
-import { artifactUrl } from "../../github/run-context.ts";
 import { type Compositions, keepCompositions, measureCompositions } from "../../nightly/compositions.ts";
 import {
   type Breach,
@@ -23,8 +23,8 @@ import {
 import { currentMode, type GateMode } from "../../nightly/promotion.ts";
 import { selfTest } from "../../nightly/self-test.ts";
 import type { NightlyEntry, Trial } from "../../nightly/state.ts";
-import type { GateReport } from "../../report/documents/model.ts";
 import { renderSummary } from "../../report/markdown/summary-markdown.ts";
+import type { GateReport } from "../../report/model/gate-report.ts";
 import { covers } from "../../verdict/difference.ts";
 import { fenced } from "../fenced.ts";
 import { rememberForPost, rememberUploaded } from "../gate/state.ts";

@@ -12,9 +12,9 @@ import {
   withTrials,
 } from "../../nightly/state.ts";
 import { nightlyBadge } from "../../report/documents/badge.ts";
-import type { Verdict } from "../../report/documents/model.ts";
 import { selfTestBadge } from "../../report/documents/self-test-badge.ts";
 import { selfTestPage, tallyOf } from "../../report/markdown/self-test-page.ts";
+import type { Verdict } from "../../report/model/gate-report.ts";
 import { keyName } from "./settings.ts";
 
 /** What a nightly run adds to the state of a gate. */

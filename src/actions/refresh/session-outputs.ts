@@ -1,5 +1,5 @@
 import type { GateMode } from "../../nightly/promotion.ts";
-import type { Verdict } from "../../report/documents/model.ts";
+import type { Verdict } from "../../report/model/gate-report.ts";
 import type { SubAction } from "../sub-action.ts";
 import { failOn } from "./read-mode.ts";
 

@@ -3,7 +3,7 @@ import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import type { NightlyScenario, SessionOutcome } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { md, table } from "../../report/markdown/markdown-text.ts";
-import { sparkline } from "../../report/sparkline.ts";
+import { sparkline } from "../../report/wording/sparkline.ts";
 
 /** Nights that a table shows, and a sparkline. */
 const SHOWN_NIGHTS = 14;

@@ -1,6 +1,6 @@
+import { withDeadline } from "../../github/api/deadline.ts";
+import { degradedWarning } from "../../github/api/degrade.ts";
 import { expireImages } from "../../github/comment/image-ref.ts";
-import { withDeadline } from "../../github/deadline.ts";
-import { degradedWarning } from "../../github/degrade.ts";
 import type { GitData } from "../../github/repository/git-data.ts";
 import type { SubAction } from "../sub-action.ts";
 

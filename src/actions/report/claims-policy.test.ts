@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Section } from "../../report/documents/section.ts";
+import type { Section } from "../../report/model/section.ts";
 import { sampleReport } from "../../report/testing/sample-report.ts";
-import type { Acceptance } from "../../verdict/model/acceptance.ts";
 import { policyDifference } from "../../verdict/difference.ts";
+import type { Acceptance } from "../../verdict/model/acceptance.ts";
 import { callsItselfAccepted, holdClaims } from "./claims.ts";
 
 const CHANGES = [{ path: "policy.unjudged", base: "fail", head: "pass" }];

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { ScenarioReport, Verdict } from "../../report/documents/model.ts";
-import type { Section } from "../../report/documents/section.ts";
+import type { ScenarioReport, Verdict } from "../../report/model/gate-report.ts";
+import type { Section } from "../../report/model/section.ts";
 import { sampleReport, sampleScenario } from "../../report/testing/sample-report.ts";
-import type { Acceptance } from "../../verdict/model/acceptance.ts";
 import { differenceOf } from "../../verdict/difference.ts";
+import type { Acceptance } from "../../verdict/model/acceptance.ts";
 import { type Ground, holdClaims } from "./claims.ts";
 
 const HEAD = "a".repeat(40);

@@ -1,8 +1,8 @@
 import { overallVerdict, reportVerdict } from "../../gate/exit-code.ts";
-import type { GateReport, ScenarioReport, Verdict } from "../../report/documents/model.ts";
-import type { Section } from "../../report/documents/section.ts";
-import type { Acceptance } from "../../verdict/model/acceptance.ts";
+import type { GateReport, ScenarioReport, Verdict } from "../../report/model/gate-report.ts";
+import type { Section } from "../../report/model/section.ts";
 import { covers, differenceOf, policyDifference } from "../../verdict/difference.ts";
+import type { Acceptance } from "../../verdict/model/acceptance.ts";
 
 /** Sections are checked against themselves and GitHub's acceptances: never better than their parts. */
 

@@ -1,5 +1,5 @@
 import { firstReasons, plural } from "../../core/text.ts";
-import type { Verdict } from "../../report/documents/model.ts";
+import type { Verdict } from "../../report/model/gate-report.ts";
 
 /** GitHub's own record of a run that measured. */
 export interface RunRecord {

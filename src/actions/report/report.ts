@@ -1,11 +1,11 @@
 import { ExitCode } from "../../core/exit-codes.ts";
+import { degradedWarning } from "../../github/api/degrade.ts";
 import { imageRef } from "../../github/comment/image-ref.ts";
 import { upsertSectionComment } from "../../github/comment/section-comment.ts";
-import { degradedWarning } from "../../github/degrade.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
-import type { Verdict } from "../../report/documents/model.ts";
-import { verdictOfSections } from "../../report/documents/section-verdict.ts";
+import type { Verdict } from "../../report/model/gate-report.ts";
+import { verdictOfSections } from "../../report/model/section-verdict.ts";
 import type { SubAction } from "../sub-action.ts";
 import { callsItselfAccepted, type Ground, type HeldClaims, holdClaims } from "./claims.ts";
 import { type ReportEvent, readReportEvent } from "./event.ts";

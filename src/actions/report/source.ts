@@ -1,9 +1,9 @@
 import { usageError } from "../../core/errors.ts";
+import { degradedWarning } from "../../github/api/degrade.ts";
 import type { ArtifactStore } from "../../github/artifacts/artifact.ts";
 import { actionsArtifactStore } from "../../github/artifacts/artifact.ts";
 import { runSectionReader } from "../../github/artifacts/run-sections.ts";
 import { type SectionReader, sectionReader } from "../../github/artifacts/section-artifacts.ts";
-import { degradedWarning } from "../../github/degrade.ts";
 import { readAcceptances } from "../../github/pull-request/acceptances.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import {

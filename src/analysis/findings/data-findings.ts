@@ -1,5 +1,5 @@
-import type { Horizon } from "../../core/horizon.ts";
 import { plural } from "../../core/text.ts";
+import type { Horizon } from "../../core/units.ts";
 import { type Metric, metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { Finding } from "../document.ts";
 import type { MetricSeries } from "../series.ts";

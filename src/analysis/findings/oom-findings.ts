@@ -1,5 +1,5 @@
 import { formatBytes } from "../../core/units.ts";
-import { ownerOf, relativePath, userFrames } from "../../snapshot/frames.ts";
+import { ownerOf, relativePath, userFrames } from "../../snapshot/model/frames.ts";
 import type { OomFrame, OutOfMemory } from "../../telemetry/oom/out-of-memory.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { Finding } from "../document.ts";

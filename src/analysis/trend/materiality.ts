@@ -1,5 +1,4 @@
-import type { Horizon } from "../../core/horizon.ts";
-import { MIB } from "../../core/units.ts";
+import { type Horizon, MIB } from "../../core/units.ts";
 import { METRIC, type Metric } from "../../telemetry/recording/metrics.ts";
 
 /** What a material change is looked up by. */

@@ -7,7 +7,7 @@ import {
   PEAK_LINE,
   type SourceLocation,
   sourceLocationOf,
-} from "../../report/source-line.ts";
+} from "../../report/wording/source-line.ts";
 import { diffLines, type FileChange } from "./diff-lines.ts";
 import { measuredRange } from "./measured-range.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { AttributedLine } from "../../snapshot/attributed-line.ts";
-import type { ProcessEvidence } from "../../snapshot/attribution.ts";
+import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
+import type { ProcessEvidence } from "../../snapshot/growth/attribution.ts";
 import { isLost, tracedGrowth, tracedRate } from "./lost-memory.ts";
 
 type Facts = Readonly<Record<string, number>>;

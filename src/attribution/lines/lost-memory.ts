@@ -1,6 +1,6 @@
-import type { AttributedLine } from "../../snapshot/attributed-line.ts";
-import type { ProcessEvidence } from "../../snapshot/attribution.ts";
-import type { LinesSample } from "../../snapshot/lines-document.ts";
+import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
+import type { ProcessEvidence } from "../../snapshot/growth/attribution.ts";
+import type { LinesSample } from "../../snapshot/growth/lines-document.ts";
 
 /** Samples with a count of objects from which on the first, which may contain the start of the program, is left out. */
 const FROM_SECOND = 4;

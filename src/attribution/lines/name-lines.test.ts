@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LinePackage } from "../../analysis/document.ts";
-import { unattributed } from "../../report/answer/line-answer.ts";
-import type { AttributedLine, Attribution } from "../../snapshot/attribution.ts";
+import { unattributed } from "../../report/headline/line-answer.ts";
+import type { AttributedLine, Attribution } from "../../snapshot/growth/attribution.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
 import { lineFinding, unattributedFinding } from "./line-finding.ts";
 import { nameLines, risesOf } from "./name-lines.ts";

@@ -1,4 +1,4 @@
-import type { AttributedLine, Attribution } from "../../snapshot/attribution.ts";
+import type { AttributedLine, Attribution } from "../../snapshot/growth/attribution.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
 
 /** Smallest share of the verdict's growth of a line that is named as its cause, and of one that is mentioned. */

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Frame } from "../../snapshot/frames.ts";
+import type { Frame } from "../../snapshot/model/frames.ts";
 import { readNativeSamples } from "../native/native-files.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
 import { lineFinding, unattributedFinding } from "./line-finding.ts";

@@ -1,11 +1,11 @@
 import path from "node:path";
 import type { LinePackage } from "../../analysis/document.ts";
-import { type AttributedLine, locationKey } from "../../snapshot/attributed-line.ts";
-import { mergedOverProcesses } from "../../snapshot/attribution.ts";
-import type { Frame } from "../../snapshot/frames.ts";
-import { placeOf } from "../../snapshot/held-growth.ts";
-import { growthByLine, type LiveEntry } from "../../snapshot/line-growth.ts";
-import type { NativeSample } from "../../snapshot/native-document.ts";
+import { type AttributedLine, locationKey } from "../../snapshot/growth/attributed-line.ts";
+import { mergedOverProcesses } from "../../snapshot/growth/attribution.ts";
+import { placeOf } from "../../snapshot/growth/held-growth.ts";
+import { growthByLine, type LiveEntry } from "../../snapshot/growth/line-growth.ts";
+import type { NativeSample } from "../../snapshot/growth/native-document.ts";
+import type { Frame } from "../../snapshot/model/frames.ts";
 import type { NativeSamples } from "../native/native-files.ts";
 import { ownedBy, type Placed } from "../native/native-owner.ts";
 import { sourceAt, symbolAt } from "../native/native-site.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { LinePackage } from "../../analysis/document.ts";
-import type { AttributedLine } from "../../snapshot/attributed-line.ts";
+import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
 import type { NamedLine } from "./name-lines.ts";
 import { withPackageShares } from "./package-share.ts";

@@ -1,5 +1,5 @@
 import type { LinePackage } from "../../analysis/document.ts";
-import type { AttributedLine } from "../../snapshot/attributed-line.ts";
+import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
 import { MIN_LEAK_SHARE, type NamedLine } from "./name-lines.ts";
 
 type Packages = ReadonlyMap<AttributedLine, LinePackage>;

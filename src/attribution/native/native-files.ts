@@ -2,7 +2,7 @@ import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import { readJson } from "../../core/files.ts";
 import { groupBy } from "../../core/group-by.ts";
-import { type NativeSample, parseNative } from "../../snapshot/native-document.ts";
+import { type NativeSample, parseNative } from "../../snapshot/growth/native-document.ts";
 import { keepProbeFiles, processOf } from "../run/probe-output.ts";
 
 const NATIVE_FILE = /^(\d{1,10}\.\d{1,9})\.native\.(\d{1,6})\.json$/;

@@ -1,6 +1,6 @@
 import path from "node:path";
-import type { Frame } from "../../snapshot/frames.ts";
-import type { Mapping, NativeStack } from "../../snapshot/native-document.ts";
+import type { Mapping, NativeStack } from "../../snapshot/growth/native-document.ts";
+import type { Frame } from "../../snapshot/model/frames.ts";
 
 /** Allocators and the run-time libraries that call them for a program: no cause of a growth. */
 const RUNTIME =

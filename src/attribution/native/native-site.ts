@@ -1,6 +1,6 @@
 import path from "node:path";
 import { helperEnvironment, helperPrograms, runChild } from "../../core/child.ts";
-import type { Frame } from "../../snapshot/frames.ts";
+import type { Frame } from "../../snapshot/model/frames.ts";
 import { readElfSymbols } from "./elf-symbols.ts";
 
 const ADDR2LINE_MS = 20_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NativeStack } from "../../snapshot/native-document.ts";
+import type { NativeStack } from "../../snapshot/growth/native-document.ts";
 import { calledFile } from "./called-packages.ts";
 
 const MIB = 2 ** 20;

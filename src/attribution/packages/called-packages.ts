@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { LinePackage } from "../../analysis/document.ts";
-import type { AttributedLine } from "../../snapshot/attributed-line.ts";
-import type { NativeSample, NativeStack } from "../../snapshot/native-document.ts";
+import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
+import type { NativeSample, NativeStack } from "../../snapshot/growth/native-document.ts";
 import { type ElfSymbols, readElfSymbols } from "../native/elf-symbols.ts";
 import type { NativeSamples } from "../native/native-files.ts";
 import { calledPlace, type ModuleOffset } from "../native/native-owner.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it } from "vitest";
-import type { Frame } from "../../snapshot/frames.ts";
+import type { Frame } from "../../snapshot/model/frames.ts";
 import { linePackages, packageFrame } from "./line-packages.ts";
 
 const frame = (file: string, line = 1): Frame => ({ file, line, function: "f" });

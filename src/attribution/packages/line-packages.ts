@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { LinePackage } from "../../analysis/document.ts";
-import type { AttributedLine } from "../../snapshot/attribution.ts";
-import { type Frame, relativePath } from "../../snapshot/frames.ts";
+import type { AttributedLine } from "../../snapshot/growth/attribution.ts";
+import { type Frame, relativePath } from "../../snapshot/model/frames.ts";
 import { installedPackages, isPackageFile } from "./installed-packages.ts";
 
 /** A frame of a package, and where it is on the stack of a line. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NativeSample, NativeStack } from "../../snapshot/native-document.ts";
+import type { NativeSample, NativeStack } from "../../snapshot/growth/native-document.ts";
 import { sourceOf } from "../../snapshot/pickle/byte-source.ts";
 import { readSnapshot } from "../../snapshot/read.ts";
 import { pickled, tuple } from "../../snapshot/testing/pickle-writer.ts";

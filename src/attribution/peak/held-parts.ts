@@ -1,9 +1,7 @@
 import path from "node:path";
-import type { Frame } from "../../snapshot/frames.ts";
-import type { TorchSnapshot } from "../../snapshot/model.ts";
-import type { NativeSample } from "../../snapshot/native-document.ts";
-import { ownersOf } from "../../snapshot/owners.ts";
-import { peakCompositions } from "../../snapshot/peak-composition.ts";
+import type { NativeSample } from "../../snapshot/growth/native-document.ts";
+import { ownersOf } from "../../snapshot/live/owners.ts";
+import { peakCompositions } from "../../snapshot/live/peak-composition.ts";
 import {
   CATEGORIES,
   type Category,
@@ -12,7 +10,9 @@ import {
   phaseOfStack,
   UNSEEN_IN_SNAPSHOTS,
   UNSEEN_ON_HOST,
-} from "../../snapshot/tensor-category.ts";
+} from "../../snapshot/live/tensor-category.ts";
+import type { Frame } from "../../snapshot/model/frames.ts";
+import type { TorchSnapshot } from "../../snapshot/model/snapshot.ts";
 import { type ModuleOffset, ownedBy } from "../native/native-owner.ts";
 
 /** Memory of one stack, category and phase that is live at the peaks of the processes. */

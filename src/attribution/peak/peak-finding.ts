@@ -1,8 +1,8 @@
 import path from "node:path";
 import type { Finding, LinePackage, Severity } from "../../analysis/document.ts";
 import { formatBytes } from "../../core/units.ts";
-import { packageText, percent } from "../../report/answer/line-answer.ts";
-import { HELD_AT_PEAK, PEAK_LINE } from "../../report/source-line.ts";
+import { packageText, percent } from "../../report/headline/line-answer.ts";
+import { HELD_AT_PEAK, PEAK_LINE } from "../../report/wording/source-line.ts";
 import type { PeakLine } from "./name-peak-lines.ts";
 
 /** A named line with what is known of where it allocates. */

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { groupBy } from "../../core/group-by.ts";
 import { cutText } from "../../core/text.ts";
-import { MAX_FRAMES, type PeakReport, type PeakRow } from "../../report/documents/peak-report.ts";
+import { MAX_FRAMES, type PeakReport, type PeakRow } from "../../report/model/peak-report.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { pairedLines, type ReadPart } from "./name-peak-lines.ts";
 import type { PeakOfRun } from "./peak-of-run.ts";

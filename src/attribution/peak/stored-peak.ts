@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { groupBy } from "../../core/group-by.ts";
-import { CATEGORIES } from "../../snapshot/tensor-category.ts";
+import { CATEGORIES } from "../../snapshot/live/tensor-category.ts";
 import { METRICS, type Metric } from "../../telemetry/recording/metrics.ts";
 import { COMPARED_CODE, type ReadPart, summedLines } from "./name-peak-lines.ts";
 import type { PeakOfRun } from "./peak-of-run.ts";

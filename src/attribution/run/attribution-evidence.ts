@@ -3,11 +3,11 @@ import { GateError } from "../../core/errors.ts";
 import { type JsonProblem, readJson } from "../../core/files.ts";
 import { groupBy } from "../../core/group-by.ts";
 import { readSnapshotFile } from "../../inputs/snapshot-input.ts";
-import type { ProcessEvidence } from "../../snapshot/attribution.ts";
-import { snapshotName } from "../../snapshot/file-names.ts";
-import type { Frame } from "../../snapshot/frames.ts";
-import { type LinesSample, parseLines } from "../../snapshot/lines-document.ts";
-import { growthOverSnapshots } from "../../snapshot/snapshot-growth.ts";
+import type { ProcessEvidence } from "../../snapshot/growth/attribution.ts";
+import { type LinesSample, parseLines } from "../../snapshot/growth/lines-document.ts";
+import { growthOverSnapshots } from "../../snapshot/live/snapshot-growth.ts";
+import { snapshotName } from "../../snapshot/model/file-names.ts";
+import type { Frame } from "../../snapshot/model/frames.ts";
 import { keepProbeFiles, processOf } from "./probe-output.ts";
 
 const LINES_FILE = /^(\d{1,10}\.\d{1,9})\.lines\.\d{1,6}(?:\.[a-z0-9-]{1,40})?\.json$/;

@@ -1,7 +1,7 @@
 import type { AnalysisDocument, DriftClass, SeriesAnalysis } from "../../analysis/document.ts";
 import { type GrowthStretch, growthStretch } from "../../analysis/growth-stretch.ts";
 import { collectSeries } from "../../analysis/series.ts";
-import { decidingCheck } from "../../report/answer/causes.ts";
+import { decidingCheck } from "../../report/headline/causes.ts";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";

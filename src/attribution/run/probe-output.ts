@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, renameSync } from "node:fs";
 import path from "node:path";
-import { makeDirectories } from "../../core/make-directories.ts";
+import { makeDirectories } from "../../core/files.ts";
 import { PROBE_FOLDER } from "../../telemetry/recording/run-info.ts";
 
 /** Directory in a run directory with the files of an attribution run. */

@@ -4,7 +4,7 @@ import { parseHorizon } from "../../config/options.ts";
 import { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
-import type { Horizon } from "../../core/horizon.ts";
+import type { Horizon } from "../../core/units.ts";
 import { analysisInput } from "../../inputs/analysis-input.ts";
 import { renderAnalysisTerminal } from "../../report/terminal/analysis.ts";
 import type { Invocation } from "../console/command.ts";

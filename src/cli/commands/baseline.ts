@@ -11,7 +11,7 @@ import { ExitCode } from "../../core/exit-codes.ts";
 import { oneLine, plural } from "../../core/text.ts";
 import { formatBytes } from "../../core/units.ts";
 import { acceptBundles } from "../../gate/accept.ts";
-import type { GatePorts } from "../../gate/ports.ts";
+import type { GatePorts } from "../../gate/ports/ports.ts";
 import { refreshScenario } from "../../gate/refresh.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import { actionOf, type Invocation } from "../console/command.ts";

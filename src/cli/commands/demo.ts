@@ -3,7 +3,7 @@ import { DEFAULTS } from "../../config/run-options.ts";
 import { GateError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { DEMO_STATES, type DemoState, demoWorkload, runDemo } from "../../lab/demo.ts";
-import type { GateReport } from "../../report/documents/model.ts";
+import type { GateReport } from "../../report/model/gate-report.ts";
 import { renderTerminal } from "../../report/terminal/terminal.ts";
 import { checkDocument } from "../../verdict/model/judgement-document.ts";
 import type { Invocation } from "../console/command.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import { GateError, messageOf } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { makeDirectories } from "../../core/make-directories.ts";
+import { makeDirectories } from "../../core/files.ts";
 import type { Invocation } from "../console/command.ts";
 import { programWords } from "../console/program.ts";
 import { acceptWorkflow } from "../init/accept-workflow.ts";

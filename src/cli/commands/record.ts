@@ -4,7 +4,7 @@ import { GateError, usageError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { formatBytes, formatDuration } from "../../core/units.ts";
-import { recordOnce } from "../../gate/record-once.ts";
+import { recordOnce } from "../../gate/run/record-once.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Invocation } from "../console/command.ts";
 import { requestOf } from "../console/gate-request.ts";

@@ -1,8 +1,13 @@
 import { DEFAULTS } from "../../config/run-options.ts";
 import { GateError } from "../../core/errors.ts";
 import { readBundle } from "../../report/bundle/bundle.ts";
-import { comparableRole, type GateReport, type RunReport, type ScenarioReport } from "../../report/documents/model.ts";
-import { nameInLeg, nextSteps } from "../../report/next-steps.ts";
+import {
+  comparableRole,
+  type GateReport,
+  type RunReport,
+  type ScenarioReport,
+} from "../../report/model/gate-report.ts";
+import { nameInLeg, nextSteps } from "../../report/wording/next-steps.ts";
 import { type ParsedArguments, parseArguments } from "../console/command.ts";
 import { limitsFor, nextCommands } from "../console/next-commands.ts";
 import { COMMANDS } from "./commands.ts";

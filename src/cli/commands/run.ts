@@ -1,9 +1,9 @@
 import { DEFAULTS } from "../../config/run-options.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { oneLine } from "../../core/text.ts";
+import { ownBundle } from "../../gate/run/shard-origin.ts";
 import { runGate } from "../../gate/run-gate.ts";
-import { ownBundle } from "../../gate/shard-origin.ts";
-import type { GateReport, ScenarioReport } from "../../report/documents/model.ts";
+import type { GateReport, ScenarioReport } from "../../report/model/gate-report.ts";
 import type { Invocation } from "../console/command.ts";
 import { requestOf } from "../console/gate-request.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";

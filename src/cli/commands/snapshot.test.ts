@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../core/package-root.ts";
-import type { SnapshotDifference } from "../../snapshot/peak-difference.ts";
+import type { SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
 import { parseArguments } from "../console/command.ts";
 import type { Console } from "../console/console.ts";
 import { COMMANDS } from "./commands.ts";

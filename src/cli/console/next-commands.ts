@@ -1,5 +1,5 @@
-import { shellWord } from "../../core/shell-word.ts";
-import type { ScenarioReport } from "../../report/documents/model.ts";
+import { shellWord } from "../../core/escape.ts";
+import type { ScenarioReport } from "../../report/model/gate-report.ts";
 import type { Invocation } from "./command.ts";
 import { shownPath } from "./shown-path.ts";
 

@@ -1,6 +1,6 @@
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
-import type { GatePorts } from "../../gate/ports.ts";
+import type { GatePorts } from "../../gate/ports/ports.ts";
 import type { Console } from "./console.ts";
 
 /** The gate's ports on a terminal. `quiet` keeps the measured command's output in its log only. */

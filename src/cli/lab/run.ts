@@ -1,8 +1,7 @@
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
-import { escapeTerminal } from "../../core/escape.ts";
+import { escapeTerminal, shellWord } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { shellWord } from "../../core/shell-word.ts";
 import { CATALOGUE, selectPatterns } from "../../lab/catalogue.ts";
 import { LAB_OUTCOMES, type LabDocument, type LabPattern } from "../../lab/report/document.ts";
 import { CATALOGUE_COLUMNS, catalogueRow, OUTCOME_TEXT, outcomeText, roundTitle } from "../../lab/report/table.ts";

@@ -7,10 +7,10 @@ import {
   unwritable,
 } from "../../baseline/store.ts";
 import { GateError } from "../../core/errors.ts";
-import { withDeadline } from "../deadline.ts";
-import { degradedWarning } from "../degrade.ts";
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import { withDeadline } from "../api/deadline.ts";
+import { degradedWarning } from "../api/degrade.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 import { downloadRunArtifact, listRunArtifacts, type RunArtifact } from "./artifact-download.ts";
 
 /** Maximum time of the search and download, milliseconds. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { invalidInput } from "../../core/errors.ts";
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 
 /** An artifact as GitHub lists it. Its name is whatever the run chose; everything else is GitHub's own. */
 export interface RunArtifact {

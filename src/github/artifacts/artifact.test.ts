@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bundleFiles } from "../../report/bundle/bundle-files.ts";
-import { runContext } from "../run-context.ts";
+import { runContext } from "../api/run-context.ts";
 import { type ArtifactJob, type ArtifactStore, uploadBundle, uploadTimeline } from "./artifact.ts";
 
 let directory: string;

@@ -2,9 +2,9 @@ import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } fr
 import path from "node:path";
 import { readBounded } from "../../core/files.ts";
 import { bundleFiles } from "../../report/bundle/bundle-files.ts";
-import { type Deadline, withDeadline } from "../deadline.ts";
-import { degradedWarning } from "../degrade.ts";
-import { artifactUrl, type RunContext } from "../run-context.ts";
+import { type Deadline, withDeadline } from "../api/deadline.ts";
+import { degradedWarning } from "../api/degrade.ts";
+import { artifactUrl, type RunContext } from "../api/run-context.ts";
 import { artifactNames } from "./artifact-name.ts";
 import type { ListedArtifact } from "./artifact-read.ts";
 import { explainUpload } from "./upload-failure.ts";

@@ -1,7 +1,7 @@
 import { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { cutText } from "../../core/text.ts";
-import { MAX_SECTION_BYTES, type Section } from "../../report/documents/section.ts";
+import { MAX_SECTION_BYTES, type Section } from "../../report/model/section.ts";
 import type { RecordedRun } from "../pull-request/resolve-pull-request.ts";
 import { type ArtifactSource, downloadRunArtifact, listRunArtifacts, type RunArtifact } from "./artifact-download.ts";
 import { checkedSection, MAX_SECTIONS, newestSections, type SectionReader, sectionName } from "./section-artifacts.ts";

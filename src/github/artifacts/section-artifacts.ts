@@ -1,6 +1,6 @@
 import { GateError, invalidInput } from "../../core/errors.ts";
-import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/documents/section.ts";
-import { degradedWarning } from "../degrade.ts";
+import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/model/section.ts";
+import { degradedWarning } from "../api/degrade.ts";
 import type { ArtifactJob, ArtifactStore, Upload } from "./artifact.ts";
 import { uploadRaw } from "./artifact.ts";
 import { artifactNames } from "./artifact-name.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { DeadlineError } from "../deadline.ts";
-import { degradedWarning } from "../degrade.ts";
+import { DeadlineError } from "../api/deadline.ts";
+import { degradedWarning } from "../api/degrade.ts";
 import { explainUpload } from "./upload-failure.ts";
 
 const ATTEMPT = { what: "upload", permission: null, instead: "It is there." };

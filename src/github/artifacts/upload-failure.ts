@@ -1,4 +1,4 @@
-import { DeadlineError } from "../deadline.ts";
+import { DeadlineError } from "../api/deadline.ts";
 
 /** Text of an upload's failure -> meaning and remedy. The client throws plain errors without a code. */
 const MEANINGS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] = [

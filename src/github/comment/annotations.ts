@@ -1,12 +1,12 @@
 import { escapeTerminal } from "../../core/escape.ts";
 import { cutText } from "../../core/text.ts";
-import { type Cause, causesOf } from "../../report/answer/causes.ts";
-import { leakLine, lineNote, namedLine } from "../../report/answer/line-answer.ts";
-import { answerSentence } from "../../report/answer/sentence.ts";
-import type { GateReport, Scaling, ScenarioReport } from "../../report/documents/model.ts";
-import { scalingBreach } from "../../report/scaling-text.ts";
-import type { SourceLocation } from "../../report/source-line.ts";
-import { capital, checkName } from "../../report/wording.ts";
+import { type Cause, causesOf } from "../../report/headline/causes.ts";
+import { leakLine, lineNote, namedLine } from "../../report/headline/line-answer.ts";
+import { answerSentence } from "../../report/headline/sentence.ts";
+import type { GateReport, Scaling, ScenarioReport } from "../../report/model/gate-report.ts";
+import { scalingBreach } from "../../report/wording/scaling-text.ts";
+import type { SourceLocation } from "../../report/wording/source-line.ts";
+import { capital, checkName } from "../../report/wording/wording.ts";
 
 /** GitHub keeps 10 errors and 10 warnings of a step and cuts a message at 4,096 characters. */
 const MAX_PER_LEVEL = 10;

@@ -1,10 +1,10 @@
-import { isStatus } from "../api-error.ts";
-import { degradedWarning } from "../degrade.ts";
-import type { Octokit } from "../octokit.ts";
+import { isStatus } from "../api/api-error.ts";
+import { degradedWarning } from "../api/degrade.ts";
+import type { Octokit } from "../api/octokit.ts";
+import { markerKey, OwnAuthor, sameText } from "../api/own-texts.ts";
+import type { Repository } from "../api/run-context.ts";
 import { notAComment, readCommentPages } from "../pull-request/comment-pages.ts";
-import type { Repository } from "../run-context.ts";
 import { ownComments } from "./own-comments.ts";
-import { markerKey, OwnAuthor, sameText } from "./own-texts.ts";
 
 /** GitHub documents a limit of 65,536 characters (it stores 262,144 bytes); the rest is room for the marker. */
 export const MAX_COMMENT_CHARS = 60_000;

@@ -1,5 +1,5 @@
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 
 /** From both ends at once, because GraphQL has no page numbers and one page can only follow another. */
 const LIST = `query ($owner: String!, $repo: String!, $number: Int!, $after: String, $before: String) {

@@ -1,10 +1,10 @@
 import { messageOf } from "../../core/errors.ts";
-import type { Section } from "../../report/documents/section.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
 import type { PictureAddress } from "../../report/markdown/scenario.ts";
-import type { Octokit } from "../octokit.ts";
+import type { Section } from "../../report/model/section.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 import type { GitData } from "../repository/git-data.ts";
-import type { Repository } from "../run-context.ts";
 import { type CommentResult, MAX_COMMENT_CHARS, upsertComment } from "./comment.ts";
 import { SectionPictures } from "./section-pictures.ts";
 

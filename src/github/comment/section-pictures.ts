@@ -1,11 +1,11 @@
-import type { Section } from "../../report/documents/section.ts";
 import { picturedSections } from "../../report/markdown/comment-markdown.ts";
+import type { Section } from "../../report/model/section.ts";
+import { worstScenario } from "../../report/model/severity.ts";
 import { renderTimelinePng } from "../../report/timeline/timeline-png.ts";
-import { worstScenario } from "../../report/urgency.ts";
-import { withDeadline } from "../deadline.ts";
-import { degradedWarning } from "../degrade.ts";
+import { withDeadline } from "../api/deadline.ts";
+import { degradedWarning } from "../api/degrade.ts";
+import type { Repository } from "../api/run-context.ts";
 import type { GitData } from "../repository/git-data.ts";
-import type { Repository } from "../run-context.ts";
 import { type ImageAddresses, publishImages, type ReportImage } from "./image-ref.ts";
 
 /** A comment waits no longer for its pictures: a client pauses a second between the writes of up to twelve. */

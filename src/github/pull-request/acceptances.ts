@@ -1,8 +1,8 @@
 import type { Acceptance, Acceptances, AcceptanceWay, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
-import { isStatus } from "../api-error.ts";
-import { degradedWarning } from "../degrade.ts";
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import { isStatus } from "../api/api-error.ts";
+import { degradedWarning } from "../api/degrade.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 import { readCommentPages } from "./comment-pages.ts";
 import { type Account, type RepositoryClient, WritePermission } from "./permission.ts";
 import { commandsOf, descriptionLinesOf, type ReadLine, trailersOf } from "./trailers.ts";

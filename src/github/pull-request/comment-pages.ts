@@ -1,6 +1,6 @@
-import { BadAnswerError } from "../artifacts/bounded-fetch.ts";
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import { BadAnswerError } from "../api/bounded-fetch.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 
 const PAGES_AT_ONCE = 6;
 

@@ -1,5 +1,5 @@
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 
 /** A repository, and the client that asks about it. */
 export interface RepositoryClient extends Repository {

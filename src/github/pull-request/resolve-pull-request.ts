@@ -1,5 +1,5 @@
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 
 /** GitHub's own record of a workflow run. The code of the run controls none of it but the names. */
 export interface RecordedRun {

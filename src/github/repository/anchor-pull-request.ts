@@ -1,7 +1,7 @@
-import { isStatus } from "../api-error.ts";
-import { sameText } from "../comment/own-texts.ts";
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import { isStatus } from "../api/api-error.ts";
+import type { Octokit } from "../api/octokit.ts";
+import { sameText } from "../api/own-texts.ts";
+import type { Repository } from "../api/run-context.ts";
 import { shortRef, tipOf } from "./ref-move.ts";
 
 /** A change to files of the main branch that a person shall decide on. */

@@ -1,10 +1,10 @@
 import type { HistoryPort } from "../../baseline/history-port.ts";
 import { GateError } from "../../core/errors.ts";
-import { isStatus } from "../api-error.ts";
-import { withDeadline } from "../deadline.ts";
-import { type Attempt, degradedWarning } from "../degrade.ts";
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import { isStatus } from "../api/api-error.ts";
+import { withDeadline } from "../api/deadline.ts";
+import { type Attempt, degradedWarning } from "../api/degrade.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 
 /** Maximum wait for one answer about the history, milliseconds. */
 const WAIT_MS = 45_000;

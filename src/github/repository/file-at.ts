@@ -1,9 +1,9 @@
 import { MAX_STORED_BYTES } from "../../baseline/store.ts";
-import { isStatus } from "../api-error.ts";
-import { withDeadline } from "../deadline.ts";
-import { degradedWarning } from "../degrade.ts";
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import { isStatus } from "../api/api-error.ts";
+import { withDeadline } from "../api/deadline.ts";
+import { degradedWarning } from "../api/degrade.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 
 const WAIT_MS = 20_000;
 const MAX_CHARS = 1024 * 1024;

@@ -3,9 +3,9 @@ import { depthOf, MAX_HISTORY, withDepth } from "../../baseline/history.ts";
 import { busy } from "../../baseline/store.ts";
 import { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
-import { apiFailure, isAmbiguous, isStatus } from "../api-error.ts";
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import { apiFailure, isAmbiguous, isStatus } from "../api/api-error.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 import type { FileChanges, GitData, RefSnapshot, TreeFile } from "./git-data.ts";
 import { advance, replace, shortRef, tipOf } from "./ref-move.ts";
 

@@ -1,6 +1,6 @@
-import { markerKey, OwnAuthor, sameText } from "../comment/own-texts.ts";
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import type { Octokit } from "../api/octokit.ts";
+import { markerKey, OwnAuthor, sameText } from "../api/own-texts.ts";
+import type { Repository } from "../api/run-context.ts";
 
 /** GitHub's documented limit of 65,536 characters, less room for the marker. */
 const MAX_BODY_CHARS = 60_000;

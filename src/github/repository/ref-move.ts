@@ -1,6 +1,6 @@
-import { apiFailure, isAmbiguous, isStatus } from "../api-error.ts";
-import type { Octokit } from "../octokit.ts";
-import type { Repository } from "../run-context.ts";
+import { apiFailure, isAmbiguous, isStatus } from "../api/api-error.ts";
+import type { Octokit } from "../api/octokit.ts";
+import type { Repository } from "../api/run-context.ts";
 
 /** A ref that shall go from one commit to another, and only from that one. Null = the ref must not exist yet. */
 export interface RefMove {

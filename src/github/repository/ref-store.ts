@@ -14,8 +14,8 @@ import {
   unwritable,
 } from "../../baseline/store.ts";
 import { GateError } from "../../core/errors.ts";
-import { DeadlineError, withDeadline } from "../deadline.ts";
-import { degradedWarning } from "../degrade.ts";
+import { DeadlineError, withDeadline } from "../api/deadline.ts";
+import { degradedWarning } from "../api/degrade.ts";
 import type { GitData, RefSnapshot, TreeFile } from "./git-data.ts";
 
 /** Maximum wait for the baselines of a scenario, and for writing one with all attempts, milliseconds. */

@@ -1,5 +1,5 @@
 import { escapeHtml } from "../../core/escape.ts";
-import { INK } from "../../report/timeline/palette.ts";
+import { INK } from "../../report/drawing/palette.ts";
 import { comparisonTable } from "./columns.ts";
 import { dampening } from "./dampening.ts";
 import type { LabDocument } from "./document.ts";

@@ -1,6 +1,6 @@
 import { escapeHtml } from "../../core/escape.ts";
-import { INK } from "../../report/timeline/palette.ts";
-import { fitText, textWidth } from "../../report/timeline/text-width.ts";
+import { INK } from "../../report/drawing/palette.ts";
+import { fitText, textWidth } from "../../report/drawing/text-width.ts";
 import type { LabCurve } from "./curve.ts";
 import { roundNames } from "./dampening.ts";
 import type { LabDocument } from "./document.ts";

@@ -1,7 +1,7 @@
 import { escapeHtml } from "../../core/escape.ts";
-import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/timeline/palette.ts";
-import { byteTicks } from "../../report/timeline/scale.ts";
-import { fitText, textWidth } from "../../report/timeline/text-width.ts";
+import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/drawing/palette.ts";
+import { byteTicks } from "../../report/drawing/scale.ts";
+import { fitText, textWidth } from "../../report/drawing/text-width.ts";
 import type { LabCurve } from "./curve.ts";
 import type { LabPattern } from "./document.ts";
 import { patternRatioText } from "./table.ts";

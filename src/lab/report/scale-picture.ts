@@ -1,7 +1,7 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
-import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/timeline/palette.ts";
-import { fitText, textWidth } from "../../report/timeline/text-width.ts";
+import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/drawing/palette.ts";
+import { fitText, textWidth } from "../../report/drawing/text-width.ts";
 import { type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
 import { answerText, formatSize } from "./scale-table.ts";
 

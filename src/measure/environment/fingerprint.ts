@@ -9,7 +9,7 @@ import { oneLine } from "../../core/text.ts";
 import { vendorOf } from "../../sampler/device-backend.ts";
 import { DEVICE_BACKENDS, type DeviceReport } from "../../sampler/sampler.ts";
 import type { Fingerprint } from "../../telemetry/recording/model.ts";
-import { findExecutable } from "../launch/find-executable.ts";
+import { findExecutable } from "./find-executable.ts";
 
 const PYTHON_TIMEOUT_MS = 5000;
 

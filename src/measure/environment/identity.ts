@@ -1,6 +1,6 @@
 import type { Environment } from "../../core/environment.ts";
 import { usageError } from "../../core/errors.ts";
-import { inSlurmStep } from "../launch/launcher-environment.ts";
+import { inSlurmStep } from "./launcher-environment.ts";
 
 export interface RankIdentity {
   readonly rank: number;

@@ -1,5 +1,5 @@
 import type { ExitState } from "../../telemetry/recording/model.ts";
-import { findExecutable } from "./find-executable.ts";
+import { findExecutable } from "../environment/find-executable.ts";
 
 type NotStarted = Extract<ExitState, { kind: "not-started" }>;
 

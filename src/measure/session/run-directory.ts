@@ -1,8 +1,7 @@
 import { lstatSync, statSync } from "node:fs";
 import path from "node:path";
 import { codeOf, GateError } from "../../core/errors.ts";
-import { writeAtomicallySync } from "../../core/files.ts";
-import { makeDirectories } from "../../core/make-directories.ts";
+import { makeDirectories, writeAtomicallySync } from "../../core/files.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
 
 const RECORDING_FILE = "recording.json";

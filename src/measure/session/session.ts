@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Environment } from "../../core/environment.ts";
 import { usageError } from "../../core/errors.ts";
-import { inSlurmStep, restarts, setting } from "../launch/launcher-environment.ts";
+import { inSlurmStep, restarts, setting } from "../environment/launcher-environment.ts";
 
 /** 128 random bits as hexadecimal digits. */
 export function randomId(): string {

@@ -3,10 +3,11 @@ import { extractFeatures } from "../../analysis/features.ts";
 import { resolveOptions } from "../../analysis/options.ts";
 import { invalidInput } from "../../core/errors.ts";
 import { writeAtomically } from "../../core/files.ts";
-import type { Horizon } from "../../core/horizon.ts";
+import type { Horizon } from "../../core/units.ts";
 import { readRunDirectory } from "../../telemetry/read-directory.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import { RECORDING_FILE } from "../../telemetry/recording/run-info.ts";
+import { type LeftOut, type ListedFile, listFiles } from "./bundle-files.ts";
 import {
   FEATURES_FILE,
   featuresText,
@@ -14,8 +15,7 @@ import {
   type SampleSpan,
   SHARD_LIMITS,
   type StoredFeatures,
-} from "../documents/features-document.ts";
-import { type LeftOut, type ListedFile, listFiles } from "./bundle-files.ts";
+} from "./features-document.ts";
 
 /** A run directory with the features of its samples. */
 export interface ComputedFeatures {

@@ -1,4 +1,4 @@
-import type { Verdict } from "./model.ts";
+import type { Verdict } from "../model/gate-report.ts";
 
 const COLOR: Readonly<Record<Verdict, string>> = {
   pass: "brightgreen",

@@ -3,12 +3,12 @@ import { invalidInput } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { issueText } from "../../core/issue-text.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
-import { answerSentence } from "../answer/sentence.ts";
-import { decidingScaling } from "../scaling-text.ts";
-import { checkName } from "../wording.ts";
-import type { GateReport, ScenarioReport } from "./model.ts";
-import { known, payloadOf, reportOf } from "./payload.ts";
-import { PayloadSchema } from "./report-schema.ts";
+import { answerSentence } from "../headline/sentence.ts";
+import type { GateReport, ScenarioReport } from "../model/gate-report.ts";
+import { known, payloadOf, reportOf } from "../model/payload.ts";
+import { PayloadSchema } from "../model/report-schema.ts";
+import { decidingScaling } from "../wording/scaling-text.ts";
+import { checkName } from "../wording/wording.ts";
 
 export const REPORT_KIND = "memory_gate";
 

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
+import { type GateReport, scenarioReport } from "../model/gate-report.ts";
 import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "../testing/sample-report.ts";
 import { nightlyBadge } from "./badge.ts";
 import { renderJUnit } from "./junit.ts";
-import { type GateReport, scenarioReport } from "./model.ts";
 import { renderSarif } from "./sarif.ts";
 
 const HOSTILE = `]]></testcase><x a="'&\u0000\u001b\ud800\uffff`;

@@ -1,10 +1,10 @@
 import { replaceHidden } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
-import { causesOf } from "../answer/causes.ts";
-import { answerSentence } from "../answer/sentence.ts";
-import { checkName } from "../wording.ts";
-import type { GateReport, Scaling, ScenarioReport } from "./model.ts";
+import { causesOf } from "../headline/causes.ts";
+import { answerSentence } from "../headline/sentence.ts";
+import type { GateReport, Scaling, ScenarioReport } from "../model/gate-report.ts";
+import { checkName } from "../wording/wording.ts";
 
 /**
  * The report as JUnit XML: one suite per scenario, one case per check. A failed check is a failure, a command that

@@ -1,7 +1,7 @@
 import { measuredRun } from "../../analysis/measured-run.ts";
 import type { MeasurementsInput } from "../../analysis/measurements.ts";
-import { worstScenario } from "../urgency.ts";
-import { comparableRole, type GateReport, type ScenarioReport } from "./model.ts";
+import { comparableRole, type GateReport, type ScenarioReport } from "../model/gate-report.ts";
+import { worstScenario } from "../model/severity.ts";
 
 /**
  * The measurement files of a bundle: the worst scenario's, and with several scenarios also one beside the runs of each.

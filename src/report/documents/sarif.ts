@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { escapeTerminal } from "../../core/escape.ts";
-import { causesOf } from "../answer/causes.ts";
-import { type LineAnswer, leakLine, peakLines } from "../answer/line-answer.ts";
-import { answerSentence } from "../answer/sentence.ts";
-import { scalingSentence } from "../scaling-text.ts";
-import { LEAK_LINE, locationKey, type SourceLocation, sourceLocationOf } from "../source-line.ts";
-import { checkName } from "../wording.ts";
-import type { GateReport, Scaling, ScenarioReport } from "./model.ts";
+import { causesOf } from "../headline/causes.ts";
+import { type LineAnswer, leakLine, peakLines } from "../headline/line-answer.ts";
+import { answerSentence } from "../headline/sentence.ts";
+import type { GateReport, Scaling, ScenarioReport } from "../model/gate-report.ts";
+import { scalingSentence } from "../wording/scaling-text.ts";
+import { LEAK_LINE, locationKey, type SourceLocation, sourceLocationOf } from "../wording/source-line.ts";
+import { checkName } from "../wording/wording.ts";
 
 /** Code scanning reads at most this many results of a run. */
 const MAX_RESULTS = 5000;

@@ -1,5 +1,5 @@
-import type { GateReport, ScenarioReport } from "../documents/model.ts";
-import { isToken } from "../next-steps.ts";
+import type { GateReport, ScenarioReport } from "../model/gate-report.ts";
+import { isToken } from "../wording/next-steps.ts";
 import { linkTarget, md, table } from "./markdown-text.ts";
 
 const MAX_CHANGES = 40;

@@ -1,9 +1,9 @@
 import { cutText, plural } from "../../core/text.ts";
 import { formatShort } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
-import { type Cause, causesOf } from "../answer/causes.ts";
-import { comparisonNote } from "../answer/comparison-note.ts";
-import { decisiveRun } from "../answer/decisive-run.ts";
+import { type Cause, causesOf } from "../headline/causes.ts";
+import { comparisonNote } from "../headline/comparison-note.ts";
+import { decisiveRun } from "../headline/decisive-run.ts";
 import {
   growthShare,
   type LineAnswer,
@@ -13,17 +13,17 @@ import {
   oneTimeText,
   peakLines,
   unattributed,
-} from "../answer/line-answer.ts";
-import { ownLockText } from "../answer/lock-text.ts";
-import { openFindings } from "../answer/open-findings.ts";
-import { higherParts, higherText } from "../answer/peak-answer.ts";
-import { rowName, rowSize, shownRows } from "../answer/rows.ts";
-import { answerSentence, certainty, leakAmount } from "../answer/sentence.ts";
-import { changedText } from "../changed-text.ts";
-import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts";
-import { nextSteps } from "../next-steps.ts";
-import { reproduceCommand } from "../reproduce.ts";
-import { capital, findingName } from "../wording.ts";
+} from "../headline/line-answer.ts";
+import { ownLockText } from "../headline/lock-text.ts";
+import { openFindings } from "../headline/open-findings.ts";
+import { higherParts, higherText } from "../headline/peak-answer.ts";
+import { rowName, rowSize, shownRows } from "../headline/rows.ts";
+import { answerSentence, certainty, leakAmount } from "../headline/sentence.ts";
+import type { GateReport, ScenarioReport, Verdict } from "../model/gate-report.ts";
+import { changedText } from "../wording/changed-text.ts";
+import { nextSteps } from "../wording/next-steps.ts";
+import { reproduceCommand } from "../wording/reproduce.ts";
+import { capital, findingName } from "../wording/wording.ts";
 import { codeBlock, md, table } from "./markdown-text.ts";
 
 export const SIGN: Readonly<Record<Verdict, string>> = {

@@ -1,7 +1,7 @@
 import type { Finding } from "../../analysis/document.ts";
-import type { ScenarioReport } from "../documents/model.ts";
-import { moreText, shownChecks } from "../shown-checks.ts";
-import { checkCells, checkName, findingName, findingSeries, sortChecks } from "../wording.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
+import { moreText, shownChecks } from "../wording/shown-checks.ts";
+import { checkCells, checkName, findingName, findingSeries, sortChecks } from "../wording/wording.ts";
 import { SIGN, unbroken } from "./answer.ts";
 import { md, table } from "./markdown-text.ts";
 

@@ -1,8 +1,8 @@
-import { answerSentence } from "../answer/sentence.ts";
-import type { Section } from "../documents/section.ts";
-import { decidingScaling } from "../scaling-text.ts";
-import { worstScenario } from "../urgency.ts";
-import { capital } from "../wording.ts";
+import { answerSentence } from "../headline/sentence.ts";
+import type { Section } from "../model/section.ts";
+import { worstScenario } from "../model/severity.ts";
+import { decidingScaling } from "../wording/scaling-text.ts";
+import { capital } from "../wording/wording.ts";
 import { SIGN } from "./answer.ts";
 import { evidenceLinks, evidenceUrls, type RunPages } from "./comment-links.ts";
 import { md, table } from "./markdown-text.ts";

@@ -1,4 +1,4 @@
-import type { Section } from "../documents/section.ts";
+import type { Section } from "../model/section.ts";
 import { linkTarget } from "./markdown-text.ts";
 
 /** The pages of a workflow run; null = unknown run. */

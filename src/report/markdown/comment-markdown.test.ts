@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Verdict } from "../documents/model.ts";
-import type { Section } from "../documents/section.ts";
+import type { Verdict } from "../model/gate-report.ts";
+import type { Section } from "../model/section.ts";
 import {
   SAMPLE_FINDING,
   sampleCheck,

@@ -1,15 +1,10 @@
 import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
-import type { Section } from "../documents/section.ts";
-import {
-  loadOfSection,
-  type SectionsVerdict,
-  tightestSection,
-  verdictOfSections,
-} from "../documents/section-verdict.ts";
-import { decidingScaling } from "../scaling-text.ts";
-import { verdictUrgency, worstScenario } from "../urgency.ts";
-import { costText } from "../wording.ts";
+import type { Section } from "../model/section.ts";
+import { loadOfSection, type SectionsVerdict, tightestSection, verdictOfSections } from "../model/section-verdict.ts";
+import { verdictUrgency, worstScenario } from "../model/severity.ts";
+import { decidingScaling } from "../wording/scaling-text.ts";
+import { costText } from "../wording/wording.ts";
 import { headingText, SIGN } from "./answer.ts";
 import { fitParts, type Part } from "./comment-fit.ts";
 import { type Leg, legTable, nameLegs } from "./comment-legs.ts";

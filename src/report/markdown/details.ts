@@ -1,11 +1,11 @@
 import { countedNotes, plural } from "../../core/text.ts";
 import type { FingerprintDifference } from "../../verdict/model/judgement.ts";
-import { detectable } from "../answer/detectable.ts";
-import { lockText } from "../answer/lock-text.ts";
-import { peakColumns, peakNotes, peakTables } from "../answer/peak-answer.ts";
-import type { ScenarioReport } from "../documents/model.ts";
-import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../phase-text.ts";
-import { baselineText, capital, differenceText, exitText, shownRunText } from "../wording.ts";
+import { detectable } from "../headline/detectable.ts";
+import { lockText } from "../headline/lock-text.ts";
+import { peakColumns, peakNotes, peakTables } from "../headline/peak-answer.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
+import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../wording/phase-text.ts";
+import { baselineText, capital, differenceText, exitText, shownRunText } from "../wording/wording.ts";
 import { nextText } from "./answer.ts";
 import { checksText, findingsText } from "./checks.ts";
 import { linesMarkdown, splitLines } from "./leak-lines.ts";

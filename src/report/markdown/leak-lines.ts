@@ -1,7 +1,7 @@
 import type { Finding } from "../../analysis/document.ts";
 import { formatBytesDelta } from "../../core/units.ts";
-import { packageText, percent } from "../answer/line-answer.ts";
-import { LEAK_LINE } from "../source-line.ts";
+import { packageText, percent } from "../headline/line-answer.ts";
+import { LEAK_LINE } from "../wording/source-line.ts";
 import { md, table } from "./markdown-text.ts";
 
 const MAX_LINES = 5;

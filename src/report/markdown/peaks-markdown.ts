@@ -1,7 +1,7 @@
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
-import type { DeviceDifference, KindDifference, SnapshotDifference } from "../../snapshot/peak-difference.ts";
+import type { DeviceDifference, KindDifference, SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
 import { differenceOf, type PeakRow, peakRows } from "../peaks/peak-rows.ts";
-import { sizeCell } from "../wording.ts";
+import { sizeCell } from "../wording/wording.ts";
 import { md, table } from "./markdown-text.ts";
 
 const MAX_ROWS = 12;

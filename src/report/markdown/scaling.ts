@@ -1,5 +1,5 @@
-import type { Scaling } from "../documents/model.ts";
-import { fitsTexts, lawText, pointText, scalingBreach, scalingTitle } from "../scaling-text.ts";
+import type { Scaling } from "../model/gate-report.ts";
+import { fitsTexts, lawText, pointText, scalingBreach, scalingTitle } from "../wording/scaling-text.ts";
 import { md, table } from "./markdown-text.ts";
 
 /** Peaks over the values of `--vary`: what breached, a table, the law and what fits. */

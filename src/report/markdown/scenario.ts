@@ -1,11 +1,11 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { cutText, oneLine } from "../../core/text.ts";
-import { answerSentence } from "../answer/sentence.ts";
-import type { ScenarioReport, Timeline } from "../documents/model.ts";
-import { sparkline } from "../sparkline.ts";
-import { VERDICT_LOOK } from "../timeline/palette.ts";
+import { VERDICT_LOOK } from "../drawing/palette.ts";
+import { answerSentence } from "../headline/sentence.ts";
+import type { ScenarioReport, Timeline } from "../model/gate-report.ts";
 import { rankSeries } from "../timeline/timeline-model.ts";
-import { exitText, failedExit } from "../wording.ts";
+import { sparkline } from "../wording/sparkline.ts";
+import { exitText, failedExit } from "../wording/wording.ts";
 import { acceptedText, knownLeaksText } from "./acceptance.ts";
 import { nextText, openText, rowsText, SIGN } from "./answer.ts";
 import type { Part } from "./comment-fit.ts";

@@ -1,8 +1,8 @@
 import { countedNotes, plural } from "../../core/text.ts";
-import type { GateReport } from "../documents/model.ts";
-import { decidingScaling, withoutRepeated } from "../scaling-text.ts";
-import { byUrgency, worstScenario } from "../urgency.ts";
-import { costText } from "../wording.ts";
+import type { GateReport } from "../model/gate-report.ts";
+import { byUrgency, worstScenario } from "../model/severity.ts";
+import { decidingScaling, withoutRepeated } from "../wording/scaling-text.ts";
+import { costText } from "../wording/wording.ts";
 import { policyText } from "./acceptance.ts";
 import { countsText, headingText, leadText, reproduceText, SIGN } from "./answer.ts";
 import { fitParts, type Part } from "./comment-fit.ts";

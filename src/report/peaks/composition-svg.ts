@@ -1,8 +1,8 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes, formatShort } from "../../core/units.ts";
-import type { PeakRow } from "../documents/peak-report.ts";
-import { LINE_STYLES, type Theme } from "../timeline/palette.ts";
-import { fitText, textWidth } from "../timeline/text-width.ts";
+import { LINE_STYLES, type Theme } from "../drawing/palette.ts";
+import { fitText, textWidth } from "../drawing/text-width.ts";
+import type { PeakRow } from "../model/peak-report.ts";
 import { BAR, stackedBar } from "./stacked-bars.ts";
 
 /** A smaller share of the peaks is not visible in a bar. */

@@ -1,4 +1,4 @@
-import type { DeviceDifference, LineDifference } from "../../snapshot/peak-difference.ts";
+import type { DeviceDifference, LineDifference } from "../../snapshot/live/peak-difference.ts";
 
 /** A part of two peaks. Bytes. The rows of a device add up to both peaks and to their difference. */
 export interface PeakRow {

@@ -1,9 +1,9 @@
 import { assertNever } from "../../core/errors.ts";
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
-import type { DeviceDifference, SnapshotDifference } from "../../snapshot/peak-difference.ts";
-import { LINE_STYLES, THEMES, type Theme, type ThemeName } from "../timeline/palette.ts";
-import { fitText, textWidth } from "../timeline/text-width.ts";
+import type { DeviceDifference, SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
+import { LINE_STYLES, THEMES, type Theme, type ThemeName } from "../drawing/palette.ts";
+import { fitText, textWidth } from "../drawing/text-width.ts";
 import { differenceOf, type PeakRow, peakRows } from "./peak-rows.ts";
 import { BAR, box, stackedBar } from "./stacked-bars.ts";
 

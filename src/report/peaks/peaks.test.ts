@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { DeviceDifference, LineDifference, SnapshotDifference } from "../../snapshot/peak-difference.ts";
+import type { DeviceDifference, LineDifference, SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
+import { textWidth } from "../drawing/text-width.ts";
 import { renderPeaksMarkdown } from "../markdown/peaks-markdown.ts";
-import { textWidth } from "../timeline/text-width.ts";
 import { differenceOf, peakRows } from "./peak-rows.ts";
 import { renderPeaksSvg } from "./peaks-svg.ts";
 

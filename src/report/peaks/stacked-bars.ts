@@ -1,5 +1,5 @@
 import { escapeHtml } from "../../core/escape.ts";
-import type { Theme } from "../timeline/palette.ts";
+import type { Theme } from "../drawing/palette.ts";
 
 export const BAR = 22;
 

@@ -2,7 +2,7 @@ import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from
 import { plural } from "../../core/text.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
-import { sizeCell } from "../wording.ts";
+import { sizeCell } from "../wording/wording.ts";
 import { type Paint, painter } from "./ansi.ts";
 import { findingLines } from "./findings.ts";
 import { alignRows, type Cell, cell, clip, safe, usableWidth } from "./terminal-table.ts";

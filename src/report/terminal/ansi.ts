@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { Verdict } from "../documents/model.ts";
+import type { Verdict } from "../model/gate-report.ts";
 
 const STYLES = ["bold", "dim", "red", "green", "yellow", "cyan", "magenta"] as const;
 

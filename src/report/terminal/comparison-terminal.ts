@@ -13,7 +13,7 @@ import {
   type SeriesRun,
   seriesName,
 } from "../../verdict/model/series-index.ts";
-import { VERDICT_LOOK } from "../timeline/palette.ts";
+import { VERDICT_LOOK } from "../drawing/palette.ts";
 import { painter, paintVerdict } from "./ansi.ts";
 import { renderJudgementTerminal } from "./terminal.ts";
 import { alignRows, cell, safe } from "./terminal-table.ts";

@@ -1,5 +1,5 @@
 import type { Finding } from "../../analysis/document.ts";
-import { findingName, findingSeries } from "../wording.ts";
+import { findingName, findingSeries } from "../wording/wording.ts";
 import type { Paint } from "./ansi.ts";
 import { safe, wrapText } from "./terminal-table.ts";
 

@@ -1,5 +1,5 @@
-import type { ScenarioReport } from "../documents/model.ts";
-import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../phase-text.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
+import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../wording/phase-text.ts";
 import type { Paint } from "./ansi.ts";
 import { alignRows, cell, clip, noteLines, safe } from "./terminal-table.ts";
 

@@ -1,5 +1,5 @@
-import type { Scaling } from "../documents/model.ts";
-import { fitsTexts, lawText, pointText, scalingBreach, scalingTitle } from "../scaling-text.ts";
+import type { Scaling } from "../model/gate-report.ts";
+import { fitsTexts, lawText, pointText, scalingBreach, scalingTitle } from "../wording/scaling-text.ts";
 import type { Paint } from "./ansi.ts";
 import { alignRows, cell, clip, safe, wrapText } from "./terminal-table.ts";
 

@@ -5,8 +5,8 @@ import type {
   LineDifference,
   PoolDifference,
   SnapshotDifference,
-} from "../../snapshot/peak-difference.ts";
-import { sizeCell } from "../wording.ts";
+} from "../../snapshot/live/peak-difference.ts";
+import { sizeCell } from "../wording/wording.ts";
 import { type Paint, painter } from "./ansi.ts";
 import { alignRows, type Cell, cell, clip, safe, usableWidth, wrapText } from "./terminal-table.ts";
 

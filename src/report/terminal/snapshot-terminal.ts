@@ -6,8 +6,8 @@ import type {
   SnapshotDocument,
   SourceLocation,
   SurvivorRow,
-} from "../../snapshot/tables.ts";
-import { sizeCell } from "../wording.ts";
+} from "../../snapshot/live/tables.ts";
+import { sizeCell } from "../wording/wording.ts";
 import { type Paint, painter } from "./ansi.ts";
 import { alignRows, type Cell, cell, clip, safe, usableWidth, wrapText } from "./terminal-table.ts";
 

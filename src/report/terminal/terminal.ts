@@ -1,7 +1,8 @@
-import { shellWord } from "../../core/shell-word.ts";
+import { shellWord } from "../../core/escape.ts";
 import { countedNotes, plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
-import { comparisonNote } from "../answer/comparison-note.ts";
+import { VERDICT_LOOK } from "../drawing/palette.ts";
+import { comparisonNote } from "../headline/comparison-note.ts";
 import {
   type LineAnswer,
   leakLine,
@@ -10,22 +11,21 @@ import {
   oneTimeText,
   peakLines,
   unattributed,
-} from "../answer/line-answer.ts";
-import { ownLockText } from "../answer/lock-text.ts";
-import { openFindings } from "../answer/open-findings.ts";
-import { higherParts, higherText } from "../answer/peak-answer.ts";
-import { rowName, rowSize, shownRows } from "../answer/rows.ts";
-import { answerSentence, judgementSentence } from "../answer/sentence.ts";
-import { changedText } from "../changed-text.ts";
-import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts";
-import { ACCEPT, nextSteps, REFRESH, RUN } from "../next-steps.ts";
-import { reproduceCommand } from "../reproduce.ts";
-import { withoutRepeated } from "../scaling-text.ts";
-import { sparkline } from "../sparkline.ts";
-import { VERDICT_LOOK } from "../timeline/palette.ts";
-import { urgency } from "../urgency.ts";
-import { capital, costText, exitText, failedExit, findingName } from "../wording.ts";
-import { acceptedNote, knownLeakNotes, policyNotes } from "./acceptance.ts";
+} from "../headline/line-answer.ts";
+import { ownLockText } from "../headline/lock-text.ts";
+import { openFindings } from "../headline/open-findings.ts";
+import { higherParts, higherText } from "../headline/peak-answer.ts";
+import { rowName, rowSize, shownRows } from "../headline/rows.ts";
+import { answerSentence, judgementSentence } from "../headline/sentence.ts";
+import type { GateReport, ScenarioReport, Verdict } from "../model/gate-report.ts";
+import { urgency } from "../model/severity.ts";
+import { acceptedNote, knownLeakNotes, policyNotes } from "../wording/acceptance.ts";
+import { changedText } from "../wording/changed-text.ts";
+import { ACCEPT, nextSteps, REFRESH, RUN } from "../wording/next-steps.ts";
+import { reproduceCommand } from "../wording/reproduce.ts";
+import { withoutRepeated } from "../wording/scaling-text.ts";
+import { sparkline } from "../wording/sparkline.ts";
+import { capital, costText, exitText, failedExit, findingName } from "../wording/wording.ts";
 import { type Paint, painter, paintVerdict } from "./ansi.ts";
 import { checkLines, detailLines, judgementNotes } from "./details.ts";
 import { scalingLines } from "./scaling.ts";

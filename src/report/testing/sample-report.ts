@@ -17,7 +17,7 @@ import {
   type Timeline,
   type TimelineSeries,
   type Verdict,
-} from "../documents/model.ts";
+} from "../model/gate-report.ts";
 
 /** Reports for tests of the renderers: a training script that keeps memory per step. Same seed, same bytes. */
 

@@ -1,5 +1,5 @@
-import type { ScenarioReport } from "../documents/model.ts";
-import { byUrgency } from "../urgency.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
+import { byUrgency } from "../model/severity.ts";
 
 /** Points of all stored timelines together: about 20 MB of JSON, a third of the size limit of a report. */
 const MAX_POINTS = 1_000_000;

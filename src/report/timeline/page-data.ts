@@ -1,7 +1,7 @@
 import { escapeTerminal } from "../../core/escape.ts";
-import type { ScenarioReport } from "../documents/model.ts";
-import { decimate, type Line } from "./decimate.ts";
-import { BUDGET_DASH, LIMIT_DASH, THEMES, type Theme } from "./palette.ts";
+import { BUDGET_DASH, LIMIT_DASH, THEMES, type Theme } from "../drawing/palette.ts";
+import { decimate, type Line } from "../model/decimate.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
 import { type AxisView, type PanelView, viewOf } from "./panel-view.ts";
 
 /** Columns kept of a line: zooming shows more detail than the picture, and no extreme is lost. */

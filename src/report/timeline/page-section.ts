@@ -3,15 +3,16 @@ import { escapeHtml } from "../../core/escape.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
-import { leakLine, lineNote, peakLines, percent } from "../answer/line-answer.ts";
-import { lockText } from "../answer/lock-text.ts";
-import { peakColumns, peakNotes, peakTables, stackedRows } from "../answer/peak-answer.ts";
-import { rowSize, shownRows } from "../answer/rows.ts";
-import { answerSentence } from "../answer/sentence.ts";
-import type { ScenarioReport } from "../documents/model.ts";
-import { ACCEPT, type AcceptCommand, nextSteps, RUN } from "../next-steps.ts";
+import { THEMES, VERDICT_LOOK } from "../drawing/palette.ts";
+import { leakLine, lineNote, peakLines, percent } from "../headline/line-answer.ts";
+import { lockText } from "../headline/lock-text.ts";
+import { peakColumns, peakNotes, peakTables, stackedRows } from "../headline/peak-answer.ts";
+import { rowSize, shownRows } from "../headline/rows.ts";
+import { answerSentence } from "../headline/sentence.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
 import { drawComposition, renderFlame } from "../peaks/composition-svg.ts";
-import { acceptedNote, knownLeakNotes } from "../terminal/acceptance.ts";
+import { acceptedNote, knownLeakNotes } from "../wording/acceptance.ts";
+import { ACCEPT, type AcceptCommand, nextSteps, RUN } from "../wording/next-steps.ts";
 import {
   baselineText,
   capital,
@@ -24,9 +25,8 @@ import {
   shownRunText,
   sizeCell,
   sortChecks,
-} from "../wording.ts";
+} from "../wording/wording.ts";
 import { type PagePanel, panelsOf } from "./page-data.ts";
-import { THEMES, VERDICT_LOOK } from "./palette.ts";
 
 const MAX_CHECKS = 200;
 /** Rows of the table of what failed; the others are in the fold of all checks. */

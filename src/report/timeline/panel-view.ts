@@ -1,7 +1,7 @@
 import { plural } from "../../core/text.ts";
-import type { Timeline, TimelinePanel, TimelineSeries } from "../documents/model.ts";
-import { known } from "../documents/payload.ts";
-import { indexOfPeak } from "./decimate.ts";
+import { indexOfPeak } from "../model/decimate.ts";
+import type { Timeline, TimelinePanel, TimelineSeries } from "../model/gate-report.ts";
+import { known } from "../model/payload.ts";
 import { rankSeries, seriesLabel } from "./timeline-model.ts";
 
 /** A limit further above the data would squeeze the lines into the bottom of a panel; its label then has an arrow. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { payloadOf, reportOf } from "../documents/payload.ts";
+import { THEMES } from "../drawing/palette.ts";
+import { payloadOf, reportOf } from "../model/payload.ts";
 import { sampleReport, sampleScenario, sampleTimeline } from "../testing/sample-report.ts";
-import { THEMES } from "./palette.ts";
 import { drawPhases } from "./phases.ts";
 import { renderTimelinePng } from "./timeline-png.ts";
 import { renderTimelineSvg } from "./timeline-svg.ts";

@@ -1,7 +1,7 @@
 import { escapeHtml } from "../../core/escape.ts";
-import type { Timeline } from "../documents/model.ts";
-import type { Theme } from "./palette.ts";
-import { fitText, textWidth } from "./text-width.ts";
+import type { Theme } from "../drawing/palette.ts";
+import { fitText, textWidth } from "../drawing/text-width.ts";
+import type { Timeline } from "../model/gate-report.ts";
 
 /** Height of the strip of phases above the time axis, pixels. */
 export const PHASE_STRIP = 24;

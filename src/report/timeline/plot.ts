@@ -1,11 +1,11 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatShort } from "../../core/units.ts";
-import { decimate, type Line } from "./decimate.ts";
+import { BUDGET_DASH, LIMIT_DASH, type Theme } from "../drawing/palette.ts";
+import type { Ticks } from "../drawing/scale.ts";
+import { fitText, textWidth } from "../drawing/text-width.ts";
+import { decimate, type Line } from "../model/decimate.ts";
 import { type LabelRequest, type Point, placeLabels, type Stroke } from "./labels.ts";
-import { BUDGET_DASH, LIMIT_DASH, type Theme } from "./palette.ts";
 import type { AxisView, BandView, LimitView, PanelView } from "./panel-view.ts";
-import type { Ticks } from "./scale.ts";
-import { fitText, textWidth } from "./text-width.ts";
 
 /** The position of a panel in the picture, pixels, and what it shows. */
 export interface Plane {

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import { escapeHtml } from "../../core/escape.ts";
 import { countedNotes } from "../../core/text.ts";
-import { readAsset } from "../assets.ts";
-import type { GateReport, ScenarioReport } from "../documents/model.ts";
-import type { AcceptCommand } from "../next-steps.ts";
-import { byUrgency } from "../urgency.ts";
-import { costText } from "../wording.ts";
+import { readAsset } from "../drawing/assets.ts";
+import { VERDICT_LOOK } from "../drawing/palette.ts";
+import type { GateReport, ScenarioReport } from "../model/gate-report.ts";
+import { byUrgency } from "../model/severity.ts";
+import type { AcceptCommand } from "../wording/next-steps.ts";
+import { costText } from "../wording/wording.ts";
 import { pageData } from "./page-data.ts";
 import { list, sectionHtml } from "./page-section.ts";
-import { VERDICT_LOOK } from "./palette.ts";
 
 /**
  * The whole report as one HTML page that works offline, with interactive charts. It loads nothing: its content security

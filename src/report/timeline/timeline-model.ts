@@ -1,6 +1,6 @@
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
-import type { Timeline, TimelineSeries } from "../documents/model.ts";
-import { indexOfPeak } from "./decimate.ts";
+import { indexOfPeak } from "../model/decimate.ts";
+import type { Timeline, TimelineSeries } from "../model/gate-report.ts";
 
 /**
  * The series with a sample, by importance. The first is the one the verdict is about, or that of the baseline's band,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { GIB } from "../../core/units.ts";
+import { encodeIndexedPng } from "../drawing/indexed-png.ts";
 import { decodeIndexedPng, type Picture } from "../testing/decode-png.ts";
 import { sampleSeries, sampleTimeline } from "../testing/sample-report.ts";
-import { encodeIndexedPng } from "./indexed-png.ts";
 import { renderTimelinePng } from "./timeline-png.ts";
 
 /** Whether a pixel near (x, y) has the ink of the main line or of the peak's marker. */

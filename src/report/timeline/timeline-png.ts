@@ -1,9 +1,9 @@
 import { setFlagsFromString } from "node:v8";
 import { GateError } from "../../core/errors.ts";
-import { readAsset } from "../assets.ts";
-import type { Timeline } from "../documents/model.ts";
-import { encodeIndexedPng } from "./indexed-png.ts";
-import type { ThemeName } from "./palette.ts";
+import { readAsset } from "../drawing/assets.ts";
+import { encodeIndexedPng } from "../drawing/indexed-png.ts";
+import type { ThemeName } from "../drawing/palette.ts";
+import type { Timeline } from "../model/gate-report.ts";
 import { renderTimelineSvg } from "./timeline-svg.ts";
 
 let engine: Promise<typeof import("@resvg/resvg-wasm")> | undefined;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { GIB, MIB } from "../../core/units.ts";
-import type { Timeline, TimelinePanel } from "../documents/model.ts";
+import { LETTER_WIDTHS } from "../drawing/font-metrics.ts";
+import type { Timeline, TimelinePanel } from "../model/gate-report.ts";
 import { sampleScenario, sampleSeries, sampleTimeline } from "../testing/sample-report.ts";
-import { LETTER_WIDTHS } from "./font-metrics.ts";
 import { renderTimelineSvg } from "./timeline-svg.ts";
 
 const HOSTILE = "</text><script>alert(1)</script>\"'&\u202e\u0007 日本 [x](y)";

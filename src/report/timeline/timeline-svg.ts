@@ -1,15 +1,15 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { oneLine } from "../../core/text.ts";
-import { percent } from "../answer/line-answer.ts";
-import type { Timeline } from "../documents/model.ts";
+import { THEMES, type Theme, type ThemeName, VERDICT_LOOK } from "../drawing/palette.ts";
+import { sizeTicks, stepTicks, timeTicks } from "../drawing/scale.ts";
+import { fitText, textWidth } from "../drawing/text-width.ts";
+import { percent } from "../headline/line-answer.ts";
+import type { Timeline } from "../model/gate-report.ts";
 import { drawComposition } from "../peaks/composition-svg.ts";
-import { shownRunText } from "../wording.ts";
-import { THEMES, type Theme, type ThemeName, VERDICT_LOOK } from "./palette.ts";
+import { shownRunText } from "../wording/wording.ts";
 import { type AxisView, type PanelView, viewOf } from "./panel-view.ts";
 import { drawPhases, PHASE_STRIP } from "./phases.ts";
 import { drawPlot, drawPositions, drawSizes, LABEL_SIZE, type Plane, xOf } from "./plot.ts";
-import { sizeTicks, stepTicks, timeTicks } from "./scale.ts";
-import { fitText, textWidth } from "./text-width.ts";
 
 /** Letters of 18 px stay readable where a page shows the picture 600 px wide. */
 const WIDTH = 1200;

@@ -1,5 +1,12 @@
 import { type GateError, invalidInput } from "../../core/errors.ts";
-import type { Annotation, BlockTable, SegmentTable, SettingValue, TorchSnapshot, TraceTable } from "../model.ts";
+import type {
+  Annotation,
+  BlockTable,
+  SegmentTable,
+  SettingValue,
+  TorchSnapshot,
+  TraceTable,
+} from "../model/snapshot.ts";
 import type { Budget } from "../pickle/budget.ts";
 import type { PickleResult } from "../pickle/machine.ts";
 import { idOf, Kind, kindOf } from "../pickle/values.ts";

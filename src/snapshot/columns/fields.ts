@@ -1,5 +1,5 @@
+import { Key, type KeyName } from "../model/keys.ts";
 import { Class } from "./containers.ts";
-import { Key, type KeyName } from "./keys.ts";
 
 /** Fields of a segment's row. */
 export const SegmentField = {

@@ -1,4 +1,4 @@
-import type { Frame } from "../frames.ts";
+import type { Frame } from "../model/frames.ts";
 import type { Budget } from "../pickle/budget.ts";
 import { idOf, Kind, kindOf } from "../pickle/values.ts";
 import { Class, type Containers } from "./containers.ts";

@@ -1,6 +1,6 @@
 import { GateError } from "../../core/errors.ts";
-import { snapshotDocument } from "../document.ts";
-import { snapshotName } from "../file-names.ts";
+import { snapshotDocument } from "../live/document.ts";
+import { snapshotName } from "../model/file-names.ts";
 import { sourceOf } from "../pickle/byte-source.ts";
 import { readSnapshot } from "../read.ts";
 

@@ -1,8 +1,7 @@
 import { rmSync } from "node:fs";
 import path from "node:path";
 import { messageOf } from "../../core/errors.ts";
-import { writeAtomicallySync } from "../../core/files.ts";
-import { makeDirectories } from "../../core/make-directories.ts";
+import { makeDirectories, writeAtomicallySync } from "../../core/files.ts";
 
 /** Directory of the out-of-memory evidence in a run directory. */
 export const OOM_FOLDER = "oom";

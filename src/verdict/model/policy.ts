@@ -1,4 +1,4 @@
-import type { Horizon } from "../../core/horizon.ts";
+import type { Horizon } from "../../core/units.ts";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
 
 /** Absolute limit on one metric's peak, bytes. `metric` may name any judged metric. */

@@ -1,8 +1,7 @@
 import type { MeasuredSeries } from "../../analysis/measurements.ts";
 import { isExact, materialChange } from "../../analysis/trend/materiality.ts";
-import type { Horizon } from "../../core/horizon.ts";
 import { plural } from "../../core/text.ts";
-import { formatBytes } from "../../core/units.ts";
+import { formatBytes, type Horizon } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION, WARNING_ALPHA } from "../model/defaults.ts";
 import type { Check, ClassCheck } from "../model/judgement.ts";

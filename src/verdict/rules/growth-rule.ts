@@ -1,7 +1,6 @@
 import type { MeasuredSeries } from "../../analysis/measurements.ts";
 import { type Counter, isExact } from "../../analysis/trend/materiality.ts";
-import type { Horizon } from "../../core/horizon.ts";
-import { formatBytes } from "../../core/units.ts";
+import { formatBytes, type Horizon } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
 import {
   CONFIRMED_SPREADS,

@@ -1,5 +1,5 @@
 import type { MeasuredSeries } from "../../analysis/measurements.ts";
-import type { Horizon } from "../../core/horizon.ts";
+import type { Horizon } from "../../core/units.ts";
 import { finite } from "../model/series-index.ts";
 
 /** Growth over the whole production length at the measured slope, bytes; null without a slope in the horizon's unit. */

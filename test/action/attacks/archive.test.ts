@@ -5,7 +5,7 @@ import path from "node:path";
 import { deflateRawSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { looksZipped, readOnlyEntry } from "../../../src/github/artifacts/zip-entry.ts";
-import { MAX_SECTION_BYTES } from "../../../src/report/documents/section.ts";
+import { MAX_SECTION_BYTES } from "../../../src/report/model/section.ts";
 import { HEAD, SECTION, sectionBytes } from "../testing/sample-section.ts";
 import { FORK_RUN, StageTwo } from "../testing/stage-two.ts";
 import { type HostileEntry, zip } from "./hostile-zip.ts";

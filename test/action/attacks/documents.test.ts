@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { MAX_SECTION_BYTES, type Section, sectionText } from "../../../src/report/documents/section.ts";
+import { MAX_SECTION_BYTES, type Section, sectionText } from "../../../src/report/model/section.ts";
 import { sampleReport } from "../../../src/report/testing/sample-report.ts";
 import { SECTION, sampleSection } from "../testing/sample-section.ts";
 import { FORK_RUN, StageTwo } from "../testing/stage-two.ts";

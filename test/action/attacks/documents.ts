@@ -1,4 +1,4 @@
-import { parseSection, type Section, sectionText } from "../../../src/report/documents/section.ts";
+import { parseSection, type Section, sectionText } from "../../../src/report/model/section.ts";
 import { sampleSection } from "../testing/sample-section.ts";
 import { fullReport } from "./full-report.ts";
 

@@ -1,6 +1,6 @@
 import type { Finding } from "../../../src/analysis/document.ts";
-import type { GateReport, ScenarioReport } from "../../../src/report/documents/model.ts";
-import { parseSection, type Section, sectionText } from "../../../src/report/documents/section.ts";
+import type { GateReport, ScenarioReport } from "../../../src/report/model/gate-report.ts";
+import { parseSection, type Section, sectionText } from "../../../src/report/model/section.ts";
 import {
   SAMPLE_FINDING,
   sampleCheck,

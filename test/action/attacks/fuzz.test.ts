@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { readOnlyEntry } from "../../../src/github/artifacts/zip-entry.ts";
 import { renderJUnit } from "../../../src/report/documents/junit.ts";
 import { renderSarif } from "../../../src/report/documents/sarif.ts";
-import { parseSection } from "../../../src/report/documents/section.ts";
+import { parseSection } from "../../../src/report/model/section.ts";
 import { renderTerminal } from "../../../src/report/terminal/terminal.ts";
 import { renderTimelineHtml } from "../../../src/report/timeline/timeline-html.ts";
 import { renderTimelineSvg } from "../../../src/report/timeline/timeline-svg.ts";

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { sectionText } from "../../../src/report/documents/section.ts";
+import { sectionText } from "../../../src/report/model/section.ts";
 import { sampleReport } from "../../../src/report/testing/sample-report.ts";
 import { openPull } from "../testing/double/pull-lookup.ts";
 import { HEAD, SECTION, sampleSection, sectionBytes } from "../testing/sample-section.ts";

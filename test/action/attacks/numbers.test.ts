@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { annotationsOf } from "../../../src/github/comment/annotations.ts";
 import { renderJUnit } from "../../../src/report/documents/junit.ts";
 import { renderSarif } from "../../../src/report/documents/sarif.ts";
-import type { Section } from "../../../src/report/documents/section.ts";
+import type { Section } from "../../../src/report/model/section.ts";
 import { renderTerminal } from "../../../src/report/terminal/terminal.ts";
 import { renderTimelineHtml } from "../../../src/report/timeline/timeline-html.ts";
 import { renderTimelinePng } from "../../../src/report/timeline/timeline-png.ts";

@@ -1,6 +1,6 @@
-import type { Section } from "../../../src/report/documents/section.ts";
 import { renderComment } from "../../../src/report/markdown/comment-markdown.ts";
 import { renderSummary } from "../../../src/report/markdown/summary-markdown.ts";
+import type { Section } from "../../../src/report/model/section.ts";
 
 const HERE = "https://github.com/octo/model";
 

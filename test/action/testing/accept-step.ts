@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { accept } from "../../../src/actions/accept/accept.ts";
 import { asGateError } from "../../../src/actions/gate-error.ts";
 import type { SubAction } from "../../../src/actions/sub-action.ts";
-import { runContext } from "../../../src/github/run-context.ts";
+import { runContext } from "../../../src/github/api/run-context.ts";
 import { sampleReport } from "../../../src/report/testing/sample-report.ts";
 import { ActionsDouble } from "./double/actions.ts";
 import { Permissions, type Role } from "./double/permissions.ts";

@@ -1,5 +1,5 @@
 import { getOctokit } from "@actions/github";
-import type { Octokit } from "../../../src/github/octokit.ts";
+import type { Octokit } from "../../../src/github/api/octokit.ts";
 import type { GitHubDouble } from "./github-double.ts";
 
 /**

@@ -1,6 +1,6 @@
-import type { Verdict } from "../../../src/report/documents/model.ts";
-import type { Section } from "../../../src/report/documents/section.ts";
 import type { CommentOptions } from "../../../src/report/markdown/comment-markdown.ts";
+import type { Verdict } from "../../../src/report/model/gate-report.ts";
+import type { Section } from "../../../src/report/model/section.ts";
 import {
   sampleCheck,
   sampleJudgement,

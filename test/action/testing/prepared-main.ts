@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type Engine, type EngineRun, runGateStep } from "../../../src/actions/gate/step.ts";
 import { usageError } from "../../../src/core/errors.ts";
-import type { GateReport } from "../../../src/report/documents/model.ts";
+import type { GateReport } from "../../../src/report/model/gate-report.ts";
 import { sampleReport } from "../../../src/report/testing/sample-report.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { type Section, sectionText } from "../../../src/report/documents/section.ts";
+import { type Section, sectionText } from "../../../src/report/model/section.ts";
 import { sampleReport } from "../../../src/report/testing/sample-report.ts";
 
 export const HEAD = "a".repeat(40);

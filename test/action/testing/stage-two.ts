@@ -4,7 +4,7 @@ import path from "node:path";
 import { getOctokit } from "@actions/github";
 import { asGateError } from "../../../src/actions/gate-error.ts";
 import { report } from "../../../src/actions/report/report.ts";
-import { runContext } from "../../../src/github/run-context.ts";
+import { runContext } from "../../../src/github/api/run-context.ts";
 import { ActionsDouble, type DoubleRun } from "./double/actions.ts";
 import { Permissions } from "./double/permissions.ts";
 import { openPull, pullLookup } from "./double/pull-lookup.ts";

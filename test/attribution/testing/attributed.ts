@@ -9,8 +9,8 @@ import { type AttributionTimes, attributionEnvironment } from "../../../src/attr
 import { packageRoot } from "../../../src/core/package-root.ts";
 import { probeEnvironment } from "../../../src/measure/environment/probe-environment.ts";
 import { PUT_ASIDE_PRELOAD } from "../../../src/measure/environment/scrub-environment.ts";
-import { type Attribution, attribute, type ProcessEvidence } from "../../../src/snapshot/attribution.ts";
-import { userFrames } from "../../../src/snapshot/frames.ts";
+import { type Attribution, attribute, type ProcessEvidence } from "../../../src/snapshot/growth/attribution.ts";
+import { userFrames } from "../../../src/snapshot/model/frames.ts";
 
 /** Debian's Python, whose PyTorch is the one that CI installs; another Python can be selected. */
 export const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";

@@ -1,0 +1,77 @@
+import { realpathSync, statSync } from "node:fs";
+import path from "node:path";
+import { namedBase } from "../../baseline/ancestors.ts";
+import { scenarioDirectory } from "../../baseline/scenario-name.ts";
+import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
+import { hideSecrets } from "../../core/hide-secrets.ts";
+import { git, isTreeModified } from "../../git/git.ts";
+import { argvOf } from "../../measure/session/request.ts";
+import type { Invocation, ScenarioReport } from "../../report/model/gate-report.ts";
+
+async function answer(cwd: string, args: readonly string[]): Promise<string | null> {
+  const { ok, stdout } = await git(cwd, args);
+  return ok ? stdout : null;
+}
+
+/** What the run cannot do without, as far as that is known: files of the command, config file, baseline record. */
+function neededFiles({ source, root }: GateRequest, scenario: ScenarioRequest, baseline: string | null): string[] {
+  const { command, cwd, name } = scenario;
+  const words = command.kind === "argv" ? command.argv : command.script.split(/[\s;&|()"'=]+/);
+  const [, directory] = /^file:(.+)$/s.exec(baseline ?? "") ?? [];
+  return [
+    ...words.map((word) => path.resolve(cwd, word)).filter((file) => statSync(file, MAY_LACK)?.isFile()),
+    ...(source === undefined ? [] : [source.file]),
+    ...(directory === undefined ? [] : [path.resolve(root, directory, scenarioDirectory(name))]),
+  ];
+}
+
+const MAY_LACK = { throwIfNoEntry: false } as const;
+
+/** A path without symbolic links, as git names the top of its tree; unchanged where it cannot be resolved. */
+function resolved(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file;
+  }
+}
+
+/** Whether tracked files, or new ones that the run needs, differ from the commit. */
+async function isModified(top: string, needed: readonly string[]): Promise<boolean> {
+  const inside = needed.map(resolved).filter((file) => !path.relative(top, file).startsWith(".."));
+  const [tracked, added] = await Promise.all([
+    isTreeModified(top),
+    inside.length === 0
+      ? null
+      : answer(top, ["--literal-pathspecs", "ls-files", "--others", "--exclude-standard", "--", ...inside]),
+  ]);
+  return tracked === true || (added !== null && added !== "");
+}
+
+/** Documents would cut a longer command. */
+const MAX_CHARS = 8000;
+
+/** How this gate measures a scenario, without secrets; null where that is too long to repeat. */
+export async function invocationOf(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  { baseline }: ScenarioReport,
+): Promise<Invocation | null> {
+  const { root, env, source } = request;
+  const [top, prefix] = await Promise.all([
+    answer(root, ["rev-parse", "--show-toplevel"]),
+    answer(root, ["rev-parse", "--show-prefix"]),
+  ]);
+  const hidden = (words: readonly string[]): string[] => [...hideSecrets(words)];
+  const invocation: Invocation = {
+    directory: top === null || prefix === null ? null : prefix.replace(/\/$/, ""),
+    config: source === undefined ? null : path.relative(root, source.file),
+    command: scenario.definition === null ? hidden(argvOf(scenario.command)) : null,
+    options: hidden(request.givenOptions),
+    baselines: request.usualBaselines ? null : hidden(request.baselines),
+    base: namedBase(env),
+    fetch: env.GITHUB_ACTIONS === "true",
+    modified: top !== null && (await isModified(top, neededFiles(request, scenario, baseline?.source ?? null))),
+  };
+  return JSON.stringify(invocation).length > MAX_CHARS ? null : invocation;
+}

@@ -1,0 +1,182 @@
+import path from "node:path";
+import type { AnalysisDocument } from "../../analysis/document.ts";
+import type { MeasuredRun } from "../../analysis/measurements.ts";
+import { phasesMemory } from "../../analysis/phases.ts";
+import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
+import type { Command } from "../../core/command.ts";
+import { GateError } from "../../core/errors.ts";
+import { formatBytes } from "../../core/units.ts";
+import { loadReader, measure } from "../../measure/measure.ts";
+import type { RunReport, RunRole } from "../../report/model/gate-report.ts";
+import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { GatePorts } from "../ports/ports.ts";
+import { failure, probedEnding, type RunEnding, runEnding } from "./run-ending.ts";
+
+/** One execution, measured and analysed. */
+export interface FinishedRun {
+  readonly role: RunRole;
+  /** Absolute run directory. */
+  readonly directory: string;
+  readonly info: RecordingInfo;
+  readonly recording: Recording | null;
+  readonly analysis: AnalysisDocument | null;
+  readonly measured: MeasuredRun | null;
+  readonly ending: RunEnding;
+  /** What could not be measured or written: a fallback sampler, lost samples, a file that could not be written. */
+  readonly warnings: readonly string[];
+  /** What was done to the gate's own files while the command ran, one sentence each. */
+  readonly interference: readonly string[];
+  /** Why `recording.json` was not completed; null when it was. */
+  readonly unwritten: GateError | null;
+}
+
+/** A run that ended itself, or one that a limit or a cancellation ended, which is evidence and is never judged. */
+export type Ran =
+  | { readonly kind: "whole"; readonly finished: FinishedRun }
+  | { readonly kind: "stopped"; readonly finished: FinishedRun | null; readonly reason: string };
+
+/** What is run, and in which directory. */
+export interface RunPlan {
+  readonly role: RunRole;
+  /** 1-based, within the scenario and role. */
+  readonly number: number;
+  readonly directory: string;
+  readonly command: Command;
+  readonly cwd: string;
+  readonly session: string;
+  readonly commit: string | null;
+  /** Why the run is made, for the status of a terminal; absent = its role and number. */
+  readonly purpose?: string | undefined;
+  /** Seconds left within the gate's cost limits; absent or null = no limit. The scenario's timeout applies too. */
+  readonly limitS?: number | null | undefined;
+  /** Variables of this run in addition to the scenario's. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+/** From then on loading what the verdict needs costs the command below 1 % of its time on a single processor. */
+const LOAD_AFTER_MS = 10_000;
+
+/** Loaded after the command has started, which does not wait for it. */
+async function loadAnalysis() {
+  const [{ analyze }, { measuredRun }] = await Promise.all([
+    import("../../analysis/analyze.ts"),
+    import("../../analysis/measured-run.ts"),
+  ]);
+  return { analyze, measuredRun };
+}
+
+/** Load, during a command that runs for longer, what its verdict needs. The result is the way to give that up. */
+function loadMeanwhile(ports: GatePorts): () => void {
+  const load = () => Promise.all([loadAnalysis(), loadReader(), ports.load?.()]);
+  const timer = setTimeout(() => void load().catch(() => {}), LOAD_AFTER_MS);
+  return () => clearTimeout(timer);
+}
+
+function progressText(
+  scenario: string,
+  plan: RunPlan,
+  live: { readonly timeNs: number; readonly hostBytes: number | null; readonly processes: number },
+): string {
+  const memory = live.hostBytes === null ? "" : `  host ${formatBytes(live.hostBytes)}`;
+  const processes = live.processes > 1 ? `  ${live.processes} processes` : "";
+  return `${scenario}: ${plan.purpose ?? `${plan.role} run ${plan.number}`}  ${(live.timeNs / 1e9).toFixed(1)} s${memory}${processes}`;
+}
+
+/** The shorter of two limits, seconds; null = none. */
+export function shorter(one: number | null, other: number | null): number | null {
+  return one === null ? other : other === null ? one : Math.min(one, other);
+}
+
+/**
+ * Measure one run, and analyse it. Its directory has what the sampler and the probes left; the files that others read
+ * are written by {@link writeFilesOf}.
+ * @throws GateError when the run directory itself cannot be made; everything later is a warning, since no evidence may
+ *   be lost
+ */
+export async function oneRun(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  plan: RunPlan,
+  ports: GatePorts,
+): Promise<FinishedRun> {
+  const giveUpLoading = loadMeanwhile(ports);
+  const { info, recording, interference, altered, unwritten } = await measure({
+    scenario: scenario.name,
+    run: plan.number,
+    session: plan.session,
+    commit: plan.commit,
+    command: plan.command,
+    cwd: plan.cwd,
+    env: request.env,
+    extraEnv: { ...scenario.env, ...plan.env },
+    directory: plan.directory,
+    timeoutS: shorter(scenario.timeoutS, plan.limitS ?? null),
+    hostPeriodNs: request.hostPeriodNs,
+    devicePeriodNs: request.devicePeriodNs,
+    cpuBudget: request.cpuBudget,
+    // An attribution run prints what the judged one printed; its log is in the bundle.
+    stdout: plan.role === "attribution" ? null : ports.stdout,
+    stderr: plan.role === "attribution" ? null : ports.stderr,
+    interrupt: ports.interrupt,
+    ...(ports.progress === null
+      ? {}
+      : { onProgress: (live) => ports.progress?.(progressText(scenario.name, plan, live)) }),
+    scenarioDefinition: scenario.definition,
+    probe: request.probe,
+    debug: request.debug,
+  }).finally(giveUpLoading);
+  ports.progress?.(null);
+  const own = probedEnding(runEnding(info.exit, info.oom, info.command), request.probe, info);
+  // Samples that were altered prove nothing, neither a breach nor its absence.
+  const ending =
+    altered === null || own.kind !== "ok" ? own : failure(altered.code, altered.message, altered.hint ?? null);
+  const { analyze, measuredRun } = await loadAnalysis();
+  const analysis =
+    recording === null ? null : analyze(recording, { horizon: scenario.horizon, phases: request.gatingPhases });
+  // Without the run's number, so that the same notice of several runs is printed once.
+  const warnings = [...(info.sampler.reason === null ? [] : [info.sampler.reason]), ...info.lost];
+  const origin = { session: plan.session, commit: plan.commit };
+  const measured = analysis === null ? unsampled(info, origin) : measuredRun(analysis, origin);
+  const { role, directory } = plan;
+  return { role, directory, info, recording, analysis, measured, ending, warnings, interference, unwritten };
+}
+
+/**
+ * Write the files of a run's directory. Base and attribution runs leave no telemetry-named files: a loader that reads
+ * the whole bundle must not mistake one for the candidate. What cannot be written is a warning.
+ */
+export async function writeFilesOf(run: FinishedRun, request: GateRequest): Promise<FinishedRun> {
+  if (run.recording === null) return run;
+  const { writeRunFiles } = await import("../../telemetry/recording/run-directory.ts");
+  try {
+    const { info } = await writeRunFiles(run.directory, run.recording, {
+      warningPercent: request.warningPercent,
+      criticalPercent: request.criticalPercent,
+      csv: request.csv,
+      telemetry: run.role === "candidate",
+      infoWritten: true,
+    });
+    if (info === null) return run;
+    return { ...run, info, warnings: [...run.warnings, ...info.lost.slice(run.info.lost.length)] };
+  } catch (error) {
+    if (!(error instanceof GateError)) throw error;
+    return { ...run, warnings: [...run.warnings, `${path.basename(run.directory)}: ${error.message}`] };
+  }
+}
+
+/** A run whose samples are lost is not judged, unless it is known to have run out of memory. */
+function unsampled(info: RecordingInfo, origin: Pick<MeasuredRun, "session" | "commit">): MeasuredRun | null {
+  return info.oom?.certainty === "established" ? { ...origin, series: [], oom: true } : null;
+}
+
+/** The run as a report shows it; `bundle` is the bundle's absolute directory. */
+export function runReport(run: FinishedRun, bundle: string): RunReport {
+  const phases = run.recording === null ? null : phasesMemory(run.recording);
+  return {
+    role: run.role,
+    directory: path.relative(bundle, run.directory),
+    info: run.info,
+    analysis: run.analysis,
+    ...(phases === null ? {} : { phases }),
+  };
+}

@@ -1,0 +1,58 @@
+import os from "node:os";
+import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
+import { messageOf } from "../../core/errors.ts";
+import { currentCommit, holdRepositories } from "../../git/git.ts";
+import { sessionId } from "../../measure/session/session.ts";
+import type { GatePorts } from "../ports/ports.ts";
+import { type FinishedRun, oneRun, writeFilesOf } from "./one-run.ts";
+import { claimShardDirectory, shardOrigin, withCommandsJob } from "./shard-origin.ts";
+
+/** The run with the features of its samples stored beside them; `merge` computes what is missing. */
+async function withFeatures(finished: FinishedRun): Promise<FinishedRun> {
+  if (finished.unwritten !== null || finished.recording === null) return finished;
+  const { writeFeatures } = await import("../../report/bundle/run-features.ts");
+  try {
+    await writeFeatures(finished.directory);
+    return finished;
+  } catch (error) {
+    return { ...finished, warnings: [...finished.warnings, `features were not stored (${messageOf(error)})`] };
+  }
+}
+
+/**
+ * Measure a scenario once, without a verdict, into `output`, or below it for one of several ranks or nodes.
+ * @throws GateError RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE, SESSION_INVALID, RANK_INVALID, those of `oneRun`
+ */
+export async function recordOnce(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  output: string,
+  ports: GatePorts,
+): Promise<FinishedRun> {
+  const env = { ...request.env, ...scenario.env };
+  const session = sessionId(withCommandsJob(env, scenario.command));
+  const claimed = claimShardDirectory(output, shardOrigin(scenario.command, env, os.hostname()), session);
+  const release = await holdRepositories([request.root], ports.interrupt);
+  try {
+    const finished = await oneRun(
+      request,
+      scenario,
+      {
+        role: "candidate",
+        number: 1,
+        directory: claimed.directory,
+        command: scenario.command,
+        cwd: scenario.cwd,
+        session,
+        commit: await currentCommit(scenario.cwd, request.env),
+      },
+      ports,
+    );
+    return await withFeatures(await writeFilesOf(finished, request));
+  } catch (error) {
+    claimed.release();
+    throw error;
+  } finally {
+    release();
+  }
+}

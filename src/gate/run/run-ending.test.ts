@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import type { OutOfMemory } from "../../telemetry/oom/out-of-memory.ts";
+import { recordingInfo } from "../../telemetry/testing/recordings.ts";
+import { probedEnding, runEnding } from "./run-ending.ts";
+
+describe("how a run ended", () => {
+  it("is ok only when the command exited with status 0", () => {
+    expect(runEnding({ kind: "exited", code: 0 })).toEqual({ kind: "ok" });
+  });
+
+  it.each([
+    [{ kind: "exited", code: 7 }, "COMMAND_FAILED", /status 7/],
+    [{ kind: "signaled", signal: "SIGSEGV" }, "COMMAND_KILLED", /SIGSEGV/],
+    [{ kind: "timeout", after_s: 90 }, "COMMAND_TIMEOUT", /1 min 30 s/],
+    [{ kind: "not-started", code: "COMMAND_NOT_FOUND", message: "x: not found" }, "COMMAND_NOT_FOUND", /x: not found/],
+    [{ kind: "running" }, "COMMAND_LOST", /not observed/],
+  ] as const)("%o is a failure with a code", (exit, code, message) => {
+    const ending = runEnding(exit);
+    expect(ending).toMatchObject({ kind: "failed", code });
+    expect(ending.kind === "failed" && ending.message).toMatch(message);
+  });
+
+  it.each([
+    [["python3 x.py"], false, /quotes/],
+    [["pythn"], false, /spelling/],
+    [["python3 x.py", "--a b"], false, /spelling/],
+    [["python3 x.py"], true, /spelling/],
+  ])("hints at quotes only around the whole of %j", (argv, shell, hint) => {
+    const exit = { kind: "not-started", code: "COMMAND_NOT_FOUND", message: "a\nb is missing" } as const;
+    expect(runEnding(exit, undefined, { argv, shell, cwd: "/" })).toMatchObject({
+      message: "a b is missing",
+      hint: expect.stringMatching(hint),
+    });
+  });
+
+  it("does not blame the kernel for a SIGKILL without evidence", () => {
+    expect(runEnding({ kind: "signaled", signal: "SIGKILL" })).toMatchObject({
+      code: "COMMAND_KILLED",
+      hint: expect.stringContaining("Nothing shows that the kernel ran out of memory"),
+    });
+  });
+
+  it("is out of memory where that is established, unless the command succeeded", () => {
+    const oom = { certainty: "established" } as OutOfMemory;
+    expect(runEnding({ kind: "signaled", signal: "SIGKILL" }, oom)).toMatchObject({
+      code: "COMMAND_OUT_OF_MEMORY",
+      message: "the command ran out of memory and was ended by SIGKILL",
+    });
+    expect(runEnding({ kind: "exited", code: 0 }, oom)).toEqual({ kind: "ok" });
+    expect(runEnding({ kind: "timeout", after_s: 9 }, oom)).toMatchObject({ code: "COMMAND_TIMEOUT" });
+    expect(runEnding({ kind: "exited", code: 1 }, { ...oom, certainty: "suspected" })).toMatchObject({
+      code: "COMMAND_FAILED",
+    });
+  });
+
+  it("is an interruption, not a failure, when the gate was stopped", () => {
+    expect(runEnding({ kind: "interrupted", signal: "SIGTERM" })).toEqual({ kind: "interrupted", signal: "SIGTERM" });
+  });
+});
+
+describe("a run that requires the probe", () => {
+  const probe = (available: boolean) =>
+    recordingInfo({
+      sources: [{ name: "probe", available, reason: available ? null : "python -I", capabilities: [] }],
+    });
+
+  it("fails with a reason when the probe did not attach", () => {
+    expect(probedEnding({ kind: "ok" }, "require", probe(false))).toMatchObject({
+      kind: "failed",
+      code: "PROBE_NOT_ATTACHED",
+      message: expect.stringContaining("python -I"),
+    });
+    expect(probedEnding({ kind: "ok" }, "require", recordingInfo())).toMatchObject({ code: "PROBE_NOT_ATTACHED" });
+  });
+
+  it("keeps its ending when the probe attached or is not required", () => {
+    expect(probedEnding({ kind: "ok" }, "require", probe(true))).toEqual({ kind: "ok" });
+    expect(probedEnding({ kind: "ok" }, "auto", probe(false))).toEqual({ kind: "ok" });
+    const failed = { kind: "failed", code: "COMMAND_FAILED", message: "", hint: null } as const;
+    expect(probedEnding(failed, "require", probe(false))).toBe(failed);
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import type { MeasuredSeries } from "../../analysis/measurements.ts";
+import type { Command } from "../../core/command.ts";
+import { namesNode } from "../../core/command.ts";
+import { sampleCheck } from "../../report/testing/sample-report.ts";
+import type { Check } from "../../verdict/model/judgement.ts";
+import { collectingEnvironment, growthMayBeUncollected } from "./forced-gc.ts";
+
+const argv = (...words: string[]): Command => ({ kind: "argv", argv: words });
+const SERVICE = argv("node", "service.mjs");
+const hostOf = (label: NonNullable<MeasuredSeries["class"]>): MeasuredSeries[] => [
+  { rank: 0, device: "host", metric: "host", peak_bytes: 1, class: label },
+];
+const leak = (parts: Partial<Check> = {}): Check =>
+  ({
+    ...sampleCheck({ device: "host", metric: "host", aspect: "class", gating: true, verdict: "fail" }),
+    confirmed: false,
+    ...parts,
+  }) as Check;
+const check = (parts: Parameters<typeof sampleCheck>[0]): Check => sampleCheck({ gating: true, ...parts });
+const mayBe = (checks: readonly Check[], series = hostOf("leak"), command = SERVICE, durationS = 8) =>
+  growthMayBeUncollected({ checks }, { series, durationS }, command);
+
+describe("growth of host memory", () => {
+  it("may be uncollected garbage when nothing else fails", () => {
+    expect(mayBe([leak()])).toBe(true);
+    for (const label of ["rising", "plateau", "step"] as const) expect(mayBe([], hostOf(label))).toBe(true);
+    for (const label of ["flat", "insufficient"] as const) expect(mayBe([], hostOf(label))).toBe(false);
+  });
+
+  it("is not measured again beside a breach that collecting would change: a peak, a budget, a counted leak", () => {
+    expect(mayBe([leak(), check({ aspect: "peak", limit: "budget", verdict: "fail" })])).toBe(false);
+    expect(mayBe([leak(), leak({ metric: "allocated" })])).toBe(false);
+    expect(mayBe([leak({ confirmed: true })])).toBe(false);
+  });
+
+  it("is not measured again when the run is too short for readings", () => {
+    expect(mayBe([leak()], hostOf("leak"), SERVICE, 1.5)).toBe(false);
+  });
+
+  it("makes additional runs of Node programs only", () => {
+    expect(mayBe([], hostOf("rising"), argv("python3", "train.py"))).toBe(false);
+    expect(mayBe([leak()], hostOf("leak"), argv("python3", "train.py"))).toBe(true);
+  });
+});
+
+describe("a command", () => {
+  it.each([
+    [argv("node", "a.js"), true],
+    [argv("/usr/local/bin/node", "a.js"), true],
+    [{ kind: "shell", script: "cd service && npm test" }, true],
+    [argv("python3", "node.py"), false],
+    [argv("./nodes", "a"), false],
+    [{ kind: "shell", script: "cat /etc/node.conf" }, false],
+  ] as const)("%j starts Node: %s", (command, expected) => {
+    expect(namesNode(command)).toBe(expected);
+  });
+});
+
+describe("the environment of a run in which V8 collects", () => {
+  const of = (own: Record<string, string>, command: Command, env: Record<string, string> = {}) =>
+    collectingEnvironment({ env }, { env: own, command });
+
+  it("loads one more file, after those of the scenario or of the caller", () => {
+    const added = /--require \S*\/node\/collections\.cjs$/;
+    expect(of({}, SERVICE)?.NODE_OPTIONS).toMatch(added);
+    expect(of({ NODE_OPTIONS: "--no-warnings" }, SERVICE)?.NODE_OPTIONS).toMatch(/^--no-warnings --require /);
+    expect(of({}, SERVICE, { NODE_OPTIONS: "--no-warnings" })?.NODE_OPTIONS).toMatch(added);
+  });
+
+  it("is none under Node's permissions, where the file could not be read", () => {
+    expect(of({}, argv("node", "--permission", "a.js"))).toBeNull();
+    expect(of({ NODE_OPTIONS: "--experimental-permission" }, SERVICE)).toBeNull();
+  });
+});

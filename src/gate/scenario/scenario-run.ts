@@ -1,0 +1,314 @@
+import path from "node:path";
+import type { Finding } from "../../analysis/document.ts";
+import type { Measurements } from "../../analysis/measurements.ts";
+import type { AttributedGrowth } from "../../attribution/attribute.ts";
+import type { ExplainedPeak, PeakBase } from "../../attribution/peak/explain-peak.ts";
+import type { AttributionSubject } from "../../attribution/run-once.ts";
+import { absent, type BaselineAnswer } from "../../baseline/answer.ts";
+import type { HeldBaselines } from "../../baseline/load.ts";
+import { scenarioDirectory } from "../../baseline/scenario-name.ts";
+import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
+import type { LockChanges } from "../../report/model/gate-report.ts";
+import { judge } from "../../verdict/judge.ts";
+import type { Judgement } from "../../verdict/model/judgement.ts";
+import type { Policy } from "../../verdict/model/policy.ts";
+import { lintPolicy } from "../../verdict/rules/config-lint.ts";
+import type { BaseCheckout, BasePlanner } from "../base/base-run.ts";
+import type { GatePorts } from "../ports/ports.ts";
+import { type FinishedRun, oneRun, type Ran, type RunPlan, shorter } from "../run/one-run.ts";
+import type { RunFiles } from "../run/run-files.ts";
+import type { BundleGuard, WatchedFiles } from "../run/watched-files.ts";
+import type { AnchorBook } from "./anchor-file.ts";
+import { announce, Cost, outOfTime } from "./cost.ts";
+import { policyOf } from "./policy.ts";
+import type { ScenarioFacts } from "./scenario-report.ts";
+
+export interface GateIdentity {
+  readonly session: string;
+  readonly commit: string | null;
+}
+
+/** What the scenarios of a gate share. What was read before the first run is not read again after measured code ran. */
+export interface Held {
+  readonly baselines: HeldBaselines;
+  readonly anchors: AnchorBook;
+  /** By scenario; missing where no baseline could ask for a base run. */
+  readonly basePlans: ReadonlyMap<string, BasePlanner>;
+  readonly bundle: BundleGuard;
+  readonly runFiles: RunFiles;
+  /** Begins to watch the files that were read. */
+  readonly watch: () => WatchedFiles;
+}
+
+const TIME_IS_OVER = "timeout-minutes is over";
+
+/** Whether a run shows what V8's heap holds after collections. */
+const showsCollections = ({ measured }: FinishedRun): boolean =>
+  measured?.series.some(({ metric }) => metric === "js_heap") ?? false;
+
+/** Loaded after the command has started, which does not wait for it. */
+async function loadAttribution() {
+  const [{ attributeGrowth }, { explainPeak, peakToExplain }, { markChangedLines }] = await Promise.all([
+    import("../../attribution/attribute.ts"),
+    import("../../attribution/peak/explain-peak.ts"),
+    import("../../attribution/change/changed-lines.ts"),
+  ]);
+  return { attributeGrowth, explainPeak, peakToExplain, markChangedLines };
+}
+
+/** One scenario while it is being judged: what was measured so far, and what it may still cost. */
+export class ScenarioRun implements ScenarioFacts {
+  readonly request: GateRequest;
+  readonly scenario: ScenarioRequest;
+  readonly #identity: GateIdentity;
+  readonly #ports: GatePorts;
+  readonly #policy: Policy;
+  readonly cost: Cost;
+  readonly candidate: FinishedRun[] = [];
+  readonly base: FinishedRun[] = [];
+  readonly attribution: FinishedRun[] = [];
+  /** Candidate runs in whose place others are judged, in which V8 collected. */
+  readonly superseded: FinishedRun[] = [];
+  readonly stopped: FinishedRun[] = [];
+  readonly warnings: string[] = [];
+  /** Null before the first base run; then the checkout, or why there is none. */
+  #checkout: BaseCheckout | { readonly reason: string } | null = null;
+  /** The release anchor of this environment; null where there is none. */
+  anchor: Measurements | null = null;
+  baseline: BaselineAnswer = absent("no baseline was read");
+  readonly held: Held;
+  readonly #files: WatchedFiles;
+  #candidateRuns = 0;
+  /** Variables of candidate runs from now on. */
+  #candidateEnv: Readonly<Record<string, string>> = {};
+
+  constructor(request: GateRequest, scenario: ScenarioRequest, identity: GateIdentity, ports: GatePorts, held: Held) {
+    this.request = request;
+    this.scenario = scenario;
+    this.held = held;
+    this.#files = held.watch();
+    this.#identity = identity;
+    this.#ports = ports;
+    this.#policy = policyOf(request, scenario);
+    this.cost = new Cost(request, performance.now());
+  }
+
+  #directory(name: string): string {
+    return path.join(this.request.bundle, "runs", scenarioDirectory(this.scenario.name), name);
+  }
+
+  /** Why no run may begin now; null when one may. */
+  noMore(): string | null {
+    if (this.#ports.interrupt.aborted)
+      return outOfTime(this.#ports.interrupt) ? TIME_IS_OVER : "the gate was cancelled";
+    return this.cost.exhausted(performance.now());
+  }
+
+  async #run(plan: RunPlan, keep: FinishedRun[]): Promise<Ran> {
+    const startedMs = performance.now();
+    const remainingS = this.cost.remainingS(startedMs);
+    this.cost.add();
+    const limitS = shorter(remainingS, plan.limitS ?? null);
+    this.held.bundle.restore();
+    this.warnings.push(...(await this.held.runFiles.write()));
+    const finished = await this.held.runFiles.take(
+      await oneRun(this.request, this.scenario, { ...plan, limitS }, { ...this.#ports, load: () => this.#load() }),
+    );
+    this.cost.took((performance.now() - startedMs) / 1000);
+    this.warnings.push(...finished.warnings);
+    const { exit } = finished.info;
+    const cut = exit.kind === "timeout" && exit.after_s === remainingS && remainingS !== this.scenario.timeoutS;
+    if (!cut && finished.ending.kind !== "interrupted") {
+      keep.push(finished);
+      return { kind: "whole", finished };
+    }
+    this.stopped.push(finished);
+    const reason = cut ? `the limit of ${this.request.maxMinutes} minutes is reached` : this.noMore();
+    return { kind: "stopped", finished, reason: reason ?? "the run was interrupted" };
+  }
+
+  /** Loads what follows a run. */
+  #load(): Promise<unknown> {
+    const answer = import("./scenario-answer.ts");
+    return Promise.all([answer, loadAttribution(), this.#ports.load?.()]);
+  }
+
+  async runCandidate(purpose?: string): Promise<Ran> {
+    this.#candidateRuns += 1;
+    const number = this.#candidateRuns;
+    const { command, cwd } = this.scenario;
+    const directory = this.#directory(String(number));
+    const env = this.#candidateEnv;
+    return this.#run(
+      { role: "candidate", number, directory, command, cwd, purpose, ...this.#identity, env },
+      this.candidate,
+    );
+  }
+
+  /**
+   * Run the candidate with V8 collecting. Where that shows what its heap holds, this and later runs are judged in the
+   * place of those before; else it is one more of them, or evidence where the program does not survive it.
+   */
+  async runCollecting(env: Readonly<Record<string, string>>, purpose: string): Promise<Ran> {
+    this.#candidateEnv = env;
+    const ran = await this.runCandidate(purpose);
+    if (ran.kind === "whole" && ran.finished.ending.kind === "ok" && showsCollections(ran.finished)) {
+      const before = this.candidate.splice(0, this.candidate.length - 1);
+      this.superseded.push(...before.map((run): FinishedRun => ({ ...run, role: "superseded" })));
+      return ran;
+    }
+    this.#candidateEnv = {};
+    if (ran.kind === "whole" && ran.finished.ending.kind !== "ok") {
+      this.candidate.pop();
+      this.stopped.push(ran.finished);
+      if (ran.finished.ending.kind === "failed")
+        this.#warn(`with forced garbage collection, ${ran.finished.ending.message}`);
+    }
+    return ran;
+  }
+
+  async #base(): Promise<BaseCheckout | { readonly reason: string }> {
+    if (this.#checkout === null) {
+      const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
+      const { checkOutBase } = await import("../base/base-run.ts");
+      const plan = await this.held.basePlans.get(this.scenario.name)?.(known);
+      this.#checkout = await checkOutBase(
+        plan ?? {
+          kind: "impossible",
+          reason: "the base commit is run where a baseline store is configured and exists",
+        },
+        this.scenario,
+      );
+    }
+    return this.#checkout;
+  }
+
+  /** Run the base commit once in this session; null, with a warning, where that is not possible. */
+  async runBase(purpose: string): Promise<Ran | null> {
+    const checkout = await this.#base();
+    if ("reason" in checkout) return this.#noBase(checkout.reason);
+    // The checkout may have used up the time.
+    const stop = this.noMore();
+    if (stop !== null) return { kind: "stopped", finished: null, reason: stop };
+    announce(this.#ports, `${this.scenario.name}: ${purpose}`);
+    const number = this.base.length + 1;
+    const { command, cwd, commit } = checkout;
+    const directory = this.#directory(`base-${number}`);
+    const { session } = this.#identity;
+    const ran = await this.#run({ role: "base", number, directory, command, cwd, purpose, session, commit }, this.base);
+    if (ran.kind === "stopped") return ran;
+    if (ran.finished.ending.kind === "failed")
+      return this.#noBase(`on the base commit, ${ran.finished.ending.message}`);
+    return ran.finished.measured === null ? null : ran;
+  }
+
+  /** Run the candidate with attribution on, and find the lines of its growth or what its peak consists of. */
+  async attribute(judgement: Judgement): Promise<AttributedGrowth & ExplainedPeak> {
+    const judged = this.candidate.at(-1);
+    // The probe attributes memory to lines.
+    if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined)
+      return { findings: [], lost: false, peak: null };
+    const { attributeGrowth, explainPeak, peakToExplain, markChangedLines } = await loadAttribution();
+    const { request, scenario } = this;
+    const run = (
+      plan: Pick<RunPlan, "number" | "env" | "limitS">,
+      code: Pick<RunPlan, "command" | "cwd" | "commit">,
+    ) => {
+      const directory = this.#directory(`attribution-${plan.number}`);
+      const { session } = this.#identity;
+      return this.#run({ role: "attribution", directory, session, ...code, ...plan }, this.attribution);
+    };
+    const subject: AttributionSubject = {
+      request,
+      scenario,
+      judged,
+      judgement,
+      noMore: () => this.noMore(),
+      run: (plan) => run(plan, { command: scenario.command, cwd: scenario.cwd, commit: this.#identity.commit }),
+      log: (line) => this.#ports.log(line),
+      warn: (note) => this.#warn(note),
+    };
+    const base = async (): Promise<PeakBase | { readonly reason: string }> => {
+      const checkout = await this.#base();
+      if ("reason" in checkout) return checkout;
+      const { command, cwd, commit } = checkout;
+      return { cwd, run: (plan) => run({ ...plan, number: 2 }, { command, cwd, commit }) };
+    };
+    const stored = this.baseline.kind === "found" ? (this.baseline.peak ?? null) : null;
+    const higher = peakToExplain(subject);
+    const found =
+      higher === null
+        ? { ...(await attributeGrowth(subject)), peak: null }
+        : { ...(await explainPeak({ ...subject, base, stored }, higher)), lost: false };
+    const where = { cwd: scenario.cwd, env: request.env, history: this.#ports.history };
+    return { ...found, findings: await markChangedLines(found.findings, where) };
+  }
+
+  /** After a breach, the packages that the change locks to other versions; null for none. */
+  async lockChanges({ verdict }: Judgement, findings: readonly Finding[]): Promise<LockChanges | null> {
+    if (verdict !== "fail" && verdict !== "warn") return null;
+    const { lockChanges } = await import("../../attribution/change/lock-changes.ts");
+    const { scenario, request } = this;
+    return lockChanges({ cwd: scenario.cwd, env: request.env, history: this.#ports.history }, findings);
+  }
+
+  #noBase(reason: string): null {
+    this.#warn(`the base could not be run here (${reason}), so a breach stays unconfirmed`);
+    return null;
+  }
+
+  #warn(note: string): void {
+    this.warnings.push(`${this.scenario.name}: ${note}`);
+  }
+
+  /** All runs, in the order of a report. */
+  runs(): readonly FinishedRun[] {
+    return [...this.candidate, ...this.base, ...this.attribution, ...this.superseded, ...this.stopped];
+  }
+
+  /** What was done to the gate's own files while the commands ran, one sentence each. */
+  interference(): readonly string[] {
+    return [...new Set([...this.#files.changes(), ...this.runs().flatMap((run) => run.interference)])];
+  }
+
+  async dispose(): Promise<void> {
+    if (this.#checkout !== null && "dispose" in this.#checkout) await this.#checkout.dispose();
+  }
+
+  candidateMeasurements(): Measurements {
+    return {
+      scenario: this.scenario.name,
+      fingerprint: this.candidate[0]?.info.fingerprint ?? null,
+      runs: this.candidate.flatMap(({ measured }) => (measured === null ? [] : [measured])),
+    };
+  }
+
+  /** Baseline runs, and the base re-runs of this session among them. */
+  #baselineMeasurements(): Measurements | null {
+    if (this.baseline.kind !== "found") return null;
+    const reruns = this.base.flatMap((run) =>
+      run.measured === null || run.ending.kind !== "ok" ? [] : [run.measured],
+    );
+    return { ...this.baseline.measurements, runs: [...this.baseline.measurements.runs, ...reruns] };
+  }
+
+  /** Warnings about the policy: a budget inside the noise of the baseline. */
+  lint(): readonly string[] {
+    const known = this.baseline.kind === "found" ? this.baseline.measurements : null;
+    return lintPolicy(this.#policy, known).map((note) => `${this.scenario.name}: ${note}`);
+  }
+
+  judge(possible: { readonly baseRuns: boolean; readonly moreRuns: boolean }): Judgement {
+    return judge({
+      candidate: this.candidateMeasurements(),
+      baseline: this.#baselineMeasurements(),
+      noBaseline: this.baseline.kind === "absent" ? `${this.baseline.reason}: ${this.baseline.nextStep}` : null,
+      anchor: this.anchor,
+      policy: this.#policy,
+      baseRunsPossible: possible.baseRuns,
+      moreRunsPossible: possible.moreRuns,
+      baselineWanted: this.request.baselines.length > 0,
+      anySteps: this.scenario.anySteps === true,
+    });
+  }
+}

@@ -1,0 +1,135 @@
+import type { AnalysisDocument, Finding } from "../../analysis/document.ts";
+import { outerPhases } from "../../analysis/phases.ts";
+import { seriesOf } from "../../analysis/series.ts";
+import type { Envelope } from "../../baseline/envelope.ts";
+import { causesOf, decidingCheck } from "../../report/headline/causes.ts";
+import type {
+  Timeline,
+  TimelineCause,
+  TimelinePanel,
+  TimelineSeries,
+  Verdict,
+} from "../../report/model/gate-report.ts";
+import { LEAK_LINE } from "../../report/wording/source-line.ts";
+import { METRIC } from "../../telemetry/recording/metrics.ts";
+import type { Recording } from "../../telemetry/recording/model.ts";
+import type { Check, Judgement } from "../../verdict/model/judgement.ts";
+import type { Policy } from "../../verdict/model/policy.ts";
+import { type SeriesKey, sameSeries } from "../../verdict/model/series-index.ts";
+
+/** Marks that a chart shows as a line. */
+const SHOWN_MARKS = new Set(["phase", "oom", "source-error"]);
+
+interface TimelineInput {
+  readonly scenario: string;
+  readonly verdict: Verdict;
+  readonly subtitle: string;
+  readonly recording: Recording;
+  /** Of the same run; its slopes name the rate of a growth. */
+  readonly analysis?: AnalysisDocument | null;
+  readonly judgement: Judgement | null;
+  readonly policy: Policy;
+  readonly envelopes: readonly Envelope[];
+  readonly findings?: readonly Finding[];
+}
+
+/** The chart of one run: the judged series first, and of each series the baseline's envelope and its own limits. */
+export function buildTimeline(input: TimelineInput): Timeline {
+  const { judgement } = input;
+  const checks = judgement?.checks ?? [];
+  const all = seriesOf(input.recording).filter(
+    (one) => !METRIC[one.metric].isOnRequest || checks.some((check) => sameSeries(check, one)),
+  );
+  const allocated = all.some(({ metric, device }) => metric === "allocated" && device !== "host");
+  const gating = (metric: string): boolean =>
+    input.policy.gatingMetrics?.some((name) => name === metric) ??
+    (metric === "allocated" || (metric === "host" && !allocated));
+  const decided = judgement === null ? null : decidingCheck(judgement.checks);
+  const decides = (key: SeriesKey): boolean => decided !== null && sameSeries(key, decided);
+  const series: TimelineSeries[] = all
+    .map(({ rank, device, metric, timeS, steps, bytes }) => ({
+      rank,
+      device,
+      metric,
+      gating: gating(metric),
+      time_s: timeS,
+      ...(steps === null ? {} : { steps }),
+      bytes,
+    }))
+    // The series that decided comes first: the picture is about it.
+    .sort((a, b) => Number(decides(b)) - Number(decides(a)) || Number(b.gating) - Number(a.gating));
+  const main = series[0];
+  const deciding = decided === null ? [] : decidingSeries(decided, checks);
+  const panels = series.map((key) => panelOf(key, input, deciding.length > 0 ? deciding : main ? [main] : []));
+  const about = main === undefined ? undefined : panels.find((panel) => sameSeries(panel, main));
+  const phases = outerPhases(input.recording);
+  const cause = causeOf(input.findings ?? []);
+  return {
+    scenario: input.scenario,
+    verdict: input.verdict,
+    subtitle: input.subtitle,
+    series,
+    ...(decided !== null && series.some(decides)
+      ? { about: { rank: decided.rank, device: decided.device, metric: decided.metric } }
+      : {}),
+    envelope: about?.envelope ?? null,
+    budget_bytes: about?.budget_bytes ?? null,
+    threshold_bytes: about?.threshold_bytes ?? null,
+    marks: input.recording.marks
+      .filter(({ kind }) => SHOWN_MARKS.has(kind))
+      .map(({ timeNs, text }) => ({ time_s: timeNs / 1e9, text })),
+    ...(phases.length === 0 ? {} : { phases }),
+    panels,
+    ...(cause === null ? {} : { cause }),
+  };
+}
+
+function grows({ kind }: Check): boolean {
+  return kind === "growth" || kind === "class";
+}
+
+/** The series that decided: that of each cause of a failure, else that of the deciding check. */
+function decidingSeries(decided: Check, checks: readonly Check[]): readonly SeriesKey[] {
+  const causes = causesOf(checks).filter(({ decisive }) => decisive.verdict === "fail" && decisive.gating);
+  return causes.length === 0 ? [decided] : causes.map(({ decisive }) => decisive);
+}
+
+function panelOf(key: TimelineSeries, input: TimelineInput, deciding: readonly SeriesKey[]): TimelinePanel {
+  const checks = (input.judgement?.checks ?? []).filter((check) => sameSeries(check, key));
+  const peak = checks.find(({ limit, aspect }) => limit === "baseline" && aspect === "peak");
+  const growth = checks.some((check) => grows(check) && (check.verdict === "fail" || check.verdict === "warn"))
+    ? rateOf(key, input.analysis ?? null)
+    : null;
+  return {
+    rank: key.rank,
+    device: key.device,
+    metric: key.metric,
+    decides: deciding.some((other) => sameSeries(other, key)),
+    envelope: input.envelopes.find((envelope) => sameSeries(envelope, key)) ?? null,
+    threshold_bytes: peak?.threshold_bytes ?? null,
+    budget_bytes: input.policy.budgets.find(({ metric }) => metric === key.metric)?.bytes ?? null,
+    ...(growth === null ? {} : { growth }),
+  };
+}
+
+function rateOf(key: SeriesKey, analysis: AnalysisDocument | null): NonNullable<TimelinePanel["growth"]> | null {
+  const series = analysis?.series.find((one) => sameSeries(one, key));
+  const step = series?.slope_bytes_per_step ?? null;
+  const second = series?.slope_bytes_per_s ?? null;
+  if (step !== null && step > 0) return { bytes: step, per: "step" };
+  return second !== null && second > 0 ? { bytes: second, per: "second" } : null;
+}
+
+function causeOf(findings: readonly Finding[]): TimelineCause | null {
+  const evidence = findings.find(({ classification }) => classification === LEAK_LINE)?.evidence;
+  const location = evidence?.line;
+  if (evidence === undefined || typeof location !== "string" || location === "") return null;
+  // A share of several lines is not this line's.
+  const { code, share: of, package_lines: others } = evidence;
+  const share = others === undefined ? of : null;
+  return {
+    location,
+    code: typeof code === "string" && code.trim() !== "" ? code.trim() : null,
+    share: typeof share === "number" && Number.isFinite(share) ? share : null,
+  };
+}

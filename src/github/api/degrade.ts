@@ -1,0 +1,95 @@
+import { escapeTerminal } from "../../core/escape.ts";
+import { cutText } from "../../core/text.ts";
+import { DeadlineError } from "./deadline.ts";
+
+/** What was being done, for the warning: its name and the permission it needs. */
+export interface Attempt {
+  /** "post the comment" */
+  readonly what: string;
+  /** `pull-requests: write`; null when no permission is involved. */
+  readonly permission: string | null;
+  /** What the reader still has, one sentence. */
+  readonly instead: string;
+}
+
+const MAX_DETAIL = 300;
+
+function statusOf(error: unknown): number | null {
+  if (typeof error !== "object" || error === null || !("status" in error)) return null;
+  return typeof error.status === "number" ? error.status : null;
+}
+
+function bounded(text: string): string {
+  const line = escapeTerminal(text.replace(/\s+/g, " ").trim());
+  return cutText(line, MAX_DETAIL);
+}
+
+/** Anything can be thrown, also what cannot be made a text. */
+function thrownText(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return `something of type ${typeof thrown} was thrown`;
+  }
+}
+
+function describeThrown(error: unknown): string {
+  const text = error instanceof Error ? error.message : thrownText(error);
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
+  // The words of fetch itself carry no information, and come before or behind the reason.
+  const parts = [text, cause].filter((part) => part !== "" && part !== "fetch failed" && part !== "terminated");
+  return bounded([...new Set(parts)].join(": ") || text);
+}
+
+/** GitHub's own message, without the link to its documentation that the client appends. */
+function gitHubMessage(error: unknown): string {
+  return describeThrown(error).replace(/ - https?:\/\/\S+$/, "");
+}
+
+function refused(error: unknown, grant: string): string {
+  const message = gitHubMessage(error);
+  if (/rate limit|abuse/i.test(message)) return "GitHub's rate limit was reached (403). Run the job again later.";
+  if (/locked/i.test(message)) return `the conversation is locked (403): ${message}`;
+  const detail = /resource not accessible/i.test(message) || message.length < 2 ? "" : ` GitHub answered: ${message}`;
+  return `the token may not do that (403).${grant}${grant ? ", which a pull request from a fork never has." : ""}${detail}`;
+}
+
+/** Connection failures have the status 500 from the client; only a real answer carries a response. */
+function wasAnswered(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "response" in error && error.response !== undefined;
+}
+
+function unreached(detail: string): string {
+  const why = `GitHub could not be reached: ${detail}`;
+  if (!/certificate/i.test(detail)) return why;
+  return `${why}. If a proxy is in between, name its certificate in NODE_EXTRA_CA_CERTS of the runner.`;
+}
+
+function reason(error: unknown, permission: string | null): string {
+  if (error instanceof DeadlineError) return `GitHub gave ${error.message}`;
+  const status = statusOf(error);
+  const grant = permission === null ? "" : ` The job needs \`permissions: ${permission}\``;
+  switch (status) {
+    case 401:
+      return "the token was refused (401): it is missing, wrong or expired.";
+    case 403:
+      return refused(error, grant);
+    case 404:
+      return `GitHub cannot find it with this token (404).${grant}${grant ? ", if it exists." : ""}`;
+    case 422:
+      return `GitHub refused the content (422): ${gitHubMessage(error)}`;
+    case 429:
+      return "GitHub's rate limit was reached (429). Run the job again later.";
+    default:
+      if (status !== null && wasAnswered(error)) {
+        return status >= 500 ? `GitHub failed (${status}).` : `GitHub refused it (${status}): ${gitHubMessage(error)}`;
+      }
+      return status === null ? describeThrown(error) : unreached(describeThrown(error));
+  }
+}
+
+/** One line for a failure that does not touch the verdict: what failed, why, and the substitute. Never throws. */
+export function degradedWarning(attempt: Attempt, error: unknown): string {
+  const why = reason(error, attempt.permission);
+  return `Could not ${attempt.what}: ${why}${/[.!?…]$/.test(why) ? "" : "."} ${attempt.instead}`;
+}

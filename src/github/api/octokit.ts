@@ -1,0 +1,54 @@
+import type { GitHub } from "@actions/github/lib/utils";
+import { boundedFetch } from "./bounded-fetch.ts";
+import type { RunContext } from "./run-context.ts";
+import { WritePace } from "./write-pace.ts";
+
+export type Octokit = InstanceType<typeof GitHub>;
+
+export interface ConnectOptions {
+  readonly token: string;
+  readonly context: RunContext;
+  /** Aborts running and later requests. */
+  readonly signal: AbortSignal;
+  /** Maximum wait that GitHub may ask for (`retry-after`), seconds. */
+  readonly maxWaitS: number;
+  log(line: string): void;
+}
+
+const MAX_RATE_LIMIT_RETRIES = 2;
+
+/** A client that waits out rate limits and retries server errors, within the deadline. Loaded on first use. */
+export async function connect(options: ConnectOptions): Promise<Octokit> {
+  const [{ getOctokit }, { defaults }, { retry }, { throttling }] = await Promise.all([
+    import("@actions/github"),
+    // It knows the runner's proxy.
+    import("@actions/github/lib/utils"),
+    import("@octokit/plugin-retry"),
+    import("@octokit/plugin-throttling"),
+  ]);
+  const waitOut = (retryAfterS: number, request: { method?: string; url?: string }, retries: number): boolean => {
+    const again = retries < MAX_RATE_LIMIT_RETRIES && retryAfterS <= options.maxWaitS;
+    options.log(`GitHub limits ${request.method} ${request.url}: ${again ? `again in ${retryAfterS} s` : "giving up"}`);
+    return again;
+  };
+  return getOctokit(
+    options.token,
+    {
+      baseUrl: options.context.apiUrl,
+      request: { signal: options.signal, fetch: boundedFetch(defaults.request?.fetch ?? fetch) },
+      // Two more tries, 1.6 and 3.6 s apart: a hiccup passes in that time, and a job should not wait out an outage.
+      retry: { retries: 2, retryAfterBaseValue: 400 },
+      throttle: {
+        // The plugin's types ask for a whole limiter of Bottleneck; it uses what this one has.
+        write: new WritePace() as never,
+        onRateLimit: (after: number, request: object, _octokit: unknown, retries: number) =>
+          waitOut(after, request, retries),
+        onSecondaryRateLimit: (after: number, request: object, _octokit: unknown, retries: number) =>
+          waitOut(after, request, retries),
+      },
+      log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    },
+    retry,
+    throttling,
+  );
+}

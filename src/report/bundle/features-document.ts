@@ -1,0 +1,245 @@
+import { createHash } from "node:crypto";
+import * as v from "valibot";
+import { ANALYSIS_VERSION } from "../../analysis/document.ts";
+import type { RecordingFeatures } from "../../analysis/features.ts";
+import { issueText } from "../../core/issue-text.ts";
+import { isNestedWithin } from "../../core/json.ts";
+import { packageVersion } from "../../core/package-root.ts";
+import type { Horizon } from "../../core/units.ts";
+import { GapSharesSchema, RecordedDeviceSchema } from "../../telemetry/devices/recorded-device.ts";
+import { METRICS } from "../../telemetry/recording/metrics.ts";
+import { MAX_RANK } from "../../telemetry/recording/model.ts";
+import { count, FindingSchema, number, SeriesSchema } from "../model/report-schema.ts";
+import type { ListedFile } from "./bundle-files.ts";
+
+/** Name of the document in a run directory. */
+export const FEATURES_FILE = "features.json";
+/** The features of a rank have some 20 kB; those of a node with hundreds of ranks far less than this. */
+export const MAX_FEATURES_BYTES = 64 * 2 ** 20;
+
+/** Samples of a rank that are kept one by one; jobs of a few minutes are kept whole. */
+export const SHARD_LIMITS = { intervals: 512, steps: 512 } as const;
+
+const ENGINE = `v8 ${process.versions.v8} ${process.arch}`;
+const MAX_LISTED = 100_000;
+/** A document has ten levels or so. Its digest is that of its text, and writing that needs stack for each level. */
+const MAX_NESTING = 64;
+const text = v.pipe(v.string(), v.maxLength(20_000));
+const rank = v.pipe(count, v.maxValue(MAX_RANK));
+const metric = v.picklist(METRICS);
+const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX_LISTED));
+/** Unix nanoseconds and spans exceed 2^53: decimal digits in the document, integers in memory. */
+const nanoseconds = v.pipe(
+  v.string(),
+  v.regex(/^-?\d{1,20}$/),
+  v.transform((digits) => BigInt(digits)),
+);
+const column = v.pipe(
+  list(number),
+  v.transform((values) => Float64Array.from(values)),
+);
+const findings = list(FindingSchema);
+const extent = v.nullable(v.object({ first: number, last: number }));
+const at = { rank, device: text };
+
+const analysed = {
+  analysis: SeriesSchema,
+  totalBytes: v.nullable(number),
+  lastBytes: v.nullable(number),
+  growthAtHorizon: v.nullable(number),
+  significant: v.boolean(),
+  slowdown: v.nullable(
+    v.object({ bytes: number, bend: number, steps: v.nullable(number), seconds: v.nullable(number) }),
+  ),
+  material: v.boolean(),
+  blocksPerStep: v.exactOptional(number),
+};
+
+const StepPeaksSchema = v.object({
+  ranks: v.pipe(
+    list(
+      v.tuple([
+        rank,
+        v.object({
+          stride: number,
+          peaks: v.pipe(
+            list(v.tuple([number, number])),
+            v.transform((pairs) => new Map(pairs)),
+          ),
+        }),
+      ]),
+    ),
+    v.transform((pairs) => new Map(pairs)),
+  ),
+  totalBytes: v.nullable(number),
+  sawGpu: v.boolean(),
+});
+
+const RankSummarySchema = v.object({
+  rank,
+  samples: count,
+  firstNs: nanoseconds,
+  spike: v.nullable(v.object({ at: nanoseconds, delta: number, rises: count })),
+  intervals: v.variant("kind", [
+    v.object({ kind: v.literal("exact"), values: column }),
+    v.object({ kind: v.literal("counted"), sizes: column, counts: column }),
+  ]),
+});
+
+const FeaturesSchema = v.object({
+  series: list(v.object(analysed)),
+  shapes: list(v.object({ ...at, metric, rows: count, steps: extent, time: extent })),
+  gaps: list(v.object({ ...analysed, shares: v.nullable(GapSharesSchema), lateBytes: v.nullable(number) })),
+  oom: findings,
+  health: findings,
+  phases: findings,
+  /** A policy's phases are judged where the policy is. */
+  judgedPhases: v.pipe(v.array(v.never()), v.maxLength(0)),
+  devices: list(
+    v.object({
+      recorded: RecordedDeviceSchema,
+      users: list(v.object(at)),
+      used: v.boolean(),
+      tenants: v.nullable(v.object({ firstBytes: number, lowestBytes: number, peakBytes: number })),
+      touched: v.boolean(),
+      blind: v.boolean(),
+    }),
+  ),
+  jobPeaks: list(v.object({ ...at, bytes: number, totalBytes: v.nullable(number) })),
+  gapFindings: findings,
+  fragmentationRules: list(v.picklist(["0.3.10", "0.4.3"])),
+  collectives: findings,
+  curves: list(
+    v.object({
+      ...at,
+      metric,
+      axis: v.picklist(["step", "time", "index"]),
+      firstNs: v.nullable(nanoseconds),
+      x: column,
+      bytes: column,
+      grows: v.nullable(v.picklist(["leak", "rising"])),
+    }),
+  ),
+  stepPeaks: StepPeaksSchema,
+  ranks: v.object({
+    kind: v.literal("ranks"),
+    ranks: list(
+      v.object({
+        summary: RankSummarySchema,
+        moments: v.nullable(v.object({ stride: number, steps: list(number), atNs: list(nanoseconds) })),
+        device: text,
+      }),
+    ),
+    worldSize: v.pipe(count, v.maxValue(MAX_RANK + 1)),
+  }),
+  program: v.picklist(["framework", "python", "other"]),
+  missing: v.record(text, count),
+});
+
+/** First and last sample, Unix nanoseconds. */
+const SpanSchema = v.nullable(v.object({ firstNs: nanoseconds, lastNs: nanoseconds }));
+export type SampleSpan = v.InferOutput<typeof SpanSchema>;
+
+/**
+ * `stormlog.features/1`: what a rank's recording is judged by, computed where its samples are. Sizes in bytes, times in
+ * nanoseconds; null is unknown.
+ */
+const FeaturesDocumentSchema = v.object({
+  schema: v.literal("stormlog.features/1"),
+  /** Release that computed them; another one computes them again. */
+  tool_version: text,
+  /** JavaScript engine and processor architecture, by which the last digits of a logarithm may differ. */
+  engine: text,
+  analysis_version: count,
+  horizon: v.nullable(
+    v.variant("kind", [
+      v.object({ kind: v.literal("steps"), steps: number }),
+      v.object({ kind: v.literal("seconds"), seconds: number }),
+    ]),
+  ),
+  /** The other files of the directory. */
+  files: list(v.object({ path: text, bytes: count, sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) })),
+  /** SHA-256 of the compact JSON of `features` and `span`. */
+  digest: v.string(),
+  span: v.unknown(),
+  features: v.unknown(),
+});
+
+const ContentSchema = v.object({ span: SpanSchema, features: FeaturesSchema });
+
+/** The whole document, as it is published; read in two parts, since the digest is of the text and not of the values. */
+export const FeaturesFileSchema = v.object({ ...FeaturesDocumentSchema.entries, ...ContentSchema.entries });
+
+/** Features of a run directory, and the digests of the files that they were computed from. */
+export interface StoredFeatures {
+  readonly horizon: Horizon | null;
+  readonly files: readonly ListedFile[];
+  readonly span: SampleSpan;
+  readonly features: RecordingFeatures;
+}
+
+const digestOf = (span: unknown, features: unknown): string =>
+  createHash("sha256")
+    .update(JSON.stringify([span, features]))
+    .digest("hex");
+
+/** JSON keeps neither 64-bit integers nor columns nor maps, and would turn a number that is not finite into null. */
+function plain(_key: string, value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
+  if (value instanceof Float64Array) return [...value];
+  if (value instanceof Map) return [...value];
+  if (typeof value === "number" && !Number.isFinite(value)) throw new RangeError(`${value} in the features`);
+  return value;
+}
+
+/** The text of `features.json`, one line; null where a number is not finite. The same features give the same text. */
+export function featuresText({ horizon, files, span, features }: StoredFeatures): string | null {
+  let content: { readonly span: unknown; readonly features: unknown };
+  try {
+    content = JSON.parse(JSON.stringify({ span, features }, plain));
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+  return `${JSON.stringify({
+    schema: "stormlog.features/1",
+    tool_version: packageVersion(),
+    engine: ENGINE,
+    analysis_version: ANALYSIS_VERSION,
+    horizon,
+    files,
+    digest: digestOf(content.span, content.features),
+    ...content,
+  })}\n`;
+}
+
+export type FeaturesAnswer =
+  | { readonly kind: "read"; readonly stored: StoredFeatures }
+  /** Of another release, engine, analysis or schema: to be computed again. */
+  | { readonly kind: "other" }
+  | { readonly kind: "invalid"; readonly reason: string };
+
+/** Read the text of a `features.json`, which the measured program may have written: every value is checked. */
+export function parseFeatures(textOfFile: string): FeaturesAnswer {
+  let document: unknown;
+  try {
+    document = JSON.parse(textOfFile);
+  } catch {
+    return { kind: "invalid", reason: "it is not valid JSON, cut or damaged" };
+  }
+  if (!isNestedWithin(document, MAX_NESTING)) return { kind: "invalid", reason: "its values are nested too deeply" };
+  const about = v.safeParse(v.object({ schema: v.string() }), document, { abortEarly: true });
+  if (about.success && about.output.schema !== "stormlog.features/1") return { kind: "other" };
+  const outer = v.safeParse(FeaturesDocumentSchema, document, { abortEarly: true });
+  if (!outer.success) return invalid(outer.issues[0]);
+  const { tool_version, engine, analysis_version, horizon, files, digest, span, features } = outer.output;
+  const same = tool_version === packageVersion() && engine === ENGINE && analysis_version === ANALYSIS_VERSION;
+  if (!same) return { kind: "other" };
+  if (digestOf(span, features) !== digest) return { kind: "invalid", reason: "its digest differs from its content" };
+  const content = v.safeParse(ContentSchema, { span, features }, { abortEarly: true });
+  return content.success ? { kind: "read", stored: { horizon, files, ...content.output } } : invalid(content.issues[0]);
+}
+
+function invalid(issue: v.BaseIssue<unknown>): FeaturesAnswer {
+  return { kind: "invalid", reason: issueText(issue) };
+}

@@ -1,0 +1,227 @@
+import type { SeriesAnalysis } from "../../analysis/document.ts";
+import { cutText } from "../../core/text.ts";
+import { formatDuration, formatShort } from "../../core/units.ts";
+import { metricLabel } from "../../telemetry/recording/metrics.ts";
+import type { Check, Judgement } from "../../verdict/model/judgement.ts";
+import { sameSeries } from "../../verdict/model/series-index.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
+import { capital } from "../wording/wording.ts";
+import { type Cause, causesOf } from "./causes.ts";
+import { comparedValue, type DecisiveRun, decisiveRun, describingSeries } from "./decisive-run.ts";
+import { detectable } from "./detectable.ts";
+import { type LineAnswer, leakLine } from "./line-answer.ts";
+
+/** Maximum length of an answer's first line, characters. */
+const MAX_SENTENCE = 100;
+
+/** Classes of a series that does not go on growing. */
+const STILL = new Set(["flat", "plateau", "step", "spike", "sawtooth", "shrink"]);
+
+/** One sentence: what, how much, where or over what, how sure. Not escaped. */
+export function answerSentence(scenario: ScenarioReport): string {
+  const { judgement, error } = scenario;
+  if (judgement === null || (scenario.verdict === "error" && error !== null)) {
+    return error?.message ?? "nothing was measured";
+  }
+  switch (scenario.verdict) {
+    case "pass":
+      return passSentence(scenario, judgement);
+    case "unjudged":
+      return unjudgedSentence(scenario, judgement);
+    case "warn":
+    case "fail":
+    case "error":
+      return breachSentence(scenario, judgement);
+  }
+}
+
+/** The sentence of a judgement without runs, as `judge` and `compare` print it. */
+export function judgementSentence(judgement: Judgement): string {
+  const [cause] = causesOf(judgement.checks);
+  if (cause === undefined || (judgement.verdict !== "fail" && judgement.verdict !== "warn")) {
+    return capital(judgement.reason);
+  }
+  return capital(`${breach(cause, judgement, null, null)}${certainty(cause.decisive, judgement, null)}`);
+}
+
+function breachSentence(scenario: ScenarioReport, judgement: Judgement): string {
+  const [cause] = causesOf(judgement.checks);
+  if (cause === undefined) return capital(judgement.reason);
+  const found = decisiveRun(scenario.runs, cause.decisive);
+  const line = cause.kind === "leak" ? leakLine(scenario.findings) : null;
+  const sure = certainty(cause.decisive, judgement, scenario);
+  const withoutPackage = line === null ? null : { ...line, package: null };
+  let text = "";
+  for (const [named, brief] of [
+    [line, false],
+    [line, true],
+    [withoutPackage, true],
+  ] as const) {
+    text = capital(`${breach(cause, judgement, found, named, brief)}${sure}`);
+    if (text.length <= MAX_SENTENCE) return text;
+  }
+  return cutText(text, MAX_SENTENCE);
+}
+
+/** "in validation on rank 3": with the device where the checks cover several; "" where there is one of each. */
+function seriesOf({ decisive }: Cause, judgement: Judgement): string {
+  const { rank, device, metric, phase } = decisive;
+  const parts: string[] = [];
+  if (judgement.checks.some((one) => one.rank > 0)) parts.push(`rank ${rank}${hostOf(rank, judgement)}`);
+  const devices = new Set(judgement.checks.map((one) => one.device));
+  if (devices.size > 1 && device !== metric && device !== "host") parts.push(device);
+  const within = phase === undefined ? "" : ` in ${phase}`;
+  return parts.length === 0 ? within : `${within} on ${parts.join(", ")}`;
+}
+
+/** " (node1)": the host of a rank, where the judgement's reason contains it. */
+function hostOf(rank: number, { reason }: Judgement): string {
+  const [, named, host] = /\brank (\d{1,7}) \(on ([^()]{1,80})\)/.exec(reason) ?? [];
+  return host !== undefined && Number(named) === rank ? ` (${host})` : "";
+}
+
+/** What breached, and by how much; `brief` leaves out the baseline and the directories of a file. */
+function breach(
+  cause: Cause,
+  judgement: Judgement,
+  found: DecisiveRun | null,
+  line: LineAnswer | null,
+  brief = false,
+): string {
+  const { decisive } = cause;
+  const where = seriesOf(cause, judgement);
+  switch (cause.kind) {
+    case "leak": {
+      const at = line === null ? "" : ` at ${brief ? (line.location.split("/").at(-1) ?? "") : line.location}`;
+      const owner = line === null || line.package === null ? "" : `, ${line.package}`;
+      const only = decisive.verdict === "warn" ? `${metricLabel(decisive.metric)} ` : "";
+      return `${only}leak of ${leakAmount(decisive, found)}${where}${at}${owner}`;
+    }
+    case "oom":
+      return `${decisive.reason}${where}`;
+    case "budget":
+    case "growth":
+    case "peak":
+      return overLimit(decisive, where, brief);
+  }
+}
+
+/** "281 KiB a step", "26.5 MiB/s" or "60.5 MiB in 2.4 s". */
+export function leakAmount(check: Check, found: DecisiveRun | null): string {
+  const series = found?.series;
+  const perStep = series?.slope_bytes_per_step ?? null;
+  const perSecond = series?.slope_bytes_per_s ?? null;
+  if (perStep !== null && perStep > 0) return `${formatShort(perStep)} a step`;
+  if (perSecond !== null && perSecond > 0) return `${formatShort(perSecond)}/s`;
+  const bytes = check.candidate_bytes ?? series?.growth_bytes ?? null;
+  const seconds = series?.duration_s ?? null;
+  const during = seconds === null ? "" : ` in ${formatDuration(seconds)}`;
+  return bytes === null ? "unknown size" : `${formatShort(bytes)}${during}`;
+}
+
+function overLimit(check: Check, where: string, brief: boolean): string {
+  const { candidate_bytes: value, threshold_bytes: limit, baseline_bytes: baseline } = check;
+  if (value === null || limit === null || value <= limit)
+    return `${metricLabel(check.metric)}${where}: ${check.reason}`;
+  const name = `${metricLabel(check.metric)} ${check.aspect}${check.horizon === undefined ? "" : ` ${check.horizon}`}`;
+  const of = { budget: "the budget", baseline: "the limit", anchor: "the last release's limit" }[check.limit];
+  const known = brief || baseline === null ? "" : ` (baseline ${formatShort(baseline)})`;
+  return `${name} ${formatShort(value)}${where}, ${formatShort(value - limit)} above ${of} of ${formatShort(limit)}${known}`;
+}
+
+/** ", confirmed in 4 of 4 runs"; "" where one run is enough, and for a warning. */
+export function certainty(check: Check, { verdict }: Judgement, scenario: ScenarioReport | null): string {
+  if (check.cache_unless !== undefined) return `, or a cache (${check.cache_unless} would decide)`;
+  if (check.verdict === "warn") return check.gating ? ", not certain" : ", which does not gate";
+  if (verdict !== "fail" || check.limit === "budget") return "";
+  if (!check.confirmed) return ", unconfirmed";
+  const shown = scenario === null ? [] : scenario.runs.flatMap((run) => decisiveRun([run], check)?.series ?? []);
+  const breaching = shown.filter((series) => breaches(series, check)).length;
+  return breaching > 1 ? `, confirmed in ${breaching} of ${shown.length} runs` : ", confirmed";
+}
+
+/** Whether one run shows what a check fails by; false where that is not known, as for a projected growth. */
+function breaches(series: SeriesAnalysis, check: Check): boolean {
+  if (check.horizon !== undefined) return false;
+  const { threshold_bytes: limit } = check;
+  if (limit === null) return check.kind === "class" && series.class === "leak";
+  const value = comparedValue(series, check);
+  return value !== null && value > limit;
+}
+
+function passSentence(scenario: ScenarioReport, judgement: Judgement): string {
+  const gates = judgement.checks.filter(({ gating }) => gating);
+  const load = ({ candidate_bytes: value, threshold_bytes: limit }: Check): number =>
+    value === null || limit === null || limit <= 0 ? Number.NEGATIVE_INFINITY : value / limit;
+  const peak = gates
+    .filter(({ aspect, candidate_bytes }) => aspect === "peak" && candidate_bytes !== null)
+    .sort((a, b) => Number(b.improved) - Number(a.improved) || load(b) - load(a))[0];
+  if (peak?.candidate_bytes == null) return capital(judgement.reason);
+  const { candidate_bytes: value, threshold_bytes: limit, baseline_bytes: baseline } = peak;
+  const gain =
+    peak.improved && baseline !== null
+      ? `, ${formatShort(baseline - value)} below the baseline of ${formatShort(baseline)}`
+      : limit === null
+        ? ""
+        : ` (limit ${formatShort(limit)})`;
+  const parts = [`${metricLabel(peak.metric)} ${formatShort(value)}${gain}${growthWords(scenario, peak)}`];
+  const sees = detectable(scenario);
+  const whole = sees === null ? parts : [...parts, `Would detect ${sees}`];
+  const text = whole.join(". ");
+  return text.length <= MAX_SENTENCE ? text : parts.join(". ");
+}
+
+/** ", no growth" where the series was classified and is still; "" where nothing is known. */
+function growthWords(scenario: ScenarioReport, check: Check): string {
+  const label = decisiveRun(scenario.runs, check)?.series.class;
+  if (label === undefined) return "";
+  return STILL.has(label) ? ", no growth" : label === "leak" || label === "rising" ? ", growth within its limit" : "";
+}
+
+/** The peak of the command as it is, where runs in which V8 collected were judged in its place; else null. Bytes. */
+function peakAsItIs({ runs }: ScenarioReport, check: Check): number | null {
+  const plain = runs.find(({ role }) => role === "superseded")?.analysis?.series;
+  return plain?.find((series) => sameSeries(series, check))?.peak_bytes ?? null;
+}
+
+/** The class in a sentence. */
+function driftWords(label: string): string {
+  return label === "insufficient" ? "too short to judge growth" : label;
+}
+
+function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): string {
+  const open =
+    scenario.caused_by === undefined
+      ? judgement.checks.find(({ verdict, gating }) => verdict === "unjudged" && gating)
+      : undefined;
+  const reason = (open?.reason ?? judgement.reason).split(": ")[0] ?? judgement.reason;
+  // A store is named as it is written: "file:baselines has no usable baseline …".
+  const parts = [/^\w+:/.test(reason) ? reason : capital(reason)];
+  const peak = judgement.checks
+    .filter(({ gating, candidate_bytes: bytes, aspect }) => gating && aspect === "peak" && bytes !== null)
+    .sort((a, b) => Number(b.metric === "allocated") - Number(a.metric === "allocated"))[0];
+  if (peak?.candidate_bytes != null) {
+    const label = decisiveRun(scenario.runs, peak)?.series.class;
+    const plain = peakAsItIs(scenario, peak);
+    const drift =
+      label === undefined ? "" : `, ${driftWords(label)}${plain === null ? "" : " after garbage collection"}`;
+    parts.push(`${capital(metricLabel(peak.metric))} peak ${formatShort(plain ?? peak.candidate_bytes)}${drift}`);
+  } else if (judgement.checks.length === 0) {
+    const shown = describingSeries(scenario.runs);
+    if (shown?.peak_bytes != null)
+      parts.push(
+        `${capital(metricLabel(shown.metric))} peak ${formatShort(shown.peak_bytes)}, ${driftWords(shown.class)}`,
+      );
+  }
+  const [cause] = causesOf(judgement.checks);
+  if (cause?.decisive.cache_unless !== undefined) {
+    const found = decisiveRun(scenario.runs, cause.decisive);
+    const line = leakLine(scenario.findings);
+    parts.push(
+      `${capital(breach(cause, judgement, found, line, true))}${certainty(cause.decisive, judgement, scenario)}`,
+    );
+  }
+  const sees = detectable(scenario);
+  if (sees !== null) parts.push(`A run like this would detect ${sees}`);
+  return parts.join(". ");
+}

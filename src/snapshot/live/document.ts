@@ -1,0 +1,247 @@
+import { byProcess, type SnapshotName } from "../model/file-names.ts";
+import type { Frame } from "../model/frames.ts";
+import { relativePath, userFrames } from "../model/frames.ts";
+import { Action, State, type TorchSnapshot } from "../model/snapshot.ts";
+import { poolUse } from "./fragmentation.ts";
+import { allocatedBytes, devicesOf, type LiveLine, largestBlocks, liveByLine } from "./live.ts";
+import { ownersOf } from "./owners.ts";
+import { compareLines, growthOverSnapshots, type SnapshotLine } from "./snapshot-growth.ts";
+import { stepEnds } from "./steps.ts";
+import { survivorsByLine } from "./survivors.ts";
+import type {
+  BlockRow,
+  FileRow,
+  GrowthRow,
+  LiveRow,
+  Origin,
+  PoolRow,
+  SnapshotDocument,
+  SourceLocation,
+  SurvivorRow,
+} from "./tables.ts";
+
+/** Maximum number of blocks listed by size. */
+const LISTED_BLOCKS = 20;
+
+/** A snapshot with its file's name. */
+export interface NamedSnapshot {
+  readonly file: string;
+  readonly name: SnapshotName;
+  readonly snapshot: TorchSnapshot;
+}
+
+export const deviceName = (device: number): string => `cuda:${device}`;
+
+function sum(values: ArrayLike<number>): number {
+  let total = 0;
+  for (let i = 0; i < values.length; i++) total += values[i] as number;
+  return total;
+}
+
+const known = (value: number): number | null => (Number.isNaN(value) ? null : value);
+
+function stepOf({ name, snapshot }: NamedSnapshot): number | null {
+  const { length } = stepEnds(snapshot.annotations);
+  return name.step ?? (length > 0 ? length : null);
+}
+
+function fileRow(one: NamedSnapshot): FileRow {
+  const { file, name, snapshot } = one;
+  const { blocks, segments, stacks, traces } = snapshot;
+  let allocated = 0;
+  let recorded = 0;
+  for (let i = 0; i < blocks.count; i++) {
+    if (blocks.state[i] !== State.allocated) continue;
+    allocated++;
+    if (stacks.depth(blocks.stack[i] as number) > 0) recorded++;
+  }
+  return {
+    snapshot: file,
+    rank: name.rank,
+    step: stepOf(one),
+    devices: devicesOf(snapshot).map(deviceName),
+    reserved_bytes: sum(segments.totalSize),
+    allocated_bytes: allocatedBytes(snapshot),
+    segments: segments.count,
+    blocks: blocks.count,
+    trace_entries: traces.reduce((total, { length }) => total + length, 0),
+    allocated_blocks: allocated,
+    recorded_blocks: recorded,
+    out_of_memory: traces.flatMap((trace) => outOfMemory(trace)),
+  };
+}
+
+function outOfMemory({ action, size, addr }: TorchSnapshot["traces"][number]): FileRow["out_of_memory"] {
+  const rows: { requested_bytes: number | null; free_bytes: number | null }[] = [];
+  for (let i = action.indexOf(Action.oom); i >= 0; i = action.indexOf(Action.oom, i + 1)) {
+    rows.push({ requested_bytes: known(size[i] as number), free_bytes: known(addr[i] as number) });
+  }
+  return rows;
+}
+
+/** Longest directory that contains all files; null when that is only the file system's root. */
+function commonDirectory(files: readonly string[]): string | null {
+  const [first, ...rest] = files.map((file) => file.split("/").slice(0, -1));
+  if (first === undefined) return null;
+  let shared = first.length;
+  for (const parts of rest) {
+    let same = 0;
+    while (same < shared && parts[same] === first[same]) same++;
+    shared = same;
+  }
+  const directory = first.slice(0, shared).join("/");
+  return directory === "" ? null : directory;
+}
+
+/** The directory that file names are relative to: the given one if it contains files, else their common one. */
+export function rootOf(files: readonly NamedSnapshot[], given: string | null): string | null {
+  const isUser = userFrames({ root: given });
+  const own = new Set<string>();
+  for (const { snapshot } of files) {
+    for (let frame = 0; frame < snapshot.stacks.frameCount; frame++) {
+      const shown = snapshot.stacks.frameAt(frame);
+      if (isUser(shown)) own.add(shown.file.replaceAll("\\", "/"));
+    }
+  }
+  const all = [...own];
+  if (given !== null && all.some((file) => relativePath(file, given) !== file)) return given;
+  return commonDirectory(all.filter((file) => file.includes("/") && !file.startsWith("<")));
+}
+
+/** Tables of snapshots: a listing of one file, or a process's growth. `root`: the repository if known; never read. */
+export function snapshotDocument(
+  files: readonly NamedSnapshot[],
+  options: { readonly root: string | null; readonly exclude?: readonly string[] },
+): SnapshotDocument {
+  const root = rootOf(files, options.root);
+  const isUserFrame = userFrames({ root: options.root, exclude: options.exclude ?? [] });
+  const place = ({ file, line, function: name }: Frame): SourceLocation => ({
+    file: relativePath(file, root),
+    line,
+    function: name,
+  });
+  const live: LiveRow[] = [];
+  const largest: BlockRow[] = [];
+  const growth: GrowthRow[] = [];
+  const discarded: GrowthRow[] = [];
+  const survivors: SurvivorRow[] = [];
+  const pools: PoolRow[] = [];
+  const notes: string[] = [];
+  const groups = byProcess(files);
+  for (const group of groups) {
+    const last = group.at(-1) as NamedSnapshot;
+    const { snapshot } = last;
+    const { rank } = last.name;
+    const origin = (device: number): Origin => ({ snapshot: last.file, rank, device: deviceName(device) });
+    const owners = ownersOf(snapshot.stacks, isUserFrame);
+    for (const line of liveByLine(snapshot, owners)) live.push({ ...origin(line.device), ...liveRow(line, place) });
+    for (const block of largestBlocks(snapshot, owners, LISTED_BLOCKS)) {
+      largest.push({
+        ...origin(block.device),
+        ...place(block.frame),
+        bytes: block.bytes,
+        requested_bytes: block.requestedBytes,
+      });
+    }
+    for (const use of poolUse(snapshot)) {
+      pools.push({
+        ...origin(use.device),
+        pool: use.pool,
+        segments: use.segments,
+        reserved_bytes: use.reservedBytes,
+        allocated_bytes: use.allocatedBytes,
+        requested_bytes: use.requestedBytes,
+        rounding_bytes: use.requestedBytes === null ? null : use.allocatedBytes - use.requestedBytes,
+        pending_free_bytes: use.pendingFreeBytes,
+        inactive_bytes: use.inactiveBytes,
+        largest_inactive_bytes: use.largestInactiveBytes,
+        releasable_bytes: use.releasableBytes,
+        fragmentation: use.fragmentation,
+      });
+    }
+    for (const trace of snapshot.traces) {
+      const window = { from: 0, to: trace.length, before: null };
+      const survived = survivorsByLine(snapshot, owners, trace, window, stepEnds(snapshot.annotations));
+      for (const own of survived.lines.values()) {
+        const owner = owners.lines[own.line];
+        if (owner === undefined || own.survivors === 0) continue;
+        survivors.push({
+          ...origin(trace.device),
+          ...place(owner.frame),
+          trend: own.trend,
+          allocations: own.allocations,
+          allocated_bytes: own.allocatedBytes,
+          survivors: own.survivors,
+          surviving_bytes: own.survivingBytes,
+          surviving_bytes_by_age: own.bytesByPart,
+          oldest_s: own.oldestS,
+          median_s: own.medianS,
+          oldest_steps: own.oldestSteps,
+          bytes_per_step: own.bytesPerStep,
+        });
+      }
+      if (!survived.conclusive) {
+        notes.push(
+          `${last.file}: the trace is too short for a trend, compared with the lifetime of short-lived memory`,
+        );
+      }
+    }
+    const moments = group.map((one) => ({ snapshot: one.snapshot, step: stepOf(one) }));
+    for (const { device, growth: found, traced } of growthOverSnapshots(moments, isUserFrame)) {
+      const row = (line: SnapshotLine): GrowthRow => ({
+        ...place(line),
+        rank,
+        device: deviceName(device),
+        user: line.user,
+        trend: line.trend,
+        growth_bytes: line.growthBytes,
+        bytes_per_step: line.bytesPerStep,
+        bytes_per_s: line.bytesPerSecond,
+        share: line.share,
+        blocks_growth: line.countGrowth,
+        kept_share: line.keptShare,
+        bytes: line.bytes,
+        stack: line.stack.map(place),
+      });
+      growth.push(...found.lines.map(row));
+      discarded.push(...found.discarded.map(row));
+      if (group.length === 2 && !traced && found.lines.some(({ trend }) => trend === "unproven")) {
+        notes.push(
+          "two snapshots cannot distinguish a leak from a one-time allocation: take a third at the same point of a step",
+        );
+      }
+    }
+  }
+  return {
+    schema: "stormlog.snapshot/1",
+    root,
+    snapshots: groups.flat().map(fileRow),
+    live: live.sort((a, b) => b.bytes - a.bytes),
+    largest: largest.sort((a, b) => b.bytes - a.bytes),
+    growth: growth.sort(byTrend),
+    discarded: discarded.sort(byTrend),
+    survivors: survivors.sort((a, b) => b.surviving_bytes - a.surviving_bytes),
+    pools,
+    notes: [...new Set(notes)],
+  };
+}
+
+function byTrend(a: GrowthRow, b: GrowthRow): number {
+  return compareLines(
+    { trend: a.trend, keptShare: a.kept_share, growthBytes: a.growth_bytes },
+    { trend: b.trend, keptShare: b.kept_share, growthBytes: b.growth_bytes },
+  );
+}
+
+function liveRow(line: LiveLine, place: (frame: Frame) => SourceLocation): Omit<LiveRow, keyof Origin> {
+  return {
+    ...place(line.frame),
+    user: line.user,
+    bytes: line.bytes,
+    requested_bytes: line.requestedBytes,
+    blocks: line.blocks,
+    largest_block_bytes: line.largestBytes,
+    pending_free_bytes: line.pendingFreeBytes,
+    stack: line.stack.map(place),
+  };
+}

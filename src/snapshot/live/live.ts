@@ -1,0 +1,190 @@
+import type { LiveEntry, LiveSample } from "../growth/line-growth.ts";
+import type { Frame } from "../model/frames.ts";
+import { State, type TorchSnapshot } from "../model/snapshot.ts";
+import type { Owners } from "./owners.ts";
+
+/** Maximum number of frames shown of a stack, innermost first. */
+const SHOWN_FRAMES = 40;
+/** Frames kept of a stack to find its line. More than any stack has before its first user frame. */
+const KEPT_FRAMES = 400;
+/** Maximum number of stacks of a line in a sample; smaller ones count with the largest. */
+const STACKS_OF_A_LINE = 4;
+
+/** Memory of one line on one device. */
+export interface LiveLine {
+  readonly device: number;
+  readonly frame: Frame;
+  readonly user: boolean;
+  /** Rounded sizes of the blocks that are allocated. */
+  readonly bytes: number;
+  /** Requested bytes; null where a block in the file lacks them. */
+  readonly requestedBytes: number | null;
+  readonly blocks: number;
+  readonly largestBytes: number;
+  /** Freed, but possibly still in use by another stream; not in {@link bytes}. */
+  readonly pendingFreeBytes: number;
+  /** The stack with the most bytes, innermost first. */
+  readonly stack: readonly Frame[];
+}
+
+/** A block that is allocated. */
+export interface LiveBlock {
+  readonly device: number;
+  readonly bytes: number;
+  readonly requestedBytes: number | null;
+  readonly frame: Frame;
+  readonly stack: readonly Frame[];
+}
+
+const isPending = (state: number): boolean => state === State.pendingFree || state === State.awaitingFree;
+
+/** Device of a block's segment. */
+function deviceOf({ segments, blocks }: TorchSnapshot, block: number): number {
+  return segments.device[blocks.segment[block] as number] as number;
+}
+
+/** Device numbers of a snapshot, ascending. */
+export function devicesOf({ segments, traces }: TorchSnapshot): readonly number[] {
+  return [...new Set([...segments.device, ...traces.map(({ device }) => device)])].sort((a, b) => a - b);
+}
+
+/** Bytes of the allocated blocks of one device or of all. */
+export function allocatedBytes(snapshot: TorchSnapshot, device: number | null = null): number {
+  const { blocks } = snapshot;
+  let sum = 0;
+  for (let i = 0; i < blocks.count; i++) {
+    if (blocks.state[i] !== State.allocated) continue;
+    if (device === null || deviceOf(snapshot, i) === device) sum += blocks.size[i] as number;
+  }
+  return sum;
+}
+
+/** Bytes of the largest stack, by line. */
+class LargestStack {
+  readonly #bytes: Float64Array;
+  readonly #largest = new Map<number, { stack: number; bytes: number }>();
+
+  constructor(stacks: number) {
+    this.#bytes = new Float64Array(stacks);
+  }
+
+  add(line: number, stack: number, bytes: number): void {
+    const sum = (this.#bytes[stack] as number) + bytes;
+    this.#bytes[stack] = sum;
+    const known = this.#largest.get(line);
+    if (known === undefined || sum > known.bytes) this.#largest.set(line, { stack, bytes: sum });
+  }
+
+  of(line: number): number {
+    return this.#largest.get(line)?.stack ?? 0;
+  }
+}
+
+/** Live memory by device and line, most bytes first. */
+export function liveByLine(snapshot: TorchSnapshot, owners: Owners): LiveLine[] {
+  const { blocks, stacks } = snapshot;
+  const all: LiveLine[] = [];
+  for (const device of devicesOf(snapshot)) {
+    const sums = new Map<
+      number,
+      { bytes: number; requested: number; blocks: number; largest: number; pending: number }
+    >();
+    const largest = new LargestStack(stacks.count);
+    for (let i = 0; i < blocks.count; i++) {
+      const state = blocks.state[i] as number;
+      if ((state !== State.allocated && !isPending(state)) || deviceOf(snapshot, i) !== device) continue;
+      const stack = blocks.stack[i] as number;
+      const line = owners.line[stack] as number;
+      const size = blocks.size[i] as number;
+      const sum = sums.get(line) ?? { bytes: 0, requested: 0, blocks: 0, largest: 0, pending: 0 };
+      sums.set(line, sum);
+      if (isPending(state)) {
+        sum.pending += size;
+        continue;
+      }
+      sum.bytes += size;
+      sum.requested += blocks.requested[i] as number;
+      sum.blocks++;
+      sum.largest = Math.max(sum.largest, size);
+      largest.add(line, stack, size);
+    }
+    for (const [line, sum] of sums) {
+      const owner = owners.lines[line];
+      if (owner === undefined) continue;
+      all.push({
+        device,
+        ...owner,
+        bytes: sum.bytes,
+        requestedBytes: Number.isNaN(sum.requested) ? null : sum.requested,
+        blocks: sum.blocks,
+        largestBytes: sum.largest,
+        pendingFreeBytes: sum.pending,
+        stack: stacks.list(largest.of(line), SHOWN_FRAMES),
+      });
+    }
+  }
+  return all.sort((a, b) => b.bytes - a.bytes || b.pendingFreeBytes - a.pendingFreeBytes);
+}
+
+/** The largest allocated blocks, at most `most`. */
+export function largestBlocks(snapshot: TorchSnapshot, owners: Owners, most: number): LiveBlock[] {
+  const { blocks, stacks } = snapshot;
+  const live: number[] = [];
+  for (let i = 0; i < blocks.count; i++) if (blocks.state[i] === State.allocated) live.push(i);
+  live.sort((a, b) => (blocks.size[b] as number) - (blocks.size[a] as number) || a - b);
+  return live.slice(0, most).map((block) => {
+    const stack = blocks.stack[block] as number;
+    const requested = blocks.requested[block] as number;
+    return {
+      device: deviceOf(snapshot, block),
+      bytes: blocks.size[block] as number,
+      requestedBytes: Number.isNaN(requested) ? null : requested,
+      frame: (owners.lines[owners.line[stack] as number] ?? owners.lines[0])?.frame as Frame,
+      stack: stacks.list(stack, SHOWN_FRAMES),
+    };
+  });
+}
+
+/** Microseconds of the last trace entry of a device; null without. */
+function lastTime({ traces }: TorchSnapshot, device: number): number | null {
+  const last = traces.find((trace) => trace.device === device)?.time.at(-1) ?? Number.NaN;
+  return Number.isNaN(last) ? null : last;
+}
+
+/** Live memory of one device, as a sample for growth by line. */
+export function liveSample(snapshot: TorchSnapshot, owners: Owners, device: number, step: number | null): LiveSample {
+  const { blocks, stacks } = snapshot;
+  const byStack = new Map<number, { bytes: number; count: number }>();
+  let totalBytes = 0;
+  for (let i = 0; i < blocks.count; i++) {
+    if (blocks.state[i] !== State.allocated || deviceOf(snapshot, i) !== device) continue;
+    const stack = blocks.stack[i] as number;
+    const sum = byStack.get(stack) ?? { bytes: 0, count: 0 };
+    sum.bytes += blocks.size[i] as number;
+    sum.count++;
+    totalBytes += blocks.size[i] as number;
+    byStack.set(stack, sum);
+  }
+  const byLine = new Map<number, [number, { bytes: number; count: number }][]>();
+  for (const entry of byStack) {
+    const line = owners.line[entry[0]] as number;
+    const own = byLine.get(line);
+    if (own === undefined) byLine.set(line, [entry]);
+    else own.push(entry);
+  }
+  const entries: LiveEntry[] = [];
+  for (const own of byLine.values()) {
+    own.sort(([, a], [, b]) => b.bytes - a.bytes);
+    const [first] = own;
+    for (const [, rest] of own.slice(STACKS_OF_A_LINE)) {
+      if (first === undefined) break;
+      first[1].bytes += rest.bytes;
+      first[1].count += rest.count;
+    }
+    for (const [stack, sum] of own.slice(0, STACKS_OF_A_LINE)) {
+      entries.push({ ...sum, kind: "block", stack: stacks.list(stack, KEPT_FRAMES) });
+    }
+  }
+  const time = lastTime(snapshot, device);
+  return { step, timeNs: time === null ? null : time * 1000, totalBytes, entries };
+}
