@@ -16,7 +16,6 @@ const ENTRIES = {
   guard: "src/measure/guard/main.ts",
   "shard-worker": "src/merge/shard-worker.ts",
   "action/main": "src/actions/gate/main.ts",
-  "action/post": "src/actions/gate/post.ts",
   "action/report": "src/actions/report/main.ts",
   "action/merge": "src/actions/merge/main.ts",
   "action/refresh": "src/actions/refresh/main.ts",

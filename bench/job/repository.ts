@@ -7,7 +7,7 @@ import { Permissions } from "../../test/action/testing/double/permissions.ts";
 import { repositoryRoutes } from "../../test/action/testing/double/repository.ts";
 import { GitHubDouble } from "../../test/action/testing/github-double.ts";
 import { Job } from "../../test/action/testing/job.ts";
-import { runStepFile, type StepResult } from "../../test/action/testing/mini-runner.ts";
+import { runStepFile } from "../../test/action/testing/mini-runner.ts";
 import { ResultsDouble } from "../../test/action/testing/results-double.ts";
 
 const PULL_REQUEST = 7;
@@ -95,19 +95,17 @@ export class BenchRepository {
     writeFileSync(this.timesFile, "");
   }
 
-  async step(script: "main" | "post", state: Readonly<Record<string, string>> = {}): Promise<StepResult> {
+  async step(): Promise<void> {
     const env = { ...this.#job?.env, GITHUB_RUN_ID: String(1000 + this.#runs), GITHUB_WORKSPACE: this.#workspace };
     const result = await runStepFile({
       node: this.#node,
-      script: path.join(this.#dist, "action", `${script}.js`),
+      script: path.join(this.#dist, "action/main.js"),
       cwd: this.#workspace,
       env: { ...env, GITHUB_BASE_REF: "main" },
       inputs: { token: "job", baseline: "file:baselines", scenario: "train" },
-      state,
       timeoutMs: 240_000,
     });
-    if (result.code !== 0) throw new Error(`the ${script} step failed: ${result.log.slice(-2000)}`);
-    return result;
+    if (result.code !== 0) throw new Error(`the step failed: ${result.log.slice(-2000)}`);
   }
 
   traffic(): Traffic {

@@ -40,7 +40,6 @@ export const STARTS: readonly Start[] = [
     exitCode: 2,
     limit: LIMIT_ACTION,
   },
-  { name: "the gate's post step", file: "action/post.js", args: [], env: {}, exitCode: 0, limit: LIMIT_ACTION },
   ...["report", "merge", "refresh", "accept"].map(subAction),
   ...[["--version"], ["--help"], ...Object.keys(COMMANDS).map((command) => [command, "--help"])].map(
     (args): Start => ({

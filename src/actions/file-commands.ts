@@ -41,7 +41,7 @@ function removeSpecial(file: string): void {
 }
 
 /**
- * Later steps of this job and the post step start without V8's compile cache, even where only they name its directory:
+ * Later steps of this job start without V8's compile cache, even where only they name its directory:
  * the measured command may write to it.
  */
 export function disableCompileCache({ GITHUB_ENV, NODE_DISABLE_COMPILE_CACHE }: Environment): void {

@@ -1,9 +1,9 @@
 import { GateError } from "../core/errors.ts";
 
 /** From the first SIGINT the runner waits 7.5 s before SIGTERM and 2.5 s more before it kills: be gone before. */
-export const EXIT_AFTER_INTERRUPT_MS = 5000;
-/** A step that is over its time ends within 10 s, published or not. */
-export const EXIT_AFTER_TIMEOUT_MS = 9000;
+export const EXIT_AFTER_INTERRUPT_MS = 8000;
+/** A step that is over its time has its verdict to publish, beside its evidence. */
+export const EXIT_AFTER_TIMEOUT_MS = 15_000;
 
 export interface Interruption {
   /** Fires once, with a GateError as its reason: INTERRUPTED (exit 130) or STEP_TIMEOUT (exit 1). */
@@ -13,7 +13,7 @@ export interface Interruption {
 }
 
 /**
- * Turn SIGINT, SIGTERM and the step's timeout into one abort signal. The post step uploads what is on disk.
+ * Turn SIGINT, SIGTERM and the step's timeout into one abort signal. The step has some seconds more for its evidence.
  * @param onHopeless called when the step has not ended some seconds later, with the signal's reason
  */
 export function watchInterruption(

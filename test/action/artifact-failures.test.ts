@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -6,9 +6,7 @@ import { type BlobMode, BrokenBlobs, uploadAnswer } from "./testing/broken-blobs
 import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import type { Failure, Request } from "./testing/http.ts";
-import { Job } from "./testing/job.ts";
 import { type Launched, Launcher } from "./testing/launched.ts";
-import { runStepFile } from "./testing/mini-runner.ts";
 import { ResultsDouble, runtimeToken } from "./testing/results-double.ts";
 import { actionNode } from "./testing/tools.ts";
 
@@ -204,26 +202,4 @@ describe("the artifact service fails", () => {
     expect(result.log).not.toContain("Could not upload");
     expect(result.outputs).toMatchObject({ "artifact-id": "501", verdict: "fail" });
   }, 100_000);
-
-  it("the post step passes with one warning when the artifact service refuses its upload", async () => {
-    const job = new Job(github.url, results.url);
-    try {
-      const bundleDir = path.join(job.directory, "bundle");
-      mkdirSync(bundleDir);
-      writeFileSync(path.join(bundleDir, "report.json"), "{}");
-      const refused = CASES.findIndex(({ name }) => name === "403");
-      const after = await runStepFile({
-        node: actionNode(),
-        script: path.join(BUILT, "action/post.js"),
-        cwd: job.directory,
-        env: { ...job.env, ACTIONS_RUNTIME_TOKEN: tokenOf(refused) },
-        state: { "stormlog-post": JSON.stringify({ bundleDir, artifactName: "stormlog-x", retentionDays: null }) },
-      });
-      expect(after.code).toBe(0);
-      const failed = after.commands.filter(({ command }) => command === "warning");
-      expect(failed.map(({ message }) => message)).toEqual([expect.stringMatching(READABLE)]);
-    } finally {
-      job.remove();
-    }
-  });
 });

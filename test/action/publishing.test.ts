@@ -65,15 +65,6 @@ const main = (inputs: Record<string, string>, more: Partial<StepOptions> = {}): 
     ...more,
   });
 
-const post = (after: StepResult): Promise<StepResult> =>
-  runStepFile({
-    node,
-    script: path.join(BUILT, "action/post.js"),
-    cwd: job.directory,
-    env: job.env,
-    state: after.state,
-  });
-
 const warnings = (result: StepResult, about: RegExp): readonly string[] =>
   result.commands.filter(({ command, message }) => command === "warning" && about.test(message)).map((c) => c.message);
 
@@ -103,10 +94,6 @@ suite("publishing a verdict", () => {
     expect(first.outputs["comment-url"]).toMatch(/#issuecomment-1000$/);
     expect(first.summary).toContain("### ❌ Memory: ");
     expect(warnings(first, /Could not/)).toEqual([]);
-    // Post does not upload again.
-    const requests = results.requests.length;
-    expect(await post(first)).toMatchObject({ code: 0, commands: [] });
-    expect(results.requests).toHaveLength(requests);
   });
 
   it("a second attempt uploads under a free name beside the first attempt's artifact", async () => {
@@ -195,37 +182,42 @@ suite("cancelling", () => {
     while (!output().includes("measuring\n")) await new Promise((resolve) => setTimeout(resolve, 20));
   };
 
-  it("a cancelled step exits 130 in time, and post uploads its evidence", async () => {
-    const cancelled = await main({ run: "wait" }, { cancel: measuring });
+  it("a cancelled step uploads its evidence and exits 130 in time, without a comment", async () => {
+    const cancelled = await main({ run: "wait" }, { cancel: measuring, clock: 0.5 });
     const ended = { code: 130, signal: null, outputs: { verdict: "error", "exit-code": "130" } };
     expect(cancelled, cancelled.log.slice(-2000)).toMatchObject({ ...ended, signals: ["SIGINT"] });
-    expect(results.artifacts).toEqual([]);
     expect(github.requests).toEqual([]);
-    const after = await post(cancelled);
-    expect(after.code).toBe(0);
     expect(results.artifacts.map(({ name }) => name)).toEqual(["stormlog-default"]);
     const stored = await results.read("stormlog-default");
     expect(zipHashes(stored)).toEqual(directoryHashes(cancelled.outputs["bundle-path"] ?? ""));
+    expect(cancelled.outputs["artifact-id"]).not.toBe("");
   });
 
-  it("a cancelled step gives up on an engine that does not stop before the runner's second signal", async () => {
+  it("a gate that fails while it measures uploads what there is of its bundle", async () => {
+    const failed = await main({ run: "broken", comment: "never" });
+    expect(failed, failed.log.slice(-2000)).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
+    const stored = await results.read("stormlog-default");
+    expect(zipHashes(stored)).toEqual(directoryHashes(failed.outputs["bundle-path"] ?? ""));
+  });
+
+  it("a cancelled step gives up on an engine that does not stop before the runner kills it", async () => {
     const stuck = await main({ run: "stuck" }, { cancel: measuring, clock: 1 });
     expect(stuck).toMatchObject({ code: 130, signal: null });
-    expect(stuck.signals).toEqual(["SIGINT"]);
-    expect(stuck.state["stormlog-post"]).toContain("stormlog-default");
+    expect(stuck.signals).not.toContain("SIGKILL");
     expect(existsSync(path.join(stuck.outputs["bundle-path"] ?? "", "report.json"))).toBe(true);
   });
 
-  it("a step cancelled while an upload hangs ends in time and leaves the upload to post", async () => {
+  it("a step cancelled while an upload hangs ends in time, and a warning names the bundle on the runner", async () => {
     results.failure = () => ({ kind: "hang" });
     const uploading = async (): Promise<void> => {
       const before = results.requests.length;
       while (results.requests.length === before) await new Promise((resolve) => setTimeout(resolve, 20));
     };
-    const cancelled = await main({ comment: "never" }, { cancel: uploading, clock: 4 });
+    const cancelled = await main({ comment: "never" }, { cancel: uploading, clock: 2 });
     expect(cancelled.signals).toEqual(["SIGINT"]);
     expect(cancelled.code).toBe(130);
-    expect(cancelled.state["stormlog-uploaded"]).toBeUndefined();
+    expect(cancelled.outputs["artifact-id"]).toBe("");
+    expect(warnings(cancelled, /It is on the runner in/)).toHaveLength(1);
   });
 
   it("a step that exceeds timeout-minutes fails with STEP_TIMEOUT", async () => {

@@ -150,20 +150,7 @@ describe.skipIf(!canBeHostile)("a change that attacks the Action's own code", ()
     expect(readdirSync(bundle, { recursive: true }).filter((name) => String(name).endsWith(".png"))).not.toEqual([]);
   }
 
-  async function expectHonestPost(result: StepResult): Promise<void> {
-    const post = await runStepFile({
-      node: actionNode(),
-      script: path.join(step.paths.action, "dist/action/post.js"),
-      cwd: step.paths.workspace,
-      state: { ...result.state, "stormlog-uploaded": "" },
-      env: { ACTIONS_RUNTIME_TOKEN: step.secrets.runtime, RUNNER_TEMP: step.paths.temp },
-      timeoutMs: 60_000,
-    });
-    expect(post.code, post.log).toBe(0);
-    expect(post.log).toContain("evidence bundle");
-  }
-
-  it("code, assets, probe, launcher and sampler that a run rewrites are not used by the gate, later runs and the post step", async () => {
+  it("code, assets, probe, launcher and sampler that a run rewrites are not used by the gate and later runs", async () => {
     const result = await step.attempt({ attack: REWRITE, breach: true });
     const loot = [...step.loot().keys()];
     expect({ ran: loot.filter((name) => name.startsWith("ran-")), stolen: step.stolen() }).toEqual({
@@ -174,8 +161,6 @@ describe.skipIf(!canBeHostile)("a change that attacks the Action's own code", ()
     expectWholeAnswer(result);
     expect(named(result)).toEqual([expect.stringMatching(/^The measured command changed \d+ files of this Action \(/)]);
     expect(changed()).toEqual([]);
-    await expectHonestPost(result);
-    expect([...step.loot().keys()].filter((name) => name.startsWith("ran-"))).toEqual([]);
   }, 240_000);
 
   it("directories that a run replaces, manifests and packages that it plants are not used either, with the guard as launcher", async () => {
@@ -188,8 +173,6 @@ describe.skipIf(!canBeHostile)("a change that attacks the Action's own code", ()
     const dist = path.join(step.paths.action, "dist");
     expect(lstatSync(dist).isDirectory()).toBe(true);
     expect(readdirSync(dist)).not.toContain("package.json");
-    await expectHonestPost(result);
-    expect([...step.loot().keys()]).toEqual([]);
   }, 240_000);
 
   it.skipIf(!HAS_CACHE)(

@@ -35,7 +35,7 @@ const DIST = {
 const OTHERS = {
   "package.json": "{}",
   "dist/action/code.js": "pack",
-  "dist/action/post.js": "post",
+  "dist/action/main.js": "main",
   "dist/prebuilds/p/launcher": "launcher",
   "dist/prebuilds/p/sampler.node": "addon",
 };
@@ -76,19 +76,19 @@ describe("files that a step holds while it measures", () => {
   ])[] = [
     ["changes nothing", () => {}, [], []],
     [
-      "rewrites post.js with as many bytes",
-      ({ dist }) => writeFileSync(path.join(dist, "action/post.js"), "evil"),
-      ["dist/action/post.js"],
+      "rewrites main.js with as many bytes",
+      ({ dist }) => writeFileSync(path.join(dist, "action/main.js"), "evil"),
+      ["dist/action/main.js"],
       [],
     ],
     ["deletes the pack", ({ dist }) => rmSync(path.join(dist, "action/code.js")), ["dist/action/code.js"], []],
     [
-      "replaces post.js by a FIFO",
+      "replaces main.js by a FIFO",
       ({ dist }) => {
-        rmSync(path.join(dist, "action/post.js"));
-        execFileSync("mkfifo", [path.join(dist, "action/post.js")]);
+        rmSync(path.join(dist, "action/main.js"));
+        execFileSync("mkfifo", [path.join(dist, "action/main.js")]);
       },
-      ["dist/action/post.js"],
+      ["dist/action/main.js"],
       [],
     ],
     [
@@ -105,20 +105,20 @@ describe("files that a step holds while it measures", () => {
     [
       "takes permissions away",
       ({ dist }) => {
-        chmodSync(path.join(dist, "action/post.js"), 0);
+        chmodSync(path.join(dist, "action/main.js"), 0);
         chmodSync(path.join(dist, "action"), 0);
       },
-      ["dist/action/post.js"],
+      ["dist/action/main.js"],
       [],
     ],
     [
       "replaces the directory by a link to a copy of its own",
       ({ root, dist }) => {
         renameSync(path.join(dist, "action"), path.join(root, "elsewhere"));
-        writeFileSync(path.join(root, "elsewhere/post.js"), "evil");
+        writeFileSync(path.join(root, "elsewhere/main.js"), "evil");
         symlinkSync(path.join(root, "elsewhere"), path.join(dist, "action"));
       },
-      ["dist/action/code.js", "dist/action/post.js"],
+      ["dist/action/code.js", "dist/action/main.js"],
       [],
     ],
     [
@@ -162,7 +162,7 @@ describe("files that a step holds while it measures", () => {
     expect(changes.left).toEqual(["dist/chunks/cli.js", "dist/cli.js"]);
     expect(contents(root)).toMatchObject(OTHERS);
     expect(changedWarning(changes)).toBe(
-      "The measured command changed 9 files of this Action (dist/action/code.js, dist/action/post.js, " +
+      "The measured command changed 9 files of this Action (dist/action/code.js, dist/action/main.js, " +
         "dist/assets/font.ttf and 6 more). The gate ran from memory and restored 7. Not restored, so do not run " +
         "them in this job: dist/chunks/cli.js, dist/cli.js.",
     );

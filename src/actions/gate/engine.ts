@@ -105,7 +105,7 @@ function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): Partia
   };
 }
 
-/** The command line's `run`, with what GitHub adds and the bundle where the post step looks for it. */
+/** The command line's `run`, with what GitHub adds and the bundle in the directory of the step. */
 export const measure: Engine = (run) =>
   runGate(
     { ...gateRequestFromInputs({ ...run.inputs }, run.env), bundle: run.bundleDir },

@@ -17,13 +17,12 @@ import type { GateReport } from "../../report/model/gate-report.ts";
 import { asGateError } from "../gate-error.ts";
 import type { GateStep } from "./inputs.ts";
 import type { PublishedSection, SectionEvidence } from "./publish-section.ts";
-import { rememberUploaded } from "./state.ts";
 
-/** Limit for an upload; a cancelled step has to end within 7.5 s. */
+/** Limit for an upload. A cancelled step has some seconds, the end of the measured processes included. */
 const UPLOAD_DEADLINE_MS = 60_000;
-const AFTER_INTERRUPT_MS = 3000;
+const AFTER_INTERRUPT_MS = 5000;
 
-const NO_EVIDENCE: SectionEvidence = { bundleArtifact: null, timelineArtifact: null, warned: true };
+const NO_EVIDENCE: SectionEvidence = { bundleArtifact: null, timelineArtifact: null, warned: false };
 
 function artifactJob({ env, settings, signal }: GateStep): ArtifactJob {
   return {
@@ -35,16 +34,15 @@ function artifactJob({ env, settings, signal }: GateStep): ArtifactJob {
   };
 }
 
-async function uploadEvidence(step: GateStep, bundleDir: string, warnings: string[]): Promise<SectionEvidence> {
+async function uploadEvidence(step: GateStep, warnings: string[]): Promise<SectionEvidence> {
+  const { bundleDir } = step;
+  if (!existsSync(bundleDir)) return NO_EVIDENCE;
   const job = artifactJob(step);
   const bundle = await uploadBundle(job, bundleDir);
   if (!bundle.ok) {
     warnings.push(bundle.warning);
-    // An upload that a cancellation cut off is left to the post step, which has more time.
-    if (!step.signal.aborted) rememberUploaded();
-    return NO_EVIDENCE;
+    return { ...NO_EVIDENCE, warned: true };
   }
-  rememberUploaded();
   const evidence = { bundleArtifact: bundle.id, timelineArtifact: null, warned: false };
   const html = path.join(bundleDir, "timeline.html");
   if (!existsSync(html) || step.signal.aborted) return evidence;
@@ -78,11 +76,24 @@ interface Publication {
   readonly warnings: readonly string[];
 }
 
+const existing = (file: string): string => (existsSync(file) ? file : "");
+
+/** What of a step that publishes nothing is known: its bundle on the runner, where there is one. */
+export function nothingPublished(bundleDir: string): Published {
+  return {
+    bundlePath: existing(bundleDir),
+    reportPath: existing(path.join(bundleDir, "report.json")),
+    artifactId: null,
+    artifactUrl: null,
+    timelineUrl: null,
+    commentUrl: null,
+  };
+}
+
 /** Publish a report as artifact, comment and job summary. Never throws for what the network does. */
-export async function publishReport(step: GateStep, report: GateReport, bundleDir: string): Promise<Publication> {
+export async function publishReport(step: GateStep, report: GateReport): Promise<Publication> {
   const warnings: string[] = [];
-  // A cancelled step has seconds left: the post step uploads.
-  const evidence = step.signal.aborted ? NO_EVIDENCE : await uploadEvidence(step, bundleDir, warnings);
+  const evidence = await uploadEvidence(step, warnings);
   const context = runContext(step.env);
   const page = (id: number | null): string | null => (id === null ? null : artifactUrl(context, id));
   const [artifact, timelineUrl] = [page(evidence.bundleArtifact), page(evidence.timelineArtifact)];
@@ -92,19 +103,18 @@ export async function publishReport(step: GateStep, report: GateReport, bundleDi
   await summarize(step, { ...report, warnings: [...report.warnings, ...warnings] }, links, warnings);
   return {
     published: {
+      ...nothingPublished(step.bundleDir),
       artifactId: evidence.bundleArtifact,
       artifactUrl: artifact,
       timelineUrl,
-      bundlePath: bundleDir,
-      reportPath: path.join(bundleDir, "report.json"),
       commentUrl: section.commentUrl,
     },
     warnings,
   };
 }
 
-/** A gate that could not start, as a report: the leg of a matrix then counts as failed and not as missing. */
-function errorReport(error: GateError, scenario: string | undefined): GateReport {
+/** A gate that failed, as a report: the leg of a matrix then counts as failed, and no older verdict seems to hold. */
+export function errorReport(error: GateError, scenario: string | undefined): GateReport {
   const { code, message, hint, exitCode } = error;
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: [] },
@@ -131,19 +141,6 @@ function errorReport(error: GateError, scenario: string | undefined): GateReport
     cost: { runs: 0, minutes: 0 },
     warnings: [],
   };
-}
-
-/** Publish the error of a gate that could not start, so that no older verdict seems to hold. */
-export async function publishError(
-  step: GateStep,
-  error: GateError,
-  scenario: string | undefined,
-): Promise<PublishedSection> {
-  const report = errorReport(error, scenario);
-  const section = await publishSection(step, report, { ...NO_EVIDENCE, warned: false });
-  const warnings = [...section.warnings];
-  await summarize(step, { ...report, warnings }, { bundleUrl: null, htmlUrl: null }, warnings);
-  return { commentUrl: section.commentUrl, warnings };
 }
 
 async function summarize(

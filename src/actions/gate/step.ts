@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { setOutput, setSecret, error as showError, warning } from "@actions/core";
 import type { Environment } from "../../core/environment.ts";
 import type { GateError } from "../../core/errors.ts";
@@ -16,8 +15,7 @@ import { asGateError } from "../gate-error.ts";
 import { watchInterruption } from "../interrupt.ts";
 import { log } from "../log.ts";
 import { type ActionInputs, type GateStep, publishSettings, readInputs } from "./inputs.ts";
-import { publishError, publishReport } from "./publish.ts";
-import { rememberForPost } from "./state.ts";
+import { errorReport, nothingPublished, publishReport } from "./publish.ts";
 
 const title = "Stormlog Gate";
 
@@ -32,13 +30,8 @@ export interface EngineRun {
   readonly ports: GatePorts;
 }
 
-interface EngineOutcome {
-  readonly report: GateReport;
-  readonly bundleDir: string;
-}
-
 /** The gate, from inputs to bundle. @throws GateError when there is nothing to report on (inputs, configuration) */
-export type Engine = (run: EngineRun) => Promise<EngineOutcome>;
+export type Engine = (run: EngineRun) => Promise<{ readonly report: GateReport }>;
 
 /** The step of this process, from its inputs to its exit status: check the inputs, measure, publish. Never returns. */
 export async function runGateStep(engine: Engine): Promise<never> {
@@ -50,16 +43,14 @@ export async function runGateStep(engine: Engine): Promise<never> {
   let code: number;
   try {
     const settings = publishSettings(inputs);
-    const { artifactName, retentionDays } = settings;
-    const bundleDir = freeBundleDirectory(env, artifactName);
-    // The runner kills this process soon after; the post step uploads what is on disk.
+    const bundleDir = freeBundleDirectory(env, settings.artifactName);
+    // The runner kills this process soon after.
     const { signal } = watchInterruption(settings.timeoutMs, (error) => giveUp(env, error, bundleDir));
-    rememberForPost({ bundleDir, artifactName, retentionDays });
     code = await measureAndPublish(engine, inputs, { env, settings, bundleDir, signal });
   } catch (cause) {
     const error = asGateError(cause);
     annotateError(env, error);
-    setErrorOutputs(error, nothingPublished("", null));
+    setErrorOutputs(error, nothingPublished(""));
     code = error.exitCode;
   }
   // An upload that missed its deadline may still be open; the process does not wait for it.
@@ -70,7 +61,7 @@ export async function runGateStep(engine: Engine): Promise<never> {
 function giveUp(env: Environment, error: GateError, bundleDir: string): never {
   process.once("exit", () => {
     annotateError(env, error);
-    setErrorOutputs(error, nothingPublished(leftIn(bundleDir), null));
+    setErrorOutputs(error, nothingPublished(bundleDir));
   });
   process.exit(error.exitCode);
 }
@@ -79,26 +70,26 @@ async function measureAndPublish(engine: Engine, inputs: ActionInputs, step: Gat
   const { env, bundleDir, signal } = step;
   const warn = (message: string): void => warning(message, { title });
   if (inspectableWarning !== null) warn(inspectableWarning);
-  let outcome: EngineOutcome;
+  let report: GateReport;
   try {
-    outcome = await fenced(`${title}: measuring`, { env, signal, warn }, (ports) =>
+    ({ report } = await fenced(`${title}: measuring`, { env, signal, warn }, (ports) =>
       engine({ inputs, env, bundleDir, signal, ports }),
-    );
+    ));
   } catch (cause) {
     const error = asGateError(signal.aborted ? signal.reason : cause);
     // Before publishing, which may not end in the time that a cancelled step has.
     annotateError(env, error);
-    const { commentUrl, warnings } = await publishError(step, error, inputs.scenario);
+    const { published, warnings } = await publishReport(step, errorReport(error, inputs.scenario));
     for (const message of warnings) warn(message);
-    setErrorOutputs(error, nothingPublished(leftIn(bundleDir), commentUrl));
+    setErrorOutputs(error, published);
     return error.exitCode;
   }
-  return reportOutcome(step, outcome);
+  return reportOutcome(step, report);
 }
 
 /** Publish the report, then annotate the run, set the outputs and decide the exit status. */
-async function reportOutcome(step: GateStep, { report, bundleDir }: EngineOutcome): Promise<number> {
-  const { published, warnings } = await publishReport(step, report, bundleDir);
+async function reportOutcome(step: GateStep, report: GateReport): Promise<number> {
+  const { published, warnings } = await publishReport(step, report);
   // The engine reports an interruption as such; only the step knows that it was its own timeout.
   const stopped = step.signal.aborted ? asGateError(step.signal.reason) : null;
   const exitCode = stopped === null ? report.exit_code : stoppedExitCode(stopped, report.exit_code);
@@ -164,11 +155,4 @@ function setErrorOutputs(error: GateError, published: Published): void {
   } catch {
     // The measured command took their file away. The error was annotated, and the step fails.
   }
-}
-
-/** The bundle's directory, empty where nothing was written yet. */
-const leftIn = (bundleDir: string): string => (existsSync(bundleDir) ? bundleDir : "");
-
-function nothingPublished(bundlePath: string, commentUrl: string | null): Published {
-  return { bundlePath, reportPath: "", artifactId: null, artifactUrl: null, timelineUrl: null, commentUrl };
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { GateError, usageError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
@@ -27,7 +28,6 @@ import { renderSummary } from "../../report/markdown/summary-markdown.ts";
 import type { GateReport } from "../../report/model/gate-report.ts";
 import { covers } from "../../verdict/difference.ts";
 import { fenced } from "../fenced.ts";
-import { rememberForPost, rememberUploaded } from "../gate/state.ts";
 import type { SubAction } from "../sub-action.ts";
 import { attempted } from "./attempted.ts";
 import { readGitLocation, refusal } from "./eligible.ts";
@@ -46,7 +46,7 @@ import { tidyImages } from "./tidy-images.ts";
 const UPLOAD_DEADLINE_MS = 60_000;
 const ACCEPTED_DEADLINE_MS = 90_000;
 const SAVE_DEADLINE_MS = 60_000;
-const AFTER_INTERRUPT_MS = 3000;
+const AFTER_INTERRUPT_MS = 5000;
 
 /** Whether a breach was accepted in the pull request that brought it: who, and why. */
 async function acceptedReason(action: SubAction, breach: Breach): Promise<string | null> {
@@ -97,8 +97,9 @@ function exitCode(nightly: NightlyRun, mode: GateMode): number {
   return report.verdict === "fail" && mode === "blocking" ? ExitCode.gateFailed : ExitCode.pass;
 }
 
-/** The uploaded bundle's id; null with one warning where it could not be uploaded. */
+/** The uploaded bundle's id; null where there is none, and with one warning where it could not be uploaded. */
 async function upload(action: SubAction, settings: RefreshSettings, bundle: string): Promise<number | null> {
+  if (!existsSync(bundle)) return null;
   const answer = await uploadBundle(
     {
       store: actionsArtifactStore(),
@@ -113,7 +114,6 @@ async function upload(action: SubAction, settings: RefreshSettings, bundle: stri
     action.warn(answer.warning);
     return null;
   }
-  rememberUploaded();
   return answer.id;
 }
 
@@ -286,7 +286,7 @@ function renderGateSummary(action: SubAction, report: GateReport, bundleArtifact
   return renderSummary(report, { timelineImageUrl: null, bundleUrl, htmlUrl: null, maxChars });
 }
 
-/** Whether the step was cancelled: it has seconds left, the post step uploads, and the rest is skipped. */
+/** Whether the step was cancelled: it has seconds left, for its evidence alone. */
 function isCancelled({ signal }: SubAction): boolean {
   return signal.aborted && !(signal.reason instanceof GateError && signal.reason.code === "STEP_TIMEOUT");
 }
@@ -315,10 +315,13 @@ export async function refresh(action: SubAction): Promise<number> {
     const { bundleArtifact, ...measured } = await storeHanded(action, settings, request, gitData);
     return publish({ action, settings, request, gitData, ref, anchors, defaultBranch }, measured, bundleArtifact);
   }
-  const { artifactName, retentionDays } = settings;
-  rememberForPost({ bundleDir: request.bundle, artifactName, retentionDays });
-  const measured = await measure(action, settings, request, gitData);
-  const bundleArtifact = isCancelled(action) ? null : await upload(action, settings, request.bundle);
+  let measured: Measured;
+  let bundleArtifact: number | null;
+  try {
+    measured = await measure(action, settings, request, gitData);
+  } finally {
+    bundleArtifact = await upload(action, settings, request.bundle);
+  }
   if (settings.stage === "measure") return handOver(action, settings, request, measured, bundleArtifact);
   return publish({ action, settings, request, gitData, ref, anchors, defaultBranch }, measured, bundleArtifact);
 }

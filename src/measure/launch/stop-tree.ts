@@ -4,7 +4,7 @@ import type { Launched } from "./launch.ts";
 import type { LauncherOrder } from "./launcher-protocol.ts";
 import { endOrphans, type Member, type ProcessTree, processName, signalMember } from "./process-tree.ts";
 
-/** A runner gives a step 7.5 s from SIGINT to SIGTERM, so everything, evidence included, is to be over in 5 s. */
+/** A runner kills a cancelled step 10 s after SIGINT, and its evidence has to be uploaded until then. */
 const STEPS: readonly { readonly order: LauncherOrder; readonly graceMs: number }[] = [
   { order: "i", graceMs: 1500 },
   { order: "t", graceMs: 1000 },

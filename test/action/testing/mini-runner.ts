@@ -40,8 +40,6 @@ export interface StepOptions {
    * HOME.
    */
   readonly env: Readonly<Record<string, string>>;
-  /** From `main` to `post`. */
-  readonly state?: Readonly<Record<string, string>>;
   /** Cancel when this resolves. */
   readonly cancel?: (output: () => string) => Promise<void>;
   readonly timeoutMs?: number;
@@ -125,7 +123,6 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
     writeFileSync(path.join(directory, name), "");
   }
   for (const [name, value] of Object.entries(options.inputs ?? {})) env[`INPUT_${name.toUpperCase()}`] = value;
-  for (const [name, value] of Object.entries(options.state ?? {})) env[`STATE_${name}`] = value;
   const child = spawn(options.node, [options.script], { cwd: options.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {

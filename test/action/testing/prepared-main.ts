@@ -38,6 +38,9 @@ const prepared: Engine = async (run) => {
         return bundle(run, sampleReport("fail"));
       case "throw":
         throw usageError("NO_COMMAND", "there is nothing to run", "Give a command.");
+      case "broken":
+        bundle(run, sampleReport("error"));
+        throw new TypeError("a fault of ours");
       case "crash":
         throw new TypeError("a fault of ours");
       case "wait":
