@@ -9,7 +9,7 @@ import type { ExitState, Fingerprint, RecordingInfo } from "../telemetry/recordi
 import { RAW_RECORD_FILE } from "../telemetry/recording/record-columns.ts";
 import { PROBE_FOLDER } from "../telemetry/recording/run-info.ts";
 import { findExecutable } from "./environment/find-executable.ts";
-import { collectFingerprint, declaredCommand, pythonVersion } from "./environment/fingerprint.ts";
+import { collectFingerprint, declaredCommand } from "./environment/fingerprint.ts";
 import { rankIdentity } from "./environment/identity.ts";
 import { type ProbeEnvironment, probeEnvironment, STEP_FILE } from "./environment/probe-environment.ts";
 import { type PythonUse, pythonUse } from "./environment/python-flags.ts";
@@ -108,11 +108,10 @@ async function prepare(request: MeasureRequest): Promise<Prepared> {
   // This process's own environment still has the dropped variables, and the command could read it.
   if (dropped.length > 0) denyInspection();
   const identity = rankIdentity(env);
-  const python = await pythonVersion(argv0, request.cwd, env);
   const { scenarioDefinition } = request;
   const command = declaredCommand(request.command, request.cwd);
   const describe = (devices: Sampler["devices"]) =>
-    collectFingerprint({ devices, env, worldSize: identity.world_size, scenarioDefinition, command, python });
+    collectFingerprint({ devices, env, worldSize: identity.world_size, scenarioDefinition, command });
   createRunDirectory(request.directory);
   renewCopies();
   const probe = request.probe === "off" ? null : openProbe(request, env);

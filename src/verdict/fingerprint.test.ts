@@ -40,6 +40,14 @@ const SHORT = "python3 train.py --steps 100";
 const LONG = "python3 train.py --steps 200";
 const DECLARED = "0123456789abcdef";
 
+describe("the context of a comparison", () => {
+  it("lists a field that differs, and none that one side does not know", () => {
+    const fields = { python: "3.11.2", cpu: "A", framework: "torch" };
+    const judgement = judged({ fingerprint: fields }, { fingerprint: { python: null, cpu: "B", framework: null } });
+    expect(judgement.fingerprint.map(({ field }) => field)).toEqual(["cpu", "framework"]);
+  });
+});
+
 describe("the command of a comparison", () => {
   it("is a difference of the context where nothing is declared, and does not change the verdict", () => {
     const judgement = judged({ fingerprint: { command: LONG } }, { fingerprint: { command: SHORT } });

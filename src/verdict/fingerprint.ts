@@ -13,7 +13,10 @@ function commandsDiffer(baseline: Fingerprint, candidate: Fingerprint): boolean 
   return !same && differentCommands(baseline.command ?? null, candidate.command ?? null);
 }
 
-/** Fields in which two fingerprints differ, in the order of their names. An absent fingerprint differs in nothing. */
+/**
+ * Fields in which two fingerprints differ, in the order of their names. An absent fingerprint differs in nothing, nor
+ * does an unknown field of the context.
+ */
 export function compareFingerprints(
   baseline: Fingerprint | null,
   candidate: Fingerprint | null,
@@ -24,7 +27,9 @@ export function compareFingerprints(
     const ours = Object.hasOwn(baseline, field) ? (baseline[field] ?? null) : null;
     const theirs = Object.hasOwn(candidate, field) ? (candidate[field] ?? null) : null;
     if (field === "command" ? !commandsDiffer(baseline, candidate) : ours === theirs) return [];
-    return [{ field, kind: isIdentityField(field) ? "identity" : "context", baseline: ours, candidate: theirs }];
+    const kind = isIdentityField(field) ? "identity" : "context";
+    if (kind === "context" && (ours === null || theirs === null)) return [];
+    return [{ field, kind, baseline: ours, candidate: theirs }];
   });
 }
 

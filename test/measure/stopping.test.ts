@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -78,6 +78,21 @@ describe.each(["native", "fallback"])("ending a run, %s launcher", (launcher) =>
     const { info } = await measured(node(spawnSession("process.env"), word));
     expect(info.exit).toEqual({ kind: "exited", code: 0 });
     expect(info.lost.join("\n")).toMatch(/ended 1 process that outlived the command: node/);
+    expect(livingWith(word)).toEqual([]);
+  });
+
+  it("starts a program of the checkout as the command alone, whatever interpreter it is named after", async () => {
+    const word = uniqueWord();
+    const cwd = temporaryDirectory();
+    const daemon = `(env -i setsid sh -c 'sleep 30; :' ${word} </dev/null >/dev/null 2>&1 &)`;
+    mkdirSync(path.join(cwd, "bin"));
+    writeFileSync(
+      path.join(cwd, "bin/python"),
+      `#!/bin/sh\necho "$*" >>calls\ncase "$*" in *--version*) ${daemon} ;; esac\n`,
+      { mode: 0o755 },
+    );
+    await measured(["./bin/python", "x"], { cwd });
+    expect(readFileSync(path.join(cwd, "calls"), "utf8")).toBe("x\n");
     expect(livingWith(word)).toEqual([]);
   });
 

@@ -1,12 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { DeviceReport } from "../../sampler/sampler.ts";
-import {
-  allocatorSettings,
-  collectFingerprint,
-  declaredCommand,
-  definitionHash,
-  pythonVersion,
-} from "./fingerprint.ts";
+import { allocatorSettings, collectFingerprint, declaredCommand, definitionHash } from "./fingerprint.ts";
 
 const device = (index: number, model: string): DeviceReport => ({
   index,
@@ -23,7 +17,6 @@ const inputs = {
   worldSize: 1,
   scenarioDefinition: null,
   command: "python3 train.py",
-  python: null,
 };
 
 describe("collectFingerprint", () => {
@@ -105,13 +98,6 @@ describe("definitionHash", () => {
     expect(definitionHash("run: a")).toBe("637de711a7449112");
     expect(definitionHash("run: a")).not.toBe(definitionHash("run: b"));
     expect(definitionHash(null)).toBeNull();
-  });
-});
-
-describe("pythonVersion", () => {
-  it("is null without Python", async () => {
-    expect(await pythonVersion("sh", "/", { PATH: "/nowhere" })).toBeNull();
-    expect(await pythonVersion("/nowhere/python3", "/", {})).toBeNull();
   });
 });
 

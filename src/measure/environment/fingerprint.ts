@@ -1,17 +1,13 @@
 import { createHash } from "node:crypto";
-import { readFile, realpath } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { runChild } from "../../core/child.ts";
 import type { Command } from "../../core/command.ts";
 import { hideSecrets } from "../../core/hide-secrets.ts";
 import { oneLine } from "../../core/text.ts";
 import { vendorOf } from "../../sampler/device-backend.ts";
 import { DEVICE_BACKENDS, type DeviceReport } from "../../sampler/sampler.ts";
 import type { Fingerprint } from "../../telemetry/recording/model.ts";
-import { findExecutable } from "./find-executable.ts";
-
-const PYTHON_TIMEOUT_MS = 5000;
 
 interface FingerprintInputs {
   readonly devices: readonly DeviceReport[];
@@ -22,8 +18,6 @@ interface FingerprintInputs {
   readonly scenarioDefinition: string | null;
   /** The command as declared, from {@link declaredCommand}. */
   readonly command: string;
-  /** Python of the measured command, from {@link pythonVersion}. */
-  readonly python: string | null;
 }
 
 /** The one value all devices share, or every different one; null where none is known. */
@@ -110,21 +104,6 @@ function image(env: Readonly<Record<string, string>>): string | null {
   return env.ImageOS && env.ImageVersion ? `${env.ImageOS} ${env.ImageVersion}` : null;
 }
 
-/** Version of the Python the command would start: `argv[0]` if it is one, else `python3` on its PATH; null if none. */
-export async function pythonVersion(
-  argv0: string,
-  cwd: string,
-  env: Readonly<Record<string, string>>,
-): Promise<string | null> {
-  const name = /^python[\d.]*$/.test(path.basename(argv0)) ? argv0 : "python3";
-  const found = await findExecutable(name, cwd, env.PATH);
-  if (found.kind !== "found") return null;
-  const real = await realpath(found.path).catch(() => found.path);
-  // -I and -S: neither user site packages nor a sitecustomize run for a version number.
-  const { stdout } = await runChild(found.path, ["-I", "-S", "--version"], { cwd, env, timeoutMs: PYTHON_TIMEOUT_MS });
-  return /^Python (\S+)/.exec(stdout)?.[1] ?? /python(\d+\.\d+)$/.exec(real)?.[1] ?? null;
-}
-
 /** The backend of each vendor's devices, most significant first for a machine with several. */
 const BACKENDS = { nvml: "cuda", amd: "rocm", intel: "xpu", apple: "mps" } as const;
 
@@ -157,7 +136,7 @@ export async function collectFingerprint(inputs: FingerprintInputs): Promise<Fin
     device_memory_bytes: commonSize(devices.map(({ total_bytes }) => total_bytes)),
     mig_profile: common(devices.map(migProfileOf)),
     world_size: inputs.worldSize,
-    // Known only to a probe inside the measured process.
+    // Known only to a probe inside the measured process, as is the version of Python.
     framework: null,
     framework_version: null,
     allocator_settings: allocatorSettings(env),
@@ -169,7 +148,7 @@ export async function collectFingerprint(inputs: FingerprintInputs): Promise<Fin
     kernel: os.release(),
     container_image: image(env),
     cpu: os.cpus()[0]?.model.trim() || null,
-    python: inputs.python,
+    python: null,
     os: await osName(),
   };
 }

@@ -63,7 +63,7 @@ function allocatorSettings(fromEnvironment: Fingerprint[string], own: string | n
   return settings === null || settings === "default" ? own : `${settings}; ${own}`;
 }
 
-/** The fingerprint with what the probes reported; unchanged when no process has a framework. */
+/** The fingerprint with what the probes reported: the version of Python and, of a framework, everything else. */
 export function completedFingerprint(
   fingerprint: Fingerprint,
   processes: readonly ProbeProcess[],
@@ -71,7 +71,8 @@ export function completedFingerprint(
   drivers: readonly DeviceReport[],
 ): Fingerprint {
   const main = mainOf(processes);
-  if (main === undefined || main.framework === null) return fingerprint;
+  const python = main?.python ?? common(processes.map((one) => one.python));
+  if (main === undefined || main.framework === null) return { ...fingerprint, python };
   const used = usedDevices(streams, processes, drivers);
   const worldSizes = [fingerprint.world_size, ...processes.map(({ world_size }) => world_size)];
   return {
@@ -87,6 +88,6 @@ export function completedFingerprint(
     framework: main.framework,
     framework_version: majorMinor(main.versions[main.framework]),
     allocator_settings: allocatorSettings(fingerprint.allocator_settings ?? null, main.allocator_conf),
-    python: main.python ?? fingerprint.python ?? null,
+    python,
   };
 }

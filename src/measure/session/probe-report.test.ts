@@ -99,7 +99,7 @@ describe("the fingerprint", () => {
     framework: null,
     framework_version: null,
     allocator_settings: "default",
-    python: "3.11.7",
+    python: null,
   };
   const processOf = (lines: string): ProbeProcess => withDriverIndex(infoOf(lines), DRIVERS);
 
@@ -154,9 +154,12 @@ describe("the fingerprint", () => {
     expect(completedFingerprint(outside, [processOf(lines)], [streamOf({ kind })], []).backend).toBe(backend);
   });
 
-  it("does not change without a framework, or for a launcher of ranks", () => {
-    expect(completedFingerprint(outside, [processOf("heap=mallinfo2")], [streamOf()], DRIVERS)).toBe(outside);
-    expect(completedFingerprint(outside, [processOf("framework=torch\nrole=agent")], [], DRIVERS)).toBe(outside);
+  it("has only the version of Python without a framework, or for a launcher of ranks", () => {
+    const completed = (...processes: readonly string[]) =>
+      completedFingerprint(outside, processes.map(processOf), [streamOf()], DRIVERS);
+    expect(completed("heap=mallinfo2")).toEqual(outside);
+    expect(completed("heap=mallinfo2", "python=3.12.1", "python=3.12.1")).toEqual({ ...outside, python: "3.12.1" });
+    expect(completed("framework=torch\nrole=agent\npython=3.12.1")).toEqual({ ...outside, python: "3.12.1" });
   });
 
   it("does not repeat allocator settings of the environment", () => {

@@ -81,7 +81,7 @@ function runSteps(scenario: ScenarioReport, invocation: Invocation, isPolicyChan
 }
 
 /** The recorded environment as far as it is known: "Ubuntu 24.04, NVIDIA A100, torch 2.4, Python 3.11". */
-function recordedOn({ fingerprint, runs }: ScenarioReport): string | null {
+function recordedOn({ fingerprint }: ScenarioReport): string | null {
   const known = (field: string): string | null => {
     const value = Object.hasOwn(fingerprint, field) ? fingerprint[field] : null;
     return value === null || value === undefined || value === "" ? null : String(value);
@@ -89,10 +89,7 @@ function recordedOn({ fingerprint, runs }: ScenarioReport): string | null {
   const ranks = Number(known("world_size"));
   const framework = known("framework");
   const allocator = known("allocator_settings");
-  // The fingerprint has the machine's Python even where the program is in another language.
-  const isPython =
-    framework !== null || runs.some(({ info }) => info.probe?.processes.some(({ python }) => python !== null));
-  const python = isPython ? known("python") : null;
+  const python = known("python");
   const parts = [
     known("os"),
     known("device_model"),
