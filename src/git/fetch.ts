@@ -12,13 +12,17 @@ const FILES_MS = 300_000;
 /** Rounds for what a partial clone lacks: a tree, what is in it, and the files of that. */
 const ROUNDS = 3;
 
-const QUIET = ["--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"];
+const OPTIONS = [
+  ...["--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"],
+  // Not the program that a configuration names.
+  "--upload-pack=git-upload-pack",
+];
 
 async function fetch(cwd: string, args: readonly string[], timeoutMs: number, input = ""): Promise<void> {
   const known = await holding(cwd);
   // Git would take a directory of that name for the remote.
   if (typeof known === "string" || !known.repository.settings.has("remote.origin.url")) return;
-  await git(cwd, ["fetch", ...QUIET, ...args], { timeoutMs, network: true, input });
+  await git(cwd, ["fetch", ...OPTIONS, ...args], { timeoutMs, network: true, input });
 }
 
 /** Fetch just this commit into a clone without it. Without a remote, or without permission, nothing changes. */

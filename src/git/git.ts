@@ -62,6 +62,12 @@ let interrupt: AbortSignal | undefined;
 const timeouts = new Set<string>();
 let swept = false;
 
+/**
+ * Git that can start neither process nor thread, whatever its configuration names: any process of this user can write
+ * the private one while a command begins. Only root is exempt from the limit, and nothing else can raise it again.
+ */
+const WITHOUT_CHILDREN = ["/bin/sh", "-c", '{ ulimit -u 0 || ulimit -p 0; } 2>/dev/null; exec "$@"', "git"];
+
 function run(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -74,7 +80,11 @@ function run(
   const usual = options.timeoutMs ?? (timeouts.size > 0 ? SHORT_MS : TIMEOUT_MS);
   const timeoutMs = interrupt?.aborted === true ? Math.min(SHORT_MS, usual) : usual;
   const { input, exchange } = options;
-  return runChild(program.path, args, {
+  const [file = "", ...before] =
+    helperPrograms().strict && process.platform === "linux" && options.network !== true
+      ? [...WITHOUT_CHILDREN, program.path]
+      : [program.path];
+  return runChild(file, [...before, ...args], {
     env: { ...env, ...options.env },
     timeoutMs,
     ...(interrupt?.aborted === true ? {} : { signal: interrupt }),

@@ -83,17 +83,23 @@ const pick = (matches: (name: string) => boolean): Record<string, string> =>
     ),
   );
 
+type Setting = readonly [key: string, value: string];
+
+/** Settings as variables, which count before those of every file. Git 2.31 and later read them. */
+function settingVariables(settings: readonly Setting[]): Record<string, string> {
+  const pairs = settings.map(([key, value], at) => ({
+    [`GIT_CONFIG_KEY_${at}`]: key,
+    [`GIT_CONFIG_VALUE_${at}`]: value,
+  }));
+  return Object.assign({ GIT_CONFIG_COUNT: String(settings.length) }, ...pairs);
+}
+
 /** `safe.directory` of the job's environment, without the other settings that stand there. */
 function trustedDirectories(): Record<string, string> {
   const count = Number(process.env.GIT_CONFIG_COUNT ?? "0");
-  const values = Array.from({ length: Math.min(Number.isInteger(count) ? count : 0, 1000) }, (_, index) => index)
-    .filter((index) => process.env[`GIT_CONFIG_KEY_${index}`]?.toLowerCase() === "safe.directory")
-    .map((index) => process.env[`GIT_CONFIG_VALUE_${index}`] ?? "");
-  const pairs = values.map((value, at) => ({
-    [`GIT_CONFIG_KEY_${at}`]: "safe.directory",
-    [`GIT_CONFIG_VALUE_${at}`]: value,
-  }));
-  return values.length === 0 ? {} : Object.assign({ GIT_CONFIG_COUNT: String(values.length) }, ...pairs);
+  const indices = [...Array(Math.min(Number.isInteger(count) ? count : 0, 1000)).keys()];
+  const trusted = indices.filter((at) => process.env[`GIT_CONFIG_KEY_${at}`]?.toLowerCase() === "safe.directory");
+  return settingVariables(trusted.map((at) => ["safe.directory", process.env[`GIT_CONFIG_VALUE_${at}`] ?? ""]));
 }
 
 /** Environment of the two commands that open a repository: they read configuration, and start nothing from it. */
@@ -124,20 +130,10 @@ export async function openRepository(
   const settings = ["safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null"];
   const quiet = ["-C", tree, ...settings.flatMap((setting) => ["-c", setting])];
   const [found, listed] = await Promise.all([
-    run(
-      [
-        ...quiet,
-        "rev-parse",
-        "--absolute-git-dir",
-        "--git-common-dir",
-        "--show-toplevel",
-        "--show-superproject-working-tree",
-      ],
-      env,
-    ),
+    run([...quiet, "rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-toplevel"], env),
     run([...quiet, "config", "--null", "--list"], env),
   ]);
-  const [gitDirectory, common, top, superproject] = found.stdout.split("\n");
+  const [gitDirectory, common, top] = found.stdout.split("\n");
   if (gitDirectory === undefined || common === undefined || top === undefined || !path.isAbsolute(top)) {
     return failure(found) ?? NO_REPOSITORY;
   }
@@ -153,7 +149,8 @@ export async function openRepository(
     top,
     gitDirectory,
     common: path.resolve(tree, common),
-    isSubmodule: superproject !== undefined && superproject !== "",
+    // Asking git would open the repository around it.
+    isSubmodule: /\/\.git\/(?:.*\/)?modules\//.test(gitDirectory),
     settings: values,
   };
 }
@@ -223,7 +220,7 @@ export function readNames({ gitDirectory, common }: Repository): Names {
 const quoted = (text: string): string =>
   `"${text.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n").replace(/\t/g, "\\t")}"`;
 
-function configText(entries: readonly (readonly [string, string])[]): string {
+function configText(entries: readonly Setting[]): string {
   const lines = entries.flatMap(([key, value]) => {
     const [first, last] = [key.indexOf("."), key.lastIndexOf(".")];
     const section =
@@ -232,6 +229,18 @@ function configText(entries: readonly (readonly [string, string])[]): string {
   });
   return `${lines.join("\n")}\n`;
 }
+
+/** Against each program that any file of configuration could name, and threads, which `run` may forbid. */
+const NO_PROGRAMS: readonly Setting[] = [
+  ["core.fsmonitor", "false"],
+  ["core.hookspath", "/dev/null"],
+  ["core.alternaterefscommand", "true"],
+  ["credential.helper", ""],
+  ["core.preloadindex", "false"],
+  ["index.threads", "1"],
+  ["gc.auto", "0"],
+  ["maintenance.auto", "false"],
+];
 
 /**
  * Configuration that starts no program, but for a fetch the `ssh` of the job.
@@ -248,10 +257,7 @@ export function safeConfig({ settings }: Repository, network: boolean, ownRefs: 
     ["core.bare", "false"],
     ["core.logallrefupdates", "false"],
     ["core.commitgraph", "false"],
-    ["core.fsmonitor", "false"],
-    ["core.hookspath", "/dev/null"],
-    ["gc.auto", "0"],
-    ["maintenance.auto", "false"],
+    ...NO_PROGRAMS,
     ...known.filter(([key]) => matches(key)),
   ]);
 }
@@ -318,7 +324,10 @@ export function accessTo(repository: Repository, names: Names, network: boolean,
       GIT_OPTIONAL_LOCKS: "0",
       GIT_TERMINAL_PROMPT: "0",
       GIT_PAGER: "cat",
-      // Old versions do not know the variable, but without a promisor in the configuration they fetch nothing.
+      GIT_ASKPASS: "",
+      GIT_PROXY_COMMAND: "",
+      ...settingVariables(NO_PROGRAMS),
+      // Old versions do not know this variable, but without a promisor in the configuration they fetch nothing.
       GIT_NO_LAZY_FETCH: "1",
       ...(network ? networkEnvironment(repository) : { GIT_ALLOW_PROTOCOL: "none" }),
     },

@@ -157,6 +157,42 @@ export const after = () => { git("replace", "--force", "main", "change"); };`;
     expect([...step.loot().keys()]).toEqual(["ssh"]);
   }, 120_000);
 
+  it("another job of the user cannot have git run a program by writing into its private configuration", async () => {
+    const { home, loot } = step.paths;
+    // Each command waits, so that its configuration can be written before git reads it.
+    const bin = mkdtempSync(path.join(tmpdir(), "stormlog-attack-bin-"));
+    chmodSync(bin, 0o755);
+    const slow = `#!/usr/bin/perl\nselect(undef, undef, undef, 0.05);\nexec "/usr/bin/git", @ARGV;\n`;
+    writeFileSync(path.join(bin, "git"), slow, { mode: 0o755 });
+    for (const name of ["chown", "dirname", "setpriv"]) symlinkSync(`/usr/bin/${name}`, path.join(bin, name));
+    const beside = step.startBeside(`
+      const fs = require("node:fs");
+      const attack = () => {
+        for (const name of fs.readdirSync("${home}").filter((one) => one.startsWith("stormlog-gate-git-"))) {
+          const program = "${home}/program";
+          fs.writeFileSync(program, "#!/bin/sh\\ncat /proc/self/environ > ${loot}/program\\n", { mode: 0o755 });
+          const text = ["core.fsmonitor", "diff.external", "filter.x.clean", "filter.x.smudge", "filter.x.process"];
+          const lines = text.map((key) => key.replace(/^(\\w+)\\.(?:(x)\\.)?(\\w+)$/, (_, section, name, last) =>
+            "[" + section + (name ? ' "' + name + '"' : "") + "]\\n\\t" + last + " = " + program + "\\n"));
+          const config = "${home}/" + name + "/config";
+          if (!fs.readFileSync(config, "utf8").includes(program)) fs.appendFileSync(config, lines.join(""));
+          fs.writeFileSync("${loot}/written", "");
+        }
+      };
+      setInterval(() => { try { attack(); } catch {} }, 1);`);
+    try {
+      const env = { ...WITH_BASE.env, TMPDIR: home, PATH: bin };
+      const files = { ".gitattributes": "*.mjs filter=x\n" };
+      const result = await step.attempt({ ...WITH_BASE, env, files, breach: true });
+      expect([...step.loot().keys()]).toEqual(["written"]);
+      expect(result.code, result.log).toBe(4);
+      expect(result.log).not.toMatch(/base could not be run/);
+    } finally {
+      beside.kill();
+      rmSync(bin, { recursive: true });
+    }
+  }, 120_000);
+
   it("a tag with the short name of the base branch does not make the change its own base", async () => {
     const config = `${readFileSync(path.join(step.paths.workspace, "stormlog-gate.yml"), "utf8")}policy: {unjudged: pass}\n`;
     const result = await step.attempt({
@@ -218,7 +254,9 @@ export const after = () => { execFileSync("mkfifo", [replace(".git/index")]); };
     chmodSync(bin, 0o777);
     chmodSync(seen, 0o777);
     for (const name of ["chown", "dirname", "setpriv", "mkfifo"]) symlinkSync(`/usr/bin/${name}`, path.join(bin, name));
-    const recording = `#!/bin/sh\n/bin/cat /proc/self/environ > ${seen}/$$\nexec /usr/bin/git "$@"\n`;
+    // Without a child, which git is not allowed.
+    const copy = `local $/; open my $in, "<", "/proc/self/environ"; open my $out, ">", "${seen}/$$"; print {$out} readline($in);`;
+    const recording = `#!/usr/bin/perl\n${copy}\nclose $out;\nexec "/usr/bin/git", @ARGV;\n`;
     writeFileSync(path.join(bin, "git"), recording, { mode: 0o755 });
     const variables = {
       ...{ GIT_TRACE: "2", GIT_SSH_COMMAND: "x", GIT_EXTERNAL_DIFF: "x", GIT_DIR: "/nowhere", GIT_CONFIG_COUNT: "1" },
@@ -232,7 +270,9 @@ export const after = () => { execFileSync("mkfifo", [replace(".git/index")]); };
     expect(environments.length).toBeGreaterThan(5);
     const all = environments.join("\n");
     expect(step.stolen(all)).toEqual([]);
-    expect(all).not.toMatch(/INPUT_|ACTIONS_|GITHUB_|GIT_TRACE=|GIT_EXTERNAL_DIFF|GIT_ASKPASS|GIT_PROXY|nowhere/);
+    expect(all).not.toMatch(
+      /INPUT_|ACTIONS_|GITHUB_|GIT_TRACE=|GIT_EXTERNAL_DIFF|GIT_ASKPASS=x|GIT_PROXY_COMMAND=x|nowhere/,
+    );
     const warning = `no git was found that only an administrator can replace, so ${bin}/git is used`;
     expect(result.summary + result.log).toContain(warning);
   }, 120_000);

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -147,6 +147,12 @@ export class HostileStep {
   git(...args: readonly string[]): string {
     const options = ["-c", "safe.directory=*", "-c", "user.name=t", "-c", "user.email=t@example.org"];
     return execFileSync("git", [...options, ...args], { cwd: this.paths.workspace, encoding: "utf8" }).trim();
+  }
+
+  /** Start a script of Node as the user of the step, as another job of this user would. */
+  startBeside(script: string): ChildProcess {
+    const [program = "", ...args] = [...(isRoot ? DROP : []), process.execPath, "-e", script];
+    return spawn(program, args, { stdio: "ignore" });
   }
 
   /** One attempt in a fresh checkout, with a fresh copy of the Action. */
