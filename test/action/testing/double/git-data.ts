@@ -31,7 +31,7 @@ interface NewEntry {
 }
 
 /**
- * GitHub's Git Data API over a real bare repository: objects and refs are git's, and git refuses every move that is
+ * GitHub's Git Data API over a real repository: objects and refs are git's, and git refuses every move that is
  * not a fast-forward. Answers come after 0 to `delayMs` milliseconds, as from a network.
  */
 export class GitDataDouble {
@@ -42,12 +42,14 @@ export class GitDataDouble {
   readonly #objects: CatFile;
   readonly #scratch = mkdtempSync(path.join(tmpdir(), "stormlog-git-data-"));
 
-  /** @param directory a repository (bare or `.git`) that exists; by default a new bare one */
+  /** @param directory a repository (bare or `.git`) that exists; by default a new one */
   constructor(directory?: string) {
     this.#own = directory === undefined;
-    this.directory = directory ?? path.join(this.#scratch, "repository.git");
+    this.directory = directory ?? path.join(this.#scratch, ".git");
     this.#objects = new CatFile(this.directory);
-    if (this.#own) execFileSync("git", ["init", "--quiet", "--bare", "--initial-branch=main", this.directory]);
+    if (!this.#own) return;
+    execFileSync("git", ["init", "--quiet", "--initial-branch=main", this.#scratch]);
+    execFileSync("git", ["-C", this.directory, "config", "receive.denyCurrentBranch", "ignore"]);
   }
 
   dispose(): void {
