@@ -48,7 +48,7 @@ export function openGitStore(name: string, cwd: string, ref: string): BaselineSt
     };
     /** The tree with one file replaced, made without an index, which a killed process would leave. */
     const treeWith = async (tree: string | null, [name = "", ...rest]: string[], blob: string): Promise<string> => {
-      const listed = tree === null ? "" : await must(["ls-tree", "-z", tree]);
+      const listed = tree === null ? "" : await must(["ls-tree", "-z", "--full-tree", tree]);
       const entries = listed.split("\0").filter((entry) => entry !== "");
       const nameOf = (entry: string): string => entry.slice(entry.indexOf("\t") + 1);
       const [, type, id = null] = entries.find((entry) => nameOf(entry) === name)?.split(/[ \t]/) ?? [];
@@ -91,7 +91,7 @@ export function openGitStore(name: string, cwd: string, ref: string): BaselineSt
       const tip = inside.ok ? await tipOf(false) : null;
       if (tip === null) return { exists: false, records: [], skipped: [] };
       await fetchMissing(cwd, tip);
-      const listing = await git(cwd, ["ls-tree", "-r", "--name-only", "-z", tip]);
+      const listing = await git(cwd, ["ls-tree", "-r", "--name-only", "-z", "--full-tree", tip]);
       if (!listing.ok)
         throw invalidInput("BASELINE_STORE_UNREADABLE", `${name} cannot be read: ${listing.stderr}`, ref);
       const texts: { name: string; text: string | null }[] = [];
