@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { assertNever, GateError, usageError } from "../core/errors.ts";
+import { rememberLimits } from "../core/own-limits.ts";
 import { heldFiles } from "../core/package-root.ts";
 import { denyInspection } from "../sampler/native.ts";
 import type { Sampler } from "../sampler/sampler.ts";
@@ -32,6 +33,7 @@ import {
   unwritable,
   writeRecordingInfo,
 } from "./session/run-directory.ts";
+import { samplingError } from "./session/sampling-error.ts";
 import { randomId } from "./session/session.ts";
 
 export type { MeasureRequest } from "./session/request.ts";
@@ -52,6 +54,7 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
  *   RECORD_FILE_UNWRITABLE, LAUNCH_FAILED, RANK_INVALID, INTERRUPTED (before anything was started)
  */
 export async function measure(request: MeasureRequest): Promise<MeasuredRecording> {
+  rememberLimits();
   const prepared = await prepare(request);
   const ran = await runUnderSampler(prepared, await launchHeld(prepared));
   const { recordingOf } = await loadReader();
@@ -179,11 +182,12 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
   if (exit.kind === "running") lost.push("the launcher ended before the command: how the command ended was not seen");
   if (log.error !== null) lost.push(`output after a failed write is missing from ${OUTPUT_FILE}: ${log.error}`);
   const pid = launched.commandPid() ?? -1;
-  info = finishedInfo(info, { exit, pid, stats: sampler.stop(), sampler, output: log.totals(), lost });
+  const stats = sampler.stop();
+  info = finishedInfo(info, { exit, pid, stats, sampler, output: log.totals(), lost });
   const { devices } = sampler;
   // A driver may have answered only after the start.
   if (devices.length > 0) info = { ...info, fingerprint: await describe(devices) };
-  return { info, devices, beganNs, records: sampler };
+  return { info, devices, beganNs, records: sampler, samplingError: samplingError(stats) };
 }
 
 function samplerOf({ request, marker, probe }: Prepared, launched: Launched): Promise<Sampler> {

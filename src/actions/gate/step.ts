@@ -153,6 +153,6 @@ function setErrorOutputs(error: GateError, published: Published): void {
   try {
     setOutputs(errorOutputs(error.exitCode, published));
   } catch {
-    // The measured command took their file away. The error was annotated, and the step fails.
+    // The file was taken away, the disk is full or a limit was lowered. The error was annotated, and the step fails.
   }
 }

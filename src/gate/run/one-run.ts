@@ -127,9 +127,10 @@ export async function oneRun(
   }).finally(giveUpLoading);
   ports.progress?.(null);
   const own = probedEnding(runEnding(info.exit, info.oom, info.command), request.probe, info);
-  // Samples that were altered prove nothing, neither a breach nor its absence.
+  // Samples that are altered or missing prove nothing, neither a breach nor its absence.
   const ending =
     altered === null || own.kind !== "ok" ? own : failure(altered.code, altered.message, altered.hint ?? null);
+  const deeds = altered === null || own.kind === "ok" ? interference : [...interference, `${altered.message}.`];
   const { analyze, measuredRun } = await loadAnalysis();
   const analysis =
     recording === null ? null : analyze(recording, { horizon: scenario.horizon, phases: request.gatingPhases });
@@ -138,7 +139,7 @@ export async function oneRun(
   const origin = { session: plan.session, commit: plan.commit };
   const measured = analysis === null ? unsampled(info, origin) : measuredRun(analysis, origin);
   const { role, directory } = plan;
-  return { role, directory, info, recording, analysis, measured, ending, warnings, interference, unwritten };
+  return { role, directory, info, recording, analysis, measured, ending, warnings, interference: deeds, unwritten };
 }
 
 /**

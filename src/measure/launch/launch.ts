@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -132,6 +133,8 @@ async function startProgram(program: Program, request: LaunchRequest): Promise<L
         ...(socket === null ? [] : [socket]),
       ],
     });
+    // Without descriptors left, not even its streams exist.
+    if (child.pid === undefined) throw (await once(child, "error"))[0];
   } catch (error) {
     for (const pipe of pipes ?? []) pipe.reader.destroy();
     const message = messageOf(error);

@@ -32,6 +32,8 @@ export interface Ran {
   readonly beganNs: number | null;
   /** The stopped sampler's records. */
   readonly records: Pick<Sampler, "readRecords" | "checkRecords" | "closeRecords">;
+  /** Why samples of the run are missing; null when none are, or the machine was too busy or its disk full. */
+  readonly samplingError: GateError | null;
 }
 
 /** What was known before the command was launched. */
@@ -45,7 +47,7 @@ interface RunSetup {
 /** Complete a run from its record file; an unreadable one costs the recording and its peaks, not the run. */
 export async function recordingOf(
   { request, setup, killsBefore }: RunSetup,
-  { info, devices, beganNs, records }: Ran,
+  { info, devices, beganNs, records, samplingError }: Ran,
 ): Promise<MeasuredRecording> {
   const { directory } = request;
   const withEvidence = (file: RecordFile | null): RecordingInfo =>
@@ -66,13 +68,13 @@ export async function recordingOf(
       info: complete,
       recording: { ...recording, info: complete },
       interference,
-      altered: null,
+      altered: samplingError,
       unwritten: null,
     };
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
     const complete = withReadings(withEvidence(null), { peaks: [] }, [`peaks: ${error.message}`]);
-    const altered = error.code === RECORD_FILE_ALTERED ? error : null;
+    const altered = error.code === RECORD_FILE_ALTERED ? error : samplingError;
     return { info: complete, recording: null, interference, altered, unwritten: null };
   }
 }

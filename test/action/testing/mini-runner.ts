@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
@@ -151,7 +151,11 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
     child.on("close", (exitCode, exitSignal) => resolve([exitCode, exitSignal]));
   });
   for (const timer of timers) clearTimeout(timer);
-  const read = (name: (typeof FILE_COMMANDS)[number]): string => readFileSync(path.join(directory, name), "utf8");
+  /** The runner takes a file that is missing for an empty one. */
+  const read = (name: (typeof FILE_COMMANDS)[number]): string => {
+    const file = path.join(directory, name);
+    return existsSync(file) ? readFileSync(file, "utf8") : "";
+  };
   try {
     return {
       code,

@@ -1,0 +1,21 @@
+import { GateError } from "../../core/errors.ts";
+import { limitsError } from "../../core/own-limits.ts";
+import type { SamplerStats } from "../../sampler/sampler.ts";
+import { RAW_RECORD_FILE } from "../../telemetry/recording/record-columns.ts";
+
+/** Why a run's samples are not those of the whole run, other than by a busy machine or a full disk; null when they are. */
+export function samplingError({ writeError }: SamplerStats): GateError | null {
+  const limits = limitsError();
+  if (limits !== null) return limits;
+  if (writeError !== null && !/^(?:ENOSPC|EDQUOT)\b/.test(writeError)) {
+    return new GateError(
+      "RECORD_FILE_INCOMPLETE",
+      `${RAW_RECORD_FILE} could not be written to its end (${writeError})`,
+      {
+        kind: "error",
+        hint: "Raise the limit on the size of files (ulimit -f). The measured command must not lower that of the gate.",
+      },
+    );
+  }
+  return null;
+}

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { canBeHostile, HostileStep } from "../action/testing/hostile-step.ts";
+import type { StepResult } from "../action/testing/mini-runner.ts";
+
+/** Functions of an attack module: the gate, which started the launcher that started the command, and its limits. */
+const TOOLS = `import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+const gate = () => Number(/\\) \\S (\\d+)/.exec(readFileSync("/proc/" + process.ppid + "/stat", "utf8"))[1]);
+const limit = (...limits) => execFileSync("prlimit", ["--pid", String(gate()), ...limits]);
+const recorded = ({ temp }) => statSync(path.join(temp, readdirSync(temp, { recursive: true })
+  .filter((file) => path.basename(file) === "samples.rec").at(-1))).size;
+`;
+
+describe.skipIf(!canBeHostile)("a change that lowers the gate's limits", () => {
+  let step: HostileStep;
+  beforeAll(async () => {
+    step = await HostileStep.start();
+  }, 120_000);
+  afterAll(() => step.stop());
+
+  const attempt = (body: string): Promise<StepResult> => step.attempt({ breach: true, attack: `${TOOLS}${body}` });
+
+  /** It ended by itself, as an error with this code and without a stack trace. */
+  function expectError(result: StepResult, code: string): void {
+    expect(result.signals, result.log).toEqual([]);
+    expect(result.signal).toBeNull();
+    expect(result.code, result.log).toBe(1);
+    expect(result.outputs.verdict ?? "error").toBe("error");
+    expect(result.log).toContain(code);
+    expect(result.log).not.toMatch(/INTERNAL|This is a bug|\n\s+at /);
+  }
+
+  it.each([
+    ["the size of files to that of its record", 'limit("--fsize=" + recorded(job));', "Max file size"],
+    ["the size of files to 0", 'limit("--fsize=0");', "Max file size"],
+    ["open files to 3", 'limit("--nofile=3:3");', "Max open files"],
+    ["open files to 25", 'limit("--nofile=25:25");', "Max open files"],
+    ["core files, which hurts nobody,", 'limit("--core=0:4096");', "Max core file size"],
+  ])(
+    "a command that lowers %s is an error that names the limit",
+    async (_, body, name) => {
+      const result = await attempt(`export const before = (job) => { ${body} };`);
+      expectError(result, "LIMITS_CHANGED");
+      expect(result.log).toContain(name);
+    },
+    120_000,
+  );
+
+  it("a command that lowers the size of files while it allocates is an error that names the failed write", async () => {
+    const result = await attempt(`export const before = (job) => limit("--fsize=" + recorded(job) + ":");
+export const after = () => limit("--fsize=unlimited:");`);
+    expectError(result, "RECORD_FILE_INCOMPLETE");
+  }, 120_000);
+});
