@@ -155,6 +155,12 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
   ];
   const lost: string[] = [...(launched.reason === null ? [] : [launched.reason]), ...(probe?.lost ?? [])];
   let { info } = prepared;
+  // Nothing but this signal continues a stopped process, so that it shows a stop of any length.
+  let stopped = false;
+  const onContinue = (): void => {
+    stopped = true;
+  };
+  process.on("SIGCONT", onContinue);
   let sampler: Sampler | undefined;
   let beganNs: number | null = null;
   let exit: ExitState;
@@ -173,6 +179,7 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
     // Samples after the command's end are not the command's.
     sampler?.stop();
     lost.push(...(await endLeftovers(launched, tree)));
+    process.off("SIGCONT", onContinue);
     for (const tee of tees) {
       if (!(await tee.finish())) lost.push("the end of the output: another process still holds the pipe");
       if (tee.sinkError !== null) lost.push(`output was no longer shown: ${tee.sinkError}`);
@@ -183,11 +190,11 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
   if (log.error !== null) lost.push(`output after a failed write is missing from ${OUTPUT_FILE}: ${log.error}`);
   const pid = launched.commandPid() ?? -1;
   const stats = sampler.stop();
-  info = finishedInfo(info, { exit, pid, stats, sampler, output: log.totals(), lost });
+  info = finishedInfo(info, { exit, pid, stats, sampler, output: log.totals(), lost, stopped });
   const { devices } = sampler;
   // A driver may have answered only after the start.
   if (devices.length > 0) info = { ...info, fingerprint: await describe(devices) };
-  return { info, devices, beganNs, records: sampler, samplingError: samplingError(stats) };
+  return { info, devices, beganNs, records: sampler, samplingError: samplingError(stats, stopped) };
 }
 
 function samplerOf({ request, marker, probe }: Prepared, launched: Launched): Promise<Sampler> {

@@ -3,16 +3,17 @@ import { canBeHostile, HostileStep } from "../action/testing/hostile-step.ts";
 import type { StepResult } from "../action/testing/mini-runner.ts";
 
 /** Functions of an attack module: the gate, which started the launcher that started the command, and its limits. */
-const TOOLS = `import { execFileSync } from "node:child_process";
+const TOOLS = `import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 const gate = () => Number(/\\) \\S (\\d+)/.exec(readFileSync("/proc/" + process.ppid + "/stat", "utf8"))[1]);
 const limit = (...limits) => execFileSync("prlimit", ["--pid", String(gate()), ...limits]);
 const recorded = ({ temp }) => statSync(path.join(temp, readdirSync(temp, { recursive: true })
   .filter((file) => path.basename(file) === "samples.rec").at(-1))).size;
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 `;
 
-describe.skipIf(!canBeHostile)("a change that lowers the gate's limits", () => {
+describe.skipIf(!canBeHostile)("a change that hinders the gate's process", () => {
   let step: HostileStep;
   beforeAll(async () => {
     step = await HostileStep.start();
@@ -51,5 +52,15 @@ describe.skipIf(!canBeHostile)("a change that lowers the gate's limits", () => {
     const result = await attempt(`export const before = (job) => limit("--fsize=" + recorded(job) + ":");
 export const after = () => limit("--fsize=unlimited:");`);
     expectError(result, "RECORD_FILE_INCOMPLETE");
+  }, 120_000);
+
+  it("a command that stops the gate while it allocates is an error that names the stop", async () => {
+    const result = await attempt(`export const before = async () => {
+  const script = 'kill -STOP $0; sleep 0.6; kill -CONT $0';
+  spawn("sh", ["-c", script, String(gate())], { stdio: "ignore" });
+  await sleep(100);
+};
+export const after = () => sleep(400);`);
+    expectError(result, "GATE_STOPPED");
   }, 120_000);
 });

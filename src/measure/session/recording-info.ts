@@ -90,6 +90,8 @@ interface RunResult {
   readonly sampler: Sampler;
   readonly output: OutputTotals | null;
   readonly lost: readonly string[];
+  /** Whether the gate was stopped by a signal meanwhile. */
+  readonly stopped: boolean;
 }
 
 /** Share of missed ticks above which a note is made, the same for many runs: sampled peaks may then be too low. */
@@ -100,14 +102,15 @@ const rate = (ticks: number, durationNs: number): number | null => (durationNs >
 /** The same after the end of the run, without the peaks. */
 export function finishedInfo(
   info: RecordingInfo,
-  { exit, pid, stats, sampler, output, lost }: RunResult,
+  { exit, pid, stats, sampler, output, lost, stopped }: RunResult,
 ): RecordingInfo {
   const due = stats.ticks + stats.missedTicks;
   const notes = [...lost];
   if (stats.writeError !== null) notes.push(`samples after a failed write are missing: ${stats.writeError}`);
   if (stats.missedTicks > due * MAX_MISSED) {
     const share = stats.missedTicks > due / 2 ? "more than half" : `more than ${100 * MAX_MISSED} %`;
-    notes.push(`${share} of the host samples were missed: the machine was too busy`);
+    const cause = stopped ? "the gate was stopped" : "the machine was too busy";
+    notes.push(`${share} of the host samples were missed: ${cause}`);
   }
   for (const { name, lostRecords } of stats.workers ?? []) {
     if (lostRecords > 0)

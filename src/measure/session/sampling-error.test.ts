@@ -14,18 +14,19 @@ const STATS = {
 
 describe("samplingError", () => {
   it.each([
-    ["a whole record", {}],
-    ["samples that a busy machine missed", { missedTicks: 80 }],
-    ["a full disk", { writeError: "ENOSPC: no space left on device" }],
-    ["a full quota", { writeError: "EDQUOT: disk quota exceeded" }],
-  ])("samplingError is null for %s", (_, stats) => {
-    expect(samplingError({ ...STATS, ...stats })).toBeNull();
+    ["a whole record", {}, false],
+    ["samples that a busy machine missed", { missedTicks: 80 }, false],
+    ["a stop that cost no sample", {}, true],
+    ["a full disk", { writeError: "ENOSPC: no space left on device" }, false],
+    ["a full quota", { writeError: "EDQUOT: disk quota exceeded" }, false],
+  ])("samplingError is null for %s", (_, stats, stopped) => {
+    expect(samplingError({ ...STATS, ...stats }, stopped)).toBeNull();
   });
 
-  it.each([["a write that a limit refused", { writeError: "EFBIG: file too large" }, "RECORD_FILE_INCOMPLETE"]])(
-    "samplingError is an error for %s",
-    (_, stats, code) => {
-      expect(samplingError({ ...STATS, ...stats })).toMatchObject({ code, kind: "error" });
-    },
-  );
+  it.each([
+    ["a write that a limit refused", { writeError: "EFBIG: file too large" }, false, "RECORD_FILE_INCOMPLETE"],
+    ["samples that a stopped gate missed", { missedTicks: 80 }, true, "GATE_STOPPED"],
+  ])("samplingError is an error for %s", (_, stats, stopped, code) => {
+    expect(samplingError({ ...STATS, ...stats }, stopped)).toMatchObject({ code, kind: "error" });
+  });
 });

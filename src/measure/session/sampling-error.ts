@@ -4,7 +4,7 @@ import type { SamplerStats } from "../../sampler/sampler.ts";
 import { RAW_RECORD_FILE } from "../../telemetry/recording/record-columns.ts";
 
 /** Why a run's samples are not those of the whole run, other than by a busy machine or a full disk; null when they are. */
-export function samplingError({ writeError }: SamplerStats): GateError | null {
+export function samplingError({ writeError, missedTicks }: SamplerStats, stopped: boolean): GateError | null {
   const limits = limitsError();
   if (limits !== null) return limits;
   if (writeError !== null && !/^(?:ENOSPC|EDQUOT)\b/.test(writeError)) {
@@ -17,5 +17,9 @@ export function samplingError({ writeError }: SamplerStats): GateError | null {
       },
     );
   }
-  return null;
+  if (!stopped || missedTicks === 0) return null;
+  return new GateError("GATE_STOPPED", `the gate was stopped during the run and missed ${missedTicks} samples`, {
+    kind: "error",
+    hint: "Run again without suspending the gate (SIGSTOP, Ctrl-Z). The measured command must not send it signals.",
+  });
 }
