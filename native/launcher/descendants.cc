@@ -21,6 +21,7 @@ struct Row {
   int pid;
   int parent;
   bool ended;
+  bool stopped;
   bool member;
 };
 Row rows[kMaxProcesses];
@@ -60,6 +61,8 @@ bool readRow(int pid, Row& row) {
   const char* state = close_ + 2;
   // Where only the first thread has ended, it is a zombie that still has threads.
   row.ended = *state == 'X' || (*state == 'Z' && statField(state, 17) < 2);
+  // Ctrl-Z takes a process group out of the terminal's foreground.
+  row.stopped = *state == 'T' && (statField(state, 4) == 0 || statField(state, 5) == statField(state, 2));
   row.member = false;
   row.parent = static_cast<int>(statField(state, 1));
   return true;
@@ -116,6 +119,11 @@ bool Descendants::carriesMarker(int pid) {
   }
   close(fd);
   return found;
+}
+
+bool isStopped(int pid) {
+  Row row;
+  return readRow(pid, row) && row.stopped;
 }
 
 size_t Descendants::scan() {

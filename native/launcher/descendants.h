@@ -25,4 +25,7 @@ class Descendants {
   size_t members_ = 0;
 };
 
+// Whether a signal has stopped the process. In the background of a terminal a person has suspended it, which is false.
+bool isStopped(int pid);
+
 }  // namespace stormlog_launcher

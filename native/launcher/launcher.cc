@@ -14,6 +14,8 @@
 // end of file: the gate is gone. SIGTERM to the job, after 500 ms SIGKILL until nothing is left, then exit. The marker
 // of the job is read from its own environment: STORMLOG_GATE_RUN. Its STORMLOG_GATE_LD_PRELOAD becomes the command's
 // LD_PRELOAD, which is meant for the job and not for the launcher.
+//
+// A stopped gate is continued, since no limit of time would end the job. One that stops it again is ended.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -33,6 +35,7 @@
 namespace {
 
 using stormlog_launcher::Descendants;
+using stormlog_launcher::isStopped;
 
 constexpr char kMarkerName[] = "STORMLOG_GATE_RUN";
 constexpr char kPutAside[] = "STORMLOG_GATE_";
@@ -42,6 +45,7 @@ constexpr long kTermGraceMs = 500;
 // SIGKILL.
 constexpr long kKillMs = 1400;
 constexpr long kRoundMs = 5;
+constexpr long kGateCheckMs = 500;
 
 constexpr int kIgnored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGALRM};
 
@@ -214,6 +218,18 @@ int start(char** command) {
   return 0;
 }
 
+// Called at each wake-up.
+void watchGate(pid_t gate, Descendants& job) {
+  static long dueMs = 0;
+  static bool before = false;
+  if (nowMs() < dueMs) return;
+  const bool stopped = getppid() == gate && isStopped(gate);
+  if (stopped && before) killAll(job, kKillMs);
+  if (stopped) kill(gate, SIGCONT);
+  before = stopped;
+  dueMs = nowMs() + kGateCheckMs;
+}
+
 // Handles one control byte; true when the launcher should exit.
 bool obey(char byte, Descendants& job) {
   switch (byte) {
@@ -249,6 +265,7 @@ int main(int argc, char** argv) {
     const char usage[] = "usage: launcher <controlFd> <statusFd> -- command [arguments...]\n";
     return write(2, usage, sizeof usage - 1) < 0 ? 2 : 2;
   }
+  const pid_t gate = getppid();
   for (const int signal : kIgnored) ::signal(signal, SIG_IGN);
   // SIGCHLD is unblocked only while waiting, so that none is lost between reaping and waiting.
   sigset_t childOnly;
@@ -281,9 +298,11 @@ int main(int argc, char** argv) {
     snprintf(marker, sizeof marker, "%s=%s", kMarkerName, value);
   }
   static Descendants job(getpid(), marker);
+  const timespec period = {0, kGateCheckMs * 1000000L};
   for (;;) {
     pollfd wait[2] = {{controlFd, POLLIN, 0}, {execFd, POLLIN, 0}};
-    const int ready = ppoll(wait, 2, nullptr, &none);
+    const int ready = ppoll(wait, 2, &period, &none);
+    watchGate(gate, job);
     // The result of exec is reported before the exit of the command.
     if (execFd >= 0 && (ready < 0 || wait[1].revents != 0)) {
       pollfd again = {execFd, POLLIN, 0};

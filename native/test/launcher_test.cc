@@ -224,3 +224,95 @@ TEST("a launcher that its job stopped ends the job when the gate is killed") {
   for (int i = 0; i < 300 && running("31337005") > 0; ++i) sleepMs(10);
   CHECK_EQ(running("31337005"), 0);
 }
+
+namespace {
+
+// A gate in a process of its own, whose pid is GATE in the command. It passes on the lines of its launcher.
+class Gate {
+ public:
+  explicit Gate(void (*prepare)(), std::vector<std::string> command) {
+    int channel[2];
+    CHECK(pipe2(channel, O_CLOEXEC) == 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      prepare();
+      for (std::string& each : command) each = each == "GATE" ? std::to_string(getpid()) : each;
+      // A launcher whose gate was killed ends every process with its marker.
+      Launch launch(command, ("STORMLOG_GATE_RUN=gate-" + std::to_string(getpid())).c_str());
+      launch.line();
+      launch.send('g');
+      for (;;) {
+        const std::string line = launch.line();
+        if (line.empty() && launch.wait(5) >= 0) _exit(0);
+        if (!line.empty() && write(channel[1], (line + "\n").c_str(), line.size() + 1) < 0) _exit(1);
+      }
+    }
+    close(channel[1]);
+    reports_ = fdopen(channel[0], "r");
+  }
+  ~Gate() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    fclose(reports_);
+  }
+  std::string line() {
+    char text[64] = "";
+    return fgets(text, sizeof text, reports_) == nullptr ? "" : text;
+  }
+  void stop() {
+    CHECK_EQ(kill(pid_, SIGSTOP), 0);
+    CHECK_EQ(waitpid(pid_, nullptr, WUNTRACED), pid_);
+  }
+  bool continuedWithin(uint64_t ms) {
+    for (uint64_t i = 0; i < ms; i += 5) {
+      if (waitpid(pid_, nullptr, WCONTINUED | WNOHANG) == pid_) return true;
+      sleepMs(5);
+    }
+    return false;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  FILE* reports_ = nullptr;
+};
+
+void leaveTerminal() { setsid(); }
+void leaveForeground() { setpgid(0, 0); }
+
+}  // namespace
+
+TEST("a stopped gate is continued, and its job runs on") {
+  Gate gate(leaveTerminal, {built("child"), "sleep", "31337006"});
+  CHECK(gate.line() == "started\n");
+  gate.stop();
+  CHECK(gate.continuedWithin(10000));
+  CHECK_EQ(running("31337006"), 1);
+}
+
+TEST("a job that stops the gate again and again is ended") {
+  Gate gate(leaveTerminal, {"sh", "-c", "while :; do kill -STOP $0; done", "GATE"});
+  CHECK(gate.line() == "started\n");
+  CHECK(gate.line() == "signal 9 0\n");
+}
+
+TEST("a gate that was suspended in a terminal stays stopped") {
+  const pid_t shell = fork();
+  if (shell == 0) {
+    setsid();
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    // The first terminal that a session's leader opens controls it.
+    if (grantpt(terminal) != 0 || unlockpt(terminal) != 0 || open(ptsname(terminal), O_RDWR) < 0) _exit(2);
+    bool left = false;
+    {
+      Gate gate(leaveForeground, {built("child"), "sleep", "31337007"});
+      if (gate.line() != "started\n") _exit(3);
+      gate.stop();
+      // Several times the launcher's period.
+      left = !gate.continuedWithin(2000);
+    }
+    _exit(left ? 0 : 1);
+  }
+  int status = -1;
+  CHECK_EQ(waitpid(shell, &status, 0), shell);
+  CHECK_EQ(status, 0);
+}

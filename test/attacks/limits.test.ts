@@ -13,10 +13,17 @@ const recorded = ({ temp }) => statSync(path.join(temp, readdirSync(temp, { recu
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 `;
 
+const CONFIG = `scenarios:
+  - name: train
+    run: ${JSON.stringify([process.execPath, "work.mjs"])}
+    timeout: 15
+baseline: file:baselines
+`;
+
 describe.skipIf(!canBeHostile)("a change that hinders the gate's process", () => {
   let step: HostileStep;
   beforeAll(async () => {
-    step = await HostileStep.start();
+    step = await HostileStep.start({ config: CONFIG });
   }, 120_000);
   afterAll(() => step.stop());
 
@@ -63,4 +70,20 @@ export const after = () => limit("--fsize=unlimited:");`);
 export const after = () => sleep(400);`);
     expectError(result, "GATE_STOPPED");
   }, 120_000);
+
+  it.each([
+    ["once", 'process.kill(gate(), "SIGSTOP");'],
+    ["again and again", 'const pid = gate(); setInterval(() => process.kill(pid, "SIGSTOP"), 1);'],
+  ])(
+    "a command that stops the gate %s and stays ends within its timeout",
+    async (_, body) => {
+      const stay = "return new Promise(() => setInterval(() => {}, 1000));";
+      const result = await attempt(`export const before = () => { ${body} ${stay} };`);
+      expect(result.signals, result.log).toEqual([]);
+      expect(result.code, result.log).toBe(1);
+      expect(result.outputs.verdict).toBe("error");
+      expect(result.summary).toContain("the gate was stopped during the run");
+    },
+    120_000,
+  );
 });
