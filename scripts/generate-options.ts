@@ -5,7 +5,9 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import * as v from "valibot";
 import { parse, stringify } from "yaml";
+import { EXIT_MEANING } from "../src/cli/help/help.ts";
 import { RUN_OPTION_ENTRIES, type RunOption } from "../src/config/run-options.ts";
+import { ExitCode } from "../src/core/exit-codes.ts";
 import { packageRoot } from "../src/core/package-root.ts";
 import { otherCodes } from "./reference/codes.ts";
 import { commandsTable } from "./reference/commands.ts";
@@ -74,6 +76,12 @@ function outputs(): string {
   return `| output | meaning |\n|---|---|\n${rows.join("")}`;
 }
 
+function exitCodes(): string {
+  const names = Object.keys(ExitCode) as (keyof typeof ExitCode)[];
+  const rows = names.map((name) => `| ${ExitCode[name]} | ${EXIT_MEANING[name]} |\n`);
+  return `| code | meaning |\n|---|---|\n${rows.join("")}`;
+}
+
 /** The lines around a generated part, and its text. */
 interface Block {
   readonly file: string;
@@ -105,6 +113,7 @@ const BLOCKS: readonly Block[] = [
     `${head("option")}${RUN_OPTION_ENTRIES.map(([name, option]) => `${commandRow(name, option)}\n`).join("")}`,
   ),
   block("docs/github-action.md", "inputs", `${head("input")}${ownInputs()}${options.flatMap(inputRow).join("\n")}\n`),
+  block("docs/commands.md", "exit codes", exitCodes()),
   block("docs/github-action.md", "outputs", outputs()),
   block("docs/config.md", "the reference", configTable()),
   block("docs/metrics.md", "the reference", metricsTable()),

@@ -79,6 +79,14 @@ describe("the documentation", () => {
     expect(read("README.md")).toContain("(docs/README.md)");
   });
 
+  it("has at most 26,000 words, without what scripts write between marks", () => {
+    const written = /<!-- [^\n]*-->\n[\s\S]*?<!-- (?:end of [^\n]*|\w+: end) -->/g;
+    const words = PAGES.filter((page) => /^docs\/[\w-]+\.md$/.test(page)).map(
+      (page) => read(page).replace(written, "").split(/\s+/).filter(Boolean).length,
+    );
+    expect(words.reduce((sum, count) => sum + count, 0)).toBeLessThan(26_000);
+  });
+
   it("defines each term of the glossary once", () => {
     const terms = [...read("docs/glossary.md").matchAll(/^\| ([a-z`][^|]*) \|/gm)].map(([, term]) => term);
     expect(terms.length).toBeGreaterThan(40);

@@ -1,11 +1,8 @@
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { packageRoot } from "../../core/package-root.ts";
 import { COMMANDS } from "../commands/commands.ts";
 import { parseArguments } from "../console/command.ts";
-import { commandHelp, EXIT_MEANING } from "./help.ts";
+import { commandHelp } from "./help.ts";
 
 describe.each(Object.entries(COMMANDS))("the help of %s", (name, spec) => {
   it(`has an example of ${name} that ${name} accepts`, async () => {
@@ -43,17 +40,5 @@ describe("the help of searches", () => {
     expect(() => parseArguments(COMMANDS[name] as (typeof COMMANDS)[string], ["--config", "x"])).toThrow(
       expect.objectContaining({ code: "OPTION_UNKNOWN" }),
     );
-  });
-});
-
-describe("the exit status in the help", () => {
-  it("has the words of docs/commands.md", () => {
-    const page = readFileSync(path.join(packageRoot(), "docs/commands.md"), "utf8");
-    const rows = [...page.matchAll(/^\| (\d+) \| (.+) \|$/gm)].map(([, code, text]) => [Number(code), text]);
-    const meanings = Object.entries(ExitCode).map(([name, code]) => [
-      code,
-      EXIT_MEANING[name as keyof typeof ExitCode],
-    ]);
-    expect(rows).toEqual(meanings);
   });
 });

@@ -212,7 +212,7 @@ export interface ProbeSummary {
   readonly processes_total: number;
 }
 
-/** `recording.json`, schema `stormlog.recording/1`. Written before the command with `complete: false`, at its end, and with its files. */
+/** `recording.json`, schema `stormlog.recording/1`: written before the command (`complete: false`) and after it. */
 export interface RecordingInfo {
   readonly schema: "stormlog.recording/1";
   readonly complete: boolean;
