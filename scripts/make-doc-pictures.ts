@@ -11,7 +11,7 @@ import { powerPicture } from "./doc-pictures/power-picture.ts";
 import { PAIRS } from "./doc-pictures/series.ts";
 import { seriesPicture } from "./doc-pictures/series-picture.ts";
 
-const MAX_BYTES = 40_000;
+const MAX_BYTES = 100_000;
 const directory = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../docs/images");
 mkdirSync(directory, { recursive: true });
 

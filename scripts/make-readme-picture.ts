@@ -9,7 +9,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { packageRoot } from "../src/core/package-root.ts";
 import { readBundle } from "../src/report/bundle/bundle.ts";
-import { encodeIndexedPng } from "../src/report/drawing/indexed-png.ts";
 import { renderSummary } from "../src/report/markdown/summary-markdown.ts";
 import { BrowserPage } from "../src/report/testing/browser.ts";
 
@@ -41,20 +40,6 @@ const REPLACED: readonly (readonly [RegExp, string])[] = [
   [/\[!(?:NOTE|WARNING|IMPORTANT|TIP|CAUTION)\]/g, ""],
 ];
 
-/** RGBA of a picture, decoded by the page. */
-async function pixels(page: BrowserPage, png: string): Promise<Uint8Array> {
-  const drawn = `(async () => {
-    const image = await createImageBitmap(await (await fetch("data:image/png;base64,${png}")).blob());
-    const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
-    context.drawImage(image, 0, 0);
-    let text = "";
-    const { data } = context.getImageData(0, 0, image.width, image.height);
-    for (let i = 0; i < data.length; i += 32768) text += String.fromCharCode(...data.subarray(i, i + 32768));
-    return btoa(text);
-  })()`;
-  return Buffer.from(String(await page.evaluate(drawn)), "base64");
-}
-
 const bundle = path.resolve(process.argv[2] ?? "stormlog-demo/leaky");
 const { report } = await readBundle(bundle);
 const markdown = renderSummary(report, {
@@ -84,7 +69,7 @@ try {
   const height = Number(await page.evaluate("Math.ceil(document.documentElement.getBoundingClientRect().height)"));
   const clip = { x: 0, y: 0, width: WIDTH, height, scale: 1 };
   const { data } = await page.send("Page.captureScreenshot", { clip, captureBeyondViewport: true });
-  const png = encodeIndexedPng(await pixels(page, String(data)), WIDTH, height);
+  const png = Buffer.from(String(data), "base64");
   await page.close();
   if (png.length > MAX_BYTES) throw new Error(`the picture has ${png.length} bytes, more than ${MAX_BYTES}`);
   writeFileSync(path.join(packageRoot(), "docs/images/comment.png"), png);

@@ -1,6 +1,6 @@
 import { escapeHtml } from "../../src/core/escape.ts";
 import { INK } from "../../src/report/drawing/palette.ts";
-import { byteTicks } from "../../src/report/drawing/scale.ts";
+import { byteTicks, labelsWithUnit } from "../../src/report/drawing/scale.ts";
 import { fitText, textWidth } from "../../src/report/drawing/text-width.ts";
 
 /** Pictures are as wide as a page shows them at twice its pixels; two panels are side by side. */
@@ -89,7 +89,8 @@ export function axes(
   yTicks?: readonly (readonly [number, string])[],
 ): string {
   const bytes = byteTicks(frame.y[0], frame.y[1], 5);
-  const lines = yTicks ?? bytes.values.map((value, i) => [value, bytes.labels[i]!] as const);
+  const labels = labelsWithUnit(bytes);
+  const lines = yTicks ?? bytes.values.map((value, i) => [value, labels[i]!] as const);
   return [
     ...lines.map(([value, words]) => {
       const y = yOf(value, frame);

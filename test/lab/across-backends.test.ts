@@ -8,7 +8,7 @@ import type { AnalysisDocument } from "../../src/analysis/document.ts";
 import { formatBytes } from "../../src/core/units.ts";
 import type { LabDocument, LabPattern } from "../../src/lab/report/document.ts";
 import { BrowserPage, findChromium } from "../../src/report/testing/browser.ts";
-import { decodeIndexedPng } from "../../src/report/testing/decode-png.ts";
+import { decodePng } from "../../src/report/testing/decode-png.ts";
 import { noFakeNvml } from "../devices/testing/fake-nvml.ts";
 import { cli, freshDirectory } from "../e2e/cli.ts";
 import { recordDevicePattern } from "./testing/device-recordings.ts";
@@ -146,7 +146,7 @@ describe.skipIf(absent !== null)(
     });
 
     it("draws a panel for each pattern, with the lines of both backends", () => {
-      const picture = decodeIndexedPng(readFileSync(path.join(directory, "page", "leak-lab.png")));
+      const picture = decodePng(readFileSync(path.join(directory, "page", "leak-lab.png")));
       expect([picture.width, picture.height]).toEqual([1200, 386]);
       const near = (x: number, y: number, [r, g, b]: readonly [number, number, number]): boolean => {
         const [red, green, blue] = picture.at(x, y);

@@ -3,7 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { type LabDocument, type LabPattern, type LabState, parseLabDocument } from "../../src/lab/report/document.ts";
-import { decodeIndexedPng } from "../../src/report/testing/decode-png.ts";
+import { decodePng } from "../../src/report/testing/decode-png.ts";
 import { telemetryEvents } from "../../src/telemetry/formats/stormlog/sample-events.ts";
 import { eventsJson } from "../../src/telemetry/formats/stormlog/serialize.ts";
 import type { RecordingMark } from "../../src/telemetry/recording/model.ts";
@@ -276,7 +276,7 @@ describe("lab report of recordings", () => {
     expect(rows.forward_hook?.reason).toMatch(/the fixed state cannot be read/);
     expect(rows.half).toMatchObject({ outcome: "broken", reason: "the fixed state has no recording" });
     expect(rows.my_own_leak).toMatchObject({ outcome: "replayed" });
-    expect(decodeIndexedPng(readFileSync(path.join(output, "leak-lab.png"))).width).toBe(1200);
+    expect(decodePng(readFileSync(path.join(output, "leak-lab.png"))).width).toBe(1200);
   });
 
   it("fails where not one recording can be read", async () => {

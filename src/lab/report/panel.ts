@@ -1,6 +1,6 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/drawing/palette.ts";
-import { byteTicks } from "../../report/drawing/scale.ts";
+import { byteTicks, labelsWithUnit, ticks } from "../../report/drawing/scale.ts";
 import { fitText, textWidth } from "../../report/drawing/text-width.ts";
 import type { LabCurve } from "./curve.ts";
 import type { LabPattern } from "./document.ts";
@@ -83,17 +83,6 @@ function heights(lines: readonly DrawnLine[]): { readonly low: number; readonly 
   return { low: 0, high: high * 1.08 };
 }
 
-/** "0", "0.5x", "1x": steps of 1, 2 or 5 times a power of ten, at most `count` of them. */
-export function ratioTicks(low: number, high: number, count: number): { values: number[]; labels: string[] } {
-  const raw = (high - low) / count;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = ([1, 2, 5, 10].find((factor) => factor * power >= raw * 0.999) ?? 10) * power;
-  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  const values: number[] = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high * (1 + 1e-9); at++) values.push(at * step);
-  return { values, labels: values.map((value) => (value === 0 ? "0" : `${value.toFixed(decimals)}x`)) };
-}
-
 /** The last steps of a run may be missing: runs of nearly equal length have one label. */
 const SAME_LENGTH = 0.97;
 
@@ -140,18 +129,19 @@ export function drawPanel(name: string, layouts: readonly PanelLayout[], box: Pa
     return `${head}<rect x="${box.x}" y="${top}" width="${box.width}" height="${bottom - top}" fill="${INK.grid}" fill-opacity="0.45"/><text x="${box.x + box.width / 2}" y="${(top + bottom) / 2 + 6}" font-size="${TEXT_SIZE}" text-anchor="middle" fill="${INK.soft}">${escapeHtml(text)}</text>`;
   }
   const { low, high } = heights(lines);
-  const ticks = relative ? ratioTicks(low, high, 5) : byteTicks(low, high, 4);
-  const room = Math.max(...ticks.labels.map((label) => textWidth(label, TEXT_SIZE)), 30);
+  const sizes = relative ? ticks(low, high, 5, { unit: "x" }) : byteTicks(low, high, 4);
+  const labels = labelsWithUnit(sizes, relative ? "" : " ");
+  const room = Math.max(...labels.map((label) => textWidth(label, TEXT_SIZE)), 30);
   const [left, right] = [box.x + room + 8, box.x + box.width];
   const xOf = (share: number): number => left + share * (right - left);
   const yOf = (value: number): number => bottom - ((value - low) / (high - low)) * (bottom - top);
-  const grid = ticks.values.map((value, i) => {
+  const grid = sizes.values.map((value, i) => {
     const y = yOf(value).toFixed(1);
     const ink = relative && value === 1 ? INK.axis : INK.grid;
     const line = `<path d="M${left.toFixed(1)} ${y}H${right}" stroke="${ink}" stroke-width="1.2"/>`;
     // At the very top its number would touch the heading.
     if (yOf(value) - top < TEXT_SIZE / 2) return line;
-    return `${line}<text x="${(left - 8).toFixed(1)}" y="${(yOf(value) + 5.5).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="end" fill="${INK.soft}">${ticks.labels[i]}</text>`;
+    return `${line}<text x="${(left - 8).toFixed(1)}" y="${(yOf(value) + 5.5).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="end" fill="${INK.soft}">${labels[i]}</text>`;
   });
   const paths = lines.map(({ state, index, x, y, ranOut }) => {
     const points = x.map((at, i) => `${i === 0 ? "M" : "L"}${xOf(at).toFixed(1)} ${yOf(y[i] ?? low).toFixed(1)}`);

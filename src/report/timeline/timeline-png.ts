@@ -1,7 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { GateError } from "../../core/errors.ts";
 import { readAsset } from "../drawing/assets.ts";
-import { encodeIndexedPng } from "../drawing/indexed-png.ts";
 import type { ThemeName } from "../drawing/palette.ts";
 import type { Timeline } from "../model/gate-report.ts";
 import { renderTimelineSvg } from "./timeline-svg.ts";
@@ -57,7 +56,7 @@ export async function renderTimelinePng(timeline: Timeline, theme: ThemeName = "
   return svgToPng(renderTimelineSvg(timeline, theme));
 }
 
-/** An SVG document as an indexed PNG of the same size, in the shipped font; throws as {@link renderTimelinePng}. */
+/** An SVG document as a PNG of the same size, in the shipped font; throws as {@link renderTimelinePng}. */
 export async function svgToPng(svg: string): Promise<Uint8Array> {
   engine ??= loadEngine();
   const { Resvg } = await engine;
@@ -67,7 +66,7 @@ export async function svgToPng(svg: string): Promise<Uint8Array> {
   try {
     const image = picture.render();
     try {
-      return encodeIndexedPng(image.pixels, image.width, image.height);
+      return image.asPng();
     } finally {
       image.free();
     }

@@ -1,7 +1,7 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { oneLine } from "../../core/text.ts";
 import { THEMES, type Theme, type ThemeName, VERDICT_LOOK } from "../drawing/palette.ts";
-import { sizeTicks, stepTicks, timeTicks } from "../drawing/scale.ts";
+import { byteTicks, labelsWithUnit, ticks, timeTicks } from "../drawing/scale.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import { percent } from "../headline/line-answer.ts";
 import type { Timeline } from "../model/gate-report.ts";
@@ -82,10 +82,12 @@ function drawEmpty(top: number, theme: Theme): { readonly svg: string; readonly 
 }
 
 function drawPanels(timeline: Timeline, axis: AxisView, top: number, theme: Theme, hidden: number) {
-  const ticks = axis.panels.map(({ high }) => sizeTicks(high * 1.01, axis.panels.length > 1 ? 4 : 6));
-  const room = Math.max(...ticks.flatMap(({ labels }) => labels.map((label) => textWidth(label, LABEL_SIZE))), 30);
-  const left = Math.ceil(MARGIN + room + 10);
   const plot = PLOT_HEIGHTS[axis.panels.length - 1]!;
+  // Above the highest value there is room for its label.
+  const highs = axis.panels.map(({ high }) => high * (1 + 30 / plot));
+  const sizes = highs.map((high) => byteTicks(0, high, axis.panels.length > 1 ? 4 : 6));
+  const room = Math.max(...sizes.flatMap(({ labels }) => labels.map((label) => textWidth(label, LABEL_SIZE))), 30);
+  const left = Math.ceil(MARGIN + room + 10);
   const more = hidden === 0 ? [] : [`and ${hidden} more on the page`];
   const note = [shownRunText(timeline) ?? [], more].flat().join(", ");
   const strip = timeline.phases === undefined ? 0 : PHASE_STRIP + 4;
@@ -93,20 +95,18 @@ function drawPanels(timeline: Timeline, axis: AxisView, top: number, theme: Them
   let y = top;
   let plane: Plane | undefined;
   axis.panels.forEach((view, i) => {
-    const { unit, values } = ticks[i]!;
     plane = {
       left,
       right: RIGHT,
       top: y + HEADING,
       bottom: y + HEADING + plot,
       axis,
-      // Above the highest value there is room for its label.
-      high: Math.max(values.at(-1)!, view.high * (1 + 30 / plot)),
+      high: highs[i]!,
       theme,
       id: `plot${i}`,
     };
-    out.push(drawHeading(view, unit, y, theme, i === 0 ? note : ""));
-    out.push(drawSizes(ticks[i]!, plane));
+    out.push(drawHeading(view, sizes[i]!.unit, y, theme, i === 0 ? note : ""));
+    out.push(drawSizes(sizes[i]!, plane));
     out.push(
       drawPlot(view, plane, {
         name: view.band === null ? "this run" : "this change",
@@ -121,8 +121,12 @@ function drawPanels(timeline: Timeline, axis: AxisView, top: number, theme: Them
     const below = { ...plane, bottom: bottom + strip };
     out.push(drawPhases(timeline, { ...below, xOf: (time) => xOf(axis.positionOf(time), below), theme }));
     const count = Math.max(3, Math.floor((RIGHT - left) / 120));
-    const positions = axis.unit === "steps" ? stepTicks(axis.from, axis.to, count) : timeTicks(axis.to, count);
-    out.push(drawPositions(positions, below));
+    const isStepped = axis.unit === "steps";
+    const positions = isStepped ? ticks(axis.from, axis.to, count, { least: 1 }) : timeTicks(axis.to, count);
+    const labels = isStepped
+      ? positions.labels.map((label, i) => (i === 0 ? `step ${label}` : label))
+      : labelsWithUnit(positions);
+    out.push(drawPositions({ ...positions, labels }, below));
     y = below.bottom + 40;
   }
   return { svg: out.filter((part) => part !== "").join("\n"), bottom: y };
