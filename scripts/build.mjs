@@ -13,7 +13,6 @@ const PROGRAM = { "chunks/main": "src/cli/main.ts" };
 /** Output name -> source. An entry without a source file is left out. */
 const ENTRIES = {
   cli: "src/cli/start.ts",
-  guard: "src/measure/guard/main.ts",
   "shard-worker": "src/merge/shard-worker.ts",
   "action/main": "src/actions/gate/main.ts",
   "action/report": "src/actions/report/main.ts",
@@ -23,7 +22,7 @@ const ENTRIES = {
 };
 
 /** Entries that are one file each: a step that measures holds them, and starts them as they were. */
-const STANDALONE = ["guard", "shard-worker"];
+const STANDALONE = ["shard-worker"];
 
 /** Files read at run time beside the code: our own assets and those of packages. */
 const PACKAGE_ASSETS = [

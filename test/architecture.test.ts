@@ -188,8 +188,7 @@ describe("the layout of the house", () => {
       "src/lab/availability.ts",
       "src/lab/scale-run.ts",
       "src/measure/environment/probe-trial.ts",
-      "src/measure/guard/guard.ts",
-      "src/measure/launch/launch.ts",
+      "src/measure/launch/start-in-session.ts",
     ]);
     const gits = production.filter((file) => /find\("git"\)/.test(readFileSync(file, "utf8")));
     expect(gits.map(shown).sort()).toEqual(["src/doctor/doctor.ts", "src/git/git.ts"]);

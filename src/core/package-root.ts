@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { nativePlatform } from "./native-platform.ts";
 
 /** The Action's code in memory, as its loader passes it to every chunk of it. */
 export interface PackedCode {
@@ -25,7 +26,7 @@ export function packedCode(): PackedCode | null {
 export interface HeldFiles {
   /** Bytes of a file of `dist`; null when it had none. @throws GateError ASSET_MISSING when the build had other ones */
   read(name: string): Buffer | null;
-  /** Directory with copies of what a run starts: `probe/`, `guard.mjs` and, in `native/`, this platform's files. */
+  /** Directory with copies of what a run starts: `probe/` and, in `native/`, this platform's files. */
   readonly copies: string;
   /** Whether there are native files for this platform. */
   readonly native: boolean;
@@ -80,6 +81,5 @@ export function packageVersion(): string {
 
 /** The native files of a platform. The variable names a directory with another build of them, for tests. */
 export function nativeDirectory(): string {
-  const platform = `${process.platform}-${process.arch}`;
-  return process.env.STORMLOG_TEST_PREBUILDS || path.join(packageRoot(), "dist", "prebuilds", platform);
+  return process.env.STORMLOG_TEST_PREBUILDS || path.join(packageRoot(), "dist", "prebuilds", nativePlatform());
 }

@@ -24,7 +24,7 @@ const READABLE: SourceReport = { name: "nvml", available: true, reason: null, ca
 const unreadable = (reason: string): SourceReport => ({ name: "nvml", available: false, reason, capabilities: [] });
 
 const rows = (source: SourceReport, devices: readonly DeviceReport[], here: HostEnvironment): Diagnosis[] =>
-  deviceDiagnoses({ kind: "native", reason: null, sources: [source], devices }, [source], here);
+  deviceDiagnoses({ kind: "native", sources: [source], devices }, [source], here);
 const device = (changes: Partial<DeviceReport>, here = MACHINE): Diagnosis =>
   rows(READABLE, [{ ...HEALTHY, ...changes }], here)[1]!;
 const library = (reason: string, here: Partial<HostEnvironment> = {}): Diagnosis =>

@@ -1,6 +1,6 @@
 import { formatBytes } from "../core/units.ts";
 import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
-import type { ProbeReport } from "../sampler/start.ts";
+import type { SamplerSupport } from "../sampler/start.ts";
 import { type Diagnosis, hintOf } from "./diagnosis.ts";
 import { libraryTrouble, type Trouble, troubleIn } from "./doctor-remedies.ts";
 import type { HostEnvironment } from "./host-environment.ts";
@@ -159,12 +159,12 @@ function sourceDiagnosis(source: SourceReport, devices: readonly DeviceReport[],
 
 /** Rows of the device sources and of each device they see. */
 export function deviceDiagnoses(
-  probe: ProbeReport,
+  { devices }: SamplerSupport,
   sources: readonly SourceReport[],
   here: HostEnvironment,
 ): Diagnosis[] {
   return [
-    ...sources.map((source) => sourceDiagnosis(source, probe.devices, here)),
-    ...probe.devices.map((device) => deviceDiagnosis(device, probe.devices, here)),
+    ...sources.map((source) => sourceDiagnosis(source, devices, here)),
+    ...devices.map((device) => deviceDiagnosis(device, devices, here)),
   ];
 }

@@ -6,7 +6,7 @@ import { type ProbeTrial, tryProbe } from "../measure/environment/probe-trial.ts
 import { scrubEnvironment } from "../measure/environment/scrub-environment.ts";
 import { findPrebuild } from "../sampler/prebuild.ts";
 import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
-import { type ProbeReport, probeSources } from "../sampler/start.ts";
+import { detectSampler, NATIVE_PLATFORMS, type SamplerSupport } from "../sampler/start.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import { deviceDiagnoses } from "./doctor-devices.ts";
 import { detectEnvironment, rootsFrom } from "./host-environment.ts";
@@ -16,15 +16,10 @@ async function versionOf(file: string, args: readonly string[], env = helperEnvi
   return end.kind === "exit" && end.code === 0 ? ((stdout || stderr).trim().split("\n")[0] ?? null) : null;
 }
 
-function samplerDiagnosis(probe: ProbeReport): Diagnosis {
-  return probe.kind === "native"
-    ? { name: "sampler", status: "ok", detail: "native", hint: null }
-    : {
-        name: "sampler",
-        status: "limited",
-        detail: probe.reason ?? "plain TypeScript",
-        hint: "Host memory is still measured; device memory is not.",
-      };
+function samplerDiagnosis(sampler: SamplerSupport): Diagnosis {
+  if (sampler.kind === "native") return { name: "sampler", status: "ok", detail: "native", hint: null };
+  const status = sampler.kind === "missing" ? "missing" : "limited";
+  return { name: "sampler", status, detail: sampler.reason, hint: NATIVE_PLATFORMS };
 }
 
 /** Sources of the machine itself. All others read devices. */
@@ -95,7 +90,7 @@ export interface Diagnoses {
 
 /** Check everything that decides what can be measured on this machine, without changing it. */
 export async function diagnose(directory: string): Promise<Diagnoses> {
-  const probe = await probeSources();
+  const sampler = await detectSampler();
   const isMachine = ({ name }: SourceReport): boolean => MACHINE_SOURCES.includes(name);
   const here = detectEnvironment(rootsFrom(process.env), process.env);
   // As a measured command's.
@@ -113,11 +108,11 @@ export async function diagnose(directory: string): Promise<Diagnoses> {
       detail: `${process.platform}-${process.arch}, kernel ${release()}, Node ${process.versions.node}, ${availableParallelism()} cores`,
       hint: null,
     },
-    samplerDiagnosis(probe),
-    ...probe.sources.filter(isMachine).map(machineDiagnosis),
+    samplerDiagnosis(sampler),
+    ...sampler.sources.filter(isMachine).map(machineDiagnosis),
     ...deviceDiagnoses(
-      probe,
-      probe.sources.filter((source) => !isMachine(source)),
+      sampler,
+      sampler.sources.filter((source) => !isMachine(source)),
       here,
     ),
     directoryDiagnosis(directory),
@@ -144,5 +139,5 @@ export async function diagnose(directory: string): Promise<Diagnoses> {
           hint: null,
         },
   ];
-  return { findings, devices: probe.devices };
+  return { findings, devices: sampler.devices };
 }

@@ -5,7 +5,7 @@ import { rememberLimits } from "../core/own-limits.ts";
 import { heldFiles } from "../core/package-root.ts";
 import { denyInspection } from "../sampler/native.ts";
 import type { Sampler } from "../sampler/sampler.ts";
-import { startSampler } from "../sampler/start.ts";
+import { requireSampler, startSampler } from "../sampler/start.ts";
 import type { ExitState, Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
 import { RAW_RECORD_FILE } from "../telemetry/recording/record-columns.ts";
 import { PROBE_FOLDER } from "../telemetry/recording/run-info.ts";
@@ -16,11 +16,12 @@ import { type ProbeEnvironment, probeEnvironment, STEP_FILE } from "./environmen
 import { type PythonUse, pythonUse } from "./environment/python-flags.ts";
 import { MARKER_VARIABLE, scrubEnvironment } from "./environment/scrub-environment.ts";
 import { endedTogether } from "./launch/ended-together.ts";
-import { type CommandEnd, type Launched, launch } from "./launch/launch.ts";
+import { launch } from "./launch/launch.ts";
 import { machineKillsNow } from "./launch/machine-kills.ts";
 import { OutputLog } from "./launch/output-log.ts";
 import { OutputTee } from "./launch/output-tee.ts";
 import { ProcessTree } from "./launch/process-tree.ts";
+import type { CommandEnd, Launched } from "./launch/start-in-session.ts";
 import { endLeftovers, stopTree } from "./launch/stop-tree.ts";
 import type { ProbeSetup } from "./session/probe-info.ts";
 import { finishedInfo, firstInfo, startedInfo } from "./session/recording-info.ts";
@@ -51,7 +52,7 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
  * off, what makes its Python processes load the probe, whose files go to `probe/` of the directory.
  *
  * @throws GateError COMMAND_MISSING, CWD_NOT_FOUND, CWD_NOT_DIRECTORY, RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE,
- *   RECORD_FILE_UNWRITABLE, LAUNCH_FAILED, RANK_INVALID, INTERRUPTED (before anything was started)
+ *   RECORD_FILE_UNWRITABLE, LAUNCH_FAILED, RANK_INVALID, SAMPLER_NATIVE_MISSING, INTERRUPTED (before the start)
  */
 export async function measure(request: MeasureRequest): Promise<MeasuredRecording> {
   rememberLimits();
@@ -106,6 +107,7 @@ async function prepare(request: MeasureRequest): Promise<Prepared> {
     });
   }
   checkWorkingDirectory(request.cwd);
+  requireSampler();
   const marker = randomId();
   const { env, dropped } = scrubEnvironment(request.env, request.extraEnv, marker);
   // This process's own environment still has the dropped variables, and the command could read it.
@@ -167,7 +169,7 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
   try {
     sampler = await samplerOf(prepared, launched);
     info = startedInfo(info, sampler, launched.commandPid() ?? -1, await describe(sampler.devices));
-    writeStart(request.directory, info, launched);
+    writeRecordingInfo(request.directory, info);
     beganNs = Number(process.hrtime.bigint() - sampler.monotonicStartNs);
     const end = await watch(request, launched, tree, sampler);
     if (end.kind === "exec-failed") {
@@ -175,7 +177,6 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
       exit = await explainStartFailure(end.errno, argv[0]!, request.cwd, env.PATH);
     } else exit = end;
   } finally {
-    tree.remember(sampler?.seen?.() ?? []);
     // Samples after the command's end are not the command's.
     sampler?.stop();
     lost.push(...(await endLeftovers(launched, tree)));
@@ -201,23 +202,13 @@ function samplerOf({ request, marker, probe }: Prepared, launched: Launched): Pr
   return startSampler({
     file: path.join(request.directory, RAW_RECORD_FILE),
     rootPid: launched.rootPid,
-    includeRoot: false,
+    includeRoot: launched.rootPid === launched.commandPid(),
     hostPeriodNs: request.hostPeriodNs,
     devicePeriodNs: request.devicePeriodNs,
     cpuBudget: request.cpuBudget,
     marker,
     probeDirectory: probe === null ? null : path.join(request.directory, PROBE_FOLDER),
   });
-}
-
-/** What the sampler and the launcher know is in `recording.json` before the command is let go. */
-function writeStart(directory: string, info: RecordingInfo, launched: Launched): void {
-  writeRecordingInfo(directory, info);
-  if (launched.commandPid() !== null) return;
-  // The JavaScript guard reports the pid only once the command runs. A failed write is reported at the end of the run.
-  void launched.pidKnown
-    .then((pid) => writeRecordingInfo(directory, { ...info, identity: { ...info.identity, pid } }))
-    .catch(() => {});
 }
 
 function openLog(directory: string): OutputLog {

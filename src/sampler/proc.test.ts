@@ -1,16 +1,7 @@
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
-import {
-  allPids,
-  childrenOf,
-  environmentHolds,
-  pageSize,
-  parseStat,
-  parseStatm,
-  parseStatus,
-  readStat,
-} from "./proc.ts";
+import { allPids, childrenOf, environmentHolds, parseStat, readStat } from "./proc.ts";
 
 const STAT_TAIL = "S 41 42 42 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 987654 1000000 200";
 
@@ -25,32 +16,7 @@ describe("parseStat", () => {
   });
 });
 
-describe("parseStatus", () => {
-  it("gives bytes, and null for lines a kernel does not show", () => {
-    expect(parseStatus("Name:\tx\nVmHWM:\t  10 kB\nRssAnon:\t   4 kB\nRssFile:\t 6 kB\n")).toEqual({
-      highWater: 10240,
-      anon: 4096,
-      shmem: null,
-      file: 6144,
-    });
-  });
-});
-
-describe("parseStatm", () => {
-  it("takes the second and the third number", () => {
-    expect(parseStatm("100 20 3 1 0 50 0\n")).toEqual({ resident: 20, shared: 3 });
-  });
-
-  it.each(["", "100", "a b c"])("answers null for %j", (text) => {
-    expect(parseStatm(text)).toBeNull();
-  });
-});
-
 describe.skipIf(process.platform !== "linux")("the processes of this machine", () => {
-  it("have the page size that getconf prints", () => {
-    expect(pageSize()).toBe(Number(execFileSync("getconf", ["PAGESIZE"]).toString()));
-  });
-
   it("are found with parent, children and environment", async () => {
     const child = spawn("sleep", ["60"], { env: { ...process.env, X: "AMARK=1", AMARK: "12" } });
     try {

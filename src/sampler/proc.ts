@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 /** Reads and parses `/proc` without native code. Every function returns null where a process is gone or hidden. */
 
@@ -28,58 +28,6 @@ export function parseStat(text: string): ProcStat | null {
 export function readStat(pid: number): ProcStat | null {
   const text = readText(`/proc/${pid}/stat`);
   return text === null ? null : parseStat(text);
-}
-
-export interface ProcStatus {
-  /** Bytes; null where the kernel does not show the line. */
-  readonly highWater: number | null;
-  readonly anon: number | null;
-  readonly shmem: number | null;
-  readonly file: number | null;
-}
-
-const STATUS_LINES = {
-  highWater: /^VmHWM:\s+(\d+) kB/m,
-  anon: /^RssAnon:\s+(\d+) kB/m,
-  shmem: /^RssShmem:\s+(\d+) kB/m,
-  file: /^RssFile:\s+(\d+) kB/m,
-};
-
-/** The memory lines of `/proc/<pid>/status`, bytes. */
-export function parseStatus(text: string): ProcStatus {
-  const read = (line: RegExp): number | null => {
-    const match = line.exec(text);
-    return match ? Number(match[1]) * 1024 : null;
-  };
-  return {
-    highWater: read(STATUS_LINES.highWater),
-    anon: read(STATUS_LINES.anon),
-    shmem: read(STATUS_LINES.shmem),
-    file: read(STATUS_LINES.file),
-  };
-}
-
-/** Resident and shared pages of `statm`. */
-export function parseStatm(text: string): { readonly resident: number; readonly shared: number } | null {
-  const [, resident, shared] = text.split(" ", 3).map(Number);
-  return Number.isInteger(resident) && Number.isInteger(shared) ? { resident: resident!, shared: shared! } : null;
-}
-
-/** Page size of the kernel, bytes: the first mapping's `KernelPageSize`; 4096 where that cannot be read. */
-export function pageSize(): number {
-  const head = Buffer.alloc(4096);
-  try {
-    const fd = openSync("/proc/self/smaps", "r");
-    try {
-      readSync(fd, head, 0, head.length, 0);
-    } finally {
-      closeSync(fd);
-    }
-  } catch {
-    return 4096;
-  }
-  const match = /^KernelPageSize:\s+(\d+) kB/m.exec(head.toString("latin1"));
-  return match ? Number(match[1]) * 1024 : 4096;
 }
 
 /** Pids of the machine, as far as this process may see them. */

@@ -1,7 +1,7 @@
 /**
  * The sampler's record file, version 1: a 64-byte header, then fixed-size records of 48 bytes, little-endian,
- * append-only. Written by `native/` (record_format.h mirrors this file; a test compares the two) and by the
- * plain-TypeScript fallback. A reader takes whole records up to the end of the file, so a file cut anywhere by a crash
+ * append-only. Written by `native/` (record_format.h mirrors this file; a test compares the two) and by the sampler
+ * that reads `ps`. A reader takes whole records up to the end of the file, so a file cut anywhere by a crash
  * stays readable.
  *
  * Header

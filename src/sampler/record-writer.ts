@@ -59,20 +59,19 @@ export class RecordWriter {
     return this.#error;
   }
 
-  /** Append one record; `values` are v0 to v3, unknown ones null; `reason` belongs to allocator records. */
+  /** Append one record; `values` are v0 to v3, unknown ones null. */
   add(
     timeNs: number,
     kind: RecordKind,
     id: number,
     values: readonly Value[],
     source: RecordSource = RecordSource.fallback,
-    reason = 0,
   ): void {
     if (this.#closed || this.#error !== null) return;
     const at = this.#filled;
     const buffer = this.#buffer;
     writeU64(buffer, timeNs, at);
-    let valid = (reason & 15) << 4;
+    let valid = 0;
     for (let i = 0; i < 4; i++) {
       const value = values[i] ?? null;
       if (value !== null) valid |= 1 << i;

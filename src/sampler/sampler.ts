@@ -124,8 +124,6 @@ export interface Sampler {
   readonly monotonicStartNs: bigint;
   readonly epochNs: bigint;
   live(): LiveView;
-  /** Processes of the tree that are still alive, with their start; absent where native code keeps them. */
-  seen?(): readonly { readonly pid: number; readonly startTicks: number }[];
   stop(): SamplerStats;
   /**
    * Fills the array with the next recorded bytes, read after `stop` through the descriptor that wrote them: the

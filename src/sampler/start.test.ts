@@ -3,18 +3,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { GateError } from "../core/errors.ts";
-import { findPrebuild } from "./prebuild.ts";
 import type { SamplerOptions } from "./sampler.ts";
-import { probeSources, startSampler } from "./start.ts";
-
-const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"];
+import { detectSampler, startSampler } from "./start.ts";
 
 let directory: string;
 beforeEach(async () => {
   directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
 });
 afterEach(() => {
-  vi.unstubAllEnvs();
   rmSync(directory, { recursive: true });
 });
 
@@ -39,10 +35,8 @@ async function codeOf(act: () => unknown): Promise<string> {
   return "no error";
 }
 
-describe.each(kinds)("the %s sampler", (kind) => {
-  beforeEach(() => void vi.stubEnv("STORMLOG_GATE_SAMPLER", kind));
-
-  it("measures this very process and shows it live", async () => {
+describe("the sampler", () => {
+  it("the sampler measures this very process and shows it live", async () => {
     const sampler = await startSampler(options());
     const times = new Set<number>();
     await vi.waitFor(() => expect(times.add(sampler.live().timeNs).size).toBeGreaterThan(16), {
@@ -51,7 +45,7 @@ describe.each(kinds)("the %s sampler", (kind) => {
     });
     const view = sampler.live();
     const rss = process.memoryUsage().rss;
-    expect(sampler.kind).toBe(kind);
+    expect(sampler.kind).toBe("native");
     expect(view.rssBytes! / rss).toBeGreaterThan(0.7);
     expect(view.rssBytes! / rss).toBeLessThan(1.3);
     expect(view.hostBytes).toBeLessThanOrEqual(view.rssBytes!);
@@ -64,7 +58,7 @@ describe.each(kinds)("the %s sampler", (kind) => {
     expect(sampler.live().processes).toBeGreaterThanOrEqual(1);
   });
 
-  it("reports both clocks of its time zero", async () => {
+  it("the sampler reports both clocks of its time zero", async () => {
     const before = process.hrtime.bigint();
     const sampler = await startSampler(options());
     sampler.stop();
@@ -73,7 +67,7 @@ describe.each(kinds)("the %s sampler", (kind) => {
     expect(Math.abs(Number(sampler.epochNs / 1_000_000n) - Date.now())).toBeLessThan(2000);
   });
 
-  it("names the file that it cannot make", async () => {
+  it("the sampler names the file that it cannot make", async () => {
     expect(await codeOf(() => startSampler(options({ file: path.join(directory, "no", "samples.rec") })))).toBe(
       "RECORD_FILE_UNWRITABLE",
     );
@@ -81,33 +75,16 @@ describe.each(kinds)("the %s sampler", (kind) => {
     expect(await codeOf(() => startSampler(options()))).toBe("RECORD_FILE_UNWRITABLE");
   });
 
-  it("refuses periods outside 0.5 ms to 1 s", async () => {
+  it("the sampler refuses periods outside 0.5 ms to 1 s", async () => {
     for (const hostPeriodNs of [0, 499_999, 1e9 + 1, Number.NaN]) {
       expect(await codeOf(() => startSampler(options({ hostPeriodNs })))).toBe("SAMPLER_PERIOD_INVALID");
     }
   });
 
-  it("lists what can be read here", async () => {
-    const probe = await probeSources();
-    expect(probe.kind).toBe(kind);
-    expect(probe.sources.find(({ name }) => name === "host")?.available).toBe(true);
-    for (const { available, reason } of probe.sources) if (!available) expect(reason).toMatch(/\w/);
-  });
-});
-
-describe("choosing a sampler", () => {
-  it("reports the limits of the fallback in one line", async () => {
-    vi.stubEnv("STORMLOG_GATE_SAMPLER", "fallback");
-    const sampler = await startSampler(options());
-    sampler.stop();
-    expect(sampler.reason).toMatch(
-      /samples are late while the gate itself is busy, and devices and cgroups are not read$/,
-    );
-    expect(sampler.reason).not.toContain("\n");
-  });
-
-  it("refuses a name it does not know", async () => {
-    vi.stubEnv("STORMLOG_GATE_SAMPLER", "best");
-    expect(await codeOf(() => startSampler(options()))).toBe("SAMPLER_UNKNOWN");
+  it("the sampler lists what can be read here", async () => {
+    const support = await detectSampler();
+    expect(support.kind).toBe("native");
+    expect(support.sources.find(({ name }) => name === "host")?.available).toBe(true);
+    for (const { available, reason } of support.sources) if (!available) expect(reason).toMatch(/\w/);
   });
 });

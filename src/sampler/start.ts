@@ -2,21 +2,11 @@ import { codeOf, GateError, messageOf } from "../core/errors.ts";
 import { loadNative, startNative } from "./native.ts";
 import type { DeviceReport, Sampler, SamplerOptions, SourceReport } from "./sampler.ts";
 
-/** Forces one of the two samplers, for tests and for a machine where the native one misbehaves. */
-const SAMPLER_VARIABLE = "STORMLOG_GATE_SAMPLER";
+/** Without native files only macOS is measured, by `ps`. */
+const usesPs = process.platform === "darwin";
 
-const FALLBACK_LIMITS =
-  "the plain JavaScript sampler is used: its samples are late while the gate itself is busy, and devices and cgroups are not read";
-
-function forced(): "native" | "fallback" | null {
-  const value = process.env[SAMPLER_VARIABLE];
-  if (value === undefined || value === "") return null;
-  if (value === "native" || value === "fallback") return value;
-  throw new GateError("SAMPLER_UNKNOWN", `${SAMPLER_VARIABLE} is "${value}"`, {
-    kind: "usage",
-    hint: 'Set it to "native" or "fallback", or leave it out.',
-  });
-}
+export const NATIVE_PLATFORMS =
+  "Memory is sampled on Linux x64 and arm64 (glibc 2.17 or newer, or musl 1.2) and, by ps, on macOS.";
 
 const PERIOD_MIN_NS = 500_000;
 const PERIOD_MAX_NS = 1_000_000_000;
@@ -55,57 +45,51 @@ function errnoOf(error: unknown): string | null {
   return code !== undefined && /^E[A-Z0-9]+$/.test(code) ? code : null;
 }
 
-async function startFallback(options: SamplerOptions, cause: string): Promise<Sampler> {
-  const { FallbackSampler } = await import("./fallback.ts");
-  try {
-    return new FallbackSampler(options, `${cause}; ${FALLBACK_LIMITS}`);
-  } catch (error) {
-    throw errnoOf(error) === null ? error : unwritable(options.file, error);
-  }
-}
-
-/**
- * Samples the tree below `rootPid`, natively where possible, else in JavaScript, whose `reason` lists its limits.
- * @throws GateError RECORD_FILE_UNWRITABLE, SAMPLER_PERIOD_INVALID, SAMPLER_UNKNOWN, SAMPLER_NATIVE_MISSING (forced)
- */
-export async function startSampler(options: SamplerOptions): Promise<Sampler> {
-  const choice = forced();
-  const wanted = checked(options);
-  if (choice === "fallback") return startFallback(wanted, `${SAMPLER_VARIABLE} asks for it`);
-  const native = loadNative();
-  if ("addon" in native) {
-    try {
-      return startNative(native.addon, wanted);
-    } catch (error) {
-      if (errnoOf(error) !== null) throw unwritable(wanted.file, error);
-      const text = messageOf(error);
-      if (choice === "native") throw nativeMissing(text);
-      return startFallback(wanted, `the native sampler did not start (${text})`);
-    }
-  }
-  if (choice === "native") throw nativeMissing(native.reason);
-  return startFallback(wanted, native.reason);
-}
-
 function nativeMissing(reason: string): GateError {
-  return new GateError("SAMPLER_NATIVE_MISSING", `the native sampler was asked for, but ${reason}`, {
+  return new GateError("SAMPLER_NATIVE_MISSING", `memory cannot be sampled on this machine: ${reason}`, {
     kind: "error",
-    hint: `Unset ${SAMPLER_VARIABLE}, or build it with "npm run build:native".`,
+    hint: `${NATIVE_PLATFORMS} Run the measurement on one of them; reports, merges and comments need no sampler.`,
   });
 }
 
-export interface ProbeReport {
-  readonly kind: "native" | "fallback";
-  readonly reason: string | null;
-  readonly sources: readonly SourceReport[];
-  readonly devices: readonly DeviceReport[];
+/**
+ * Refuses a machine on which nothing can be sampled, before anything is started.
+ * @throws GateError SAMPLER_NATIVE_MISSING
+ */
+export function requireSampler(): void {
+  const native = loadNative();
+  if ("reason" in native && !usesPs) throw nativeMissing(native.reason);
 }
 
-/** What can be sampled on this machine, without starting anything. */
-export async function probeSources(): Promise<ProbeReport> {
-  const choice = forced();
-  const native = choice === "fallback" ? { reason: `${SAMPLER_VARIABLE} asks for it` } : loadNative();
-  if ("addon" in native) return { kind: "native", reason: null, ...native.addon.probe() };
-  const { fallbackSources } = await import("./fallback.ts");
-  return { kind: "fallback", reason: `${native.reason}; ${FALLBACK_LIMITS}`, sources: fallbackSources(), devices: [] };
+/**
+ * Samples the tree below `rootPid`, natively where possible; on macOS otherwise by `ps`.
+ * @throws GateError RECORD_FILE_UNWRITABLE, SAMPLER_PERIOD_INVALID, SAMPLER_NATIVE_MISSING
+ */
+export async function startSampler(options: SamplerOptions): Promise<Sampler> {
+  const wanted = checked(options);
+  const native = loadNative();
+  try {
+    if ("addon" in native) return startNative(native.addon, wanted);
+    if (!usesPs) throw nativeMissing(native.reason);
+    const { PS_LIMITS, PsSampler } = await import("./ps-sampler.ts");
+    return new PsSampler(wanted, `${native.reason}; ${PS_LIMITS}`);
+  } catch (error) {
+    if (errnoOf(error) !== null) throw unwritable(wanted.file, error);
+    throw error instanceof GateError ? error : nativeMissing(`the native sampler did not start (${messageOf(error)})`);
+  }
+}
+
+/** What can be sampled on this machine. "missing": nothing, so that every measurement is refused. */
+export type SamplerSupport = {
+  readonly sources: readonly SourceReport[];
+  readonly devices: readonly DeviceReport[];
+} & ({ readonly kind: "native" } | { readonly kind: "fallback" | "missing"; readonly reason: string });
+
+/** Detects it without starting anything. */
+export async function detectSampler(): Promise<SamplerSupport> {
+  const native = loadNative();
+  if ("addon" in native) return { kind: "native", ...native.addon.probe() };
+  if (!usesPs) return { kind: "missing", reason: native.reason, sources: [], devices: [] };
+  const { PS_LIMITS, PS_SOURCES } = await import("./ps-sampler.ts");
+  return { kind: "fallback", reason: `${native.reason}; ${PS_LIMITS}`, sources: PS_SOURCES, devices: [] };
 }

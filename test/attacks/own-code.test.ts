@@ -163,9 +163,8 @@ describe.skipIf(!canBeHostile)("a change that attacks the Action's own code", ()
     expect(changed()).toEqual([]);
   }, 240_000);
 
-  it("directories that a run replaces, manifests and packages that it plants are not used either, with the guard as launcher", async () => {
-    const env = { STORMLOG_GATE_LAUNCHER: "fallback" };
-    const result = await step.attempt({ attack: REPLACE, breach: true, env });
+  it("directories that a run replaces, manifests and packages that it plants are not used either", async () => {
+    const result = await step.attempt({ attack: REPLACE, breach: true });
     expect([...step.loot().keys()]).toEqual([]);
     expectWholeAnswer(result);
     expect(named(result)).toHaveLength(1);

@@ -19,14 +19,25 @@ describe("a new user's first steps", () => {
     expect(JSON.parse(json.stdout).help).toBe(short.stdout.trimEnd());
   });
 
-  it("reports in one line what the fallback sampler cannot read", async () => {
+  it("every command that measures is refused without a native library, with the platforms that have one", async () => {
     const cwd = freshDirectory();
-    const env = { STORMLOG_GATE_SAMPLER: "fallback" };
-    const notice = /note: STORMLOG_GATE_SAMPLER asks for it; the plain JavaScript/g;
-    const run = await cli(["run", "--verbose", "--repeats", "2", ...SHORT], { cwd, env });
-    expect(run.stdout.match(notice)).toHaveLength(1);
-    const refresh = await cli(["baseline", "refresh", "--runs", "2", ...SHORT], { cwd, env });
-    expect(refresh.stdout.match(notice)).toHaveLength(1);
+    // As on a platform without one.
+    const env = { STORMLOG_TEST_PREBUILDS: cwd };
+    const refusal = `memory cannot be sampled on this machine: no native build for linux-${process.arch}`;
+    const platforms =
+      "Memory is sampled on Linux x64 and arm64 (glibc 2.17 or newer, or musl 1.2) and, by ps, on macOS.";
+    for (const command of ["run", "record"]) {
+      const { code, stdout, stderr } = await cli([command, ...SHORT], { cwd, env });
+      expect(code, command).toBe(1);
+      const text = (stdout + stderr).replace(/\s+/g, " ");
+      expect(text, command).toContain(refusal);
+      expect(text, command).toContain(platforms);
+    }
+    const doctor = await cli(["doctor"], { cwd, env });
+    expect(doctor.stdout.replace(/\s+/g, " ")).toContain(
+      `sampler no native build for linux-${process.arch} → ${platforms}`,
+    );
+    expect((await cli(["show"], { cwd, env })).stdout).toContain("SAMPLER_NATIVE_MISSING");
   });
 
   it("reports that a limit cut the repeats", async () => {

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { GateError } from "../../src/core/errors.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { measured, node, temporaryDirectory } from "./kit.ts";
@@ -14,10 +14,7 @@ function script(parent: string, text: string, mode = 0o755): string {
   return file;
 }
 
-describe.each(["native", "fallback"])("how a command ends, %s launcher", (launcher) => {
-  beforeEach(() => void vi.stubEnv("STORMLOG_GATE_LAUNCHER", launcher));
-  afterEach(() => void vi.unstubAllEnvs());
-
+describe("how a command ends", () => {
   it("reports the exit status", async () => {
     const { info, directory } = await measured(["sh", "-c", "exit 7"]);
     expect(info.exit).toEqual({ kind: "exited", code: 7 });

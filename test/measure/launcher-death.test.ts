@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
 import { allPids, readStat } from "../../src/sampler/proc.ts";
 import { prng } from "../../src/stats/testing/prng.ts";
@@ -27,11 +27,8 @@ const killLauncher = (word: string, afterS: number, more = ""): Promise<Measured
     probe: "off",
   });
 
-describe.skipIf(process.platform !== "linux").each(["native", "fallback"])("a %s launcher that is killed", (kind) => {
-  beforeEach(() => void vi.stubEnv("STORMLOG_GATE_LAUNCHER", kind));
-  afterEach(() => void vi.unstubAllEnvs());
-
-  it.skipIf(!native)(
+describe.skipIf(!native)("a launcher that is killed", () => {
+  it(
     `leaves no daemon with an empty environment in a session of its own, ${KILLS} times at random times`,
     async () => {
       for (let i = 0; i < KILLS; i++) {
@@ -44,7 +41,7 @@ describe.skipIf(process.platform !== "linux").each(["native", "fallback"])("a %s
     KILLS_LIMIT.timeout,
   );
 
-  it.skipIf(!native)("leaves no process that forks into a new session again and again", async () => {
+  it("leaves no process that forks into a new session again and again", async () => {
     const word = uniqueWord();
     await killLauncher(word, 0.2, `( env -i setsid perl -e '${HOPPER}' "$0" & )`);
     expect(livingWith(word)).toEqual([]);
@@ -56,7 +53,7 @@ describe.skipIf(process.platform !== "linux").each(["native", "fallback"])("a %s
     expect(zombies().filter((pid) => !before.includes(pid))).toEqual([]);
   });
 
-  it.skipIf(!native)("is killed when the command stops it, and the run ends with its tree", async () => {
+  it("is killed when the command stops it, and the run ends with its tree", async () => {
     const word = uniqueWord();
     const script = `${DAEMONS}\nkill -STOP $PPID; ${LOOP}`;
     const { info } = await measured(["sh", "-c", script, word], { probe: "off" });
@@ -64,7 +61,7 @@ describe.skipIf(process.platform !== "linux").each(["native", "fallback"])("a %s
     expect(info.exit).toEqual({ kind: "running" });
   });
 
-  it.skipIf(!native)("is killed when the command stops it and ends", async () => {
+  it("is killed when the command stops it and ends", async () => {
     const word = uniqueWord();
     const { info } = await measured(["sh", "-c", `${DAEMONS}\nkill -STOP $PPID; exit 0`, word], { probe: "off" });
     expect(livingWith(word)).toEqual([]);
@@ -72,8 +69,8 @@ describe.skipIf(process.platform !== "linux").each(["native", "fallback"])("a %s
   });
 });
 
-describe.skipIf(process.platform !== "linux")("a command that is killed", () => {
-  it.skipIf(!native)("leaves no daemon, and its recording is whole", KILLS_LIMIT, async () => {
+describe.skipIf(!native)("a command that is killed", () => {
+  it("leaves no daemon, and its recording is whole", KILLS_LIMIT, async () => {
     for (let i = 0; i < KILLS; i++) {
       const word = uniqueWord();
       const kill = `sleep ${(random() * 0.3).toFixed(3)}; kill -9 $$`;

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { analyze } from "../../src/analysis/analyze.ts";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
 import { readRunDirectory } from "../../src/telemetry/read-directory.ts";
@@ -12,7 +12,7 @@ import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
 import { type Measured, measured, node, temporaryDirectory } from "./kit.ts";
 
 const PYTHON = "/usr/bin/python3";
-const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"];
+const native = !("reason" in findPrebuild());
 const hasPython = existsSync(PYTHON);
 const hasTorch = hasPython && spawnSync(PYTHON, ["-c", "import torch"]).status === 0;
 const hasCompiler = spawnSync("gcc", ["--version"]).status === 0;
@@ -76,10 +76,7 @@ describe.skipIf(!hasTorch)("a training loop on the CPU", () => {
   });
 });
 
-describe.skipIf(!hasPython).each(kinds)("a Python process under the %s sampler", (kind) => {
-  beforeEach(() => void vi.stubEnv("STORMLOG_GATE_SAMPLER", kind));
-  afterEach(() => void vi.unstubAllEnvs());
-
+describe.skipIf(!hasPython)("a Python process under the sampler", () => {
   it("reports its heap and its identity without a framework", async () => {
     const run = await measured(python(LIVE));
     expect(probeOf(run)).toMatchObject({
@@ -165,14 +162,12 @@ describe("a program of any language", () => {
     expect(known).toEqual([...known].sort((a, b) => a - b));
   });
 
-  it.skipIf(kinds.length < 2 || !hasCompiler)(
-    "reports its heap and its steps when the library is preloaded",
-    async () => {
-      const directory = temporaryDirectory();
-      const source = path.join(directory, "loop.c");
-      writeFileSync(
-        source,
-        `#define _GNU_SOURCE
+  it.skipIf(!native || !hasCompiler)("reports its heap and its steps when the library is preloaded", async () => {
+    const directory = temporaryDirectory();
+    const source = path.join(directory, "loop.c");
+    writeFileSync(
+      source,
+      `#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,39 +184,31 @@ int main(void) {
   return step ? 0 : 1;
 }
 `,
-      );
-      const program = path.join(directory, "loop");
-      execFileSync("gcc", ["-O1", "-o", program, source, "-ldl"]);
-      const run = await measured([program], { extraEnv: { STORMLOG_GATE_HEAP: "preload" } });
-      expect(run.info.exit).toEqual({ kind: "exited", code: 0 });
-      expect(probeOf(run)).toMatchObject({ available: true, capabilities: ["heap", "steps"] });
-      const recording = await recordingOf(run);
-      expect(heapOf(recording)?.atStep?.reduce((sum, mark) => sum + mark, 0)).toBeGreaterThan(140);
-      const { series } = analyze(recording, { horizon: { kind: "steps", steps: 1_000_000 } });
-      const heap = series.find(({ metric }) => metric === "allocated");
-      expect(heap?.class).toBe("leak");
-      expect(heap?.slope_bytes_per_step).toBeCloseTo(3008, -2);
-      // Without it, the program cannot call what is not there, and runs all the same.
-      expect((await measured([program])).info.exit).toEqual({ kind: "exited", code: 1 });
-    },
-  );
+    );
+    const program = path.join(directory, "loop");
+    execFileSync("gcc", ["-O1", "-o", program, source, "-ldl"]);
+    const run = await measured([program], { extraEnv: { STORMLOG_GATE_HEAP: "preload" } });
+    expect(run.info.exit).toEqual({ kind: "exited", code: 0 });
+    expect(probeOf(run)).toMatchObject({ available: true, capabilities: ["heap", "steps"] });
+    const recording = await recordingOf(run);
+    expect(heapOf(recording)?.atStep?.reduce((sum, mark) => sum + mark, 0)).toBeGreaterThan(140);
+    const { series } = analyze(recording, { horizon: { kind: "steps", steps: 1_000_000 } });
+    const heap = series.find(({ metric }) => metric === "allocated");
+    expect(heap?.class).toBe("leak");
+    expect(heap?.slope_bytes_per_step).toBeCloseTo(3008, -2);
+    // Without it, the program cannot call what is not there, and runs all the same.
+    expect((await measured([program])).info.exit).toEqual({ kind: "exited", code: 1 });
+  });
 
-  it.skipIf(kinds.length < 2)(
-    "runs as ever with the library preloaded, also through the JavaScript guard",
-    async () => {
-      for (const launcher of ["", "fallback"]) {
-        vi.stubEnv("STORMLOG_GATE_LAUNCHER", launcher);
-        const run = await measured(node("console.log(process.env.LD_PRELOAD); setTimeout(() => {}, 300)"), {
-          extraEnv: { STORMLOG_GATE_HEAP: "preload" },
-        });
-        vi.unstubAllEnvs();
-        expect(run.stdout).toMatch(/libstormlog_heap\.so\n$/);
-        expect(run.info.exit).toEqual({ kind: "exited", code: 0 });
-        expect(run.info.probe?.processes.map(({ pid }) => pid)).toEqual([run.info.identity.pid]);
-        expect(heapOf(await recordingOf(run))?.timeNs?.length).toBeGreaterThan(5);
-      }
-    },
-  );
+  it.skipIf(!native)("runs as ever with the library preloaded", async () => {
+    const run = await measured(node("console.log(process.env.LD_PRELOAD); setTimeout(() => {}, 300)"), {
+      extraEnv: { STORMLOG_GATE_HEAP: "preload" },
+    });
+    expect(run.stdout).toMatch(/libstormlog_heap\.so\n$/);
+    expect(run.info.exit).toEqual({ kind: "exited", code: 0 });
+    expect(run.info.probe?.processes.map(({ pid }) => pid)).toEqual([run.info.identity.pid]);
+    expect(heapOf(await recordingOf(run))?.timeNs?.length).toBeGreaterThan(5);
+  });
 });
 
 describe.skipIf(!hasPython)("what is left of a run", () => {

@@ -1,10 +1,8 @@
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { findPrebuild } from "../../src/sampler/prebuild.ts";
+import { describe, expect, it } from "vitest";
 import { type RecordFile, readRecordFile } from "../../src/telemetry/recording/record-file.ts";
 import { type Measured, measured, node } from "./kit.ts";
 
-const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"];
 const MIB = 2 ** 20;
 const recordOf = ({ directory }: Measured): Promise<RecordFile> => readRecordFile(path.join(directory, "samples.rec"));
 const largest = (column: Float64Array): number =>
@@ -21,10 +19,7 @@ for (const child of held) child.stdout.once("data", () => {
 });
 `;
 
-describe.each(kinds)("what the %s sampler records", (kind) => {
-  beforeEach(() => void vi.stubEnv("STORMLOG_GATE_SAMPLER", kind));
-  afterEach(() => void vi.unstubAllEnvs());
-
+describe("what the sampler records", () => {
   it("is the whole tree, each process with its start and its end", async () => {
     const run = await measured(node(THREE));
     const file = await recordOf(run);

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   anyThreadLives,
   livingWith,
@@ -31,10 +31,7 @@ os.wait()
 if "stay" in sys.argv: time.sleep(600)
 `;
 
-describe.each(["native", "fallback"])("ending a run, %s launcher", (launcher) => {
-  beforeEach(() => void vi.stubEnv("STORMLOG_GATE_LAUNCHER", launcher));
-  afterEach(() => void vi.unstubAllEnvs());
-
+describe("ending a run", () => {
   it("ends a command that exceeds its timeout, and records that", async () => {
     const word = uniqueWord();
     const { info } = await measured(node("setTimeout(()=>{},60000)", word), { timeoutS: 0.6 });
@@ -116,9 +113,7 @@ describe.each(["native", "fallback"])("ending a run, %s launcher", (launcher) =>
     const { info } = await measured(["bash", "-c", "exec 3> >(cat > /dev/null; exec sleep 0.05); exit 0"]);
     expect(info.lost.filter((note) => note.includes("outlived the command"))).toEqual([]);
   });
-});
 
-describe("ending a run with the native launcher", () => {
   it("finds a child that left the session, cleared its environment and lost its parent", async () => {
     const word = uniqueWord();
     const { info } = await measured(node(spawnSession("{}"), word));

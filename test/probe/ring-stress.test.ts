@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { ProbeRing } from "../../src/sampler/probe-ring.ts";
+import { ProbeRing } from "./testing/probe-ring.ts";
 import { PYTHON } from "./testing/pythons.ts";
 
 /** `npm run soak` asks for millions. The native reader: `native/test/probe/probe_stress_test.cc`. */

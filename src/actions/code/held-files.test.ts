@@ -29,7 +29,7 @@ const DIST = {
   "assets/font.ttf": "font",
   "chunks/cli.js": "export {}",
   "cli.js": "cli",
-  "guard.js": "guard",
+  "shard-worker.js": "worker",
   "probe/inject/sitecustomize.py": "probe",
 };
 const OTHERS = {
@@ -92,14 +92,14 @@ describe("files that a step holds while it measures", () => {
       [],
     ],
     [
-      "replaces the launcher by a link and the guard by a directory",
+      "replaces the launcher by a link and the worker by a directory",
       ({ dist }) => {
         rmSync(path.join(dist, "prebuilds/p/launcher"));
         symlinkSync("/bin/true", path.join(dist, "prebuilds/p/launcher"));
-        rmSync(path.join(dist, "guard.js"));
-        mkdirSync(path.join(dist, "guard.js/x"), { recursive: true });
+        rmSync(path.join(dist, "shard-worker.js"));
+        mkdirSync(path.join(dist, "shard-worker.js/x"), { recursive: true });
       },
-      ["dist/guard.js", "dist/prebuilds/p/launcher"],
+      ["dist/prebuilds/p/launcher", "dist/shard-worker.js"],
       [],
     ],
     [
@@ -147,7 +147,7 @@ describe("files that a step holds while it measures", () => {
     attack({ root, dist });
     expect(files.restore()).toEqual({ restored, left });
     expect(contents(root)).toMatchObject(OTHERS);
-    expect(contents(dist)).toMatchObject({ "guard.js": "guard", "probe/inject/sitecustomize.py": "probe" });
+    expect(contents(dist)).toMatchObject({ "shard-worker.js": "worker", "probe/inject/sitecustomize.py": "probe" });
     expect(lstatSync(path.join(dist, "action")).isDirectory()).toBe(true);
     expect(existsSync(path.join(dist, "action/package.json"))).toBe(false);
     expect(statSync(path.join(dist, "prebuilds/p/launcher")).mode & 0o777).toBe(0o755);
@@ -171,7 +171,6 @@ describe("files that a step holds while it measures", () => {
   it("a run starts from fresh copies, even if the run before changed its own", () => {
     const { files } = installed();
     const fresh = {
-      "guard.mjs": "guard",
       "native/launcher": "launcher",
       [path.join("probe", "inject", "sitecustomize.py")]: "probe",
     };

@@ -146,8 +146,6 @@ export class ActionFiles implements HeldFiles {
       return path.basename(file) === "sampler.node" ? null : path.join("native", path.basename(file));
     }
     const name = path.relative(this.#code.dist, file);
-    // The name's ending decides how Node reads it, and not a package.json above the copy.
-    if (name === "guard.js") return "guard.mjs";
     return name.startsWith(`probe${path.sep}`) ? name : null;
   }
 

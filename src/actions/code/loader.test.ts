@@ -28,7 +28,7 @@ export const twice = (text) => text + text + count;`,
 
 async function pack(name: string): Promise<{ url: string; file: string; text: string; digest: string }> {
   const chunks = Object.entries(CHUNKS).map(([at, text]) => ({ path: at, text }));
-  const text = await packChunks(chunks, { "guard.js": "00" });
+  const text = await packChunks(chunks, { "shard-worker.js": "00" });
   const action = path.join(root, name, "action");
   mkdirSync(action, { recursive: true });
   const file = path.join(action, "code.js");
@@ -46,7 +46,7 @@ describe("the loader of the Action's code", () => {
     expect(global.lateChunkRan).toBeUndefined();
     const done = load("main.js").done;
     expect(global.lateChunkRan).toBeUndefined();
-    expect(await done).toEqual(["b", 1, "ää1", { "guard.js": "00" }]);
+    expect(await done).toEqual(["b", 1, "ää1", { "shard-worker.js": "00" }]);
     expect(global.lateChunkRan).toBe(1);
   });
 

@@ -22,7 +22,7 @@ export interface FinishedRun {
   readonly analysis: AnalysisDocument | null;
   readonly measured: MeasuredRun | null;
   readonly ending: RunEnding;
-  /** What could not be measured or written: a fallback sampler, lost samples, a file that could not be written. */
+  /** What could not be measured or written: a sampler with limits, lost samples, a file that could not be written. */
   readonly warnings: readonly string[];
   /** What was done to the gate's own files while the command ran, one sentence each. */
   readonly interference: readonly string[];

@@ -19,10 +19,7 @@ const DROPPED_NAMES = new Set([
 /** Every process of a measured tree carries this variable; its value is one run's. */
 export const MARKER_VARIABLE = "STORMLOG_GATE_RUN";
 
-/** Carry the command's own variables past the guard, which must not run other code because of them. */
-export const GUARD_NODE_OPTIONS = "STORMLOG_GATE_NODE_OPTIONS";
-export const GUARD_COMPILE_CACHE = "STORMLOG_GATE_COMPILE_CACHE";
-/** Becomes the command's LD_PRELOAD: the launcher and the guard are not measured. */
+/** Becomes the command's LD_PRELOAD: the launcher is not measured. */
 export const PUT_ASIDE_PRELOAD = "STORMLOG_GATE_LD_PRELOAD";
 
 interface ScrubbedEnvironment {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CommandEnd } from "./launch.ts";
+import type { CommandEnd } from "./start-in-session.ts";
 
 /** Signals that end the gate in order, with the exit status that a command often has after one of them. */
 const ENDING = new Map([

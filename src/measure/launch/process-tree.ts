@@ -14,7 +14,7 @@ const hasEnded = ({ state, threads }: ProcStat): boolean => /^[Xx]$/.test(state)
 /** Pids of the living launchers, the only children of this process that Node starts in a session of their own. */
 const launchers = new Set<number>();
 
-/** Register a launcher, which ends with this process, however this process ends. @returns call when it has ended */
+/** Register a launcher, or as a negative pid a process group, to end with this process. @returns call at its end */
 export function registerLauncher(pid: number): () => void {
   if (launchers.size === 0) process.prependListener("exit", endAllNow);
   launchers.add(pid);
@@ -90,11 +90,11 @@ const END_NOW_MS = 300;
 
 /** Before the handlers of the exit that write outputs: nothing of the change may write after them. */
 function endAllNow(): void {
-  for (const pid of launchers) send(pid, "SIGKILL");
+  for (const pid of launchers) sendSignal(pid, "SIGKILL");
   const pause = new Int32Array(new SharedArrayBuffer(4));
   for (const until = performance.now() + END_NOW_MS; performance.now() < until; Atomics.wait(pause, 0, 0, 1)) {
     const left = orphans();
-    for (const { pid } of left) send(pid, "SIGKILL");
+    for (const { pid } of left) sendSignal(pid, "SIGKILL");
     if (left.length === 0 && [...launchers].every(isGone)) return;
   }
 }
@@ -113,7 +113,7 @@ export async function endOrphans(ms: number): Promise<readonly Member[]> {
       const left = orphans();
       if (left.length === 0) return [];
       // The pid of a child is not given to another process before it was reaped.
-      for (const { pid } of left) send(pid, "SIGKILL");
+      for (const { pid } of left) sendSignal(pid, "SIGKILL");
     }
     if (performance.now() >= until) return orphans();
     await sleep(1);
@@ -133,11 +133,6 @@ export class ProcessTree {
     this.#scan = new TreeScan(root, marker);
   }
 
-  /** Count processes that the sampler has seen as members from now on. */
-  remember(seen: readonly Member[]): void {
-    for (const member of seen) this.#known.set(member.pid, member);
-  }
-
   /** Scan again; the root is not a member. */
   members(): Member[] {
     for (const { pid, startTicks } of this.#known.values()) {
@@ -155,10 +150,10 @@ export class ProcessTree {
 
 /** Send a signal to a member that is still the same process; one that has ended or is not ours is ignored. */
 export function signalMember({ pid, startTicks }: Member, signal: NodeJS.Signals): void {
-  if (readStat(pid)?.startTicks === startTicks) send(pid, signal);
+  if (readStat(pid)?.startTicks === startTicks) sendSignal(pid, signal);
 }
 
-function send(pid: number, signal: NodeJS.Signals): void {
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {

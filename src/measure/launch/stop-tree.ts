@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { plural } from "../../core/text.ts";
-import type { Launched } from "./launch.ts";
 import type { LauncherOrder } from "./launcher-protocol.ts";
 import { endOrphans, type Member, type ProcessTree, processName, signalMember } from "./process-tree.ts";
+import type { Launched } from "./start-in-session.ts";
 
 /** A runner kills a cancelled step 10 s after SIGINT, and its evidence has to be uploaded until then. */
 const STEPS: readonly { readonly order: LauncherOrder; readonly graceMs: number }[] = [

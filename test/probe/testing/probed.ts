@@ -5,8 +5,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { probeEnvironment } from "../../../src/measure/environment/probe-environment.ts";
-import { ProbeRing, type RingHeader, type RingRecord } from "../../../src/sampler/probe-ring.ts";
 import { probeLines } from "../../../src/telemetry/oom/probe-record.ts";
+import { ProbeRing, type RingHeader, type RingRecord } from "./probe-ring.ts";
 import type { Python } from "./pythons.ts";
 
 export const FIXTURES = fileURLToPath(new URL("../fixtures", import.meta.url));

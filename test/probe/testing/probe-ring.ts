@@ -1,14 +1,14 @@
 import { closeSync, readSync } from "node:fs";
-import { codeOf } from "../core/errors.ts";
-import { NOT_A_FILE, openRegular } from "../core/files.ts";
+import { codeOf } from "../../../src/core/errors.ts";
+import { NOT_A_FILE, openRegular } from "../../../src/core/files.ts";
 
 /**
  * The ring file of a probe, version 1, with the layout of `native/probe_ring.h`: a header of 256 bytes, then records of
  * 96 bytes, little-endian. Its writer is the measured process, so nothing in it is trusted, and only `read` touches it.
  */
-export const PROBE_MAGIC = "SLGPRB\u0001\n";
-export const PROBE_HEADER_BYTES = 256;
-export const PROBE_RECORD_BYTES = 96;
+const PROBE_MAGIC = "SLGPRB\u0001\n";
+const PROBE_HEADER_BYTES = 256;
+const PROBE_RECORD_BYTES = 96;
 const LARGEST_CAPACITY = 65_536;
 const BATCH_RECORDS = 256;
 /** A file that has no header after this long will not get one. */
@@ -207,7 +207,7 @@ export class ProbeRing {
 }
 
 /** Open for reading, never through a link, never waiting for a pipe; null for any other kind of file. */
-export function openOwn(file: string): number | null {
+function openOwn(file: string): number | null {
   try {
     return openRegular(file, "refuse").fd;
   } catch (error) {
@@ -218,7 +218,7 @@ export function openOwn(file: string): number | null {
 }
 
 /** Bytes read; less than asked for at the end of the file or when it cannot be read. */
-export function readAt(fd: number, into: Buffer, position: number): number {
+function readAt(fd: number, into: Buffer, position: number): number {
   let done = 0;
   try {
     while (done < into.length) {
