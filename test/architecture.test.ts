@@ -116,9 +116,9 @@ function filesBelow(directory: string, endings: readonly string[]): string[] {
 
 const production = filesBelow(source, [".ts"]).filter((file) => !isTest(file));
 
-/** Files of the project that a TypeScript file imports. */
-function importsOf(file: string): string[] {
-  return [...readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, name = ""]) =>
+/** Files of the project that a TypeScript file imports, also late or for their types. */
+function importsOf(file: string, text = readFileSync(file, "utf8")): string[] {
+  return [...text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, name = ""]) =>
     path.resolve(path.dirname(file), name),
   );
 }
@@ -209,6 +209,30 @@ describe("the layout of the house", () => {
     expect(Object.fromEntries([...used].map(([name, rooms]) => [name, sorted(rooms)]))).toEqual(
       Object.fromEntries(Object.entries(ROOMS).map(([name, rooms]) => [name, sorted(rooms)])),
     );
+  });
+
+  it("reaches other tools' formats through the commands that read files alone, never from a measurement", () => {
+    const foreign = path.join(source, "inputs", "foreign") + path.sep;
+    const reached = (entry: string): boolean => {
+      const files = new Set([path.join(source, entry)]);
+      for (const file of files) {
+        const loaded = readFileSync(file, "utf8").replace(/(?:import|export) type [^;]*;/g, "");
+        for (const target of importsOf(file, loaded)) if (existsSync(target)) files.add(target);
+      }
+      return [...files].some((file) => file.startsWith(foreign));
+    };
+    const commands = readdirSync(path.join(source, "cli")).filter((name) => /^[a-z]+\.ts$/.test(name));
+    const through = ["cli.ts", "commands.ts", "main.ts", "program.ts", "programs.ts", "start.ts"];
+    expect(commands.filter((name) => reached(`cli/${name}`) && !through.includes(name))).toEqual([
+      "analyze.ts",
+      "compare.ts",
+      "export.ts",
+      "judge.ts",
+      "lab.ts",
+      "merge.ts",
+    ]);
+    const entries = readdirSync(path.join(source, "actions")).map((name) => `actions/${name}/main.ts`);
+    expect(entries.filter((entry) => existsSync(path.join(source, entry)) && reached(entry))).toEqual([]);
   });
 
   it("has no circle of rooms", () => {

@@ -1,7 +1,7 @@
 /** Reads one file and analyses it, in a separate process to measure its memory alone. Prints one line of JSON. */
 import { statSync } from "node:fs";
 import { analyze } from "../../src/analysis/analyze.ts";
-import { readTelemetry } from "../../src/telemetry/read.ts";
+import { readTelemetry } from "../../src/inputs/foreign/read.ts";
 import { columnBytes } from "./recording.ts";
 
 export interface FileResult {

@@ -5,8 +5,7 @@ import type { NamedSnapshot } from "../snapshot/live/document.ts";
 import { snapshotName } from "../snapshot/model/file-names.ts";
 import type { TorchSnapshot } from "../snapshot/model/snapshot.ts";
 import { isPickle, readSnapshot } from "../snapshot/read.ts";
-import { fileError, readHead, statInput } from "../telemetry/input-file.ts";
-import { refuseUnread } from "../telemetry/read.ts";
+import { fileError, readHead, refuseCompressed, statInput } from "../telemetry/input-file.ts";
 
 /** First bytes of a database of PyTorch's `_dump_snapshot_sqlite`. */
 const SQLITE_MAGIC = "SQLite format 3\u0000";
@@ -36,7 +35,7 @@ export function readSnapshotFile(path: string): TorchSnapshot {
   if (!stats.isFile()) throw invalidInput("INPUT_NOT_A_FILE", "not a regular file", path, "Write it to a file first.");
   if (stats.size === 0) throw invalidInput("INPUT_EMPTY", "the file is empty", path, "Was anything dumped?");
   const head = readHead(path, SQLITE_MAGIC.length);
-  refuseUnread(head, path);
+  refuseCompressed(head, path);
   if (head.toString("latin1") === SQLITE_MAGIC) {
     throw invalidInput("SNAPSHOT_UNSUPPORTED", "a SQLite database is not read as a memory snapshot", path, DUMP);
   }

@@ -1,4 +1,5 @@
-import { readTelemetry, type Telemetry } from "../telemetry/read.ts";
+import type { Telemetry } from "../telemetry/recording/telemetry.ts";
+import { readTelemetry } from "./foreign/read.ts";
 import { isSnapshotFile, readSnapshotFile } from "./snapshot-input.ts";
 import { snapshotTelemetry } from "./snapshot-recording.ts";
 import { verifyRuns } from "./verified-bundle.ts";

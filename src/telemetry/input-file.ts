@@ -89,3 +89,11 @@ export function readHead(path: string, size: number): Buffer {
   for (const chunk of readChunks(path, size)) return chunk;
   return Buffer.alloc(0);
 }
+
+/** @throws GateError INPUT_COMPRESSED for a file that begins like an archive */
+export function refuseCompressed(head: Uint8Array, path: string): void {
+  if (head[0] === 0x1f && head[1] === 0x8b)
+    throw invalidInput("INPUT_COMPRESSED", "the file is gzip-compressed", path, "Decompress it first.");
+  if (Buffer.from(head).toString("latin1", 0, 4) === "PK\u0003\u0004")
+    throw invalidInput("INPUT_COMPRESSED", "the file is a zip archive", path, "Unpack it first.");
+}

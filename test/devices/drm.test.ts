@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import "./testing/from-sources.ts";
-import { readRunDirectory } from "../../src/telemetry/read-directory.ts";
+import { readRunDirectory } from "../../src/telemetry/read-run-directory.ts";
 import type { Recording, RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { cli } from "../e2e/cli.ts";
 import { DRM_USER, DrmTree } from "./drm-tree.ts";

@@ -4,7 +4,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { analyze } from "../../src/analysis/analyze.ts";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
-import { readRunDirectory } from "../../src/telemetry/read-directory.ts";
+import { readRunDirectory } from "../../src/telemetry/read-run-directory.ts";
 import type { Recording, SampleTable } from "../../src/telemetry/recording/model.ts";
 import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
 import { recordFileToRecording } from "../../src/telemetry/recording/record-recording.ts";

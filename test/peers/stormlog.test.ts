@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { analyze } from "../../src/analysis/analyze.ts";
 import { MIB } from "../../src/core/units.ts";
+import { readTelemetry } from "../../src/inputs/foreign/read.ts";
 import { stormlogReport } from "../../src/report/documents/envelope.ts";
 import {
   SAMPLE_FINDING,
@@ -12,7 +13,6 @@ import {
   sampleReport,
   sampleScenario,
 } from "../../src/report/testing/sample-report.ts";
-import { readTelemetry } from "../../src/telemetry/read.ts";
 import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
 import { recording, recordingInfo, series, table } from "../../src/telemetry/testing/recordings.ts";
 import { capabilities, v2Record } from "../../src/telemetry/testing/stormlog-records.ts";

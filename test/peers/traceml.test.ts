@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { analyze } from "../../src/analysis/analyze.ts";
-import { readTelemetry } from "../../src/telemetry/read.ts";
+import { readTelemetry } from "../../src/inputs/foreign/read.ts";
 import { peersOf } from "./testing/peers.ts";
 
 let directory: string;

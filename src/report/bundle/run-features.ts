@@ -4,7 +4,7 @@ import { resolveOptions } from "../../analysis/options.ts";
 import { invalidInput } from "../../core/errors.ts";
 import { writeAtomically } from "../../core/files.ts";
 import type { Horizon } from "../../core/units.ts";
-import { readRunDirectory } from "../../telemetry/read-directory.ts";
+import { readRunDirectory } from "../../telemetry/read-run-directory.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import { RECORDING_FILE } from "../../telemetry/recording/run-info.ts";
 import { type LeftOut, type ListedFile, listFiles } from "./bundle-files.ts";

@@ -5,10 +5,12 @@ import * as v from "valibot";
 import { codeOf, GateError, invalidInput, messageOf } from "../../core/errors.ts";
 import { HEALTH_KINDS } from "../devices/recorded-device.ts";
 import { fileError, statInput } from "../input-file.ts";
-import { COLUMNS, type Column, ofKnownMetric, type Recording, type SampleTable } from "../recording/model.ts";
-import { fieldOf, readForeignParquet } from "./parquet-foreign.ts";
+import { COLUMNS, COUNTS, type Column, ofKnownMetric, type Recording, type SampleTable } from "../recording/model.ts";
 import { ownSource } from "./parquet-own.ts";
 import { numberOf, openParquet, type ParquetSource } from "./parquet-source.ts";
+
+/** Name of a byte column in a file; a count is not bytes. */
+export const fieldOf = (column: Column) => (COUNTS.has(column) ? column : `${column}_bytes`);
 
 /** Metadata key for what rows do not contain: the columns of each table, epoch, marks, peaks. */
 const LAYOUT_KEY = "stormlog.recording";
@@ -270,19 +272,18 @@ async function readTables(source: ParquetSource, layout: Layout): Promise<Sample
 }
 
 /**
- * Reads a Parquet file: one of ours, or any with columns named as in the generic CSV layout. Needs little more memory
- * than the returned columns.
+ * Reads a Parquet file of ours, and any other by `foreign`. Needs little more memory than the returned columns.
  * @throws GateError INPUT_EMPTY, PARQUET_UNREADABLE, INPUT_UNKNOWN_FORMAT, INPUT_NOT_FOUND, INPUT_NO_PERMISSION,
  *   NEGATIVE_BYTES, BYTES_TOO_LARGE
  */
-export async function readParquet(file: string): Promise<Recording> {
+export async function readParquet(file: string, foreign = readParquetSource): Promise<Recording> {
   const stats = statInput(file);
   if (!stats.isFile()) throw invalidInput("INPUT_NOT_A_FILE", "not a regular file", file);
   if (stats.size === 0) throw invalidInput("INPUT_EMPTY", "the Parquet file is empty", file);
   try {
     const source = await openParquet(file);
     return layoutText(source) === undefined
-      ? await readForeignParquet(file, source)
+      ? await foreign(file, source)
       : await readParquetSource(file, ownSource(file, source));
   } catch (error) {
     if (error instanceof GateError) throw error;

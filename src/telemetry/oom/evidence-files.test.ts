@@ -12,8 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readTelemetry } from "../../inputs/foreign/read.ts";
 import { readParquet } from "../formats/parquet.ts";
-import { readTelemetry } from "../read.ts";
 import type { Recording, RecordingInfo } from "../recording/model.ts";
 import { readRecordingInfo, writeRunFiles } from "../recording/run-directory.ts";
 import { recording, recordingInfo, series, table } from "../testing/recordings.ts";

@@ -249,6 +249,10 @@ function u64(view: DataView, at: number): number {
   return high < HIGH_WORD_LIMIT ? high * 2 ** 32 + view.getUint32(at, true) : Number.NaN;
 }
 
+/** Whether a file with these first bytes is a record file of any version. */
+export const isRecordFile = (head: Uint8Array): boolean =>
+  Buffer.from(head).toString("latin1", 0, 6) === RECORD_MAGIC.slice(0, 6);
+
 function parseHeader(bytes: Uint8Array, name: string): RecordFileHeader {
   if (bytes.length === 0) throw invalidInput("INPUT_EMPTY", "the record file is empty", name, "Measure again.");
   const magic = Buffer.from(RECORD_MAGIC, "latin1");

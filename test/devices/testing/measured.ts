@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import "./from-sources.ts";
 import type { RecordedDevice } from "../../../src/telemetry/devices/recorded-device.ts";
-import { readRunDirectory } from "../../../src/telemetry/read-directory.ts";
+import { readRunDirectory } from "../../../src/telemetry/read-run-directory.ts";
 import type { Recording, RecordingInfo } from "../../../src/telemetry/recording/model.ts";
 import { cli } from "../../e2e/cli.ts";
 import { STAND_INS } from "../../probe/testing/probed.ts";

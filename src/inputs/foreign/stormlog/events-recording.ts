@@ -1,6 +1,6 @@
-import { checkTableCount } from "../../input-file.ts";
-import { GrowableColumn } from "../../recording/growable.ts";
-import type { Column, Recording, SampleTable, TelemetryEvent } from "../../recording/model.ts";
+import { checkTableCount } from "../../../telemetry/input-file.ts";
+import { GrowableColumn } from "../../../telemetry/recording/growable.ts";
+import type { Column, Recording, SampleTable, TelemetryEvent } from "../../../telemetry/recording/model.ts";
 
 const COUNTERS = [
   ["allocated", "allocatorAllocated"],

@@ -5,7 +5,10 @@ import type { ColumnSource } from "hyparquet-writer";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { afterAll, describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
-import { readParquet } from "./parquet.ts";
+import { readParquet } from "../../telemetry/formats/parquet.ts";
+import { readForeignParquet } from "./parquet-foreign.ts";
+
+const read = (file: string) => readParquet(file, readForeignParquet);
 
 const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-parquet-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -24,7 +27,7 @@ const integers = (name: string, data: readonly (number | null)[]): ColumnSource 
 const count = (n: number) => Array.from({ length: n }, (_, i) => i);
 const codeOf = async (file: string) => {
   try {
-    await readParquet(file);
+    await read(file);
     return "none";
   } catch (error) {
     if (error instanceof GateError) return error.code;
@@ -34,7 +37,7 @@ const codeOf = async (file: string) => {
 
 describe("Parquet files of other tools", () => {
   it("are split into a table for each rank and device, with rows in order, for any interleaving", async () => {
-    const { tables, missing } = await readParquet(
+    const { tables, missing } = await read(
       written([
         integers("timestamp_ns", count(50)),
         integers(
@@ -63,7 +66,7 @@ describe("Parquet files of other tools", () => {
   });
 
   it("are one table without rank and device columns", async () => {
-    const { tables } = await readParquet(
+    const { tables } = await read(
       written([
         integers("step", count(20)),
         { name: "allocated_bytes", data: count(20).map((i) => i / 2), type: "DOUBLE" },

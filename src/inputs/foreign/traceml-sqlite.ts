@@ -1,8 +1,8 @@
 import type { SqlValue } from "sql.js";
 import { invalidInput } from "../../core/errors.ts";
-import { checkTableCount } from "../input-file.ts";
-import { GrowableColumn } from "../recording/growable.ts";
-import { MAX_RANK, type Recording, type SampleTable } from "../recording/model.ts";
+import { checkTableCount } from "../../telemetry/input-file.ts";
+import { GrowableColumn } from "../../telemetry/recording/growable.ts";
+import { MAX_RANK, type Recording, type SampleTable } from "../../telemetry/recording/model.ts";
 import { columnsOfTable, type Rows, readSqlite } from "./sqlite.ts";
 
 const TABLE = "step_memory_samples";

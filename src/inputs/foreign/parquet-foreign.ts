@@ -1,11 +1,9 @@
 import { invalidInput } from "../../core/errors.ts";
-import { checkTableCount } from "../input-file.ts";
-import { isMetric } from "../recording/metrics.ts";
-import { COLUMNS, COUNTS, type Column, MAX_RANK, type Recording, type SampleTable } from "../recording/model.ts";
-import { numberOf, type ParquetSource } from "./parquet-source.ts";
-
-/** Name of a byte column in a file; a count is not bytes. */
-export const fieldOf = (column: Column) => (COUNTS.has(column) ? column : `${column}_bytes`);
+import { fieldOf } from "../../telemetry/formats/parquet.ts";
+import { numberOf, type ParquetSource } from "../../telemetry/formats/parquet-source.ts";
+import { checkTableCount } from "../../telemetry/input-file.ts";
+import { isMetric } from "../../telemetry/recording/metrics.ts";
+import { COLUMNS, type Column, MAX_RANK, type Recording, type SampleTable } from "../../telemetry/recording/model.ts";
 
 interface Group {
   readonly rank: number;

@@ -1,65 +1,17 @@
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
-import { GateError, invalidInput } from "../core/errors.ts";
-import { readParquet } from "./formats/parquet.ts";
-import { readJsonTelemetry } from "./formats/read-json.ts";
-import { readEventDirectory } from "./formats/stormlog/event-source.ts";
-import { eventsToRecording } from "./formats/stormlog/events-recording.ts";
-import { dumpNames, withDumpedError } from "./formats/stormlog/oom-dump.ts";
-import { fileError } from "./input-file.ts";
-import type { Recording, RecordingInfo } from "./recording/model.ts";
-import { probeSummary, readProbeInfos } from "./recording/probe-files.ts";
-import { RAW_RECORD_FILE } from "./recording/record-columns.ts";
-import { readRecordFile } from "./recording/record-file.ts";
-import { lossesOf, recordFileToRecording } from "./recording/record-recording.ts";
-import { SAMPLES_FILE } from "./recording/run-directory.ts";
-import { RECORDING_FILE, readRecordingInfo } from "./recording/run-info.ts";
-import { withSeenRanks } from "./recording/shard-identity.ts";
-import type { NamedRecording, Telemetry } from "./recording/telemetry.ts";
+import { GateError, invalidInput } from "../../core/errors.ts";
+import { fileError } from "../../telemetry/input-file.ts";
+import { isRunDirectory, readRunDirectory } from "../../telemetry/read-run-directory.ts";
+import type { NamedRecording, Telemetry } from "../../telemetry/recording/telemetry.ts";
+import { readJsonTelemetry } from "./read-json.ts";
+import { readEventDirectory } from "./stormlog/event-source.ts";
+import { eventsToRecording } from "./stormlog/events-recording.ts";
+import { dumpNames, withDumpedError } from "./stormlog/oom-dump.ts";
 
 const RUNS = "runs";
 /** Runs are two levels below `runs` (`<scenario>/<n>`). Scenario names with slashes add levels. */
 const MAX_DEPTH = 6;
-
-const has = (directory: string, name: string) => existsSync(path.join(directory, name));
-
-/** True for a run directory, complete or not. */
-export function isRunDirectory(directory: string): boolean {
-  return has(directory, SAMPLES_FILE) || has(directory, RAW_RECORD_FILE);
-}
-
-/**
- * The recording of one run: `samples.parquet`, or the sampler's own file if the gate was killed before it could write
- * that.
- * @throws GateError of the two readers and of `recording.json`
- */
-export async function readRunDirectory(directory: string): Promise<{ recording: Recording; notes: readonly string[] }> {
-  const info: RecordingInfo | null = has(directory, RECORDING_FILE) ? readRecordingInfo(directory) : null;
-  const notes: string[] = info ? [...info.lost] : [`${RECORDING_FILE} is missing`];
-  const raw = path.join(directory, RAW_RECORD_FILE);
-  if (has(directory, SAMPLES_FILE)) {
-    try {
-      const recording = await readParquet(path.join(directory, SAMPLES_FILE));
-      const worldSize = recording.worldSize ?? info?.identity.world_size ?? null;
-      const cut = info?.cut === undefined ? {} : { cut: info.cut };
-      return { recording: { ...recording, info, worldSize, ...cut }, notes };
-    } catch (error) {
-      if (!(error instanceof GateError) || !existsSync(raw)) throw error;
-      notes.push(`${SAMPLES_FILE} cannot be read (${error.message}), so ${RAW_RECORD_FILE} is used`);
-    }
-  }
-  const file = await readRecordFile(raw);
-  const complete = info === null ? null : withProbe(info, directory);
-  return { recording: recordFileToRecording(file, complete), notes: [...notes, ...lossesOf(file, complete)] };
-}
-
-/** A killed gate did not write the probes' info. */
-function withProbe(info: RecordingInfo, directory: string): RecordingInfo {
-  if (info.probe !== undefined) return info;
-  const infos = readProbeInfos(directory);
-  if (infos.length === 0) return info;
-  return withSeenRanks({ ...info, probe: probeSummary(infos.map(({ process }) => process)) });
-}
 
 function list(directory: string): string[] {
   try {
@@ -147,7 +99,7 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
     ];
   });
   if (dumps.length > 0) return { kind: "runs", runs: dumps, notes: [] };
-  if (has(directory, "telemetry_timeline.json"))
+  if (existsSync(path.join(directory, "telemetry_timeline.json")))
     return readJsonTelemetry(path.join(directory, "telemetry_timeline.json"));
   throw invalidInput(
     "INPUT_IS_DIRECTORY",

@@ -1,8 +1,8 @@
 import { invalidInput } from "../../core/errors.ts";
 import { cutText, oneLine, plural } from "../../core/text.ts";
-import { checkTableCount } from "../input-file.ts";
-import { METRICS } from "../recording/metrics.ts";
-import { COLUMNS, COUNTS, type Column, MAX_RANK, type Recording } from "../recording/model.ts";
+import { checkTableCount } from "../../telemetry/input-file.ts";
+import { METRICS } from "../../telemetry/recording/metrics.ts";
+import { COLUMNS, COUNTS, type Column, MAX_RANK, type Recording } from "../../telemetry/recording/model.ts";
 import { checkRowLength, isMissing, numberIn, numberOrNull, rejectImpossible } from "./csv/cells.ts";
 import { CLOCKS, calendarTime, clockUnit, NO_ZONE, STEP_COUNTERS } from "./csv/clocks.ts";
 import { type CsvRow, scanCsv } from "./csv/scan.ts";

@@ -1,6 +1,6 @@
-import { GrowableColumn } from "../../recording/growable.ts";
-import { isMetric } from "../../recording/metrics.ts";
-import type { Column, KnownPeak, SampleTable } from "../../recording/model.ts";
+import { GrowableColumn } from "../../../telemetry/recording/growable.ts";
+import { isMetric } from "../../../telemetry/recording/metrics.ts";
+import type { Column, KnownPeak, SampleTable } from "../../../telemetry/recording/model.ts";
 
 /** One (rank, device) table while rows are read. All columns have the same length after every row. */
 export class TableBuilder {

@@ -1,6 +1,6 @@
 import { isObject } from "../../../core/json.ts";
 import { MIB } from "../../../core/units.ts";
-import type { TelemetryEvent } from "../../recording/model.ts";
+import type { TelemetryEvent } from "../../../telemetry/recording/model.ts";
 import type { SourceRecord } from "../json-values.ts";
 import { Fields, identityOf } from "./fields.ts";
 import { RecordProblem } from "./problem.ts";

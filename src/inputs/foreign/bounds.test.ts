@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { analyze } from "../analysis/analyze.ts";
-import { parseMeasurements } from "../analysis/parse-measurements.ts";
-import { parseBaselineRecord } from "../baseline/record.ts";
-import { analysisInput } from "../inputs/analysis-input.ts";
+import { analyze } from "../../analysis/analyze.ts";
+import { parseMeasurements } from "../../analysis/parse-measurements.ts";
+import { parseBaselineRecord } from "../../baseline/record.ts";
+import { analysisInput } from "../analysis-input.ts";
 import { readTelemetry } from "./read.ts";
 
 let directory = "";

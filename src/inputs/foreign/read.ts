@@ -1,24 +1,22 @@
-import { type GateError, invalidInput } from "../core/errors.ts";
-import { readTail } from "../core/files.ts";
-import { RECORD_MAGIC } from "../sampler/record-layout.ts";
-import { detectDelimiter, scanCsv, utf16Encoding } from "./formats/csv/scan.ts";
-import { isGenericHeader, parseGenericCsv } from "./formats/generic-csv.ts";
-import { isGpuLogHeader, isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./formats/nvidia-smi.ts";
-import { readParquet } from "./formats/parquet.ts";
-import { readJsonTelemetry } from "./formats/read-json.ts";
-import { SQLITE_MAGIC } from "./formats/sqlite.ts";
-import { isEventHeader, readCsvEvents } from "./formats/stormlog/event-source.ts";
-import { eventsToRecording, outOfOrder, unorderedEvents } from "./formats/stormlog/events-recording.ts";
-import { readTraceMlDatabase } from "./formats/traceml-sqlite.ts";
-import { readChunks, readHead, statInput } from "./input-file.ts";
+import { type GateError, invalidInput } from "../../core/errors.ts";
+import { readTail } from "../../core/files.ts";
+import { readParquet } from "../../telemetry/formats/parquet.ts";
+import { readChunks, readHead, refuseCompressed, statInput } from "../../telemetry/input-file.ts";
+import { METRICS } from "../../telemetry/recording/metrics.ts";
+import type { Recording } from "../../telemetry/recording/model.ts";
+import { isRecordFile, readRecordFile } from "../../telemetry/recording/record-file.ts";
+import { lossesOf, recordFileToRecording } from "../../telemetry/recording/record-recording.ts";
+import type { Telemetry } from "../../telemetry/recording/telemetry.ts";
+import { detectDelimiter, scanCsv, utf16Encoding } from "./csv/scan.ts";
+import { isGenericHeader, parseGenericCsv } from "./generic-csv.ts";
+import { isGpuLogHeader, isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./nvidia-smi.ts";
+import { readForeignParquet } from "./parquet-foreign.ts";
 import { readDirectory } from "./read-directory.ts";
-import { METRICS } from "./recording/metrics.ts";
-import type { Recording } from "./recording/model.ts";
-import { readRecordFile } from "./recording/record-file.ts";
-import { lossesOf, recordFileToRecording } from "./recording/record-recording.ts";
-import type { Telemetry } from "./recording/telemetry.ts";
-
-export type { Telemetry } from "./recording/telemetry.ts";
+import { readJsonTelemetry } from "./read-json.ts";
+import { SQLITE_MAGIC } from "./sqlite.ts";
+import { isEventHeader, readCsvEvents } from "./stormlog/event-source.ts";
+import { eventsToRecording, outOfOrder, unorderedEvents } from "./stormlog/events-recording.ts";
+import { readTraceMlDatabase } from "./traceml-sqlite.ts";
 
 const HEAD_BYTES = 64 << 10;
 
@@ -27,33 +25,17 @@ const startsWith = (head: Uint8Array, text: string) =>
     .subarray(0, text.length)
     .equals(Buffer.from(text, "latin1"));
 
-/** @throws GateError INPUT_COMPRESSED for archives */
-export function refuseUnread(head: Uint8Array, path: string): void {
-  const refusal = compressed(head, path);
-  if (refusal) throw refusal;
-}
-
 /** Binary formats that are recognised but not telemetry, each with the next step. */
-function refused(head: Uint8Array, path: string): GateError | null {
+function refuseBinary(head: Uint8Array, path: string): void {
   if (head[0] === 0x80 && (head[1] ?? 0) >= 2 && (head[1] ?? 0) <= 5) {
-    return invalidInput(
+    throw invalidInput(
       "SNAPSHOT_UNSUPPORTED",
       "a memory snapshot of PyTorch is not telemetry of a run",
       path,
       "`stormlog-gate snapshot` and `analyze` read it.",
     );
   }
-  return compressed(head, path);
-}
-
-function compressed(head: Uint8Array, path: string): GateError | null {
-  if (head[0] === 0x1f && head[1] === 0x8b) {
-    return invalidInput("INPUT_COMPRESSED", "the file is gzip-compressed", path, "Decompress it first.");
-  }
-  if (startsWith(head, "PK\u0003\u0004")) {
-    return invalidInput("INPUT_COMPRESSED", "the file is a zip archive", path, "Unpack it first.");
-  }
-  return null;
+  refuseCompressed(head, path);
 }
 
 function unknown(path: string, what: string): GateError {
@@ -117,7 +99,7 @@ function readText(path: string, head: Buffer): Telemetry {
 
 async function readFile(path: string): Promise<Telemetry> {
   const head = readHead(path, HEAD_BYTES);
-  if (startsWith(head, RECORD_MAGIC.slice(0, 6))) {
+  if (isRecordFile(head)) {
     const file = await readRecordFile(path);
     const recording = recordFileToRecording(file, null);
     return { kind: "recording", format: "record-file", recording, notes: lossesOf(file) };
@@ -131,13 +113,12 @@ async function readFile(path: string): Promise<Telemetry> {
         "Copy it again.",
       );
     }
-    return { kind: "recording", format: "parquet", recording: await readParquet(path), notes: [] };
+    return { kind: "recording", format: "parquet", recording: await readParquet(path, readForeignParquet), notes: [] };
   }
   if (startsWith(head, SQLITE_MAGIC)) {
     return { kind: "recording", format: "traceml-sqlite", ...(await readTraceMlDatabase(path)) };
   }
-  const refusal = refused(head, path);
-  if (refusal) throw refusal;
+  refuseBinary(head, path);
   return readText(path, head);
 }
 

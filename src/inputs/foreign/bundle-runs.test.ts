@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { writeParquet } from "./formats/parquet.ts";
+import { writeParquet } from "../../telemetry/formats/parquet.ts";
+import { SAMPLES_FILE } from "../../telemetry/recording/run-directory.ts";
+import { recording } from "../../telemetry/testing/recordings.ts";
 import { readTelemetry } from "./read.ts";
-import { SAMPLES_FILE } from "./recording/run-directory.ts";
-import { recording } from "./testing/recordings.ts";
 
 /** A bundle with runs of these names. */
 function bundle(...names: string[]): string {

@@ -3,16 +3,16 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { GateError } from "../core/errors.ts";
-import { RecordKind } from "../sampler/record-layout.ts";
-import { writeParquet } from "./formats/parquet.ts";
-import { fileError } from "./input-file.ts";
+import { GateError } from "../../core/errors.ts";
+import { RecordKind } from "../../sampler/record-layout.ts";
+import { writeParquet } from "../../telemetry/formats/parquet.ts";
+import { fileError } from "../../telemetry/input-file.ts";
+import { mergeRecordings } from "../../telemetry/recording/merge.ts";
+import { writeRunFiles } from "../../telemetry/recording/run-directory.ts";
+import { recordBytes } from "../../telemetry/testing/record-bytes.ts";
+import { recording, recordingInfo, table } from "../../telemetry/testing/recordings.ts";
+import { v2Record } from "../../telemetry/testing/stormlog-records.ts";
 import { readTelemetry } from "./read.ts";
-import { mergeRecordings } from "./recording/merge.ts";
-import { writeRunFiles } from "./recording/run-directory.ts";
-import { recordBytes } from "./testing/record-bytes.ts";
-import { recording, recordingInfo, table } from "./testing/recordings.ts";
-import { v2Record } from "./testing/stormlog-records.ts";
 
 let directory: string;
 beforeEach(() => {

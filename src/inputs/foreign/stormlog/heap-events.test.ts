@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { recording, recordingInfo, series, table } from "../../testing/recordings.ts";
-import { statisticsDocument } from "./artifacts.ts";
-import { telemetryEvents } from "./sample-events.ts";
+import { statisticsDocument } from "../../../telemetry/formats/stormlog/artifacts.ts";
+import { telemetryEvents } from "../../../telemetry/formats/stormlog/sample-events.ts";
+import { recording, recordingInfo, series, table } from "../../../telemetry/testing/recordings.ts";
 
 const MIB = 2 ** 20;
 

@@ -1,33 +1,8 @@
 import { isObject } from "../../../core/json.ts";
-import { MAX_RANK } from "../../recording/model.ts";
+import { EVENT_FIELDS } from "../../../telemetry/formats/stormlog/serialize.ts";
+import { MAX_RANK } from "../../../telemetry/recording/model.ts";
 import type { SourceRecord } from "../json-values.ts";
 import { RecordProblem } from "./problem.ts";
-
-/** The 22 keys of a version 2 event in canonical order, which is also the order of CSV columns. */
-export const EVENT_FIELDS = [
-  "schema_version",
-  "timestamp_ns",
-  "event_type",
-  "collector",
-  "sampling_interval_ms",
-  "pid",
-  "host",
-  "job_id",
-  "rank",
-  "local_rank",
-  "world_size",
-  "device_id",
-  "allocator_allocated_bytes",
-  "allocator_reserved_bytes",
-  "allocator_active_bytes",
-  "allocator_inactive_bytes",
-  "allocator_change_bytes",
-  "device_used_bytes",
-  "device_free_bytes",
-  "device_total_bytes",
-  "context",
-  "metadata",
-] as const;
 
 const IDENTITY_FIELDS: ReadonlySet<string> = new Set(["job_id", "rank", "local_rank", "world_size"]);
 

@@ -4,8 +4,8 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
 import { GIB, MIB } from "../../core/units.ts";
-import { readTelemetry } from "../read.ts";
-import { traceMlDatabase } from "../testing/traceml-database.ts";
+import { traceMlDatabase } from "../../telemetry/testing/traceml-database.ts";
+import { readTelemetry } from "./read.ts";
 
 let directory: string;
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import path from "node:path";
 import * as v from "valibot";
 import { readBounded } from "../../../core/files.ts";
-import type { Recording } from "../../recording/model.ts";
+import type { Recording } from "../../../telemetry/recording/model.ts";
 
 /** Name of a dump's directory by Stormlog's flight recorder. */
 const DUMP_NAME = /^oom_dump_\d{8}T\d{6}Z_/;
