@@ -1,3 +1,7 @@
+// src/core/debug-signal.ts
+process.on("SIGUSR1", () => {
+});
+
 // src/core/compile-cache.ts
 function compileCache(env, { getCompileCacheDir } = process.getBuiltinModule("node:module"), version = process.versions.node) {
   if (getCompileCacheDir !== void 0) return getCompileCacheDir() ?? null;
@@ -58,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "45380689a290decc6b1938b9d842025915f0b44e6c88d5f77bb00f0f94487f13");
+  load = loadPack(import.meta.url, "4a91dd7edfc47e4c5990520a66274a21e3577586e7316769493c49a4d3bf14b7");
 } catch (error) {
   fail(
     FAILED,

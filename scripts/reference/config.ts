@@ -37,7 +37,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "policy.known-leaks[].until": "Last day of the entry, UTC, such as `2027-01-31`",
   "policy.known-leaks[].reason": "Why it cannot be upgraded, for the report",
   "policy.scaling.max-exponent": "With `--vary`: maximum k of [a + b · x^k](scaling.md)",
-  "policy.scaling.max-b": "With `--vary`: maximum b, a size",
+  "policy.scaling.max-b": "With `--vary`: maximum b",
   "policy.relative-margin-percent": "Part of the baseline's median that a peak may rise",
   "report.csv": "Also write `events.csv` of each run",
 };
@@ -56,7 +56,11 @@ const RUN = new Map<string, (typeof RUN_OPTION_ENTRIES)[number][1]>(RUN_OPTION_E
 function allowedValue(node: Node): string {
   if (node.const !== undefined) return `\`${node.const}\``;
   if (node.enum !== undefined) return node.enum.map((one) => `\`${one}\``).join(", ");
-  if (node.anyOf !== undefined) return node.anyOf.map(allowedValue).join(" or ");
+  if (node.anyOf !== undefined) {
+    const [first, second] = node.anyOf;
+    const isSize = node.anyOf.length === 2 && first?.type === "string" && second?.type === "integer";
+    return isSize ? "size" : node.anyOf.map(allowedValue).join(" or ");
+  }
   if (node.type === "array") return `list of ${plural(node.items)}${upTo(node.maxItems)}`;
   if (node.type === "object") {
     const { propertyNames, additionalProperties } = node;
@@ -65,7 +69,7 @@ function allowedValue(node: Node): string {
     return `${propertyNames?.enum === undefined ? "name" : "[metric](metrics.md)"}: ${values}`;
   }
   if (node.type === "string")
-    return `text${node.maxLength === undefined ? "" : `, at most ${node.maxLength} characters`}`;
+    return `text${node.maxLength === undefined ? "" : ` of at most ${node.maxLength} characters`}`;
   if (node.type === "boolean") return "`true` or `false`";
   const { minimum, exclusiveMinimum, maximum } = node;
   const from = exclusiveMinimum === undefined ? minimum : exclusiveMinimum;

@@ -2,9 +2,10 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Database, SqlJsStatic, SqlValue } from "sql.js";
 import { GateError, invalidInput, messageOf } from "../../core/errors.ts";
-import { shellWord, shellWord } from "../../core/escape.ts";
+import { shellWord } from "../../core/escape.ts";
 import { readBounded } from "../../core/files.ts";
 import { heldFiles, packageRoot } from "../../core/package-root.ts";
+import { fileError, statInput } from "../../telemetry/input-file.ts";
 
 /** First bytes of every SQLite database. */
 export const SQLITE_MAGIC = "SQLite format 3\u0000";

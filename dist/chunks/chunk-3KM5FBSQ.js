@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{existsSync as s,mkdirSync as n,statSync as c}from"node:fs";import e from"node:path";function a(o){let t=[];for(let r=e.resolve(o);!s(r)&&e.dirname(r)!==r;r=e.dirname(r))t.push(r);t.length===0&&t.push(e.resolve(o));for(let r of t.reverse())try{n(r)}catch(i){if(c(r,{throwIfNoEntry:!1})?.isDirectory()!==!0)throw i}}export{a};

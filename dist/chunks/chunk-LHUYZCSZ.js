@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a as u}from"./chunk-UICVP6JF.js";import{e as l}from"./chunk-IR46YGJT.js";import{f as a,g as s}from"./chunk-NZKQ54SD.js";async function m(n){let e=await a(n.cwd);if(typeof e=="string"||e.repository.isSubmodule||e.repository.top===null)return null;let{top:r}=e.repository,o=await l(n);if(o===null)return null;let t=u(n.env),i=t?await s(r,["rev-parse","HEAD"]):null;return i?.ok===!0&&i.stdout===o?null:{top:r,base:o,isJob:t}}export{m as a};

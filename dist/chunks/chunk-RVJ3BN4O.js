@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{styleText as d}from"node:util";var c=["bold","dim","red","green","yellow","cyan","magenta"];function m(t){let r=c.map(e=>[e,n=>t?d(e,n,{validateStream:!1}):n]);return Object.fromEntries(r)}function p(t,r,e){let{green:n,yellow:o,red:a,cyan:i,magenta:s}=t;return t.bold({pass:n,warn:o,fail:a,unjudged:i,error:s}[r](e))}export{m as a,p as b};

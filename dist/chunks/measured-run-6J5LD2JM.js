@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a}from"./chunk-UYEUOBHK.js";import"./chunk-AFY5VUTA.js";import"./chunk-54CT75K4.js";import"./chunk-WFDLX63C.js";import"./chunk-XVREUOCV.js";import"./chunk-5CXEQKHG.js";import"./chunk-7RUTF3E3.js";import"./chunk-U5UJSTM5.js";import"./chunk-STNVXFDC.js";import"./chunk-ITTMPAFD.js";import"./chunk-EEEC4TXW.js";export{a as measuredRun};
