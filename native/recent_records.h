@@ -1,5 +1,5 @@
 // Records that are not yet in the record file: a queue of fixed size, and a file with the same content for the case
-// that the gate is killed. `src/telemetry/recording/recent-records.ts` reads it.
+// that the gate is killed. `src/telemetry/reading/recent-records.ts` reads it.
 //
 // File: a header of 64 bytes (magic, u64 number of the next record, u64 number of the first one that is held, u64
 // capacity, little-endian, rest 0), then `capacity` slots of a record; record n is in slot n modulo the capacity.

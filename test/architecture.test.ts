@@ -184,7 +184,7 @@ describe("the layout of the house", () => {
   it("starts programs in a few files alone, so that git has one environment and one configuration", () => {
     const starting = production.filter((file) => readFileSync(file, "utf8").includes('"node:child_process"'));
     expect(starting.map(shown).sort()).toEqual([
-      "src/core/child.ts",
+      "src/core/process/child.ts",
       "src/lab/availability.ts",
       "src/lab/scale-run.ts",
       "src/measure/environment/probe-trial.ts",

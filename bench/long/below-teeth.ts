@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import { analyze } from "../../src/analysis/analyze.ts";
 import type { SeriesAnalysis } from "../../src/analysis/document.ts";
-import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
-import { recordFileToRecording } from "../../src/telemetry/recording/record-recording.ts";
+import { readRecordFile } from "../../src/telemetry/reading/record-file.ts";
+import { recordFileToRecording } from "../../src/telemetry/reading/record-recording.ts";
 import type { Result } from "../shared/figures.ts";
 import { seeded } from "../verdict/random.ts";
 

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { writeFeatures } from "../../src/report/bundle/run-features.ts";
 import type { Recording, SampleTable } from "../../src/telemetry/recording/model.ts";
-import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
+import { writeRunFiles } from "../../src/telemetry/run-directory.ts";
 import { recordingInfo } from "../../src/telemetry/testing/recordings.ts";
 
 const MIB = 2 ** 20;

@@ -1,8 +1,8 @@
-// src/core/debug-signal.ts
+// src/core/process/debug-signal.ts
 process.on("SIGUSR1", () => {
 });
 
-// src/core/compile-cache.ts
+// src/core/process/compile-cache.ts
 function compileCache(env, { getCompileCacheDir } = process.getBuiltinModule("node:module"), version = process.versions.node) {
   if (getCompileCacheDir !== void 0) return getCompileCacheDir() ?? null;
   return version.startsWith("22.") ? env.NODE_COMPILE_CACHE || null : null;
@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "4a91dd7edfc47e4c5990520a66274a21e3577586e7316769493c49a4d3bf14b7");
+  load = loadPack(import.meta.url, "526a86d6a8e032cea28a1823c648231929b85fc820f1edff34b03ff46d5a4938");
 } catch (error) {
   fail(
     FAILED,

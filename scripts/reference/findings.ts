@@ -1,4 +1,4 @@
-import { HEALTH_KINDS } from "../../src/telemetry/devices/recorded-device.ts";
+import { HEALTH_KINDS } from "../../src/telemetry/recording/recorded-device.ts";
 import { sourceFiles } from "./source-files.ts";
 
 interface FindingText {

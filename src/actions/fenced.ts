@@ -1,6 +1,6 @@
 import { endGroup, startGroup } from "@actions/core";
-import type { Environment } from "../core/environment.ts";
 import { GateError, messageOf } from "../core/errors.ts";
+import type { Environment } from "../core/process/environment.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";
 import { OUT_OF_TIME } from "../gate/scenario/cost.ts";
 import { holdOwnFiles } from "./code/held-files.ts";

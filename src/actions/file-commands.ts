@@ -1,8 +1,8 @@
 import { appendFileSync, lstatSync, rmSync } from "node:fs";
-import { CACHE_DISABLED } from "../core/compile-cache.ts";
-import type { Environment } from "../core/environment.ts";
 import { codeOf, GateError } from "../core/errors.ts";
 import { readBounded, writeOwn } from "../core/files.ts";
+import { CACHE_DISABLED } from "../core/process/compile-cache.ts";
+import type { Environment } from "../core/process/environment.ts";
 
 /** Files by which a step gives commands to the runner, and the one that describes the event. */
 const KEPT = [

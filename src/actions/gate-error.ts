@@ -1,5 +1,5 @@
 import { GateError, messageOf } from "../core/errors.ts";
-import { limitsError } from "../core/own-limits.ts";
+import { limitsError } from "../core/process/own-limits.ts";
 
 export function asGateError(error: unknown): GateError {
   if (error instanceof GateError) return error;

@@ -1,8 +1,8 @@
 import "./closed-process.ts";
 
 import { setOutput, setSecret, error as showError, warning } from "@actions/core";
-import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
+import type { Environment } from "../core/process/environment.ts";
 import { connect, type Octokit } from "../github/api/octokit.ts";
 import { type KnownRun, runContext } from "../github/api/run-context.ts";
 import { asGateError } from "./gate-error.ts";

@@ -1,4 +1,4 @@
-import { alignClocks, type StepTimes, stepTimes } from "../telemetry/recording/clock-alignment.ts";
+import { alignClocks, type StepTimes, stepTimes } from "../telemetry/reading/clock-alignment.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { RanksAnalysis } from "./document.ts";
 import { groupTables, joinColumn, tableLength, tablesWith } from "./series.ts";

@@ -1,5 +1,5 @@
-import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
+import type { Environment } from "../core/process/environment.ts";
 
 const DAY_MS = 86_400_000;
 

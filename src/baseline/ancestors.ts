@@ -1,6 +1,6 @@
-import type { Environment } from "../core/environment.ts";
 import { messageOf } from "../core/errors.ts";
 import { readEvent } from "../core/files.ts";
+import type { Environment } from "../core/process/environment.ts";
 import { COMMIT, git } from "../git/git.ts";
 import type { HistoryPort } from "./history-port.ts";
 

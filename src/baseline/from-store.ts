@@ -1,5 +1,5 @@
-import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
+import type { Environment } from "../core/process/environment.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { ageDays, maxAgeDays, QUIET_DAYS } from "./age.ts";
 import { type ComparableCommits, comparableCommits, unknownCommits } from "./ancestors.ts";

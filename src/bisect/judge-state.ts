@@ -1,8 +1,8 @@
 import path from "node:path";
 import { openFileStore } from "../baseline/file-store.ts";
 import type { GateRequest } from "../config/gate-request.ts";
-import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
+import type { Environment } from "../core/process/environment.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import { runGate } from "../gate/run-gate.ts";

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { programsOf } from "../core/child.ts";
 import { GateError } from "../core/errors.ts";
 import type { PackageChange } from "../core/locks.ts";
+import { programsOf } from "../core/process/child.ts";
 import { throwAwayHome } from "./home.ts";
 import type { Prepared } from "./judge-state.ts";
 import type { LockDifference } from "./locks.ts";

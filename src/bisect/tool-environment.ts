@@ -1,5 +1,5 @@
-import type { Environment } from "../core/environment.ts";
-import { hideSecrets } from "../core/hide-secrets.ts";
+import type { Environment } from "../core/process/environment.ts";
+import { hideSecrets } from "../core/process/hide-secrets.ts";
 
 /** Variables that tools need to be found and to find their compilers, caches and networks. */
 const OF_TOOLS =

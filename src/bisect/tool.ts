@@ -1,5 +1,5 @@
-import { runChild } from "../core/child.ts";
 import { GateError } from "../core/errors.ts";
+import { runChild } from "../core/process/child.ts";
 
 /** How a helper of the user's ended. */
 export type ToolResult =

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { programsOf, runChild } from "../core/child.ts";
 import { invalidInput } from "../core/errors.ts";
+import { programsOf, runChild } from "../core/process/child.ts";
 import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { oneLine } from "../core/text.ts";
 import { removeScratch, SCRATCH_PREFIX } from "./state.ts";

@@ -1,9 +1,9 @@
-import { compileCache, tokenVariable } from "../core/compile-cache.ts";
-import type { Environment } from "../core/environment.ts";
 import { codeOf, GateError, messageOf, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { limitsError } from "../core/own-limits.ts";
+import { compileCache, tokenVariable } from "../core/process/compile-cache.ts";
+import type { Environment } from "../core/process/environment.ts";
+import { limitsError } from "../core/process/own-limits.ts";
 import { cutText, didYouMean, oneLine } from "../core/text.ts";
 import { COMMANDS, type CommandName } from "./commands/commands.ts";
 import { PROGRAMS } from "./commands/programs.ts";

@@ -1,4 +1,4 @@
-import "../core/debug-signal.ts";
+import "../core/process/debug-signal.ts";
 
 import { codeOf } from "../core/errors.ts";
 import { printAnswer } from "./help/answers.ts";

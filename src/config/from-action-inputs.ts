@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import type { Command } from "../core/command.ts";
-import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
+import type { Command } from "../core/process/command.ts";
+import type { Environment } from "../core/process/environment.ts";
 import type { GateRequest } from "./gate-request.ts";
 import { loadConfig } from "./load.ts";
 import { gateRequest } from "./options.ts";

@@ -1,5 +1,5 @@
-import type { Command } from "../core/command.ts";
-import type { Environment } from "../core/environment.ts";
+import type { Command } from "../core/process/command.ts";
+import type { Environment } from "../core/process/environment.ts";
 import type { Horizon } from "../core/units.ts";
 import type { Policy } from "../verdict/model/policy.ts";
 import type { JudgedConfig } from "./base-policy.ts";

@@ -1,7 +1,7 @@
 import path from "node:path";
-import type { Command } from "../core/command.ts";
-import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
+import type { Command } from "../core/process/command.ts";
+import type { Environment } from "../core/process/environment.ts";
 import type { Horizon } from "../core/units.ts";
 import { METRICS } from "../telemetry/recording/metrics.ts";
 import type { Budget } from "../verdict/model/policy.ts";

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statfsSync } from "node:fs";
 import { availableParallelism, release } from "node:os";
-import { helperEnvironment, helperPrograms, runChild } from "../core/child.ts";
+import { helperEnvironment, helperPrograms, runChild } from "../core/process/child.ts";
 import { formatBytes, GIB, MIB } from "../core/units.ts";
 import { type ProbeTrial, tryProbe } from "../measure/environment/probe-trial.ts";
 import { scrubEnvironment } from "../measure/environment/scrub-environment.ts";

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import path from "node:path";
-import type { Environment } from "../core/environment.ts";
+import type { Environment } from "../core/process/environment.ts";
 import { FIRST_PID_NAMESPACE } from "../measure/launch/pid-namespace.ts";
 
 /** Properties of the machine that limit what its GPU drivers report. */

@@ -1,8 +1,8 @@
 import path from "node:path";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import { hideSecrets } from "../core/hide-secrets.ts";
 import { packageVersion } from "../core/package-root.ts";
+import { hideSecrets } from "../core/process/hide-secrets.ts";
 import { countedNotes } from "../core/text.ts";
 import { currentCommit, gitWarnings, holdRepositories } from "../git/git.ts";
 import { endOrphans } from "../measure/launch/process-tree.ts";

@@ -13,7 +13,10 @@ const FILES_MS = 300_000;
 const ROUNDS = 3;
 
 const OPTIONS = [
-  ...["--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"],
+  "--quiet",
+  "--no-tags",
+  "--no-recurse-submodules",
+  "--no-write-fetch-head",
   // Not the program that a configuration names.
   "--upload-pack=git-upload-pack",
 ];

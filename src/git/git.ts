@@ -1,9 +1,9 @@
 import { realpathSync } from "node:fs";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { type ChildResult, helperPrograms, runChild } from "../core/child.ts";
-import type { Environment } from "../core/environment.ts";
 import { messageOf } from "../core/errors.ts";
+import { type ChildResult, helperPrograms, runChild } from "../core/process/child.ts";
+import type { Environment } from "../core/process/environment.ts";
 import {
   accessTo,
   failure,

@@ -17,8 +17,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type ChildResult, helperEnvironment, helperPrograms } from "../core/child.ts";
 import { codeOf } from "../core/errors.ts";
+import { type ChildResult, helperEnvironment, helperPrograms } from "../core/process/child.ts";
 
 /** Values of git's configuration by key, in their order. */
 type Settings = ReadonlyMap<string, readonly string[]>;

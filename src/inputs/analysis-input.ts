@@ -4,7 +4,7 @@ import { parseMeasurements, skippedMetrics } from "../analysis/parse-measurement
 import { missingRanks } from "../analysis/stormlog/cross-rank.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
-import { mergeRecordings } from "../telemetry/recording/merge.ts";
+import { mergeRecordings } from "../telemetry/reading/merge.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { Telemetry } from "../telemetry/recording/telemetry.ts";
 import { readInput } from "./telemetry-input.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { telemetryEvents } from "../telemetry/formats/stormlog/sample-events.ts";
-import { writeRunFiles } from "../telemetry/recording/run-directory.ts";
+import { writeRunFiles } from "../telemetry/run-directory.ts";
 import { recording, recordingInfo } from "../telemetry/testing/recordings.ts";
 import { exportBundle } from "./export-bundle.ts";
 import { readTelemetry } from "./foreign/read.ts";

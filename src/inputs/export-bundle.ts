@@ -9,7 +9,7 @@ import { renderSarif } from "../report/documents/sarif.ts";
 import type { GateReport } from "../report/model/gate-report.ts";
 import { telemetryEvents } from "../telemetry/formats/stormlog/sample-events.ts";
 import { eventsCsv } from "../telemetry/formats/stormlog/serialize.ts";
-import { fileError } from "../telemetry/input-file.ts";
+import { fileError } from "../telemetry/recording/input-file.ts";
 import type { Recording, SampleTable } from "../telemetry/recording/model.ts";
 import type { ExportFormat } from "./export-format.ts";
 import { readInput } from "./telemetry-input.ts";

@@ -5,7 +5,7 @@ import type { NamedSnapshot } from "../snapshot/live/document.ts";
 import { snapshotName } from "../snapshot/model/file-names.ts";
 import type { TorchSnapshot } from "../snapshot/model/snapshot.ts";
 import { isPickle, readSnapshot } from "../snapshot/read.ts";
-import { fileError, readHead, refuseCompressed, statInput } from "../telemetry/input-file.ts";
+import { fileError, readHead, refuseCompressed, statInput } from "../telemetry/recording/input-file.ts";
 
 /** First bytes of a database of PyTorch's `_dump_snapshot_sqlite`. */
 const SQLITE_MAGIC = "SQLite format 3\u0000";

@@ -4,7 +4,7 @@ import { analyze } from "../analysis/analyze.ts";
 import type { AnalysisDocument, SeriesAnalysis } from "../analysis/document.ts";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import { GateError } from "../core/errors.ts";
-import { fileError } from "../telemetry/input-file.ts";
+import { fileError } from "../telemetry/recording/input-file.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import { CATALOGUE } from "./catalogue.ts";
 import { type LabEnvironment, labEnvironment } from "./environment.ts";

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { assertNever, GateError, usageError } from "../core/errors.ts";
-import { rememberLimits } from "../core/own-limits.ts";
 import { heldFiles } from "../core/package-root.ts";
+import { rememberLimits } from "../core/process/own-limits.ts";
 import { denyInspection } from "../sampler/native.ts";
 import type { Sampler } from "../sampler/sampler.ts";
 import { requireSampler, startSampler } from "../sampler/start.ts";

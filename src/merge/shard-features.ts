@@ -15,8 +15,8 @@ import {
 } from "../report/bundle/features-document.ts";
 import { computeFeatures, isRunFile, leftOutText } from "../report/bundle/run-features.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
-import { SAMPLES_FILE } from "../telemetry/recording/run-directory.ts";
 import { RECORDING_FILE, readRecordingFile, readRecordingInfo } from "../telemetry/recording/run-info.ts";
+import { SAMPLES_FILE } from "../telemetry/run-directory.ts";
 
 export const SHARD_INVALID = "SHARD_INVALID";
 

@@ -8,9 +8,9 @@ import type { AnalysisDocument } from "../analysis/document.ts";
 import { extractFeatures } from "../analysis/features.ts";
 import { resolveOptions } from "../analysis/options.ts";
 import { SHARD_LIMITS } from "../report/bundle/features-document.ts";
-import { mergeRecordings } from "../telemetry/recording/merge.ts";
+import { mergeRecordings } from "../telemetry/reading/merge.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
-import { writeRunFiles } from "../telemetry/recording/run-directory.ts";
+import { writeRunFiles } from "../telemetry/run-directory.ts";
 import { mergeBundles } from "./merge-bundles.ts";
 import { job, recordingOf } from "./testing/rank-recordings.ts";
 

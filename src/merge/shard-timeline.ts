@@ -5,7 +5,7 @@ import { decidingCheck } from "../report/headline/causes.ts";
 import { answerSentence } from "../report/headline/sentence.ts";
 import type { ScenarioReport, Timeline } from "../report/model/gate-report.ts";
 import { readRunDirectory } from "../telemetry/read-run-directory.ts";
-import { mergeRecordings } from "../telemetry/recording/merge.ts";
+import { mergeRecordings } from "../telemetry/reading/merge.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import type { NamedShard, ShardJob } from "./shard-jobs.ts";

@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import path from "node:path";
 import type { Measurements } from "../analysis/measurements.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
-import type { Command } from "../core/command.ts";
+import type { Command } from "../core/process/command.ts";
 import { temporaryDirectory } from "../core/temporary-directory.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";
 import { type FinishedRun, oneRun } from "../gate/run/one-run.ts";

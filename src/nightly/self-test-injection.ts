@@ -1,4 +1,4 @@
-import type { Command } from "../core/command.ts";
+import type { Command } from "../core/process/command.ts";
 import { KIB } from "../core/units.ts";
 
 /** Memory allocated next to a command while it runs, bytes. */

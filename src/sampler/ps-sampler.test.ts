@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { readRecordFile } from "../telemetry/recording/record-file.ts";
+import { readRecordFile } from "../telemetry/reading/record-file.ts";
 import { PsSampler } from "./ps-sampler.ts";
 
 const HOLD = "const b=Buffer.alloc(100*2**20,1);process.stdout.write('x');setInterval(()=>b,1000)";

@@ -1,4 +1,4 @@
-import { helperEnvironment, runChild } from "../core/child.ts";
+import { helperEnvironment, runChild } from "../core/process/child.ts";
 
 const TIMEOUT_MS = 10_000;
 

@@ -2,14 +2,14 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { readParquet } from "./formats/parquet.ts";
+import { probeSummary, readProbeInfos } from "./reading/probe-files.ts";
+import { readRecordFile } from "./reading/record-file.ts";
+import { lossesOf, recordFileToRecording } from "./reading/record-recording.ts";
+import { withSeenRanks } from "./reading/shard-identity.ts";
 import type { Recording, RecordingInfo } from "./recording/model.ts";
-import { probeSummary, readProbeInfos } from "./recording/probe-files.ts";
 import { RAW_RECORD_FILE } from "./recording/record-columns.ts";
-import { readRecordFile } from "./recording/record-file.ts";
-import { lossesOf, recordFileToRecording } from "./recording/record-recording.ts";
-import { SAMPLES_FILE } from "./recording/run-directory.ts";
 import { RECORDING_FILE, readRecordingInfo } from "./recording/run-info.ts";
-import { withSeenRanks } from "./recording/shard-identity.ts";
+import { SAMPLES_FILE } from "./run-directory.ts";
 
 const has = (directory: string, name: string) => existsSync(path.join(directory, name));
 

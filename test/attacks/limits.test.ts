@@ -44,7 +44,7 @@ describe.skipIf(!canBeHostile)("a change that hinders the gate's process", () =>
     ["the size of files to 0", 'limit("--fsize=0");', "Max file size"],
     ["open files to 3", 'limit("--nofile=3:3");', "Max open files"],
     ["open files to 25", 'limit("--nofile=25:25");', "Max open files"],
-    ["core files, which hurts nobody,", 'limit("--core=0:4096");', "Max core file size"],
+    ["core files, which does no harm,", 'limit("--core=0:4096");', "Max core file size"],
   ])(
     "a command that lowers %s is an error that names the limit",
     async (_, body, name) => {

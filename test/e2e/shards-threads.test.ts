@@ -6,7 +6,7 @@ import { buildInto } from "../../scripts/build.mjs";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { mergeBundles } from "../../src/merge/merge-bundles.ts";
 import { payloadOf } from "../../src/report/model/payload.ts";
-import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
+import { writeRunFiles } from "../../src/telemetry/run-directory.ts";
 import { recordingInfo, table } from "../../src/telemetry/testing/recordings.ts";
 import { freshDirectory } from "./cli.ts";
 

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { readRecordFile } from "../../src/telemetry/reading/record-file.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
-import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
 import { temporaryDirectory } from "./kit.ts";
 
 const DRIVER = fileURLToPath(new URL("fixtures/gate-driver.ts", import.meta.url));

@@ -7,8 +7,8 @@ import { describe, expect, it, vi } from "vitest";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
 import { readStat } from "../../src/sampler/proc.ts";
 import { prng } from "../../src/stats/testing/prng.ts";
+import { readRecordFile } from "../../src/telemetry/reading/record-file.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
-import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
 import {
   anyThreadLives,
   livingOfRun,

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import type { GateRequest, ScenarioRequest } from "../../src/config/gate-request.ts";
 import type { GatePorts } from "../../src/gate/ports/ports.ts";
 import { oneRun } from "../../src/gate/run/one-run.ts";
-import { parseRecordChunks } from "../../src/telemetry/recording/record-file.ts";
+import { parseRecordChunks } from "../../src/telemetry/reading/record-file.ts";
 import { parseRecordingInfo, RECORDING_FILE } from "../../src/telemetry/recording/run-info.ts";
 
 const counted = vi.hoisted(() => ({ written: [] as string[], read: [] as string[] }));
@@ -24,8 +24,8 @@ vi.mock("node:fs", async (original) => {
   return { ...real, renameSync, readFileSync, default: { ...real, renameSync, readFileSync } };
 });
 
-vi.mock("../../src/telemetry/recording/record-file.ts", async (original) => {
-  const real = await original<typeof import("../../src/telemetry/recording/record-file.ts")>();
+vi.mock("../../src/telemetry/reading/record-file.ts", async (original) => {
+  const real = await original<typeof import("../../src/telemetry/reading/record-file.ts")>();
   return { ...real, parseRecordChunks: vi.fn(real.parseRecordChunks) };
 });
 

@@ -2,7 +2,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
-import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
+import { readRecordFile } from "../../src/telemetry/reading/record-file.ts";
 import { measured, node } from "./kit.ts";
 
 /** `npm run soak` tries more often. */

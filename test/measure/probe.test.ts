@@ -5,10 +5,10 @@ import { describe, expect, it } from "vitest";
 import { analyze } from "../../src/analysis/analyze.ts";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
 import { readRunDirectory } from "../../src/telemetry/read-run-directory.ts";
+import { readRecordFile } from "../../src/telemetry/reading/record-file.ts";
+import { recordFileToRecording } from "../../src/telemetry/reading/record-recording.ts";
 import type { Recording, SampleTable } from "../../src/telemetry/recording/model.ts";
-import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
-import { recordFileToRecording } from "../../src/telemetry/recording/record-recording.ts";
-import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
+import { writeRunFiles } from "../../src/telemetry/run-directory.ts";
 import { type Measured, measured, node, temporaryDirectory } from "./kit.ts";
 
 const PYTHON = "/usr/bin/python3";

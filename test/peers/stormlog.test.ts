@@ -13,7 +13,7 @@ import {
   sampleReport,
   sampleScenario,
 } from "../../src/report/testing/sample-report.ts";
-import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
+import { writeRunFiles } from "../../src/telemetry/run-directory.ts";
 import { recording, recordingInfo, series, table } from "../../src/telemetry/testing/recordings.ts";
 import { capabilities, v2Record } from "../../src/telemetry/testing/stormlog-records.ts";
 import { peersOf } from "./testing/peers.ts";

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { parseProbeInfo } from "../../src/telemetry/recording/probe-info.ts";
+import { parseProbeInfo } from "../../src/telemetry/reading/probe-info.ts";
 import { only, probedScript, STAND_INS } from "./testing/probed.ts";
 import { PYTHON, WITH_TORCH } from "./testing/pythons.ts";
 

@@ -1,5 +1,5 @@
-import type { Environment } from "../../core/environment.ts";
 import { readEvent } from "../../core/files.ts";
+import type { Environment } from "../../core/process/environment.ts";
 import { ACCEPT_LABEL } from "../../github/pull-request/acceptances.ts";
 import { commandsOf } from "../../github/pull-request/trailers.ts";
 

@@ -1,6 +1,6 @@
-import "../../core/debug-signal.ts";
+import "../../core/process/debug-signal.ts";
 
-import { compileCache } from "../../core/compile-cache.ts";
+import { compileCache } from "../../core/process/compile-cache.ts";
 import { loadPack } from "./loader.ts";
 
 declare const STORMLOG_ENTRY: string;

@@ -12,7 +12,6 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { Environment } from "../../core/environment.ts";
 import { GateError } from "../../core/errors.ts";
 import {
   type HeldFiles,
@@ -22,6 +21,7 @@ import {
   packageRoot,
   packedCode,
 } from "../../core/package-root.ts";
+import type { Environment } from "../../core/process/environment.ts";
 import { plural } from "../../core/text.ts";
 
 interface Content {

@@ -1,6 +1,6 @@
 import type { BaselineStore } from "../../baseline/store.ts";
 import { gateRequestFromInputs } from "../../config/from-action-inputs.ts";
-import type { Environment } from "../../core/environment.ts";
+import type { Environment } from "../../core/process/environment.ts";
 import type { LiveAcceptances } from "../../gate/ports/acceptance.ts";
 import type { GatePorts } from "../../gate/ports/ports.ts";
 import { runGate } from "../../gate/run-gate.ts";

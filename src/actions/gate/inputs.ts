@@ -1,5 +1,5 @@
 import { RUN_OPTION_ENTRIES } from "../../config/run-options.ts";
-import type { Environment } from "../../core/environment.ts";
+import type { Environment } from "../../core/process/environment.ts";
 import { safeArtifactName } from "../../github/artifacts/artifact-name.ts";
 import type { ImageMode } from "../../github/comment/section-comment.ts";
 import { choice, gateIdInput, type Input, imageInput, legInput, numberInput, wholeInput } from "../input-values.ts";

@@ -1,8 +1,8 @@
 import { setOutput, setSecret, error as showError, warning } from "@actions/core";
-import type { Environment } from "../../core/environment.ts";
 import type { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
+import type { Environment } from "../../core/process/environment.ts";
 import { plural } from "../../core/text.ts";
 import type { GatePorts } from "../../gate/ports/ports.ts";
 import { annotationsOf } from "../../github/comment/annotations.ts";

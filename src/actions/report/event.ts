@@ -1,5 +1,5 @@
-import type { Environment } from "../../core/environment.ts";
 import { readEvent } from "../../core/files.ts";
+import type { Environment } from "../../core/process/environment.ts";
 
 /** What matters of the triggering event, which the runner wrote from GitHub's data: no code of a change touched it. */
 export interface ReportEvent {

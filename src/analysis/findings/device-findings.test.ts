@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { DeviceEvent } from "../../sampler/record-layout.ts";
 import { finishedDevices } from "../../telemetry/devices/recorded-devices.ts";
+import { parseRecordFile } from "../../telemetry/reading/record-file.ts";
+import { recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
-import { parseRecordFile } from "../../telemetry/recording/record-file.ts";
-import { recordFileToRecording } from "../../telemetry/recording/record-recording.ts";
 import {
   cudaDevice,
   cudaStream,

@@ -1,5 +1,5 @@
 import { formatBytes } from "../../core/units.ts";
-import type { Attribution } from "../../telemetry/devices/recorded-device.ts";
+import type { Attribution } from "../../telemetry/recording/recorded-device.ts";
 import type { Finding } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
 import { type DeviceEvidence, locationKey } from "./device-evidence.ts";

@@ -1,6 +1,6 @@
 import { formatBytes } from "../../core/units.ts";
 import { tenantLimit } from "../../telemetry/devices/device-attribution.ts";
-import type { GapShares } from "../../telemetry/devices/recorded-device.ts";
+import type { GapShares } from "../../telemetry/recording/recorded-device.ts";
 import type { Finding } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
 import { locationKey } from "./device-evidence.ts";

@@ -1,7 +1,7 @@
 import { emptyBefore, steadyAt, WARM_STEPS } from "../../telemetry/devices/device-gap.ts";
-import type { GapShares } from "../../telemetry/devices/recorded-device.ts";
 import { heldAt } from "../../telemetry/recording/common-clock.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
+import type { GapShares } from "../../telemetry/recording/recorded-device.ts";
 import { isThinned, type MetricSeries } from "../series.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
 import { columnsAt, type DeviceEvidence, locationKey, type RankDevice } from "./device-evidence.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { NO_SIZES, type OutOfMemory } from "../../telemetry/oom/out-of-memory.ts";
+import { NO_SIZES, type OutOfMemory } from "../../telemetry/recording/out-of-memory.ts";
 import { recording, recordingInfo } from "../../telemetry/testing/recordings.ts";
 import { analyze } from "../analyze.ts";
 import { measuredRun } from "../measured-run.ts";

@@ -1,7 +1,7 @@
 import { formatBytes } from "../../core/units.ts";
 import { ownerOf, relativePath, userFrames } from "../../snapshot/model/frames.ts";
-import type { OomFrame, OutOfMemory } from "../../telemetry/oom/out-of-memory.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { OomFrame, OutOfMemory } from "../../telemetry/recording/out-of-memory.ts";
 import type { Finding } from "../document.ts";
 
 /** Classification of a certain error, which fails the verdict. */

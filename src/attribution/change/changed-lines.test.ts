@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Finding } from "../../analysis/document.ts";
 import type { HistoryPort } from "../../baseline/history-port.ts";
-import type { Environment } from "../../core/environment.ts";
+import type { Environment } from "../../core/process/environment.ts";
 import { LEAK_LINE } from "../../report/wording/source-line.ts";
 import { markChangedLines } from "./changed-lines.ts";
 

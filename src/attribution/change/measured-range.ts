@@ -1,5 +1,5 @@
 import { certainBase, type History } from "../../baseline/ancestors.ts";
-import { inPipeline } from "../../core/environment.ts";
+import { inPipeline } from "../../core/process/environment.ts";
 import { git, holding } from "../../git/git.ts";
 
 /** The commits between which a change is looked at. */

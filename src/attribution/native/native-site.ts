@@ -1,5 +1,5 @@
 import path from "node:path";
-import { helperEnvironment, helperPrograms, runChild } from "../../core/child.ts";
+import { helperEnvironment, helperPrograms, runChild } from "../../core/process/child.ts";
 import type { Frame } from "../../snapshot/model/frames.ts";
 import { readElfSymbols } from "./elf-symbols.ts";
 

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import type { Command } from "../../core/command.ts";
+import type { Command } from "../../core/process/command.ts";
 import { findExecutable } from "../../measure/environment/find-executable.ts";
 import { readElfInterpreter } from "./elf-symbols.ts";
 

@@ -1,9 +1,9 @@
 import path from "node:path";
 import type { Finding } from "../../analysis/document.ts";
 import { phaseEntries } from "../../analysis/phases.ts";
-import type { Command } from "../../core/command.ts";
-import { namesNode } from "../../core/command.ts";
 import { probeDirectory, withPreload } from "../../core/probe-directory.ts";
+import type { Command } from "../../core/process/command.ts";
+import { namesNode } from "../../core/process/command.ts";
 import { formatDuration } from "../../core/units.ts";
 import { git } from "../../git/git.ts";
 import { NATIVE_UNSEEN } from "../../measure/environment/probe-environment.ts";

@@ -4,7 +4,7 @@ import type { GateRequest, UnjudgedMode } from "../../config/gate-request.ts";
 import { loadConfig } from "../../config/load.ts";
 import { gateRequest } from "../../config/options.ts";
 import type { ConfigFile } from "../../config/schema.ts";
-import type { Command } from "../../core/command.ts";
+import type { Command } from "../../core/process/command.ts";
 import type { Invocation } from "./command.ts";
 
 const CONFIG_FILE = "stormlog-gate.yml";

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import path from "node:path";
-import type { Environment } from "../../core/environment.ts";
 import { shellWord } from "../../core/escape.ts";
+import type { Environment } from "../../core/process/environment.ts";
 import { shownPath } from "./shown-path.ts";
 
 function realPath(file: string): string | null {

@@ -1,8 +1,8 @@
 import path from "node:path";
 import { mergeBase, namedBases, portBase, queuedBranch } from "../../baseline/ancestors.ts";
 import type { HistoryPort } from "../../baseline/history-port.ts";
-import { type Environment, inPipeline } from "../../core/environment.ts";
 import { messageOf } from "../../core/errors.ts";
+import { type Environment, inPipeline } from "../../core/process/environment.ts";
 import { fetchMissing } from "../../git/fetch.ts";
 import { git } from "../../git/git.ts";
 

@@ -3,7 +3,7 @@ import path from "node:path";
 import { namedBase } from "../../baseline/ancestors.ts";
 import { scenarioDirectory } from "../../baseline/scenario-name.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
-import { hideSecrets } from "../../core/hide-secrets.ts";
+import { hideSecrets } from "../../core/process/hide-secrets.ts";
 import { git, isTreeModified } from "../../git/git.ts";
 import { argvOf } from "../../measure/session/request.ts";
 import type { Invocation, ScenarioReport } from "../../report/model/gate-report.ts";

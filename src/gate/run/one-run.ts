@@ -3,8 +3,8 @@ import type { AnalysisDocument } from "../../analysis/document.ts";
 import type { MeasuredRun } from "../../analysis/measurements.ts";
 import { phasesMemory } from "../../analysis/phases.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
-import type { Command } from "../../core/command.ts";
 import { GateError } from "../../core/errors.ts";
+import type { Command } from "../../core/process/command.ts";
 import { formatBytes } from "../../core/units.ts";
 import { loadReader, measure } from "../../measure/measure.ts";
 import type { RunReport, RunRole } from "../../report/model/gate-report.ts";
@@ -148,7 +148,7 @@ export async function oneRun(
  */
 export async function writeFilesOf(run: FinishedRun, request: GateRequest): Promise<FinishedRun> {
   if (run.recording === null) return run;
-  const { writeRunFiles } = await import("../../telemetry/recording/run-directory.ts");
+  const { writeRunFiles } = await import("../../telemetry/run-directory.ts");
   try {
     const { info } = await writeRunFiles(run.directory, run.recording, {
       warningPercent: request.warningPercent,

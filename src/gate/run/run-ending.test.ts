@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { OutOfMemory } from "../../telemetry/oom/out-of-memory.ts";
+import type { OutOfMemory } from "../../telemetry/recording/out-of-memory.ts";
 import { recordingInfo } from "../../telemetry/testing/recordings.ts";
 import { probedEnding, runEnding } from "./run-ending.ts";
 

@@ -2,8 +2,8 @@ import type { ProbeMode } from "../../config/gate-request.ts";
 import { assertNever } from "../../core/errors.ts";
 import { oneLine } from "../../core/text.ts";
 import { formatDuration } from "../../core/units.ts";
-import type { OutOfMemory } from "../../telemetry/oom/out-of-memory.ts";
 import type { ExitState, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { OutOfMemory } from "../../telemetry/recording/out-of-memory.ts";
 
 /** How a run ended, as the gate sees it: only `ok` is judged on peak and growth. */
 export type RunEnding =

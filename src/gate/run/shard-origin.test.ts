@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Command } from "../../core/command.ts";
+import type { Command } from "../../core/process/command.ts";
 import { claimShardDirectory, shardOrigin, withCommandsJob } from "./shard-origin.ts";
 
 const argv = (...args: string[]): Command => ({ kind: "argv", argv: args });

@@ -1,8 +1,8 @@
 import path from "node:path";
 import type { MeasuredSeries } from "../../analysis/measurements.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
-import { type Command, commandLine, namesNode } from "../../core/command.ts";
 import { probeDirectory, withPreload } from "../../core/probe-directory.ts";
+import { type Command, commandLine, namesNode } from "../../core/process/command.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
 
 // V8 lets its heap grow before it collects, so the host memory of a Node program of some seconds grows whether or not

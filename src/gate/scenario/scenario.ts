@@ -1,6 +1,6 @@
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
-import { namesNode } from "../../core/command.ts";
 import { GateError } from "../../core/errors.ts";
+import { namesNode } from "../../core/process/command.ts";
 import { formatDuration } from "../../core/units.ts";
 import { BASE_RERUNS, DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";

@@ -1,4 +1,4 @@
-import type { Environment } from "../../core/environment.ts";
+import type { Environment } from "../../core/process/environment.ts";
 /** A repository on GitHub, in the terms of its API. */
 export interface Repository {
   readonly owner: string;

@@ -36,7 +36,7 @@ const SERVER_SKEW_MS = 60_000;
 /** How often a comment may be deleted under our hands before that is a failure. */
 const MAX_ATTEMPTS = 4;
 
-/** Pages of comments that are read whole. Of more, which can have hundreds of megabytes, only our own texts are read. */
+/** Pages of comments that are read whole. Of more, which can have hundreds of megabytes, only our own texts are. */
 const MAX_PAGES = 5;
 
 interface Marked {

@@ -1,5 +1,5 @@
-import type { Environment } from "../../core/environment.ts";
 import { readEvent } from "../../core/files.ts";
+import type { Environment } from "../../core/process/environment.ts";
 
 /** The pull request an event is about. */
 export interface PullRequest {

@@ -1,6 +1,6 @@
 import { invalidInput } from "../../core/errors.ts";
 import { cutText, oneLine, plural } from "../../core/text.ts";
-import { checkTableCount } from "../../telemetry/input-file.ts";
+import { checkTableCount } from "../../telemetry/recording/input-file.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 import { COLUMNS, COUNTS, type Column, MAX_RANK, type Recording } from "../../telemetry/recording/model.ts";
 import { checkRowLength, isMissing, numberIn, numberOrNull, rejectImpossible } from "./csv/cells.ts";

@@ -1,6 +1,6 @@
 import { invalidInput } from "../../core/errors.ts";
 import { GIB, KIB, MIB } from "../../core/units.ts";
-import { checkTableCount } from "../../telemetry/input-file.ts";
+import { checkTableCount } from "../../telemetry/recording/input-file.ts";
 import type { SampleTable } from "../../telemetry/recording/model.ts";
 import { checkRowLength, isMissing, parseNumber, rejectImpossible } from "./csv/cells.ts";
 import { CLOCKS, calendarTime, clockUnit, NO_ZONE, STEP_COUNTERS } from "./csv/clocks.ts";

@@ -1,7 +1,7 @@
 import { invalidInput } from "../../core/errors.ts";
 import { fieldOf } from "../../telemetry/formats/parquet.ts";
 import { numberOf, type ParquetSource } from "../../telemetry/formats/parquet-source.ts";
-import { checkTableCount } from "../../telemetry/input-file.ts";
+import { checkTableCount } from "../../telemetry/recording/input-file.ts";
 import { isMetric } from "../../telemetry/recording/metrics.ts";
 import { COLUMNS, type Column, MAX_RANK, type Recording, type SampleTable } from "../../telemetry/recording/model.ts";
 

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { GateError, invalidInput } from "../../core/errors.ts";
-import { fileError } from "../../telemetry/input-file.ts";
 import { isRunDirectory, readRunDirectory } from "../../telemetry/read-run-directory.ts";
+import { fileError } from "../../telemetry/recording/input-file.ts";
 import type { NamedRecording, Telemetry } from "../../telemetry/recording/telemetry.ts";
 import { readJsonTelemetry } from "./read-json.ts";
 import { readEventDirectory } from "./stormlog/event-source.ts";

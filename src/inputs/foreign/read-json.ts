@@ -1,11 +1,11 @@
 import { invalidInput } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
-import { readChunks } from "../../telemetry/input-file.ts";
+import { readChunks } from "../../telemetry/recording/input-file.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Telemetry } from "../../telemetry/recording/telemetry.ts";
-import { type JsonText, jsonValues, parseJson } from "./json-values.ts";
 import { looksLikeEvent, readJsonEvents, type TimelineDocument, timelineOf } from "./stormlog/event-source.ts";
 import { eventsToRecording, outOfOrder, unorderedEvents } from "./stormlog/events-recording.ts";
+import { type JsonText, jsonValues, parseJson } from "./stormlog/json-values.ts";
 import { isTraceMlSummary, traceMlRecording } from "./traceml.ts";
 
 const MEASUREMENTS = "stormlog.measurements";

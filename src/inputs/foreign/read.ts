@@ -1,11 +1,11 @@
 import { type GateError, invalidInput } from "../../core/errors.ts";
 import { readTail } from "../../core/files.ts";
 import { readParquet } from "../../telemetry/formats/parquet.ts";
-import { readChunks, readHead, refuseCompressed, statInput } from "../../telemetry/input-file.ts";
+import { isRecordFile, readRecordFile } from "../../telemetry/reading/record-file.ts";
+import { lossesOf, recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
+import { readChunks, readHead, refuseCompressed, statInput } from "../../telemetry/recording/input-file.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
-import { isRecordFile, readRecordFile } from "../../telemetry/recording/record-file.ts";
-import { lossesOf, recordFileToRecording } from "../../telemetry/recording/record-recording.ts";
 import type { Telemetry } from "../../telemetry/recording/telemetry.ts";
 import { detectDelimiter, scanCsv, utf16Encoding } from "./csv/scan.ts";
 import { isGenericHeader, parseGenericCsv } from "./generic-csv.ts";

@@ -5,7 +5,7 @@ import { GateError, invalidInput, messageOf } from "../../core/errors.ts";
 import { shellWord } from "../../core/escape.ts";
 import { readBounded } from "../../core/files.ts";
 import { heldFiles, packageRoot } from "../../core/package-root.ts";
-import { fileError, statInput } from "../../telemetry/input-file.ts";
+import { fileError, statInput } from "../../telemetry/recording/input-file.ts";
 
 /** First bytes of every SQLite database. */
 export const SQLITE_MAGIC = "SQLite format 3\u0000";

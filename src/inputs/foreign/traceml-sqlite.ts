@@ -1,7 +1,7 @@
 import type { SqlValue } from "sql.js";
 import { invalidInput } from "../../core/errors.ts";
-import { checkTableCount } from "../../telemetry/input-file.ts";
 import { GrowableColumn } from "../../telemetry/recording/growable.ts";
+import { checkTableCount } from "../../telemetry/recording/input-file.ts";
 import { MAX_RANK, type Recording, type SampleTable } from "../../telemetry/recording/model.ts";
 import { columnsOfTable, type Rows, readSqlite } from "./sqlite.ts";
 

@@ -1,6 +1,6 @@
 import { invalidInput } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
-import { checkTableCount } from "../../telemetry/input-file.ts";
+import { checkTableCount } from "../../telemetry/recording/input-file.ts";
 import { type KnownPeak, MAX_RANK, type Recording, type SampleTable } from "../../telemetry/recording/model.ts";
 
 /** Source of the numbers: the summary stores the mean of the per-step peaks of its window, not a peak. */

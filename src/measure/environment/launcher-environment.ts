@@ -1,4 +1,4 @@
-import type { Environment } from "../../core/environment.ts";
+import type { Environment } from "../../core/process/environment.ts";
 
 /** Numbers from here on are not launched steps: Slurm uses them for its batch script and other internal steps. */
 const FIRST_SPECIAL_STEP = 4_294_967_280;

@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import type { Environment } from "../../core/environment.ts";
-import { readProbeInfos } from "../../telemetry/recording/probe-files.ts";
+import type { Environment } from "../../core/process/environment.ts";
+import { readProbeInfos } from "../../telemetry/reading/probe-files.ts";
 import { PROBE_FOLDER } from "../../telemetry/recording/run-info.ts";
 import { probeEnvironment } from "./probe-environment.ts";
 

@@ -1,5 +1,5 @@
 import { fstatSync } from "node:fs";
-import type { Environment } from "../../core/environment.ts";
+import type { Environment } from "../../core/process/environment.ts";
 
 /**
  * MPICH's `mpiexec` and the PMI-2 of Slurm give each rank an open socket to its launcher and name its number here. Node

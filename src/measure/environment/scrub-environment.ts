@@ -1,5 +1,5 @@
-import { CACHE_DISABLED } from "../../core/compile-cache.ts";
-import type { Environment } from "../../core/environment.ts";
+import { CACHE_DISABLED } from "../../core/process/compile-cache.ts";
+import type { Environment } from "../../core/process/environment.ts";
 
 /** Variables of a GitHub step that hold secrets or give its rights; a plain `run:` step has none of these prefixes. */
 const DROPPED_PREFIXES = ["ACTIONS_", "INPUT_", "STATE_"];

@@ -1,10 +1,10 @@
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { codeOf } from "../../core/errors.ts";
 import { type KernelFacts, NO_KERNEL_FACTS, victimsIn } from "../../telemetry/oom/kernel.ts";
-import { DEDICATED_CGROUP } from "../../telemetry/recording/host-peak.ts";
+import { DEDICATED_CGROUP } from "../../telemetry/reading/host-peak.ts";
+import { kernelKills } from "../../telemetry/reading/record-recording.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
-import { kernelKills } from "../../telemetry/recording/record-recording.ts";
 import { machineKillsNow } from "./machine-kills.ts";
 
 /** A record of the kernel's log is at most this long; a shorter buffer makes the read fail. */

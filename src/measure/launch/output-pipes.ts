@@ -4,7 +4,7 @@ import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Readable } from "node:stream";
-import { helperEnvironment, helperPrograms, runChild } from "../../core/child.ts";
+import { helperEnvironment, helperPrograms, runChild } from "../../core/process/child.ts";
 
 const MKFIFO_TIMEOUT_MS = 5000;
 

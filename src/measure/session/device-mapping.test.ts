@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AllocatorKind, ProcessRole } from "../../sampler/record-layout.ts";
 import type { DeviceBackend, DeviceReport } from "../../sampler/sampler.ts";
-import { parseProbeInfo, type Visibility } from "../../telemetry/recording/probe-info.ts";
+import { parseProbeInfo, type Visibility } from "../../telemetry/reading/probe-info.ts";
 import type { DeviceLists } from "../../telemetry/recording/record-columns.ts";
 import type { RecordedStream } from "../../telemetry/recording/recorded-streams.ts";
 import { driverIndex } from "./device-mapping.ts";

@@ -1,6 +1,6 @@
 import { vendorOf } from "../../sampler/device-backend.ts";
 import type { DeviceBackend, DeviceReport } from "../../sampler/sampler.ts";
-import type { Visibility } from "../../telemetry/recording/probe-info.ts";
+import type { Visibility } from "../../telemetry/reading/probe-info.ts";
 
 /** A device as a process sees it. */
 interface OwnDevice {

@@ -1,5 +1,5 @@
 import type { GapMarks } from "../../telemetry/devices/device-gap.ts";
-import type { ProbeInfo } from "../../telemetry/recording/probe-info.ts";
+import type { ProbeInfo } from "../../telemetry/reading/probe-info.ts";
 
 /** The times in the reports of probes, on the recording's clock. */
 export function gapMarks(infos: readonly ProbeInfo[], monotonicStartNs: bigint): GapMarks[] {

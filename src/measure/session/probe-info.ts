@@ -1,11 +1,11 @@
 import type { DeviceReport, SourceReport } from "../../sampler/sampler.ts";
 import type { GapMarks } from "../../telemetry/devices/device-gap.ts";
 import { finishedDevices } from "../../telemetry/devices/recorded-devices.ts";
+import { probeSummary, readProbeInfos } from "../../telemetry/reading/probe-files.ts";
+import { withPhases } from "../../telemetry/reading/probe-phases.ts";
+import type { RecordFile } from "../../telemetry/reading/record-file.ts";
+import { withSeenRanks } from "../../telemetry/reading/shard-identity.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
-import { probeSummary, readProbeInfos } from "../../telemetry/recording/probe-files.ts";
-import { withPhases } from "../../telemetry/recording/probe-phases.ts";
-import type { RecordFile } from "../../telemetry/recording/record-file.ts";
-import { withSeenRanks } from "../../telemetry/recording/shard-identity.ts";
 import { completedFingerprint } from "../environment/probe-fingerprint.ts";
 import type { PythonUse } from "../environment/python-flags.ts";
 import { gapMarks } from "./device-marks.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { AllocatorKind, ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
 import type { DeviceReport } from "../../sampler/sampler.ts";
+import { type ProbeInfo, parseProbeInfo } from "../../telemetry/reading/probe-info.ts";
 import type { Fingerprint, ProbeProcess } from "../../telemetry/recording/model.ts";
-import { type ProbeInfo, parseProbeInfo } from "../../telemetry/recording/probe-info.ts";
 import type { RecordedStream } from "../../telemetry/recording/recorded-streams.ts";
 import { completedFingerprint, majorMinor } from "../environment/probe-fingerprint.ts";
 import { withDriverIndex } from "./device-owners.ts";

@@ -1,7 +1,7 @@
 import { AllocatorKind, HostHeapIndex } from "../../sampler/record-layout.ts";
 import type { SourceReport } from "../../sampler/sampler.ts";
+import type { ProbeInfo } from "../../telemetry/reading/probe-info.ts";
 import { KIND_NAMES } from "../../telemetry/recording/probe-devices.ts";
-import type { ProbeInfo } from "../../telemetry/recording/probe-info.ts";
 import type { RecordedStream } from "../../telemetry/recording/recorded-streams.ts";
 import type { PythonUse } from "../environment/python-flags.ts";
 

@@ -1,8 +1,8 @@
 import os from "node:os";
-import { hideSecrets } from "../../core/hide-secrets.ts";
+import { hideSecrets } from "../../core/process/hide-secrets.ts";
 import type { Sampler, SamplerStats } from "../../sampler/sampler.ts";
-import { startedDevice } from "../../telemetry/devices/recorded-device.ts";
 import type { ExitState, Fingerprint, Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
+import { startedDevice } from "../../telemetry/recording/recorded-device.ts";
 import type { RankIdentity } from "../environment/identity.ts";
 import type { OutputTotals } from "../launch/output-log.ts";
 import { inPidNamespace } from "../launch/pid-namespace.ts";

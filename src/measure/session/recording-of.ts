@@ -1,10 +1,10 @@
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import type { Sampler } from "../../sampler/sampler.ts";
+import type { RecordFile } from "../../telemetry/reading/record-file.ts";
+import { lossesOf, recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import { RAW_RECORD_FILE } from "../../telemetry/recording/record-columns.ts";
-import type { RecordFile } from "../../telemetry/recording/record-file.ts";
-import { lossesOf, recordFileToRecording } from "../../telemetry/recording/record-recording.ts";
 import { withOutOfMemory } from "./out-of-memory.ts";
 import { type ProbeSetup, withProbe } from "./probe-info.ts";
 import { RECORD_FILE_ALTERED, readRecords } from "./read-records.ts";

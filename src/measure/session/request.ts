@@ -1,5 +1,5 @@
-import type { Command } from "../../core/command.ts";
-import type { Environment } from "../../core/environment.ts";
+import type { Command } from "../../core/process/command.ts";
+import type { Environment } from "../../core/process/environment.ts";
 import type { LiveView } from "../../sampler/sampler.ts";
 
 /** One run to measure. */

@@ -1,9 +1,9 @@
 import { GateError } from "../../core/errors.ts";
-import { limitsError } from "../../core/own-limits.ts";
+import { limitsError } from "../../core/process/own-limits.ts";
 import type { SamplerStats } from "../../sampler/sampler.ts";
 import { RAW_RECORD_FILE } from "../../telemetry/recording/record-columns.ts";
 
-/** Why a run's samples are not those of the whole run, other than by a busy machine or a full disk; null when they are. */
+/** Why a run's samples are not those of the whole run, unless the machine was busy or the disk is full; else null. */
 export function samplingError({ writeError, missedTicks }: SamplerStats, stopped: boolean): GateError | null {
   const limits = limitsError();
   if (limits !== null) return limits;

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { Environment } from "../../core/environment.ts";
 import { usageError } from "../../core/errors.ts";
+import type { Environment } from "../../core/process/environment.ts";
 import { inSlurmStep, restarts, setting } from "../environment/launcher-environment.ts";
 
 /** 128 random bits as hexadecimal digits. */

@@ -8,8 +8,8 @@ import type { RecordingFeatures } from "../../analysis/features.ts";
 import { FEATURES_FILE, featuresText, parseFeatures } from "../../report/bundle/features-document.ts";
 import { writeFeatures } from "../../report/bundle/run-features.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
-import { writeRunFiles } from "../../telemetry/recording/run-directory.ts";
 import { RECORDING_FILE } from "../../telemetry/recording/run-info.ts";
+import { writeRunFiles } from "../../telemetry/run-directory.ts";
 import { mergeBundles } from "../merge-bundles.ts";
 
 export const QUIET = {

@@ -53,8 +53,8 @@ export interface ListedFile {
  */
 const LIMITS = { fileBytes: 2 ** 30, bytes: 2 ** 31, entries: 50_000 };
 /**
- * GitHub's artifact service takes no file of a bundle with such a name in it. A backslash becomes a slash in an archive,
- * where "\\report.json" would be a second report.
+ * GitHub's artifact service takes no file of a bundle with such a name in it. A backslash becomes a slash in an
+ * archive, where "\\report.json" would be a second report.
  */
 const REFUSED_NAME = /["\\:<>|*?\r\n]/;
 /** Maximum number of files that are named as left out. */

@@ -6,9 +6,9 @@ import { issueText } from "../../core/issue-text.ts";
 import { isNestedWithin } from "../../core/json.ts";
 import { packageVersion } from "../../core/package-root.ts";
 import type { Horizon } from "../../core/units.ts";
-import { GapSharesSchema, RecordedDeviceSchema } from "../../telemetry/devices/recorded-device.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 import { MAX_RANK } from "../../telemetry/recording/model.ts";
+import { GapSharesSchema, RecordedDeviceSchema } from "../../telemetry/recording/recorded-device.ts";
 import { count, FindingSchema, number, SeriesSchema } from "../model/report-schema.ts";
 import type { ListedFile } from "./bundle-files.ts";
 

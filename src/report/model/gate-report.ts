@@ -115,7 +115,7 @@ export interface ScenarioError {
   readonly output_tail?: string;
 }
 
-/** How the gate was started, from which `report/wording/reproduce.ts` makes the command that measures the same again. */
+/** How the gate was started: `report/wording/reproduce.ts` makes of it the command that measures the same again. */
 export interface Invocation {
   /** Directory, relative to the repository; "" = its top, null = outside one. */
   readonly directory: string | null;

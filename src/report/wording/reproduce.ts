@@ -1,5 +1,5 @@
 import { replaceHidden, shellWord } from "../../core/escape.ts";
-import { hideSecrets } from "../../core/hide-secrets.ts";
+import { hideSecrets } from "../../core/process/hide-secrets.ts";
 import type { GateReport, Invocation, ScenarioReport } from "../model/gate-report.ts";
 import { nameInLeg } from "./next-steps.ts";
 

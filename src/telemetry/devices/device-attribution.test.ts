@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { costRatio, MAX_LINEAR_RATIO } from "../../core/testing/cost-ratio.ts";
 import { RecordKind, RecordSource } from "../../sampler/record-layout.ts";
+import { parseRecordFile } from "../reading/record-file.ts";
+import { recordFileToRecording } from "../reading/record-recording.ts";
 import type { RecordingInfo } from "../recording/model.ts";
-import { parseRecordFile } from "../recording/record-file.ts";
-import { recordFileToRecording } from "../recording/record-recording.ts";
 import {
   cudaDevice,
   cudaStream,

@@ -1,7 +1,7 @@
 import { formatBytes } from "../../core/units.ts";
 import type { DeviceColumns, DeviceLists } from "../recording/record-columns.ts";
+import type { Attribution, RecordedDevice } from "../recording/recorded-device.ts";
 import { WHOLE_JOB } from "./device-records.ts";
-import type { Attribution, RecordedDevice } from "./recorded-device.ts";
 
 /** Capability of a device whose lists contain only the job's processes: memory of other processes is unknown. */
 const JOB_ONLY = "processes:job";

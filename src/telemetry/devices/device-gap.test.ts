@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseRecordFile } from "../recording/record-file.ts";
+import { parseRecordFile } from "../reading/record-file.ts";
 import {
   cudaDevice,
   cudaStream,

@@ -1,10 +1,10 @@
 import { heldAt } from "../recording/common-clock.ts";
 import type { ProcessHistory } from "../recording/process-history.ts";
+import type { GapShares } from "../recording/recorded-device.ts";
 import type { RecordedStream } from "../recording/recorded-streams.ts";
 import { listsJobOnly, tenantLimit } from "./device-attribution.ts";
 import { jobTotal } from "./device-peaks.ts";
 import type { SurveyedDevice } from "./device-survey.ts";
-import type { GapShares } from "./recorded-device.ts";
 
 /** Times of one process that divide its memory outside the allocator, on the recording's clock; null = not recorded. */
 export interface GapMarks {

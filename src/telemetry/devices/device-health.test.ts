@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DeviceEvent, RecordKind, RecordSource } from "../../sampler/record-layout.ts";
-import { parseRecordFile } from "../recording/record-file.ts";
-import { recordFileToRecording } from "../recording/record-recording.ts";
+import { parseRecordFile } from "../reading/record-file.ts";
+import { recordFileToRecording } from "../reading/record-recording.ts";
 import { deviceRun, failed, happened, MS, reading } from "../testing/device-records.ts";
 import { type RecordInput, recordBytes } from "../testing/record-bytes.ts";
 

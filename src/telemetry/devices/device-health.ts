@@ -1,8 +1,8 @@
 import { DeviceEvent, RecordSource } from "../../sampler/record-layout.ts";
 import type { RecordingMark } from "../recording/model.ts";
 import type { RecordedError, RecordFile } from "../recording/record-columns.ts";
+import type { DeviceHealth } from "../recording/recorded-device.ts";
 import type { SurveyedDevice } from "./device-survey.ts";
-import type { DeviceHealth } from "./recorded-device.ts";
 
 /** NVML's return codes about the state of a device (nvmlReturn_t). */
 const NVML_KINDS: Readonly<Record<number, DeviceHealth["kind"]>> = {

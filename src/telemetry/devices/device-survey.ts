@@ -1,5 +1,7 @@
 import type { RecordingInfo } from "../recording/model.ts";
 import type { DeviceColumns, DeviceLists, RecordFile } from "../recording/record-columns.ts";
+import type { RecordedDevice } from "../recording/recorded-device.ts";
+import { NAMESPACED_PIDS } from "../recording/recorded-device.ts";
 import {
   type DecidedAttribution,
   decideAttribution,
@@ -11,8 +13,6 @@ import {
 } from "./device-attribution.ts";
 import { type DeviceLocation, type DeviceUsers, deviceLocations } from "./device-locations.ts";
 import { rankOfPid } from "./device-ranks.ts";
-import type { RecordedDevice } from "./recorded-device.ts";
-import { NAMESPACED_PIDS } from "./recorded-device.ts";
 
 /** All records and info of one device. */
 export interface SurveyedDevice {

@@ -1,10 +1,10 @@
 import type { RecordingInfo } from "../recording/model.ts";
 import type { DeviceColumns, RecordFile } from "../recording/record-columns.ts";
+import type { RecordedDevice } from "../recording/recorded-device.ts";
 import { knownRange } from "./device-attribution.ts";
 import { type GapMarks, gapShares } from "./device-gap.ts";
 import { jobPeak } from "./device-peaks.ts";
 import { type SurveyedDevice, surveyDevices } from "./device-survey.ts";
-import type { RecordedDevice } from "./recorded-device.ts";
 
 /** Samples per second, from the first to the last. */
 function rateOf(samples: DeviceColumns | null): number | null {

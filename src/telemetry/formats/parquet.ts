@@ -3,9 +3,9 @@ import type { SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import * as v from "valibot";
 import { codeOf, GateError, invalidInput, messageOf } from "../../core/errors.ts";
-import { HEALTH_KINDS } from "../devices/recorded-device.ts";
-import { fileError, statInput } from "../input-file.ts";
+import { fileError, statInput } from "../recording/input-file.ts";
 import { COLUMNS, COUNTS, type Column, ofKnownMetric, type Recording, type SampleTable } from "../recording/model.ts";
+import { HEALTH_KINDS } from "../recording/recorded-device.ts";
 import { ownSource } from "./parquet-own.ts";
 import { numberOf, openParquet, type ParquetSource } from "./parquet-source.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { probeOom } from "../recording/probe-record.ts";
 import { type OomFacts, outOfMemory } from "./decide.ts";
 import { NO_KERNEL_FACTS, victimsIn } from "./kernel.ts";
 import { findMessages } from "./messages.ts";
-import { probeOom } from "./probe-record.ts";
 
 const FAILED = { kind: "exited", code: 1 } as const;
 const OK = { kind: "exited", code: 0 } as const;

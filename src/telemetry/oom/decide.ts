@@ -1,8 +1,8 @@
 import type { ExitState } from "../recording/model.ts";
+import { NO_SIZES, type OutOfMemory } from "../recording/out-of-memory.ts";
+import type { ProbeOom } from "../recording/probe-record.ts";
 import { type KernelFacts, secondsText } from "./kernel.ts";
 import type { OutputMessage } from "./messages.ts";
-import { NO_SIZES, type OutOfMemory } from "./out-of-memory.ts";
-import type { ProbeOom } from "./probe-record.ts";
 import { inOrder, probeWitness } from "./probe-witness.ts";
 import { deviceIn, sizesIn } from "./sizes.ts";
 import { stackAround } from "./stack.ts";

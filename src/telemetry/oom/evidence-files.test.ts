@@ -15,12 +15,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readTelemetry } from "../../inputs/foreign/read.ts";
 import { readParquet } from "../formats/parquet.ts";
 import type { Recording, RecordingInfo } from "../recording/model.ts";
-import { readRecordingInfo, writeRunFiles } from "../recording/run-directory.ts";
+import type { OutOfMemory } from "../recording/out-of-memory.ts";
+import { readRecordingInfo, writeRunFiles } from "../run-directory.ts";
 import { recording, recordingInfo, series, table } from "../testing/recordings.ts";
 import { outOfMemory } from "./decide.ts";
 import { NO_KERNEL_FACTS } from "./kernel.ts";
 import { findMessages } from "./messages.ts";
-import type { OutOfMemory } from "./out-of-memory.ts";
 import { readProbeOoms } from "./probe-files.ts";
 
 const STORMLOG_PYTHON = process.env.STORMLOG_PYTHON ?? "";

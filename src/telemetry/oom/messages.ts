@@ -1,4 +1,4 @@
-import { MAX_MESSAGE } from "./out-of-memory.ts";
+import { MAX_MESSAGE } from "../recording/out-of-memory.ts";
 
 /** Reliability. `report`: a form that only a failing runtime writes. `words`: a message that any program may print. */
 export type Wording = "report" | "words";

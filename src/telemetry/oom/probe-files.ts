@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { readHead } from "../../core/files.ts";
+import { OOM_FILE, type ProbeOom, probeOom } from "../recording/probe-record.ts";
 import { PROBE_FOLDER } from "../recording/run-info.ts";
-import { OOM_FILE, type ProbeOom, probeOom } from "./probe-record.ts";
 
 /** Maximum number of records of one run. A loop that swallows errors writes more; the first contain the cause. */
 const MAX_RECORDS = 64;

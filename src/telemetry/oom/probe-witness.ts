@@ -1,5 +1,5 @@
-import { NO_SIZES, type OomSizes, type OutOfMemory } from "./out-of-memory.ts";
-import type { ProbeOom } from "./probe-record.ts";
+import { NO_SIZES, type OomSizes, type OutOfMemory } from "../recording/out-of-memory.ts";
+import type { ProbeOom } from "../recording/probe-record.ts";
 import { deviceIn, sizesIn } from "./sizes.ts";
 import { pythonStack } from "./stack.ts";
 

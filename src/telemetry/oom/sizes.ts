@@ -1,4 +1,4 @@
-import { NO_SIZES, type OomSizes } from "./out-of-memory.ts";
+import { NO_SIZES, type OomSizes } from "../recording/out-of-memory.ts";
 
 /** Powers of 1024: PyTorch, TensorFlow, XLA, NumPy, R and the MPS allocator ("64.00 MB") all divide by 1024. */
 const POWER: Readonly<Record<string, number>> = { "": 0, k: 1, m: 2, g: 3, t: 4, p: 5, e: 6 };

@@ -1,5 +1,5 @@
-import { MAX_FRAMES, type OomFrame } from "./out-of-memory.ts";
-import type { ProbeOom } from "./probe-record.ts";
+import { MAX_FRAMES, type OomFrame } from "../recording/out-of-memory.ts";
+import type { ProbeOom } from "../recording/probe-record.ts";
 
 const PYTHON_START = /Traceback \(most recent call last\):\s*$/;
 const PYTHON_FRAME =

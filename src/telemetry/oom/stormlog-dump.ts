@@ -1,7 +1,7 @@
 import { statisticsDocument } from "../formats/stormlog/artifacts.ts";
 import { telemetryEvents } from "../formats/stormlog/sample-events.ts";
 import type { Recording, RecordingInfo, TelemetryEvent } from "../recording/model.ts";
-import type { OutOfMemory } from "./out-of-memory.ts";
+import type { OutOfMemory } from "../recording/out-of-memory.ts";
 
 /** Number of events in Stormlog's flight recorder (`oom_flight_recorder.py`, buffer_size). */
 const MAX_EVENTS = 10_000;

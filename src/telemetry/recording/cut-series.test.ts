@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import { analyze } from "../../analysis/analyze.ts";
 import { measuredRun } from "../../analysis/measured-run.ts";
 import { AllocatorKind, ProbeTrouble, RecordKind, RecordSource, SampleReason } from "../../sampler/record-layout.ts";
+import { mergeRecordings } from "../reading/merge.ts";
+import { parseRecordFile } from "../reading/record-file.ts";
+import { recordFileToRecording } from "../reading/record-recording.ts";
 import { type RecordInput, recordBytes } from "../testing/record-bytes.ts";
 import { recordingInfo } from "../testing/recordings.ts";
-import { mergeRecordings } from "./merge.ts";
 import type { Recording } from "./model.ts";
-import { parseRecordFile } from "./record-file.ts";
-import { recordFileToRecording } from "./record-recording.ts";
 import { parseRecordingInfo } from "./run-info.ts";
 
 const MS = 1e6;

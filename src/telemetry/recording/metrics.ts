@@ -18,8 +18,8 @@ interface MetricTraits {
    */
   readonly peakFloorBytes: number;
   /**
-   * Smallest unit that it moves in, bytes: allocator rounding, allocator segment or driver page granularity, a page. Its
-   * rounding error (quantum / sqrt 12) is the smallest spread ever assumed.
+   * Smallest unit that it moves in, bytes: allocator rounding, allocator segment or driver page granularity, a page.
+   * Its rounding error (quantum / sqrt 12) is the smallest spread ever assumed.
    */
   readonly quantumBytes: number;
   /**

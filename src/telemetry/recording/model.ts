@@ -1,8 +1,8 @@
 import { oneLine } from "../../core/text.ts";
 import type { SourceReport } from "../../sampler/sampler.ts";
-import type { DeviceHealth, RecordedDevice } from "../devices/recorded-device.ts";
-import type { OutOfMemory } from "../oom/out-of-memory.ts";
 import { isMetric, METRICS, type Metric } from "./metrics.ts";
+import type { OutOfMemory } from "./out-of-memory.ts";
+import type { DeviceHealth, RecordedDevice } from "./recorded-device.ts";
 
 /** Recorded memory from any source, in typed arrays, so that tens of millions of samples stay cheap. */
 

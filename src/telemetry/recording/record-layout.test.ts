@@ -3,7 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../core/package-root.ts";
 import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, RecordKind, RecordSource } from "../../sampler/record-layout.ts";
-import { RECENT_CAPACITY, RECENT_MAGIC } from "./recent-records.ts";
+import { RECENT_CAPACITY, RECENT_MAGIC } from "../reading/recent-records.ts";
 
 const header = (name: string): string => readFileSync(path.join(packageRoot(), "native", name), "utf8");
 

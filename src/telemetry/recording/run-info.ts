@@ -3,11 +3,11 @@ import * as v from "valibot";
 import { invalidInput, messageOf } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 import { issueText } from "../../core/issue-text.ts";
-import { RecordedDeviceSchema } from "../devices/recorded-device.ts";
-import { fileError } from "../input-file.ts";
-import { OutOfMemorySchema } from "../oom/out-of-memory.ts";
+import { fileError } from "./input-file.ts";
 import { METRICS } from "./metrics.ts";
 import { ofKnownMetric, type RecordingInfo, skippedText, unknownMetrics } from "./model.ts";
+import { OutOfMemorySchema } from "./out-of-memory.ts";
+import { RecordedDeviceSchema } from "./recorded-device.ts";
 
 /** Name of the document that describes a run, in its run directory. */
 export const RECORDING_FILE = "recording.json";

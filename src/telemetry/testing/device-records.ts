@@ -1,6 +1,6 @@
 import { AllocatorKind, ProcessRole, RecordKind, RecordSource, SampleReason } from "../../sampler/record-layout.ts";
-import { startedDevice } from "../devices/recorded-device.ts";
 import type { ProbeDevice, ProbeProcess, RecordingInfo } from "../recording/model.ts";
+import { startedDevice } from "../recording/recorded-device.ts";
 import type { RecordInput } from "./record-bytes.ts";
 import { recordingInfo } from "./recordings.ts";
 

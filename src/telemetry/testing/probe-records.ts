@@ -1,7 +1,7 @@
 import { AllocatorKind, RecordKind, RecordSource, SampleReason } from "../../sampler/record-layout.ts";
+import { parseRecordFile } from "../reading/record-file.ts";
+import { recordFileToRecording } from "../reading/record-recording.ts";
 import type { Recording, RecordingInfo } from "../recording/model.ts";
-import { parseRecordFile } from "../recording/record-file.ts";
-import { recordFileToRecording } from "../recording/record-recording.ts";
 import { type RecordInput, recordBytes } from "./record-bytes.ts";
 
 /** Records as the probe's processes write them; times in milliseconds. */

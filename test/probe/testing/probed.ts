@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { probeEnvironment } from "../../../src/measure/environment/probe-environment.ts";
-import { probeLines } from "../../../src/telemetry/oom/probe-record.ts";
+import { probeLines } from "../../../src/telemetry/recording/probe-record.ts";
 import { ProbeRing, type RingHeader, type RingRecord } from "./probe-ring.ts";
 import type { Python } from "./pythons.ts";
 

@@ -1,5 +1,5 @@
-import { checkTableCount } from "../../../telemetry/input-file.ts";
 import { GrowableColumn } from "../../../telemetry/recording/growable.ts";
+import { checkTableCount } from "../../../telemetry/recording/input-file.ts";
 import type { Column, Recording, SampleTable, TelemetryEvent } from "../../../telemetry/recording/model.ts";
 
 const COUNTERS = [

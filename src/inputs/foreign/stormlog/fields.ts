@@ -1,7 +1,7 @@
 import { isObject } from "../../../core/json.ts";
 import { EVENT_FIELDS } from "../../../telemetry/formats/stormlog/serialize.ts";
 import { MAX_RANK } from "../../../telemetry/recording/model.ts";
-import type { SourceRecord } from "../json-values.ts";
+import type { SourceRecord } from "./json-values.ts";
 import { RecordProblem } from "./problem.ts";
 
 const IDENTITY_FIELDS: ReadonlySet<string> = new Set(["job_id", "rank", "local_rank", "world_size"]);

@@ -1,8 +1,8 @@
 import { isObject } from "../../../core/json.ts";
 import { MIB } from "../../../core/units.ts";
 import type { TelemetryEvent } from "../../../telemetry/recording/model.ts";
-import type { SourceRecord } from "../json-values.ts";
 import { Fields, identityOf } from "./fields.ts";
+import type { SourceRecord } from "./json-values.ts";
 import { RecordProblem } from "./problem.ts";
 
 const NS_PER_S = 1_000_000_000;

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GateError } from "../../../core/errors.ts";
 import { capabilities, v2Record } from "../../../telemetry/testing/stormlog-records.ts";
-import { jsonValues, parseRecord } from "../json-values.ts";
 import { readCsvEvents, readJsonEvents } from "./event-source.ts";
 import { eventsToRecording, unorderedEvents } from "./events-recording.ts";
+import { jsonValues, parseRecord } from "./json-values.ts";
 import { RecordProblem } from "./problem.ts";
 import { eventOf } from "./validate.ts";
 

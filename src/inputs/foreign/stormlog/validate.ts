@@ -1,8 +1,8 @@
 import { isObject } from "../../../core/json.ts";
 import { EVENT_FIELDS } from "../../../telemetry/formats/stormlog/serialize.ts";
 import type { TelemetryEvent } from "../../../telemetry/recording/model.ts";
-import type { SourceRecord } from "../json-values.ts";
 import { BYTE_FIELDS, Fields, identityOf, REQUIRED_FIELDS } from "./fields.ts";
+import type { SourceRecord } from "./json-values.ts";
 import { legacyEvent } from "./legacy.ts";
 import { RecordProblem } from "./problem.ts";
 

@@ -1,0 +1,128 @@
+import { describe, expect, it } from "vitest";
+import { AllocatorKind, HostHeapIndex, ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
+import type { RecordedStream } from "../recording/recorded-streams.ts";
+import { jsHeap } from "./js-heap.ts";
+
+const S = 1e9;
+const MIB = 2 ** 20;
+
+/** One isolate's readings: [seconds, MiB], the last one its end where it has ended. */
+function isolate(pid: number, readings: readonly (readonly [number, number])[], ends = false): RecordedStream {
+  const none = readings.map(() => Number.NaN);
+  return {
+    id: pid,
+    pid,
+    kind: AllocatorKind.hostHeap,
+    index: HostHeapIndex.v8,
+    rank: null,
+    worldSize: null,
+    role: ProcessRole.plain,
+    peaksReset: false,
+    timeNs: Float64Array.from(readings, ([second]) => second * S),
+    allocated: Float64Array.from(readings, ([, mib]) => mib * MIB),
+    reserved: Float64Array.from(none),
+    active: Float64Array.from(none),
+    steps: Float64Array.from(none),
+    reasons: Uint8Array.from(readings, (_, i) =>
+      ends && i === readings.length - 1 ? SampleReason.end : SampleReason.timer,
+    ),
+    marks: { allocated: Number.NaN, reserved: Number.NaN, retries: Number.NaN, ooms: Number.NaN },
+    cut: false,
+  };
+}
+
+const every = (mibAt: (second: number) => number, from = 0, to = 10) =>
+  Array.from({ length: to - from + 1 }, (_, i) => [from + i, mibAt(from + i)] as const);
+
+describe("the JavaScript heap of a rank", () => {
+  it("follows the readings, on even steps of time", () => {
+    const heap = jsHeap(
+      0,
+      [
+        isolate(
+          1,
+          every((second) => 4 + second),
+        ),
+      ],
+      () => 10 * S,
+    );
+    expect(heap?.timeNs[0]).toBe(0);
+    expect(heap?.timeNs.at(-1)).toBe(10 * S);
+    expect(heap?.bytes[0]).toBe(4 * MIB);
+    expect(heap?.bytes.at(-1)).toBe(14 * MIB);
+    const wrong = heap?.timeNs.findIndex((now, i) => Math.abs(heap.bytes[i]! - (4 + now / S) * MIB) > 1);
+    expect(wrong).toBe(-1);
+    expect(heap?.lost).toEqual([]);
+  });
+
+  it("is the sum of the main process's isolates, each for as long as its thread runs", () => {
+    const worker = isolate(1, [...every(() => 2, 3, 5), [6, 0]], true);
+    const heap = jsHeap(
+      0,
+      [
+        isolate(
+          1,
+          every(() => 4),
+        ),
+        worker,
+      ],
+      () => 10 * S,
+    );
+    const at = (second: number) => heap?.bytes[heap.timeNs.findLastIndex((now) => now <= second * S)];
+    expect([at(1), at(4), at(9)]).toEqual([4 * MIB, 6 * MIB, 4 * MIB]);
+  });
+
+  it("names the other processes that it leaves out, but not the small ones", () => {
+    const others = [
+      isolate(
+        2,
+        every(() => 2),
+      ),
+      isolate(
+        3,
+        every(() => 0.01),
+      ),
+    ];
+    const heap = jsHeap(
+      2,
+      [
+        ...others,
+        isolate(
+          1,
+          every(() => 4),
+        ),
+      ],
+      () => 10 * S,
+    );
+    expect(heap?.bytes[0]).toBe(4 * MIB);
+    expect(heap?.lost).toEqual(["the JavaScript heap of rank 2 is that of its main process, without 1 other process"]);
+  });
+
+  it("is not known from few readings, or from those of the beginning alone", () => {
+    expect(jsHeap(0, [], () => 10 * S)).toBeNull();
+    expect(
+      jsHeap(
+        0,
+        [
+          isolate(
+            1,
+            every(() => 4, 8, 10),
+          ),
+        ],
+        () => 10 * S,
+      ),
+    ).toBeNull();
+    expect(
+      jsHeap(
+        0,
+        [
+          isolate(
+            1,
+            every(() => 4, 0, 5),
+          ),
+        ],
+        () => 10 * S,
+      ),
+    ).toBeNull();
+  });
+});

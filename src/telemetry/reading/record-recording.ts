@@ -1,0 +1,165 @@
+import { plural } from "../../core/text.ts";
+import { deviceHealth, healthMarks } from "../devices/device-health.ts";
+import { devicePeaks } from "../devices/device-peaks.ts";
+import { surveyDevices } from "../devices/device-survey.ts";
+import { deviceTables } from "../devices/device-tables.ts";
+import { METRICS } from "../recording/metrics.ts";
+import type { Column, CutSeries, Recording, RecordingInfo, RecordingMark, SampleTable } from "../recording/model.ts";
+import type { CgroupColumns, RecordFile, TreeColumns } from "../recording/record-columns.ts";
+import type { DeviceHealth } from "../recording/recorded-device.ts";
+import { errorText, probeLosses } from "../recording/source-errors.ts";
+import { type StepTimeline, stepsAt } from "../recording/step-timeline.ts";
+import { hostBytesAt, peaksOf } from "./host-peak.ts";
+import { probeTables } from "./probe-tables.ts";
+
+/** Maximum number of characters of an error in its mark. `recording.json` contains all of it. */
+const MAX_MARK_TEXT = 200;
+
+/** Cgroup samples are taken ten times a second. Each goes to the tick at or before it. */
+function onTicks(timeNs: Float64Array, cgroup: CgroupColumns): Float64Array {
+  const column = new Float64Array(timeNs.length).fill(Number.NaN);
+  for (let tick = 0, i = 0; i < cgroup.timeNs.length; i++) {
+    while (tick + 1 < timeNs.length && timeNs[tick + 1]! <= cgroup.timeNs[i]!) tick++;
+    if (tick < column.length) column[tick] = cgroup.current[i]!;
+  }
+  return column;
+}
+
+const someKnown = (column: Float64Array) => column.some((value) => !Number.isNaN(value));
+
+/** The ticks at which the job had a process. Earlier and later ticks do not describe its memory. */
+function livingTicks(tree: TreeColumns): TreeColumns {
+  let from = 0;
+  let to = tree.timeNs.length;
+  while (from < to && tree.processes[from] === 0) from++;
+  while (to > from && tree.processes[to - 1] === 0) to--;
+  return {
+    timeNs: tree.timeNs.subarray(from, to),
+    rss: tree.rss.subarray(from, to),
+    anon: tree.anon.subarray(from, to),
+    shmem: tree.shmem.subarray(from, to),
+    processes: tree.processes.subarray(from, to),
+    ticks: tree.ticks.subarray(from, to),
+  };
+}
+
+/** The step is valid until the next one, so that growth of the tree can be given per step as well. */
+function hostTable(file: RecordFile, rank: number, timeline: StepTimeline | null): SampleTable | null {
+  const tree = livingTicks(file.tree);
+  if (tree.timeNs.length === 0) return null;
+  const host = Float64Array.from(tree.timeNs, (_, i) => hostBytesAt(tree, i));
+  const columns: Partial<Record<Column, Float64Array>> = { host, rss: tree.rss, anon: tree.anon };
+  if (someKnown(tree.shmem)) columns.shmem = tree.shmem;
+  if (someKnown(tree.processes)) columns.processes = tree.processes;
+  if (someKnown(file.cgroup.current)) columns.cgroup = onTicks(tree.timeNs, file.cgroup);
+  if (tree.ticks.some((ticks) => ticks > 1)) columns.ticks = tree.ticks;
+  const steps = timeline === null ? null : stepsAt(timeline, tree.timeNs);
+  return { rank, device: "host", timeNs: tree.timeNs, steps, columns, highwater: new Set() };
+}
+
+/** Columns with a clock of their own: they are read far less often than the ticks. */
+function sharedTable({ shared }: RecordFile, rank: number, timeline: StepTimeline | null): SampleTable[] {
+  const columns: Partial<Record<Column, Float64Array>> = {};
+  if (someKnown(shared.once)) columns.host_shared_once = shared.once;
+  // Pages of other groups' files that the job maps can exceed what its own group is charged for.
+  const unmapped = shared.charged.map((bytes, i) => bytes - Math.min(bytes, shared.mapped[i]!));
+  if (someKnown(unmapped)) columns.host_unmapped = unmapped;
+  if (Object.keys(columns).length === 0) return [];
+  const steps = timeline === null ? null : stepsAt(timeline, shared.timeNs);
+  return [{ rank, device: "host", timeNs: shared.timeNs, steps, columns, highwater: new Set() }];
+}
+
+/** Out of memory as judged at the end of the run; if not judged (a killed gate), every kill that the kernel counted. */
+function oomMarks(file: RecordFile, info: RecordingInfo | null): RecordingMark[] {
+  const kills = kernelKills(file.cgroup);
+  if (info?.complete !== true) {
+    return kills.map(({ timeNs, count }) => ({ timeNs, kind: "oom", text: `the kernel killed ${count} process(es)` }));
+  }
+  const { oom } = info;
+  if (oom?.certainty !== "established") return [];
+  const timeNs = oom.time_ns ?? kills[0]?.timeNs ?? file.tree.timeNs.at(-1) ?? file.lastNs;
+  const text = oom.message ?? oom.evidence[0] ?? "out of memory";
+  return [{ timeNs, kind: "oom", text: text.slice(0, MAX_MARK_TEXT), ...(oom.pid === null ? {} : { pid: oom.pid }) }];
+}
+
+function marksOf(file: RecordFile, info: RecordingInfo | null, health: readonly DeviceHealth[]): RecordingMark[] {
+  const marks: RecordingMark[] = [...healthMarks(health)];
+  for (const { pid, parent, startNs, exitNs } of file.processes.all) {
+    const text = Number.isNaN(parent) ? `process ${pid}` : `process ${pid}, child of ${parent}`;
+    marks.push({ timeNs: startNs, kind: "process-start", text, pid });
+    if (exitNs !== null) marks.push({ timeNs: exitNs, kind: "process-exit", text: `process ${pid}`, pid });
+  }
+  for (const error of file.errors) {
+    marks.push({ timeNs: error.timeNs, kind: "source-error", text: errorText(error) });
+  }
+  for (const { timeNs, hostPeriodNs, devicePeriodNs } of file.rates) {
+    const text = `host every ${hostPeriodNs / 1e6} ms, devices every ${devicePeriodNs / 1e6} ms`;
+    marks.push({ timeNs, kind: "rate-change", text });
+  }
+  marks.push(...oomMarks(file, info));
+  if (file.stop) {
+    const { timeNs, ticks, missedTicks } = file.stop;
+    marks.push({ timeNs, kind: "stop", text: `${ticks} ticks, ${missedTicks} missed` });
+  }
+  return marks.sort((a, b) => a.timeNs - b.timeNs);
+}
+
+/** Times at which the memory group's count of kills rose, and by how much. */
+export function kernelKills(cgroup: CgroupColumns): { readonly timeNs: number; readonly count: number }[] {
+  const rises: { timeNs: number; count: number }[] = [];
+  let kills = Number.NaN;
+  for (const [i, timeNs] of cgroup.timeNs.entries()) {
+    const now = cgroup.oomKills[i] ?? Number.NaN;
+    // The counter may have been above zero before the run, so only a rise counts.
+    if (now > kills) rises.push({ timeNs, count: now - kills });
+    if (!Number.isNaN(now)) kills = now;
+  }
+  return rises;
+}
+
+/** Problems of the record file: truncated or damaged records, no clean stop, lost samples of the probes. */
+export function lossesOf(file: RecordFile, info: RecordingInfo | null = null): string[] {
+  const lost: string[] = [];
+  if (file.cutBytes > 0) lost.push(`the record file ends within a record (${file.cutBytes} bytes not used)`);
+  if (file.skippedRecords > 0) lost.push(`${file.skippedRecords} damaged or unknown records were skipped`);
+  if (file.stop === null) lost.push("the sampler did not stop cleanly: the last samples may be missing");
+  const unread = file.shared.unread.reduce((most, count) => Math.max(most, count), 0);
+  if (unread > 0)
+    lost.push(
+      `host_shared_once lacks readings, because smaps_rollup of ${plural(unread, "process", "processes")} cannot be read`,
+    );
+  lost.push(...probeLosses(file.errors), ...probeTables(file, info).lost);
+  return lost;
+}
+
+const metricsOf = ({ rank, device, columns }: SampleTable): CutSeries[] =>
+  METRICS.filter((metric) => columns[metric] !== undefined).map((metric) => ({ rank, device, metric }));
+
+/**
+ * The recording of a record file: one `host` table at the ticks' rate, tables per device, per rank at the times of
+ * its process lists, and per probe at their own rates; host peaks by {@link peaksOf}, others by the sources' own marks.
+ */
+export function recordFileToRecording(file: RecordFile, info: RecordingInfo | null): Recording {
+  const rank = info?.identity.rank ?? 0;
+  const probes = probeTables(file, info);
+  const host = hostTable(file, rank, probes.steps);
+  const devices = surveyDevices(file, info);
+  const health = deviceHealth(file, devices);
+  const worldSize = info?.identity.world_size ?? null;
+  const shared = sharedTable(file, rank, probes.steps);
+  const tables = [...(host ? [host] : []), ...shared, ...deviceTables(devices, probes.steps), ...probes.tables];
+  // Without its last record the file ends before the run does, with every series in it.
+  const cut = (file.stop === null ? tables : probes.cut).flatMap(metricsOf);
+  return {
+    epochNs: file.header.epochNs > 0n ? file.header.epochNs : null,
+    tables,
+    peaks: [...peaksOf(file, info), ...devicePeaks(devices, file.processPeaks), ...probes.peaks],
+    marks: marksOf(file, info, health),
+    events: null,
+    worldSize: probes.worldSize === null ? worldSize : Math.max(worldSize ?? 1, probes.worldSize),
+    missing: {},
+    info,
+    ...(cut.length > 0 ? { cut } : {}),
+    ...(health.length > 0 ? { health } : {}),
+  };
+}
