@@ -1,25 +1,17 @@
 import { detrended } from "./least-squares.ts";
 
-/** Minimum clarity and number of repetitions. */
-export interface PeriodRule {
-  /** Smallest autocorrelation. White noise of the shortest series that is judged stays below 0.35. */
-  readonly minCorrelation: number;
-  /** Minimum number of periods in the series. */
-  readonly minPeriods: number;
-}
-
-const MANY_PERIODS: PeriodRule = { minCorrelation: 0.35, minPeriods: 12 };
-/** Four cycles are enough for a saw-tooth if they are alike. */
-export const FEW_PERIODS: PeriodRule = { minCorrelation: 0.6, minPeriods: 4 };
+/** Minimum autocorrelation, below which white noise of the shortest series that is judged stays, and periods. */
+const MIN_CORRELATION = 0.35;
+const MIN_PERIODS = 12;
 
 /**
  * Period of a regularly spaced series in points: the lag of the highest peak of the sample autocorrelation function of
  * the linearly detrended values after its first zero crossing (Box and Jenkins 1970, chapter 2). 1 when no period is
  * clear enough.
  */
-export function findPeriod(values: Float64Array, rule: PeriodRule = MANY_PERIODS): number {
+export function findPeriod(values: Float64Array): number {
   const n = values.length;
-  const longest = Math.floor(n / rule.minPeriods);
+  const longest = Math.floor(n / MIN_PERIODS);
   if (longest < 2) return 1;
   const residual = detrended(values);
   let variance = 0;
@@ -27,7 +19,7 @@ export function findPeriod(values: Float64Array, rule: PeriodRule = MANY_PERIODS
   if (!(variance > 0)) return 1;
   let crossed = false;
   let best = 1;
-  let bestCorrelation = rule.minCorrelation;
+  let bestCorrelation = MIN_CORRELATION;
   // A higher peak beyond the longest accepted period (a multiple of the period) must not hide the period.
   for (let lag = 1; lag <= longest; lag++) {
     let product = 0;

@@ -35,6 +35,10 @@ export function fitLine(x: ArrayLike<number>, y: ArrayLike<number>, from = 0, to
   return { slope, intercept: y0 + my - slope * (x0 + mx), sse: Math.max(0, syy - slope * sxy), sxx };
 }
 
+/** Bayesian information criterion (Schwarz 1978), n ln(SSE/n + s²) + p ln n, with the variance s² of rounding. */
+export const schwarz = (n: number, sse: number, parameters: number, noise: number): number =>
+  n * Math.log(sse / n + noise * noise) + parameters * Math.log(n);
+
 /** The line through equally spaced points, by their index. */
 export const fitSpaced = (y: Float64Array): LineFit =>
   fitLine(

@@ -1,4 +1,3 @@
-import { FEW_PERIODS, findPeriod } from "../../stats/dominant-period.ts";
 import { slopePValue } from "../../stats/slope-p-value.ts";
 import { studentQuantile } from "../../stats/student-t.ts";
 import type { DriftClass } from "../document.ts";
@@ -14,15 +13,12 @@ import {
   NEGLIGIBLE,
   observedSpan,
 } from "./drift.ts";
-import { endsTooth, followsTooth, riseBefore } from "./earlier-tooth.ts";
-import { climbsEqualStairs } from "./equal-stairs.ts";
 import { equalTeeth } from "./equal-teeth.ts";
-import { classifyFewCycles, MAX_CYCLES } from "./few-cycles.ts";
-import { risesThroughout, stillRising, TAIL } from "./growth-tests.ts";
 import { findLateRise, type LateRise } from "./late-rise.ts";
 import { findLevelShift, withoutShift } from "./level-shift.ts";
 import { quantumNoise } from "./materiality.ts";
 import { fadesOut, fitSlowdown, slowdownOf } from "./slowdown.ts";
+import { climbsStairs } from "./stairs.ts";
 import { teardownStart } from "./teardown.ts";
 import {
   endToEnd,
@@ -32,18 +28,8 @@ import {
   settle,
   type TrendEvidence,
 } from "./trend-evidence.ts";
-import type { TrendFit } from "./trend-models.ts";
+import { isOver, TREND_MODELS } from "./trend-models.ts";
 
-/** A ramp that is flat for this share of the points has ended. */
-const ENDED_SHARE = 0.4;
-/** The margin of the information criterion by which a step model must beat the best steady model to exclude a leak. */
-const STRONG_EVIDENCE = 6;
-/** The same to exclude growth by a step or a ramp that ended long ago (Kass & Raftery 1995: very strong). */
-const VERY_STRONG_EVIDENCE = 10;
-/** The same by any sequence of rests and ramps, which are many: up to there growth is rising. */
-const CERTAIN_EVIDENCE = 16;
-/** The same for a ramp that ends. After a warm-up no model that has ended may fit better. */
-const ENDED_EVIDENCE = 2;
 /** Independent tests that the choice of a warm-up amounts to, about: the cut with the straightest rest is taken. */
 const CUT_TESTS = 3;
 /** Level of the test of a lower envelope, where the autocorrelation of the noise is less well known. */
@@ -69,6 +55,16 @@ const MAX_DROP = 2 / 3;
  * of five false leaks of such saw-teeth and 0.2 points of recall (`bench/verdict`, `injected`).
  */
 const MAX_DOUBT = 3;
+/** From this number of cycles on, parts of several cycles each detect smaller growth. */
+const MAX_CYCLES = 8;
+/**
+ * A drop by this share of what had risen may end a large cycle, of which the rise after it is the next: two or three of
+ * them and a leak look alike. In this share of the beginning, a program frees what it loaded.
+ */
+const MIN_FALL = 0.5;
+const MAX_START = 0.2;
+/** After such a drop by nearly everything nothing has grown. */
+const EMPTIED = 0.95;
 /** Independent tests that the choice of a drop amounts to, about. */
 const DROP_TESTS = 10;
 /** The lower envelope must rise or fall with the level by this share of what is material. */
@@ -88,11 +84,11 @@ const INSUFFICIENT: Drift = {
 export function classifyDrift(input: DriftInput): Drift {
   const { growth, change } = input;
   // The fall of a last tooth looks like the end of a process.
-  const teeth = equalTeeth(input.bins.middle);
-  if (teeth !== null) return classifyTeeth(input.bins, teeth, input);
-  const running = sliceBins(input.bins, 0, teardownStart(input.bins.low, input.bins.high, change));
-  const before = equalTeeth(running.middle);
-  if (before !== null) return classifyTeeth(running, before, input);
+  const whole = equalTeeth(input.bins.middle);
+  const end = whole ? input.bins.count : teardownStart(input.bins.low, input.bins.high, change);
+  const running = sliceBins(input.bins, 0, end);
+  const teeth = whole ?? equalTeeth(running.middle);
+  if (teeth !== null) return classifyTeeth(running, teeth, input);
   const shift = findLevelShift(running.middle, change);
   const level = shift && withoutShift(running, shift);
   // A jump is removed before a cycle is searched: the cycle would contain it.
@@ -104,13 +100,12 @@ export function classifyDrift(input: DriftInput): Drift {
     return { ...drift, class: "rising" };
   }
   const drift = classifyRunning(running, findCycle(running.middle, growth / 16), input);
-  if (level && shift.bytes < 0 && !isGrowing(drift) && -shift.bytes <= MAX_DROP * shift.rise) {
+  if (!level || shift.bytes >= 0) return drift;
+  const at = shift.at / level.count;
+  const fallen = at > MAX_START ? -shift.bytes / (at * shift.rise) : 0;
+  if (drift.class === "leak" && fallen > MIN_FALL) return { ...drift, class: "rising" };
+  if (!isGrowing(drift) && fallen < EMPTIED && -shift.bytes <= MAX_DROP * shift.rise) {
     const rest = classifyRunning(level, null, input, DROP_TESTS);
-    if (rest.class === "leak" && endsTooth(shift, level.count)) {
-      const left = riseBefore(shift, level.count) + shift.bytes;
-      const slope = left / observedSpan(level);
-      return { ...rest, class: "sawtooth", slope, growth: left, interval: null, significant: false };
-    }
     // What the drop took back did not grow.
     const net = rest.growth + shift.bytes;
     if (rest.class === "leak" && net > growth) return { ...rest, class: "rising", growth: net };
@@ -144,17 +139,12 @@ function classifyRunning(running: Bins, cycle: Cycle | null, input: DriftInput, 
   const envelope = cycle?.lowerEnvelope;
   const bins = envelope ? { ...running, low: envelope, middle: envelope, high: envelope } : running;
   const series = settle(running, bins, cycle, quantumNoise(input.metric), input.startupEnd);
-  if (series.period === 1 && !cycle) {
-    const few = classifyFewCycles(bins, findPeriod(bins.middle, FEW_PERIODS), input);
-    if (few) return few;
-  }
   const evidence = gatherEvidence(series, bins, input, tests);
   if (evidence === null) return INSUFFICIENT;
   const { slope, mde, significant } = evidence;
   const half = studentQuantile(0.975, evidence.parts - 2) * evidence.standardError;
-  const stairs = equalStairs(evidence, input);
-  const shape = stairs === "leak" ? stairs : classOf(evidence, input);
-  const found = stairs !== null && shape !== "leak" ? stairs : shape;
+  const stairs = stairsOf(evidence, input);
+  const found = stairs ? "leak" : classOf(evidence, input);
   if (found !== "leak" && found !== "rising") {
     const late = findLateRise(evidence.detail, input.growth, roundingOf(evidence, input));
     if (late) return lateDrift(late, evidence.seen, mde);
@@ -162,8 +152,7 @@ function classifyRunning(running: Bins, cycle: Cycle | null, input: DriftInput, 
     return { class: found, ...last, interval: intervalOf(last.slope, half), mde, significant, slowdown: null };
   }
   // Between two stairs a series rests, which is neither a warm-up nor an onset.
-  const climbs = stairs !== null || evidence.best.model === "staircase";
-  const margin = climbs ? Number.POSITIVE_INFINITY : evidence.evidenceFactor;
+  const margin = stairs ? Number.POSITIVE_INFINITY : evidence.evidenceFactor;
   const hasJump = evidence.best.model === "line-and-step" && evidence.kind === "middle";
   const beside = hasJump ? growthBesideJump(evidence.levels) : null;
   const rise = riseOf(evidence, beside ?? growthOfRise(evidence.levels, margin));
@@ -172,7 +161,7 @@ function classifyRunning(running: Bins, cycle: Cycle | null, input: DriftInput, 
   const isJudged = isProjected(input) || Math.max(rise.growth, evidence.net) > input.growth;
   const stated = found === "leak" && (!isJudged || mayBeOfCycles(running, cycle, rise.growth)) ? "rising" : found;
   const slowdown =
-    stated === "rising" && !climbs && !rise.late
+    stated === "rising" && !stairs && !rise.late
       ? slowdownOf(evidence.started, roundingOf(evidence, input), evidence.evidenceFactor)
       : null;
   return { class: stated, slope: rise.slope, growth: rise.growth, interval, mde, significant, slowdown };
@@ -197,11 +186,11 @@ const intervalOf = (slope: number, half: number): Drift["interval"] =>
 
 const isProjected = ({ growth, change }: DriftInput): boolean => growth < change;
 
-function equalStairs({ cycle, period, running }: SettledSeries, input: DriftInput): "leak" | "rising" | null {
+function stairsOf({ cycle, period, running }: SettledSeries, input: DriftInput): boolean {
   const points = input.perStep ? observedSpan(running) : running.count;
-  if (cycle || period > 1 || endToEnd(running) <= input.growth) return null;
-  if (isProjected(input) && points < MIN_PROJECTED_POINTS) return null;
-  return climbsEqualStairs(running.middle, input.growth / 16);
+  if (cycle || period > 1 || endToEnd(running) <= input.growth) return false;
+  if (isProjected(input) && points < MIN_PROJECTED_POINTS) return false;
+  return climbsStairs(running.middle, input.growth / 16);
 }
 
 function classOf(evidence: TrendEvidence, input: DriftInput): DriftClass {
@@ -215,9 +204,8 @@ function classOf(evidence: TrendEvidence, input: DriftInput): DriftClass {
       fadesOut(evidence.started, roundingOf(evidence, input), evidence.evidenceFactor)
     )
       return "plateau";
-    if (hasEnded(best)) {
-      const needed = best.model === "ended" ? CERTAIN_EVIDENCE : VERY_STRONG_EVIDENCE;
-      const close = steadiest && steadiest.bic - best.bic < needed * evidence.evidenceFactor;
+    if (isOver(best)) {
+      const close = steadiest && steadiest.bic - best.bic < TREND_MODELS[best.model].noGrowth * evidence.evidenceFactor;
       const certain = best.certain || best.model === "saturating";
       if (significant && (certain ? close : isSignificantLeak(evidence))) return "rising";
       if (best.model === "saturating") return "plateau";
@@ -230,25 +218,17 @@ function classOf(evidence: TrendEvidence, input: DriftInput): DriftClass {
   return boundedShape(evidence.blocks, evidence.settled, evidence.cut, cycleSwing, change);
 }
 
-/** Whether a model describes growth that is over; a ramp has to rest for long. */
-const hasEnded = ({ model, flatShare }: TrendFit): boolean =>
-  model === "saturating"
-    ? flatShare >= ENDED_SHARE
-    : model === "one-step" || model === "two-steps" || model === "ended";
-
 function isLeak(evidence: TrendEvidence, input: DriftInput): boolean {
-  const { best, steadiest, significant, kind, cycle, mde, net, y, cut, scatter } = evidence;
-  if (!significant || !steadiest || (cut > 0 && followsTooth(evidence.blocks.middle, cut))) return false;
-  const ended = best.model === "saturating" || best.model === "ended" || kind !== "middle";
-  const tolerated = cut > 0 ? 0 : (ended ? ENDED_EVIDENCE : STRONG_EVIDENCE) * evidence.evidenceFactor;
+  const { best, steadiest, significant, kind, cycle, mde, net, cut } = evidence;
+  if (!significant || !steadiest) return false;
+  const margin = kind === "middle" ? TREND_MODELS[best.model].noLeak : TREND_MODELS.ended.noLeak;
+  const tolerated = cut > 0 ? 0 : margin * evidence.evidenceFactor;
   return (
     ((kind === "middle" && !cycle) || mde === null || Math.max(evidence.grown, net) >= MIN_VISIBLE * mde) &&
-    (best.model === "staircase" || best.model === "line-and-step" || isSignificantLeak(evidence)) &&
+    (best.model === "line-and-step" || isSignificantLeak(evidence)) &&
     (!isProjected(input) || reachesHorizon(evidence, input)) &&
     steadiest.bic - best.bic <= tolerated &&
-    fitSlowdown(evidence.blocks.middle, roundingOf(evidence, input), evidence.evidenceFactor) === null &&
-    risesThroughout(y, scatter, best.model === "staircase" && cut === 0 ? 1 : 0) &&
-    stillRising(y, net, scatter, cut > 0 ? TAIL.afterWarmup : TAIL.plain)
+    fitSlowdown(evidence.blocks.middle, roundingOf(evidence, input), evidence.evidenceFactor) === null
   );
 }
 

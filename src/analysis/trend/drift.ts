@@ -1,10 +1,11 @@
-import { fitHinge, fitLine } from "../../stats/least-squares.ts";
+import { fitHinge, fitLine, schwarz } from "../../stats/least-squares.ts";
 import { theilSen } from "../../stats/theil-sen.ts";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
 import type { DriftClass } from "../document.ts";
 import type { Bins } from "./bins.ts";
 import { fitLevelShift } from "./level-shift.ts";
 import type { Slowdown } from "./slowdown.ts";
+import { STRONG_EVIDENCE } from "./trend-models.ts";
 
 /** Trend of a series that can fall. Sizes in bytes, slopes per unit of the axis. */
 export interface Drift {
@@ -42,8 +43,6 @@ export const observedSpan = ({ x, count }: Bins): number => x[count - 1]! - x[0]
 export const NEGLIGIBLE = 50;
 /** Autocorrelated noise makes steps fit too well: the criterion's margins grow by at most this factor. */
 export const MAX_EVIDENCE_FACTOR = 4;
-/** Difference of the criterion by which a hinge must beat a line (Kass & Raftery 1995: strong). */
-const STRONG_EVIDENCE = 6;
 /** Share of the points in which a warm-up may end that no cut was made for. */
 const MAX_WARM_UP = 0.3;
 /** Growth that speeds up or slows down by less than this factor is the same growth. */
@@ -97,10 +96,6 @@ export function growthBesideJump(levels: Levels): ReturnType<typeof growthOfRise
   return { slope, growth: growthAfterCut(levels, slope), late: false };
 }
 
-/** n ln(SSE/n + s²) + p ln n (Schwarz 1978). */
-const criterion = (n: number, sse: number, parameters: number, noise: number): number =>
-  n * Math.log(sse / n + noise * noise) + parameters * Math.log(n);
-
 /**
  * Slope and growth of the stretch in which a series grows. A cut is made with a margin and at most in the middle, so
  * the stretch begins where two lines, one up to there and one from there on, fit best (Quandt 1958, "The estimation of
@@ -114,10 +109,10 @@ export function growthOfRise(
 ): { readonly slope: number; readonly growth: number; readonly late: boolean } {
   const margin = STRONG_EVIDENCE * evidenceFactor;
   let first = 0;
-  let least = criterion(y.length, fitLine(x, y).sse, 2, noise) - margin;
+  let least = schwarz(y.length, fitLine(x, y).sse, 2, noise) - margin;
   for (let at = 1; at <= Math.max(cut, MAX_WARM_UP * y.length); at++) {
     const [before, after] = [fitLine(x, y, 0, at), fitLine(x, y, at)];
-    const split = criterion(y.length, before.sse + after.sse, 5, noise);
+    const split = schwarz(y.length, before.sse + after.sse, 5, noise);
     const isSame = before.slope > after.slope / SAME_RATE && before.slope < SAME_RATE * after.slope;
     if (split >= least || isSame) continue;
     least = split;
@@ -126,8 +121,8 @@ export function growthOfRise(
   const [after, level] = [x.subarray(first), y.subarray(first)];
   const n = after.length;
   const hinge = fitHinge(after, level, 1, n - 1 - MIN_RISING);
-  const line = criterion(n, fitLine(after, level).sse, 2, noise);
-  if (hinge !== null && criterion(n, hinge.sse, 3, noise) < line - margin) {
+  const line = schwarz(n, fitLine(after, level).sse, 2, noise);
+  if (hinge !== null && schwarz(n, hinge.sse, 3, noise) < line - margin) {
     return { slope: hinge.slope, growth: hinge.slope * (end - after[hinge.onset]!), late: true };
   }
   const slope = theilSen(after, level);

@@ -7,8 +7,6 @@ const MIN_TEETH = 5;
 const MAX_DEVIATION = 0.1;
 /** Growth that is certain, as a share of a tooth's height: by less, teeth of unequal heights differ as well. */
 const MIN_GROWTH = 0.1;
-/** Of a period at the end of the possible range, which is excluded. */
-const ROUNDING = 1e-6;
 
 /**
  * A saw-tooth that fills at one rate and falls by one amount at one period. Its rises and falls give the rate *s* and
@@ -21,77 +19,32 @@ const ROUNDING = 1e-6;
  */
 export function equalTeeth(y: Float64Array): Cycle | null {
   const differences = Float64Array.from({ length: y.length - 1 }, (_, i) => y[i + 1]! - y[i]!);
-  const limit = limitOfFalls(differences);
-  if (limit === null) return null;
-  const isFall = (difference: number): boolean => difference < limit;
-  const falls = differences.filter(isFall);
-  const rises = differences.filter((difference) => !isFall(difference));
+  const limit = (Math.min(...differences) + Math.max(...differences)) / 2;
+  const falls = differences.filter((difference) => difference < limit);
+  const rises = differences.filter((difference) => !(difference < limit));
   const rate = mean(rises);
   const height = rate - mean(falls);
   if (falls.length < MIN_TEETH || rises.length <= falls.length || !(rate > 0)) return null;
-  if (Math.max(distance(rises), distance(falls)) > MAX_DEVIATION * height) return null;
-  const range = frequencies(y.length, differences, isFall);
-  if (range === null) return null;
-  const growthAt = (frequency: number): number => (rate - height * frequency) * (y.length - 1);
-  const least = growthAt(range.most);
-  const most = growthAt(range.least);
-  const certain = least > MIN_GROWTH * height || most < -MIN_GROWTH * height;
-  const wholePeriod = Math.floor(1 / range.most + ROUNDING) + 1;
-  if (!certain && (least > 0 || most < 0 || wholePeriod < 1 / range.least - ROUNDING)) return null;
-  const frequency = certain ? (range.least + range.most) / 2 : rate / height;
+  const isFar = (value: number) => Math.abs(value - (value < limit ? rate - height : rate)) > MAX_DEVIATION * height;
+  if (differences.some(isFar)) return null;
+  // Falls up to each point. The phase, i f minus this, is in a range of length one.
   let tooth = 0;
-  const phases = y.map((_, i) => {
-    if (i > 0 && isFall(differences[i - 1]!)) tooth += 1;
-    return i * frequency - tooth;
-  });
-  const lowest = Math.min(...phases);
-  const lowerEnvelope = y.map((value, i) => value - height * (phases[i]! - lowest));
-  return { period: 1 / frequency, lowerEnvelope, swing: height, doubt: (most - least) / 2, certain };
-}
-
-/** The middle of the widest gap between two differences: falls lie below it. Null when all are equal. */
-function limitOfFalls(differences: Float64Array): number | null {
-  const sorted = Float64Array.from(differences).sort();
-  let widest = 0;
-  let limit: number | null = null;
-  for (let i = 1; i < sorted.length; i++) {
-    const gap = sorted[i]! - sorted[i - 1]!;
-    if (gap <= widest) continue;
-    widest = gap;
-    limit = sorted[i]! - gap / 2;
-  }
-  return limit;
-}
-
-function distance(values: Float64Array): number {
-  const centre = mean(values);
-  return values.reduce((most, value) => Math.max(most, Math.abs(value - centre)), 0);
-}
-
-/**
- * The frequencies f, falls per point, for which the whole part of i f + phase grows by one at each fall and nowhere
- * else; null when there are none.
- */
-function frequencies(
-  n: number,
-  differences: Float64Array,
-  isFall: (difference: number) => boolean,
-): { readonly least: number; readonly most: number } | null {
-  // The first point after each fall; its position in the list, from 1, is the number of falls up to there.
-  const falls = Array.from(differences.keys())
-    .filter((i) => isFall(differences[i]!))
-    .map((i) => i + 1);
-  let [least, most] = [0, 1];
-  for (const [k, first] of falls.entries()) {
-    // The first tooth began at the first point or before, and the last one has not fallen at the last point.
-    least = Math.max(least, k / first);
-    if (first > 1) most = Math.min(most, (k + 1) / (first - 1));
-    if (first < n - 1) most = Math.min(most, (falls.length - k) / (n - 1 - first));
-    for (let l = k + 1; l < falls.length; l++) {
-      const points = falls[l]! - first;
-      least = Math.max(least, (l - k) / (points + 1));
-      if (points > 1) most = Math.min(most, (l - k) / (points - 1));
+  const teeth = y.map((_, i) => (i > 0 && differences[i - 1]! < limit ? ++tooth : tooth));
+  let [lowest, highest] = [0, 1];
+  for (let i = 0; i < y.length; i++) {
+    for (let j = i + 1; j < y.length; j++) {
+      lowest = Math.max(lowest, (teeth[j]! - teeth[i]! - 1) / (j - i));
+      highest = Math.min(highest, (teeth[j]! - teeth[i]! + 1) / (j - i));
     }
   }
-  return least < most ? { least, most } : null;
+  if (!(lowest < highest)) return null;
+  const growthAt = (frequency: number): number => (rate - height * frequency) * (y.length - 1);
+  const [least, most] = [growthAt(highest), growthAt(lowest)];
+  const certain = least > MIN_GROWTH * height || most < -MIN_GROWTH * height;
+  if (!certain && (least > 0 || most < 0 || Math.floor(1 / highest) + 1 < 1 / lowest)) return null;
+  const frequency = certain ? (lowest + highest) / 2 : rate / height;
+  const phases = teeth.map((falls, i) => i * frequency - falls);
+  const lowestPhase = Math.min(...phases);
+  const lowerEnvelope = y.map((value, i) => value - height * (phases[i]! - lowestPhase));
+  return { period: 1 / frequency, lowerEnvelope, swing: height, doubt: (most - least) / 2, certain };
 }

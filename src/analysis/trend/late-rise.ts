@@ -1,7 +1,8 @@
-import { fitHinge } from "../../stats/least-squares.ts";
+import { fitHinge, schwarz } from "../../stats/least-squares.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { slopePValue } from "../../stats/slope-p-value.ts";
 import { deviationsOf } from "./segments.ts";
+import { STRONG_EVIDENCE } from "./trend-models.ts";
 
 /** Range of the onset, in shares of the points. Earlier growth is significant as a line. */
 const ONSETS = { first: 0.45, last: 0.94 } as const;
@@ -9,8 +10,6 @@ const ONSETS = { first: 0.45, last: 0.94 } as const;
 const MIN_POINTS = 4;
 /** False alarm rate, one-sided, at the best of all onsets. */
 const MAX_P_VALUE = 0.001;
-/** Difference of the criterion by which the rise must beat one jump and two. */
-const STRONG_EVIDENCE = 6;
 
 export interface LateRise {
   /** Rise from the onset to the end, in the unit of the points. */
@@ -43,8 +42,7 @@ export function findLateRise(y: Float64Array, least: number, rounding: number): 
   if (!(bytes > least)) return null;
   const end = median(y.subarray(n - Math.max(2, Math.round((n - onset) / 4))));
   for (let i = 0; i < onset; i++) if (!(y[i]! < end)) return null;
-  const criterion = (squares: number, parameters: number) =>
-    n * Math.log(squares / n + rounding * rounding) + parameters * Math.log(n);
+  const criterion = (squares: number, parameters: number) => schwarz(n, squares, parameters, rounding);
   const { one, two } = bestJumps(y);
   if (criterion(sse, 3) > Math.min(criterion(one, 3), criterion(two, 5)) - STRONG_EVIDENCE) return null;
   return slopePValue(y, rounding, onset) < MAX_P_VALUE ? { bytes, onset: onset / (n - 1) } : null;

@@ -15,8 +15,6 @@ const MAX_PARAMETERS = 14;
  * − share)ᵏ, 27 % for four and 7 % for eight.
  */
 export const ENDED_REST = 0.27;
-/** Share of the rise that may happen after its end: less than one of seven stairs. */
-export const AFTER_END = 0.08;
 /** Any rest ends growth in at most two stretches of at most this share of the points, or in at most three jumps. */
 const FEW_STRETCHES = 2;
 const BRIEF_SHARE = 0.6;

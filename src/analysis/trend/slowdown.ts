@@ -1,6 +1,7 @@
-import { fitHinge, fitLine, fitSpaced } from "../../stats/least-squares.ts";
+import { fitHinge, fitLine, fitSpaced, schwarz } from "../../stats/least-squares.ts";
 import { mean } from "../../stats/moments.ts";
 import { fitLevelShift } from "./level-shift.ts";
+import { STRONG_EVIDENCE } from "./trend-models.ts";
 
 /** Growth like log(1 + k t) over a run of length 1: its rate at the begin is 1 + k times that at the end. */
 const LOGARITHMS = [
@@ -8,14 +9,11 @@ const LOGARITHMS = [
 ] as const;
 /** Time constants of an exponential warm-up, in shares of the run. */
 const WARM_UPS = [0.005, 0.01, 0.015, 0.022, 0.033, 0.05, 0.075, 0.11, 0.16, 0.24, 0.36] as const;
-/** Those of which less than AFTER_END of the growth happens in the last ENDED_REST of the run (segments.ts). */
+/** Those of which less than a twelfth of the growth happens in the last ENDED_REST of the run (segments.ts). */
 const FADED: readonly number[] = [...WARM_UPS.filter((share) => share < 0.33), 0.33];
 /** Ratio of the golden section, and steps that narrow an interval to less than a thousandth. */
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 const SECTIONS = 15;
-/** Difference of the criterion (Kass & Raftery 1995: strong). */
-const STRONG_EVIDENCE = 6;
-
 /** Difference up to which the others may fit better: as much growth is explained without a leak. */
 const TOLERATED = 3;
 /** Parts that the factor for autocorrelated noise is known for: differences add up over as many points as there are. */
@@ -129,8 +127,7 @@ export function fitSlowdown(y: Float64Array, noise: number, evidenceFactor: numb
   const n = y.length;
   const best = bestLogarithm(y);
   if (best === null) return null;
-  const criterion = (sse: number, parameters: number) =>
-    n * Math.log(sse / n + noise * noise) + parameters * Math.log(n);
+  const criterion = (sse: number, parameters: number) => schwarz(n, sse, parameters, noise);
   const slowing = criterion(best.sse, 3);
   const isBest =
     slowing < criterion(fitSpaced(y).sse, 2) - STRONG_EVIDENCE * evidenceFactor &&
@@ -149,8 +146,7 @@ export function fitSlowdown(y: Float64Array, noise: number, evidenceFactor: numb
  */
 export function fadesOut(y: Float64Array, noise: number, evidenceFactor: number): boolean {
   const n = y.length;
-  const criterion = (sse: number, parameters: number) =>
-    n * Math.log(sse / n + noise * noise) + parameters * Math.log(n);
+  const criterion = (sse: number, parameters: number) => schwarz(n, sse, parameters, noise);
   const fading = criterion(
     least((share) => fitWarmUp(y, share).level, FADED),
     3,

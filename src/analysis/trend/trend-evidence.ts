@@ -12,10 +12,9 @@ import { type Bins, mergeBins, sliceBins } from "./bins.ts";
 import type { Cycle } from "./cycle.ts";
 import { detectable, POWER } from "./detectable.ts";
 import { type DriftInput, growthAfterCut, levelsOf, MAX_EVIDENCE_FACTOR, NEGLIGIBLE, observedSpan } from "./drift.ts";
-import { isSteady } from "./growth-tests.ts";
 import { chooseLowerEnvelope, partition } from "./lower-envelope.ts";
 import { quantumNoise } from "./materiality.ts";
-import { FLEXIBLE, fitTrendModels } from "./trend-models.ts";
+import { fitTrendModels, goesOn, TREND_MODELS } from "./trend-models.ts";
 
 /** Parts of the trend test. With twelve, batch means of AR(1) 0.9 noise are nearly independent from n = 300 on. */
 const PARTS = 12;
@@ -97,9 +96,9 @@ export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftIn
   const lineGrowth = growthAfterCut(levels, slope);
   // The tail of a warm-up bends, and a flexible model would take the bend for growth.
   const models = fitTrendModels(fine.y, Math.max(noise, growth / NEGLIGIBLE)).filter(
-    ({ model }) => cut === 0 || model === "ended" || !FLEXIBLE.has(model),
+    ({ model }) => cut === 0 || model === "ended" || TREND_MODELS[model].handicap === 0,
   );
-  const steadiest = models.find(isSteady);
+  const steadiest = models.find(goesOn);
   const limitsOf = () => {
     if (plain) {
       const margin = studentQuantile(POWER, detail.length - 2) * test.standardError;
@@ -153,8 +152,6 @@ export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftIn
     grown: Math.max(net, cut > 0 ? Math.min(slope * observed, endToEnd(blocks)) : slope * observed),
     best: models[0]!,
     steadiest,
-    /** Standard deviation of the parts around the best steady model. */
-    scatter: steadiest ? Math.sqrt((steadiest.sse / finer) * (parts / finer)) : 0,
   };
 }
 

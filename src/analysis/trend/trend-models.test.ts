@@ -16,7 +16,6 @@ describe("the best model of a trend", () => {
     ["line-and-step", (i) => 10 * i + (i < 12 ? 0 : 120)],
     ["ended", (i) => 20 * Math.max(0, Math.min(i, 13) - 8)],
     ["ended", (i) => (i < 5 ? 0 : i < 9 ? 90 : i < 14 ? 160 : 280)],
-    ["staircase", (i) => [0, 0, 0, 40, 40, 80, 80, 80, 80, 80, 80, 80, 120, 120, 120, 160, 160, 160, 200][i] ?? 200],
   ])("is %s when the points were drawn from it", (model, at) => {
     expect(best(points(at)).model).toBe(model);
   });
@@ -29,7 +28,6 @@ describe("the best model of a trend", () => {
       counts[model] = (counts[model] ?? 0) + 1;
     }
     expect(counts.line).toBeGreaterThan(85);
-    expect(counts.staircase ?? 0).toBe(0);
   });
 
   it("reports the share of the points after the end of a ramp", () => {

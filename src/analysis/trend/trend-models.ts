@@ -1,24 +1,58 @@
-import { fitLine } from "../../stats/least-squares.ts";
+import { fitLine, schwarz } from "../../stats/least-squares.ts";
 import { fitLevelShift } from "./level-shift.ts";
-import { AFTER_END, deviationsOf, ENDED_REST, fitEnded } from "./segments.ts";
+import { deviationsOf, fitEnded } from "./segments.ts";
+
+interface ModelTraits {
+  /** Free parameters, break positions included; growth that ended has those of its sequence. */
+  readonly parameters: number;
+  /** Growth goes on where less than this share of the points is flat, and is over from the other share on. */
+  readonly goesOnBelow: number;
+  readonly overFrom: number;
+  /** Margins by which the model must beat the best one that goes on to exclude a leak, and growth of any kind. */
+  readonly noLeak: number;
+  readonly noGrowth: number;
+  /** Margin by which a flexible model must beat the simpler ones. */
+  readonly handicap: number;
+}
+
+/** Margins of the criterion (Kass & Raftery 1995: strong, very strong). Sequences of rests and ramps are many. */
+export const STRONG_EVIDENCE = 6;
+const VERY_STRONG_EVIDENCE = 10;
+const CERTAIN_EVIDENCE = 16;
+/** A ramp or a sequence that ends describes no leak at all, so little evidence suffices. */
+const ENDED_EVIDENCE = 2;
+
+const PLAIN: Omit<ModelTraits, "parameters"> = {
+  goesOnBelow: 0,
+  overFrom: Number.POSITIVE_INFINITY,
+  noLeak: STRONG_EVIDENCE,
+  noGrowth: VERY_STRONG_EVIDENCE,
+  handicap: 0,
+};
 
 /**
  * Models of a trend, fitted by least squares and compared by the Bayesian information criterion (Schwarz 1978,
  * "Estimating the dimension of a model"). The better model distinguishes a leak from a jump. The size of single rises
- * does not, because noise inflates it.
+ * does not, because noise inflates it. Of a late ramp a longer run shows whether it goes on.
  */
-export const TREND_MODELS = [
-  "flat",
-  "line",
-  "late-ramp",
-  "saturating",
-  "one-step",
-  "two-steps",
-  "line-and-step",
-  "staircase",
-  "ended",
-] as const;
-export type TrendModel = (typeof TREND_MODELS)[number];
+export const TREND_MODELS = {
+  flat: { ...PLAIN, parameters: 1 },
+  line: { ...PLAIN, parameters: 2, goesOnBelow: 1 },
+  "late-ramp": { ...PLAIN, parameters: 3, goesOnBelow: 0.7 },
+  saturating: { ...PLAIN, parameters: 3, goesOnBelow: 0.2, overFrom: 0.4, noLeak: ENDED_EVIDENCE },
+  "one-step": { ...PLAIN, parameters: 3, overFrom: 0 },
+  "two-steps": { ...PLAIN, parameters: 5, overFrom: 0 },
+  "line-and-step": { ...PLAIN, parameters: 4, goesOnBelow: 1, handicap: VERY_STRONG_EVIDENCE },
+  ended: {
+    ...PLAIN,
+    parameters: 0,
+    overFrom: 0,
+    noLeak: ENDED_EVIDENCE,
+    noGrowth: CERTAIN_EVIDENCE,
+    handicap: VERY_STRONG_EVIDENCE,
+  },
+} as const satisfies Record<string, ModelTraits>;
+type TrendModel = keyof typeof TREND_MODELS;
 
 export interface TrendFit {
   readonly model: TrendModel;
@@ -30,85 +64,10 @@ export interface TrendFit {
   readonly certain: boolean;
 }
 
-/** Free parameters, break positions included. */
-const PARAMETERS: Readonly<Record<Exclude<TrendModel, "ended">, number>> = {
-  flat: 1,
-  line: 2,
-  "late-ramp": 3,
-  saturating: 3,
-  "one-step": 3,
-  "two-steps": 5,
-  "line-and-step": 4,
-  // Two for each of at least four steps, and the first level; the fit adds two for each further step.
-  staircase: 9,
-};
-type Counted = Exclude<TrendModel, "staircase" | "ended">;
-
-/** A staircase has at least this many steps, all upwards: fewer may be caches that fill one after the other. */
-const MIN_STAIRS = 4;
-const MAX_STAIRS = 7;
-const MAX_SHARE_OF_TWO = 0.8;
-/** Flexible models must beat the simpler ones by this difference of the criterion ("very strong" evidence). */
-const FLEXIBLE_MARGIN = 10;
-export const FLEXIBLE: ReadonlySet<TrendModel> = new Set<TrendModel>(["line-and-step", "staircase", "ended"]);
-
-interface Staircase {
-  readonly sse: number;
-  readonly steps: number;
-}
-
-/** For each number of steps the best piecewise constant fit (dynamic programming), if every step goes up. */
-function staircases(y: Float64Array, spread: (from: number, to: number) => number): Staircase[] {
-  const n = y.length;
-  const found: Staircase[] = [];
-  // cost[c] = least SSE of y[0..c) in the current number of pieces; last[k][c] = begin of its last piece.
-  let cost = Float64Array.from({ length: n + 1 }, (_, c) => (c === 0 ? Number.POSITIVE_INFINITY : spread(0, c)));
-  const last: Uint32Array[] = [new Uint32Array(n + 1)];
-  for (let steps = 1; steps <= Math.min(MAX_STAIRS, n - 1); steps++) {
-    const next = new Float64Array(n + 1).fill(Number.POSITIVE_INFINITY);
-    const begin = new Uint32Array(n + 1);
-    for (let c = steps + 1; c <= n; c++) {
-      for (let d = steps; d < c; d++) {
-        const total = cost[d]! + spread(d, c);
-        if (total < next[c]!) {
-          next[c] = total;
-          begin[c] = d;
-        }
-      }
-    }
-    cost = next;
-    last.push(begin);
-    if (steps >= MIN_STAIRS && isStaircase(y, last, steps)) found.push({ sse: cost[n]!, steps });
-  }
-  return found;
-}
-
-/** Whether every step goes up, the last rest is short, and no two steps are nearly all of the rise. */
-function isStaircase(y: Float64Array, last: readonly Uint32Array[], steps: number): boolean {
-  const rises: number[] = [];
-  const begins: number[] = [];
-  let levels = 0;
-  let above = Number.NaN;
-  for (let k = steps, to = y.length; k >= 0; k--) {
-    const from = last[k]![to]!;
-    let sum = 0;
-    for (let i = from; i < to; i++) sum += y[i]!;
-    const level = sum / (to - from);
-    if (k < steps) rises.push(above - level);
-    above = level;
-    levels += Number(to - from > 1);
-    to = from;
-    begins.push(from);
-  }
-  // A level of one point is a part of a ramp.
-  if (levels < MIN_STAIRS) return false;
-  const total = rises.reduce((sum, rise) => sum + rise, 0);
-  let end = 0;
-  for (let after = rises[0]!; after <= AFTER_END * total && end < steps - 1; after += rises[end]!) end++;
-  if (y.length - begins[end]! >= ENDED_REST * y.length) return false;
-  rises.sort((a, b) => b - a);
-  return rises[rises.length - 1]! > 0 && rises[0]! + rises[1]! <= MAX_SHARE_OF_TWO * total;
-}
+/** Whether a model describes growth that continues: not flat, no steps, no ramp that ended long ago or began late. */
+export const goesOn = ({ model, flatShare }: TrendFit): boolean => flatShare < TREND_MODELS[model].goesOnBelow;
+/** Whether a model describes growth that is over. */
+export const isOver = ({ model, flatShare }: TrendFit): boolean => flatShare >= TREND_MODELS[model].overFrom;
 
 /** SSE of a line in a function of the index. */
 function regress(y: Float64Array, at: (i: number) => number): number {
@@ -134,7 +93,7 @@ export function fitTrendModels(y: Float64Array, noise: number): TrendFit[] {
   const n = y.length;
   const deviations = deviationsOf(y);
   const spread = deviations.level;
-  const sse: Record<Counted, number> = {
+  const sse: Record<Exclude<TrendModel, "ended">, number> = {
     flat: spread(0, n),
     line: regress(y, (i) => i),
     "late-ramp": Number.POSITIVE_INFINITY,
@@ -162,24 +121,19 @@ export function fitTrendModels(y: Float64Array, noise: number): TrendFit[] {
     }
   }
   const criterion = (squares: number, parameters: number, model: TrendModel) =>
-    n * Math.log(squares / n + noise * noise) + parameters * Math.log(n) + (FLEXIBLE.has(model) ? FLEXIBLE_MARGIN : 0);
-  const stairs = staircases(y, spread).map(({ sse: squares, steps }): TrendFit => {
-    const parameters = PARAMETERS.staircase + 2 * (steps - MIN_STAIRS);
-    const bic = criterion(squares, parameters, "staircase");
-    return { model: "staircase", sse: squares, bic, flatShare: 0, certain: false };
-  });
+    schwarz(n, squares, parameters, noise) + TREND_MODELS[model].handicap;
   const ended = fitEnded(y, deviations).map(({ sse: squares, parameters, fewJumps, ...rest }): TrendFit => {
     const bic = criterion(squares, parameters, fewJumps ? "two-steps" : "ended");
     return { model: "ended", sse: squares, bic, ...rest };
   });
-  const others = (Object.keys(sse) as Counted[]).map(
+  const others = (Object.keys(sse) as (keyof typeof sse)[]).map(
     (model): TrendFit => ({
       model,
       sse: sse[model],
-      bic: criterion(sse[model], PARAMETERS[model], model),
+      bic: criterion(sse[model], TREND_MODELS[model].parameters, model),
       flatShare: flat[model] ?? 0,
       certain: model === "one-step" || model === "two-steps",
     }),
   );
-  return [...others, ...stairs, ...ended].sort((a, b) => a.bic - b.bic);
+  return [...others, ...ended].sort((a, b) => a.bic - b.bic);
 }
