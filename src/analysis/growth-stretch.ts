@@ -2,6 +2,7 @@ import { fitHinge } from "../stats/least-squares.ts";
 import { median } from "../stats/order-statistics.ts";
 import { orderSeries } from "./ordered.ts";
 import type { MetricSeries } from "./series.ts";
+import { startupEnd } from "./series-analysis.ts";
 import { mergeBins, sliceBins, toBins } from "./trend/bins.ts";
 import { materialChange } from "./trend/materiality.ts";
 import { teardownStart } from "./trend/teardown.ts";
@@ -45,9 +46,6 @@ const WARM_UPS = [0, 0.05, 0.1, 0.2, 0.3] as const;
 const GOOD_FIT = 0.9;
 /** Points after the onset without which nothing shows growth. */
 const MIN_RISING = 3;
-/** Processes load code for about this long; see `startupEnd` in series-analysis.ts. */
-const STARTUP_NS = 1e9;
-const STARTED_SHARE = 0.25;
 
 interface Curve {
   readonly x: Float64Array;
@@ -62,12 +60,13 @@ export function growthStretch(series: MetricSeries): GrowthStretch | null {
   if (ordered.axis === "index") return null;
   const all = toBins(ordered);
   if (all.count < MIN_POINTS) return null;
-  const change = materialChange(median(all.middle), series);
+  const level = median(all.middle);
+  const change = materialChange(level, series);
   const running = sliceBins(all, 0, teardownStart(all.low, all.high, change));
   const bins = mergeBins(running, Math.ceil(running.count / MAX_POINTS));
   const onTime = ordered.axis === "time";
-  const started = onTime && series.device === "host" && (all.low[0] ?? 0) < STARTED_SHARE * median(all.middle);
-  const first = started ? bins.x.findIndex((x) => x >= (bins.x[0] ?? 0) + STARTUP_NS) : 0;
+  const startup = startupEnd(series.device, ordered, all, level);
+  const first = startup === null ? 0 : bins.x.findIndex((x) => x >= startup);
   if (first < 0 || bins.count - first < MIN_POINTS) return null;
   const held = bins.low.slice(first);
   for (let i = held.length - 2; i >= 0; i--) held[i] = Math.min(held[i] ?? 0, held[i + 1] ?? 0);

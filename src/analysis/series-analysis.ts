@@ -23,7 +23,7 @@ const MAX_PROJECTED = 1e12;
 const STARTED_SHARE = 0.25;
 
 /** End of the process's start on the time axis; null for a series without one. */
-function startupEnd(device: string, ordered: OrderedSeries, bins: Bins, level: number): number | null {
+export function startupEnd(device: string, ordered: OrderedSeries, bins: Bins, level: number): number | null {
   if (device !== "host" || ordered.axis !== "time" || !(bins.low[0]! < STARTED_SHARE * level)) return null;
   return ordered.x[0]! + STARTUP_NS;
 }

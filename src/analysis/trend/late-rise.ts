@@ -1,7 +1,7 @@
 import { fitHinge, schwarz } from "../../stats/least-squares.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { slopePValue } from "../../stats/slope-p-value.ts";
-import { deviationsOf } from "./segments.ts";
+import { fitJumps } from "./segments.ts";
 import { STRONG_EVIDENCE } from "./trend-models.ts";
 
 /** Range of the onset, in shares of the points. Earlier growth is significant as a line. */
@@ -43,21 +43,7 @@ export function findLateRise(y: Float64Array, least: number, rounding: number): 
   const end = median(y.subarray(n - Math.max(2, Math.round((n - onset) / 4))));
   for (let i = 0; i < onset; i++) if (!(y[i]! < end)) return null;
   const criterion = (squares: number, parameters: number) => schwarz(n, squares, parameters, rounding);
-  const { one, two } = bestJumps(y);
+  const { one, two } = fitJumps(y);
   if (criterion(sse, 3) > Math.min(criterion(one, 3), criterion(two, 5)) - STRONG_EVIDENCE) return null;
   return slopePValue(y, rounding, onset) < MAX_P_VALUE ? { bytes, onset: onset / (n - 1) } : null;
-}
-
-/** Least squares of two and of three levels. */
-function bestJumps(y: Float64Array): { one: number; two: number } {
-  const n = y.length;
-  const { level } = deviationsOf(y);
-  let one = Number.POSITIVE_INFINITY;
-  let two = Number.POSITIVE_INFINITY;
-  for (let at = 1; at < n; at++) {
-    const after = level(at, n);
-    one = Math.min(one, level(0, at) + after);
-    for (let first = 1; first < at; first++) two = Math.min(two, level(0, first) + level(first, at) + after);
-  }
-  return { one, two };
 }

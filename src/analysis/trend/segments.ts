@@ -69,6 +69,18 @@ export function deviationsOf(y: Float64Array): Deviations {
   return { level, line };
 }
 
+/** Least squares of two and of three levels. */
+export function fitJumps(y: Float64Array, { level } = deviationsOf(y)): { readonly one: number; readonly two: number } {
+  const n = y.length;
+  let [one, two] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (let at = 1; at < n; at++) {
+    const after = level(at, n);
+    one = Math.min(one, level(0, at) + after);
+    for (let first = 1; first < at; first++) two = Math.min(two, level(0, first) + level(first, at) + after);
+  }
+  return { one, two };
+}
+
 /** The best fits of growth that ended, for each number of parameters that one exists for. */
 export function fitEnded(y: Float64Array, { level, line }: Deviations): EndedFit[] {
   const n = y.length;

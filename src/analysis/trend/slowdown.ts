@@ -103,9 +103,11 @@ function rampAndRest(y: Float64Array): number {
   return hinge?.sse ?? Number.POSITIVE_INFINITY;
 }
 
+type LogarithmFit = Slowdown & { readonly sse: number };
+
 /** The logarithm that fits best and rises. */
-function bestLogarithm(y: Float64Array): (Slowdown & { readonly sse: number }) | null {
-  let best: (Slowdown & { readonly sse: number }) | null = null;
+function bestLogarithm(y: Float64Array): LogarithmFit | null {
+  let best: LogarithmFit | null = null;
   for (const bend of LOGARITHMS) {
     const x = Float64Array.from(y, (_, i) => Math.log1p((bend * i) / (y.length - 1)));
     const { slope, sse } = fitLine(x, y);
@@ -123,7 +125,7 @@ function bestLogarithm(y: Float64Array): (Slowdown & { readonly sse: number }) |
  * @param evidenceFactor factor of the margins for autocorrelated noise
  * @returns null where another model is as good
  */
-export function fitSlowdown(y: Float64Array, noise: number, evidenceFactor: number): Slowdown | null {
+export function fitSlowdown(y: Float64Array, noise: number, evidenceFactor: number): LogarithmFit | null {
   const n = y.length;
   const best = bestLogarithm(y);
   if (best === null) return null;
@@ -134,7 +136,7 @@ export function fitSlowdown(y: Float64Array, noise: number, evidenceFactor: numb
     slowing <
       tolerated(n, evidenceFactor) +
         criterion(Math.min(warmUpAndLine(y), fitLevelShift(y, 2)?.sse ?? Number.POSITIVE_INFINITY), 4);
-  return isBest ? { bytes: best.bytes, bend: best.bend } : null;
+  return isBest ? best : null;
 }
 
 /**
@@ -161,10 +163,5 @@ export function fadesOut(y: Float64Array, noise: number, evidenceFactor: number)
 /** The same where growth may also have ended: a line and a rest describe it less well. */
 export function slowdownOf(y: Float64Array, noise: number, evidenceFactor: number): Slowdown | null {
   const found = fitSlowdown(y, noise, evidenceFactor);
-  if (found === null) return null;
-  const { sse } = fitLine(
-    y.map((_, i) => Math.log1p((found.bend * i) / (y.length - 1))),
-    y,
-  );
-  return sse < rampAndRest(y) ? found : null;
+  return found !== null && found.sse < rampAndRest(y) ? { bytes: found.bytes, bend: found.bend } : null;
 }

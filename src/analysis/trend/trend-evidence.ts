@@ -10,7 +10,6 @@ import { studentQuantile } from "../../stats/student-t.ts";
 import { theilSen } from "../../stats/theil-sen.ts";
 import { type Bins, mergeBins, sliceBins } from "./bins.ts";
 import type { Cycle } from "./cycle.ts";
-import { detectable, POWER } from "./detectable.ts";
 import { type DriftInput, growthAfterCut, levelsOf, MAX_EVIDENCE_FACTOR, NEGLIGIBLE, observedSpan } from "./drift.ts";
 import { chooseLowerEnvelope, partition } from "./lower-envelope.ts";
 import { quantumNoise } from "./materiality.ts";
@@ -26,6 +25,14 @@ const CHOSEN_SIGNIFICANCE = 0.998;
 /** P-values below which growth is significant, and can be a leak. */
 const MAX_P_VALUE = 0.005;
 export const MAX_LEAK_P_VALUE = 0.003;
+/** Share of leaks of the stated minimum that are found. */
+const POWER = 0.9;
+/**
+ * Cost of the comparison of models, as measured (`bench/verdict`, part `minimum`): a leak must not look like a step, a
+ * plateau or growth that ended, and autocorrelated noise looks like them more often.
+ */
+const MODELS_FACTOR = 1.6;
+const MODELS_FACTOR_OF_EVIDENCE = 0.1;
 /** Points from which the autocorrelated noise is estimated. */
 const NOISE_POINTS = 240;
 
@@ -108,6 +115,16 @@ export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftIn
     const at = (probability: number) => studentQuantile(probability, parts - 2) * error;
     return { critical: at(CHOSEN_SIGNIFICANCE), margin: at(POWER) };
   };
+  /**
+   * Minimum detectable growth over the observed span: the larger of what the noise and the models allow, and what is
+   * material, with the noise of its estimate.
+   */
+  const detectable = (): number | null => {
+    const { critical, margin } = limitsOf();
+    if (!Number.isFinite(critical + margin)) return null;
+    const factor = MODELS_FACTOR + MODELS_FACTOR_OF_EVIDENCE * (evidenceFactor - 1);
+    return unseen * Math.max(factor * (critical + margin), growth + margin);
+  };
   const risesByParts = (level: number) =>
     fit.slope > studentQuantile(1 - (1 - level) / tests, parts - 2) * standardError;
   // What is left of a cycle, and the envelope of one, is not autocorrelated noise: there the parts decide.
@@ -122,8 +139,7 @@ export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftIn
     noise,
     kind,
     parts,
-    y,
-    /** Ordinary least squares through the levels of the parts, `y`. */
+    /** Ordinary least squares through the levels of the parts. */
     fittedSlope: fit.slope,
     standardError,
     /** Theil–Sen slope through the finest points. */
@@ -137,7 +153,7 @@ export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftIn
     evidenceFactor,
     /** Points for the p-value of the slope. */
     detail,
-    mde: detectable({ ...limitsOf(), evidenceFactor, material: growth, unseen }),
+    mde: detectable(),
     observed,
     seen,
     /** Observed span over the span after the warm-up. */

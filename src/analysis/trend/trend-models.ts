@@ -1,6 +1,6 @@
 import { fitLine, schwarz } from "../../stats/least-squares.ts";
 import { fitLevelShift } from "./level-shift.ts";
-import { deviationsOf, fitEnded } from "./segments.ts";
+import { deviationsOf, fitEnded, fitJumps } from "./segments.ts";
 
 interface ModelTraits {
   /** Free parameters, break positions included; growth that ended has those of its sequence. */
@@ -92,22 +92,16 @@ const lineAndStep = (y: Float64Array): number =>
 export function fitTrendModels(y: Float64Array, noise: number): TrendFit[] {
   const n = y.length;
   const deviations = deviationsOf(y);
-  const spread = deviations.level;
+  const jumps = fitJumps(y, deviations);
   const sse: Record<Exclude<TrendModel, "ended">, number> = {
-    flat: spread(0, n),
+    flat: deviations.level(0, n),
     line: regress(y, (i) => i),
     "late-ramp": Number.POSITIVE_INFINITY,
     saturating: Number.POSITIVE_INFINITY,
-    "one-step": Number.POSITIVE_INFINITY,
-    "two-steps": Number.POSITIVE_INFINITY,
+    "one-step": jumps.one,
+    "two-steps": jumps.two,
     "line-and-step": lineAndStep(y),
   };
-  for (let c = 1; c < n; c++) sse["one-step"] = Math.min(sse["one-step"], spread(0, c) + spread(c, n));
-  for (let c = 1; c < n - 1; c++) {
-    for (let d = c + 1; d < n; d++) {
-      sse["two-steps"] = Math.min(sse["two-steps"], spread(0, c) + spread(c, d) + spread(d, n));
-    }
-  }
   // A ramp of fewer than three points can be a step within one block.
   const flat: Partial<Record<TrendModel, number>> = {};
   for (let c = 2; c <= n - 4; c++) {
