@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { analyze } from "../../src/analysis/analyze.ts";
-import type { SeriesAnalysis } from "../../src/analysis/document.ts";
+import type { SeriesAnalysis } from "../../src/analysis/series/document.ts";
 import { readRecordFile } from "../../src/telemetry/reading/record-file.ts";
 import { recordFileToRecording } from "../../src/telemetry/reading/record-recording.ts";
 import type { Result } from "../shared/figures.ts";

@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "526a86d6a8e032cea28a1823c648231929b85fc820f1edff34b03ff46d5a4938");
+  load = loadPack(import.meta.url, "44706e1e26c26cf50f1374acf8a5e89bbcd622926572fd97d35d9059b646e3c2");
 } catch (error) {
   fail(
     FAILED,

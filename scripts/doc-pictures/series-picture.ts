@@ -1,4 +1,4 @@
-import type { DriftClass } from "../../src/analysis/document.ts";
+import type { DriftClass } from "../../src/analysis/series/document.ts";
 import { formatBytes, formatBytesDelta } from "../../src/core/units.ts";
 import { residualMser } from "../../src/stats/mser.ts";
 import {

@@ -1,6 +1,6 @@
 import { normal, seeded } from "../../bench/verdict/random.ts";
 import { analyze } from "../../src/analysis/analyze.ts";
-import type { DriftClass, SeriesAnalysis } from "../../src/analysis/document.ts";
+import type { DriftClass, SeriesAnalysis } from "../../src/analysis/series/document.ts";
 import { GIB, MIB } from "../../src/core/units.ts";
 import type { Metric } from "../../src/telemetry/recording/metrics.ts";
 

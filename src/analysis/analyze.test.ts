@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { prng } from "../stats/testing/prng.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { analyze } from "./analyze.ts";
-import { collectSeries, seriesOf } from "./series.ts";
+import { collectSeries, seriesOf } from "./series/series.ts";
 import { recordingOf, tableOf } from "./testing/recordings.ts";
 import { growing, noisy } from "./testing/shapes.ts";
 

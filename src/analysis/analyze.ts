@@ -1,6 +1,5 @@
 import { METRIC } from "../telemetry/recording/metrics.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
-import { ANALYSIS_VERSION, type AnalysisDocument, type Finding, type PhaseAnalysis } from "./document.ts";
 import { extractFeatures, type RecordingFeatures } from "./features.ts";
 import { slackFindings } from "./findings/capacity.ts";
 import { dataFindings } from "./findings/data-findings.ts";
@@ -10,7 +9,8 @@ import { hiddenGapFindings } from "./findings/gap-findings.ts";
 import { rankSuspects, suspectFindings } from "./findings/growth-suspects.ts";
 import { type AnalysisOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { combineEvidence } from "./ranks.ts";
-import { compareKeys } from "./series.ts";
+import { ANALYSIS_VERSION, type AnalysisDocument, type Finding, type PhaseAnalysis } from "./series/document.ts";
+import { compareKeys } from "./series/series.ts";
 import { diagnoseEvidence } from "./step-peaks.ts";
 import type { FragmentationRule } from "./stormlog/gap.ts";
 

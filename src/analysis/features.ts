@@ -1,7 +1,6 @@
 import { groupBy } from "../core/group-by.ts";
 import { METRIC } from "../telemetry/recording/metrics.ts";
 import type { CutSeries, Recording } from "../telemetry/recording/model.ts";
-import type { Finding, PhaseAnalysis } from "./document.ts";
 import { withBlocks } from "./findings/blocks-per-step.ts";
 import { type SeriesShape, shapeOf } from "./findings/data-findings.ts";
 import {
@@ -20,10 +19,11 @@ import { healthFindings } from "./findings/health-findings.ts";
 import { oomFindings } from "./findings/oom-findings.ts";
 import { analysePhases, phaseGrowthFindings } from "./findings/phase-growth.ts";
 import { unreadDeviceFindings } from "./findings/unread-devices.ts";
+import { type AnalysedSeries, analyseSeries, type SeriesContext, seriesKey } from "./growth/series-analysis.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { type RanksEvidence, ranksEvidence } from "./ranks.ts";
-import { collectSeries, compareKeys, type MetricSeries } from "./series.ts";
-import { type AnalysedSeries, analyseSeries, type SeriesContext, seriesKey } from "./series-analysis.ts";
+import type { Finding, PhaseAnalysis } from "./series/document.ts";
+import { collectSeries, compareKeys, type MetricSeries } from "./series/series.ts";
 import { type StepPeakEvidence, stepPeakEvidence } from "./step-peaks.ts";
 import { attributeCollectives, type CollectiveAttribution } from "./stormlog/collective.ts";
 import { type FragmentationRule, fragmentationRule, gapFindings } from "./stormlog/gap.ts";

@@ -1,8 +1,8 @@
-import type { AnalysisDocument, PhaseAnalysis, SeriesAnalysis } from "./document.ts";
 import { locationKey } from "./findings/device-evidence.ts";
 import { unreliableDevices } from "./findings/device-tenants.ts";
 import { OOM, OOM_SUSPECTED } from "./findings/oom-findings.ts";
 import type { MeasuredRun, MeasuredSeries } from "./measurements.ts";
+import type { AnalysisDocument, PhaseAnalysis, SeriesAnalysis } from "./series/document.ts";
 
 /** Used memory that other processes changed is not judged. */
 const NO_EVIDENCE = {

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { METRICS } from "../telemetry/recording/metrics.ts";
 import { MAX_RANK } from "../telemetry/recording/model.ts";
-import { DRIFT_CLASSES } from "./document.ts";
+import { DRIFT_CLASSES } from "./series/document.ts";
 
 const bytes = v.pipe(v.number(), v.finite());
 const size = v.pipe(bytes, v.minValue(0));

@@ -11,7 +11,7 @@ import {
   type MeasurementsInput,
   MeasurementsSchema,
 } from "./measurements.ts";
-import { compareKeys } from "./series.ts";
+import { compareKeys } from "./series/series.ts";
 
 /** Judging compares runs in pairs: ten thousand take gigabytes. A baseline keeps fifty. */
 const MAX_RUNS = 2000;

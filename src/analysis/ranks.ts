@@ -1,7 +1,7 @@
 import { alignClocks, type StepTimes, stepTimes } from "../telemetry/reading/clock-alignment.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
-import type { RanksAnalysis } from "./document.ts";
-import { groupTables, joinColumn, tableLength, tablesWith } from "./series.ts";
+import type { RanksAnalysis } from "./series/document.ts";
+import { groupTables, joinColumn, tableLength, tablesWith } from "./series/series.ts";
 import {
   columnsOf,
   combineRanks,

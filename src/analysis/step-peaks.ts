@@ -1,6 +1,6 @@
 import type { Recording } from "../telemetry/recording/model.ts";
-import type { TraceMlDiagnosis } from "./document.ts";
-import { groupTables, joinColumn, largest } from "./series.ts";
+import type { TraceMlDiagnosis } from "./series/document.ts";
+import { groupTables, joinColumn, largest } from "./series/series.ts";
 import { diagnoseRanks, MAX_STEPS, type StepPeaks } from "./traceml.ts";
 
 /** Largest value of each of the newest steps. */

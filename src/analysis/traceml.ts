@@ -1,6 +1,6 @@
 import { GIB } from "../core/units.ts";
 import { median } from "../stats/order-statistics.ts";
-import type { TraceMlDiagnosis } from "./document.ts";
+import type { TraceMlDiagnosis } from "./series/document.ts";
 
 /**
  * TraceML's step-memory diagnosis (traceopt-ai/traceml 0.3.6): bands of the per-step peaks, worst and median over the

@@ -4,7 +4,7 @@ import { recording, table } from "../telemetry/testing/recordings.ts";
 import { analyze } from "./analyze.ts";
 import { gapSamples } from "./findings/gap-source.ts";
 import { analyseRanks } from "./ranks.ts";
-import { collectSeries, seriesOf } from "./series.ts";
+import { collectSeries, seriesOf } from "./series/series.ts";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;

@@ -1,7 +1,7 @@
 import path from "node:path";
-import type { Finding } from "../analysis/document.ts";
-import { growthStretch } from "../analysis/growth-stretch.ts";
-import { collectSeries } from "../analysis/series.ts";
+import { growthStretch } from "../analysis/growth/growth-stretch.ts";
+import type { Finding } from "../analysis/series/document.ts";
+import { collectSeries } from "../analysis/series/series.ts";
 import { probeDirectory } from "../core/probe-directory.ts";
 import { formatDuration } from "../core/units.ts";
 import { NATIVE_UNSEEN } from "../measure/environment/probe-environment.ts";

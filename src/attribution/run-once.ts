@@ -1,4 +1,4 @@
-import type { AnalysisDocument } from "../analysis/document.ts";
+import type { AnalysisDocument } from "../analysis/series/document.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import type { Recording, RecordingInfo } from "../telemetry/recording/model.ts";
 import type { Judgement } from "../verdict/model/judgement.ts";

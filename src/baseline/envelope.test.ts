@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { stepPositions } from "../analysis/series.ts";
+import { stepPositions } from "../analysis/series/series.ts";
 import { buildEnvelope, type EnvelopeSeries } from "./envelope.ts";
 
 const KEY = { rank: 0, device: "host", metric: "allocated" } as const;

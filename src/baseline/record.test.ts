@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DRIFT_CLASSES } from "../analysis/document.ts";
 import type { MeasuredSeries } from "../analysis/measurements.ts";
+import { DRIFT_CLASSES } from "../analysis/series/document.ts";
 import { METRICS } from "../telemetry/recording/metrics.ts";
 import { found } from "./answer.ts";
 import { fingerprintHash } from "./identity.ts";

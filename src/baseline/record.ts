@@ -1,5 +1,4 @@
 import * as v from "valibot";
-import { DRIFT_CLASSES } from "../analysis/document.ts";
 import {
   AnalysisVersionSchema,
   type MeasuredRun,
@@ -7,6 +6,7 @@ import {
   type Measurements,
 } from "../analysis/measurements.ts";
 import { MAX_FINGERPRINT_FIELDS } from "../analysis/parse-measurements.ts";
+import { DRIFT_CLASSES } from "../analysis/series/document.ts";
 import { invalidInput } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 import { issueText } from "../core/issue-text.ts";

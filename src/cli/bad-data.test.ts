@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { AnalysisDocument } from "../analysis/document.ts";
+import type { AnalysisDocument } from "../analysis/series/document.ts";
 import { GateError } from "../core/errors.ts";
 import { COMMANDS, type CommandName } from "./commands/commands.ts";
 import { PROGRAMS } from "./commands/programs.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Finding } from "../analysis/document.ts";
+import type { Finding } from "../analysis/series/document.ts";
 import type { GateRequest } from "../config/gate-request.ts";
 import type { KnownLeak } from "../config/schema.ts";
 import type { RunReport, ScenarioReport } from "../report/model/gate-report.ts";

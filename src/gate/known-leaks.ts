@@ -1,4 +1,4 @@
-import type { Finding } from "../analysis/document.ts";
+import type { Finding } from "../analysis/series/document.ts";
 import type { GateRequest } from "../config/gate-request.ts";
 import { type KnownLeak, RATE } from "../config/schema.ts";
 import { normalName } from "../core/locks.ts";

@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import path from "node:path";
-import { seriesOf } from "../analysis/series.ts";
+import { seriesOf } from "../analysis/series/series.ts";
 import { buildEnvelope, type Envelope, type EnvelopeSeries } from "../baseline/envelope.ts";
 import { differentCommands } from "../baseline/identity.ts";
 import { addRuns, emptyRecord, selectRuns, withEnvelopes } from "../baseline/record.ts";

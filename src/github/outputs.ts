@@ -1,4 +1,4 @@
-import type { SeriesAnalysis } from "../analysis/document.ts";
+import type { SeriesAnalysis } from "../analysis/series/document.ts";
 import type { GateReport, ScenarioReport } from "../report/model/gate-report.ts";
 import type { Check, CheckVerdict } from "../verdict/model/judgement.ts";
 import { checkDocument } from "../verdict/model/judgement-document.ts";

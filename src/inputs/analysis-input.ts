@@ -1,6 +1,6 @@
-import type { AnalysisDocument } from "../analysis/document.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import { parseMeasurements, skippedMetrics } from "../analysis/parse-measurements.ts";
+import type { AnalysisDocument } from "../analysis/series/document.ts";
 import { missingRanks } from "../analysis/stormlog/cross-rank.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";

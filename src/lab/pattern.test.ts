@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { AnalysisDocument, Finding, SeriesAnalysis } from "../analysis/document.ts";
+import type { AnalysisDocument, Finding, SeriesAnalysis } from "../analysis/series/document.ts";
 import { type GateReport, type RunReport, scenarioReport, type Verdict } from "../report/model/gate-report.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { CATALOGUE, type CatalogueEntry } from "./catalogue.ts";

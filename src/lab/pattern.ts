@@ -1,6 +1,6 @@
 import path from "node:path";
-import type { Finding, SeriesAnalysis } from "../analysis/document.ts";
 import { OOM } from "../analysis/findings/oom-findings.ts";
+import type { Finding, SeriesAnalysis } from "../analysis/series/document.ts";
 import { lastLine, outputTail } from "../gate/run/output-tail.ts";
 import type { GateReport, RunReport, ScenarioReport } from "../report/model/gate-report.ts";
 import { LEAK_LINE } from "../report/wording/source-line.ts";

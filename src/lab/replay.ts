@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { analyze } from "../analysis/analyze.ts";
-import type { AnalysisDocument, SeriesAnalysis } from "../analysis/document.ts";
+import type { AnalysisDocument, SeriesAnalysis } from "../analysis/series/document.ts";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import { GateError } from "../core/errors.ts";
 import { fileError } from "../telemetry/recording/input-file.ts";

@@ -1,4 +1,4 @@
-import type { SeriesAnalysis } from "../analysis/document.ts";
+import type { SeriesAnalysis } from "../analysis/series/document.ts";
 import { identityConflicts } from "../baseline/identity.ts";
 import { overallVerdict } from "../gate/exit-code.ts";
 import { decidingCheck } from "../report/headline/causes.ts";

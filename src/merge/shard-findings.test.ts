@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Finding } from "../analysis/document.ts";
+import type { Finding } from "../analysis/series/document.ts";
 import { collapsedFindings, rangesText } from "./shard-findings.ts";
 
 const leak = (rank: number, growth: number, classification = "leak"): Finding => ({

@@ -1,4 +1,4 @@
-import type { Finding } from "../analysis/document.ts";
+import type { Finding } from "../analysis/series/document.ts";
 import { groupBy } from "../core/group-by.ts";
 
 /** Similar findings that are listed one by one; a job may have a thousand. */

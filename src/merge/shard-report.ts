@@ -1,7 +1,7 @@
 import { combineFeatures } from "../analysis/analyze.ts";
-import { type AnalysisDocument, type Finding, isBackground } from "../analysis/document.ts";
 import { measuredRun } from "../analysis/measured-run.ts";
 import { resolveOptions } from "../analysis/options.ts";
+import { type AnalysisDocument, type Finding, isBackground } from "../analysis/series/document.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Finding } from "../analysis/document.ts";
+import type { Finding } from "../analysis/series/document.ts";
 import { renderSarif } from "./documents/sarif.ts";
 import { leadText } from "./markdown/answer.ts";
 import type { GateReport } from "./model/gate-report.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { DriftClass } from "../analysis/document.ts";
+import type { DriftClass } from "../analysis/series/document.ts";
 import { judge } from "./judge.ts";
 import { DEFAULT_POLICY } from "./model/defaults.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ANALYSIS_VERSION, DRIFT_CLASSES, type DriftClass } from "../analysis/document.ts";
 import type { MeasuredRun } from "../analysis/measurements.ts";
+import { ANALYSIS_VERSION, DRIFT_CLASSES, type DriftClass } from "../analysis/series/document.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { GIB, MIB } from "../core/units.ts";
 import { judge } from "./judge.ts";

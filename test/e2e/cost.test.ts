@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { ANALYSIS_VERSION } from "../../src/analysis/document.ts";
+import { ANALYSIS_VERSION } from "../../src/analysis/series/document.ts";
 import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
 /** Each run takes the next line of the plan: MiB to hold, and seconds to last. */

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "vitest";
-import type { Finding } from "../../src/analysis/document.ts";
+import type { Finding } from "../../src/analysis/series/document.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { type CliResult, cli, freshDirectory } from "./cli.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { ANALYSIS_VERSION } from "../../src/analysis/document.ts";
+import { ANALYSIS_VERSION } from "../../src/analysis/series/document.ts";
 import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
 const WORK = (mebibytes: number) => [

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it, vi } from "vitest";
-import type { Finding } from "../../src/analysis/document.ts";
+import type { Finding } from "../../src/analysis/series/document.ts";
 import { readParquet } from "../../src/telemetry/formats/parquet.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { CLI, type CliResult, cli, freshDirectory } from "./cli.ts";

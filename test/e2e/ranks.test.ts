@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import type { AnalysisDocument } from "../../src/analysis/document.ts";
+import type { AnalysisDocument } from "../../src/analysis/series/document.ts";
 import { cli } from "./cli.ts";
 import { type Gated, gate, linesOf, lineWith, repositoryWith } from "./gated.ts";
 

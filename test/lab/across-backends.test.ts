@@ -4,7 +4,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import "../devices/testing/from-sources.ts";
 import { SCHEMA_FOLDER } from "../../scripts/generate-schemas.ts";
-import type { AnalysisDocument } from "../../src/analysis/document.ts";
+import type { AnalysisDocument } from "../../src/analysis/series/document.ts";
 import { formatBytes } from "../../src/core/units.ts";
 import type { LabDocument, LabPattern } from "../../src/lab/report/document.ts";
 import { BrowserPage, findChromium } from "../../src/report/testing/browser.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { analyze } from "../../src/analysis/analyze.ts";
-import { phasesMemory } from "../../src/analysis/phases.ts";
+import { phasesMemory } from "../../src/analysis/growth/phases.ts";
 import { parseProbeInfo } from "../../src/telemetry/reading/probe-info.ts";
 import type { ReportedPhases } from "../../src/telemetry/reading/probe-phases.ts";
 import { readRecordFile } from "../../src/telemetry/reading/record-file.ts";

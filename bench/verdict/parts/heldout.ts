@@ -1,5 +1,5 @@
 import { analyze } from "../../../src/analysis/analyze.ts";
-import type { SeriesAnalysis } from "../../../src/analysis/document.ts";
+import type { SeriesAnalysis } from "../../../src/analysis/series/document.ts";
 import { FAMILIES, type HeldOutCase, heldOutCase } from "../heldout/case.ts";
 import { describeShare, shortShare, Tally } from "../intervals.ts";
 import { SEEDS } from "../seeds.ts";

@@ -1,4 +1,4 @@
-import type { SeriesAnalysis } from "../../../src/analysis/document.ts";
+import type { SeriesAnalysis } from "../../../src/analysis/series/document.ts";
 import {
   ENDED,
   GOING_ON,

@@ -1,5 +1,5 @@
 import { analyze } from "../../../src/analysis/analyze.ts";
-import type { RanksAnalysis } from "../../../src/analysis/document.ts";
+import type { RanksAnalysis } from "../../../src/analysis/series/document.ts";
 import { MIB } from "../../../src/core/units.ts";
 import type { Recording, SampleTable } from "../../../src/telemetry/recording/model.ts";
 import { describeShare, Tally } from "../intervals.ts";

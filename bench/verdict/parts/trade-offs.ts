@@ -1,5 +1,5 @@
 import { analyze } from "../../../src/analysis/analyze.ts";
-import type { OrderedSeries } from "../../../src/analysis/ordered.ts";
+import type { OrderedSeries } from "../../../src/analysis/series/ordered.ts";
 import { toBins } from "../../../src/analysis/trend/bins.ts";
 import { classifyDrift } from "../../../src/analysis/trend/classify-drift.ts";
 import { MIB } from "../../../src/core/units.ts";

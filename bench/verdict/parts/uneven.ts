@@ -1,5 +1,5 @@
 import { analyze } from "../../../src/analysis/analyze.ts";
-import type { DriftClass } from "../../../src/analysis/document.ts";
+import type { DriftClass } from "../../../src/analysis/series/document.ts";
 import { ENDED, type GrowthShape, lateLine, restOf, SHAPE_NOISES } from "../corpus/growth-shapes.ts";
 import { describeShare, Tally } from "../intervals.ts";
 import { seeded } from "../random.ts";

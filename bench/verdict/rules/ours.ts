@@ -1,5 +1,5 @@
 import { analyze } from "../../../src/analysis/analyze.ts";
-import type { SeriesAnalysis } from "../../../src/analysis/document.ts";
+import type { SeriesAnalysis } from "../../../src/analysis/series/document.ts";
 import type { Recording } from "../../../src/telemetry/recording/model.ts";
 import type { Answer, Rule, SeriesKind } from "./rule.ts";
 

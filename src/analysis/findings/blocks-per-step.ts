@@ -1,9 +1,9 @@
 import { fitLine } from "../../stats/least-squares.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
-import { growthStretch } from "../growth-stretch.ts";
-import { orderSeries } from "../ordered.ts";
-import { joinColumn, type MetricSeries } from "../series.ts";
-import type { AnalysedSeries } from "../series-analysis.ts";
+import { growthStretch } from "../growth/growth-stretch.ts";
+import type { AnalysedSeries } from "../growth/series-analysis.ts";
+import { orderSeries } from "../series/ordered.ts";
+import { joinColumn, type MetricSeries } from "../series/series.ts";
 
 /** Blocks that CPython's own allocator gained with each step in the stretch in which a series grew; null = unknown. */
 function blocksPerStep(tables: Recording["tables"], series: MetricSeries): number | null {

@@ -1,8 +1,8 @@
 import { plural } from "../../core/text.ts";
 import { formatBytes, GIB } from "../../core/units.ts";
 import { METRIC } from "../../telemetry/recording/metrics.ts";
-import type { Finding, SeriesAnalysis } from "../document.ts";
-import type { AnalysedSeries } from "../series-analysis.ts";
+import type { AnalysedSeries } from "../growth/series-analysis.ts";
+import type { Finding, SeriesAnalysis } from "../series/document.ts";
 import { locationKey } from "./device-evidence.ts";
 
 /** Memory of common accelerators, GiB; vendors call these GB. */

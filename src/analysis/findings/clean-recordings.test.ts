@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Prng, prng } from "../../stats/testing/prng.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import { analyze } from "../analyze.ts";
-import { isBackground } from "../document.ts";
+import { isBackground } from "../series/document.ts";
 import { recordingOf, tableOf } from "../testing/recordings.ts";
 import { growing, jumps, noisy, processRun, type Shape, sawtooth, warmup } from "../testing/shapes.ts";
 

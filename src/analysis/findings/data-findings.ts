@@ -1,9 +1,9 @@
 import { plural } from "../../core/text.ts";
 import type { Horizon } from "../../core/units.ts";
 import { type Metric, metricNoun } from "../../telemetry/recording/metrics.ts";
-import type { Finding } from "../document.ts";
-import type { MetricSeries } from "../series.ts";
-import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
+import { type AnalysedSeries, MIN_SAMPLES } from "../growth/series-analysis.ts";
+import type { Finding } from "../series/document.ts";
+import type { MetricSeries } from "../series/series.ts";
 import { where } from "./findings.ts";
 
 /** A rank that covers less than this share of the longest rank's span ended early or began late. */

@@ -2,8 +2,8 @@ import { groupBy } from "../../core/group-by.ts";
 import { listsJobOnly, NOT_SEEN, tenantLimit } from "../../telemetry/devices/device-attribution.ts";
 import type { Column, Recording, RecordingInfo, SampleTable } from "../../telemetry/recording/model.ts";
 import type { RecordedDevice } from "../../telemetry/recording/recorded-device.ts";
-import type { Finding } from "../document.ts";
-import { largest } from "../series.ts";
+import type { Finding } from "../series/document.ts";
+import { largest } from "../series/series.ts";
 
 /** A rank and its name for a device. */
 export interface RankDevice {

@@ -1,7 +1,7 @@
 import { formatBytes } from "../../core/units.ts";
 import type { Attribution } from "../../telemetry/recording/recorded-device.ts";
-import type { Finding } from "../document.ts";
-import type { AnalysedSeries } from "../series-analysis.ts";
+import type { AnalysedSeries } from "../growth/series-analysis.ts";
+import type { Finding } from "../series/document.ts";
 import { type DeviceEvidence, locationKey } from "./device-evidence.ts";
 
 /** Classification of memory of other processes that changed on a measured device. */

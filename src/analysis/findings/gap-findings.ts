@@ -1,8 +1,8 @@
 import { formatBytes } from "../../core/units.ts";
 import { tenantLimit } from "../../telemetry/devices/device-attribution.ts";
 import type { GapShares } from "../../telemetry/recording/recorded-device.ts";
-import type { Finding } from "../document.ts";
-import type { AnalysedSeries } from "../series-analysis.ts";
+import type { AnalysedSeries } from "../growth/series-analysis.ts";
+import type { Finding } from "../series/document.ts";
 import { locationKey } from "./device-evidence.ts";
 import { growthEvidence, span, where } from "./findings.ts";
 import type { AnalysedGap } from "./gap-series.ts";

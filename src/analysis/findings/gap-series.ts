@@ -2,8 +2,8 @@ import { emptyBefore, steadyAt, WARM_STEPS } from "../../telemetry/devices/devic
 import { heldAt } from "../../telemetry/recording/common-clock.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { GapShares } from "../../telemetry/recording/recorded-device.ts";
-import { isThinned, type MetricSeries } from "../series.ts";
-import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
+import { type AnalysedSeries, MIN_SAMPLES } from "../growth/series-analysis.ts";
+import { isThinned, type MetricSeries } from "../series/series.ts";
 import { columnsAt, type DeviceEvidence, locationKey, type RankDevice } from "./device-evidence.ts";
 
 /** Device memory outside the allocator over time. */

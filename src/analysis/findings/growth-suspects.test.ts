@@ -3,7 +3,7 @@ import { KIB, MIB } from "../../core/units.ts";
 import { prng } from "../../stats/testing/prng.ts";
 import type { Recording, SampleTable } from "../../telemetry/recording/model.ts";
 import { analyze } from "../analyze.ts";
-import type { AnalysisDocument } from "../document.ts";
+import type { AnalysisDocument } from "../series/document.ts";
 
 const STEPS = 400;
 

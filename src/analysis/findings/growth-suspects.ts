@@ -4,10 +4,10 @@ import { fitLine } from "../../stats/least-squares.ts";
 import { normalMad } from "../../stats/mad.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { METRIC, type Metric, metricNoun } from "../../telemetry/recording/metrics.ts";
-import type { Finding, RankSuspect, RanksAnalysis, SeriesAnalysis } from "../document.ts";
-import { type Hinge, risingHinge } from "../growth-stretch.ts";
-import { type OrderedSeries, orderSeries } from "../ordered.ts";
-import { compareKeys, type MetricSeries } from "../series.ts";
+import { type Hinge, risingHinge } from "../growth/growth-stretch.ts";
+import type { Finding, RankSuspect, RanksAnalysis, SeriesAnalysis } from "../series/document.ts";
+import { type OrderedSeries, orderSeries } from "../series/ordered.ts";
+import { compareKeys, type MetricSeries } from "../series/series.ts";
 import { mergeBins, toBins } from "../trend/bins.ts";
 import { materialChange } from "../trend/materiality.ts";
 

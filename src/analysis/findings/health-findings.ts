@@ -2,7 +2,7 @@ import { formatBytes, formatDuration } from "../../core/units.ts";
 import { ALL_DEVICES } from "../../telemetry/devices/device-health.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { DeviceHealth } from "../../telemetry/recording/recorded-device.ts";
-import type { Finding } from "../document.ts";
+import type { Finding } from "../series/document.ts";
 import { type Meaning, xidMeaning } from "./health-xid.ts";
 
 const AGAIN =

@@ -1,4 +1,4 @@
-import type { Severity } from "../document.ts";
+import type { Severity } from "../series/document.ts";
 
 /** Consequence of a device event for the measurement. */
 export interface Meaning {

@@ -2,7 +2,7 @@ import { formatBytes } from "../../core/units.ts";
 import { ownerOf, relativePath, userFrames } from "../../snapshot/model/frames.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { OomFrame, OutOfMemory } from "../../telemetry/recording/out-of-memory.ts";
-import type { Finding } from "../document.ts";
+import type { Finding } from "../series/document.ts";
 
 /** Classification of a certain error, which fails the verdict. */
 export const OOM = "oom";

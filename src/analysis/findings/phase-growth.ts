@@ -6,10 +6,10 @@ import { slopePValue } from "../../stats/slope-p-value.ts";
 import { studentQuantile } from "../../stats/student-t.ts";
 import { metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
-import type { Finding, PhaseAnalysis, SeriesAnalysis } from "../document.ts";
-import { firstAfter, firstFrom, leadingSeries, phaseEntries, processEnds } from "../phases.ts";
-import type { ChartSeries } from "../series.ts";
-import { analyseSeries, MIN_SAMPLES } from "../series-analysis.ts";
+import { firstAfter, firstFrom, leadingSeries, phaseEntries, processEnds } from "../growth/phases.ts";
+import { analyseSeries, MIN_SAMPLES } from "../growth/series-analysis.ts";
+import type { Finding, PhaseAnalysis, SeriesAnalysis } from "../series/document.ts";
+import type { ChartSeries } from "../series/series.ts";
 
 /** Minimum number of occurrences of a phase: with fewer, a rise by chance is not improbable enough to share alpha. */
 const MIN_OCCURRENCES = 8;

@@ -1,5 +1,5 @@
 import type { Recording } from "../../telemetry/recording/model.ts";
-import type { Finding } from "../document.ts";
+import type { Finding } from "../series/document.ts";
 
 /** Classification of a GPU whose allocator was read but whose driver was not. */
 const DEVICE_UNREAD = "device_unread";

@@ -1,7 +1,7 @@
 import { groupBy } from "../../core/group-by.ts";
 import { MIB } from "../../core/units.ts";
 import { type MedianSketch, medianOfSketches, medianSketch } from "../../stats/median-sketch.ts";
-import type { FirstCauseSuspect, RanksAnalysis } from "../document.ts";
+import type { FirstCauseSuspect, RanksAnalysis } from "../series/document.ts";
 
 /** One sample of device memory; Unix nanoseconds as BigInt because they exceed 2^53. */
 export interface RankSample {

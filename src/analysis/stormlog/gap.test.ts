@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MIB } from "../../core/units.ts";
 import { analyze } from "../analyze.ts";
-import type { Finding } from "../document.ts";
+import type { Finding } from "../series/document.ts";
 import { eventOf, REPLAY_START_NS, recordingOf } from "../testing/recordings.ts";
 import { gapFindings, roundTo } from "./gap.ts";
 

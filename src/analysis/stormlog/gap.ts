@@ -1,6 +1,6 @@
 import tCdf from "@stdlib/stats-base-dists-t-cdf";
 import { mean as average } from "../../stats/moments.ts";
-import type { Finding, Severity } from "../document.ts";
+import type { Finding, Severity } from "../series/document.ts";
 import { formatStormlogBytes } from "./format-bytes.ts";
 
 /** Thresholds under Stormlog's names (`gap_ratio_threshold`, `gap_spike_zscore`, …), with its defaults. */

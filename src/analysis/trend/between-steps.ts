@@ -1,5 +1,5 @@
 import { mean } from "../../stats/moments.ts";
-import type { MetricSeries } from "../series.ts";
+import type { MetricSeries } from "../series/series.ts";
 
 /** Quantile of the normal distribution at the level of any leak, 0.3 %, one-sided. */
 const SIGNIFICANT = 2.75;

@@ -1,5 +1,5 @@
 import { medianInPlace, select } from "../../stats/order-statistics.ts";
-import type { OrderedSeries } from "../ordered.ts";
+import type { OrderedSeries } from "../series/ordered.ts";
 
 /** Grouped samples bound the work. `low` keeps the envelope below a saw-tooth faster than a bin, `high` every spike. */
 export interface Bins {

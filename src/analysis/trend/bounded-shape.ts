@@ -1,7 +1,7 @@
 import { normalMad } from "../../stats/mad.ts";
 import { mean } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
-import type { DriftClass } from "../document.ts";
+import type { DriftClass } from "../series/document.ts";
 import type { Bins } from "./bins.ts";
 
 /**

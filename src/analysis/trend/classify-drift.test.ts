@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { prng } from "../../stats/testing/prng.ts";
 import { analyze } from "../analyze.ts";
-import type { DriftClass, SeriesAnalysis } from "../document.ts";
+import type { DriftClass, SeriesAnalysis } from "../series/document.ts";
 import { recordingOf, tableOf } from "../testing/recordings.ts";
 import { growing, jumps, noisy, processRun, type Shape, sawtooth, warmup } from "../testing/shapes.ts";
 

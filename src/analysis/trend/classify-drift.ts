@@ -1,6 +1,6 @@
 import { slopePValue } from "../../stats/slope-p-value.ts";
 import { studentQuantile } from "../../stats/student-t.ts";
-import type { DriftClass } from "../document.ts";
+import type { DriftClass } from "../series/document.ts";
 import { type Bins, sliceBins } from "./bins.ts";
 import { boundedShape } from "./bounded-shape.ts";
 import { type Cycle, findCycle } from "./cycle.ts";

@@ -1,7 +1,7 @@
 import { fitHinge, fitLine, schwarz } from "../../stats/least-squares.ts";
 import { theilSen } from "../../stats/theil-sen.ts";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
-import type { DriftClass } from "../document.ts";
+import type { DriftClass } from "../series/document.ts";
 import type { Bins } from "./bins.ts";
 import { fitLevelShift } from "./level-shift.ts";
 import type { Slowdown } from "./slowdown.ts";

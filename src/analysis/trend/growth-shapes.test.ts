@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Prng, prng } from "../../stats/testing/prng.ts";
 import { analyze } from "../analyze.ts";
-import type { DriftClass } from "../document.ts";
+import type { DriftClass } from "../series/document.ts";
 import { recordingOf, tableOf } from "../testing/recordings.ts";
 
 const MIB = 1024 ** 2;

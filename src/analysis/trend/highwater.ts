@@ -1,5 +1,5 @@
 import { theilSen } from "../../stats/theil-sen.ts";
-import type { DriftClass } from "../document.ts";
+import type { DriftClass } from "../series/document.ts";
 import { type Bins, mergeBins, sliceBins } from "./bins.ts";
 import { growthAfterCut, growthOfRise, levelsOf, MAX_EVIDENCE_FACTOR, NEGLIGIBLE } from "./drift.ts";
 import { teardownStart } from "./teardown.ts";

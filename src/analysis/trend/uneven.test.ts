@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { prng } from "../../stats/testing/prng.ts";
-import { analyseSeries } from "../series-analysis.ts";
+import { analyseSeries } from "../growth/series-analysis.ts";
 import { toBins } from "./bins.ts";
 
 const LEVEL = 70e6;

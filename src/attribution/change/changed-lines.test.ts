@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import type { HistoryPort } from "../../baseline/history-port.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import { LEAK_LINE } from "../../report/wording/source-line.ts";

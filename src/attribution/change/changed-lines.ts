@@ -1,4 +1,4 @@
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import type { History } from "../../baseline/ancestors.ts";
 import { git } from "../../git/git.ts";
 import {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LinePackage } from "../../analysis/document.ts";
+import type { LinePackage } from "../../analysis/series/document.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import type { LockChanges } from "../../report/model/gate-report.ts";
 import { SAMPLE_FINDING } from "../../report/testing/sample-report.ts";

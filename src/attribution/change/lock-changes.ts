@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import type { History } from "../../baseline/ancestors.ts";
 import { GateError } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";

@@ -1,4 +1,4 @@
-import type { Finding, LinePackage, Severity } from "../../analysis/document.ts";
+import type { Finding, LinePackage, Severity } from "../../analysis/series/document.ts";
 import { messageOf } from "../../core/errors.ts";
 import { probeDirectory } from "../../core/probe-directory.ts";
 import { plural } from "../../core/text.ts";

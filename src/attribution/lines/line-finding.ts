@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { Finding, LinePackage, Severity } from "../../analysis/document.ts";
+import type { Finding, LinePackage, Severity } from "../../analysis/series/document.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import { packageName, packageText, percent } from "../../report/headline/line-answer.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LinePackage } from "../../analysis/document.ts";
+import type { LinePackage } from "../../analysis/series/document.ts";
 import { unattributed } from "../../report/headline/line-answer.ts";
 import type { AttributedLine, Attribution } from "../../snapshot/growth/attribution.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";

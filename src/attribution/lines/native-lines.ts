@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { LinePackage } from "../../analysis/document.ts";
+import type { LinePackage } from "../../analysis/series/document.ts";
 import { type AttributedLine, locationKey } from "../../snapshot/growth/attributed-line.ts";
 import { mergedOverProcesses } from "../../snapshot/growth/attribution.ts";
 import { placeOf } from "../../snapshot/growth/held-growth.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { LinePackage } from "../../analysis/document.ts";
+import type { LinePackage } from "../../analysis/series/document.ts";
 import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
 import type { NamedLine } from "./name-lines.ts";

@@ -1,4 +1,4 @@
-import type { LinePackage } from "../../analysis/document.ts";
+import type { LinePackage } from "../../analysis/series/document.ts";
 import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
 import { MIN_LEAK_SHARE, type NamedLine } from "./name-lines.ts";
 

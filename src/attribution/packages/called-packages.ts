@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { LinePackage } from "../../analysis/document.ts";
+import type { LinePackage } from "../../analysis/series/document.ts";
 import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
 import type { NativeSample, NativeStack } from "../../snapshot/growth/native-document.ts";
 import { type ElfSymbols, readElfSymbols } from "../native/elf-symbols.ts";

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import path from "node:path";
-import type { Package } from "../../analysis/document.ts";
+import type { Package } from "../../analysis/series/document.ts";
 import { readBounded } from "../../core/files.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { normalName } from "../../core/locks.ts";

@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { LinePackage } from "../../analysis/document.ts";
+import type { LinePackage } from "../../analysis/series/document.ts";
 import type { AttributedLine } from "../../snapshot/growth/attribution.ts";
 import { type Frame, relativePath } from "../../snapshot/model/frames.ts";
 import { installedPackages, isPackageFile } from "./installed-packages.ts";

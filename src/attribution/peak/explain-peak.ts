@@ -1,6 +1,6 @@
 import path from "node:path";
-import type { Finding } from "../../analysis/document.ts";
-import { phaseEntries } from "../../analysis/phases.ts";
+import { phaseEntries } from "../../analysis/growth/phases.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import { probeDirectory, withPreload } from "../../core/probe-directory.ts";
 import type { Command } from "../../core/process/command.ts";
 import { namesNode } from "../../core/process/command.ts";

@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { Finding, LinePackage, Severity } from "../../analysis/document.ts";
+import type { Finding, LinePackage, Severity } from "../../analysis/series/document.ts";
 import { formatBytes } from "../../core/units.ts";
 import { packageText, percent } from "../../report/headline/line-answer.ts";
 import { HELD_AT_PEAK, PEAK_LINE } from "../../report/wording/source-line.ts";

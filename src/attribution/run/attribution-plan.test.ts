@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { AnalysisDocument, DriftClass } from "../../analysis/document.ts";
-import type { GrowthStretch } from "../../analysis/growth-stretch.ts";
+import type { GrowthStretch } from "../../analysis/growth/growth-stretch.ts";
+import type { AnalysisDocument, DriftClass } from "../../analysis/series/document.ts";
 import type { Aspect, Check, CheckVerdict, Judgement } from "../../verdict/model/judgement.ts";
 import { attributionEnvironment, attributionTimes, attributionWanted } from "./attribution-plan.ts";
 

@@ -1,5 +1,5 @@
-import type { AnalysisDocument } from "../../analysis/document.ts";
-import type { GrowthStretch } from "../../analysis/growth-stretch.ts";
+import type { GrowthStretch } from "../../analysis/growth/growth-stretch.ts";
+import type { AnalysisDocument } from "../../analysis/series/document.ts";
 import type { AttributeMode } from "../../config/gate-request.ts";
 import { withPreload } from "../../core/probe-directory.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";

@@ -1,6 +1,6 @@
-import type { AnalysisDocument, DriftClass, SeriesAnalysis } from "../../analysis/document.ts";
-import { type GrowthStretch, growthStretch } from "../../analysis/growth-stretch.ts";
-import { collectSeries } from "../../analysis/series.ts";
+import { type GrowthStretch, growthStretch } from "../../analysis/growth/growth-stretch.ts";
+import type { AnalysisDocument, DriftClass, SeriesAnalysis } from "../../analysis/series/document.ts";
+import { collectSeries } from "../../analysis/series/series.ts";
 import { decidingCheck } from "../../report/headline/causes.ts";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";

@@ -1,5 +1,5 @@
 import { analyze } from "../../analysis/analyze.ts";
-import type { AnalysisDocument } from "../../analysis/document.ts";
+import type { AnalysisDocument } from "../../analysis/series/document.ts";
 import { parseHorizon } from "../../config/options.ts";
 import { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";

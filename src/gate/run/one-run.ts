@@ -1,7 +1,7 @@
 import path from "node:path";
-import type { AnalysisDocument } from "../../analysis/document.ts";
+import { phasesMemory } from "../../analysis/growth/phases.ts";
 import type { MeasuredRun } from "../../analysis/measurements.ts";
-import { phasesMemory } from "../../analysis/phases.ts";
+import type { AnalysisDocument } from "../../analysis/series/document.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { GateError } from "../../core/errors.ts";
 import type { Command } from "../../core/process/command.ts";

@@ -1,4 +1,4 @@
-import type { AnalysisDocument } from "../../analysis/document.ts";
+import type { AnalysisDocument } from "../../analysis/series/document.ts";
 import type { Envelope } from "../../baseline/envelope.ts";
 import { decidingCheck } from "../../report/headline/causes.ts";
 import { decisiveRun } from "../../report/headline/decisive-run.ts";

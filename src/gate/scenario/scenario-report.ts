@@ -1,5 +1,5 @@
-import { type Finding, isBackground } from "../../analysis/document.ts";
 import type { Measurements } from "../../analysis/measurements.ts";
+import { type Finding, isBackground } from "../../analysis/series/document.ts";
 import type { BaselineAnswer } from "../../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { GateError } from "../../core/errors.ts";

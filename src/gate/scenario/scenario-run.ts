@@ -1,6 +1,6 @@
 import path from "node:path";
-import type { Finding } from "../../analysis/document.ts";
 import type { Measurements } from "../../analysis/measurements.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import type { AttributedGrowth } from "../../attribution/attribute.ts";
 import type { ExplainedPeak, PeakBase } from "../../attribution/peak/explain-peak.ts";
 import type { AttributionSubject } from "../../attribution/run-once.ts";

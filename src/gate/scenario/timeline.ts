@@ -1,6 +1,6 @@
-import type { AnalysisDocument, Finding } from "../../analysis/document.ts";
-import { outerPhases } from "../../analysis/phases.ts";
-import { seriesOf } from "../../analysis/series.ts";
+import { outerPhases } from "../../analysis/growth/phases.ts";
+import type { AnalysisDocument, Finding } from "../../analysis/series/document.ts";
+import { seriesOf } from "../../analysis/series/series.ts";
 import type { Envelope } from "../../baseline/envelope.ts";
 import { causesOf, decidingCheck } from "../../report/headline/causes.ts";
 import type {

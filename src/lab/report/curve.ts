@@ -1,4 +1,4 @@
-import { collectSeries, type MetricSeries } from "../../analysis/series.ts";
+import { collectSeries, type MetricSeries } from "../../analysis/series/series.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 
 /** One state of a pattern as a curve: the highest value in each bin of the run. */

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll } from "vitest";
-import type { SeriesAnalysis } from "../../analysis/document.ts";
 import type { RecordingFeatures } from "../../analysis/features.ts";
+import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { FEATURES_FILE, featuresText, parseFeatures } from "../../report/bundle/features-document.ts";
 import { writeFeatures } from "../../report/bundle/run-features.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as v from "valibot";
-import { ANALYSIS_VERSION } from "../../analysis/document.ts";
 import type { RecordingFeatures } from "../../analysis/features.ts";
+import { ANALYSIS_VERSION } from "../../analysis/series/document.ts";
 import { issueText } from "../../core/issue-text.ts";
 import { isNestedWithin } from "../../core/json.ts";
 import { packageVersion } from "../../core/package-root.ts";

@@ -1,4 +1,4 @@
-import type { SeriesAnalysis } from "../../analysis/document.ts";
+import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { RunReport } from "../model/gate-report.ts";

@@ -1,4 +1,4 @@
-import type { Finding, LinePackage } from "../../analysis/document.ts";
+import type { Finding, LinePackage } from "../../analysis/series/document.ts";
 import { plural } from "../../core/text.ts";
 import { formatShort } from "../../core/units.ts";
 import {

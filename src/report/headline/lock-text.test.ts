@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LinePackage } from "../../analysis/document.ts";
+import type { LinePackage } from "../../analysis/series/document.ts";
 import { renderSummary } from "../markdown/summary-markdown.ts";
 import type { LockChange, ScenarioReport } from "../model/gate-report.ts";
 import { renderTerminal } from "../terminal/terminal.ts";

@@ -1,4 +1,4 @@
-import type { Package } from "../../analysis/document.ts";
+import type { Package } from "../../analysis/series/document.ts";
 import { normalName } from "../../core/locks.ts";
 import { plural } from "../../core/text.ts";
 import type { LockChange, ScenarioReport } from "../model/gate-report.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import { SAMPLE_FINDING, sampleCheck, sampleJudgement, sampleScenario } from "../testing/sample-report.ts";
 import { withExplanations } from "./open-findings.ts";
 

@@ -1,4 +1,4 @@
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";

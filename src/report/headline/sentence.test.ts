@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Finding, LinePackage } from "../../analysis/document.ts";
+import type { Finding, LinePackage } from "../../analysis/series/document.ts";
 import { MIB } from "../../core/units.ts";
 import {
   SAMPLE_FINDING,

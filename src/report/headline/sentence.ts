@@ -1,4 +1,4 @@
-import type { SeriesAnalysis } from "../../analysis/document.ts";
+import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { cutText } from "../../core/text.ts";
 import { formatDuration, formatShort } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";

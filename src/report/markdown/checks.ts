@@ -1,4 +1,4 @@
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { moreText, shownChecks } from "../wording/shown-checks.ts";
 import { checkCells, checkName, findingName, findingSeries, sortChecks } from "../wording/wording.ts";

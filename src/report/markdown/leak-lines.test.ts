@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import { linesMarkdown, splitLines } from "./leak-lines.ts";
 
 function line(evidence: Finding["evidence"], remediation: readonly string[] = []): Finding {

@@ -1,4 +1,4 @@
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import { formatBytesDelta } from "../../core/units.ts";
 import { packageText, percent } from "../headline/line-answer.ts";
 import { LEAK_LINE } from "../wording/source-line.ts";

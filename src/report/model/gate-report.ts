@@ -1,5 +1,5 @@
-import type { AnalysisDocument, Finding } from "../../analysis/document.ts";
-import type { PhaseStretch, PhasesMemory } from "../../analysis/phases.ts";
+import type { PhaseStretch, PhasesMemory } from "../../analysis/growth/phases.ts";
+import type { AnalysisDocument, Finding } from "../../analysis/series/document.ts";
 import type { Envelope } from "../../baseline/envelope.ts";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
 import type { Fingerprint, RecordingInfo } from "../../telemetry/recording/model.ts";

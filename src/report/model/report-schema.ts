@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { DRIFT_CLASSES, PACKAGE_RELATIONS } from "../../analysis/document.ts";
+import { DRIFT_CLASSES, PACKAGE_RELATIONS } from "../../analysis/series/document.ts";
 import { DAY } from "../../core/units.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 import { RecordingInfoSchema } from "../../telemetry/recording/run-info.ts";

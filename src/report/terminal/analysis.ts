@@ -1,4 +1,4 @@
-import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from "../../analysis/document.ts";
+import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from "../../analysis/series/document.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";

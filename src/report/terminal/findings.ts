@@ -1,4 +1,4 @@
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import { findingName, findingSeries } from "../wording/wording.ts";
 import type { Paint } from "./ansi.ts";
 import { safe, wrapText } from "./terminal-table.ts";

@@ -1,4 +1,4 @@
-import type { AnalysisDocument, Finding, SeriesAnalysis } from "../../analysis/document.ts";
+import type { AnalysisDocument, Finding, SeriesAnalysis } from "../../analysis/series/document.ts";
 import { GIB, KIB, MIB } from "../../core/units.ts";
 import { prng } from "../../stats/testing/prng.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";

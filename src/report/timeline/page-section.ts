@@ -1,4 +1,4 @@
-import type { SeriesAnalysis } from "../../analysis/document.ts";
+import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import { changedText } from "./changed-text.ts";
 
 describe("the text about a line and the change", () => {

@@ -1,4 +1,4 @@
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 
 /** Whether the change wrote the line that a finding names; null when that is unknown. Contains outside text. */
 export function changedText({ evidence }: Finding, reader: "terminal" | "pull-request" = "terminal"): string | null {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PhaseMemory, PhasesMemory } from "../../analysis/phases.ts";
+import type { PhaseMemory, PhasesMemory } from "../../analysis/growth/phases.ts";
 import { KIB, MIB } from "../../core/units.ts";
 import { renderSummary } from "../markdown/summary-markdown.ts";
 import type { GateReport, RunReport } from "../model/gate-report.ts";

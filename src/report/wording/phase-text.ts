@@ -1,4 +1,4 @@
-import type { PhaseMemory, PhasesMemory } from "../../analysis/phases.ts";
+import type { PhaseMemory, PhasesMemory } from "../../analysis/growth/phases.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";

@@ -1,4 +1,4 @@
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 
 /** Classification of a finding that names the source line that holds growing memory. */

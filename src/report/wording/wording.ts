@@ -1,4 +1,4 @@
-import type { Finding } from "../../analysis/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytes, formatDuration } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";

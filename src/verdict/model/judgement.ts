@@ -1,4 +1,4 @@
-import type { DriftClass } from "../../analysis/document.ts";
+import type { DriftClass } from "../../analysis/series/document.ts";
 import { assertNever } from "../../core/errors.ts";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
 

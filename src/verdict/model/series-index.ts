@@ -1,5 +1,5 @@
-import type { DriftClass } from "../../analysis/document.ts";
 import type { MeasuredSeries, Measurements } from "../../analysis/measurements.ts";
+import type { DriftClass } from "../../analysis/series/document.ts";
 import { METRICS, type Metric, metricLabel } from "../../telemetry/recording/metrics.ts";
 
 /** What identifies a series across runs. */

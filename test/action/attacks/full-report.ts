@@ -1,4 +1,4 @@
-import type { Finding } from "../../../src/analysis/document.ts";
+import type { Finding } from "../../../src/analysis/series/document.ts";
 import type { GateReport, ScenarioReport } from "../../../src/report/model/gate-report.ts";
 import { parseSection, type Section, sectionText } from "../../../src/report/model/section.ts";
 import {

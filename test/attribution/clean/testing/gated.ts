@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { Finding } from "../../../../src/analysis/document.ts";
+import type { Finding } from "../../../../src/analysis/series/document.ts";
 import { gateRequest } from "../../../../src/config/options.ts";
 import { packageRoot } from "../../../../src/core/package-root.ts";
 import { runGate } from "../../../../src/gate/run-gate.ts";

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-function l(n,r=0,t=n.length){let e=0;for(let o=r;o<t;o++)e+=n[o];return e/(t-r)}function u(n){if(n.length<2)return 0;let r=l(n);return Math.sqrt(n.reduce((t,e)=>t+(e-r)**2,0)/(n.length-1))}function i(n){let r=0,t=0;for(let e of n)e.length<2||(r+=u(e)**2*(e.length-1),t+=e.length-1);return t===0?null:Math.sqrt(r/t)}export{l as a,u as b,i as c};

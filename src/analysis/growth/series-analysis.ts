@@ -1,0 +1,203 @@
+import type { Horizon } from "../../core/units.ts";
+import { median } from "../../stats/order-statistics.ts";
+import type { KnownPeak } from "../../telemetry/recording/model.ts";
+import type { SeriesAnalysis } from "../series/document.ts";
+import { type OrderedSeries, orderSeries } from "../series/ordered.ts";
+import { largest, type MetricSeries } from "../series/series.ts";
+import { growsBetweenSteps } from "../trend/between-steps.ts";
+import { type Bins, toBins } from "../trend/bins.ts";
+import { classifyDrift } from "../trend/classify-drift.ts";
+import { classifyHighwater } from "../trend/highwater.ts";
+import { horizonFactor, materialChange, materialGrowth } from "../trend/materiality.ts";
+import { grownAfter, lengthsUntil, type Slowdown } from "../trend/slowdown.ts";
+import { teardownStart } from "../trend/teardown.ts";
+
+/** Minimum number of usable points that is judged. Shorter series are `insufficient`. */
+export const MIN_SAMPLES = 24;
+
+/** Processes load code and grow their heaps for about this long before their actual work. */
+const STARTUP_NS = 1e9;
+/** Steps or seconds from which on the time to out of memory counts as never: a logarithm reaches any size. */
+const MAX_PROJECTED = 1e12;
+/** A recording contains the start of the process if it began below this share of its usual level. */
+const STARTED_SHARE = 0.25;
+
+/** End of the process's start on the time axis; null for a series without one. */
+export function startupEnd(device: string, ordered: OrderedSeries, bins: Bins, level: number): number | null {
+  if (device !== "host" || ordered.axis !== "time" || !(bins.low[0]! < STARTED_SHARE * level)) return null;
+  return ordered.x[0]! + STARTUP_NS;
+}
+
+export interface SeriesContext {
+  /** Peaks that a source reports, by {@link seriesKey}. */
+  readonly peaks: ReadonlyMap<string, readonly KnownPeak[]>;
+  readonly horizon: Horizon | null;
+  readonly deviceCapacityBytes: number | null;
+}
+
+/** Analysis of a series with values that the document does not contain. */
+export interface AnalysedSeries {
+  readonly analysis: SeriesAnalysis;
+  readonly totalBytes: number | null;
+  /** What was reached at the end of the run, before it freed its memory; null when nothing is known. */
+  readonly lastBytes: number | null;
+  /** Growth reached at the stated horizon, bytes; null without one. */
+  readonly growthAtHorizon: number | null;
+  /** Growth differs from zero at the 1 % level; false for running maxima. */
+  readonly significant: boolean;
+  /** Growth that slows down without an end, with the length that it was fitted to; null for any other. */
+  readonly slowdown: SlowGrowth | null;
+  /** The growth exceeds the floor below which none is judged, at the stated horizon where there is one. */
+  readonly material: boolean;
+  /** Blocks that CPython's own allocator gained with each step of a leak of the host; absent = unknown. */
+  readonly blocksPerStep?: number;
+}
+
+/** Projections of growth that slows down come from its logarithm, not from a line. */
+export interface SlowGrowth extends Slowdown {
+  readonly steps: number | null;
+  readonly seconds: number | null;
+}
+
+/** Rank, device and metric as a map key. */
+export const seriesKey = ({ rank, device, metric }: Pick<KnownPeak, "rank" | "device" | "metric">): string =>
+  `${rank} ${metric} ${device}`;
+
+type Peak = Pick<SeriesAnalysis, "peak_bytes" | "peak_kind">;
+
+/** The best known peak: an exact one, else the largest. A sampled value above it wins. */
+function peakOf(sampled: number | null, known: readonly KnownPeak[]): Peak {
+  const own = [...known].sort(
+    (a, b) => Number(b.kind === "exact") - Number(a.kind === "exact") || b.bytes - a.bytes,
+  )[0];
+  if (!own) return { peak_bytes: sampled, peak_kind: "sampled" };
+  if (sampled !== null && sampled > own.bytes) return { peak_bytes: sampled, peak_kind: "sampled" };
+  return { peak_bytes: own.bytes, peak_kind: own.kind };
+}
+
+function firstPart(series: MetricSeries, peak: Peak, ordered: OrderedSeries | null) {
+  const { rank, device, metric, highwater } = series;
+  return {
+    rank,
+    device,
+    metric,
+    highwater,
+    samples: ordered?.bytes.length ?? 0,
+    duration_s: ordered?.durationS ?? null,
+    steps: ordered?.steps ?? null,
+    ...peak,
+  };
+}
+
+const UNKNOWN_GROWTH = {
+  slope_bytes_per_s: null,
+  slope_bytes_per_step: null,
+  slope_interval: null,
+  growth_bytes: null,
+  mde_bytes: null,
+  steps_to_oom: null,
+  seconds_to_oom: null,
+} as const;
+
+/** Share of a run whose highest value is what it had reached at its end. */
+const AT_END = 1 / 12;
+
+/** The highest value at the end, before memory is freed because the program ends. */
+function levelAtEnd({ low, high, count }: Bins, change: number): number {
+  const end = teardownStart(low, high, change);
+  return high.subarray(Math.max(0, end - Math.ceil(AT_END * count)), end).reduce((most, one) => Math.max(most, one));
+}
+
+const positive = (value: number | null): value is number => value !== null && value > 0;
+
+function slowGrowth(slowdown: Slowdown, { x, durationS, stepSpan }: OrderedSeries, startup: number | null): SlowGrowth {
+  const [first, last] = [x[0]!, x[x.length - 1]!];
+  const share = startup === null ? 1 : (last - startup) / (last - first);
+  const part = (whole: number | null) => (positive(whole) ? share * whole : null);
+  return { ...slowdown, steps: part(stepSpan), seconds: part(durationS) };
+}
+
+/** Analyses one series. */
+export function analyseSeries(series: MetricSeries, context: SeriesContext): AnalysedSeries {
+  const sampled = largest(series.bytes);
+  const peak = peakOf(sampled, context.peaks.get(seriesKey(series)) ?? []);
+  const totalBytes = series.device === "host" ? series.totalBytes : (series.totalBytes ?? context.deviceCapacityBytes);
+  const plain = (klass: "insufficient" | "unavailable", ordered: OrderedSeries | null): AnalysedSeries => ({
+    analysis: { ...firstPart(series, peak, ordered), ...UNKNOWN_GROWTH, class: klass },
+    totalBytes,
+    lastBytes: ordered?.bytes.at(-1) ?? null,
+    growthAtHorizon: null,
+    significant: false,
+    slowdown: null,
+    material: false,
+  });
+  if (sampled === null) return plain("unavailable", null);
+  const ordered = orderSeries(series);
+  const { x, bytes, durationS, stepSpan } = ordered;
+  const span = bytes.length > 0 ? x[x.length - 1]! - x[0]! : 0;
+  if (bytes.length < MIN_SAMPLES || !(span > 0)) return plain("insufficient", ordered);
+  const bins = toBins(ordered);
+  if (bins.count < MIN_SAMPLES) return plain("insufficient", ordered);
+
+  const level = median(bins.middle);
+  const factor = horizonFactor(context.horizon, stepSpan, durationS);
+  const change = materialChange(level, series);
+  const floor = materialGrowth(level, series, factor);
+  const startup = startupEnd(series.device, ordered, bins, level);
+  const drift = series.highwater
+    ? { ...classifyHighwater(bins, change), interval: null, significant: false, slowdown: null }
+    : classifyDrift({
+        bins,
+        metric: series.metric,
+        change,
+        growth: floor,
+        startupEnd: startup,
+        perStep: ordered.axis === "step",
+      });
+  if (drift.class === "insufficient") return plain("insufficient", ordered);
+
+  // A run that ends while its process is still starting shows the start, whatever its shape. The numbers stay
+  // comparable.
+  const young = startup !== null && span < 2 * STARTUP_NS && ["leak", "rising", "step", "shrink"].includes(drift.class);
+  const fewSteps = ordered.axis === "time" && ordered.steps !== null;
+  const unshown = drift.class === "leak" && fewSteps && !growsBetweenSteps(series, drift.growth);
+  const driftClass = young ? "insufficient" : unshown ? "rising" : drift.class;
+  const { growth } = drift;
+  // The axis may be time although steps exist (too few of them), so both slopes come from a growth over the whole span.
+  const whole = drift.slope * span;
+  const perSecond = positive(durationS) ? whole / durationS : null;
+  const perStep = positive(stepSpan) ? whole / stepSpan : null;
+  const unit = positive(stepSpan) ? stepSpan : positive(durationS) ? durationS : span;
+  const scale = span / unit;
+  const growing = growth > 0 && (driftClass === "leak" || driftClass === "rising");
+  const reached = levelAtEnd(bins, change);
+  const room = totalBytes === null ? null : Math.max(0, totalBytes - reached);
+  const { slowdown } = drift;
+  const fitted = slowdown === null || young ? null : slowGrowth(slowdown, ordered, startup);
+  const until = (slope: number | null, length: number | null | undefined): number | null => {
+    if (!growing || room === null) return null;
+    if (fitted === null) return slope ? room / slope : null;
+    const left = length == null ? Number.POSITIVE_INFINITY : length * lengthsUntil(fitted, room);
+    return left < MAX_PROJECTED ? left : null;
+  };
+  const steps = until(perStep, fitted?.steps);
+  return {
+    analysis: {
+      ...firstPart(series, peak, ordered),
+      slope_bytes_per_s: perSecond,
+      slope_bytes_per_step: perStep,
+      slope_interval: drift.interval ? [drift.interval[0] * scale, drift.interval[1] * scale] : null,
+      growth_bytes: Math.round(growth),
+      class: driftClass,
+      mde_bytes: drift.mde === null ? null : Math.ceil(drift.mde),
+      steps_to_oom: steps === null ? null : Math.floor(steps),
+      seconds_to_oom: until(perSecond, fitted?.seconds),
+    },
+    totalBytes,
+    lastBytes: reached,
+    growthAtHorizon: factor === null ? null : fitted === null ? whole * factor : grownAfter(fitted, factor),
+    significant: drift.significant && !young,
+    slowdown: fitted,
+    material: (floor < change ? whole : growth) > floor,
+  };
+}
