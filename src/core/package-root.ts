@@ -1,7 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, readSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { nativePlatform } from "./native-platform.ts";
 
 /** The Action's code in memory, as its loader passes it to every chunk of it. */
 export interface PackedCode {
@@ -82,4 +81,32 @@ export function packageVersion(): string {
 /** The native files of a platform. The variable names a directory with another build of them, for tests. */
 export function nativeDirectory(): string {
   return process.env.STORMLOG_TEST_PREBUILDS || path.join(packageRoot(), "dist", "prebuilds", nativePlatform());
+}
+
+/** Enough of an ELF file for its interpreter's path, which linkers put right after the program headers. */
+const ELF_HEAD_BYTES = 8192;
+
+/** Whether this Node runs on musl, which cannot load code built for glibc. */
+function runsOnMusl(): boolean {
+  if (process.platform !== "linux") return false;
+  const head = Buffer.alloc(ELF_HEAD_BYTES);
+  try {
+    const fd = openSync(process.execPath, "r");
+    try {
+      readSync(fd, head, 0, head.length, 0);
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return false;
+  }
+  return head.includes("/ld-musl-");
+}
+
+let platform: string | undefined;
+
+/** The directory of `dist/prebuilds` for this machine: "linux-x64", "linux-x64-musl", "darwin-arm64", … */
+export function nativePlatform(): string {
+  platform ??= `${process.platform}-${process.arch}${runsOnMusl() ? "-musl" : ""}`;
+  return platform;
 }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readStoredPeak, storedPeak } from "../attribution/peak/stored-peak.ts";
 import { addRuns, emptyRecord } from "../baseline/record.ts";
-import type { BaselineStore } from "../baseline/store.ts";
-import { unwritable } from "../baseline/store.ts";
+import { type BaselineStore, unwritable } from "../baseline/store.ts";
 import { gateRequest } from "../config/options.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";
 import { sampleScenario } from "../report/testing/sample-report.ts";

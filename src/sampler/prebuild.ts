@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { nativePlatform } from "../core/native-platform.ts";
-import { heldFiles, nativeDirectory } from "../core/package-root.ts";
+import { heldFiles, nativeDirectory, nativePlatform } from "../core/package-root.ts";
 
 export interface Prebuild {
   /** Addon for `require`, by absolute path. */

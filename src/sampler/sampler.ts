@@ -135,3 +135,11 @@ export interface Sampler {
   /** Closes the record file. */
   closeRecords(): void;
 }
+
+/** The vendor of a device, derived from its name for samplers that do not report it. */
+export function vendorOf({ backend, name }: DeviceReport): DeviceBackend {
+  if (backend !== undefined) return backend;
+  if (name.startsWith("mps:")) return "apple";
+  if (name.startsWith("xpu:")) return "intel";
+  return name.startsWith("amd:") ? "amd" : "nvml";
+}

@@ -1,7 +1,6 @@
 import { usageError } from "../../core/errors.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
-import type { ArtifactStore } from "../../github/artifacts/artifact.ts";
-import { actionsArtifactStore } from "../../github/artifacts/artifact.ts";
+import { type ArtifactStore, actionsArtifactStore } from "../../github/artifacts/artifact.ts";
 import { runSectionReader } from "../../github/artifacts/run-sections.ts";
 import { type SectionReader, sectionReader } from "../../github/artifacts/section-artifacts.ts";
 import { readAcceptances } from "../../github/pull-request/acceptances.ts";

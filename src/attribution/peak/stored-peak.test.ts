@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ReadPart } from "./name-peak-lines.ts";
-import { higherLines } from "./name-peak-lines.ts";
+import { higherLines, type ReadPart } from "./name-peak-lines.ts";
 import { MAX_STORED_PEAK, readStoredPeak, storedPeak } from "./stored-peak.ts";
 
 const MIB = 2 ** 20;

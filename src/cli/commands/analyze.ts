@@ -8,8 +8,7 @@ import type { Horizon } from "../../core/units.ts";
 import { analysisInput } from "../../inputs/analysis-input.ts";
 import { renderAnalysisTerminal } from "../../report/terminal/analysis.ts";
 import type { Invocation } from "../console/command.ts";
-import type { Console } from "../console/console.ts";
-import { writeAll } from "../console/console.ts";
+import { type Console, writeAll } from "../console/console.ts";
 
 async function documentOf(
   files: readonly string[],

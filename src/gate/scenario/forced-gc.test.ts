@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { MeasuredSeries } from "../../analysis/measurements.ts";
-import type { Command } from "../../core/process/command.ts";
-import { namesNode } from "../../core/process/command.ts";
+import { type Command, namesNode } from "../../core/process/command.ts";
 import { sampleCheck } from "../../report/testing/sample-report.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { collectingEnvironment, growthMayBeUncollected } from "./forced-gc.ts";

@@ -1,8 +1,7 @@
 import { GateError, invalidInput } from "../../core/errors.ts";
 import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/model/section.ts";
 import { degradedWarning } from "../api/degrade.ts";
-import type { ArtifactJob, ArtifactStore, Upload } from "./artifact.ts";
-import { uploadRaw } from "./artifact.ts";
+import { type ArtifactJob, type ArtifactStore, type Upload, uploadRaw } from "./artifact.ts";
 import { artifactNames } from "./artifact-name.ts";
 import type { ListedArtifact } from "./artifact-read.ts";
 

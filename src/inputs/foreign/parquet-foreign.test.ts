@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { ColumnSource } from "hyparquet-writer";
-import { parquetWriteBuffer } from "hyparquet-writer";
+import { type ColumnSource, parquetWriteBuffer } from "hyparquet-writer";
 import { afterAll, describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
 import { readParquet } from "../../telemetry/formats/parquet.ts";

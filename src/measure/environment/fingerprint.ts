@@ -5,8 +5,7 @@ import path from "node:path";
 import type { Command } from "../../core/process/command.ts";
 import { hideSecrets } from "../../core/process/hide-secrets.ts";
 import { oneLine } from "../../core/text.ts";
-import { vendorOf } from "../../sampler/device-backend.ts";
-import { DEVICE_BACKENDS, type DeviceReport } from "../../sampler/sampler.ts";
+import { DEVICE_BACKENDS, type DeviceReport, vendorOf } from "../../sampler/sampler.ts";
 import type { Fingerprint } from "../../telemetry/recording/model.ts";
 
 interface FingerprintInputs {

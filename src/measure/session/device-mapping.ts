@@ -1,5 +1,4 @@
-import { vendorOf } from "../../sampler/device-backend.ts";
-import type { DeviceBackend, DeviceReport } from "../../sampler/sampler.ts";
+import { type DeviceBackend, type DeviceReport, vendorOf } from "../../sampler/sampler.ts";
 import type { Visibility } from "../../telemetry/reading/probe-info.ts";
 
 /** A device as a process sees it. */

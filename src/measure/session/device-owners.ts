@@ -1,6 +1,5 @@
-import { vendorOf } from "../../sampler/device-backend.ts";
 import { AllocatorKind } from "../../sampler/record-layout.ts";
-import type { DeviceBackend, DeviceReport } from "../../sampler/sampler.ts";
+import { type DeviceBackend, type DeviceReport, vendorOf } from "../../sampler/sampler.ts";
 import type { ProbeInfo } from "../../telemetry/reading/probe-info.ts";
 import type { ProbeDevice, ProbeProcess } from "../../telemetry/recording/model.ts";
 import { KIND_NAMES } from "../../telemetry/recording/probe-devices.ts";

@@ -1,6 +1,5 @@
 import { byProcess, type SnapshotName } from "../model/file-names.ts";
-import type { Frame } from "../model/frames.ts";
-import { relativePath, userFrames } from "../model/frames.ts";
+import { type Frame, relativePath, userFrames } from "../model/frames.ts";
 import { Action, State, type TorchSnapshot } from "../model/snapshot.ts";
 import { poolUse } from "./fragmentation.ts";
 import { allocatedBytes, devicesOf, type LiveLine, largestBlocks, liveByLine } from "./live.ts";

@@ -1,7 +1,6 @@
 import type { RecordingInfo } from "../recording/model.ts";
 import type { DeviceColumns, DeviceLists, RecordFile } from "../recording/record-columns.ts";
-import type { RecordedDevice } from "../recording/recorded-device.ts";
-import { NAMESPACED_PIDS } from "../recording/recorded-device.ts";
+import { NAMESPACED_PIDS, type RecordedDevice } from "../recording/recorded-device.ts";
 import {
   type DecidedAttribution,
   decideAttribution,

@@ -1,7 +1,5 @@
 import * as v from "valibot";
-import { vendorOf } from "../../sampler/device-backend.ts";
-import type { DeviceReport } from "../../sampler/sampler.ts";
-import { DEVICE_BACKENDS } from "../../sampler/sampler.ts";
+import { DEVICE_BACKENDS, type DeviceReport, vendorOf } from "../../sampler/sampler.ts";
 
 /**
  * Attribution of a device's memory to the measured job, best first:

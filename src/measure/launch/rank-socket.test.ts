@@ -1,7 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import { rankSocket } from "./rank-socket.ts";
+import { rankSocket } from "./start-in-session.ts";
 
 describe("the socket of a rank", () => {
   it("is the one named by its launcher, when it is an open socket", async () => {
