@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildInto, KEPT } from "./build.mjs";
-import { prebuildProblems } from "./release/prebuilds.mjs";
+import { LINUX, prebuildProblems } from "./release/prebuilds.mjs";
 
 const committed = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..", "dist");
 
@@ -33,7 +33,7 @@ try {
   }
   for (const name of actual.keys()) if (!expected.has(name)) problems.push(`left over  dist/${name}`);
   // Built by another compiler on another machine: only their recorded sums can be checked.
-  for (const problem of prebuildProblems(path.join(committed, KEPT), ["linux-x64", "linux-arm64"])) {
+  for (const problem of prebuildProblems(path.join(committed, KEPT), LINUX)) {
     problems.push(`prebuild   dist/${KEPT}/${problem} (npm run build:native)`);
   }
   if (problems.length > 0) {

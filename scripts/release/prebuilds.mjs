@@ -12,11 +12,14 @@ import { main, ReleaseError } from "./fail.mjs";
 const SUMS = "SHA256SUMS";
 const DIRECTORY = path.join("dist", "prebuilds");
 
-/** Files a platform must have: without the launcher the gate still measures, so macOS does without. */
+/** Platforms whose files are committed. */
+export const LINUX = ["linux-x64", "linux-arm64", "linux-x64-musl", "linux-arm64-musl"];
+
+/** Files a platform must have: macOS needs no launcher, and the libraries read the heap of glibc. */
 function needed(platform) {
-  return platform.startsWith("linux-")
-    ? ["launcher", "libstormlog_heap.so", "libstormlog_stacks.so", "sampler.node"]
-    : ["sampler.node"];
+  if (!platform.startsWith("linux-")) return ["sampler.node"];
+  const both = ["launcher", "sampler.node"];
+  return platform.endsWith("-musl") ? both : [...both, "libstormlog_heap.so", "libstormlog_stacks.so"];
 }
 
 function filesBelow(directory) {

@@ -25,6 +25,7 @@ const azurite = azuriteBlobScript();
  */
 const WORKLOAD = `
 import { spawn } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 const [, , directory, quick, word] = process.argv;
 const counter = directory + "/count";
 const count = existsSync(counter) ? Number(readFileSync(counter, "utf8")) + 1 : 1;

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, rmSync, symlinkSync, mkdirSync, truncateSync, writeFileSync, chmodSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Attempt, canBeHostile, HostileStep } from "../action/testing/hostile-step.ts";
@@ -11,6 +12,7 @@ const LIMIT_MS = CANCEL_MS + 30_000;
 
 /** What an attack can leave in a file's place. */
 const LEAVE = `import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 const gone = (file) => { rmSync(file, { recursive: true, force: true }); mkdirSync(path.dirname(file), { recursive: true }); };
 export const fifo = (file) => { gone(file); execFileSync("mkfifo", [file]); };
@@ -22,6 +24,7 @@ export const runs = ({ temp }) => below(temp).filter((name) => path.basename(nam
 
 const after = (body: string): string =>
   `import { below, fifo, runs, sparse, zero } from "./leave.mjs";
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 export const after = (job) => { for (const run of runs(job)) { try { ${body} } catch {} } };`;
 
 /** Names that the gate writes into a run's directory when the command has ended. */

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, existsSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
@@ -44,7 +44,8 @@ describe.skipIf(!canBeHostile)("a change that leaves processes behind", () => {
     const forge = `for f in ${directory}/stormlog-runner-*/GITHUB_OUTPUT; do printf 'verdict=pass\\nexit-code=0\\n' >>$f; done`;
     const loop = `trap '' INT TERM HUP; while :; do : >${step.paths.loot}/ran; ${forge}; sleep 0.02; done`;
     const start = `(env -i setsid sh -c "$0" ${word} &)`;
-    return `import { spawnSync } from "node:child_process";
+    return `import { existsSync } from "node:fs";
+import { spawnSync } from "node:child_process";
 export const before = async ({ loot }) => {
   spawnSync("sh", ["-c", ${JSON.stringify(start)}, ${JSON.stringify(loop)}], { stdio: "ignore" });
   while (!existsSync(loot + "/ran")) await new Promise((resolve) => setTimeout(resolve, 10));

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync, readdirSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,7 +19,8 @@ __attribute__((constructor)) static void loaded(void) {
 `;
 
 /** Leaves the library wherever a loader may look for it in the next run. */
-const LEAVE = `import path from "node:path";
+const LEAVE = `import { copyFileSync, mkdirSync } from "node:fs";
+import path from "node:path";
 export const before = ({ workspace, action, home, temp }) => {
   const places = [temp + "/lib", workspace, workspace + "/lib", action + "/${PREBUILD}", action + "/dist/action", action + "/dist"];
   for (const place of places) {
@@ -30,7 +31,8 @@ export const before = ({ workspace, action, home, temp }) => {
 `;
 
 /** Writes the library over a library in use and over the addon, in place, so that what has mapped them sees it. */
-const OVERWRITE = `export const before = ({ action, home, temp }) => {
+const OVERWRITE = `import { readFileSync, writeFileSync } from "node:fs";
+export const before = ({ action, home, temp }) => {
   for (const file of [temp + "/named.so", action + "/${PREBUILD}/sampler.node"]) writeFileSync(file, readFileSync(home + "/evil.so"));
 };
 `;
@@ -106,7 +108,8 @@ describe.skipIf(!canBeHostile || !hasCompiler)("a change that reaches for the ga
   }, 120_000);
 
   it("without the addon the step cannot close its process, and its first warning names the two-job workflow", async () => {
-    const attack = `export const before = ({ loot }) => {
+    const attack = `import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+export const before = ({ loot }) => {
   for (const pid of readdirSync("/proc").filter((name) => /^\\d+$/.test(name))) {
     try {
       writeFileSync(loot + "/" + pid, readFileSync("/proc/" + pid + "/environ"));

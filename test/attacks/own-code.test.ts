@@ -1,4 +1,5 @@
-import { lstatSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync, cpSync, mkdirSync, symlinkSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { canBeHostile, HostileStep } from "../action/testing/hostile-step.ts";
@@ -18,6 +19,8 @@ const program = (loot) => '#!/bin/sh\\nenv > ' + where(loot, "program") + '$$\\n
 
 /** Rewrites every file of the Action and of the copies that the run was started with, in place where it can. */
 const REWRITE = `
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 ${CANARIES}
 const rewrite = (directory, loot) => {
@@ -49,6 +52,8 @@ export const after = ({ action, loot }) => {
 
 /** Replaces the Action's directories by links to a rewritten copy, and plants packages and manifests. */
 const REPLACE = `
+import { cpSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
 import path from "node:path";
 ${CANARIES}
 export const after = ({ action, loot, home }) => {
@@ -74,7 +79,8 @@ export const after = ({ action, loot, home }) => {
 
 /** Writes a compile cache for the Action's Node in which each entry prints a token, under the CRC of the real entry. */
 const POISON = `
-import { spawnSync, execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
+import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { crc32 } from "node:zlib";
 const CODE_HASH = 12;

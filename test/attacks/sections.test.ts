@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync, mkdirSync } from "node:fs";
+import { existsSync, lstatSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -184,7 +184,8 @@ describe.skipIf(!canBeHostile || azurite === null)("a change that links a sectio
   });
 
   it("a link under every name that a section can have leads nowhere, and the section is uploaded", async () => {
-    const attack = `export const after = ({ temp, loot }) => {
+    const attack = `import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+export const after = ({ temp, loot }) => {
   writeFileSync(loot + "/path", "");
   mkdirSync(temp + "/stormlog", { recursive: true });
   for (const end of ["", "-2", "-3", "-4"]) {

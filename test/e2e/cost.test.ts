@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync, existsSync, mkdirSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { ANALYSIS_VERSION } from "../../src/analysis/series/document.ts";
@@ -7,6 +7,7 @@ import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
 /** Each run takes the next line of the plan: MiB to hold, and seconds to last. */
 const PLANNED = `
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 const count = existsSync("count") ? Number(readFileSync("count", "utf8")) + 1 : 1;
 writeFileSync("count", String(count));
 const plan = readFileSync("plan", "utf8").trim().split("\\n");

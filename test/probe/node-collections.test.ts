@@ -1,4 +1,4 @@
-import { writeFileSync, existsSync, readFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { collectingEnvironment } from "../../src/gate/scenario/forced-gc.ts";
@@ -10,6 +10,7 @@ import { END, HEAP, probed, recordsOf, temporaryDirectory } from "./testing/prob
  * garbage all the while. Prints how many were recorded before.
  */
 const PROGRAM = `
+import { existsSync, readFileSync } from "node:fs";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 const kept = Array.from({ length: 200_000 }, (_, i) => ({ i }));
 const buffer = Buffer.alloc(8 << 20);

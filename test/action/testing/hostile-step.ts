@@ -1,6 +1,16 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { packageRoot } from "../../../src/core/package-root.ts";
@@ -39,7 +49,8 @@ const canary = (kind: string): string => `canary-${randomBytes(16).toString("hex
  * The measured program. It imports `attack.mjs` where there is one, and calls its `before(job)` and `after(job)` around
  * the allocation, in every run.
  */
-const WORK = `const job = JSON.parse(readFileSync(new URL("./job.json", import.meta.url), "utf8"));
+const WORK = `import { existsSync, readFileSync } from "node:fs";
+const job = JSON.parse(readFileSync(new URL("./job.json", import.meta.url), "utf8"));
 const attack = existsSync(new URL("./attack.mjs", import.meta.url)) ? await import("./attack.mjs") : {};
 await attack.before?.(job);
 const kept = Buffer.alloc(Number(readFileSync(new URL("./mebibytes", import.meta.url), "utf8")) * ${MEBIBYTE}, 1);
