@@ -305,7 +305,8 @@ export async function buildInto(outdir, entries = ENTRIES) {
     put(`assets/${path.posix.basename(source)}`, readFileSync(path.join(root, "node_modules", source)));
   }
   for (const name of probeFiles()) put(name, readFileSync(path.join(root, name)));
-  put("licenses.txt", licences(shippedDirectories(inputs)));
+  const musl = readFileSync(path.join(root, "native/musl-licence.txt"), "utf8");
+  put("licenses.txt", `${licences(shippedDirectories(inputs))}\n\n${musl}`);
   if (actions.length > 0) {
     const digests = [...written].map(([name, contents]) => [name, sha256(contents)]).sort();
     const pack = await packChunks(packed, Object.fromEntries(digests));
