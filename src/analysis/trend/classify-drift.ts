@@ -144,7 +144,8 @@ function classifyRunning(running: Bins, cycle: Cycle | null, input: DriftInput, 
   const { slope, mde, significant } = evidence;
   const half = studentQuantile(0.975, evidence.parts - 2) * evidence.standardError;
   const stairs = stairsOf(evidence, input);
-  const found = stairs ? "leak" : classOf(evidence, input);
+  const shape = stairs === "leak" ? stairs : classOf(evidence, input);
+  const found = shape === "leak" ? shape : (stairs ?? shape);
   if (found !== "leak" && found !== "rising") {
     const late = findLateRise(evidence.detail, input.growth, roundingOf(evidence, input));
     if (late) return lateDrift(late, evidence.seen, mde);
@@ -186,10 +187,10 @@ const intervalOf = (slope: number, half: number): Drift["interval"] =>
 
 const isProjected = ({ growth, change }: DriftInput): boolean => growth < change;
 
-function stairsOf({ cycle, period, running }: SettledSeries, input: DriftInput): boolean {
+function stairsOf({ cycle, period, running }: SettledSeries, input: DriftInput): ReturnType<typeof climbsStairs> {
   const points = input.perStep ? observedSpan(running) : running.count;
-  if (cycle || period > 1 || endToEnd(running) <= input.growth) return false;
-  if (isProjected(input) && points < MIN_PROJECTED_POINTS) return false;
+  if (cycle || period > 1 || endToEnd(running) <= input.growth) return null;
+  if (isProjected(input) && points < MIN_PROJECTED_POINTS) return null;
   return climbsStairs(running.middle, input.growth / 16);
 }
 
