@@ -1,11 +1,12 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 
 const MODULE = new URL("./own-limits.ts", import.meta.url).href;
 
 /** What `limitsError` returns in a process whose limits `prlimit` changes after they were remembered. */
 function changed(...limits: readonly string[]): unknown {
-  const script = `import { limitsError, rememberLimits } from ${JSON.stringify(MODULE)};
+  const script = `import { execFileSync } from "node:child_process";
+import { limitsError, rememberLimits } from ${JSON.stringify(MODULE)};
 rememberLimits();
 execFileSync("prlimit", ["--pid", String(process.pid), ...${JSON.stringify(limits)}]);
 const error = limitsError();
