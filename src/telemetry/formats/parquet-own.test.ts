@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
+import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
 import type { Recording, SampleTable } from "../recording/model.ts";
@@ -19,6 +20,12 @@ afterAll(() => rmSync(path.dirname(file), { recursive: true, force: true }));
 const recordingOf = (tables: readonly SampleTable[]): Recording => ({
   ...{ epochNs: 1_700_000_000_123_456_789n, tables, worldSize: 2, events: null, info: null },
   ...{ peaks: [], marks: [], missing: { allocated_bytes: 3 } },
+});
+
+/** The metadata of one table with so many rows of host memory. */
+const layoutOf = (rows: number) => ({
+  ...{ version: 1, epoch_ns: null, world_size: null, missing: {}, peaks: [], marks: [] },
+  tables: [{ rank: 0, device: "host", rows, time: false, steps: false, columns: ["host"], highwater: [] }],
 });
 
 /** Whole numbers of every width up to two pebibytes, some of them missing. */
@@ -92,6 +99,28 @@ describe("the fast reader of our own files", () => {
       }),
       { numRuns: 400 },
     );
+  });
+
+  it("refuses a small file that declares many rows before it makes room for them", async () => {
+    const declared = 100_000_000;
+    const bytes = new ByteWriter(1 << 16);
+    const writer = new ParquetWriter({
+      writer: bytes,
+      schema: [
+        { name: "root", num_children: 1 },
+        { name: "host_bytes", type: "INT64", repetition_type: "OPTIONAL" },
+      ],
+      kvMetadata: [{ key: "stormlog.recording", value: JSON.stringify(layoutOf(declared)) }],
+    });
+    writer.write({ columnData: [{ name: "host_bytes", data: [1n, 2n], encoding: "DELTA_BINARY_PACKED" }] });
+    writer.num_rows = BigInt(declared);
+    for (const group of writer.row_groups) group.num_rows = BigInt(declared);
+    writer.finish();
+    writeFileSync(file, new Uint8Array(bytes.buffer, 0, bytes.index));
+    await expect(readParquet(file)).rejects.toMatchObject({
+      code: "PARQUET_UNREADABLE",
+      message: expect.stringContaining("more rows than its size allows"),
+    });
   });
 
   it("decodes no Snappy element beyond its page", () => {

@@ -1,6 +1,7 @@
 import type { FileMetaData } from "hyparquet";
 import { checkPages } from "./parquet-check.ts";
 import { bounded } from "./parquet-chunk.ts";
+import { NotOurs } from "./parquet-delta.ts";
 
 /** Values of one column of one row group; `rowStart` is the file's row of the first value. */
 export type TakeChunk = (column: string, values: ArrayLike<unknown>, rowStart: number) => void;
@@ -15,7 +16,23 @@ export interface ParquetSource {
   readonly each: (columns: readonly string[], take: TakeChunk) => Promise<void>;
 }
 
-/** Opens a file. Throws the errors of hyparquet and the file system. */
+/** Rows that any file may have, and per byte of a larger one: equal values take a few bytes in a hundred thousand. */
+const MAX_FREE_ROWS = 1_000_000;
+const MAX_ROWS_PER_BYTE = 1000;
+
+/** The number of rows, for which columns are made before a value is read. */
+function rowsOf({ num_rows: declared, row_groups: groups }: FileMetaData, bytes: number): number {
+  const rows = Number(declared);
+  if (!(rows <= MAX_FREE_ROWS + MAX_ROWS_PER_BYTE * bytes)) throw new NotOurs("it has more rows than its size allows");
+  if (
+    groups.some(({ num_rows }) => num_rows < 0n) ||
+    groups.reduce((sum, group) => sum + group.num_rows, 0n) !== declared
+  )
+    throw new NotOurs("its groups have another number of rows");
+  return rows;
+}
+
+/** Opens a file. @throws NotOurs for more rows than its size allows, and the errors of hyparquet and the file system */
 export async function openParquet(file: string): Promise<ParquetSource> {
   const { asyncBufferFromFile, parquetMetadataAsync, parquetRead, parquetSchema, snappyUncompress } = await import(
     "hyparquet"
@@ -33,7 +50,7 @@ export async function openParquet(file: string): Promise<ParquetSource> {
   const { children } = parquetSchema(metadata);
   return {
     metadata,
-    rows: Number(metadata.num_rows),
+    rows: rowsOf(metadata, source.byteLength),
     columns: new Map(metadata.schema.slice(1).map(({ name, type }) => [name, type ?? ""])),
     each: async (columns, take) => {
       if (columns.length === 0) return;
