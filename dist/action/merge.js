@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "44706e1e26c26cf50f1374acf8a5e89bbcd622926572fd97d35d9059b646e3c2");
+  load = loadPack(import.meta.url, "a45f4374e75b8c1c90a01f43b056cb434479a7745f0039891b7f97157be9afce");
 } catch (error) {
   fail(
     FAILED,

@@ -105,10 +105,10 @@ export async function startInSession(
  * MPICH's `mpiexec` and the PMI-2 of Slurm give each rank an open socket to its launcher and name its number here. Node
  * closes what it inherited in the programs it starts, and a rank without this socket ends in `MPI_Init`.
  */
-export const SOCKET_VARIABLE = "PMI_FD";
+const SOCKET_VARIABLE = "PMI_FD";
 
 /** The number that the command gets, always: the first after those that the gate's launcher uses itself. */
-export const SOCKET_FD = 5;
+const SOCKET_FD = 5;
 
 const LOWEST_FD = 3;
 

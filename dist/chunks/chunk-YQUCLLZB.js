@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a as e,c as a,f as s}from"./chunk-4K2O3ZEC.js";import{existsSync as c}from"node:fs";import o from"node:path";function u(){let i=s(),t=o.join(i,"sampler.node"),r=a();if(!(r?.native??c(t)))return{reason:`no native build for ${e()}`};let l=r===null?i:o.join(r.copies,"native"),n=d=>o.join(l,d);return{addon:t,launcher:n("launcher"),heapLibrary:n("libstormlog_heap.so"),stacksLibrary:n("libstormlog_stacks.so")}}export{u as a};
