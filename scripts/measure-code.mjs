@@ -103,7 +103,8 @@ const columns = {
   scripts: production("scripts"),
 };
 const lines = Object.fromEntries(Object.entries(columns).map(([name, files]) => [name, linesOf(files)]));
-const reach = reachOf("src/cli/run.ts");
+const command = ["src/cli/commands/run.ts", "src/cli/run.ts"].find((file) => existsSync(path.join(root, file))) ?? "";
+const reach = reachOf(command);
 const twins = twinTypes();
 const pairs = mutualPairs();
 const pages = readdirSync(path.join(root, "docs")).filter((name) => name.endsWith(".md"));

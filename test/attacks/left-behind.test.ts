@@ -84,7 +84,7 @@ export const before = async ({ loot }) => {
   it("a step over its time with a stopped launcher ends by itself", async () => {
     const result = await step.attempt({
       attack: daemon(`process.kill(process.ppid, "SIGSTOP"); ${STAY}`),
-      inputs: { "timeout-minutes": "0.02" },
+      inputs: { "timeout-minutes": "0.05" },
     });
     expect(result.signals).toEqual([]);
     expect(result.code, result.log).toBe(1);

@@ -32,7 +32,7 @@ export interface Ran {
   readonly beganNs: number | null;
   /** The stopped sampler's records. */
   readonly records: Pick<Sampler, "readRecords" | "checkRecords" | "closeRecords">;
-  /** Why samples of the run are missing; null when none are, or the machine was too busy or its disk full. */
+  /** Why samples of the run are missing; null when none are, or the machine was too busy. */
   readonly samplingError: GateError | null;
 }
 

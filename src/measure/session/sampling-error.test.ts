@@ -17,13 +17,12 @@ describe("samplingError", () => {
     ["a whole record", {}, false],
     ["samples that a busy machine missed", { missedTicks: 80 }, false],
     ["a stop that cost no sample", {}, true],
-    ["a full disk", { writeError: "ENOSPC: no space left on device" }, false],
-    ["a full quota", { writeError: "EDQUOT: disk quota exceeded" }, false],
   ])("samplingError is null for %s", (_, stats, stopped) => {
     expect(samplingError({ ...STATS, ...stats }, stopped)).toBeNull();
   });
 
   it.each([
+    ["a full disk", { writeError: "ENOSPC: no space left on device" }, false, "RECORD_FILE_INCOMPLETE"],
     ["a write that a limit refused", { writeError: "EFBIG: file too large" }, false, "RECORD_FILE_INCOMPLETE"],
     ["samples that a stopped gate missed", { missedTicks: 80 }, true, "GATE_STOPPED"],
   ])("samplingError is an error for %s", (_, stats, stopped, code) => {

@@ -3,17 +3,17 @@ import { limitsError } from "../../core/process/own-limits.ts";
 import type { SamplerStats } from "../../sampler/sampler.ts";
 import { RAW_RECORD_FILE } from "../../telemetry/recording/record-columns.ts";
 
-/** Why a run's samples are not those of the whole run, unless the machine was busy or the disk is full; else null. */
+/** Why a run's samples are not those of the whole run, unless the machine was busy; else null. */
 export function samplingError({ writeError, missedTicks }: SamplerStats, stopped: boolean): GateError | null {
   const limits = limitsError();
   if (limits !== null) return limits;
-  if (writeError !== null && !/^(?:ENOSPC|EDQUOT)\b/.test(writeError)) {
+  if (writeError !== null) {
     return new GateError(
       "RECORD_FILE_INCOMPLETE",
       `${RAW_RECORD_FILE} could not be written to its end (${writeError})`,
       {
         kind: "error",
-        hint: "Raise the limit on the size of files (ulimit -f). The measured command must not lower that of the gate.",
+        hint: "Free space, or raise the limit on the size of files (ulimit -f). The measured command must not take either.",
       },
     );
   }

@@ -243,11 +243,14 @@ export class HostileStep {
     for (const name of ["home", "temp", "loot"] as const) mkdirSync(this.paths[name]);
   }
 
-  /** A runtime for `runStepFile`: Node as the ordinary user, who also owns the files of the runner. */
+  /**
+   * A runtime for `runStepFile`: Node as the ordinary user, who also owns the files of the runner. Not started by sh, which
+   * drops variables whose names have a hyphen, such as `INPUT_MAX-RUNS`.
+   */
   #runtime(): string {
     const file = path.join(this.#directory, "node");
     const own = isRoot ? `chown -R ${USER}:${USER} "$(dirname "$GITHUB_OUTPUT")"\n` : "";
-    writeFileSync(file, `#!/bin/sh\n${own}exec ${isRoot ? DROP.join(" ") : ""} ${actionNode()} "$@"\n`);
+    writeFileSync(file, `#!/usr/bin/env bash\n${own}exec ${isRoot ? DROP.join(" ") : ""} ${actionNode()} "$@"\n`);
     chmodSync(file, 0o755);
     return file;
   }
