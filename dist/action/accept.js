@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "a45f4374e75b8c1c90a01f43b056cb434479a7745f0039891b7f97157be9afce");
+  load = loadPack(import.meta.url, "a26ee14038f88ab3ea1fad607ab1757d5dd89ff85ee535a468a94911a80cc646");
 } catch (error) {
   fail(
     FAILED,

@@ -41,7 +41,7 @@ async function attributing(ends: readonly { readonly exit: ExitState; readonly t
       info: { clock: { duration_s: 100 } },
     } as unknown as MeasuredOnce,
     judgement: { verdict: "fail", checks: [{ ...SERIES, verdict: "fail", aspect: "growth", gating: true }] },
-    noMore: () => null,
+    stopReason: () => null,
     run: async ({ env, limitS }: { env?: Record<string, string>; limitS?: number | null }): Promise<RanOnce> => {
       const end = ends[made.length];
       if (end === undefined) throw new Error("one run too many");

@@ -43,7 +43,7 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   const [first] = growths;
   // A higher peak without growth or a jump has nothing that a repetition could name.
   if (first === undefined && request.attribute !== "always") return NOTHING;
-  const stop = subject.noMore();
+  const stop = subject.stopReason();
   if (stop !== null) {
     warn(`${stop}, so no line was looked for`);
     return NOTHING;
@@ -100,7 +100,7 @@ async function runs(
   let leftS = allowedS;
   const kinds: readonly AttributionDepth[] = ["on", "light"];
   for (const [index, depth] of kinds.entries()) {
-    const stop = subject.noMore();
+    const stop = subject.stopReason();
     if (index > 0 && (stop !== null || leftS < durationS)) {
       warn(`no lighter attribution run was made: ${stop ?? "the time for attribution runs is used up"}`);
       return null;

@@ -41,7 +41,7 @@ export interface AttributionSubject {
   readonly judged: MeasuredOnce;
   readonly judgement: Judgement;
   /** Why no run may begin now; null when one may. */
-  readonly noMore: () => string | null;
+  readonly stopReason: () => string | null;
   readonly run: RunOnce;
   readonly log: (line: string) => void;
   readonly warn: (note: string) => void;

@@ -2,7 +2,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import { skippedMetrics } from "../analysis/parse-measurements.ts";
 import { plural } from "../core/text.ts";
 import { ofKnownMetric } from "../telemetry/recording/model.ts";
-import type { Envelope } from "./envelope.ts";
+import type { Band } from "./band.ts";
 import { type BaselineRecord, type BaselineRun, earlierRuns, MIN_EPOCH_RUNS, toMeasurements } from "./record.ts";
 
 /** Description of the used baseline in a report. */
@@ -22,7 +22,7 @@ export type BaselineAnswer =
       readonly kind: "found";
       /** Its fingerprint may still conflict with the candidate's. The verdict then names the field. */
       readonly measurements: Measurements;
-      readonly envelopes: readonly Envelope[];
+      readonly envelopes: readonly Band[];
       readonly summary: BaselineFacts;
       /** What its peak consists of, as written, and when its level was opened; absent where that was not measured. */
       readonly peak?: { readonly text: string; readonly opened: string };

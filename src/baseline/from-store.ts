@@ -37,7 +37,7 @@ function nearest(records: readonly StoredRecord[], fingerprint: Fingerprint): St
 }
 
 /** A scenario as its records may know it. */
-export interface WantedScenario {
+export interface ScenarioQuery {
   readonly name: string;
   /** Hashes of other spellings of its definition; a record of one of them is a record of this scenario. */
   readonly otherDefinitions?: readonly string[] | undefined;
@@ -46,10 +46,10 @@ export interface WantedScenario {
 }
 
 /** The fingerprint with our own spelling of the scenario's definition. */
-export function spelledLike(
+export function normalizeDefinition(
   theirs: Fingerprint,
   ours: Fingerprint,
-  { otherDefinitions = [] }: WantedScenario,
+  { otherDefinitions = [] }: ScenarioQuery,
 ): Fingerprint {
   const { scenario_definition: definition = null } = theirs;
   return typeof definition === "string" && otherDefinitions.includes(definition)
@@ -110,8 +110,8 @@ export interface HeldStore {
   readonly comparable: ReadonlyMap<string, ComparableCommits>;
 }
 
-/** Everything that {@link fromHeldStore} needs of a store. @throws GateError BASELINE_STORE_UNREADABLE (exit 5) */
-export async function holdStore(
+/** Everything that {@link selectBaseline} needs of a store. @throws GateError BASELINE_STORE_UNREADABLE (exit 5) */
+export async function readStore(
   store: BaselineStore,
   scenarios: readonly string[],
   context: LoadContext,
@@ -141,9 +141,9 @@ export async function holdStore(
  * The runs of a store to compare with: from the record of this scenario with the closest environment, the accepted runs
  * on an ancestor, unless the newest of them is too old.
  */
-export function fromHeldStore(
+export function selectBaseline(
   { store, content, comparable: comparableOf }: HeldStore,
-  wanted: WantedScenario,
+  wanted: ScenarioQuery,
   fingerprint: Fingerprint,
   { env, now }: LoadContext,
 ): BaselineAnswer {
@@ -154,7 +154,7 @@ export function fromHeldStore(
     .filter(({ record }) => record.scenario === scenario)
     .map(({ name, record }) => ({
       name,
-      record: { ...record, fingerprint: { ...spelledLike(record.fingerprint, fingerprint, wanted) } },
+      record: { ...record, fingerprint: { ...normalizeDefinition(record.fingerprint, fingerprint, wanted) } },
     }));
   const chosen = nearest(records, fingerprint);
   if (chosen === undefined) return unusable(store, scenario, content.skipped);

@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GateError } from "../core/errors.ts";
 import { MAX_AGE_DAYS, QUIET_DAYS } from "./age.ts";
-import { type BaselineAnswer, holdBaselines, loadFirstBaseline, storeOf } from "./load.ts";
+import { type BaselineAnswer, loadBaselines, loadFirstBaseline, storeOf } from "./load.ts";
 import { acceptRuns, addRuns, emptyRecord, type NewRun } from "./record.ts";
 import { recordName } from "./store.ts";
 
@@ -150,7 +150,7 @@ describe("a baseline on a ref", () => {
 
 describe("baselines that are held", () => {
   const hold = (names: readonly string[], ...specs: readonly string[]) =>
-    holdBaselines(specs, names, { root, env: {}, now: () => NOW });
+    loadBaselines(specs, names, { root, env: {}, now: () => NOW });
 
   it("are those that were read, whatever happens to their files", async () => {
     await keep("file:baselines", run(daysAgo(1)));

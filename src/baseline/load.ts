@@ -5,14 +5,14 @@ import { GateError, invalidInput } from "../core/errors.ts";
 import { type JsonProblem, NOT_A_FILE, readJson } from "../core/files.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { type AbsentBaseline, absent, type BaselineAnswer, found, NextStep, noneOf } from "./answer.ts";
-import { fromHeldStore, holdStore, type LoadContext, spelledLike, type WantedScenario } from "./from-store.ts";
+import { type LoadContext, normalizeDefinition, readStore, type ScenarioQuery, selectBaseline } from "./from-store.ts";
 import { parseBaselineRecord, selectRuns } from "./record.ts";
 import { scenarioDirectory } from "./scenario-name.ts";
 import { type BaselineSpec, parseBaselineSpec, type StoreOpeners } from "./spec.ts";
 import type { BaselineStore } from "./store.ts";
 
 export type { BaselineAnswer } from "./answer.ts";
-export type { LoadContext, WantedScenario } from "./from-store.ts";
+export type { LoadContext, ScenarioQuery } from "./from-store.ts";
 
 const refused =
   (file: string) =>
@@ -56,22 +56,22 @@ function bundleFile(directory: string, scenario: string): string {
 }
 
 /** Baselines that were read once: what happens to their files afterwards does not change the answers. */
-export interface HeldBaselines {
+export interface LoadedBaselines {
   /**
    * The first spec with a usable baseline. Without one, the reasons of all of them are combined.
    * @throws GateError for a file named directly that was corrupt, of a newer schema or absent (exit 5)
    */
-  find(wanted: WantedScenario, fingerprint: Fingerprint): BaselineAnswer;
+  find(wanted: ScenarioQuery, fingerprint: Fingerprint): BaselineAnswer;
 }
 
-type Held = (wanted: WantedScenario, fingerprint: Fingerprint) => BaselineAnswer;
+type BaselineReader = (wanted: ScenarioQuery, fingerprint: Fingerprint) => BaselineAnswer;
 
 /** The answers of one spec. An error is kept until a scenario asks, because an earlier spec may have a baseline. */
-async function hold(spec: BaselineSpec, scenarios: readonly string[], context: LoadContext): Promise<Held> {
+async function hold(spec: BaselineSpec, scenarios: readonly string[], context: LoadContext): Promise<BaselineReader> {
   try {
     if (spec.kind === "store") {
-      const held = await holdStore(spec.store, scenarios, context);
-      return (wanted, fingerprint) => fromHeldStore(held, wanted, fingerprint, context);
+      const held = await readStore(spec.store, scenarios, context);
+      return (wanted, fingerprint) => selectBaseline(held, wanted, fingerprint, context);
     }
   } catch (error) {
     return () => {
@@ -84,7 +84,10 @@ async function hold(spec: BaselineSpec, scenarios: readonly string[], context: L
     if (answer.kind === "absent") return answer;
     const { fingerprint: theirs, ...measurements } = answer.measurements;
     if (theirs === null) return answer;
-    return { ...answer, measurements: { ...measurements, fingerprint: spelledLike(theirs, fingerprint, wanted) } };
+    return {
+      ...answer,
+      measurements: { ...measurements, fingerprint: normalizeDefinition(theirs, fingerprint, wanted) },
+    };
   };
 }
 
@@ -100,7 +103,7 @@ function heldFile(spec: Exclude<BaselineSpec, { kind: "store" }>, scenario: stri
   }
 }
 
-function firstFound(held: Iterable<Held>, wanted: WantedScenario, fingerprint: Fingerprint): BaselineAnswer {
+function firstFound(held: Iterable<BaselineReader>, wanted: ScenarioQuery, fingerprint: Fingerprint): BaselineAnswer {
   const answers: AbsentBaseline[] = [];
   for (const find of held) {
     const answer = find(wanted, fingerprint);
@@ -115,13 +118,13 @@ function firstFound(held: Iterable<Held>, wanted: WantedScenario, fingerprint: F
  * Reads the baselines of some scenarios once.
  * @throws GateError for a bad spec (exit 2)
  */
-export async function holdBaselines(
+export async function loadBaselines(
   specs: readonly string[],
   scenarios: readonly string[],
   context: LoadContext,
-): Promise<HeldBaselines> {
+): Promise<LoadedBaselines> {
   const parsed = specs.map((text) => parseBaselineSpec(text, context.root, context));
-  const held: Held[] = [];
+  const held: BaselineReader[] = [];
   for (const spec of parsed) held.push(await hold(spec, scenarios, context));
   return {
     find(wanted, fingerprint) {
@@ -133,14 +136,14 @@ export async function holdBaselines(
   };
 }
 
-/** The baseline of one scenario, from the first spec that has one; errors as {@link HeldBaselines}. */
+/** The baseline of one scenario, from the first spec that has one; errors as {@link LoadedBaselines}. */
 export async function loadFirstBaseline(
   specs: readonly string[],
   scenario: string,
   fingerprint: Fingerprint,
   context: LoadContext,
 ): Promise<BaselineAnswer> {
-  const held = await holdBaselines(specs, [scenario], context);
+  const held = await loadBaselines(specs, [scenario], context);
   return held.find({ name: scenario }, fingerprint);
 }
 

@@ -13,7 +13,7 @@ import { issueText } from "../core/issue-text.ts";
 import { checkVersion } from "../core/json.ts";
 import { isMetric, METRICS } from "../telemetry/recording/metrics.ts";
 import { unknownMetrics } from "../telemetry/recording/model.ts";
-import type { Envelope } from "./envelope.ts";
+import type { Band } from "./band.ts";
 
 const BASELINE_SCHEMA = "stormlog.baseline/1";
 
@@ -347,7 +347,7 @@ export function recordToMeasurements(json: unknown, where: string): Measurements
 }
 
 /** The record with the bands of its newest session. Without any, the earlier ones stay. */
-export function withEnvelopes(record: BaselineRecord, envelopes: readonly Envelope[]): BaselineRecord {
+export function withEnvelopes(record: BaselineRecord, envelopes: readonly Band[]): BaselineRecord {
   if (envelopes.length === 0) return record;
   return {
     ...record,

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import path from "node:path";
 import { seriesOf } from "../analysis/series/series.ts";
-import { buildEnvelope, type Envelope, type EnvelopeSeries } from "../baseline/envelope.ts";
+import { type Band, type BandSeries, buildBand } from "../baseline/band.ts";
 import { differentCommands } from "../baseline/identity.ts";
 import { addRuns, emptyRecord, selectRuns, withEnvelopes } from "../baseline/record.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
@@ -21,8 +21,8 @@ import { outputTail } from "./run/output-tail.ts";
 const MAX_ENVELOPES = 4;
 
 /** One envelope for each series of the runs, the judged ones first. */
-export function envelopesOf(runs: readonly FinishedRun[]): Envelope[] {
-  const groups = new Map<string, EnvelopeSeries[]>();
+export function envelopesOf(runs: readonly FinishedRun[]): Band[] {
+  const groups = new Map<string, BandSeries[]>();
   for (const run of runs) {
     if (run.recording === null) continue;
     for (const { rank, device, metric, timeS, steps, bytes } of seriesOf(run.recording)) {
@@ -31,8 +31,8 @@ export function envelopesOf(runs: readonly FinishedRun[]): Envelope[] {
       groups.set(key, [...(groups.get(key) ?? []), { rank, device, metric, time_s: timeS, steps, bytes }]);
     }
   }
-  const envelopes = [...groups.values()].map(buildEnvelope).filter((envelope) => envelope !== null);
-  const weight = ({ metric }: Envelope): number => ["allocated", "host", "reserved", "used"].indexOf(metric);
+  const envelopes = [...groups.values()].map(buildBand).filter((envelope) => envelope !== null);
+  const weight = ({ metric }: Band): number => ["allocated", "host", "reserved", "used"].indexOf(metric);
   return envelopes.sort((a, b) => weight(a) - weight(b)).slice(0, MAX_ENVELOPES);
 }
 

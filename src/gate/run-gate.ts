@@ -4,7 +4,7 @@ import { GateError } from "../core/errors.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { hideSecrets } from "../core/process/hide-secrets.ts";
 import { countedNotes } from "../core/text.ts";
-import { currentCommit, gitWarnings, holdRepositories } from "../git/git.ts";
+import { currentCommit, freezeRefs, gitWarnings } from "../git/git.ts";
 import { endOrphans } from "../measure/launch/process-tree.ts";
 import { checkWorkingDirectory } from "../measure/session/run-directory.ts";
 import { sessionId } from "../measure/session/session.ts";
@@ -26,8 +26,8 @@ import { cancelled, outOfTime } from "./scenario/cost.ts";
 import { judgeScenario } from "./scenario/scenario.ts";
 import { NO_HOOKS, type ScenarioHooks } from "./scenario/scenario-hooks.ts";
 import { brokenScenario } from "./scenario/scenario-report.ts";
-import type { Held } from "./scenario/scenario-run.ts";
-import { policyInForce, removedScenarios, withoutUnverifiablePass } from "./settings/policy-in-force.ts";
+import type { GateContext } from "./scenario/scenario-run.ts";
+import { demoteUnverifiedPass, effectivePolicy, removedScenarios } from "./settings/effective-policy.ts";
 
 /** Limit for ending what is left of all runs. */
 const LAST_MS = 500;
@@ -54,7 +54,7 @@ export async function runGate(
   ports: GatePorts,
   hooks: ScenarioHooks = NO_HOOKS,
 ): Promise<GateOutcome> {
-  const release = await holdRepositories(directoriesOf(asked), ports.interrupt);
+  const release = await freezeRefs(directoriesOf(asked), ports.interrupt);
   try {
     return await runHeld(asked, ports, hooks);
   } finally {
@@ -65,7 +65,7 @@ export async function runGate(
 async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHooks): Promise<GateOutcome> {
   const session = sessionId(asked.env);
   const startedMs = performance.now();
-  const policy = await policyInForce(asked, ports);
+  const policy = await effectivePolicy(asked, ports);
   const { request } = policy;
   for (const { cwd } of request.scenarios) checkWorkingDirectory(cwd);
   const baselines = await readBaselines(request, ports, policy.openFile);
@@ -74,7 +74,7 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
   await prepareBundle(request.bundle, { argv: hideSecrets(request.argv), createdIso: ports.now().toISOString() });
   const { BundleGuard, WatchedFiles } = await import("./run/watched-files.ts");
   const watched = watchedBy(request, hooks);
-  const held: Held = {
+  const held: GateContext = {
     baselines,
     anchors,
     basePlans,
@@ -103,7 +103,7 @@ async function runHeld(asked: GateRequest, ports: GatePorts, hooks: ScenarioHook
       },
     );
     const known = knownLeaks?.apply(outcome.report) ?? outcome.report;
-    const judged = withoutUnverifiablePass(await acceptances.apply(known), policy);
+    const judged = demoteUnverifiedPass(await acceptances.apply(known), policy);
     scenarios.push(await withInvocation(judged, request, scenario));
     warnings.push(...outcome.warnings);
     runs += outcome.report.runs.length;
@@ -162,9 +162,9 @@ async function writeEvidence(bundleDir: string, report: GateReport, accept?: Acc
 /** How to run the base of each scenario whose baseline store exists: nothing else can ask for it. */
 async function planBaseRuns(
   { scenarios, baseRun, env, baselines: specs }: GateRequest,
-  baselines: Held["baselines"],
+  baselines: GateContext["baselines"],
   { history }: GatePorts,
-): Promise<Held["basePlans"]> {
+): Promise<GateContext["basePlans"]> {
   const plans = new Map<string, BasePlanner>();
   const byDirectory = new Map<string, BasePlanner>();
   for (const scenario of scenarios) {

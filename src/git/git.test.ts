@@ -17,7 +17,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { fetchCommit } from "./fetch.ts";
-import { git, gitWarnings, holdRepositories, isTreeModified } from "./git.ts";
+import { freezeRefs, git, gitWarnings, isTreeModified } from "./git.ts";
 import { removeStale } from "./repository.ts";
 
 let directory: string;
@@ -30,7 +30,7 @@ function plain(...args: string[]): string {
 }
 
 const hold = async (): Promise<void> => {
-  release = await holdRepositories([top], undefined);
+  release = await freezeRefs([top], undefined);
 };
 
 /** A script that leaves its name when it runs. */
@@ -313,7 +313,7 @@ describe("git beside measured code", () => {
 
   it("ends at once when the gate is interrupted", async () => {
     const interrupt = new AbortController();
-    release = await holdRepositories([top], interrupt.signal);
+    release = await freezeRefs([top], interrupt.signal);
     rmSync(path.join(top, ".git/index"));
     execFileSync("mkfifo", [path.join(top, ".git/index")]);
     const waiting = git(top, ["status"], { timeoutMs: 600_000 });

@@ -51,12 +51,12 @@ const SHORT_MS = 2000;
 const OTHER_REPOSITORY = "the directory is outside the repository of the gate's own directory and its configuration";
 
 /** A repository while measured code runs beside the gate; a string is why a directory has none. */
-type Held = { readonly repository: Repository; readonly names: Names } | string;
+type OpenRepository = { readonly repository: Repository; readonly names: Names } | string;
 
 /** By the signature of {@link findWorkTree}. */
 const opened = new Map<string, Promise<Opened>>();
 /** By directory, for the rest of the process: settings are those from before the first run. */
-const held = new Map<string, Held>();
+const held = new Map<string, OpenRepository>();
 let frozen = false;
 let interrupt: AbortSignal | undefined;
 const timeouts = new Set<string>();
@@ -105,13 +105,13 @@ function isInside(directory: string, top: string): boolean {
 }
 
 /** The held repository of a directory: the innermost around it, of those that there were before the first run. */
-function heldFor(cwd: string): Held | undefined {
+function heldFor(cwd: string): OpenRepository | undefined {
   const exact = held.get(cwd);
   if (exact !== undefined || held.size === 0) return exact;
   try {
     const real = realpathSync(cwd);
     const around = [...held.values()].filter((one) => typeof one !== "string" && isInside(real, one.repository.top));
-    const depth = (one: Held): number => (typeof one === "string" ? 0 : one.repository.top.length);
+    const depth = (one: OpenRepository): number => (typeof one === "string" ? 0 : one.repository.top.length);
     return around.sort((a, b) => depth(b) - depth(a))[0];
   } catch {
     return undefined;
@@ -136,10 +136,7 @@ async function repositoryOf(cwd: string): Promise<Opened> {
  * Open the repositories of these directories before measured code runs. Their settings count from now on, whatever is
  * written later, and their HEAD and refs until the returned function is called. Until then no other is opened.
  */
-export async function holdRepositories(
-  directories: readonly string[],
-  signal: AbortSignal | undefined,
-): Promise<() => void> {
+export async function freezeRefs(directories: readonly string[], signal: AbortSignal | undefined): Promise<() => void> {
   interrupt = signal;
   timeouts.clear();
   const found = new Map<Repository, Names>();
@@ -188,7 +185,7 @@ export function gitWarnings(): readonly string[] {
 }
 
 /** The repository of a directory, with its HEAD as it is held or as it is now. */
-export async function holding(cwd: string): Promise<Held> {
+export async function holding(cwd: string): Promise<OpenRepository> {
   const known = heldFor(cwd);
   if (frozen) return known ?? OTHER_REPOSITORY;
   if (typeof known === "string") return known;

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import path from "node:path";
 import { promisify } from "node:util";
 import type { MeasuredSeries } from "../analysis/measurements.ts";
-import type { Envelope } from "../baseline/envelope.ts";
+import type { Band } from "../baseline/band.ts";
 import { openFileStore } from "../baseline/file-store.ts";
 import { toMeasurements } from "../baseline/record.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
@@ -121,17 +121,14 @@ function lastLine(text: string | undefined): string | null {
 }
 
 /** Median peak over the highest value of any run's later half, bytes; 0 where no curve was kept. */
-function headroomOf(peaks: readonly number[], envelope: Envelope | undefined): number {
+function headroomOf(peaks: readonly number[], envelope: Band | undefined): number {
   if (envelope === undefined || peaks.length === 0) return 0;
   const later = envelope.high_bytes.slice(Math.floor(envelope.high_bytes.length / 2));
   return later.length === 0 ? 0 : Math.max(0, median(peaks) - Math.max(...later));
 }
 
 /** The gating series: allocator counters, and pages only where there are none. */
-function quietSeries(
-  runs: readonly (readonly MeasuredSeries[])[],
-  envelopes: readonly Envelope[],
-): readonly QuietSeries[] {
+function quietSeries(runs: readonly (readonly MeasuredSeries[])[], envelopes: readonly Band[]): readonly QuietSeries[] {
   const groups = groupBy(runs.flat(), ({ rank, device, metric }) => `${rank} ${device} ${metric}`);
   const known = [...groups].map(([key, group]): QuietSeries => {
     const metric = group[0]?.metric ?? "host";

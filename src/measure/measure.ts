@@ -25,7 +25,7 @@ import type { CommandEnd, Launched } from "./launch/start-in-session.ts";
 import { endLeftovers, stopTree } from "./launch/stop-tree.ts";
 import type { ProbeSetup } from "./session/probe-info.ts";
 import { finishedInfo, firstInfo, startedInfo } from "./session/recording-info.ts";
-import type { MeasuredRecording, Ran } from "./session/recording-of.ts";
+import type { EndedRun, MeasuredRecording } from "./session/recording-of.ts";
 import { argvOf, interruptName, type MeasureRequest } from "./session/request.ts";
 import {
   checkWorkingDirectory,
@@ -66,7 +66,7 @@ export async function measure(request: MeasureRequest): Promise<MeasuredRecordin
     // The command may have removed the directory, which costs evidence and not the verdict.
     if (!(error instanceof GateError)) throw error;
     const info = { ...measured.info, lost: [...measured.info.lost, error.message] };
-    return { ...measured, info, unwritten: error };
+    return { ...measured, info, writeError: error };
   }
   return measured;
 }
@@ -148,7 +148,7 @@ async function launchHeld({ request, argv, env, probe, log }: Prepared): Promise
 }
 
 /** Sample the held command from before it starts until all of its processes have ended. */
-async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<Ran> {
+async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<EndedRun> {
   const { request, argv, env, log, probe, describe } = prepared;
   const tree = new ProcessTree(launched.rootPid, prepared.marker);
   const tees = [

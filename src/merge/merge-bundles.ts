@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { Envelope } from "../baseline/envelope.ts";
+import type { Band } from "../baseline/band.ts";
 import type { UnjudgedMode } from "../config/gate-request.ts";
 import { usageError } from "../core/errors.ts";
 import { prepareBundle, writeBundle } from "../report/bundle/bundle.ts";
@@ -88,7 +88,7 @@ function checkLimits({ baselines, budgets, horizon }: JudgeAgain, legs: readonly
 /** A judged job, and the baseline bands for its chart. */
 interface Judged {
   readonly scenario: ScenarioReport;
-  readonly envelopes: readonly Envelope[];
+  readonly envelopes: readonly Band[];
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Envelope } from "../baseline/envelope.ts";
+import type { Band } from "../baseline/band.ts";
 import { GateError } from "../core/errors.ts";
 import { buildTimeline } from "../gate/scenario/timeline.ts";
 import { decidingCheck } from "../report/headline/causes.ts";
@@ -88,7 +88,7 @@ export async function shardTimeline(
   job: ShardJob,
   scenario: ScenarioReport,
   policy: ShardPolicy,
-  envelopes: readonly Envelope[],
+  envelopes: readonly Band[],
 ): Promise<Timeline | null> {
   const document = scenario.runs[0]?.analysis ?? null;
   const drawn: Recording[] = [];

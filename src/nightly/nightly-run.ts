@@ -1,5 +1,5 @@
 import type { Measurements } from "../analysis/measurements.ts";
-import type { Envelope } from "../baseline/envelope.ts";
+import type { Band } from "../baseline/band.ts";
 import { fingerprintHash } from "../baseline/identity.ts";
 import { type BaselineRecord, type BaselineRun, type NewRun, selectRuns, toMeasurements } from "../baseline/record.ts";
 import { type BaselineStore, recordName, type StoredRecord } from "../baseline/store.ts";
@@ -42,7 +42,7 @@ export interface NightlyScenario {
   readonly night: Measurements;
   readonly entry: NightlyEntry;
   /** The session's curves, for the band of the baseline. */
-  readonly envelopes: readonly Envelope[];
+  readonly envelopes: readonly Band[];
   /** The session's own change of a record, for a copy of the store written elsewhere; null when nothing was stored. */
   readonly change: ((current: BaselineRecord | null) => BaselineRecord) | null;
   /** The record as it is stored now; null when nothing was. */
@@ -89,7 +89,7 @@ interface Prior {
 interface Session {
   readonly fingerprint: Fingerprint;
   readonly prior: Prior;
-  readonly envelopes: readonly Envelope[];
+  readonly envelopes: readonly Band[];
   /** False when another job handed over the measurement with its judgement, which is then made again. */
   readonly judgedHere: boolean;
   /** Why the store could not be read or written so far; null when it could. */
@@ -315,7 +315,7 @@ export async function runNightly(request: GateRequest, options: NightlyOptions, 
 interface MeasuredElsewhere {
   readonly report: GateReport;
   /** Curves of each scenario. */
-  readonly envelopes: ReadonlyMap<string, readonly Envelope[]>;
+  readonly envelopes: ReadonlyMap<string, readonly Band[]>;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { MeasuredRun } from "../analysis/measurements.ts";
-import type { Envelope } from "../baseline/envelope.ts";
+import type { Band } from "../baseline/band.ts";
 import {
   acceptRuns,
   addRuns,
@@ -17,7 +17,7 @@ export interface SessionRuns {
   readonly fingerprint: Fingerprint;
   readonly session: string;
   readonly runs: readonly NewRun[];
-  readonly envelopes: readonly Envelope[];
+  readonly envelopes: readonly Band[];
 }
 
 /** The runs of a session, with its command. */

@@ -4,7 +4,7 @@ import { GateError } from "../core/errors.ts";
 import { readParquet } from "./formats/parquet.ts";
 import { probeSummary, readProbeInfos } from "./reading/probe-files.ts";
 import { readRecordFile } from "./reading/record-file.ts";
-import { lossesOf, recordFileToRecording } from "./reading/record-recording.ts";
+import { dataLossNotes, recordFileToRecording } from "./reading/record-recording.ts";
 import { withSeenRanks } from "./reading/shard-identity.ts";
 import type { Recording, RecordingInfo } from "./recording/model.ts";
 import { RAW_RECORD_FILE } from "./recording/record-columns.ts";
@@ -40,7 +40,7 @@ export async function readRunDirectory(directory: string): Promise<{ recording: 
   }
   const file = await readRecordFile(raw);
   const complete = info === null ? null : withProbe(info, directory);
-  return { recording: recordFileToRecording(file, complete), notes: [...notes, ...lossesOf(file, complete)] };
+  return { recording: recordFileToRecording(file, complete), notes: [...notes, ...dataLossNotes(file, complete)] };
 }
 
 /** A killed gate did not write the probes' info. */

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { leaveSession, type SessionOwner, takeSession } from "../../src/actions/refresh/hand-over.ts";
+import { downloadSession, type SessionOwner, uploadSession } from "../../src/actions/refresh/session-artifact.ts";
 import { storedPeak } from "../../src/attribution/peak/stored-peak.ts";
 import { runContext } from "../../src/github/api/run-context.ts";
 import type { ArtifactStore } from "../../src/github/artifacts/artifact.ts";
@@ -116,7 +116,7 @@ describe("a session that another job left", () => {
       ...one,
       runs: one.runs.map((run) => ({ ...run, info: { ...run.info, commit: COMMIT } })),
     }));
-    await leaveSession(
+    await uploadSession(
       { store, context: runContext({}), retentionDays: null, deadline: { ms: 5000 } },
       scratch,
       { ...OWNER, attempt: 1, ...owner },
@@ -138,7 +138,7 @@ describe("a session that another job left", () => {
 
   it("a session is read as it was left, without links out of its run", async () => {
     const { store } = await left();
-    const session = await takeSession(store, OWNER, { scenarios });
+    const session = await downloadSession(store, OWNER, { scenarios });
     expect(session).toMatchObject({ bundleArtifact: null, report: { verdict: "fail" } });
     expect([...session.compositions]).toEqual([["train-mlp", PEAK]]);
   });
@@ -188,7 +188,7 @@ describe("a session that another job left", () => {
   ])("a session that %s is refused", async (_what, change, owner, why) => {
     const { store, stored } = await left(change, owner);
     expect(stored[0]?.bytes.toString()).not.toBe("");
-    await expect(takeSession(store, OWNER, { scenarios })).rejects.toMatchObject({
+    await expect(downloadSession(store, OWNER, { scenarios })).rejects.toMatchObject({
       code: "SESSION_REFUSED",
       exitCode: 5,
       message: expect.stringMatching(why),
@@ -200,7 +200,7 @@ describe("a session that another job left", () => {
     const [first] = stored;
     if (first === undefined) throw new Error("nothing was left");
     stored.push({ ...first, name: "stormlog-session-default-2.json" });
-    await expect(takeSession(store, OWNER, { scenarios })).rejects.toMatchObject({
+    await expect(downloadSession(store, OWNER, { scenarios })).rejects.toMatchObject({
       message: expect.stringContaining("2 artifacts"),
     });
     stored.splice(1);
@@ -213,6 +213,6 @@ describe("a session that another job left", () => {
           .replace('"bundle_artifact":999', '"bundle_artifact":2'),
       ),
     });
-    expect((await takeSession(store, OWNER, { scenarios })).bundleArtifact).toBe(2);
+    expect((await downloadSession(store, OWNER, { scenarios })).bundleArtifact).toBe(2);
   });
 });

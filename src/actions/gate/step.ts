@@ -10,10 +10,10 @@ import { errorOutputs, type Outputs, outputsOf, type Published } from "../../git
 import type { GateReport } from "../../report/model/gate-report.ts";
 import { freeBundleDirectory } from "../bundle-directory.ts";
 import { inspectableWarning } from "../closed-process.ts";
-import { fenced } from "../fenced.ts";
 import { asGateError } from "../gate-error.ts";
 import { watchInterruption } from "../interrupt.ts";
 import { log } from "../log.ts";
+import { withStopCommands } from "../stop-commands.ts";
 import { type ActionInputs, type GateStep, publishSettings, readInputs } from "./inputs.ts";
 import { errorReport, nothingPublished, publishReport } from "./publish.ts";
 
@@ -72,7 +72,7 @@ async function measureAndPublish(engine: Engine, inputs: ActionInputs, step: Gat
   if (inspectableWarning !== null) warn(inspectableWarning);
   let report: GateReport;
   try {
-    ({ report } = await fenced(`${title}: measuring`, { env, signal, warn }, (ports) =>
+    ({ report } = await withStopCommands(`${title}: measuring`, { env, signal, warn }, (ports) =>
       engine({ inputs, env, bundleDir, signal, ports }),
     ));
   } catch (cause) {

@@ -27,14 +27,14 @@ import type { NightlyEntry, Trial } from "../../nightly/state.ts";
 import { renderSummary } from "../../report/markdown/summary-markdown.ts";
 import type { GateReport } from "../../report/model/gate-report.ts";
 import { covers } from "../../verdict/difference.ts";
-import { fenced } from "../fenced.ts";
+import { withStopCommands } from "../stop-commands.ts";
 import type { SubAction } from "../sub-action.ts";
 import { attempted } from "./attempted.ts";
 import { readGitLocation, refusal } from "./eligible.ts";
-import { leaveSession, type SessionOwner, takeSession } from "./hand-over.ts";
 import { sessionRequest, sessionStore } from "./measure-session.ts";
 import { proposeAnchors, proposeRecords, reportBreach } from "./publish-session.ts";
 import { readMode } from "./read-mode.ts";
+import { downloadSession, type SessionOwner, uploadSession } from "./session-artifact.ts";
 import { type SavedSession, saveSession } from "./session-files.ts";
 import { setSessionOutputs } from "./session-outputs.ts";
 import { sessionSummary } from "./session-summary.ts";
@@ -145,7 +145,7 @@ async function measure(
   const own = sessionStore(settings, request, gitData);
   const staged = settings.stage === "measure";
   const store = staged ? stagedStore(own) : own;
-  return fenced("Stormlog Gate: measuring the nightly session", action, async (base) => {
+  return withStopCommands("Stormlog Gate: measuring the nightly session", action, async (base) => {
     // The store that is written is also the one that is read, so that nothing is fetched twice.
     const ports: GatePorts = { ...base, ...(store.kind === "ref" ? { openRef: () => store } : {}) };
     const nightly = await runNightly(
@@ -215,7 +215,7 @@ async function storeHanded(
   request: Request,
   gitData: GitDataClient,
 ): Promise<Measured & { readonly bundleArtifact: number | null }> {
-  const handed = await takeSession(actionsArtifactStore(), ownerOf(action, settings), request);
+  const handed = await downloadSession(actionsArtifactStore(), ownerOf(action, settings), request);
   const store = sessionStore(settings, request, gitData);
   const nightly = await storeMeasured(
     request,
@@ -253,7 +253,7 @@ async function handOver(
   let code: number = report.exit_code === ExitCode.interrupted ? ExitCode.interrupted : ExitCode.pass;
   if (code === ExitCode.pass) {
     const deadline = { ms: UPLOAD_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
-    const left = await leaveSession(
+    const left = await uploadSession(
       { store: actionsArtifactStore(), context, retentionDays: settings.retentionDays, deadline },
       path.dirname(request.bundle),
       ownerOf(action, settings),

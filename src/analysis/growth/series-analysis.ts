@@ -75,7 +75,7 @@ function peakOf(sampled: number | null, known: readonly KnownPeak[]): Peak {
   return { peak_bytes: own.bytes, peak_kind: own.kind };
 }
 
-function firstPart(series: MetricSeries, peak: Peak, ordered: OrderedSeries | null) {
+function seriesHeader(series: MetricSeries, peak: Peak, ordered: OrderedSeries | null) {
   const { rank, device, metric, highwater } = series;
   return {
     rank,
@@ -123,7 +123,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   const peak = peakOf(sampled, context.peaks.get(seriesKey(series)) ?? []);
   const totalBytes = series.device === "host" ? series.totalBytes : (series.totalBytes ?? context.deviceCapacityBytes);
   const plain = (klass: "insufficient" | "unavailable", ordered: OrderedSeries | null): AnalysedSeries => ({
-    analysis: { ...firstPart(series, peak, ordered), ...UNKNOWN_GROWTH, class: klass },
+    analysis: { ...seriesHeader(series, peak, ordered), ...UNKNOWN_GROWTH, class: klass },
     totalBytes,
     lastBytes: ordered?.bytes.at(-1) ?? null,
     growthAtHorizon: null,
@@ -158,10 +158,11 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
 
   // A run that ends while its process is still starting shows the start, whatever its shape. The numbers stay
   // comparable.
-  const young = startup !== null && span < 2 * STARTUP_NS && ["leak", "rising", "step", "shrink"].includes(drift.class);
+  const startupOnly =
+    startup !== null && span < 2 * STARTUP_NS && ["leak", "rising", "step", "shrink"].includes(drift.class);
   const fewSteps = ordered.axis === "time" && ordered.steps !== null;
-  const unshown = drift.class === "leak" && fewSteps && !growsBetweenSteps(series, drift.growth);
-  const driftClass = young ? "insufficient" : unshown ? "rising" : drift.class;
+  const notStepwise = drift.class === "leak" && fewSteps && !growsBetweenSteps(series, drift.growth);
+  const driftClass = startupOnly ? "insufficient" : notStepwise ? "rising" : drift.class;
   const { growth } = drift;
   // The axis may be time although steps exist (too few of them), so both slopes come from a growth over the whole span.
   const whole = drift.slope * span;
@@ -173,7 +174,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   const reached = levelAtEnd(bins, change);
   const room = totalBytes === null ? null : Math.max(0, totalBytes - reached);
   const { slowdown } = drift;
-  const fitted = slowdown === null || young ? null : slowGrowth(slowdown, ordered, startup);
+  const fitted = slowdown === null || startupOnly ? null : slowGrowth(slowdown, ordered, startup);
   const until = (slope: number | null, length: number | null | undefined): number | null => {
     if (!growing || room === null) return null;
     if (fitted === null) return slope ? room / slope : null;
@@ -183,7 +184,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   const steps = until(perStep, fitted?.steps);
   return {
     analysis: {
-      ...firstPart(series, peak, ordered),
+      ...seriesHeader(series, peak, ordered),
       slope_bytes_per_s: perSecond,
       slope_bytes_per_step: perStep,
       slope_interval: drift.interval ? [drift.interval[0] * scale, drift.interval[1] * scale] : null,
@@ -196,7 +197,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
     totalBytes,
     lastBytes: reached,
     growthAtHorizon: factor === null ? null : fitted === null ? whole * factor : grownAfter(fitted, factor),
-    significant: drift.significant && !young,
+    significant: drift.significant && !startupOnly,
     slowdown: fitted,
     material: (floor < change ? whole : growth) > floor,
   };

@@ -54,7 +54,7 @@ const MAX_DROP = 2 / 3;
  * Growth below fewer than eight cycles must be this many times what an error of their period amounts to. It takes four
  * of five false leaks of such saw-teeth and 0.2 points of recall (`bench/verdict`, `injected`).
  */
-const MAX_DOUBT = 3;
+const MAX_PERIOD_ERROR = 3;
 /** From this number of cycles on, parts of several cycles each detect smaller growth. */
 const MAX_CYCLES = 8;
 /**
@@ -116,7 +116,7 @@ export function classifyDrift(input: DriftInput): Drift {
 /** Teeth that a possible period explains without growth do not grow, and hide as much as the other periods allow. */
 function classifyTeeth(running: Bins, teeth: Cycle, input: DriftInput): Drift {
   const drift = classifyRunning(running, teeth, input);
-  const mde = drift.mde === null ? null : Math.max(drift.mde, 2 * teeth.doubt);
+  const mde = drift.mde === null ? null : Math.max(drift.mde, 2 * teeth.periodError);
   return { ...drift, mde, class: isGrowing(drift) && !teeth.certain ? "sawtooth" : drift.class };
 }
 
@@ -170,7 +170,10 @@ function classifyRunning(running: Bins, cycle: Cycle | null, input: DriftInput, 
 
 /** Whether a slightly other period would explain the growth below a few cycles. */
 const mayBeOfCycles = ({ count }: Bins, cycle: Cycle | null, growth: number): boolean =>
-  cycle !== null && !cycle.certain && count < MAX_CYCLES * cycle.period && growth < MAX_DOUBT * cycle.doubt;
+  cycle !== null &&
+  !cycle.certain &&
+  count < MAX_CYCLES * cycle.period &&
+  growth < MAX_PERIOD_ERROR * cycle.periodError;
 
 /** Below irregular teeth the slope is that of the envelope, in the same stretch; an onset cannot be seen there. */
 function riseOf({ kind, period, slope, lineGrowth }: TrendEvidence, rise: ReturnType<typeof growthOfRise>) {
@@ -245,7 +248,7 @@ function isSignificantLeak(evidence: TrendEvidence): boolean {
 /** Whether growth beyond what the horizon allows is significant over enough points. */
 function reachesHorizon(evidence: TrendEvidence, input: DriftInput): boolean {
   const { detail, noise, cycle, unseen, settled, blockSize, net } = evidence;
-  const least = input.growth + (cycle?.doubt ?? 0);
+  const least = input.growth + (cycle?.periodError ?? 0);
   const beyond = detail.map((value, i) => value - ((least / unseen) * i) / (detail.length - 1));
   const points = input.perStep ? evidence.seen : settled.count * blockSize;
   return points >= MIN_PROJECTED_POINTS && net > least && slopePValue(beyond, noise) < MAX_LEAK_P_VALUE;

@@ -60,10 +60,10 @@ describe("a cycle", () => {
     expect(grown.filter((growth) => growth > 5).length / grown.length).toBeLessThan(0.2);
   });
 
-  it("has a larger doubt the fewer phases are sampled", () => {
-    const doubt = (n: number) => findCycle(points(n, (i) => 100 * tooth(i, 7.3)))!.doubt;
-    expect(doubt(300)).toBeLessThan(2);
-    expect(doubt(60)).toBeGreaterThan(2 * doubt(300));
+  it("has a larger periodError the fewer phases are sampled", () => {
+    const periodError = (n: number) => findCycle(points(n, (i) => 100 * tooth(i, 7.3)))!.periodError;
+    expect(periodError(300)).toBeLessThan(2);
+    expect(periodError(60)).toBeGreaterThan(2 * periodError(300));
   });
 
   it("is not found in white or autocorrelated noise", () => {

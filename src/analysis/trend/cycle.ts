@@ -12,7 +12,7 @@ export interface Cycle {
   /** Highest minus lowest value of the cycle. */
   readonly swing: number;
   /** Growth that an error of the period can produce: the swing's share in the largest gap between sampled phases. */
-  readonly doubt: number;
+  readonly periodError: number;
   /** Whether the series grows below the cycle with every period that it may have. */
   readonly certain: boolean;
 }
@@ -257,7 +257,7 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
   const cycles = Math.floor(n * frequency);
   const segments = Math.min(TREND_PARTS, cycles);
   if (!repeatsThroughout(left, shape, segments) || !fallsThroughout(y, swing, segments)) return null;
-  return { period: 1 / frequency, lowerEnvelope, swing, doubt: swing * largestGap(n, frequency), certain: false };
+  return { period: 1 / frequency, lowerEnvelope, swing, periodError: swing * largestGap(n, frequency), certain: false };
 }
 
 /**

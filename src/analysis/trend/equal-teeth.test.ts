@@ -16,8 +16,8 @@ describe("equal teeth", () => {
       return teeth?.certain === true ? [teeth] : [];
     });
     expect(found.length).toBeGreaterThan(0.9 * PERIODS.length);
-    for (const { lowerEnvelope, doubt } of found) {
-      expect(Math.abs(grown(lowerEnvelope) - 150)).toBeLessThanOrEqual(doubt + 1e-6);
+    for (const { lowerEnvelope, periodError } of found) {
+      expect(Math.abs(grown(lowerEnvelope) - 150)).toBeLessThanOrEqual(periodError + 1e-6);
     }
   });
 

@@ -46,5 +46,5 @@ export function equalTeeth(y: Float64Array): Cycle | null {
   const phases = teeth.map((falls, i) => i * frequency - falls);
   const lowestPhase = Math.min(...phases);
   const lowerEnvelope = y.map((value, i) => value - height * (phases[i]! - lowestPhase));
-  return { period: 1 / frequency, lowerEnvelope, swing: height, doubt: (most - least) / 2, certain };
+  return { period: 1 / frequency, lowerEnvelope, swing: height, periodError: (most - least) / 2, certain };
 }

@@ -59,7 +59,7 @@ async function explained(candidate: Held, base: Held | undefined, check: Check =
     scenario: { name: "train", env: {}, cwd, command: { kind: "argv", argv: ["python3", "train.py"] } },
     judged: { info: { clock: { duration_s: 2 } } },
     judgement: { verdict: "fail" },
-    noMore: () => null,
+    stopReason: () => null,
     stored: null,
     log: () => {},
     warn: (note: string) => notes.push(note),

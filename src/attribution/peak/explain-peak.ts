@@ -180,12 +180,12 @@ function differenceOf(check: Check, candidate: MeasuredOnce, base: MeasuredOnce)
 
 /** A run that is made for its peak; null, with a note, where it was not made or did not end well. */
 async function peakRun(
-  { noMore, scenario, log, warn }: AttributionSubject,
+  { stopReason, scenario, log, warn }: AttributionSubject,
   what: string,
   limitS: number,
   run: () => Promise<RanOnce>,
 ): Promise<MeasuredOnce | null> {
-  const stop = noMore();
+  const stop = stopReason();
   if (stop !== null) {
     warn(`${stop}, so ${what} was not explained`);
     return null;

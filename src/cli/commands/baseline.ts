@@ -18,7 +18,7 @@ import { actionOf, type Invocation } from "../console/command.ts";
 import { configOf, requestOf, rootOf } from "../console/gate-request.ts";
 import { nextCommands } from "../console/next-commands.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
-import { programWords } from "../console/program.ts";
+import { programArgv } from "../console/program.ts";
 
 /** The named store, else the first one of the config file that can be written, else `file:baselines`. */
 function chosenStore(invocation: Invocation): BaselineStore {
@@ -45,7 +45,7 @@ function followingStep(invocation: Invocation, records: readonly StoredRecord[])
   const least = DEFAULT_POLICY.minBaselineRuns;
   const fewest = Math.min(...records.map(({ record }) => selectRuns(record, null).length));
   const { runs: _, ...text } = invocation.text;
-  const commands = nextCommands({ ...invocation, text }, DEFAULTS.bundle, programWords());
+  const commands = nextCommands({ ...invocation, text }, DEFAULTS.bundle, programArgv());
   if (fewest >= least) return one(`Next: ${commands.run}`);
   const more = commands.refresh.replace("baseline refresh", `baseline refresh --runs ${least - fewest}`);
   return one(`A verdict needs ${least} runs. The missing ${least - fewest}: ${more}`);
@@ -214,7 +214,7 @@ function missingText(invocation: Invocation, { record }: StoredRecord, wanted: n
   const judged = earlier === 0 ? "it is not judged" : `it is judged with the spread of the ${earlier} runs before it`;
   const { scenario: _, ...text } = invocation.text;
   const about = { scenario: one(record.scenario) };
-  const { refresh } = nextCommands({ ...invocation, text }, DEFAULTS.bundle, programWords(), about);
+  const { refresh } = nextCommands({ ...invocation, text }, DEFAULTS.bundle, programArgv(), about);
   return `  Until this level has ${wanted} runs, ${judged}. To add them: ${refresh} --runs ${missing} -- CMD`;
 }
 

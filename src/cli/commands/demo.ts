@@ -9,7 +9,7 @@ import { checkDocument } from "../../verdict/model/judgement-document.ts";
 import type { Invocation } from "../console/command.ts";
 import { nextCommands } from "../console/next-commands.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
-import { programWords } from "../console/program.ts";
+import { programArgv } from "../console/program.ts";
 
 const DIRECTORY = DEFAULTS.demo;
 const EXPECTED: Readonly<Record<DemoState, string>> = { clean: "pass", leaky: "fail", fixed: "pass" };
@@ -36,7 +36,7 @@ function verdictOf(report: GateReport | undefined): unknown {
 export async function demo({ console, argv }: Invocation): Promise<number> {
   const interrupt = interruptSignal();
   const started = performance.now();
-  const program = programWords();
+  const program = programArgv();
   const directory = path.resolve(DIRECTORY);
   try {
     const reports = await runDemo(

@@ -5,7 +5,7 @@ import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { makeDirectories } from "../../core/files.ts";
 import type { Invocation } from "../console/command.ts";
-import { programWords } from "../console/program.ts";
+import { programArgv } from "../console/program.ts";
 import { acceptWorkflow } from "../init/accept-workflow.ts";
 import { baselinesWorkflow } from "../init/baselines-workflow.ts";
 import { type Choices, runner, visibility } from "../init/choices.ts";
@@ -120,7 +120,7 @@ export async function init({ flags, text, console }: Invocation): Promise<number
       others,
       elsewhere,
       refused: repository.refused,
-      program: programWords(),
+      program: programArgv(),
     }),
   ];
   // Names of files and branches are outside text.

@@ -7,7 +7,7 @@ import { parseExpected } from "../../merge/merge-legs.ts";
 import { stormlogReport } from "../../report/documents/envelope.ts";
 import { renderTerminal } from "../../report/terminal/terminal.ts";
 import type { Invocation } from "../console/command.ts";
-import { programWords } from "../console/program.ts";
+import { programArgv } from "../console/program.ts";
 import { shownPath } from "../console/shown-path.ts";
 import { unjudgedOption } from "./judge.ts";
 import { legBundles, reportCommands } from "./report-commands.ts";
@@ -40,7 +40,7 @@ export async function merge({ text, lists, flags, positionals, console, argv }: 
   });
   const { color, width } = console;
   const verbose = flags.verbose === true;
-  const made = { bundle: bundleDir, program: programWords(), legs: await legBundles(report) };
+  const made = { bundle: bundleDir, program: programArgv(), legs: await legBundles(report) };
   console.print(
     renderTerminal(report, {
       color,

@@ -44,7 +44,7 @@ export async function record(invocation: Invocation): Promise<number> {
       });
     }
     // A recording is all that is asked for here.
-    if (finished.unwritten !== null) throw finished.unwritten;
+    if (finished.writeError !== null) throw finished.writeError;
     return ExitCode.pass;
   } finally {
     interrupt.dispose();

@@ -10,13 +10,13 @@ import { consolePorts, interruptSignal } from "../console/ports.ts";
 
 /** What only the report needs, loaded once the command runs. */
 async function loadReport() {
-  const [{ limitsFor, nextCommands }, { programWords }, { renderTerminal }, { shownPath }] = await Promise.all([
+  const [{ limitsFor, nextCommands }, { programArgv }, { renderTerminal }, { shownPath }] = await Promise.all([
     import("../console/next-commands.ts"),
     import("../console/program.ts"),
     import("../../report/terminal/terminal.ts"),
     import("../console/shown-path.ts"),
   ]);
-  return { limitsFor, nextCommands, programWords, renderTerminal, shownPath };
+  return { limitsFor, nextCommands, programArgv, renderTerminal, shownPath };
 }
 
 export async function run(invocation: Invocation): Promise<number> {
@@ -25,9 +25,9 @@ export async function run(invocation: Invocation): Promise<number> {
   const interrupt = interruptSignal();
   try {
     const commandsFor = async (scenarios: readonly ScenarioReport[]) => {
-      const { limitsFor, nextCommands, programWords } = await loadReport();
+      const { limitsFor, nextCommands, programArgv } = await loadReport();
       return (scenario: ScenarioReport) =>
-        nextCommands(invocation, request.bundle, programWords(), {
+        nextCommands(invocation, request.bundle, programArgv(), {
           scenario: scenarios.length > 1 ? scenario.scenario : undefined,
           limits: limitsFor(scenario),
         });
@@ -38,7 +38,7 @@ export async function run(invocation: Invocation): Promise<number> {
     };
     let printed = 0;
     const decided = async (report: GateReport) => {
-      const { renderTerminal, programWords, shownPath } = await loadReport();
+      const { renderTerminal, programArgv, shownPath } = await loadReport();
       const commands = await commandsFor(report.scenarios);
       const { color, width } = console;
       const options = {
@@ -46,7 +46,7 @@ export async function run(invocation: Invocation): Promise<number> {
         width,
         verbose: flags.verbose === true,
         bundle: shownPath(request.bundle),
-        program: programWords(),
+        program: programArgv(),
         commands,
       };
       console.print(renderTerminal(report, options));

@@ -4,7 +4,7 @@ import { ExitCode } from "../../core/exit-codes.ts";
 import { readBundle } from "../../report/bundle/bundle.ts";
 import { renderTerminal } from "../../report/terminal/terminal.ts";
 import type { Invocation } from "../console/command.ts";
-import { programWords } from "../console/program.ts";
+import { programArgv } from "../console/program.ts";
 import { legBundles, reportCommands } from "./report-commands.ts";
 
 export async function show({ positionals, flags, console }: Invocation): Promise<number> {
@@ -13,7 +13,7 @@ export async function show({ positionals, flags, console }: Invocation): Promise
   const { color, width } = console;
   if (note !== null) process.stderr.write(`note: ${escapeTerminal(note)}\n`);
   if (!console.json) {
-    const made = { bundle, program: programWords(), legs: await legBundles(report) };
+    const made = { bundle, program: programArgv(), legs: await legBundles(report) };
     console.print(
       renderTerminal(report, {
         color,

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { programWords } from "./program.ts";
+import { programArgv } from "./program.ts";
 
 describe("the words that start this program", () => {
   const top = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
@@ -18,15 +18,15 @@ describe("the words that start this program", () => {
   writeFileSync(clone, "");
 
   it("are its name where the shell finds it on PATH", () => {
-    expect(programWords(path.join(own, "stormlog-gate"), { PATH: `/usr/bin:${own}` })).toBe("stormlog-gate");
+    expect(programArgv(path.join(own, "stormlog-gate"), { PATH: `/usr/bin:${own}` })).toBe("stormlog-gate");
   });
 
   it("are npx for an installed package, which only npm's own PATH has", () => {
-    expect(programWords(file, { PATH: `${npms}:/usr/bin` })).toBe("npx stormlog-gate");
+    expect(programArgv(file, { PATH: `${npms}:/usr/bin` })).toBe("npx stormlog-gate");
   });
 
   it("are Node and the file elsewhere, quoted, also beside another installation", () => {
-    expect(programWords(clone, { PATH: own })).toBe(`node '${clone}'`);
-    expect(programWords(path.resolve("dist/none.js"), {})).toBe("node dist/none.js");
+    expect(programArgv(clone, { PATH: own })).toBe(`node '${clone}'`);
+    expect(programArgv(path.resolve("dist/none.js"), {})).toBe("node dist/none.js");
   });
 });

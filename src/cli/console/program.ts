@@ -17,7 +17,7 @@ function realPath(file: string): string | null {
  * for an installed package, else Node with the file, as in a clone. npm puts `node_modules/.bin` on PATH for its own
  * children only.
  */
-export function programWords(script = process.argv[1] ?? "", env: Environment = process.env): string {
+export function programArgv(script = process.argv[1] ?? "", env: Environment = process.env): string {
   const file = realPath(script) ?? script;
   const directories = (env.PATH ?? "").split(path.delimiter).filter((one) => path.isAbsolute(one));
   const isNpms = (directory: string): boolean => directory.endsWith(path.join("node_modules", ".bin"));

@@ -17,7 +17,7 @@ import path from "node:path";
 import { deflateSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fetchMissing } from "../../git/fetch.ts";
-import { git as gateGit, holdRepositories } from "../../git/git.ts";
+import { freezeRefs, git as gateGit } from "../../git/git.ts";
 import { checkOut } from "./base-checkout.ts";
 
 let directory: string;
@@ -32,7 +32,7 @@ function gitIn(cwd: string, ...args: string[]): string {
 const git = (...args: string[]): string => gitIn(top, ...args);
 
 const hold = async (): Promise<void> => {
-  release = await holdRepositories([top], undefined);
+  release = await freezeRefs([top], undefined);
 };
 
 function commit(files: Readonly<Record<string, string>>): string {

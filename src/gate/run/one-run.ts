@@ -27,11 +27,11 @@ export interface FinishedRun {
   /** What was done to the gate's own files while the command ran, one sentence each. */
   readonly interference: readonly string[];
   /** Why `recording.json` was not completed; null when it was. */
-  readonly unwritten: GateError | null;
+  readonly writeError: GateError | null;
 }
 
 /** A run that ended itself, or one that a limit or a cancellation ended, which is evidence and is never judged. */
-export type Ran =
+export type RunOutcome =
   | { readonly kind: "whole"; readonly finished: FinishedRun }
   | { readonly kind: "stopped"; readonly finished: FinishedRun | null; readonly reason: string };
 
@@ -66,7 +66,7 @@ async function loadAnalysis() {
 }
 
 /** Load, during a command that runs for longer, what its verdict needs. The result is the way to give that up. */
-function loadMeanwhile(ports: GatePorts): () => void {
+function preload(ports: GatePorts): () => void {
   const load = () => Promise.all([loadAnalysis(), loadReader(), ports.load?.()]);
   const timer = setTimeout(() => void load().catch(() => {}), LOAD_AFTER_MS);
   return () => clearTimeout(timer);
@@ -99,8 +99,8 @@ export async function oneRun(
   plan: RunPlan,
   ports: GatePorts,
 ): Promise<FinishedRun> {
-  const giveUpLoading = loadMeanwhile(ports);
-  const { info, recording, interference, altered, unwritten } = await measure({
+  const cancelPreload = preload(ports);
+  const { info, recording, interference, integrityError, writeError } = await measure({
     scenario: scenario.name,
     run: plan.number,
     session: plan.session,
@@ -124,13 +124,16 @@ export async function oneRun(
     scenarioDefinition: scenario.definition,
     probe: request.probe,
     debug: request.debug,
-  }).finally(giveUpLoading);
+  }).finally(cancelPreload);
   ports.progress?.(null);
   const own = probedEnding(runEnding(info.exit, info.oom, info.command), request.probe, info);
   // Samples that are altered or missing prove nothing, neither a breach nor its absence.
   const ending =
-    altered === null || own.kind !== "ok" ? own : failure(altered.code, altered.message, altered.hint ?? null);
-  const deeds = altered === null || own.kind === "ok" ? interference : [...interference, `${altered.message}.`];
+    integrityError === null || own.kind !== "ok"
+      ? own
+      : failure(integrityError.code, integrityError.message, integrityError.hint ?? null);
+  const deeds =
+    integrityError === null || own.kind === "ok" ? interference : [...interference, `${integrityError.message}.`];
   const { analyze, measuredRun } = await loadAnalysis();
   const analysis =
     recording === null ? null : analyze(recording, { horizon: scenario.horizon, phases: request.gatingPhases });
@@ -139,7 +142,7 @@ export async function oneRun(
   const origin = { session: plan.session, commit: plan.commit };
   const measured = analysis === null ? unsampled(info, origin) : measuredRun(analysis, origin);
   const { role, directory } = plan;
-  return { role, directory, info, recording, analysis, measured, ending, warnings, interference: deeds, unwritten };
+  return { role, directory, info, recording, analysis, measured, ending, warnings, interference: deeds, writeError };
 }
 
 /**

@@ -1,7 +1,7 @@
 import os from "node:os";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { messageOf } from "../../core/errors.ts";
-import { currentCommit, holdRepositories } from "../../git/git.ts";
+import { currentCommit, freezeRefs } from "../../git/git.ts";
 import { sessionId } from "../../measure/session/session.ts";
 import type { GatePorts } from "../ports/ports.ts";
 import { type FinishedRun, oneRun, writeFilesOf } from "./one-run.ts";
@@ -9,7 +9,7 @@ import { claimShardDirectory, shardOrigin, withCommandsJob } from "./shard-origi
 
 /** The run with the features of its samples stored beside them; `merge` computes what is missing. */
 async function withFeatures(finished: FinishedRun): Promise<FinishedRun> {
-  if (finished.unwritten !== null || finished.recording === null) return finished;
+  if (finished.writeError !== null || finished.recording === null) return finished;
   const { writeFeatures } = await import("../../report/bundle/run-features.ts");
   try {
     await writeFeatures(finished.directory);
@@ -32,7 +32,7 @@ export async function recordOnce(
   const env = { ...request.env, ...scenario.env };
   const session = sessionId(withCommandsJob(env, scenario.command));
   const claimed = claimShardDirectory(output, shardOrigin(scenario.command, env, os.hostname()), session);
-  const release = await holdRepositories([request.root], ports.interrupt);
+  const release = await freezeRefs([request.root], ports.interrupt);
   try {
     const finished = await oneRun(
       request,

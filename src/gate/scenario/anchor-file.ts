@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { Measurements } from "../../analysis/measurements.ts";
 import { mergeBase, namedBase } from "../../baseline/ancestors.ts";
-import { spelledLike, type WantedScenario } from "../../baseline/from-store.ts";
+import { normalizeDefinition, type ScenarioQuery } from "../../baseline/from-store.ts";
 import { codeOf, invalidInput, messageOf } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 import type { Environment } from "../../core/process/environment.ts";
@@ -72,13 +72,13 @@ function book(text: string | null, where: string, warnings: readonly string[]): 
 /** The anchor of one scenario, with a warning where only other environments have one. */
 export function anchorFor(
   { anchors }: AnchorBook,
-  wanted: WantedScenario,
+  wanted: ScenarioQuery,
   fingerprint: Fingerprint,
 ): { readonly measurements: Measurements | null; readonly warnings: readonly string[] } {
   const { name: scenario, formerName } = wanted;
   const spelled = anchors.map((one) => ({
     ...one,
-    fingerprint: { ...spelledLike(one.fingerprint, fingerprint, wanted) },
+    fingerprint: { ...normalizeDefinition(one.fingerprint, fingerprint, wanted) },
   }));
   const named = (name: string) => findAnchor(spelled, name, fingerprint);
   const anchor = named(scenario) ?? (formerName === undefined ? null : named(formerName));

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { type HeldBaselines, holdBaselines, type WantedScenario } from "../../baseline/load.ts";
+import { type LoadedBaselines, loadBaselines, type ScenarioQuery } from "../../baseline/load.ts";
 import { parseBaselineSpec, type StoreOpeners } from "../../baseline/spec.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { usageError } from "../../core/errors.ts";
@@ -12,7 +12,7 @@ const isWithin = (directory: string, file: string): boolean => {
 };
 
 /** A scenario as its records may know it. */
-export function wantedScenario({ name, formerName, otherDefinitions = [] }: ScenarioRequest): WantedScenario {
+export function wantedScenario({ name, formerName, otherDefinitions = [] }: ScenarioRequest): ScenarioQuery {
   return { name, formerName, otherDefinitions: otherDefinitions.flatMap((text) => definitionHash(text) ?? []) };
 }
 
@@ -27,7 +27,7 @@ export async function readBaselines(
   request: GateRequest,
   ports: Pick<GatePorts, "openRef" | "openArtifact" | "history" | "now">,
   openFile?: StoreOpeners["openFile"],
-): Promise<HeldBaselines> {
+): Promise<LoadedBaselines> {
   for (const text of request.baselines) {
     const spec = parseBaselineSpec(text, request.root);
     const location = spec.kind === "bundle" ? spec.directory : spec.kind === "file" ? spec.file : null;
@@ -43,7 +43,7 @@ export async function readBaselines(
   const { openRef, openArtifact, history, now } = ports;
   const names = scenarios.flatMap(({ name, formerName }) => (formerName === undefined ? [name] : [name, formerName]));
   const context = { root, env, openRef, openArtifact, openFile, history, now };
-  const held = await holdBaselines(request.baselines, [...new Set(names)], context);
+  const held = await loadBaselines(request.baselines, [...new Set(names)], context);
   for (const scenario of scenarios) held.find(wantedScenario(scenario), {});
   return held;
 }

@@ -1,5 +1,5 @@
 import type { AnalysisDocument } from "../../analysis/series/document.ts";
-import type { Envelope } from "../../baseline/envelope.ts";
+import type { Band } from "../../baseline/band.ts";
 import { decidingCheck } from "../../report/headline/causes.ts";
 import { decisiveRun } from "../../report/headline/decisive-run.ts";
 import { withExplanations } from "../../report/headline/open-findings.ts";
@@ -27,7 +27,7 @@ interface Shown {
   /** Of the shown run; null when it could not be read. */
   readonly recording: Recording | null;
   readonly policy: Policy;
-  readonly envelopes: readonly Envelope[];
+  readonly envelopes: readonly Band[];
   /** Which of the candidate's runs it is; absent when it is none of them. */
   readonly run: Timeline["run"];
 }

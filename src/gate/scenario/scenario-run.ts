@@ -5,7 +5,7 @@ import type { AttributedGrowth } from "../../attribution/attribute.ts";
 import type { ExplainedPeak, PeakBase } from "../../attribution/peak/explain-peak.ts";
 import type { AttributionSubject } from "../../attribution/run-once.ts";
 import { absent, type BaselineAnswer } from "../../baseline/answer.ts";
-import type { HeldBaselines } from "../../baseline/load.ts";
+import type { LoadedBaselines } from "../../baseline/load.ts";
 import { scenarioDirectory } from "../../baseline/scenario-name.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import type { LockChanges } from "../../report/model/gate-report.ts";
@@ -15,7 +15,7 @@ import type { Policy } from "../../verdict/model/policy.ts";
 import { lintPolicy } from "../../verdict/rules/config-lint.ts";
 import type { BaseCheckout, BasePlanner } from "../base/base-run.ts";
 import type { GatePorts } from "../ports/ports.ts";
-import { type FinishedRun, oneRun, type Ran, type RunPlan, shorter } from "../run/one-run.ts";
+import { type FinishedRun, oneRun, type RunOutcome, type RunPlan, shorter } from "../run/one-run.ts";
 import type { RunFiles } from "../run/run-files.ts";
 import type { BundleGuard, WatchedFiles } from "../run/watched-files.ts";
 import type { AnchorBook } from "./anchor-file.ts";
@@ -29,8 +29,8 @@ export interface GateIdentity {
 }
 
 /** What the scenarios of a gate share. What was read before the first run is not read again after measured code ran. */
-export interface Held {
-  readonly baselines: HeldBaselines;
+export interface GateContext {
+  readonly baselines: LoadedBaselines;
   readonly anchors: AnchorBook;
   /** By scenario; missing where no baseline could ask for a base run. */
   readonly basePlans: ReadonlyMap<string, BasePlanner>;
@@ -76,13 +76,19 @@ export class ScenarioRun implements ScenarioFacts {
   /** The release anchor of this environment; null where there is none. */
   anchor: Measurements | null = null;
   baseline: BaselineAnswer = absent("no baseline was read");
-  readonly held: Held;
+  readonly held: GateContext;
   readonly #files: WatchedFiles;
   #candidateRuns = 0;
   /** Variables of candidate runs from now on. */
   #candidateEnv: Readonly<Record<string, string>> = {};
 
-  constructor(request: GateRequest, scenario: ScenarioRequest, identity: GateIdentity, ports: GatePorts, held: Held) {
+  constructor(
+    request: GateRequest,
+    scenario: ScenarioRequest,
+    identity: GateIdentity,
+    ports: GatePorts,
+    held: GateContext,
+  ) {
     this.request = request;
     this.scenario = scenario;
     this.held = held;
@@ -98,13 +104,13 @@ export class ScenarioRun implements ScenarioFacts {
   }
 
   /** Why no run may begin now; null when one may. */
-  noMore(): string | null {
+  stopReason(): string | null {
     if (this.#ports.interrupt.aborted)
       return outOfTime(this.#ports.interrupt) ? TIME_IS_OVER : "the gate was cancelled";
     return this.cost.exhausted(performance.now());
   }
 
-  async #run(plan: RunPlan, keep: FinishedRun[]): Promise<Ran> {
+  async #run(plan: RunPlan, keep: FinishedRun[]): Promise<RunOutcome> {
     const startedMs = performance.now();
     const remainingS = this.cost.remainingS(startedMs);
     this.cost.add();
@@ -123,7 +129,7 @@ export class ScenarioRun implements ScenarioFacts {
       return { kind: "whole", finished };
     }
     this.stopped.push(finished);
-    const reason = cut ? `the limit of ${this.request.maxMinutes} minutes is reached` : this.noMore();
+    const reason = cut ? `the limit of ${this.request.maxMinutes} minutes is reached` : this.stopReason();
     return { kind: "stopped", finished, reason: reason ?? "the run was interrupted" };
   }
 
@@ -133,7 +139,7 @@ export class ScenarioRun implements ScenarioFacts {
     return Promise.all([answer, loadAttribution(), this.#ports.load?.()]);
   }
 
-  async runCandidate(purpose?: string): Promise<Ran> {
+  async runCandidate(purpose?: string): Promise<RunOutcome> {
     this.#candidateRuns += 1;
     const number = this.#candidateRuns;
     const { command, cwd } = this.scenario;
@@ -149,7 +155,7 @@ export class ScenarioRun implements ScenarioFacts {
    * Run the candidate with V8 collecting. Where that shows what its heap holds, this and later runs are judged in the
    * place of those before; else it is one more of them, or evidence where the program does not survive it.
    */
-  async runCollecting(env: Readonly<Record<string, string>>, purpose: string): Promise<Ran> {
+  async runCollecting(env: Readonly<Record<string, string>>, purpose: string): Promise<RunOutcome> {
     this.#candidateEnv = env;
     const ran = await this.runCandidate(purpose);
     if (ran.kind === "whole" && ran.finished.ending.kind === "ok" && showsCollections(ran.finished)) {
@@ -184,11 +190,11 @@ export class ScenarioRun implements ScenarioFacts {
   }
 
   /** Run the base commit once in this session; null, with a warning, where that is not possible. */
-  async runBase(purpose: string): Promise<Ran | null> {
+  async runBase(purpose: string): Promise<RunOutcome | null> {
     const checkout = await this.#base();
     if ("reason" in checkout) return this.#noBase(checkout.reason);
     // The checkout may have used up the time.
-    const stop = this.noMore();
+    const stop = this.stopReason();
     if (stop !== null) return { kind: "stopped", finished: null, reason: stop };
     announce(this.#ports, `${this.scenario.name}: ${purpose}`);
     const number = this.base.length + 1;
@@ -223,7 +229,7 @@ export class ScenarioRun implements ScenarioFacts {
       scenario,
       judged,
       judgement,
-      noMore: () => this.noMore(),
+      stopReason: () => this.stopReason(),
       run: (plan) => run(plan, { command: scenario.command, cwd: scenario.cwd, commit: this.#identity.commit }),
       log: (line) => this.#ports.log(line),
       warn: (note) => this.#warn(note),

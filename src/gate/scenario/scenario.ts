@@ -17,7 +17,7 @@ import {
   type ReportedScenario,
   stoppedScenario,
 } from "./scenario-report.ts";
-import { type GateIdentity, type Held, ScenarioRun } from "./scenario-run.ts";
+import { type GateContext, type GateIdentity, ScenarioRun } from "./scenario-run.ts";
 
 /** Measure a scenario as often as its verdict needs: once; after a breach the candidate again, then the base commit. */
 export async function judgeScenario(
@@ -26,7 +26,7 @@ export async function judgeScenario(
   identity: GateIdentity,
   ports: GatePorts,
   hooks: ScenarioHooks,
-  held: Held,
+  held: GateContext,
 ): Promise<ReportedScenario> {
   const run = new ScenarioRun(request, scenario, identity, ports, held);
   try {
@@ -54,8 +54,8 @@ async function judgeUntilFinal(run: ScenarioRun, ports: GatePorts, hooks: Scenar
   if (hooks.anchorAsksForRuns) run.anchor = anchor.measurements;
   run.warnings.push(...run.baseline.warnings, ...run.lint(), ...anchors.warnings, ...anchor.warnings);
   // Collecting lowers peaks, so where one is compared the runs are those of the command as it is.
-  const mayCollect = run.baseline.kind === "absent" && anchor.measurements === null;
-  let judgement = await confirm(run, ports, mayCollect);
+  const gcAllowed = run.baseline.kind === "absent" && anchor.measurements === null;
+  let judgement = await confirm(run, ports, gcAllowed);
   if ("report" in judgement) return judgement;
   if (cancelled(ports.interrupt)) return stoppedScenario(run, run.stopped.at(-1) ?? null, ports.interrupt);
   if (anchor.measurements !== null && run.anchor === null) {
@@ -86,7 +86,7 @@ async function measureCandidates(run: ScenarioRun, ports: GatePorts, hooks: Scen
       return { kind: "ended", outcome: await stoppedScenario(run, ran.finished, ports.interrupt) };
     }
     if (number === 1 && ran.kind === "whole") wanted = await hooks.candidateRuns(scenario, ran.finished);
-    const stop = ran.kind === "stopped" ? ran.reason : number === wanted ? null : run.noMore();
+    const stop = ran.kind === "stopped" ? ran.reason : number === wanted ? null : run.stopReason();
     if (stop === null) continue;
     const short = `${stop}, so ${run.candidate.length} of ${wanted} runs were made`;
     // Before the notes on the runs: the first note is the one that is printed.
@@ -109,7 +109,7 @@ function confirmationForecast({ cost, candidate, superseded }: ScenarioRun): str
 }
 
 /** Judge and make the requested runs until the judgement is final, no run is possible, or a candidate run fails. */
-async function confirm(run: ScenarioRun, ports: GatePorts, mayCollect: boolean): Promise<Judgement | ReportedScenario> {
+async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): Promise<Judgement | ReportedScenario> {
   const { request, scenario } = run;
   const possible = { baseRuns: request.baseRun.kind !== "off", moreRuns: scenario.repeats === "auto" };
   const giveUp = (stop: string): void => {
@@ -121,10 +121,10 @@ async function confirm(run: ScenarioRun, ports: GatePorts, mayCollect: boolean):
   let judgement = run.judge(possible);
   const breach = breachText(judgement);
   if (breach !== null && !cancelled(ports.interrupt)) announce(ports, `${scenario.name}: ${runsMade(run)}: ${breach}`);
-  const collected = mayCollect && possible.moreRuns && (await measuredCollecting(run, ports, judgement));
+  const collected = gcAllowed && possible.moreRuns && (await measuredCollecting(run, ports, judgement));
   if (collected) judgement = run.judge(possible);
   while (judgement.next.kind !== "done" && !cancelled(ports.interrupt)) {
-    const stop = run.noMore();
+    const stop = run.stopReason();
     if (stop !== null) {
       giveUp(stop);
     } else if (judgement.next.kind === "candidate-runs") {
@@ -153,7 +153,7 @@ async function measuredCollecting(run: ScenarioRun, ports: GatePorts, judgement:
   const judged = { series: last?.measured?.series ?? [], durationS: last?.info.clock.duration_s ?? null };
   if (request.probe === "off" || !growthMayBeUncollected(judgement, judged, scenario.command)) return false;
   const env = collectingEnvironment(request, scenario);
-  if (env === null || cancelled(ports.interrupt) || run.noMore() !== null) return false;
+  if (env === null || cancelled(ports.interrupt) || run.stopReason() !== null) return false;
   const what = namesNode(scenario.command) ? "measuring with forced garbage collection" : "confirming";
   const purpose = `${what}, ${confirmationForecast(run)}`;
   announce(ports, `${scenario.name}: ${purpose}`);

@@ -1,7 +1,7 @@
 import { outerPhases } from "../../analysis/growth/phases.ts";
 import type { AnalysisDocument, Finding } from "../../analysis/series/document.ts";
 import { seriesOf } from "../../analysis/series/series.ts";
-import type { Envelope } from "../../baseline/envelope.ts";
+import type { Band } from "../../baseline/band.ts";
 import { causesOf, decidingCheck } from "../../report/headline/causes.ts";
 import type {
   Timeline,
@@ -29,7 +29,7 @@ interface TimelineInput {
   readonly analysis?: AnalysisDocument | null;
   readonly judgement: Judgement | null;
   readonly policy: Policy;
-  readonly envelopes: readonly Envelope[];
+  readonly envelopes: readonly Band[];
   readonly findings?: readonly Finding[];
 }
 

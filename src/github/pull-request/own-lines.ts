@@ -1,7 +1,7 @@
 /** A line at the very start of which a command may stand, with the reason why it does not count; null = it counts. */
 export interface OwnLine {
   readonly text: string;
-  readonly doubt: string | null;
+  readonly rejection: string | null;
 }
 
 const MAX_TEXT_CHARS = 262_144;
@@ -89,7 +89,7 @@ export function* ownLines(text: string): Generator<OwnLine> {
       paragraph = null;
       continue;
     }
-    if (/^\S/.test(line)) yield { text: line.trimEnd(), doubt: below ?? paragraph };
+    if (/^\S/.test(line)) yield { text: line.trimEnd(), rejection: below ?? paragraph };
     if (NESTED_FENCE.test(line)) below ??= AFTER_MARKUP;
     const plain = withoutComments(withoutCode(line)).replace(VOID_ELEMENT, "").replace(AUTOLINK, "");
     if (MARKUP.test(plain)) below ??= AFTER_MARKUP;

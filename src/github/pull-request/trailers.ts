@@ -49,12 +49,12 @@ function readWords(text: string): ReadLine {
 
 function readLines(text: string, pattern: RegExp): readonly ReadLine[] {
   const found: ReadLine[] = [];
-  for (const { text: line, doubt } of ownLines(text)) {
+  for (const { text: line, rejection } of ownLines(text)) {
     const match = pattern.exec(line);
     if (match === null) continue;
     const read = readWords(match[1] ?? "");
     const difference = read.kind === "acceptance" ? read.line.difference : read.difference;
-    found.push(doubt === null ? read : { kind: "malformed", difference, why: doubt });
+    found.push(rejection === null ? read : { kind: "malformed", difference, why: rejection });
     if (found.length === MAX_LINES) break;
   }
   return found;

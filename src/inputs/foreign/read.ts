@@ -2,7 +2,7 @@ import { type GateError, invalidInput } from "../../core/errors.ts";
 import { readTail } from "../../core/files.ts";
 import { readParquet } from "../../telemetry/formats/parquet.ts";
 import { isRecordFile, readRecordFile } from "../../telemetry/reading/record-file.ts";
-import { lossesOf, recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
+import { dataLossNotes, recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
 import { readChunks, readHead, refuseCompressed, statInput } from "../../telemetry/recording/input-file.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
@@ -102,7 +102,7 @@ async function readFile(path: string): Promise<Telemetry> {
   if (isRecordFile(head)) {
     const file = await readRecordFile(path);
     const recording = recordFileToRecording(file, null);
-    return { kind: "recording", format: "record-file", recording, notes: lossesOf(file) };
+    return { kind: "recording", format: "record-file", recording, notes: dataLossNotes(file) };
   }
   if (startsWith(head, "PAR1")) {
     if (!endsWithMagic(path)) {

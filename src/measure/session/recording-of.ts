@@ -2,7 +2,7 @@ import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import type { Sampler } from "../../sampler/sampler.ts";
 import type { RecordFile } from "../../telemetry/reading/record-file.ts";
-import { lossesOf, recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
+import { dataLossNotes, recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import { RAW_RECORD_FILE } from "../../telemetry/recording/record-columns.ts";
 import { withOutOfMemory } from "./out-of-memory.ts";
@@ -19,13 +19,13 @@ export interface MeasuredRecording {
   /** What was done to the record file while the command ran, one sentence each. */
   readonly interference: readonly string[];
   /** Why the recorded samples are not those that were measured; null when they are. */
-  readonly altered: GateError | null;
+  readonly integrityError: GateError | null;
   /** Why `recording.json` was not completed; null when it was. */
-  readonly unwritten: GateError | null;
+  readonly writeError: GateError | null;
 }
 
 /** A run that has ended, before its record file is read. */
-export interface Ran {
+export interface EndedRun {
   readonly info: RecordingInfo;
   readonly devices: Sampler["devices"];
   /** When the command was let go, on the recording's clock. */
@@ -47,7 +47,7 @@ interface RunSetup {
 /** Complete a run from its record file; an unreadable one costs the recording and its peaks, not the run. */
 export async function recordingOf(
   { request, setup, killsBefore }: RunSetup,
-  { info, devices, beganNs, records, samplingError }: Ran,
+  { info, devices, beganNs, records, samplingError }: EndedRun,
 ): Promise<MeasuredRecording> {
   const { directory } = request;
   const withEvidence = (file: RecordFile | null): RecordingInfo =>
@@ -63,18 +63,18 @@ export async function recordingOf(
     if (read.kind === "failed") throw read.error;
     const known = withEvidence(read.file);
     const recording = recordFileToRecording(read.file, known);
-    const complete = withReadings(known, recording, lossesOf(read.file, known));
+    const complete = withReadings(known, recording, dataLossNotes(read.file, known));
     return {
       info: complete,
       recording: { ...recording, info: complete },
       interference,
-      altered: samplingError,
-      unwritten: null,
+      integrityError: samplingError,
+      writeError: null,
     };
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
     const complete = withReadings(withEvidence(null), { peaks: [] }, [`peaks: ${error.message}`]);
-    const altered = error.code === RECORD_FILE_ALTERED ? error : samplingError;
-    return { info: complete, recording: null, interference, altered, unwritten: null };
+    const integrityError = error.code === RECORD_FILE_ALTERED ? error : samplingError;
+    return { info: complete, recording: null, interference, integrityError, writeError: null };
   }
 }

@@ -1,6 +1,6 @@
 import type { PhaseStretch, PhasesMemory } from "../../analysis/growth/phases.ts";
 import type { AnalysisDocument, Finding } from "../../analysis/series/document.ts";
-import type { Envelope } from "../../baseline/envelope.ts";
+import type { Band } from "../../baseline/band.ts";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
 import type { Fingerprint, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { Acceptance } from "../../verdict/model/acceptance.ts";
@@ -27,7 +27,7 @@ export interface TimelineSeries {
 export interface TimelinePanel extends Pick<TimelineSeries, "rank" | "device" | "metric"> {
   /** Whether its checks decided the verdict: the picture shows these series, the page the others too. */
   readonly decides: boolean;
-  readonly envelope: Envelope | null;
+  readonly envelope: Band | null;
   readonly threshold_bytes: number | null;
   readonly budget_bytes: number | null;
   /** Rate of a growth that did not pass; absent without one. */
@@ -52,7 +52,7 @@ export interface Timeline {
   readonly series: readonly TimelineSeries[];
   /** The series the verdict is about; absent when no check decided it. */
   readonly about?: Pick<TimelineSeries, "rank" | "device" | "metric"> | undefined;
-  readonly envelope: Envelope | null;
+  readonly envelope: Band | null;
   /** Absolute budget of the main series, bytes. */
   readonly budget_bytes: number | null;
   /** Peak above which the relative check breaches, bytes. */

@@ -1,6 +1,6 @@
 import type { ColumnMetaData, SchemaElement } from "hyparquet";
 import type { Snappy } from "./parquet-chunk.ts";
-import { NotOurs } from "./parquet-delta.ts";
+import { UnsupportedEncoding } from "./parquet-delta.ts";
 import { pageFields } from "./parquet-page.ts";
 
 /** A column whose pages are checked. */
@@ -46,7 +46,7 @@ class Runs {
 
   #byte(): number {
     const byte = this.#bytes[this.#at++];
-    if (byte === undefined) throw new NotOurs("a page ends within its values");
+    if (byte === undefined) throw new UnsupportedEncoding("a page ends within its values");
     return byte;
   }
 
@@ -57,7 +57,7 @@ class Runs {
       value |= (byte & 0x7f) << (7 * i);
       if (byte < 0x80) return value;
     }
-    throw new NotOurs("a run of too many values");
+    throw new UnsupportedEncoding("a run of too many values");
   }
 
   /** Skips `values` values of so many bits; the number of ones among them, where they have one bit. */
@@ -68,12 +68,12 @@ class Runs {
       const header = this.#header();
       const isPacked = (header & 1) === 1;
       const count = isPacked ? (header >> 1) * 8 : header >> 1;
-      if (count > values - seen + (isPacked ? SLACK : 0)) throw new NotOurs("a run of too many values");
+      if (count > values - seen + (isPacked ? SLACK : 0)) throw new UnsupportedEncoding("a run of too many values");
       if (isPacked) {
         const packed = (count / 8) * bits;
         // Of the last group only what is needed must be there.
         const needed = Math.ceil((Math.min(count, values - seen) * bits) / 8);
-        if (this.#at + needed > this.#bytes.length) throw new NotOurs("a page ends within its values");
+        if (this.#at + needed > this.#bytes.length) throw new UnsupportedEncoding("a page ends within its values");
         for (let i = 0; bits === 1 && i < Math.min(count, values - seen); i++)
           ones += ((this.#bytes[this.#at + (i >> 3)] ?? 0) >> (i & 7)) & 1;
         this.#at += packed;
@@ -94,12 +94,14 @@ class Runs {
  * @param bytes of the whole column  @throws NotOurs for damage, and for pages of another kind
  */
 export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedColumn, snappy: Snappy): void {
-  if (chunk.path_in_schema.length !== 1 || element.repetition_type === "REPEATED") throw new NotOurs("a nested column");
-  if (chunk.codec !== "UNCOMPRESSED" && chunk.codec !== "SNAPPY") throw new NotOurs(`compression by ${chunk.codec}`);
+  if (chunk.path_in_schema.length !== 1 || element.repetition_type === "REPEATED")
+    throw new UnsupportedEncoding("a nested column");
+  if (chunk.codec !== "UNCOMPRESSED" && chunk.codec !== "SNAPPY")
+    throw new UnsupportedEncoding(`compression by ${chunk.codec}`);
   // As hyparquet takes one without a type.
   const isOptional = element.repetition_type !== "REQUIRED";
   const unpacked = (packed: Uint8Array, plainBytes: number): Uint8Array => {
-    if (plainBytes > MAX_EXPANSION * packed.length + MIN_ROOM) throw new NotOurs("a page of another size");
+    if (plainBytes > MAX_EXPANSION * packed.length + MIN_ROOM) throw new UnsupportedEncoding("a page of another size");
     if (chunk.codec === "UNCOMPRESSED") return packed;
     const room = new Uint8Array(plainBytes);
     snappy(packed, room);
@@ -113,10 +115,10 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
     const { kind, encoding, values } = page;
     if (encoding === PLAIN_DICTIONARY || encoding === RLE_DICTIONARY) {
       const bits = data[at] ?? 0;
-      if (bits > 32) throw new NotOurs("values of too many bits");
+      if (bits > 32) throw new UnsupportedEncoding("values of too many bits");
       // In pages of version 1 hyparquet reads no runs of values without bits.
       if (bits > 0 || kind === DATA_PAGE_V2) new Runs(data, at + 1).skip(bits, values);
-    } else if (!ENCODINGS.has(encoding)) throw new NotOurs(`values in encoding ${encoding}`);
+    } else if (!ENCODINGS.has(encoding)) throw new UnsupportedEncoding(`values in encoding ${encoding}`);
   };
   let at = 0;
   let seen = 0;
@@ -124,17 +126,17 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
     const { of, has, bodyAt } = pageFields(bytes, at);
     const [plainBytes, packedBytes] = [of("2"), of("3")];
     at = bodyAt + packedBytes;
-    if (at > bytes.length) throw new NotOurs("a page beyond its column");
+    if (at > bytes.length) throw new UnsupportedEncoding("a page beyond its column");
     const body = bytes.subarray(bodyAt, at);
     const counted = (name: string): number => {
       const values = of(name);
-      if (values > MAX_VALUES || values > rows) throw new NotOurs("more values than rows");
+      if (values > MAX_VALUES || values > rows) throw new UnsupportedEncoding("more values than rows");
       return values;
     };
     const kind = of("1");
     switch (kind) {
       case DICTIONARY_PAGE:
-        if (of("7.1") > MAX_VALUES) throw new NotOurs("a dictionary of too many values");
+        if (of("7.1") > MAX_VALUES) throw new UnsupportedEncoding("a dictionary of too many values");
         unpacked(body, plainBytes);
         break;
       case DATA_PAGE: {
@@ -153,7 +155,7 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
       case DATA_PAGE_V2: {
         const [values, nulls, levels] = [counted("8.1"), of("8.2"), of("8.5")];
         if (of("8.3") !== values || of("8.6") !== 0 || nulls > values || levels > Math.min(packedBytes, plainBytes))
-          throw new NotOurs("a page of another shape");
+          throw new UnsupportedEncoding("a page of another shape");
         if (isOptional) new Runs(body, 0).skip(1, values);
         const isPacked = !has("8.7") || of("8.7") === 1;
         const rest = body.subarray(levels);
@@ -163,7 +165,7 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
         break;
       }
       default:
-        throw new NotOurs("a page of another kind");
+        throw new UnsupportedEncoding("a page of another kind");
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { ColumnMetaData } from "hyparquet";
-import { definedRows, NotOurs, PADDING, PackedReader } from "./parquet-delta.ts";
+import { definedRows, PADDING, PackedReader, UnsupportedEncoding } from "./parquet-delta.ts";
 import { pageHeader } from "./parquet-page.ts";
 
 export type Snappy = (input: Uint8Array, output: Uint8Array) => void;
@@ -27,7 +27,7 @@ export function bounded(uncompress: Snappy): Snappy {
       }
       at += kind === 0 ? length : [0, 1, 2, 4][kind]!;
       made += length;
-      if (at > input.length || made > output.length) throw new NotOurs("a Snappy element beyond its page");
+      if (at > input.length || made > output.length) throw new UnsupportedEncoding("a Snappy element beyond its page");
     }
     uncompress(input, output);
   };
@@ -43,17 +43,17 @@ const MAX_OVERHEAD = 2048;
  */
 export function readChunk(bytes: Uint8Array, chunk: ColumnMetaData, rows: number, snappy: Snappy): Float64Array | null {
   const plain = chunk.codec === "UNCOMPRESSED";
-  if (chunk.type !== "INT64" || (!plain && chunk.codec !== "SNAPPY")) throw new NotOurs("another column");
-  if (chunk.dictionary_page_offset !== undefined) throw new NotOurs("a column with a dictionary");
+  if (chunk.type !== "INT64" || (!plain && chunk.codec !== "SNAPPY")) throw new UnsupportedEncoding("another column");
+  if (chunk.dictionary_page_offset !== undefined) throw new UnsupportedEncoding("a column with a dictionary");
   const end = bytes.length;
   let at = 0;
   let values: Float64Array | null = null;
   let row = 0;
   while (row < rows) {
-    if (at >= end) throw new NotOurs("fewer values than rows");
+    if (at >= end) throw new UnsupportedEncoding("fewer values than rows");
     const page = pageHeader(bytes, at);
     at = page.bodyAt + page.compressedBytes;
-    if (row + page.rows > rows || at > end) throw new NotOurs("a page beyond its column");
+    if (row + page.rows > rows || at > end) throw new UnsupportedEncoding("a page beyond its column");
     const defined = page.rows - page.nulls;
     if (defined > 0) {
       values ??= new Float64Array(rows).fill(Number.NaN);
@@ -61,7 +61,7 @@ export function readChunk(bytes: Uint8Array, chunk: ColumnMetaData, rows: number
       const packed = bytes.subarray(page.bodyAt + page.levelBytes, at);
       const length = page.plainBytes - page.levelBytes;
       if (length < 0 || length > MAX_BYTES_PER_ROW * page.rows + MAX_OVERHEAD)
-        throw new NotOurs("a page of another size");
+        throw new UnsupportedEncoding("a page of another size");
       const room = new Uint8Array(length + PADDING);
       if (page.compressed && !plain) snappy(packed, room.subarray(0, length));
       else room.set(packed.subarray(0, length));

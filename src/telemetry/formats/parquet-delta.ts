@@ -4,10 +4,10 @@
  */
 
 /** A file with encodings that our writer does not use, for the general reader. */
-export class NotOurs extends Error {}
+export class UnsupportedEncoding extends Error {}
 
 /** A number that a double cannot represent exactly, for the general reader. */
-export class TooLarge extends NotOurs {}
+export class TooLarge extends UnsupportedEncoding {}
 
 /** Bytes that a page needs after its end: values are read eight bytes at a time. */
 export const PADDING = 8;
@@ -28,7 +28,7 @@ export class PackedReader {
   }
 
   #byte(): number {
-    if (this.#at >= this.#end) throw new NotOurs("the page ends within a value");
+    if (this.#at >= this.#end) throw new UnsupportedEncoding("the page ends within a value");
     return this.#bytes[this.#at++]!;
   }
 
@@ -61,7 +61,7 @@ export class PackedReader {
       perMiniblock % 8 !== 0 ||
       perMiniblock > 4096
     ) {
-      throw new NotOurs("a page of another shape");
+      throw new UnsupportedEncoding("a page of another shape");
     }
     let value = this.#signed();
     if (count === 0) return;
@@ -83,7 +83,7 @@ export class PackedReader {
           continue;
         }
         if (width > 64 || this.#at + (perMiniblock * width) / 8 > this.#end)
-          throw new NotOurs("a block of another shape");
+          throw new UnsupportedEncoding("a block of another shape");
         if (width > 53) throw new TooLarge("a difference is larger than a double holds exactly");
         this.#miniblock(into, { places, from: done, until, value, least, width });
         value = into[places === null ? until - 1 : places[until - 1]!]!;
@@ -151,6 +151,6 @@ export function definedRows(bytes: Uint8Array, rows: number, defined: number): U
       for (let bit = 0; bit < 8 && row < rows; bit++, row++) if ((bits >> bit) & 1) places[found++] = row;
     }
   }
-  if (row !== rows || found !== defined) throw new NotOurs("levels that do not fit their page");
+  if (row !== rows || found !== defined) throw new UnsupportedEncoding("levels that do not fit their page");
   return places;
 }

@@ -8,7 +8,7 @@ import { GateError } from "../../core/errors.ts";
 import type { Recording, SampleTable } from "../recording/model.ts";
 import { readParquet, readParquetSource, writeParquet } from "./parquet.ts";
 import { bounded } from "./parquet-chunk.ts";
-import { definedRows, NotOurs, PackedReader } from "./parquet-delta.ts";
+import { definedRows, PackedReader, UnsupportedEncoding } from "./parquet-delta.ts";
 import { openParquet } from "./parquet-source.ts";
 
 let file: string;
@@ -131,14 +131,16 @@ describe("the fast reader of our own files", () => {
       [4, 0xff, 1, 0, 0, 0],
       [4, 0x0c, 1],
     ]) {
-      expect(() => decode(Uint8Array.from(bytes), new Uint8Array(4))).toThrow(NotOurs);
+      expect(() => decode(Uint8Array.from(bytes), new Uint8Array(4))).toThrow(UnsupportedEncoding);
     }
   });
 
   it("does not loop forever on runs without an end or blocks without a size", () => {
-    expect(() => definedRows(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), 3000, 3000)).toThrow(NotOurs);
+    expect(() => definedRows(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), 3000, 3000)).toThrow(
+      UnsupportedEncoding,
+    );
     // Blocks of no values in sixteen parts, two values.
     const bytes = Uint8Array.of(0, 16, 2, 0, 0, ...new Uint8Array(64));
-    expect(() => new PackedReader(bytes, 40).deltas(new Float64Array(2), 2, null)).toThrow(NotOurs);
+    expect(() => new PackedReader(bytes, 40).deltas(new Float64Array(2), 2, null)).toThrow(UnsupportedEncoding);
   });
 });

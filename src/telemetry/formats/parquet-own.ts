@@ -2,18 +2,18 @@ import { closeSync, readSync } from "node:fs";
 import type { ColumnMetaData } from "hyparquet";
 import { openRegular } from "../../core/files.ts";
 import { bounded, readChunk } from "./parquet-chunk.ts";
-import { NotOurs, TooLarge } from "./parquet-delta.ts";
+import { TooLarge, UnsupportedEncoding } from "./parquet-delta.ts";
 import type { ParquetSource, TakeChunk } from "./parquet-source.ts";
 
 /** The bytes of one column of one row group. */
 function bytesOf(descriptor: number, fileBytes: number, chunk: ColumnMetaData): Uint8Array {
   const from = Number(chunk.data_page_offset);
   const size = Number(chunk.total_compressed_size);
-  if (!(from >= 0 && size >= 0 && from + size <= fileBytes)) throw new NotOurs("a column beyond the file");
+  if (!(from >= 0 && size >= 0 && from + size <= fileBytes)) throw new UnsupportedEncoding("a column beyond the file");
   const bytes = new Uint8Array(size);
   for (let at = 0; at < size; ) {
     const read = readSync(descriptor, bytes, at, size - at, from + at);
-    if (read === 0) throw new NotOurs("a column beyond the file");
+    if (read === 0) throw new UnsupportedEncoding("a column beyond the file");
     at += read;
   }
   return bytes;

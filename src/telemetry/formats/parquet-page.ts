@@ -1,4 +1,4 @@
-import { NotOurs } from "./parquet-delta.ts";
+import { UnsupportedEncoding } from "./parquet-delta.ts";
 
 /** Fields of a data page's header. */
 export interface PageHeader {
@@ -41,7 +41,7 @@ function readStruct(bytes: Uint8Array, start: number, prefix: string, into: Map<
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
       const byte = bytes[at++];
-      if (byte === undefined) throw new NotOurs("the file ends within a header");
+      if (byte === undefined) throw new UnsupportedEncoding("the file ends within a header");
       value += (byte & 0x7f) * scale;
       if (byte < 0x80) return value;
     }
@@ -52,13 +52,13 @@ function readStruct(bytes: Uint8Array, start: number, prefix: string, into: Map<
   };
   for (;;) {
     const head = bytes[at++];
-    if (head === undefined) throw new NotOurs("the file ends within a header");
+    if (head === undefined) throw new UnsupportedEncoding("the file ends within a header");
     const kind = head & 0x0f;
     if (kind === STOP) return at;
     field = head >> 4 === 0 ? number() : field + (head >> 4);
     const name = `${prefix}${field}`;
     // Readers differ on which of two they take.
-    if (into.has(name)) throw new NotOurs("a header with a field twice");
+    if (into.has(name)) throw new UnsupportedEncoding("a header with a field twice");
     into.set(name, OTHER);
     if (kind === TRUE || kind === FALSE) into.set(name, Number(kind === TRUE));
     else if (kind >= INT16 && kind <= INT64) into.set(name, number());
@@ -68,7 +68,7 @@ function readStruct(bytes: Uint8Array, start: number, prefix: string, into: Map<
       const length = varint();
       at += length;
     } else if (kind === STRUCT) at = readStruct(bytes, at, `${name}.`, into);
-    else throw new NotOurs("a header of another shape");
+    else throw new UnsupportedEncoding("a header of another shape");
   }
 }
 
@@ -85,7 +85,7 @@ export function pageFields(
   const bodyAt = readStruct(bytes, at, "", fields);
   const of = (name: string): number => {
     const value = fields.get(name);
-    if (value === undefined || value < 0) throw new NotOurs("a header of another shape");
+    if (value === undefined || value < 0) throw new UnsupportedEncoding("a header of another shape");
     return value;
   };
   return { of, has: (name) => fields.has(name), bodyAt };
@@ -95,7 +95,7 @@ export function pageFields(
 export function pageHeader(bytes: Uint8Array, at: number): PageHeader {
   const { of, has, bodyAt } = pageFields(bytes, at);
   if (of("1") !== DATA_PAGE_V2 || of("8.4") !== DELTA_BINARY_PACKED || of("8.6") !== 0)
-    throw new NotOurs("another page");
+    throw new UnsupportedEncoding("another page");
   return {
     rows: of("8.1"),
     nulls: of("8.2"),

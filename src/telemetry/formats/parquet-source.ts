@@ -1,7 +1,7 @@
 import type { FileMetaData } from "hyparquet";
 import { checkPages } from "./parquet-check.ts";
 import { bounded } from "./parquet-chunk.ts";
-import { NotOurs } from "./parquet-delta.ts";
+import { UnsupportedEncoding } from "./parquet-delta.ts";
 
 /** Values of one column of one row group; `rowStart` is the file's row of the first value. */
 export type TakeChunk = (column: string, values: ArrayLike<unknown>, rowStart: number) => void;
@@ -23,12 +23,13 @@ const MAX_ROWS_PER_BYTE = 1000;
 /** The number of rows, for which columns are made before a value is read. */
 function rowsOf({ num_rows: declared, row_groups: groups }: FileMetaData, bytes: number): number {
   const rows = Number(declared);
-  if (!(rows <= MAX_FREE_ROWS + MAX_ROWS_PER_BYTE * bytes)) throw new NotOurs("it has more rows than its size allows");
+  if (!(rows <= MAX_FREE_ROWS + MAX_ROWS_PER_BYTE * bytes))
+    throw new UnsupportedEncoding("it has more rows than its size allows");
   if (
     groups.some(({ num_rows }) => num_rows < 0n) ||
     groups.reduce((sum, group) => sum + group.num_rows, 0n) !== declared
   )
-    throw new NotOurs("its groups have another number of rows");
+    throw new UnsupportedEncoding("its groups have another number of rows");
   return rows;
 }
 

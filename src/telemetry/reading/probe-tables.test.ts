@@ -13,7 +13,7 @@ import type { ProbeDevice, ProbeProcess, RecordingInfo } from "../recording/mode
 import { exit, fileOf, peaks, recorded, row, start, stepOf, stream, tableOf, tick } from "../testing/probe-records.ts";
 import type { RecordInput } from "../testing/record-bytes.ts";
 import { recordingInfo } from "../testing/recordings.ts";
-import { lossesOf, recordFileToRecording } from "./record-recording.ts";
+import { dataLossNotes, recordFileToRecording } from "./record-recording.ts";
 
 const MS = 1e6;
 const MIB = 2 ** 20;
@@ -101,7 +101,7 @@ describe("the heap of a process", () => {
       row(3, 3, [2 * MIB]),
     ];
     expect(recorded(records).tables.map(({ columns }) => columns.allocated)).toEqual([Float64Array.of(50 * MIB)]);
-    expect(lossesOf(fileOf(records)).join()).toContain(
+    expect(dataLossNotes(fileOf(records)).join()).toContain(
       "the heap of rank 0 is that of its main process, without 1 other process",
     );
   });
@@ -290,9 +290,9 @@ describe("ranks under one gate", () => {
       exit(950, 50),
       exit(960, 52),
     ];
-    expect(lossesOf(fileOf(killed)).join()).toContain("rank 1 (process 51) ended 0.85 s before any other rank");
+    expect(dataLossNotes(fileOf(killed)).join()).toContain("rank 1 (process 51) ended 0.85 s before any other rank");
     const orderly = killed.map((record) => (record.id === 1 ? { ...record, reason: end } : record));
-    expect(lossesOf(fileOf(orderly)).join()).not.toContain("rank 1");
+    expect(dataLossNotes(fileOf(orderly)).join()).not.toContain("rank 1");
   });
 });
 
@@ -306,7 +306,7 @@ describe("errors in a probe's records", () => {
       values: [0, code, seen],
     });
     const file = fileOf([trouble(1, ProbeTrouble.recordsLost, 10), trouble(2, ProbeTrouble.recordsLost, 85)]);
-    const losses = lossesOf(file).filter((text) => text.startsWith("probe"));
+    const losses = dataLossNotes(file).filter((text) => text.startsWith("probe"));
     expect(losses).toEqual(["probe pid 7: 85 samples were overwritten before they were read"]);
     expect(recordFileToRecording(file, null).marks.map(({ text }) => text)).toContain(
       "probe pid 7: 10 samples were overwritten before they were read",

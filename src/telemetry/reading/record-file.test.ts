@@ -6,7 +6,7 @@ import { EPOCH_NS, type RecordInput, recordBytes } from "../testing/record-bytes
 import { recordingInfo } from "../testing/recordings.ts";
 import { DEDICATED_CGROUP, peaksOf } from "./host-peak.ts";
 import { parseRecordChunks, parseRecordFile } from "./record-file.ts";
-import { lossesOf, recordFileToRecording } from "./record-recording.ts";
+import { dataLossNotes, recordFileToRecording } from "./record-recording.ts";
 
 const MS = 1e6;
 const MIB = 2 ** 20;
@@ -103,7 +103,7 @@ describe("parseRecordFile", () => {
     const file = parseRecordFile(bytes, "a.rec");
     expect(file).toMatchObject({ records: 4, skippedRecords: 3 });
     expect(file.tree.timeNs).toHaveLength(1);
-    expect(lossesOf(file).join()).toContain("3 damaged or unknown records");
+    expect(dataLossNotes(file).join()).toContain("3 damaged or unknown records");
   });
 
   it("rejects an empty file, a foreign file, a truncated header and a later version with a code each", () => {
@@ -177,7 +177,7 @@ describe("the job's memory with each shared page counted once", () => {
     const columns = recordFileToRecording(file, null).tables.flatMap((table) =>
       table.columns.host_shared_once || table.columns.host_unmapped ? [table.columns] : [],
     );
-    return { columns: columns[0], tables: columns.length, lost: lossesOf(file).join() };
+    return { columns: columns[0], tables: columns.length, lost: dataLossNotes(file).join() };
   };
   const mib = (column: Float64Array | undefined) => column && [...column].map((bytes) => bytes / MIB);
 

@@ -16,7 +16,7 @@ import { probeTables } from "./probe-tables.ts";
 const MAX_MARK_TEXT = 200;
 
 /** Cgroup samples are taken ten times a second. Each goes to the tick at or before it. */
-function onTicks(timeNs: Float64Array, cgroup: CgroupColumns): Float64Array {
+function resample(timeNs: Float64Array, cgroup: CgroupColumns): Float64Array {
   const column = new Float64Array(timeNs.length).fill(Number.NaN);
   for (let tick = 0, i = 0; i < cgroup.timeNs.length; i++) {
     while (tick + 1 < timeNs.length && timeNs[tick + 1]! <= cgroup.timeNs[i]!) tick++;
@@ -28,7 +28,7 @@ function onTicks(timeNs: Float64Array, cgroup: CgroupColumns): Float64Array {
 const someKnown = (column: Float64Array) => column.some((value) => !Number.isNaN(value));
 
 /** The ticks at which the job had a process. Earlier and later ticks do not describe its memory. */
-function livingTicks(tree: TreeColumns): TreeColumns {
+function trimIdle(tree: TreeColumns): TreeColumns {
   let from = 0;
   let to = tree.timeNs.length;
   while (from < to && tree.processes[from] === 0) from++;
@@ -45,13 +45,13 @@ function livingTicks(tree: TreeColumns): TreeColumns {
 
 /** The step is valid until the next one, so that growth of the tree can be given per step as well. */
 function hostTable(file: RecordFile, rank: number, timeline: StepTimeline | null): SampleTable | null {
-  const tree = livingTicks(file.tree);
+  const tree = trimIdle(file.tree);
   if (tree.timeNs.length === 0) return null;
   const host = Float64Array.from(tree.timeNs, (_, i) => hostBytesAt(tree, i));
   const columns: Partial<Record<Column, Float64Array>> = { host, rss: tree.rss, anon: tree.anon };
   if (someKnown(tree.shmem)) columns.shmem = tree.shmem;
   if (someKnown(tree.processes)) columns.processes = tree.processes;
-  if (someKnown(file.cgroup.current)) columns.cgroup = onTicks(tree.timeNs, file.cgroup);
+  if (someKnown(file.cgroup.current)) columns.cgroup = resample(tree.timeNs, file.cgroup);
   if (tree.ticks.some((ticks) => ticks > 1)) columns.ticks = tree.ticks;
   const steps = timeline === null ? null : stepsAt(timeline, tree.timeNs);
   return { rank, device: "host", timeNs: tree.timeNs, steps, columns, highwater: new Set() };
@@ -118,7 +118,7 @@ export function kernelKills(cgroup: CgroupColumns): { readonly timeNs: number; r
 }
 
 /** Problems of the record file: truncated or damaged records, no clean stop, lost samples of the probes. */
-export function lossesOf(file: RecordFile, info: RecordingInfo | null = null): string[] {
+export function dataLossNotes(file: RecordFile, info: RecordingInfo | null = null): string[] {
   const lost: string[] = [];
   if (file.cutBytes > 0) lost.push(`the record file ends within a record (${file.cutBytes} bytes not used)`);
   if (file.skippedRecords > 0) lost.push(`${file.skippedRecords} damaged or unknown records were skipped`);

@@ -64,7 +64,7 @@ export function anchorRule(
     const clean = looked.find((value) => value <= threshold);
     const value = clean ?? median(looked);
     const missing = clean === undefined ? ANCHOR_CONFIRMATIONS - looked.length : 0;
-    const lone = LONE_WARNING_SHARE * Math.abs(level);
+    const singleRunMargin = LONE_WARNING_SHARE * Math.abs(level);
     const against = `peak ${formatBytes(value)} is ${formatBytesDelta(value - level)} from the release anchor's ${formatBytes(level)} (limit ${formatBytes(threshold)})`;
     const compared = {
       ...base,
@@ -78,7 +78,7 @@ export function anchorRule(
     return [
       checkOf(key, {
         ...compared,
-        verdict: base.gating ? "fail" : missing === 0 || value > threshold + lone ? "warn" : "pass",
+        verdict: base.gating ? "fail" : missing === 0 || value > threshold + singleRunMargin ? "warn" : "pass",
         needs_more_runs: missing,
         confirmed: base.gating && missing === 0,
         reason: `${against}, above it in ${looked.length} of ${ANCHOR_CONFIRMATIONS} runs`,

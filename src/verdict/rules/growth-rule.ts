@@ -158,7 +158,7 @@ export function growthRule(context: RelativeContext): Check {
     candidate: candidate.map(({ value }) => value),
     leaking: candidate.map(({ leak }) => held && leak),
     baseline,
-    lone: horizon === null ? LONE_WARNING_SHARE * level : Number.POSITIVE_INFINITY,
+    singleRunMargin: horizon === null ? LONE_WARNING_SHARE * level : Number.POSITIVE_INFINITY,
     margin: (_, spread) => Math.max(floor, GROWTH_SPREAD_FACTOR * spread),
     confirmedSpreads: CONFIRMED_SPREADS / GROWTH_SPREAD_FACTOR,
   });

@@ -26,7 +26,7 @@ export function peakRule(context: RelativeContext): Check {
   const outcome = judgeRelative(context, {
     candidate,
     baseline,
-    lone: LONE_WARNING_SHARE * Math.abs(median(baseline.map(({ value }) => value))),
+    singleRunMargin: LONE_WARNING_SHARE * Math.abs(median(baseline.map(({ value }) => value))),
     margin: peakMargin(context.key, context.policy),
     confirmedSpreads: CONFIRMED_SPREADS,
   });

@@ -79,7 +79,7 @@ export function relativeCheck(
         });
       }
       const earlier = outcome.used > 1 ? ` (in run ${outcome.used}; the earlier runs were above)` : "";
-      const reason = outcome.ownLevel
+      const reason = outcome.knownMode
         ? `${over}, which runs of the baseline reach too${earlier}`
         : `${name} ${formatBytes(outcome.value)} is within ${formatBytes(outcome.margin)} of the baseline's ${formatBytes(outcome.centre)}${earlier}`;
       return checkOf(key, { ...first, verdict: "pass", reason });

@@ -48,7 +48,7 @@ interface RelativeQuantity {
   /** Spreads, as the margin counts them, that a confirmed breach lies above everything known of the baseline. */
   readonly confirmedSpreads: number;
   /** A value this far above everything known of the baseline warns without confirmation, bytes. */
-  readonly lone: number;
+  readonly singleRunMargin: number;
   /** Which candidate runs leak by their own samples, and no run of the baseline does; absent for peaks. */
   readonly leaking?: readonly boolean[];
 }
@@ -67,7 +67,7 @@ export type RelativeOutcome =
       /** Candidate runs that were compared. */
       readonly used: number;
       /** The runs lie above the threshold at a level that the baseline reaches too. */
-      readonly ownLevel: boolean;
+      readonly knownMode: boolean;
       /** The candidate is shown to lie below the baseline. */
       readonly improved: boolean;
     } & Judged)
@@ -172,7 +172,7 @@ function isImprovement(context: RelativeContext, input: RelativeQuantity): boole
 /** The runs against the baseline, and whether runs within the limit are an improvement. */
 export function judgeRelative(context: RelativeContext, input: RelativeQuantity): RelativeOutcome {
   const outcome = context.gating ? judgeAbove(context, input) : judgeWarning(context, input);
-  if (outcome.kind !== "within" || outcome.ownLevel) return outcome;
+  if (outcome.kind !== "within" || outcome.knownMode) return outcome;
   return { ...outcome, improved: isImprovement(context, input) };
 }
 
@@ -192,7 +192,7 @@ function limitsOf(context: RelativeContext, { candidate, baseline, margin }: Rel
 }
 
 function withinLimit(value: number, used: number, judged: Judged): RelativeOutcome {
-  return { kind: "within", value, used, ownLevel: value > judged.threshold, improved: false, ...judged };
+  return { kind: "within", value, used, knownMode: value > judged.threshold, improved: false, ...judged };
 }
 
 /**
@@ -229,7 +229,7 @@ function judgeWarning(context: RelativeContext, input: RelativeQuantity): Relati
   const lowest = Math.min(...candidate);
   const reaching = all.filter((b) => b >= lowest).length;
   const falseAlarm = separationProbability(reaching, all.length, used);
-  const shown = falseAlarm <= context.alpha || lowest > Math.max(level.threshold, ...all) + input.lone;
+  const shown = falseAlarm <= context.alpha || lowest > Math.max(level.threshold, ...all) + input.singleRunMargin;
   const needsMoreRuns = !shown && used < MAX_WARNING_RUNS && isWorthARun(lowest, all, level, context.alpha) ? 1 : 0;
   const found = { value, used, needsMoreRuns, needsBaseRuns: 0, ...judged };
   if (here.length > 0) {

@@ -23,7 +23,7 @@ interface Block {
 }
 
 /** Blocks of code between fences, and the text around them. */
-function fenced(markdown: string): { readonly blocks: readonly Block[]; readonly text: string } {
+function withStopCommands(markdown: string): { readonly blocks: readonly Block[]; readonly text: string } {
   const blocks: Block[] = [];
   const around: string[] = [];
   let open: { readonly fence: number; readonly block: Block } | null = null;
@@ -43,7 +43,7 @@ function fenced(markdown: string): { readonly blocks: readonly Block[]; readonly
 
 /** Nothing in spans and blocks of code acts on GitHub; what closes them too early does. */
 function withoutCode(markdown: string): string {
-  return fenced(markdown).text.replace(/(`+)(?!`)[^\n]*?[^`]\1(?!`)/g, "");
+  return withStopCommands(markdown).text.replace(/(`+)(?!`)[^\n]*?[^`]\1(?!`)/g, "");
 }
 
 /** What acts in markdown from untrusted text, by its source. */
@@ -64,7 +64,7 @@ export function sourceProblems(markdown: string): readonly string[] {
   add("a mention", /(?:^|[^\w&])@[a-z0-9]/i.exec(bare));
   add("a reference", /(?:^|[^\w&])#\d|\bGH-\d|[\w.-]+\/[\w.-]+#\d/i.exec(bare));
   add("a definition", /^ {0,3}\[[^\]]+\]:/m.exec(text));
-  const drawn = fenced(markdown).blocks.find(({ info }) => info !== "" && info !== "text");
+  const drawn = withStopCommands(markdown).blocks.find(({ info }) => info !== "" && info !== "text");
   if (drawn !== undefined) problems.push(`a block of ${drawn.info}`);
   return problems;
 }
