@@ -87,8 +87,7 @@ function mutualPairs() {
 /** @type {(text: string) => number} */
 function wordsOf(text) {
   const own = text
-    .replace(/<!-- (\w+): begin\b[\s\S]*?<!-- \1: end -->/g, "")
-    .replace(/<!-- options of [\s\S]*?<!-- end of the options -->/g, "")
+    .replace(/<!-- [^\n]*-->\n[\s\S]*?<!-- (?:end of [^\n]*|\w+: end) -->/g, "")
     .replace(/<!--[\s\S]*?-->/g, "");
   return own.split(/\s+/).filter((word) => word !== "").length;
 }

@@ -236,6 +236,20 @@ describe("the layout of the house", () => {
     expect(entries.filter((entry) => existsSync(path.join(source, entry)) && reached(entry))).toEqual([]);
   });
 
+  it("reads the variables of GitHub Actions in one file and in the rooms that are of GitHub", () => {
+    const reading = production.filter(
+      (file) =>
+        !["actions", "github"].includes(room(file)) && /\b(?:GITHUB|RUNNER)_[A-Z]/.test(readFileSync(file, "utf8")),
+    );
+    expect(reading.map(shown).sort()).toEqual([
+      // What a helper program keeps, so that the runner can end it.
+      "src/core/process/child.ts",
+      "src/core/process/environment.ts",
+      // What the measured command does not get.
+      "src/measure/environment/scrub-environment.ts",
+    ]);
+  });
+
   it("has no circle of rooms", () => {
     expect(findCircle(new Map(Object.entries(ROOMS)))).toBeNull();
   });

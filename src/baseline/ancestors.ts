@@ -1,6 +1,6 @@
 import { messageOf } from "../core/errors.ts";
 import { readEvent } from "../core/files.ts";
-import type { Environment } from "../core/process/environment.ts";
+import { ciJob, type Environment } from "../core/process/environment.ts";
 import { COMMIT, git } from "../git/git.ts";
 import type { HistoryPort } from "./history-port.ts";
 
@@ -19,30 +19,32 @@ interface EventPayload {
 }
 
 /** The target branch of a merge group; null elsewhere. */
-export function queuedBranch({ GITHUB_EVENT_NAME, GITHUB_REF }: Environment): string | null {
-  return GITHUB_EVENT_NAME === "merge_group" ? (QUEUED.exec(GITHUB_REF ?? "")?.[1] ?? null) : null;
+export function queuedBranch(env: Environment): string | null {
+  const { eventName, ref } = ciJob(env);
+  return eventName === "merge_group" ? (QUEUED.exec(ref ?? "")?.[1] ?? null) : null;
 }
 
 /** The target branch of a pull request or of a merge group, from the environment. */
 export function namedBase(env: Environment): string | null {
   if (env.STORMLOG_GATE_BASE) return env.STORMLOG_GATE_BASE;
-  const branch = env.GITHUB_BASE_REF || queuedBranch(env);
+  const branch = ciJob(env).targetBranch ?? queuedBranch(env);
   return branch ? `${REMOTE}${branch}` : null;
 }
 
 /** The commit that a merge group or GitHub's merge of a pull request was made on, else the event's base; or null. */
 async function eventBase(cwd: string, env: Environment): Promise<string | null> {
   const isQueued = queuedBranch(env) !== null;
-  if (!env.GITHUB_EVENT_PATH || env.STORMLOG_GATE_BASE || !(isQueued || env.GITHUB_BASE_REF)) return null;
+  const { commit, ref, eventFile, targetBranch } = ciJob(env);
+  if (eventFile === null || env.STORMLOG_GATE_BASE || !(isQueued || targetBranch !== null)) return null;
   try {
-    const event = readEvent(env.GITHUB_EVENT_PATH) as EventPayload;
+    const event = readEvent(eventFile) as EventPayload;
     const sha = isQueued ? event.merge_group?.base_sha : event.pull_request?.base?.sha;
     if (typeof sha !== "string" || !COMMIT.test(sha)) return null;
-    if (!MERGED.test(env.GITHUB_REF ?? "")) return sha;
+    if (!MERGED.test(ref ?? "")) return sha;
     // The event may be older than the merge. A shallow clone has no parents of HEAD, but the commit names them.
     const { stdout } = await git(cwd, ["cat-file", "--batch"], { input: "HEAD\n" });
     const [, head, parent] = /^(\w+) commit \d+\ntree \w+\nparent (\w+)\nparent /.exec(stdout) ?? [];
-    return head === env.GITHUB_SHA ? (parent ?? sha) : sha;
+    return head === commit ? (parent ?? sha) : sha;
   } catch {
     return null;
   }

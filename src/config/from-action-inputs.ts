@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { usageError } from "../core/errors.ts";
 import type { Command } from "../core/process/command.ts";
-import type { Environment } from "../core/process/environment.ts";
+import { ciJob, type Environment } from "../core/process/environment.ts";
 import type { GateRequest } from "./gate-request.ts";
 import { loadConfig } from "./load.ts";
 import { gateRequest } from "./options.ts";
@@ -23,7 +23,7 @@ function entries(text: string | undefined): readonly string[] | undefined {
 }
 
 function workingDirectory(input: string | undefined, env: Environment): string {
-  const root = path.resolve(env.GITHUB_WORKSPACE ?? ".", input ?? ".");
+  const root = path.resolve(ciJob(env).workspace ?? ".", input ?? ".");
   if (!existsSync(root)) throw usageError("DIRECTORY_NOT_FOUND", `working-directory "${input}" does not exist`);
   return root;
 }

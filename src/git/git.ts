@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { messageOf } from "../core/errors.ts";
 import { type ChildResult, helperPrograms, runChild } from "../core/process/child.ts";
-import type { Environment } from "../core/process/environment.ts";
+import { ciJob, type Environment } from "../core/process/environment.ts";
 import {
   accessTo,
   failure,
@@ -238,7 +238,7 @@ export async function isTreeModified(cwd: string): Promise<boolean | null> {
 
 export const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
 
-/** The commit checked out in `cwd`, which is what is measured; else the workflow's `GITHUB_SHA`, else null. */
+/** The commit checked out in `cwd`, which is what is measured; else the one that the CI system names, else null. */
 export async function currentCommit(cwd: string, env: Environment): Promise<string | null> {
   const known = frozen ? heldFor(cwd) : undefined;
   const head = known === undefined || typeof known === "string" ? "" : known.names.head.trim();
@@ -246,6 +246,6 @@ export async function currentCommit(cwd: string, env: Environment): Promise<stri
   const { stdout } = await git(cwd, ["rev-parse", "--verify", "HEAD"]);
   if (COMMIT.test(stdout)) return stdout;
   // Without git, without a repository, or without git's trust in it, the workflow may have the commit.
-  const named = env.GITHUB_SHA ?? "";
+  const named = ciJob(env).commit ?? "";
   return COMMIT.test(named) ? named : null;
 }

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { messageOf } from "../core/errors.ts";
 import { packedCode } from "../core/package-root.ts";
+import { ciJob } from "../core/process/environment.ts";
 import { findPrebuild } from "./prebuild.ts";
 import type { DeviceReport, LiveView, Sampler, SamplerOptions, SamplerStats, SourceReport } from "./sampler.ts";
 
@@ -58,7 +59,7 @@ const loadFile = (file: string): NativeAddon => createRequire(import.meta.url)(f
 function loadCopy(file: string): NativeAddon {
   let directory: string | undefined;
   try {
-    directory = mkdtempSync(path.join(process.env.RUNNER_TEMP || tmpdir(), "stormlog-sampler-"));
+    directory = mkdtempSync(path.join(ciJob(process.env).temporary ?? tmpdir(), "stormlog-sampler-"));
     const copy = path.join(directory, path.basename(file));
     copyFileSync(file, copy);
     return loadFile(copy);

@@ -9,6 +9,7 @@ import { gateRequest } from "../../config/options.ts";
 import { usageError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
+import { isWorkflow } from "../../core/process/environment.ts";
 import { oneLine } from "../../core/text.ts";
 import type { Invocation } from "../console/command.ts";
 import { consolePorts } from "../console/ports.ts";
@@ -47,7 +48,7 @@ export function checkSearch({ text, flags, rest }: Invocation): {
   readonly bad: string;
   readonly command: readonly string[];
 } {
-  if (process.env.GITHUB_ACTIONS === "true" && flags["in-action"] !== true) {
+  if (isWorkflow(process.env) && flags["in-action"] !== true) {
     throw usageError(
       "SEARCH_IN_ACTION",
       "a search runs code of many states, and is not started in a workflow unless asked",

@@ -3,7 +3,7 @@ import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { messageOf } from "../errors.ts";
-import type { Environment } from "./environment.ts";
+import { ciJob, type Environment, inPipeline } from "./environment.ts";
 
 /** A helper program of the gate, and whether only the machine's administrator can replace it. */
 interface Program {
@@ -58,9 +58,9 @@ function isGuardedDirectory(directory: string): boolean {
 }
 
 /** Helper programs by `PATH`. In a pipeline, one that this user cannot replace is preferred. */
-export function programsOf({ PATH, CI, GITHUB_ACTIONS }: Environment): Programs {
-  const strict = GITHUB_ACTIONS === "true" || (CI !== undefined && !["", "0", "false"].includes(CI));
-  const directories = [...new Set((PATH || SYSTEM_PATH).split(":"))].filter((entry) => path.isAbsolute(entry));
+export function programsOf(env: Environment): Programs {
+  const strict = inPipeline(env);
+  const directories = [...new Set((env.PATH || SYSTEM_PATH).split(":"))].filter((entry) => path.isAbsolute(entry));
   const found = new Map<string, Program | null>();
   const usable = strict ? directories.filter(isGuardedDirectory) : directories;
   return {
@@ -87,14 +87,15 @@ export function helperPrograms(): Programs {
 
 /** The whole environment of a helper: no token, no file of the step, and nothing that changes what it loads. */
 export function helperEnvironment(): Record<string, string> {
-  const { TMPDIR, RUNNER_TRACKING_ID } = process.env;
+  const { TMPDIR } = process.env;
+  const { tracking } = ciJob(process.env);
   return {
     PATH: helperPrograms().searchPath,
     LANG: "C.UTF-8",
     LC_ALL: "C",
     ...(TMPDIR === undefined ? {} : { TMPDIR }),
     // The runner ends what carries it, should this process be killed.
-    ...(RUNNER_TRACKING_ID === undefined ? {} : { RUNNER_TRACKING_ID }),
+    ...(tracking === null ? {} : { RUNNER_TRACKING_ID: tracking }),
   };
 }
 

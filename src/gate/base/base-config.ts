@@ -2,7 +2,7 @@ import path from "node:path";
 import { mergeBase, namedBases, portBase, queuedBranch } from "../../baseline/ancestors.ts";
 import type { HistoryPort } from "../../baseline/history-port.ts";
 import { messageOf } from "../../core/errors.ts";
-import { type Environment, inPipeline } from "../../core/process/environment.ts";
+import { ciJob, type Environment, inPipeline, withTargetBranch } from "../../core/process/environment.ts";
 import { fetchMissing } from "../../git/fetch.ts";
 import { git } from "../../git/git.ts";
 
@@ -27,15 +27,16 @@ interface BaseConfigPorts {
 /** The measured commit and the file's path in its repository, from git or else from the runner's variables. */
 async function locationOf(file: string, env: Environment): Promise<{ head: string | null; path: string } | null> {
   const directory = path.dirname(file);
+  const { commit, workspace } = ciJob(env);
   const prefix = await git(directory, ["rev-parse", "--show-prefix"]);
   if (prefix.ok) {
     const head = await git(directory, ["rev-parse", "--verify", "HEAD"]);
-    return { head: head.ok ? head.stdout : (env.GITHUB_SHA ?? null), path: `${prefix.stdout}${path.basename(file)}` };
+    return { head: head.ok ? head.stdout : commit, path: `${prefix.stdout}${path.basename(file)}` };
   }
-  if (!env.GITHUB_WORKSPACE) return null;
-  const inside = path.relative(env.GITHUB_WORKSPACE, file);
+  if (workspace === null) return null;
+  const inside = path.relative(workspace, file);
   if (inside.startsWith("..") || path.isAbsolute(inside)) return null;
-  return { head: env.GITHUB_SHA ?? null, path: inside.split(path.sep).join("/") };
+  return { head: commit, path: inside.split(path.sep).join("/") };
 }
 
 /** The commit where the change left its base branch: from the clone, otherwise from the history port. */
@@ -46,12 +47,12 @@ async function baseCommit(
   head: string | null,
   history: HistoryPort | undefined,
 ): Promise<string | null> {
-  const named = branch === null ? env : { ...env, GITHUB_BASE_REF: branch };
+  const named = branch === null ? env : withTargetBranch(env, branch);
   const local = await mergeBase(directory, named);
   if (local !== null || head === null) return local;
   const known = await portBase(history, head, await namedBases({ cwd: directory, env: named }));
-  const into = named.GITHUB_BASE_REF;
-  if (known !== null || !into) return known;
+  const into = ciJob(named).targetBranch;
+  if (known !== null || into === null) return known;
   // A change without common history is judged by the current state of the branch, not by its own configuration.
   const tip = await git(directory, ["rev-parse", "--verify", "--quiet", `refs/remotes/origin/${into}^{commit}`]);
   return tip.ok ? tip.stdout : null;
@@ -82,7 +83,7 @@ type NoBase = Extract<BaseConfig, { readonly kind: "unknown" | "not-asked" }>;
 
 async function locateBase(file: string, env: Environment, ports: BaseConfigPorts): Promise<Base | NoBase> {
   if (!inPipeline(env)) return { kind: "not-asked" };
-  const named = Boolean(env.GITHUB_BASE_REF || env.STORMLOG_GATE_BASE);
+  const named = Boolean(ciJob(env).targetBranch || env.STORMLOG_GATE_BASE);
   const branch = named ? null : (queuedBranch(env) ?? (await ports.history?.baseBranch()) ?? null);
   if (!named && branch === null) return { kind: "not-asked" };
   const location = await locationOf(file, env);

@@ -3,6 +3,7 @@ import path from "node:path";
 import { namedBase } from "../../baseline/ancestors.ts";
 import { scenarioDirectory } from "../../baseline/scenario-name.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
+import { isWorkflow } from "../../core/process/environment.ts";
 import { hideSecrets } from "../../core/process/hide-secrets.ts";
 import { git, isTreeModified } from "../../git/git.ts";
 import { argvOf } from "../../measure/session/request.ts";
@@ -70,7 +71,7 @@ export async function invocationOf(
     options: hidden(request.givenOptions),
     baselines: request.usualBaselines ? null : hidden(request.baselines),
     base: namedBase(env),
-    fetch: env.GITHUB_ACTIONS === "true",
+    fetch: isWorkflow(env),
     modified: top !== null && (await isModified(top, neededFiles(request, scenario, baseline?.source ?? null))),
   };
   return JSON.stringify(invocation).length > MAX_CHARS ? null : invocation;

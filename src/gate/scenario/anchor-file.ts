@@ -4,7 +4,7 @@ import { mergeBase, namedBase } from "../../baseline/ancestors.ts";
 import { normalizeDefinition, type ScenarioQuery } from "../../baseline/from-store.ts";
 import { codeOf, invalidInput, messageOf } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
-import type { Environment } from "../../core/process/environment.ts";
+import { ciJob, type Environment } from "../../core/process/environment.ts";
 import { fetchMissing } from "../../git/fetch.ts";
 import { git } from "../../git/git.ts";
 import type { Fingerprint } from "../../telemetry/recording/model.ts";
@@ -33,7 +33,7 @@ function inTree(root: string): string | null {
 /** Whether a pull request is measured, whose files must not set its own limits. */
 function onPullRequest(env: Environment): boolean {
   // A bot may push a copy of a pull request for runners without access to pull requests.
-  const copied = /^refs\/heads\/pull-request\/\d+$/.test(env.GITHUB_REF ?? "");
+  const copied = /^refs\/heads\/pull-request\/\d+$/.test(ciJob(env).ref ?? "");
   return copied || namedBase(env) !== null;
 }
 

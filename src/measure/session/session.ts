@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { usageError } from "../../core/errors.ts";
-import type { Environment } from "../../core/process/environment.ts";
+import { ciJob, type Environment } from "../../core/process/environment.ts";
 import { inSlurmStep, restarts, setting } from "../environment/launcher-environment.ts";
 
 /** 128 random bits as hexadecimal digits. */
@@ -66,17 +66,14 @@ function podSession(env: Environment): string | null {
 
 /** A runner may live within one job of a cluster, and workflows may reuse a job's name, so each run gets its own. */
 function workflowPart(env: Environment): string {
-  const run = setting(env, "GITHUB_RUN_ID");
-  return run === null ? "" : `-github-${run}-${setting(env, "GITHUB_RUN_ATTEMPT") ?? "1"}`;
+  const { run } = ciJob(env);
+  return run === null ? "" : `-github-${run.id}-${run.attempt}`;
 }
 
 function workflowSession(env: Environment): string | null {
-  const run = setting(env, "GITHUB_RUN_ID");
+  const { run, tracking } = ciJob(env);
   if (run === null) return null;
-  const { GITHUB_RUN_ATTEMPT, GITHUB_JOB, RUNNER_TRACKING_ID } = env;
-  return ["github", run, GITHUB_RUN_ATTEMPT ?? "1", GITHUB_JOB ?? "job", RUNNER_TRACKING_ID]
-    .filter((part) => part !== undefined && part !== "")
-    .join("-");
+  return ["github", run.id, run.attempt, run.job, ...(tracking === null ? [] : [tracking])].join("-");
 }
 
 /**

@@ -244,8 +244,8 @@ export class HostileStep {
   }
 
   /**
-   * A runtime for `runStepFile`: Node as the ordinary user, who also owns the files of the runner. Not started by sh, which
-   * drops variables whose names have a hyphen, such as `INPUT_MAX-RUNS`.
+   * A runtime for `runStepFile`: Node as the ordinary user, who also owns the files of the runner. Not started by sh,
+   * which drops variables whose names have a hyphen, such as `INPUT_MAX-RUNS`.
    */
   #runtime(): string {
     const file = path.join(this.#directory, "node");
