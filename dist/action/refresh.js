@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "a26ee14038f88ab3ea1fad607ab1757d5dd89ff85ee535a468a94911a80cc646");
+  load = loadPack(import.meta.url, "485265c5a78632d5de0eecc131a9e33a027ddec21aeb8bc6e33f28dd6c1f55f8");
 } catch (error) {
   fail(
     FAILED,

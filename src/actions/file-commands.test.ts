@@ -30,12 +30,12 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("the step's files while a command is measured", () => {
-  it("are left alone when they are unchanged", () => {
+  it("command files stay as they are when the command left them unchanged", () => {
     expect(guardFileCommands(env).restore()).toBeNull();
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
   });
 
-  it("are again what they were, and named", () => {
+  it("command files are restored after the command wrote to them, and the warning names them", () => {
     const kept = guardFileCommands(env);
     writeFileSync(file("output"), "ours=1\nverdict=pass\n");
     writeFileSync(file("env"), "LD_PRELOAD=/x\n");
@@ -47,7 +47,7 @@ describe("the step's files while a command is measured", () => {
     expect(changed).toContain("(GITHUB_ENV, GITHUB_OUTPUT, GITHUB_PATH)");
   });
 
-  it("are replaced when the command made them read-only", () => {
+  it("command files are replaced when the command made them read-only", () => {
     const kept = guardFileCommands(env);
     writeFileSync(file("output"), "verdict=pass\n");
     chmodSync(file("output"), 0o444);
@@ -56,7 +56,7 @@ describe("the step's files while a command is measured", () => {
     expect(statSync(file("output")).mode & 0o200).toBe(0o200);
   });
 
-  it("fail the step by name when what the command wrote cannot be removed", () => {
+  it("command files fail the step by name when what the command wrote cannot be removed", () => {
     const kept = guardFileCommands(env);
     rmSync(directory, { recursive: true });
     writeFileSync(directory, "");
@@ -69,7 +69,7 @@ describe("the step's files while a command is measured", () => {
     );
   });
 
-  it("are removed when they were not kept and have become a FIFO", () => {
+  it("command files that were too large to keep are removed when they have become a FIFO", () => {
     truncateSync(file("env"), 1e9);
     const kept = guardFileCommands(env);
     rmSync(file("env"));
@@ -78,7 +78,7 @@ describe("the step's files while a command is measured", () => {
     expect(existsSync(file("env"))).toBe(false);
   });
 
-  it("are not written through a link or a directory put in their place", () => {
+  it("command files replace a link or a directory in their place and are not written through it", () => {
     writeFileSync(file("precious"), "mine");
     const kept = guardFileCommands(env);
     rmSync(file("output"));
@@ -92,14 +92,14 @@ describe("the step's files while a command is measured", () => {
     expect(lstatSync(file("env")).isFile()).toBe(true);
   });
 
-  it("come back when they were deleted", () => {
+  it("command files come back when the command deleted them", () => {
     const kept = guardFileCommands(env);
     rmSync(file("output"));
     expect(kept.restore()).toContain("(GITHUB_OUTPUT)");
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
   });
 
-  it("keep the compile cache off in later steps, whatever the command writes", () => {
+  it("command files keep the compile cache off in later steps, whatever the command writes", () => {
     disableCompileCache(env);
     const kept = guardFileCommands(env);
     writeFileSync(file("env"), "");
@@ -109,7 +109,7 @@ describe("the step's files while a command is measured", () => {
     expect(readFileSync(file("env"), "utf8")).toMatch(/DISABLED=1\nNODE_DISABLE_COMPILE_CACHE=1\n$/);
   });
 
-  it("are ignored where the variables are not set", () => {
+  it("command files are ignored where the variables are not set", () => {
     disableCompileCache({});
     expect(guardFileCommands({}).restore()).toBeNull();
   });

@@ -59,7 +59,7 @@ describe("analyze", () => {
     expect(findings.find(({ classification }) => classification === "leak")?.remediation[0]).toContain(expected);
   });
 
-  it("has the blocks that Python gained with each step beside a leak of the host", () => {
+  it("a leak of host memory has the blocks that Python gained with each step in its evidence", () => {
     const of = (at: (i: number) => number) => Float64Array.from({ length: 300 }, (_, i) => at(i));
     const evidence = (...tables: readonly Parameters<typeof tableOf>[]) => {
       const { findings } = analyze(recordingOf(tables.map(([columns, rest]) => tableOf(columns, rest))));
@@ -152,7 +152,7 @@ describe("analyze", () => {
 });
 
 describe("series that cannot be judged", () => {
-  it("are unavailable without a usable value and insufficient below 24 points or without a span", () => {
+  it("a series is unavailable without a usable value and insufficient below 24 points", () => {
     const nothing = steady(50, Number.NaN);
     const same = tableOf({ allocated: steady(50) }, { timeNs: steady(50, 5) });
     const classes = (table: ReturnType<typeof tableOf>) => analyze(recordingOf([table])).series.map((s) => s.class);
@@ -164,7 +164,7 @@ describe("series that cannot be judged", () => {
     expect(analyze(recordingOf([same])).series[0]).toMatchObject({ slope_bytes_per_s: null, duration_s: 0 });
   });
 
-  it("keep their peak", () => {
+  it("series that cannot be judged keep their peak", () => {
     const [series] = analyze(recordingOf([tableOf({ allocated: [1, 5, 3] })])).series;
     expect(series).toMatchObject({
       class: "insufficient",
@@ -214,7 +214,7 @@ describe("peaks", () => {
       }),
     ).series.map((s) => [s.peak_bytes, s.peak_kind]);
 
-  it("come from the counter that records them, else from the samples", () => {
+  it("peaks come from the counter that records them, else from the samples", () => {
     expect(peakOf(250, "exact")).toEqual([
       [250, "exact"],
       [300, "sampled"],
@@ -222,7 +222,7 @@ describe("peaks", () => {
     expect(peakOf(250, "sampled")[0]).toEqual([250, "sampled"]);
   });
 
-  it("are never below the samples", () => {
+  it("a peak is never below the samples", () => {
     expect(peakOf(50, "exact")[0]).toEqual([100, "sampled"]);
   });
 });
@@ -237,7 +237,7 @@ describe("high-water series", () => {
     });
   };
 
-  it("of healthy demand are flat, plateau or step, never rising", () => {
+  it("high-water series of healthy demand are never a leak and almost never rising", () => {
     const counts: Record<string, number> = {};
     for (let seed = 1; seed <= 200; seed++) {
       const found = classOf(runningMax(noisy(30)(300, prng(seed))))!;
@@ -247,14 +247,14 @@ describe("high-water series", () => {
     expect(counts.leak).toBeUndefined();
   });
 
-  it("rise with continued records, and leak only when the allocator agrees", () => {
+  it("high-water series rise with continued records, and leak only when the allocator agrees", () => {
     const stairs = Float64Array.from({ length: 300 }, (_, i) => GIB + Math.floor(i / 20) * 20 * MIB);
     expect(classOf(stairs)).toBe("rising");
     const both = analyze(recordingOf([tableOf({ reserved: stairs, allocated: stairs.map((v) => v - 100 * MIB) })]));
     expect(both.series.map((s) => s.class)).toEqual(["leak", "leak"]);
   });
 
-  it("have no slope interval, and late single growth is a step", () => {
+  it("high-water series have no slope interval, and late single growth is a step", () => {
     const late = Float64Array.from({ length: 300 }, (_, i) => GIB + (i > 200 ? 200 * MIB : 0));
     const [series] = analyze(recordingOf([tableOf({ used: late })])).series;
     expect(series).toMatchObject({ class: "step", slope_interval: null, highwater: true });
@@ -265,7 +265,7 @@ describe("high-water series", () => {
 describe("findings", () => {
   const kinds = (recording: Parameters<typeof analyze>[0]) => analyze(recording).findings.map((f) => f.classification);
 
-  it("name a leak with its numbers, most urgent first", () => {
+  it("findings name a leak with its numbers, most urgent first", () => {
     const [finding] = analyze(
       recordingOf([tableOf({ allocated: growing(noisy(1), 200)(300, prng(1)) }, { steps: true })]),
     ).findings;
@@ -280,7 +280,7 @@ describe("findings", () => {
     expect(finding?.remediation.length).toBeGreaterThan(0);
   });
 
-  it("report memory that grows outside the allocator", () => {
+  it("findings report memory that grows outside the allocator", () => {
     const used = Float64Array.from({ length: 120 }, (_, i) => 3 * GIB + i * 4 * MIB);
     expect(kinds(recordingOf([tableOf({ used, reserved: steady(120, 2 * GIB), allocated: steady(120) })]))).toEqual([
       "rising",
@@ -289,14 +289,14 @@ describe("findings", () => {
     ]);
   });
 
-  it("warn near the end of the device, once per device", () => {
+  it("findings warn near the end of the device, once per device", () => {
     const findings = analyze(
       recordingOf([tableOf({ allocated: steady(30, 9.3), used: steady(30, 9.8), total: steady(30, 10) })]),
     ).findings;
     expect(findings.map((f) => [f.classification, f.severity, f.metric])).toEqual([["pressure", "critical", "used"]]);
   });
 
-  it("name the rank that needs more than the others", () => {
+  it("findings name the rank that needs more than the others", () => {
     const ranks = [70, 70, 100].map((peak, rank) =>
       tableOf({ allocated: steady(30, peak), total: steady(30, 250) }, { rank }),
     );
@@ -304,7 +304,7 @@ describe("findings", () => {
     expect(finding).toMatchObject({ classification: "rank_skew", rank: 2, evidence: { skew: 0.4286, pressure: 0.4 } });
   });
 
-  it("report running out of memory first", () => {
+  it("findings report running out of memory first", () => {
     const recording = recordingOf([tableOf({ allocated: growing(noisy(1), 200)(300, prng(1)) })], {
       marks: [{ timeNs: 12.3e9, kind: "oom", text: "CUDA out of memory" }],
     });
@@ -312,7 +312,7 @@ describe("findings", () => {
     expect(analyze(recording).findings[0]?.description).toContain("12.3 s");
   });
 
-  it("use the device's capacity from the options when the source lacks it", () => {
+  it("findings use the device's capacity from the options when the source lacks it", () => {
     const recording = recordingOf([tableOf({ allocated: steady(30, 99) })]);
     expect(kinds(recording)).toEqual([]);
     expect(analyze(recording, { deviceCapacityBytes: 100 }).findings.map((f) => f.classification)).toEqual([

@@ -10,7 +10,7 @@ const column = (count: number, value: (i: number) => number) =>
 const only = (table: ReturnType<typeof tableOf>) => analyze(recordingOf([table])).series[0]!;
 
 describe("the rates of a growing series", () => {
-  it.each([7, 10, 20, 23])("are those of a step, where %s steps are judged by the clock", (steps) => {
+  it.each([7, 10, 20, 23])("the slope per step is reported where %s steps are judged by the clock", (steps) => {
     // 40 samples a step; 50 MiB a step.
     const count = 40 * steps;
     const series = only(
@@ -23,7 +23,7 @@ describe("the rates of a growing series", () => {
     expect(Math.abs(series.slope_bytes_per_step! / MIB / 50 - 1)).toBeLessThan(0.02);
   });
 
-  it("give the time to out of memory from what was reached before the program freed its memory", () => {
+  it("rates give the time to out of memory from what was reached before the program freed its memory", () => {
     // 1 MiB a second from 2000 MiB on, of 4 GiB; at the end everything is freed.
     const count = 1000;
     const allocated = column(count, (i) => (i < count - 10 ? MIB * (2000 + i / 10) : 0));
@@ -36,7 +36,7 @@ describe("the rates of a growing series", () => {
     [100, 0.6],
     [100, 0.8],
     [50, 0.85],
-  ])("are those of the line, where the level jumps by %s MiB at %s of the run", (jump, at) => {
+  ])("rates and growth are those of the line where the level jumps by %s MiB at %s of the run", (jump, at) => {
     const random = prng(5);
     const grown = (x: number) => 100 * x + (x > at ? jump : 0);
     const series = only(tableOf({ allocated: column(1000, (i) => MIB * (1024 + grown(i / 999) + random.normal())) }));
@@ -45,14 +45,14 @@ describe("the rates of a growing series", () => {
     expect(Math.abs(series.growth_bytes! / MIB - 100)).toBeLessThan(10);
   });
 
-  it("are those of the rows with a time, where the clock is the axis", () => {
+  it("rates are those of the rows with a time where the clock is the axis", () => {
     const timeNs = column(200, (i) => (i < 160 ? i * 1e8 : Number.NaN));
     const series = only(tableOf({ allocated: column(200, (i) => MIB * (1000 + i)) }, { timeNs }));
     expect(series.class).toBe("leak");
     expect(Math.abs(series.slope_bytes_per_s! / MIB - 10)).toBeLessThan(0.1);
   });
 
-  it("are not known by steps alone, where the clock is missing at the end", () => {
+  it("the slope per second is unknown where the clock is missing at the end", () => {
     const timeNs = column(200, (i) => (i < 80 ? i * 1e8 : Number.NaN));
     const steps = column(200, (i) => i);
     const series = only(tableOf({ allocated: column(200, (i) => MIB * (1000 + i)) }, { timeNs, steps }));
@@ -78,12 +78,12 @@ describe("growth below a regular cycle", () => {
   };
   const draws = Array.from({ length: 12 }, (_, seed) => seed + 1);
 
-  it.each([60, 120])("is seen where one of %s cycles is a whole number of points", (cycles) => {
+  it.each([60, 120])("growth below %s regular cycles is found where a cycle is a whole number of points", (cycles) => {
     const found = draws.map((seed) => classOf(cycles, 300, (x) => 100 * x, seed));
     expect(found.filter((one) => one !== "leak" && one !== "rising")).toEqual([]);
   });
 
-  it("that begins late is rising, and a jump is a step", () => {
+  it("growth below a regular cycle that begins late is a leak or rising, and a jump is a step", () => {
     const late = draws.map((seed) => classOf(37, 100, (x) => 500 * Math.max(0, x - 0.7), seed));
     expect(late.filter((one) => one !== "leak" && one !== "rising")).toEqual([]);
     expect(draws.map((seed) => classOf(37, 100, (x) => (x < 0.7 ? 0 : 150), seed))).toEqual(draws.map(() => "step"));

@@ -29,9 +29,12 @@ describe("TraceML's step-memory diagnosis", () => {
     [60, [4 * GIB, 4.1 * GIB], [2 * GIB, 2.05 * GIB], 100 * GIB, 0, "CREEP_EARLY"],
     [60, [90], [88], 1000, 0, "BALANCED"],
     [60, [26], [21], 800, 0.24, "BALANCED"],
-  ] as const)("%d steps from %j (median %j) on %s: skew %d is %6$s", (n, worst, mid, total, skew, kind) => {
-    expect(kinds(n, [...worst], [...mid], total, skew)[0]).toBe(kind);
-  });
+  ] as const)(
+    "the diagnosis of %d steps from %j (median %j) on %s with skew %d is %s",
+    (n, worst, mid, total, skew, kind) => {
+      expect(kinds(n, [...worst], [...mid], total, skew)[0]).toBe(kind);
+    },
+  );
 
   it("lists several issues in order of importance", () => {
     expect(kinds(60, [4 * GIB, 6 * GIB], [2 * GIB, 3 * GIB], 6.1 * GIB, 0.4)).toEqual([

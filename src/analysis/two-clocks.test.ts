@@ -36,7 +36,7 @@ describe("one device with two clocks", () => {
     () => 8 * GIB,
   );
 
-  it("has each series with its own samples only", () => {
+  it("one device with two clocks has each series with its own samples only", () => {
     const series = collectSeries(recording({ tables: flat }));
     expect(series.map(({ metric, bytes }) => [metric, bytes.length])).toEqual([
       ["allocated", 860],
@@ -64,7 +64,7 @@ describe("one device with two clocks", () => {
     expect(found(flat)).not.toContain("hidden_gap");
   });
 
-  it("is joined for Stormlog's rules", () => {
+  it("one device with two clocks is joined for Stormlog's rules", () => {
     const [gap] = gapSamples(recording({ tables: flat }));
     expect(gap?.timeNs.length).toBeGreaterThan(1800);
     expect(gap?.reserved[1800]).toBe(8 * GIB);
@@ -99,14 +99,14 @@ function loop(steps: number, tail: number, perStep: number): SampleTable {
 describe("samples taken at the ends of steps", () => {
   const horizon = { horizon: { kind: "steps", steps: 1_000_000 } } as const;
 
-  it("form the series of live memory, so that a kilobyte a step is visible under a swing of 50 MiB", () => {
+  it("samples at the ends of steps form the series of live memory: 1 kB a step shows under a swing of 50 MiB", () => {
     const analysed = analyze(recording({ tables: [loop(400, 0, 1300)] }), horizon).series[0];
     expect(analysed).toMatchObject({ metric: "allocated", samples: 400, steps: 400, class: "leak" });
     expect(analysed?.slope_bytes_per_step).toBeCloseTo(1300, 0);
     expect(analyze(recording({ tables: [loop(400, 0, 0)] }), horizon).series[0]?.class).toBe("flat");
   });
 
-  it("do not replace all samples in the peak and the chart", () => {
+  it("samples at the ends of steps do not replace all samples in the peak and the chart", () => {
     const one = recording({
       tables: [loop(100, 0, 0)],
       peaks: [{ rank: 0, device: "host", metric: "allocated", bytes: 149 * MIB, kind: "sampled", source: "mallinfo2" }],
@@ -115,7 +115,7 @@ describe("samples taken at the ends of steps", () => {
     expect(seriesOf(one)[0]?.bytes).toHaveLength(200);
   });
 
-  it("are not used when they are fewer than 24, or when the loop was the smaller part of the run", () => {
+  it("samples at the ends of steps are not used when fewer than 24, or when the loop is the smaller part", () => {
     expect(collectSeries(recording({ tables: [loop(20, 0, 0)] }))[0]?.bytes).toHaveLength(40);
     const mostlyAfter = recording({ tables: [loop(40, 1000, 0)] });
     expect(collectSeries(mostlyAfter)[0]?.bytes).toHaveLength(1080);
@@ -125,7 +125,7 @@ describe("samples taken at the ends of steps", () => {
 });
 
 describe("samples before the first step", () => {
-  it("are not part of a series that counts steps", () => {
+  it("samples before the first step are not part of a series that counts steps", () => {
     const before = 600;
     const host = table({
       timeNs: column(800, (i) => i * 5e6),
@@ -135,7 +135,7 @@ describe("samples before the first step", () => {
     expect(analyze(recording({ tables: [host] })).series[0]).toMatchObject({ steps: 200, samples: 200, class: "flat" });
   });
 
-  it("are not part of one that has too few steps for an axis of steps", () => {
+  it("samples before the first step are not part of a series with too few steps for an axis of steps", () => {
     const before = 60;
     const samples = (after: number) => {
       const python = table({
@@ -150,7 +150,7 @@ describe("samples before the first step", () => {
     expect(samples(16)).toMatchObject({ samples: 16, class: "insufficient" });
   });
 
-  it("leave nothing, and no duration, when the clock stops before that step", () => {
+  it("samples before the first step leave nothing, and no duration, when the clock stops before that step", () => {
     const lost = table({
       timeNs: column(80, (i) => (i < 60 ? i * 40e6 : Number.NaN)),
       steps: column(80, (i) => (i < 60 ? Number.NaN : Math.floor((i - 60) / 4) + 1)),
@@ -160,7 +160,7 @@ describe("samples before the first step", () => {
     expect(analysed).toMatchObject({ samples: 0, class: "insufficient", duration_s: null });
   });
 
-  it("are not a first cause among ranks whose heaps are compared", () => {
+  it("samples before the first step are not a first cause among ranks whose heaps are compared", () => {
     const rank = (number: number) =>
       table({
         rank: number,
@@ -173,7 +173,7 @@ describe("samples before the first step", () => {
     expect(ranks.first_cause_suspects).toEqual([]);
   });
 
-  it("are compared by one device per rank, which excludes the host's memory", () => {
+  it("ranks are compared by one device per rank, which excludes the host's memory", () => {
     const host = table({ timeNs: column(50, (i) => i * 20e6 + 3), columns: { host: column(50, () => MIB) } });
     const steady = column(50, () => 10 * GIB);
     const gpu = (rank: number) =>

@@ -62,13 +62,13 @@ const OK = { kind: "exited", code: 0 } as const;
 const FAILED = { kind: "exited", code: 1 } as const;
 
 describe("the runs of an attribution", () => {
-  it("take at most the judged run's length and a minute, and the report names what is missing", async () => {
+  it("attribution runs take at most the judged run's length and a minute, and the report names what is missing", async () => {
     const { made, notes } = await attributing([{ exit: { kind: "timeout", after_s: 160 }, tookS: 160 }]);
     expect(made).toEqual([{ depth: "on", limitS: 160 }]);
     expect(notes[0]).toContain("its later moments are missing");
   });
 
-  it("are two where the program fails under attribution: the second of the lightest kind, in the time left", async () => {
+  it("a program that fails under attribution is run once more with the lightest kind, in the time left", async () => {
     const { made, notes } = await attributing([
       { exit: FAILED, tookS: 40 },
       { exit: OK, tookS: 100 },
@@ -80,13 +80,13 @@ describe("the runs of an attribution", () => {
     expect(notes).toContain("with attribution on, it failed");
   });
 
-  it("are not repeated when the time left is shorter than the judged run", async () => {
+  it("an attribution run is not repeated when the time left is shorter than the judged run", async () => {
     const { made, notes } = await attributing([{ exit: FAILED, tookS: 90 }]);
     expect(made).toHaveLength(1);
     expect(notes.at(-1)).toBe("no lighter attribution run was made: the time for attribution runs is used up");
   });
 
-  it("leave the growth unattributed where no process reported its memory", async () => {
+  it("attribution runs leave the growth unattributed where no process reported its memory", async () => {
     const { findings } = await attributing([{ exit: OK, tookS: 100 }]);
     expect(findings).toMatchObject([
       { classification: "unattributed_growth", evidence: { share: 1, memory: "unknown" } },

@@ -27,13 +27,13 @@ beforeEach(() => {
 afterEach(() => rmSync(top, { recursive: true, force: true }));
 
 describe("commits a baseline may come from", () => {
-  it("are the ancestors of HEAD, itself included, outside a pull request", async () => {
+  it("comparable commits are HEAD and its ancestors outside a pull request", async () => {
     const first = commit("first");
     const second = commit("second");
     expect((await comparableCommits({ cwd: top, env: {} }, [])).commits).toEqual(new Set([first, second]));
   });
 
-  it("are the ancestors of the merge base on a pull request: its own commits cannot be their own baseline", async () => {
+  it("comparable commits are the merge base and its ancestors on a pull request, not its own commits", async () => {
     const base = commit("base");
     git("update-ref", "refs/remotes/origin/main", base);
     git("checkout", "--quiet", "-b", "feature");
@@ -73,7 +73,7 @@ describe("commits a baseline may come from", () => {
     }
   });
 
-  it("of a merge group are those of its parent, which has the pull requests ahead of it", async () => {
+  it("the base of a merge group is its parent, which has the pull requests ahead of it", async () => {
     const main = commit("main");
     git("update-ref", "refs/remotes/origin/release", main);
     const ahead = commit("ahead in the queue");
@@ -91,7 +91,7 @@ describe("commits a baseline may come from", () => {
     expect(await mergeBase(top, { GITHUB_EVENT_PATH: file, GITHUB_BASE_REF: "release" })).toBe(main);
   });
 
-  it("of a pull request are those of the event's base, whatever the clone's branch of that name is", async () => {
+  it("the base of a pull request is that of the event, whatever the clone's branch of that name is", async () => {
     const base = commit("base");
     git("checkout", "--quiet", "-b", "feature");
     const change = commit("change");
@@ -107,7 +107,7 @@ describe("commits a baseline may come from", () => {
     }
   });
 
-  it("of GitHub's merge of a pull request are those of its first parent, which the event may not know yet", async () => {
+  it("the base of GitHub's merge of a pull request is its first parent, also when it is newer than the event's base", async () => {
     const base = commit("base");
     git("checkout", "--quiet", "-b", "feature");
     commit("change");
@@ -134,7 +134,7 @@ describe("commits a baseline may come from", () => {
     expect(await baseCommit({ cwd: clone, env, history })).toBe(later);
   });
 
-  it("are not filtered without a known history", async () => {
+  it("baseline commits are not filtered without a known history", async () => {
     expect(await comparableCommits({ cwd: tmpdir(), env: {} }, [])).toEqual({ commits: null, warnings: [] });
     const directory = `${top}-shallow`;
     commit("first");
@@ -150,7 +150,7 @@ describe("commits a baseline may come from", () => {
     }
   });
 
-  it("are distinguished from those that the clone does not contain", async () => {
+  it("unknownCommits returns the commits that the clone does not contain", async () => {
     const known = commit("known");
     const unknown = "0123456789abcdef0123456789abcdef01234567";
     expect(await unknownCommits(top, [known, unknown])).toEqual(new Set([unknown]));

@@ -25,7 +25,7 @@ describe("the band of a baseline", () => {
     expect([...envelope.time_s].sort((a, b) => a - b)).toEqual(envelope.time_s);
   });
 
-  it("is over time where one run counts no steps", () => {
+  it("the band of a baseline is over time where one run counts no steps", () => {
     const { steps: _, ...plain } = run(0.1, 0.5);
     const envelope = buildBand([run(0.1, 0.5), plain])!;
     expect(envelope.steps).toBeUndefined();
@@ -45,13 +45,13 @@ describe("the band of a baseline", () => {
 });
 
 describe("positions of samples on the axis of steps", () => {
-  it("divide each step among its samples, and stay unknown outside steps", () => {
+  it("positions on the axis of steps divide each step among its samples, and stay unknown outside steps", () => {
     const steps = Float64Array.of(Number.NaN, 3, 3, 5, 5, Number.NaN);
     const positions = stepPositions(Float64Array.of(0, 1, 2, 3, 4, 9), steps);
     expect([...positions!]).toEqual([Number.NaN, 3, 4, 5, 5.5, Number.NaN]);
   });
 
-  it("are null for fewer than two steps, and where a number falls", () => {
+  it("positions on the axis of steps are null for fewer than two steps, and where a number falls", () => {
     expect(stepPositions(Float64Array.of(0, 1), Float64Array.of(1, 1))).toBeNull();
     expect(stepPositions(Float64Array.of(0, 1, 2), Float64Array.of(1, 2, 1))).toBeNull();
   });

@@ -14,7 +14,7 @@ const shown = (runs: readonly MeasuredRun[]) =>
   runs.map(({ session, series }) => [session, series.map(({ rank, peak_bytes }) => [rank, peak_bytes])]);
 
 describe("runs of ranks that were measured separately", () => {
-  it("are merged into one run of their job, including an out-of-memory error of any rank", () => {
+  it("ranks of one session are merged into one run of their job, including an out-of-memory error of any rank", () => {
     const united = runsOfJobs([run("a", 0, 1), run("a", 1, 2, { oom: true }), run("a", 2, 3)]);
     expect(shown(united)).toEqual([
       [
@@ -29,7 +29,7 @@ describe("runs of ranks that were measured separately", () => {
     expect(united[0]).toMatchObject({ commit: "c", oom: true });
   });
 
-  it("are separate for different sessions and for the same rank", () => {
+  it("runs of different sessions, or of the same rank, stay separate", () => {
     expect(shown(runsOfJobs([run("a", 0, 1), run("b", 0, 2), run("a", 0, 3), run("b", 1, 4)]))).toEqual([
       ["a", [[0, 1]]],
       ["a", [[0, 3]]],
@@ -43,7 +43,7 @@ describe("runs of ranks that were measured separately", () => {
     ]);
   });
 
-  it("are matched in the order in which each rank was measured", () => {
+  it("runs of ranks are matched in the order in which each rank was measured", () => {
     const runs = [run("a", 0, 1), run("a", 0, 2), run("a", 1, 3), run("a", 1, 4), run("a", 1, 5)];
     expect(shown(runsOfJobs(runs))).toEqual([
       [
@@ -64,7 +64,7 @@ describe("runs of ranks that were measured separately", () => {
     ]);
   });
 
-  it("keep every series exactly once", () => {
+  it("merged runs of ranks keep every series exactly once", () => {
     const arbitrary = fc.array(fc.tuple(fc.constantFrom("a", "b"), fc.integer({ min: 0, max: 4 }), fc.nat()));
     fc.assert(
       fc.property(arbitrary, (all) => {

@@ -41,7 +41,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 describe("an accepted level of few runs", () => {
-  it("is compared with by the spread of the runs before it, which the answer says", async () => {
+  it("an accepted level of few runs is judged with the spread of the runs before it, and a warning reports it", async () => {
     await keep("file:baselines", ...[6, 5, 4, 3, 2].map((days) => run(daysAgo(days))));
     await storeOf("file:baselines", root).update("train", FINGERPRINT, (current) =>
       acceptRuns(current ?? emptyRecord("train", FINGERPRINT), [run(daysAgo(1))], "larger batch"),
@@ -61,7 +61,7 @@ describe("an accepted level of few runs", () => {
 describe("an unusable baseline has a reason and a next step", () => {
   const REFRESH = expect.stringContaining("baseline refresh");
 
-  it("when there is none at all", async () => {
+  it("a missing baseline store has a reason and a next step", async () => {
     expect(await load(["file:baselines"])).toMatchObject({
       kind: "absent",
       reason: "no baseline yet: the baseline store file:baselines does not exist",
@@ -69,7 +69,7 @@ describe("an unusable baseline has a reason and a next step", () => {
     });
   });
 
-  it("when its newest run is too old, and only then", async () => {
+  it("a baseline is stale only when its newest run is too old", async () => {
     await keep("file:baselines", run(daysAgo(MAX_AGE_DAYS + 30)), run(daysAgo(MAX_AGE_DAYS + 2)));
     expect(await load(["file:baselines"])).toMatchObject({
       kind: "absent",
@@ -85,7 +85,7 @@ describe("an unusable baseline has a reason and a next step", () => {
     });
   });
 
-  it("when its record is damaged", async () => {
+  it("a damaged record makes the baseline absent, with a reason and a next step", async () => {
     put('{"schema":"stormlog.baseline/1","scenario":"train"');
     expect(await load(["file:baselines"])).toMatchObject({
       kind: "absent",
@@ -95,7 +95,7 @@ describe("an unusable baseline has a reason and a next step", () => {
     });
   });
 
-  it("when its record is of a newer version", async () => {
+  it("a record of a newer version makes the baseline absent, with a reason and a next step", async () => {
     put('{"schema":"stormlog.baseline/2"}');
     expect(await load(["file:baselines"])).toMatchObject({
       kind: "absent",
@@ -104,7 +104,7 @@ describe("an unusable baseline has a reason and a next step", () => {
     });
   });
 
-  it("of several stores, with the next step of the one that exists", async () => {
+  it("several unusable stores give both reasons and the next step of the one that exists", async () => {
     put('{"schema":"stormlog.baseline/2"}');
     expect(await load(["ref:refs/stormlog/baselines", "file:baselines"])).toMatchObject({
       kind: "absent",
@@ -115,14 +115,14 @@ describe("an unusable baseline has a reason and a next step", () => {
     });
   });
 
-  it("when it comes from another environment, which the verdict names", async () => {
+  it("a baseline from another environment is found with its own fingerprint", async () => {
     await keep("file:baselines", run(daysAgo(1)));
     const other = { ...FINGERPRINT, world_size: 8 };
     const answer = await loadFirstBaseline(["file:baselines"], "train", other, { root, env: {}, now: () => NOW });
     expect(answer).toMatchObject({ kind: "found", measurements: { fingerprint: { world_size: 1 } } });
   });
 
-  it("when the network does not answer, without losing the other checks", async () => {
+  it("an unreadable ref store gives a warning, and the next store is used", async () => {
     await keep("file:baselines", run(daysAgo(1)));
     const silent = (name: string) => ({
       ...storeOf("ref:refs/x/y", root),
@@ -140,7 +140,7 @@ describe("an unusable baseline has a reason and a next step", () => {
 });
 
 describe("a baseline on a ref", () => {
-  it("has a warning about its nightly job when its newest run is old", async () => {
+  it("a baseline on a ref has a warning about its nightly job when its newest run is old", async () => {
     execFileSync("git", ["init", "--quiet", root]);
     await keep("ref:refs/stormlog/baselines", run(daysAgo(QUIET_DAYS + 1)));
     const answer = await load(["ref:refs/stormlog/baselines"]);
@@ -152,7 +152,7 @@ describe("baselines that are held", () => {
   const hold = (names: readonly string[], ...specs: readonly string[]) =>
     loadBaselines(specs, names, { root, env: {}, now: () => NOW });
 
-  it("are those that were read, whatever happens to their files", async () => {
+  it("baselines that were read stay usable, whatever happens to their files", async () => {
     await keep("file:baselines", run(daysAgo(1)));
     const file = path.join(root, "record.json");
     writeFileSync(file, readFileSync(path.join(root, "baselines", recordName("train", FINGERPRINT))));
@@ -162,7 +162,7 @@ describe("baselines that are held", () => {
     for (const one of held) expect(one.find({ name: "train" }, FINGERPRINT)).toMatchObject({ summary: { runs: 1 } });
   });
 
-  it("report a file that cannot be used when a scenario needs it", async () => {
+  it("a baseline file that cannot be used is an error only for a scenario that needs it", async () => {
     await keep("file:baselines", run(daysAgo(1)));
     writeFileSync(path.join(root, "cut.json"), "{");
     const held = await hold(["train", "eval"], "file:baselines", "cut.json");
@@ -170,7 +170,7 @@ describe("baselines that are held", () => {
     expect(() => held.find({ name: "eval" }, FINGERPRINT)).toThrow(/not complete JSON/);
   });
 
-  it("of another spelling of the scenario are its own, others are not", async () => {
+  it("a baseline of another spelling of the scenario counts as its own, one of another definition does not", async () => {
     const theirs = { ...FINGERPRINT, scenario_definition: "aaaa" };
     await storeOf("file:baselines", root).update("train", theirs, (current) =>
       addRuns(current ?? emptyRecord("train", theirs), [run(daysAgo(1))]),
@@ -185,7 +185,7 @@ describe("baselines that are held", () => {
     expect(definition(["cccc"])).toBe("aaaa");
   });
 
-  it("of a former name count where the new one has none", async () => {
+  it("a baseline of the former name counts where the new name has none", async () => {
     await keep("file:baselines", run(daysAgo(1)));
     const held = await hold(["train2", "train"], "file:baselines");
     expect(held.find({ name: "train2" }, FINGERPRINT).kind).toBe("absent");

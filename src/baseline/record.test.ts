@@ -82,7 +82,7 @@ describe("a baseline record", () => {
     );
   });
 
-  it.each([1, 2, 8])("of %i ranks stays within 400 bytes per run and 20 kB, and keeps the newest runs", (ranks) => {
+  it.each([1, 2, 8])("a record of %i ranks stays within its maximum size and keeps the newest runs", (ranks) => {
     const commit = "0123456789abcdef0123456789abcdef01234567";
     const many = Array.from({ length: 80 }, (_, i) => newRun(i, everySeries(ranks), commit));
     const column = Array.from({ length: 200 }, (_, i) => 78_000_000_000 + i * 1_000_003);
@@ -203,7 +203,7 @@ describe("a baseline record", () => {
     );
     const accepted = acceptRuns(old, [newRun(10, [heap(112, 9025)])], "a cache");
 
-    it("has the earlier runs' spread around that level, their sessions, and its class", () => {
+    it("a newly accepted level has the earlier runs' spread and sessions, and its own class", () => {
       const earlier = earlierRuns(accepted, selectRuns(accepted, null), null);
       // One accepted run: around it lie the differences of two runs, in proportion to the higher level.
       const around = (middle: number, share: number, differences: readonly number[]) =>
@@ -224,7 +224,7 @@ describe("a baseline record", () => {
       expect(peaks).toEqual([-4, 0, -2, 4, 2, 0].map((one) => expect.closeTo(6 + narrowed * one, 6)));
     });
 
-    it("has none of them once it has five runs, or where too few of them are comparable", () => {
+    it("an accepted level has no earlier runs once it has five of its own, or where too few are comparable", () => {
       const enough = addRuns(
         accepted,
         [11, 12, 13, 14].map((i) => newRun(i, [heap(112, 0)])),
@@ -262,14 +262,14 @@ describe("a baseline record", () => {
 });
 
 describe("names in a store", () => {
-  it("depend on identity fields only", () => {
+  it("names in a store depend on identity fields only", () => {
     const one = fingerprintHash({ backend: "cuda", world_size: 2, driver: "550", mig_profile: null });
     expect(one).toMatch(/^[0-9a-f]{16}$/);
     expect(fingerprintHash({ world_size: 2, backend: "cuda", driver: "560" })).toBe(one);
     expect(fingerprintHash({ world_size: 1, backend: "cuda" })).not.toBe(one);
   });
 
-  it("are one safe path component, and differ for different scenarios", () => {
+  it("directory names of scenarios are one safe path component and differ for different scenarios", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (a, b) => {
         const name = scenarioDirectory(a);

@@ -12,11 +12,11 @@ describe("variables that searched code can read", () => {
     parent: (pid: number) => ({ 30: 20, 20: 1 })[pid] ?? 0,
   };
 
-  it("are those of every process above this one whose environment can be read", () => {
+  it("readableVariables lists variables of every process above this one whose environment can be read", () => {
     expect(readableVariables(["A_TOKEN", "B_TOKEN", "C_TOKEN"], 30, files)).toEqual(["A_TOKEN", "B_TOKEN"]);
   });
 
-  it("are all for root's processes and where nothing closes a process", () => {
+  it("closeSearch returns all variables for root's processes and where nothing closes a process", () => {
     expect(closeSearch(["STORMLOG_TEST_TOKEN"], "darwin")).toEqual(["STORMLOG_TEST_TOKEN"]);
     expect(closeSearch(["STORMLOG_TEST_TOKEN"])).toEqual(process.getuid?.() === 0 ? ["STORMLOG_TEST_TOKEN"] : []);
   });

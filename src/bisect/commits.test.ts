@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("the checkout of a commit", () => {
-  it("is built and measured with a home of its own, in which no login lies", async () => {
+  it("the checkout of a commit is built and measured with a home of its own, without logins", async () => {
     const [clone, scratch] = [path.join(directory, "clone"), path.join(directory, "scratch")];
     for (const one of [clone, scratch, path.join(directory, "home")]) mkdirSync(one);
     writeFileSync(path.join(directory, "home", ".npmrc"), "_authToken=a");

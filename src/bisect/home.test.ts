@@ -16,7 +16,7 @@ const write = (name: string): void => {
 };
 
 describe("the home of a state", () => {
-  it("has the user's caches and installations, also moved ones, and no logins", async () => {
+  it("the home of a state has the user's caches and installations, also moved ones, and no logins", async () => {
     const caches = [
       "real/.npm/_cacache/x",
       "real/.local/lib/python3/site-packages/a.py",
@@ -55,7 +55,7 @@ describe("the home of a state", () => {
     expect(caches.filter((name) => !existsSync(path.join(directory, name)))).toEqual([]);
   });
 
-  it("is empty where the caller has none", async () => {
+  it("throwAwayHome returns only a new HOME where the caller has no variables", async () => {
     expect(await throwAwayHome(directory, {})).toEqual({ HOME: path.join(directory, "home") });
   });
 });

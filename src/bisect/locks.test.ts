@@ -10,7 +10,7 @@ const BAD = "--no-index\napp-core==2.0\nlib==1.0; python_version < '3.10'\nnew==
 describe("two lock files of pip", () => {
   const difference = lockDifference(GOOD, BAD, FILES);
 
-  it("differ by changed, added and removed packages under their normal names", () => {
+  it("two lock files of pip differ by changed, added and removed packages under their normal names", () => {
     expect(difference.changes).toEqual([
       { name: "app-core", good: "1.0", bad: "2.0" },
       { name: "lib", good: "1.0", bad: "1.0" },
@@ -19,7 +19,7 @@ describe("two lock files of pip", () => {
     ]);
   });
 
-  it("are mixed with hashes, markers and options as written", () => {
+  it("two lock files of pip are mixed with hashes, markers and options as written", () => {
     expect(difference.mixture([])).toBe(
       "--no-index\nApp_Core==1.0      --hash=sha256:aa\nlib==1.0 ; python_version < '3.9'\nold==1\nsame==1\n",
     );
@@ -35,11 +35,11 @@ describe("two lock files of pip", () => {
     ["lockfileVersion: '9.0'\n", "LOCK_UNSUPPORTED"],
     ['{"packages": 3}', "LOCK_INVALID"],
     [GOOD, "LOCKS_EQUAL"],
-  ])("are refused with a code where one is %j", (bad, code) => {
+  ])("lockDifference refuses %j as the second lock with a code", (bad, code) => {
     expect(() => lockDifference(GOOD, bad, FILES)).toThrow(expect.objectContaining({ code }));
   });
 
-  it("have packages that must move together where pip names a conflict, and none for another failure", () => {
+  it("packages of pip must move together where pip names a conflict, and not for another failure", () => {
     const output =
       "ERROR: Cannot install app-core==2.0 and lib==1.0 because these package versions have conflicting dependencies.\n" +
       "    The user requested lib==1.0\n    app_core 2.0 depends on lib>=2\nERROR: ResolutionImpossible";
@@ -69,7 +69,7 @@ describe("two lock files of npm", () => {
     FILES,
   );
 
-  it("move every copy of a package at once, with the range of the project", () => {
+  it("two lock files of npm move every copy of a package at once, with the range of the project", () => {
     expect(difference.changes).toEqual([
       { name: "a", good: "1.0.0", bad: "2.0.0" },
       { name: "b", good: "1.0.0 or 0.9.0", bad: "2.0.0" },
@@ -84,7 +84,7 @@ describe("two lock files of npm", () => {
     expect(packages([0])[""].dependencies).toEqual({ a: "^2" });
   });
 
-  it("join a package with those that depend on it where npm ci names it as unfit", () => {
+  it("two lock files of npm join a package with those that depend on it where npm ci names it as unfit", () => {
     const output = "npm error Invalid: lock file's b@1.0.0 does not satisfy b@2.0.0";
     expect(unusable({ ok: false, reason: "r", output }, difference).together).toEqual([1, 0]);
   });
@@ -94,12 +94,12 @@ describe("a lock of a megabyte", () => {
   it.each([
     ["a nested value", `{"packages":${'{"node_modules/":'.repeat(50_000)}1${"}".repeat(50_000)}}`, "LOCK_INVALID"],
     ["a line of white space", `lib ${" ".repeat(900_000)}==`, "LOCK_UNSUPPORTED"],
-  ])("is refused with a code where it has %s", (_, bad, code) => {
+  ])("a lock of a megabyte is refused with a code where it has %s", (_, bad, code) => {
     const good = bad.startsWith("{") ? '{"packages":{}}' : GOOD;
     expect(() => lockDifference(good, bad, FILES)).toThrow(expect.objectContaining({ code }));
   });
 
-  it("is compared in time that grows with its length where all entries are copies of one package", () => {
+  it("a large lock of copies of one package is compared in about the time of distinct packages", () => {
     const lock = (version: string, name: (copy: number) => string) =>
       JSON.stringify({
         packages: Object.fromEntries(

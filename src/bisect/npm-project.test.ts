@@ -33,7 +33,7 @@ const write = (name: string, text = ""): void => {
 };
 
 describe("the copy of an npm project", () => {
-  it("has the lock, its dependencies in the manifest and the project's files", async () => {
+  it("the copy of an npm project has the lock, its dependencies in the manifest and the project's files", async () => {
     write("package.json", `\uFEFF${JSON.stringify({ name: "p", scripts: { x: "y" }, dependencies: { a: "^1" } })}`);
     write("lib/a.js", "1");
     symlinkSync("lib/a.js", path.join(project, "link.js"));
@@ -48,7 +48,7 @@ describe("the copy of an npm project", () => {
     expect(readFileSync(path.join(copy, "link.js"), "utf8")).toBe("1");
   });
 
-  it("has neither logins nor earlier searches, FIFOs and installed packages", async () => {
+  it("the copy of an npm project has no logins, earlier searches, FIFOs or installed packages", async () => {
     write(".env");
     write("app/.env.local");
     write("node_modules/a/index.js");
@@ -79,7 +79,7 @@ describe("the copy of an npm project", () => {
     expect(JSON.parse(readFileSync(path.join(copy, "package.json"), "utf8")).name).toBe("shared");
   });
 
-  it.each(["{", "[]"])("is refused with a code where the manifest is %s", async (text) => {
+  it.each(["{", "[]"])("the copy of an npm project is refused with a code where the manifest is %s", async (text) => {
     write("package.json", text);
     await expect(copyProject(project, copy, LOCK)).rejects.toMatchObject({ code: "LOCK_INVALID", exitCode: 5 });
     expect(existsSync(copy)).toBe(false);

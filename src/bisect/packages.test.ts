@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("an environment of packages", () => {
-  it("is installed by the first python3 on PATH, and measured under the caller's settings with another home", async () => {
+  it("an environment of packages is made by the first python3 on PATH and keeps the caller's settings except HOME", async () => {
     const [bin, scratch] = [path.join(directory, "bin"), path.join(directory, "scratch")];
     for (const one of [bin, scratch]) mkdirSync(one);
     const script = `#!/bin/sh\necho "$2 $HOME $PIP_CACHE_DIR $PYTHONPATH" >> ${directory}/calls\n`;

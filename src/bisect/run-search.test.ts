@@ -63,7 +63,7 @@ describe("a search", () => {
     ["good is red", "fail"],
     ["bad is pass", "pass"],
     ["bad is unjudged", "unjudged"],
-  ] as const)("is not reproducible where %s, after it judged both ends", async (reason, verdict) => {
+  ] as const)("a search is not reproducible where %s, after it judged both ends", async (reason, verdict) => {
     const state = await openState(directory, fresh, false);
     const { result, steps } = await runSearch(
       directory,

@@ -197,13 +197,13 @@ describe("analyze of odd data", () => {
 describe("a horizon", () => {
   const slow = () => csv("slow.csv", STEP_TIME, ({ step, time }) => [step, time, 4e9 + step * 1300]);
 
-  it("in steps or hours makes growth count that is nothing without it", async () => {
+  it("a horizon in steps or hours makes a leak of growth that is flat without it", async () => {
     expect((await analysis(slow())).series[0]?.class).toBe("flat");
     for (const horizon of ["1000000", "1e6", "200h"])
       expect((await analysis(slow(), "--horizon", horizon)).series[0]?.class).toBe("leak");
   });
 
-  it("is reported where the series cannot follow it", async () => {
+  it("a horizon is reported as unused where the series has no such axis", async () => {
     const timed = csv("timed.csv", "time_s,allocated_bytes", ({ time, step }) => [time, 4e9 + step * 1300]);
     const counted = csv("counted.csv", "step,allocated_bytes", ({ step }) => [step, 4e9 + step * 1300]);
     expect(kinds(await analysis(timed, "--horizon", "1000000"))).toContain("horizon_unused");
@@ -225,7 +225,7 @@ describe("judge and compare of odd data", () => {
   const verdicts = ({ document }: { document: unknown }) =>
     document as { verdict: string; checks: { reason: string }[] };
 
-  it("never pass what has no value, or too few samples for a growth", async () => {
+  it("judge and compare never pass what has no value, or too few samples for a growth", async () => {
     const none = csv("nan.csv", STEP_TIME, ({ step, time }) => [step, time, "nan"]);
     const one = csv("one.csv", STEP_TIME, whole, rows.slice(0, 1));
     for (const candidate of [none, one]) {
@@ -239,7 +239,7 @@ describe("judge and compare of odd data", () => {
     expect(verdicts(await answer("compare", none, one)).verdict).toBe("unjudged");
   });
 
-  it("name the file that cannot be read, whichever side it is", async () => {
+  it("judge and compare name the file that cannot be read, whichever side it is", async () => {
     const good = csv("good.csv", STEP_TIME, whole);
     const empty = file("empty.csv", "");
     for (const sides of [
@@ -249,7 +249,7 @@ describe("judge and compare of odd data", () => {
       expect(await answer("compare", ...sides)).toMatchObject({ exit: 5, document: { error: "INPUT_EMPTY" } });
   });
 
-  it("refuse budgets that are no sizes", async () => {
+  it("judge and compare refuse budgets that are not sizes", async () => {
     const good = csv("good.csv", STEP_TIME, whole);
     for (const size of ["-5", "1e400", "many", ""])
       expect(await answer("judge", "--candidate", good, "--budget", `allocated=${size}`)).toMatchObject({

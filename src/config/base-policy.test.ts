@@ -16,7 +16,7 @@ const config = (over: Partial<ConfigFile> = {}, train: Partial<ConfigScenario> =
 const paths = (base: ConfigFile, head: ConfigFile) => underBasePolicy(base, head).changes.map(({ path }) => path);
 
 describe("a change of the gate's own configuration", () => {
-  it("is nothing when nothing changed", () => {
+  it("a configuration without a change has no changes, notes or renamed scenarios", () => {
     const one = config(
       { policy: { unjudged: "fail" }, baseline: "file:baselines" },
       { budget: { host: "2GiB" }, horizon: "1e6" },
@@ -31,7 +31,7 @@ describe("a change of the gate's own configuration", () => {
     });
   });
 
-  it("is nothing when the same is written differently", () => {
+  it("a configuration that spells the same settings differently has no changes", () => {
     const base = config(
       { baseline: "file:baselines", policy: { gating: ["host", "allocated"] } },
       { budget: { host: "2GiB" }, horizon: "1e6", env: { A: 1, B: "x" }, cwd: "." },
@@ -105,11 +105,14 @@ describe("a change of the gate's own configuration", () => {
       "file:baselines",
       "none",
     ],
-  ])("lists %s, and the base commit's stays in force", (_what, base, head, path, before, now) => {
-    const judged = underBasePolicy(base, head);
-    expect(judged.changes).toEqual([{ path, base: before, head: now }]);
-    expect(judged.config).toEqual(base);
-  });
+  ])(
+    "underBasePolicy lists %s, and the base commit's setting stays in force",
+    (_what, base, head, path, before, now) => {
+      const judged = underBasePolicy(base, head);
+      expect(judged.changes).toEqual([{ path, base: before, head: now }]);
+      expect(judged.config).toEqual(base);
+    },
+  );
 
   it("lists a changed command, and measures it as changed", () => {
     const judged = underBasePolicy(config(), config({}, { run: "true", cwd: "sub", env: { X: "1" } }));
@@ -122,7 +125,7 @@ describe("a change of the gate's own configuration", () => {
     expect(judged.config.scenarios).toEqual([scenario({ run: "true", cwd: "sub", env: { X: "1" } })]);
   });
 
-  it("never loses a scenario that is removed", () => {
+  it("underBasePolicy lists a scenario that is removed", () => {
     const base: ConfigFile = { scenarios: [scenario(), scenario({ name: "eval", run: "python eval.py" })] };
     const judged = underBasePolicy(base, {
       scenarios: [scenario(), scenario({ name: "evaluate", run: "python evaluate.py" })],
@@ -133,7 +136,7 @@ describe("a change of the gate's own configuration", () => {
     expect(judged.renamed.size).toBe(0);
   });
 
-  it("recognizes a renamed scenario by its content, and keeps its settings", () => {
+  it("underBasePolicy recognizes a renamed scenario by its content, and keeps its settings", () => {
     const base = config({}, { budget: { host: "1GiB" }, horizon: "72h", env: { A: 1 } });
     const judged = underBasePolicy(base, {
       scenarios: [scenario({ name: "train2", run: " python train.py ", env: { A: "1" }, budget: { host: "9GiB" } })],
@@ -150,7 +153,7 @@ describe("a change of the gate's own configuration", () => {
     ]);
   });
 
-  it("takes each scenario of the base commit for one of the change at most", () => {
+  it("underBasePolicy matches each scenario of the base commit with at most one of the change", () => {
     const base: ConfigFile = {
       scenarios: [scenario(), scenario({ name: "strict", budget: { host: "1GiB" } })],
     };
@@ -165,7 +168,7 @@ describe("a change of the gate's own configuration", () => {
   });
 
   it.each([" python train.py", "python train.py  ", "python train.py\n", "\t python train.py \n\n"])(
-    "does not take blanks around a command for a change: %j",
+    "blanks around a command are not a change: %j",
     (run) => {
       const judged = underBasePolicy(config(), config({}, { run }));
       expect(judged).toMatchObject({ changes: [], redefined: [], config: config() });
@@ -173,7 +176,7 @@ describe("a change of the gate's own configuration", () => {
   );
 
   it.each(["python  train.py", "python train.py \\ ", "python train.py #"])(
-    "takes blanks within a command, or escaped, for a change: %j",
+    "blanks within a command, or escaped, are a change: %j",
     (run) => {
       expect(underBasePolicy(config(), config({}, { run })).redefined).toEqual(["train"]);
     },
@@ -222,8 +225,8 @@ const anyConfig: fc.Arbitrary<ConfigFile> = fc.record(
   { requiredKeys: ["scenarios"] },
 ) as fc.Arbitrary<ConfigFile>;
 
-describe("whatever a change writes", () => {
-  it("never raises a budget, drops one, or changes the policy of a scenario of the base commit", () => {
+describe("any change of the configuration", () => {
+  it("underBasePolicy never raises or drops a budget, or changes the policy of a scenario of the base commit", () => {
     const request = (file: ConfigFile) =>
       gateRequest({
         options: {},
@@ -258,7 +261,7 @@ describe("whatever a change writes", () => {
     );
   });
 
-  it("does not list equal settings", () => {
+  it("underBasePolicy does not list equal settings", () => {
     fc.assert(
       fc.property(anyConfig, (base) => {
         expect(paths(base, structuredClone(base))).toEqual([]);

@@ -45,11 +45,11 @@ describe("the line of a problem in a configuration file", () => {
     ["a key in an alias", "scenarios:\n  - &a\n    name: b\n    rnu: x\n  - *a\n", "gate.yml:4: scenarios.1.rnu"],
     ["YAML", "scenarios:\n  - name: [a\n", "gate.yml:3: not valid YAML: "],
     ["a repeated key", "scenarios: []\n\nscenarios: []\n", "gate.yml:3: not valid YAML: Map keys must be unique"],
-  ])("is named for %s", (_, text, message) => {
+  ])("parseConfig names the line of the problem: %s", (_, text, message) => {
     expect(problem(text)).toContain(message);
   });
 
-  it("is not looked for where aliases multiply", () => {
+  it("parseConfig rejects a file whose aliases multiply", () => {
     const bomb = [
       "a: &a [x,x,x,x,x,x,x,x,x,x]",
       ...[..."bcdefgh"].map((k, i) => `${k}: &${k} [${Array(10).fill(`*${"abcdefgh"[i]}`)}]`),
@@ -71,7 +71,7 @@ describe("the error of a bad configuration file", () => {
     [scenario(", timeout: 0"), "scenarios.0.timeout must be above 0"],
     [`${scenario("")}\npolicy: { unjudged: maybe }`, 'policy.unjudged must be "fail" or "warn" or "pass", not "maybe"'],
     [`schema: stormlog.config/2\n${scenario("")}`, 'schema must be "stormlog.config/1", not "stormlog.config/2"'],
-  ])("%s", (text, what) => {
+  ])("parseConfig rejects %j: %s", (text, what) => {
     const line = text.includes("\npolicy") ? 2 : 1;
     expect(() => parseConfig(text, "gate.yml")).toThrow(
       expect.objectContaining({ code: "CONFIG_INVALID", exitCode: 5, message: `gate.yml:${line}: ${what}` }),
@@ -84,13 +84,13 @@ describe("a file of more keys and values than the parser may be given", () => {
     ["brackets", "[".repeat(60_000)],
     ["anchors", Array.from({ length: 6000 }, (_, i) => `k${i}: &a${i} 1`).join("\n")],
     ["scenarios", `scenarios:\n${"  - {name: a, run: x}\n".repeat(6000)}`],
-  ])("is refused: %s", (_, text) => {
+  ])("parseConfig refuses a file of too many keys and values: %s", (_, text) => {
     expect(() => parseConfig(text, "gate.yml")).toThrowError(
       expect.objectContaining({ code: "CONFIG_TOO_LARGE", exitCode: 5 }),
     );
   });
 
-  it("does not count a long script", () => {
+  it("a long script does not count as many keys and values", () => {
     const script = "      echo a: [b, c] # d\n".repeat(20_000);
     const { scenarios } = parseConfig(`scenarios:\n  - name: a\n    run: |\n${script}`, "gate.yml");
     expect(scenarios).toHaveLength(1);

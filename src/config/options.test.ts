@@ -100,7 +100,7 @@ describe("the gate's request", () => {
       expect(() => chosen(text)).toThrowError(expect.objectContaining({ code: "SCENARIO_UNKNOWN" }));
   });
 
-  it("has no baseline with `none`", () => {
+  it("the gate's request has no baselines with --baseline none", () => {
     expect(gateRequest(input({ options: { baseline: ["none"] } })).baselines).toEqual([]);
   });
 
@@ -123,7 +123,7 @@ describe("the gate's request", () => {
     );
   });
 
-  it("is an error when there is nothing to run", () => {
+  it("the gate's request is an error without a command and a config file", () => {
     expect(() => gateRequest(input({ command: null }))).toThrowError(expect.objectContaining({ code: "NO_COMMAND" }));
   });
 });
@@ -166,7 +166,7 @@ describe("--vary", () => {
     expect(() => varied("./train", vary)).toThrow(expect.objectContaining({ code: "OPTION_INVALID", exitCode: 2 }));
   });
 
-  it("is needed for --fits, whose sizes are bytes or have a unit", () => {
+  it("--fits needs --vary and takes sizes in bytes or with a unit", () => {
     const fits = ["80GB=85.0e9", "small=2GiB"];
     const options = { vary: "N=1,2", fits };
     expect(gateRequest(input({ command: null, config: config("x"), options })).fits).toEqual([
@@ -196,7 +196,7 @@ describe("a known leak of the config file", () => {
       },
     });
 
-  it("is read", () => {
+  it("a known leak is read, also with a leap day as its last day", () => {
     expect(parseConfig(config({}), "c.yml").policy?.["known-leaks"]).toHaveLength(1);
     expect(parseConfig(config({ until: "2028-02-29" }), "c.yml").policy?.["known-leaks"]).toHaveLength(1);
   });
@@ -213,26 +213,26 @@ describe("a known leak of the config file", () => {
     { versions: [] },
     { reason: "" },
     { sinec: 1 },
-  ])("is refused with %j", (entry) => {
+  ])("a known leak is refused with %j", (entry) => {
     expect(() => parseConfig(config(entry), "c.yml")).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
   });
 });
 
 describe("the bundle's directory", () => {
-  it.each(["", " ", ".", "/", "..", "a/.."])("cannot be %j", (bundle) => {
+  it.each(["", " ", ".", "/", "..", "a/.."])("the bundle's directory cannot be %j", (bundle) => {
     expect(() => gateRequest(input({ options: { bundle } }))).toThrow(
       expect.objectContaining({ code: "OPTION_INVALID", exitCode: 2 }),
     );
   });
 
-  it("can be beside the working directory, or have a name that starts with dots", () => {
+  it("the bundle's directory can be beside the working directory, or have a name that starts with dots", () => {
     for (const bundle of ["../out", "..out", "x/y"])
       expect(gateRequest(input({ options: { bundle } })).bundle).toMatch(/[^/]$/);
   });
 });
 
 describe("the scenario's name", () => {
-  it("cannot be empty", () => {
+  it("the scenario's name cannot be blank", () => {
     expect(() => gateRequest(input({ options: { scenario: " " } }))).toThrow(
       expect.objectContaining({ code: "OPTION_INVALID", exitCode: 2 }),
     );
@@ -244,17 +244,20 @@ describe("budgets and horizons", () => {
     expect(parseBudget("used=80GiB")).toEqual({ metric: "used", bytes: 80 * 1024 ** 3 });
   });
 
-  it.each(METRICS)("are accepted for %s by the command line and by the config file, also under gating", (metric) => {
-    const expected = { metric, bytes: 10 * 1024 ** 2 };
-    expect(parseBudget(`${metric}=10MiB`)).toEqual(expected);
-    const file = {
-      scenarios: [{ name: "a", run: "true", budget: { [metric]: "10MiB" } }],
-      policy: { gating: [metric] },
-    };
-    const request = gateRequest(input({ command: null, config: parseConfig(JSON.stringify(file), "c.yml") }));
-    expect([request.scenarios[0]?.budgets, request.gatingMetrics]).toEqual([[expected], [metric]]);
-    expect(RUN_OPTIONS.budget.description).toContain(`\`${metric}\``);
-  });
+  it.each(METRICS)(
+    "a budget for %s is accepted by the command line and by the config file, also under gating",
+    (metric) => {
+      const expected = { metric, bytes: 10 * 1024 ** 2 };
+      expect(parseBudget(`${metric}=10MiB`)).toEqual(expected);
+      const file = {
+        scenarios: [{ name: "a", run: "true", budget: { [metric]: "10MiB" } }],
+        policy: { gating: [metric] },
+      };
+      const request = gateRequest(input({ command: null, config: parseConfig(JSON.stringify(file), "c.yml") }));
+      expect([request.scenarios[0]?.budgets, request.gatingMetrics]).toEqual([[expected], [metric]]);
+      expect(RUN_OPTIONS.budget.description).toContain(`\`${metric}\``);
+    },
+  );
 
   it.each([
     ["1e9", 1e9],
@@ -262,7 +265,7 @@ describe("budgets and horizons", () => {
     ["1.5E3", 1500],
     ["2 GiB", 2 ** 31],
     ["4096", 4096],
-  ])("read the size %s, and so does --fits", (size, bytes) => {
+  ])("budgets and --fits read the size %s", (size, bytes) => {
     expect(parseBudget(`host=${size}`).bytes).toBe(bytes);
     const options = { vary: "N=1,2", fits: [`x=${size}`] };
     expect(gateRequest(input({ options })).fits).toEqual([{ name: "x", bytes }]);
@@ -271,7 +274,7 @@ describe("budgets and horizons", () => {
     expect(request.scenarios[0]?.budgets).toEqual([{ metric: "host", bytes }]);
   });
 
-  it.each(["1e400", "1e99", "-1e9", "e9", "1e9GiB", ""])("refuse the size %j, and so does --fits", (size) => {
+  it.each(["1e400", "1e99", "-1e9", "e9", "1e9GiB", ""])("budgets and --fits refuse the size %j", (size) => {
     const invalid = expect.objectContaining({ code: "SIZE_INVALID", exitCode: 2 });
     expect(() => parseBudget(`host=${size}`)).toThrow(invalid);
     expect(() => gateRequest(input({ options: { vary: "N=1,2", fits: [`x=${size}`] } }))).toThrow(invalid);
@@ -283,7 +286,7 @@ describe("budgets and horizons", () => {
     expect(parseHorizon("1.5h")).toEqual({ kind: "seconds", seconds: 5400 });
   });
 
-  it("calls a bad value of the config file invalid input, and one of the command line a usage error", () => {
+  it("a bad value is invalid input in the config file, and a usage error on the command line", () => {
     const config = (lines: string) => parseConfig(`scenarios: [{ name: a, run: "true", ${lines} }]`, "bad.yml");
     for (const lines of ["horizon: soon", "budget: { host: lots }"]) {
       expect(() => config(lines), lines).toThrow(expect.objectContaining({ code: "CONFIG_INVALID", exitCode: 5 }));
@@ -296,7 +299,7 @@ describe("budgets and horizons", () => {
 describe("the definition of a scenario", () => {
   const text = (run: string) => scenarioDefinition({ run });
 
-  it("is that of earlier versions for a plain command, a YAML block and a list", () => {
+  it("the definition of a plain command, a YAML block and a list is that of earlier versions", () => {
     expect(text("python train.py")).toBe('{"run":"python train.py","cwd":".","env":[]}');
     expect(text("python train.py\n")).toBe('{"run":"python train.py\\n","cwd":".","env":[]}');
     expect(scenarioDefinition({ run: ["a ", ""], env: { B: 1 } })).toBe(
@@ -304,7 +307,7 @@ describe("the definition of a scenario", () => {
     );
   });
 
-  it("does not depend on blanks around the command", () => {
+  it("the definition of a scenario does not depend on blanks around the command", () => {
     for (const run of [" python train.py", "python train.py  ", "\tpython train.py\t"])
       expect(text(run)).toBe(text("python train.py"));
     expect(text("python train.py \n\n")).toBe(text("python train.py\n"));

@@ -73,16 +73,16 @@ snapshots:
 `;
 
 describe("the packages of a lock file", () => {
-  it("are those of uv without the project itself, every version of each", () => {
+  it("lockedPackages lists uv's packages without the project itself, with every version of each", () => {
     expect(read("uv.lock", UV)).toEqual(["numpy 1.26.0 or 2.0.0"]);
     expect(read("sub/uv.lock", UV.replaceAll("\n", "\r\n"))).toEqual(["numpy 1.26.0 or 2.0.0"]);
   });
 
-  it("are those of Poetry under their normal names, without tables of a package", () => {
+  it("lockedPackages lists Poetry's packages under their normal names, without tables of a package", () => {
     expect(read("poetry.lock", POETRY)).toEqual(["typing-extensions 4.16.0"]);
   });
 
-  it("are the keys of pnpm's packages, in all its formats", () => {
+  it("lockedPackages lists the keys of pnpm's packages, in all its formats", () => {
     expect(read("pnpm-lock.yaml", PNPM_9)).toEqual(["@grpc/grpc-js 1.4.2", "undici 5.14.0"]);
     const old =
       "lockfileVersion: 5.4\npackages:\n\n  /@a/b/1.0.0_react@18.0.0:\n    dev: true\n  /c/2.0.0:\n    dev: true\n";
@@ -90,7 +90,7 @@ describe("the packages of a lock file", () => {
     expect(read("pnpm-lock.yaml", "packages:\n  /@a/b@1.0.0(react@18.0.0):\n    dev: true\n")).toEqual(["@a/b 1.0.0"]);
   });
 
-  it("are those of npm without the project's own", () => {
+  it("lockedPackages lists npm's packages without the project's own", () => {
     const packages = {
       "": { name: "app", version: "1.0.0" },
       "packages/own": { version: "1.0.0" },
@@ -101,16 +101,19 @@ describe("the packages of a lock file", () => {
     expect(read("package-lock.json", JSON.stringify({ packages }))).toEqual(["own linked", "a 1.0.0 or 2.0.0"]);
   });
 
-  it("are the requirements with an exact version", () => {
+  it("lockedPackages lists the requirements with an exact version", () => {
     const text = "--no-index\nNumPy==1.26.0 \\\n    --hash=sha256:aa\nflask>=2\n-r other.txt\n";
     expect(read("requirements/dev.txt", text)).toEqual(["numpy 1.26.0"]);
   });
 
-  it.each(["uv.lock", "poetry.lock", "pnpm-lock.yaml", "requirements.txt"])("are none in a damaged %s", (file) => {
-    expect(read(file, '[[package]\nname = 3\npackages: [[\n{"')).toEqual([]);
-  });
+  it.each(["uv.lock", "poetry.lock", "pnpm-lock.yaml", "requirements.txt"])(
+    "lockedPackages finds no package in a damaged %s",
+    (file) => {
+      expect(read(file, '[[package]\nname = 3\npackages: [[\n{"')).toEqual([]);
+    },
+  );
 
-  it("are refused with a code where npm's lock is damaged", () => {
+  it("lockedPackages refuses a damaged lock file of npm with a code", () => {
     expect(() => read("package-lock.json", "{")).toThrow(expect.objectContaining({ code: "LOCK_INVALID" }));
   });
 });

@@ -30,8 +30,8 @@ const device = (changes: Partial<DeviceReport>, here = MACHINE): Diagnosis =>
 const library = (reason: string, here: Partial<HostEnvironment> = {}): Diagnosis =>
   rows(unreadable(reason), [], { ...MACHINE, ...here })[0]!;
 
-describe("doctor, of a GPU", () => {
-  it("reports a healthy one without a hint", () => {
+describe("the doctor's row of a GPU", () => {
+  it("doctor reports a healthy GPU without a hint", () => {
     expect(device({})).toEqual({
       name: "cuda:0",
       status: "ok",
@@ -94,7 +94,7 @@ describe("doctor, of a GPU", () => {
     expect(rows(READABLE, [gpu], CONTAINER)[1]?.hint).toContain("into the container");
   });
 
-  it("reports a lost one as missing, with a remedy", () => {
+  it("doctor reports a lost GPU as missing, with a remedy", () => {
     const row = device({ capabilities: [], reason: "memory: GPU_IS_LOST" });
     expect(row).toMatchObject({ status: "missing", hint: expect.stringContaining("grep Xid") });
     expect(row.detail).toMatch(/^the GPU is lost/);
@@ -107,7 +107,7 @@ describe("doctor, of a GPU", () => {
   });
 });
 
-describe("doctor, of NVIDIA's driver", () => {
+describe("the doctor's row of NVIDIA's driver", () => {
   it("does not report a machine without a GPU as missing", () => {
     const row = library("the NVIDIA management library cannot be loaded: x", { nvidiaNodes: "none" });
     expect(row).toMatchObject({ status: "limited", detail: "no NVIDIA driver" });
@@ -135,7 +135,7 @@ describe("doctor, of NVIDIA's driver", () => {
     ["OPERATING_SYSTEM", { container: true }, "missing", /--gpus all/],
     ["UNKNOWN", { container: true }, "missing", /daemon-reload/],
     ["UNKNOWN", {}, "missing", /NVRM/],
-  ] as const)("has a remedy for %s in %o", (code, here, status, remedy) => {
+  ] as const)("doctor has a remedy for %s in %o", (code, here, status, remedy) => {
     const row = library(`the NVIDIA driver does not answer: ${code}`, here);
     expect(row.status).toBe(status);
     expect(row.hint).toMatch(remedy);

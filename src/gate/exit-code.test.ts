@@ -20,18 +20,18 @@ function scenario(verdict: Verdict, failed?: CheckKind): ScenarioReport {
 }
 
 describe("the verdict of an invocation", () => {
-  it("is the worst of its scenarios", () => {
+  it("overallVerdict is the worst verdict of the scenarios", () => {
     expect(overallVerdict(["pass", "warn", "pass"])).toBe("warn");
     expect(overallVerdict(["pass", "unjudged", "warn"])).toBe("unjudged");
     expect(overallVerdict(["error", "unjudged"])).toBe("error");
     expect(overallVerdict(["error", "fail"])).toBe("fail");
   });
 
-  it("is unjudged, never pass, when nothing ran", () => {
+  it("overallVerdict is unjudged, never pass, when nothing ran", () => {
     expect(overallVerdict([])).toBe("unjudged");
   });
 
-  it("is a warning while a change of the gate's own settings is not accepted", () => {
+  it("reportVerdict turns a pass into a warning while a change of the gate's own settings is not accepted", () => {
     const policy_changes = [{ path: "policy.unjudged", base: "fail", head: "pass" }];
     const policy_accepted = { by: "ann" } as unknown as NonNullable<GateReport["policy_accepted"]>;
     const scenarios = [scenario("pass")];
@@ -46,7 +46,7 @@ describe("the verdict of an invocation", () => {
 
 describe("the exit status of an invocation", () => {
   it.each(["fail", "warn", "pass"] as const)(
-    "is that of unjudged under %s where the change itself caused it, unless something failed",
+    "the exit status is 6 under --unjudged %s where the change caused the unjudged verdict and nothing failed",
     (unjudged) => {
       const caused = { ...scenario("unjudged"), caused_by: "edited" as const };
       expect(exitCodeOf([caused, scenario("pass")], unjudged, false)).toBe(6);
@@ -56,7 +56,7 @@ describe("the exit status of an invocation", () => {
     },
   );
 
-  it("passes with an accepted budget breach, and fails when only another scenario is accepted", () => {
+  it("the exit status is 0 with an accepted budget breach, and 4 when only another scenario is accepted", () => {
     const accepted = { ...scenario("warn", "budget"), accepted: { by: "ann" } } as unknown as ScenarioReport;
     expect(exitCodeOf([accepted], "fail", false)).toBe(0);
     expect(exitCodeOf([accepted, scenario("fail", "budget")], "fail", false)).toBe(4);
@@ -74,16 +74,16 @@ describe("the exit status of an invocation", () => {
     [[scenario("fail", "oom"), scenario("error")], 4],
     [[scenario("fail", "peak"), scenario("unjudged")], 4],
     [[], 6],
-  ])("follows the order of exit codes, case %#", (scenarios, code) => {
+  ])("the exit status follows the order of exit codes, case %#", (scenarios, code) => {
     expect(exitCodeOf(scenarios, "fail", false)).toBe(code);
   });
 
-  it("is 0 for an unjudged verdict only with --unjudged warn or pass", () => {
+  it("the exit status is 0 for an unjudged verdict with --unjudged warn or pass", () => {
     expect(exitCodeOf([scenario("unjudged")], "warn", false)).toBe(0);
     expect(exitCodeOf([scenario("unjudged")], "pass", false)).toBe(0);
   });
 
-  it("is 130 for an interruption, with any earlier result", () => {
+  it("the exit status is 130 for an interruption, also after a breached budget", () => {
     expect(exitCodeOf([scenario("fail", "budget")], "fail", true)).toBe(130);
   });
 });

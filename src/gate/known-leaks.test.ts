@@ -86,7 +86,7 @@ const applied = (findings: readonly Finding[], entry: Partial<KnownLeak> = {}, c
 const unseen = (at: string) => [`the known leak of Pandas.Extra at ${at}, until 2027-01-31, was not seen`];
 
 describe("a known leak", () => {
-  it("turns exactly its growth into a warning, and leaves the judgement", () => {
+  it("a known leak turns its growth into a warning, and leaves the judgement", () => {
     const report = new KnownLeaks([ENTRY], TODAY, ON).apply(failing([line()]));
     expect(report.verdict).toBe("warn");
     expect(report.judgement?.verdict).toBe("fail");
@@ -95,23 +95,23 @@ describe("a known leak", () => {
   });
 
   it.each(["src/load.py:12", "load.py:12", "load", "read_csv", "pandas_extra/io.py:7"])(
-    "is found by the line or function %s",
+    "a known leak is found by the line or function %s",
     (at) => {
       expect(applied([line()], { at })).toMatchObject({ verdict: "warn", known: 1 });
     },
   );
 
-  it.each(["oad.py:12", "load.py:1", "read", ""])("is another one at %s", (at) => {
+  it.each(["oad.py:12", "load.py:1", "read", ""])("a known leak does not match at %j", (at) => {
     expect(applied([line()], { at })).toEqual({ verdict: "fail", known: 0, notes: unseen(at) });
   });
 
-  it("ends with another version", () => {
+  it("a known leak does not apply to another version", () => {
     const { verdict, notes } = applied([line({}, "2.2.1")]);
     expect(verdict).toBe("fail");
     expect(notes[0]).toContain("does not apply: 2.2.1 is installed, and it is for 2.2.0");
   });
 
-  it("holds on its last day and ends after it", () => {
+  it("a known leak applies on its last day and not after it", () => {
     expect(applied([line()], { until: TODAY }).verdict).toBe("warn");
     expect(applied([line()], { until: "2026-11-22" })).toMatchObject({
       verdict: "fail",
@@ -119,7 +119,7 @@ describe("a known leak", () => {
     });
   });
 
-  it("limits all growth of the run, also what its line does not explain", () => {
+  it("the limit of a known leak covers all growth of the run, also what its line does not explain", () => {
     expect(applied([line({ share: 0.47 })]).verdict).toBe("warn");
     expect(applied([line({ share: 0.46 })])).toMatchObject({
       verdict: "fail",
@@ -130,24 +130,24 @@ describe("a known leak", () => {
   it.each([
     ["2.5 MiB/s", 2.5 * KIB * KIB, "second"],
     ["64KB/step", 64_000, "step"],
-  ])("has the limit %s", (limit, bytes, per) => {
+  ])("knownLeakLimit reads %s", (limit, bytes, per) => {
     expect(knownLeakLimit({ ...ENTRY, limit })).toEqual({ bytes, per });
   });
 
-  it("needs growth that is counted as its limit is", () => {
+  it("a known leak needs growth that is counted as its limit is", () => {
     expect(applied([line()], { limit: "1GiB/s" })).toMatchObject({
       verdict: "fail",
       notes: [expect.stringContaining("the growth is not counted by the second")],
     });
   });
 
-  it("does not cover a second line, nor growth without a line", () => {
+  it("a known leak does not cover a second line, nor growth without a line", () => {
     const { package: _package, ...own } = line({ line: "src/own.py:3", function: "own", stack: "src/own.py:3 own" });
     expect(applied([line(), own]).verdict).toBe("fail");
     expect(applied([]).verdict).toBe("fail");
   });
 
-  it("covers growth that no line holds, by its package and the line of the blocks that stay, under the same rules", () => {
+  it("a known leak covers growth that no line holds, by its package and the line of the blocks that stay", () => {
     const rest: Finding = { ...line({ memory: "freed" }), classification: UNATTRIBUTED_GROWTH };
     for (const at of ["load.py:12", "read_csv"]) expect(applied([rest], { at }).verdict).toBe("warn");
     for (const other of [{ at: "load.py:13" }, { package: "numpy" }, { versions: ["2.2.1"] }, { until: "2026-11-22" }])
@@ -159,7 +159,7 @@ describe("a known leak", () => {
     expect(applied([line({ line: "own.py:3", stack: "own.py:3 own", function: "own" }), rest]).verdict).toBe("fail");
   });
 
-  it("covers a peak that is within its limit without the growth, and no other", () => {
+  it("a known leak covers a peak that is within its limit without the growth, and no other", () => {
     const mib = KIB * KIB;
     expect(applied([line()], {}, [growth, peak(160 * mib)]).verdict).toBe("warn");
     expect(applied([line()], {}, [growth, peak(161 * mib)])).toMatchObject({
@@ -168,7 +168,7 @@ describe("a known leak", () => {
     });
   });
 
-  it("covers growth of no other device or rank", () => {
+  it("a known leak covers growth of no other device or rank", () => {
     const elsewhere = (key: { rank: number; device: string }) =>
       checkOf(
         { ...HOST, ...key },
@@ -182,7 +182,7 @@ describe("a known leak", () => {
     }
   });
 
-  it("covers no budget and no run out of memory", () => {
+  it("a known leak covers no budget and no run out of memory", () => {
     for (const aspect of ["peak", "oom"] as const) {
       const hard = checkOf(HOST, { aspect, limit: "budget", gating: true, verdict: "fail", reason: "" });
       expect(applied([line()], {}, [growth, hard]).verdict).toBe("fail");
@@ -205,7 +205,7 @@ describe("a known leak that no run showed", () => {
     `the known leak of Pandas.Extra at load.py:12, until 2027-01-31, could not be checked: no line was looked for (${why})`,
   ];
 
-  it("is noted when lines were searched for, and when it has expired", () => {
+  it("a known leak that no run showed is noted when lines were searched for, and when it has expired", () => {
     expect(notesAfter([passed(attribution())])).toEqual(unseen("load.py:12"));
     expect(notesAfter([passed()], {}, "2027-02-01")).toEqual([
       "the known leak of Pandas.Extra at load.py:12, ended on 2027-01-31",
@@ -218,18 +218,18 @@ describe("a known leak that no run showed", () => {
     [{ probe: "off" }, "the probe is off"],
     [{ attribute: "off", probe: "off" }, "attribution is off"],
     [{}, "attribution did not run"],
-  ] as const)("could not be checked with %j, since %s", (settings, why) => {
+  ] as const)("a known leak cannot be checked with %j, since %s", (settings, why) => {
     expect(notesAfter([passed()], settings)).toEqual(unchecked(why));
   });
 
-  it("could not be checked by an attribution run that failed, or that explained a higher peak", () => {
+  it("a known leak cannot be checked by an attribution run that failed or explained a higher peak", () => {
     const failed = attribution({ kind: "exited", code: 1 });
     expect(notesAfter([passed(failed)])).toEqual(unchecked("attribution did not run"));
     const ofPeak = { ...failing([]), peak: {} as PeakReport };
     expect(notesAfter([ofPeak])).toEqual(unchecked("attribution did not run"));
   });
 
-  it("was not seen in the scenarios whose lines were looked for, which the note counts", () => {
+  it("the note on a known leak that was not seen counts the scenarios whose lines were looked for", () => {
     const [note] = notesAfter([passed(), passed(attribution({ kind: "timeout", after_s: 60 }))]);
     expect(note).toContain("was not seen (lines were looked for in 1 of 2 scenarios)");
   });

@@ -35,20 +35,20 @@ function request(overrides: Partial<GateRequest> = {}, values = VALUES): GateReq
 const square = (n: number) => 100 * MIB + MIB * n * n;
 
 describe("the scaling of a peak", () => {
-  it("has the law, and the largest value that fits", () => {
+  it("the scaling of a peak has the law, and the largest value that fits", () => {
     const [found] = scalingOf(request({ fits: [{ name: "card", bytes: square(32) }] }), reports(square));
     expect(found?.fit?.exponent).toBeCloseTo(2, 1);
     expect(found?.fits[0]?.largest?.value).toBeCloseTo(32, 0);
     expect(found).toMatchObject({ scenario: "train", name: "N", metric: "host", verdict: null, reason: null });
   });
 
-  it("fails where the whole interval of the exponent is above its limit", () => {
+  it("the scaling of a peak fails where the whole interval of the exponent is above its limit", () => {
     const limits = (maxExponent: number) => ({ scalingLimits: { maxExponent, maxCoefficient: null } });
     expect(scalingOf(request(limits(1.5)), reports(square))[0]?.verdict).toBe("fail");
     expect(scalingOf(request(limits(2)), reports(square))[0]?.verdict).toBe("pass");
   });
 
-  it("fails where b is above its limit on every curve", () => {
+  it("the scaling of a peak fails where b is above its limit on every curve", () => {
     const limits = (maxCoefficient: number) => ({ scalingLimits: { maxExponent: null, maxCoefficient } });
     expect(scalingOf(request(limits(MIB / 2)), reports(square))[0]?.verdict).toBe("fail");
     expect(scalingOf(request(limits(2 * MIB)), reports(square))[0]?.verdict).toBe("pass");
@@ -59,7 +59,7 @@ describe("the scaling of a peak", () => {
     ["four values", reports(square, VALUES.slice(1)), VALUES.slice(1)],
     ["words", reports(() => MIB, ["a", "b", "c", "d", "e"]), ["a", "b", "c", "d", "e"]],
     ["a peak that does not rise", reports(() => MIB), VALUES],
-  ])("is a table alone, and unjudged by limits, with %s", (_what, measured, values) => {
+  ])("the scaling of a peak is a table alone, and unjudged by limits, with %s", (_what, measured, values) => {
     const limits = { scalingLimits: { maxExponent: 1, maxCoefficient: null } };
     const [found] = scalingOf(request(limits, values), measured);
     expect(found).toMatchObject({ fit: null, fits: [], verdict: "unjudged", no_fit: expect.any(String) });
@@ -84,21 +84,21 @@ describe("the scaling of a peak", () => {
     ["was killed", { exit: { kind: "signaled", signal: "SIGKILL" } }],
     ["was interrupted", { exit: { kind: "interrupted", signal: "SIGINT" } }],
     ["caught an out-of-memory error", { oom: established }],
-  ])("ignores the peak of a command that %s, and keeps the series of the others", (_what, ending) => {
+  ])("the scaling of a peak ignores a command that %s, and keeps the series of the others", (_what, ending) => {
     const [found] = scalingOf(request({}, SIX), withLast(ending, 3 * MIB));
     expect(found?.points.at(-1)).toEqual({ value: "32", bytes: null, failed: true });
     expect(found).toMatchObject({ metric: "allocated", device: "device" });
     expect(found?.fit?.exponent).toBeCloseTo(2, 1);
   });
 
-  it("keeps the series of the values that were measured where the last was not reached", () => {
+  it("the scaling of a peak keeps the series of the measured values where the last was not reached", () => {
     const all = withLast({}, 3 * MIB).slice(0, 5);
     const [found] = scalingOf(request({}, SIX), all);
     expect(found?.points.at(-1)).toEqual({ value: "32", bytes: null });
     expect(found).toMatchObject({ metric: "allocated", device: "device" });
   });
 
-  it("has no fit where a failed run leaves fewer than five values", () => {
+  it("the scaling of a peak has no fit where a failed run leaves fewer than five values", () => {
     const measured = reports(square).map((one, at) => ({
       ...one,
       runs: one.runs.map((run) =>

@@ -15,20 +15,20 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const git = (...args: string[]): string => execFileSync("git", args, { cwd: directory }).toString().trim();
 
 describe("currentCommit", () => {
-  it("is what git has checked out, even when the event names another commit", async () => {
+  it("currentCommit is what git has checked out, even when the event names another commit", async () => {
     git("init", "-q");
     git("-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "--allow-empty", "-m", "x");
     expect(await currentCommit(directory, { ...process.env, GITHUB_SHA: SHA })).toBe(git("rev-parse", "HEAD"));
   });
 
-  it("is the event's commit outside a repository, and null without one", async () => {
+  it("currentCommit is the event's commit outside a repository, and null without one", async () => {
     const env = { ...process.env, GIT_CEILING_DIRECTORIES: path.dirname(directory) };
     expect(await currentCommit(directory, { ...env, GITHUB_SHA: SHA })).toBe(SHA);
     expect(await currentCommit(directory, { ...env, GITHUB_SHA: undefined })).toBeNull();
     expect(await currentCommit(directory, { ...env, GITHUB_SHA: "main" })).toBeNull();
   });
 
-  it("is null in a repository without a commit", async () => {
+  it("currentCommit is null in a repository without a commit", async () => {
     git("init", "-q");
     expect(await currentCommit(directory, { ...process.env, GITHUB_SHA: undefined })).toBeNull();
   });

@@ -369,7 +369,7 @@ describe("git beside measured code", () => {
     expect(readFileSync(path.join(own, "a.txt"), "utf8")).toBe("b\n");
   });
 
-  it("survives alternates that name themselves and an ending that never comes", async () => {
+  it("git works with alternates that name themselves and an ending that never comes", async () => {
     await hold();
     writeFileSync(path.join(top, ".git/objects/info/alternates"), `${top}/.git/objects\n../objects\n`);
     expect((await git(top, ["cat-file", "-e", "HEAD"])).ok).toBe(true);

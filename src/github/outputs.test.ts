@@ -12,7 +12,7 @@ const PUBLISHED = {
 };
 
 describe("outputs", () => {
-  it("speak of the series of the worst gating check", () => {
+  it("outputs describe the series of the worst gating check", () => {
     const report = sampleReport("fail");
     const series = worstGatingSeries(report);
     expect(series).toMatchObject({ metric: "allocated", device: "cuda:0" });
@@ -27,7 +27,7 @@ describe("outputs", () => {
     });
   });
 
-  it("prefer a failed check to one that is only nearer to its limit", () => {
+  it("outputs prefer a failed check to one that is only nearer to its limit", () => {
     const checks = [
       sampleCheck({ metric: "reserved", verdict: "pass", candidate_bytes: 99, threshold_bytes: 100 }),
       sampleCheck({ metric: "allocated", verdict: "fail", candidate_bytes: 5, threshold_bytes: 10 }),
@@ -36,25 +36,25 @@ describe("outputs", () => {
     expect(worstGatingSeries(sampleReport("fail", { scenarios: [scenario] }))?.metric).toBe("allocated");
   });
 
-  it("leave out checks that only explain", () => {
+  it("outputs leave out checks that only explain", () => {
     const checks = [sampleCheck({ metric: "reserved", gating: false, verdict: "warn" }), sampleCheck()];
     const scenario = sampleScenario("warn", { judgement: sampleJudgement("warn", { checks }) });
     expect(worstGatingSeries(sampleReport("warn", { scenarios: [scenario] }))?.metric).toBe("allocated");
   });
 
-  it("are empty, never 0, where nothing is known", () => {
+  it("outputs are empty, never 0, where nothing is known", () => {
     const outputs = outputsOf(sampleReport("error"), { ...PUBLISHED, artifactId: null, artifactUrl: null });
     expect(outputs).toMatchObject({ verdict: "error", class: "", "peak-bytes": "", "slope-bytes-per-s": "" });
     expect(outputs).toMatchObject({ "artifact-id": "", "artifact-url": "" });
   });
 
-  it("hold every check as JSON", () => {
+  it("outputs hold every check as JSON", () => {
     const [scenario] = JSON.parse(outputsOf(sampleReport("fail"), PUBLISHED).results);
     expect(scenario).toMatchObject({ scenario: "train-mlp", verdict: "fail", error: null });
     expect(scenario.checks[0]).toMatchObject({ aspect: "peak", limit: "baseline", verdict: "fail" });
   });
 
-  it("stay below the runner's limit, and are marked when they were cut", () => {
+  it("outputs stay below the runner's limit, and are marked when they were cut", () => {
     const checks = Array.from({ length: 5000 }, (_, rank) => sampleCheck({ rank }));
     const scenario = sampleScenario("pass", { judgement: sampleJudgement("pass", { checks }) });
     const { results } = outputsOf(sampleReport("pass", { scenarios: [scenario] }), PUBLISHED);
@@ -62,7 +62,7 @@ describe("outputs", () => {
     expect(JSON.parse(results)[0]).toMatchObject({ truncated: true });
   });
 
-  it("have the same names when the gate could not work", () => {
+  it("outputs have the same names when the gate could not work", () => {
     expect(Object.keys(errorOutputs(2, PUBLISHED)).sort()).toEqual(
       Object.keys(outputsOf(sampleReport(), PUBLISHED)).sort(),
     );

@@ -43,7 +43,7 @@ async function written(snapshot: Plain) {
 }
 
 describe("a memory snapshot as input of analyze", () => {
-  it("becomes a series of its trace, which ends at the snapshot's sizes, with the annotated steps", async () => {
+  it("a memory snapshot becomes a series of its trace that ends at its sizes, with the annotated steps", async () => {
     const { recording } = await recordingOf("leak-step12.pickle");
     const [table] = recording.tables;
     expect(table).toMatchObject({ rank: 0, device: "cuda:0" });
@@ -57,7 +57,7 @@ describe("a memory snapshot as input of analyze", () => {
     expect(recording.epochNs).toBeGreaterThan(1_717_000_000_000_000_000n);
   });
 
-  it("is classified like any other recording", async () => {
+  it("a memory snapshot is classified like any other recording", async () => {
     const { recording } = await recordingOf("leak-step12.pickle");
     const { series } = analyze(recording, { horizon: null });
     const allocated = series.find(({ metric }) => metric === "allocated");
@@ -67,19 +67,19 @@ describe("a memory snapshot as input of analyze", () => {
     expect(allocated?.slope_bytes_per_step).toBeLessThan(1.4e6);
   });
 
-  it("names an out-of-memory error of the trace", async () => {
+  it("the recording of a memory snapshot marks an out-of-memory error of the trace", async () => {
     const { recording } = await recordingOf("odd.pickle");
     expect(recording.marks.map(({ kind }) => kind)).toEqual(["oom"]);
     expect(recording.tables.map(({ device }) => device)).toEqual(["cuda:0", "cuda:1"]);
   });
 
-  it("without a trace becomes one sample with a note", async () => {
+  it("a memory snapshot without a trace becomes one sample with a note", async () => {
     const { recording, notes } = await recordingOf("before-blocks.pickle");
     expect(recording.tables[0]?.columns.allocated).toHaveLength(1);
     expect(notes.join()).toContain("no trace");
   });
 
-  it("frees by free_completed alone where no free was requested", async () => {
+  it("free_completed alone frees a block where no free was requested", async () => {
     const { recording, notes } = await written(churn({ freed: ["free_completed"] }));
     const allocated = recording.tables[0]?.columns.allocated;
     expect(Math.max(...(allocated ?? []))).toBe(64 * MIB);
@@ -93,7 +93,7 @@ describe("a memory snapshot as input of analyze", () => {
     expect(Math.max(...(mixed.recording.tables[0]?.columns.allocated ?? []))).toBe(64 * MIB);
   });
 
-  it("with more allocated than reserved is reported as damaged, and its growth is not judged", async () => {
+  it("a snapshot with more allocated than reserved is reported as damaged, and its growth is not judged", async () => {
     const { recording, notes } = await written(churn({ freed: [] }));
     expect(notes.at(-1)).toBe(
       "the trace of cuda:0 is damaged: 1.25 GiB allocated in 256.00 MiB reserved is impossible, so only the sizes at the time of the snapshot are read",
@@ -102,17 +102,17 @@ describe("a memory snapshot as input of analyze", () => {
     expect(analyze(recording).series.map((series) => series.class)).toEqual(["insufficient", "insufficient"]);
   });
 
-  it("of several ranks becomes one run", async () => {
+  it("memory snapshots of several ranks become one run", async () => {
     const { recording } = await recordingOf("ranks_rank0_step9.pickle", "ranks_rank1_step9.pickle");
     expect(recording.tables.map(({ rank }) => rank)).toEqual([0, 1]);
   });
 
-  it("can be compared", async () => {
+  it("a memory snapshot can be compared", async () => {
     const { scenarios } = await judgeableInput(fixture("leak-step12.pickle"));
     expect(scenarios[0]?.measurements.runs[0]?.series.map(({ metric }) => metric)).toEqual(["allocated", "reserved"]);
   });
 
-  it("in a SQLite database is refused, with the call that dumps a pickle", async () => {
+  it("a memory snapshot in a SQLite database is refused, with the call that dumps a pickle", async () => {
     const sql = ["DROP TABLE step_memory_samples", "CREATE TABLE device_traces (action TEXT, size INTEGER)"];
     const file = path.join(mkdtempSync(path.join(tmpdir(), "snapshot-")), "step-3.db");
     writeFileSync(file, await traceMlDatabase([], { sql }));

@@ -86,19 +86,22 @@ describe("a TraceML database", () => {
     [60, [4 * GIB, 4.1 * GIB], [2 * GIB, 2.05 * GIB], 100 * GIB, ["CREEP_EARLY"], "leak"],
     [60, [90], [88], 1000, ["BALANCED"], "flat"],
     [60, [26], [21], 800, ["BALANCED"], "flat"],
-  ] as const)("of %d steps from %j (median %j) on %s bytes is %j to TraceML, %s to us", async (...vector) => {
-    const [n, worst, middle, capacity, kinds, klass] = vector;
-    const { document, notes } = await analysed(await databaseOf(n, worst, middle, capacity));
-    expect(document.diagnosis.map(({ kind }) => kind)).toEqual(kinds);
-    const allocated = document.series.filter(({ metric }) => metric === "allocated");
-    expect(allocated[0]?.class).toBe(klass);
-    expect(allocated.map(({ rank, steps, highwater }) => [rank, steps, highwater])).toEqual(
-      [0, 1, 2].map((rank) => [rank, n, false]),
-    );
-    expect(notes[0]).toContain("peaks of each step");
-  });
+  ] as const)(
+    "a database of %d steps from %j (median %j), capacity %s, has the diagnosis %j and the class %s",
+    async (...vector) => {
+      const [n, worst, middle, capacity, kinds, klass] = vector;
+      const { document, notes } = await analysed(await databaseOf(n, worst, middle, capacity));
+      expect(document.diagnosis.map(({ kind }) => kind)).toEqual(kinds);
+      const allocated = document.series.filter(({ metric }) => metric === "allocated");
+      expect(allocated[0]?.class).toBe(klass);
+      expect(allocated.map(({ rank, steps, highwater }) => [rank, steps, highwater])).toEqual(
+        [0, 1, 2].map((rank) => [rank, n, false]),
+      );
+      expect(notes[0]).toContain("peaks of each step");
+    },
+  );
 
-  it("without any value is reported as a run without a GPU, not as a healthy one", async () => {
+  it("a database without any value is reported as a run without a GPU", async () => {
     const rows = Array.from({ length: 60 }, (_, step) => ({ rank: 0, step, alloc: null, device: "cpu" }));
     const { document } = await analysed(put("cpu", await traceMlDatabase(rows)));
     expect(document.diagnosis.map(({ kind }) => kind)).toEqual(["NO_GPU"]);
@@ -106,13 +109,13 @@ describe("a TraceML database", () => {
     expect(document.missing).toEqual({ peak_alloc_bytes: 60, peak_reserved_bytes: 60 });
   });
 
-  it("names the ranks of its world that left no samples", async () => {
+  it("the analysis of a database names the ranks of its world that left no samples", async () => {
     const rows = Array.from({ length: 60 }, (_, step) => ({ rank: 2 * (step % 2), step, alloc: GIB, worldSize: 4 }));
     const { document } = await analysed(put("ranks", await traceMlDatabase(rows)));
     expect(document.ranks).toMatchObject({ world_size: 4, participating_ranks: [0, 2], missing_ranks: [1, 3] });
   });
 
-  it("is compared with another by the gate's rules, with both sides in the output", async () => {
+  it("a database is compared with another by the gate's rules, with both sides in the output", async () => {
     const run = async (name: string, leak: number) =>
       put(
         name,
@@ -154,7 +157,7 @@ describe("a TraceML summary", () => {
     return put(`${name}/final_summary.json`, JSON.stringify(document));
   };
 
-  it("is compared with another rank by rank, its values labelled as means", async () => {
+  it("a TraceML summary is compared with another rank by rank, its values labelled as means", async () => {
     const { a, b, judgement, text } = await compared(
       summary("old", [4 * GIB, 5 * GIB]),
       summary("new", [4 * GIB, 5.5 * GIB]),
@@ -194,7 +197,7 @@ describe("a log of every allocation of a training", () => {
     return put("allocations.csv", rows.join("\n"));
   };
 
-  it("that fills and frees 2.6 GiB in six steps is a saw-tooth, not a leak", async () => {
+  it("a training that fills and frees 2.6 GiB in six steps is a saw-tooth, not a leak", async () => {
     const { document } = await analysed(log(0));
     const [allocated, reserved] = document.series;
     expect(allocated).toMatchObject({ metric: "allocated", samples: 7920, class: "sawtooth" });
@@ -203,7 +206,7 @@ describe("a log of every allocation of a training", () => {
     expect(document.findings.filter(({ classification }) => classification === "leak")).toEqual([]);
   });
 
-  it("whose every step keeps memory has growth", async () => {
+  it("a training that keeps memory in every step has growth", async () => {
     const { document } = await analysed(log(128 * MIB));
     expect(["leak", "rising"]).toContain(document.series[0]?.class);
     expect(document.series[0]?.growth_bytes).toBeGreaterThan(400 * MIB);

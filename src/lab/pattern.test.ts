@@ -112,7 +112,7 @@ function row(
 }
 
 describe("a row of the leak lab", () => {
-  it("is caught only where the leaky state failed and the fixed one did not", () => {
+  it("a pattern is caught only where the leaky state failed and the fixed one did not", () => {
     expect(row("fail", "pass").outcome).toBe("caught");
     expect(row("fail", "warn").outcome).toBe("caught");
     expect(row("warn", "pass").outcome).toBe("warned");
@@ -124,7 +124,7 @@ describe("a row of the leak lab", () => {
     expect(row("error", "pass")).toMatchObject({ outcome: "broken", reason: "it ended with 1" });
   });
 
-  it("shows the device's allocator where there is one, and of its ranks the one that grows most", () => {
+  it("a row of the lab has the device's allocator where there is one, of the rank that grows most", () => {
     const all = [
       series({ metric: "host" }),
       series({ device: "cuda:0", growth_bytes: 10, peak_bytes: 700 }),
@@ -141,27 +141,27 @@ describe("a row of the leak lab", () => {
     expect(ratio).toBe(1.6);
   });
 
-  it("compares the same counter of both states, or none", () => {
+  it("a row of the lab compares the same counter of both states, or none", () => {
     const pages = [series({ metric: "host", peak_bytes: 1020 })];
     const both = [series({ peak_bytes: 113 }), series({ metric: "host", peak_bytes: 1000 })];
     expect(row("fail", "pass", pages, "", [], both)).toMatchObject({ ratio: 1.02, fixed: { peak_bytes: 1000 } });
     expect(row("fail", "pass", both, "", [], pages)).toMatchObject({ ratio: null, fixed: { peak_bytes: null } });
   });
 
-  it("has the last output line of a failed program, and of no other", () => {
+  it("the reason has the last output line of a failed program, and of no other", () => {
     const died = row("error", "pass", [], "Traceback\n  no such device \n\n");
     expect(died.reason).toBe("it ended with 1: no such device");
     expect(row("unjudged", "pass", [], "the last words").reason).toBeNull();
   });
 
-  it("has no ratio where a peak is unknown, rather than a ratio of 0", () => {
+  it("a row of the lab has no ratio where a peak is unknown, rather than a ratio of 0", () => {
     const { ratio, leaky, series: about } = row("fail", "pass", [series({ peak_bytes: null })]);
     expect(ratio).toBeNull();
     expect(about).toBeNull();
     expect(leaky?.peak_bytes).toBeNull();
   });
 
-  it("reports where the leaky state ran out of memory, with the largest known size", () => {
+  it("a row of the lab has the device on which the leaky state ran out of memory, with the largest known size", () => {
     const ranOut: Finding = { ...LINE, classification: "oom", device: "cuda:0", evidence: { allocated_bytes: 7000 } };
     expect(row("fail", "pass", undefined, "", [ranOut])).toMatchObject({
       outcome: "caught",
@@ -173,7 +173,7 @@ describe("a row of the leak lab", () => {
     expect(untold.leaky?.out_of_memory).toEqual({ device: "cuda:0", at_bytes: 1000 });
   });
 
-  it("has reserved beside allocated memory of the same device", () => {
+  it("a row of the lab has reserved beside allocated memory of the same device", () => {
     const all = [
       series({ device: "cuda:0", peak_bytes: 700 }),
       series({ device: "cuda:0", metric: "reserved", peak_bytes: 900 }),
@@ -182,7 +182,7 @@ describe("a row of the leak lab", () => {
     expect(row("fail", "pass", all).leaky?.reserved_peak_bytes).toBe(900);
   });
 
-  it("reads kept bytes and accuracy from the program's last facts line, and from no other output", () => {
+  it("kept bytes and accuracy come from the program's facts line, and from no other output", () => {
     const facts = '{"steps":60,"framework":"torch 2","leak_bytes_per_step":4096,"accuracy":0.25}';
     const good = row("fail", "pass", undefined, `epoch 1\nleak-lab: ${facts}\n`);
     expect(good).toMatchObject({ steps: 60, leak_bytes_per_step: 4096, leaky: { accuracy: 0.25 } });
@@ -191,7 +191,7 @@ describe("a row of the leak lab", () => {
     }
   });
 
-  it("reports whether the first line of the attribution is in the leak", () => {
+  it("a row of the lab reports whether the first line of the attribution is in the leak", () => {
     expect(row("fail", "pass")).toMatchObject({ line: "leak-lab/patterns/x.py:3", line_in_leak: true });
     const file = path.join(parent(), "x.py");
     writeFileSync(file, "one\n# leak begins\nthree\n# leak ends\n");

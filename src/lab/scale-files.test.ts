@@ -19,7 +19,7 @@ function lay(target: string): void {
 }
 
 describe("the directory of a search", () => {
-  it("loses the results of an earlier search, and nothing else", async () => {
+  it("the directory of a search loses the results of an earlier search, and nothing else", async () => {
     const target = path.join(directory(), "new");
     await prepareScaleDirectory(target);
     lay(target);
@@ -28,7 +28,7 @@ describe("the directory of a search", () => {
     expect(readdirSync(target).sort()).toEqual([".lab-scale", "mine"]);
   });
 
-  it("is refused, each time, where it contains entries of a search but no search made it", async () => {
+  it("the directory of a search is refused where it contains entries of a search but no search made it", async () => {
     const target = directory();
     lay(target);
     for (let search = 0; search < 2; search += 1)
@@ -41,7 +41,7 @@ describe("the directory of a search", () => {
     expect(readFileSync(path.join(target, "probes", "17", "x"), "utf8")).toBe("x");
   });
 
-  it("is not marked as the search's where it contains other files", async () => {
+  it("the directory of a search is not marked as the search's where it contains other files", async () => {
     const target = directory();
     writeFileSync(path.join(target, "mine"), "mine");
     await prepareScaleDirectory(target);
@@ -52,7 +52,7 @@ describe("the directory of a search", () => {
     expect(existsSync(path.join(target, "probes", "17", "x"))).toBe(true);
   });
 
-  it("is marked as the search's where it was empty", async () => {
+  it("the directory of a search is marked as the search's where it was empty", async () => {
     const target = directory();
     await prepareScaleDirectory(target);
     lay(target);
@@ -60,14 +60,14 @@ describe("the directory of a search", () => {
     expect(readdirSync(target).sort()).toEqual([".lab-scale", "mine"]);
   });
 
-  it("has the document, its table and its picture, and no partial file", async () => {
+  it("the directory of a search has the document, its table and its picture, and no partial file", async () => {
     const target = directory();
     await writeScaleDocument(target, scaleDocument());
     expect(readdirSync(target).sort()).toEqual(["lab-scale.json", "lab-scale.md", "lab-scale.png"]);
     expect(JSON.parse(readFileSync(path.join(target, SCALE_FILE), "utf8"))).toEqual(scaleDocument());
   });
 
-  it("can drop the bundles of one size", async () => {
+  it("dropBundles removes the bundles of one size, and nothing else", async () => {
     const target = directory();
     lay(target);
     await dropBundles(target, "probes/17");
@@ -75,7 +75,7 @@ describe("the directory of a search", () => {
     expect(existsSync(path.join(target, "mine"))).toBe(true);
   });
 
-  it("that cannot be made is an error with a code", async () => {
+  it("a directory that cannot be made is an error with a code", async () => {
     const target = directory();
     writeFileSync(path.join(target, "file"), "");
     await expect(prepareScaleDirectory(path.join(target, "file", "x"))).rejects.toMatchObject({

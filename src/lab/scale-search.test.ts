@@ -145,7 +145,7 @@ describe("a size that could not be judged", () => {
     (value: number): Sight =>
       unjudged(value) ? "unjudged" : value >= place ? "visible" : "silent";
 
-  it("is neither side of the boundary: the search continues beside it", () => {
+  it("an unjudged size is neither side of the boundary: the search continues beside it", () => {
     const { seen, end } = searchSights(
       seesFrom(60, (value) => value === 52),
       BOUNDS,
@@ -160,7 +160,7 @@ describe("a size that could not be judged", () => {
     expect(end.at).toBeLessThanOrEqual(end.below * BOUNDS.factor);
   });
 
-  it("is skipped when it is too short to be judged and the boundary is above", () => {
+  it("a size too short to be judged is skipped when the boundary is above", () => {
     const { end } = searchSights(
       seesFrom(60, (value) => value < 16),
       BOUNDS,
@@ -169,7 +169,7 @@ describe("a size that could not be judged", () => {
     expect(end).toMatchObject({ kind: "visible" });
   });
 
-  it("leaves no answer when the boundary is among such sizes, which are listed", () => {
+  it("the search lists the unjudged sizes when the boundary is among them", () => {
     const tooShort = searchSights(
       seesFrom(10, (value) => value < 16),
       BOUNDS,
@@ -186,7 +186,7 @@ describe("a size that could not be judged", () => {
     ).toEqual({ kind: "unjudged", values: [4] });
   });
 
-  it("at the upper bound does not count as silent", () => {
+  it("an unjudged size at the upper bound does not count as silent", () => {
     const { end } = searchSights(
       seesFrom(1e9, (value) => value === 9),
       { from: 4, to: 9, factor: 1.25 },
@@ -195,13 +195,13 @@ describe("a size that could not be judged", () => {
     expect(end).toEqual({ kind: "unjudged", values: [9] });
   });
 
-  it("ends the search when there are too many of them", () => {
+  it("the search ends when there are too many unjudged sizes", () => {
     const { seen, end } = searchSights(() => "unjudged", { from: 1, to: 1_000_000, factor: 1.25 }, 64);
     expect(seen.length).toBeLessThanOrEqual(MAX_UNJUDGED);
     expect(end).toMatchObject({ kind: "unjudged" });
   });
 
-  it("is never part of an answer, and no size is tried twice", () => {
+  it("an unjudged size is never part of an answer, and no size is tried twice", () => {
     const sights = fc.infiniteStream(fc.constantFrom<Sight>("visible", "silent", "silent", "visible", "unjudged"));
     fc.assert(
       fc.property(bounds, hints, sights, (limits, hint, lots) => {

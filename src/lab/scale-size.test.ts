@@ -8,7 +8,7 @@ import { checkSetting, LAB_SCALES, runSize, type ScaleSetting, usualBounds, usua
 const TINY: ScaleSetting = { by: "steps", scale: "tiny", steps: null, batch: null };
 
 describe("the sizes of the lab's scales", () => {
-  it("are those that the patterns have", () => {
+  it("the sizes of the lab's scales are those that the patterns have", () => {
     const file = path.join(shippedLab(), "patterns", "leaklab", "site-packages", "arguments.py");
     const found = [...readFileSync(file, "utf8").matchAll(/"(\w+)": Scale\((.*)\)/g)].map(
       ([, name = "", text = ""]) => {
@@ -20,14 +20,14 @@ describe("the sizes of the lab's scales", () => {
     expect(Object.fromEntries(found)).toEqual(LAB_SCALES);
   });
 
-  it("are five epochs each", () => {
+  it("the sizes of the lab's scales are five epochs each", () => {
     for (const scale of ["tiny", "small", "article"] as const)
       expect(usualSize({ ...TINY, by: "epochs", scale })).toBe(5);
   });
 });
 
 describe("a run of a size", () => {
-  it("has that many steps, that batch, or that many epochs of full batches", () => {
+  it("a run of a size has that many steps, that batch, or that many epochs of full batches", () => {
     expect(runSize(TINY, 7)).toEqual({ steps: 7, batch: null });
     expect(runSize({ ...TINY, batch: 2 }, 7)).toEqual({ steps: 7, batch: 2 });
     expect(runSize({ ...TINY, by: "batch" }, 7)).toEqual({ steps: 160, batch: 7 });
@@ -38,7 +38,7 @@ describe("a run of a size", () => {
     expect(runSize({ ...TINY, by: "epochs", batch: 5000 }, 2)).toEqual({ steps: 2, batch: 5000 });
   });
 
-  it("lies between bounds around the scale's own", () => {
+  it("the usual bounds lie around the scale's own size", () => {
     for (const by of ["steps", "batch", "epochs"] as const) {
       const setting = { ...TINY, by };
       const { from, to } = usualBounds(setting);
@@ -60,7 +60,7 @@ describe("a search", () => {
     }
   };
 
-  it("is refused by batch or epochs where a pattern has none", () => {
+  it("a search by batch or epochs is refused where a pattern has none", () => {
     for (const name of ["python_cache", "python_callbacks", "node_cache", "node_listeners"]) {
       expect(refused(name, { by: "batch" })).toContain("has no batch");
       expect(refused(name, { by: "epochs" })).toContain("has no epochs");
@@ -71,7 +71,7 @@ describe("a search", () => {
     expect(refused("tensorflow_tapes", { by: "epochs" })).toBeNull();
   });
 
-  it("is refused with a constant value for what it varies", () => {
+  it("a search is refused with a constant value for what it varies", () => {
     expect(refused("forward_hook", { by: "batch", batch: 3 })).toContain("--by batch");
     expect(refused("forward_hook", { by: "steps", steps: 3 })).toContain("--by steps");
     expect(refused("forward_hook", { by: "epochs", steps: 3 })).toContain("--by epochs");

@@ -2,14 +2,14 @@ import { describe, expect, it } from "vitest";
 import { absentLegs, compareNames, legNames, parseExpected } from "./merge-legs.ts";
 
 describe("the expected legs", () => {
-  it("are a number or names", () => {
+  it("parseExpected reads a number of legs or a list of their names", () => {
     expect(parseExpected(" 4 ")).toEqual({ kind: "count", count: 4 });
     expect(parseExpected("linux, mac\nmac")).toEqual({ kind: "names", names: ["linux", "mac"] });
     expect(parseExpected("16384")).toEqual({ kind: "count", count: 16_384 });
     expect(parseExpected("3,4")).toEqual({ kind: "names", names: ["3", "4"] });
   });
 
-  it.each(["", " , ", "0", "1000001", "99999999999999999999"])("are refused as %j", (text) => {
+  it.each(["", " , ", "0", "1000001", "99999999999999999999"])("parseExpected refuses %j", (text) => {
     expect(() => parseExpected(text)).toThrow(expect.objectContaining({ code: "EXPECT_INVALID", kind: "usage" }));
   });
 
@@ -24,7 +24,7 @@ describe("the expected legs", () => {
 });
 
 describe("names of legs", () => {
-  it("are the shortest unique ends of their paths", () => {
+  it("legNames returns the shortest unique ends of the legs' paths", () => {
     expect(legNames(["/w/linux", "/w/mac"])).toEqual(["linux", "mac"]);
     expect(legNames(["/w/linux/stormlog-bundle", "/w/mac/stormlog-bundle"])).toEqual(["linux", "mac"]);
     expect(legNames(["/w/a/gpu", "/w/b/gpu", "/w/cpu"])).toEqual(["a/gpu", "b/gpu", "cpu"]);
@@ -32,7 +32,7 @@ describe("names of legs", () => {
     expect(legNames(["/a/b", "/b"])).toEqual(["a/b", "b"]);
   });
 
-  it("are sorted with numbers by their value", () => {
+  it("compareNames sorts numbers in names by their value", () => {
     expect(["n10", "N2", "n2", "n1"].sort(compareNames)).toEqual(["n1", "n2", "N2", "n10"]);
   });
 });

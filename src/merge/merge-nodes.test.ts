@@ -38,7 +38,7 @@ const withChecks = (one: LegScenario, ...checks: Check[]): LegScenario => ({
 });
 
 describe("scenarios of one job", () => {
-  it("have one session and environment, and share no series", () => {
+  it("groupNodes groups scenarios of one session and one environment that share no series", () => {
     expect(groupNodes([node(0, "pass"), node(1, "pass")])).toHaveLength(1);
     expect(groupNodes([node(0, "pass"), { ...node(1, "pass"), session: "other" }])).toHaveLength(2);
     expect(groupNodes([node(0, "pass"), node(0, "pass")])).toHaveLength(2);
@@ -48,7 +48,7 @@ describe("scenarios of one job", () => {
 });
 
 describe("nodes of one job", () => {
-  it("have the verdict of their worst rank", () => {
+  it("a job of several nodes has the verdict of its worst rank", () => {
     const job = unitedScenario([node(0, "pass"), node(1, "fail")]);
     expect(job.verdict).toBe("fail");
     expect(job.judgement?.reason).toMatch(/^rank 1 allocated/);
@@ -57,7 +57,7 @@ describe("nodes of one job", () => {
     expect(job.timeline?.verdict).toBe("fail");
   });
 
-  it("do not report each other's ranks as missing", () => {
+  it("nodes of one job do not report each other's ranks as missing", () => {
     const gone = (rank: number) =>
       sampleCheck({ rank, verdict: "unjudged", reason: "the baseline has this series, the candidate has not" });
     const nodes = [withChecks(node(0, "pass"), gone(1)), withChecks(node(1, "pass"), gone(0))];
@@ -70,7 +70,7 @@ describe("nodes of one job", () => {
     expect(job.judgement?.checks.filter(({ rank }) => rank === 9)).toHaveLength(1);
   });
 
-  it("are unjudged while a rank of their world is missing, which the reason names", () => {
+  it("a job is unjudged while a rank of its world is missing, and the reason names the rank", () => {
     expect(missingRanks([node(0, "pass"), node(1, "pass")])).toBeNull();
     const job = unitedScenario([node(0, "pass", 16), node(1, "pass", 16)]);
     expect(job.verdict).toBe("unjudged");
@@ -79,7 +79,7 @@ describe("nodes of one job", () => {
     expect(unitedScenario([node(0, "fail", 3), node(1, "pass", 3)]).verdict).toBe("fail");
   });
 
-  it("are in error when the command of one of them failed, unless another one fails by its memory", () => {
+  it("a job is an error when the command of one node failed, unless another node fails", () => {
     const broken = node(1, "error");
     expect(unitedScenario([node(0, "pass"), broken])).toMatchObject({
       verdict: "error",
@@ -92,7 +92,7 @@ describe("nodes of one job", () => {
     });
   });
 
-  it("are a warning when the difference of one was accepted and no other failed", () => {
+  it("a job is a warning when the difference of one node was accepted and no other node failed", () => {
     const accepted = {
       difference: "x-1",
       by: "ada",
@@ -109,7 +109,7 @@ describe("nodes of one job", () => {
     expect(unitedScenario([node(0, "pass", 3), third]).verdict).toBe("unjudged");
   });
 
-  it("are at least one, else the caller has a bug", () => {
+  it("unitedScenario throws without any node", () => {
     expect(() => unitedScenario([])).toThrow(/at least one node/);
     expect(sampleReport().scenarios).toHaveLength(1);
   });

@@ -43,7 +43,7 @@ const legs = fc
   .map((verdicts) => verdicts.map((verdict, at) => leg(`leg-${at}`, verdict)));
 
 describe("the merged verdict", () => {
-  it("is the worst of its legs, in any order", () => {
+  it("the merged verdict is the worst of the legs' verdicts, in any order", () => {
     fc.assert(
       fc.property(legs, fc.infiniteStream(fc.nat()), (given, keys) => {
         const shuffled = given
@@ -59,7 +59,7 @@ describe("the merged verdict", () => {
     );
   });
 
-  it("is never a pass, and never exits 0, while a leg is missing", () => {
+  it("the merged verdict is never a pass and never exits 0 while a leg is missing", () => {
     fc.assert(
       fc.property(legs, (given) => {
         const answer = merged(given, [gone("linux")]);
@@ -105,7 +105,7 @@ describe("the merged verdict", () => {
     expect(merged([leg("empty", "pass", { scenarios: [] })]).verdict).toBe("error");
   });
 
-  it("is an error for bundles of different commits", () => {
+  it("the merged verdict is an error for bundles of different commits", () => {
     const answer = merged([leg("a", "pass", { commit: "a".repeat(40) }), leg("b", "pass", { commit: "b".repeat(40) })]);
     expect([answer.verdict, answer.exit_code, answer.commit]).toEqual(["error", 5, null]);
     expect(answer.scenarios.at(-1)?.error?.code).toBe("COMMITS_DIFFER");

@@ -30,12 +30,12 @@ function answer(given: readonly Section[], more: Partial<SectionsRequest> = {}) 
 }
 
 describe("the sections of a gate", () => {
-  it("are not united where they are legs, also of one session", () => {
+  it("sections that are legs are not united, even if they are of one session", () => {
     const legs = [section("a", "pass", "one"), section("b", "fail", "one")];
     expect(uniteSections(legs)).toEqual({ sections: legs, joined: 0 });
   });
 
-  it("are unjudged while one is missing or rejected, or without any", () => {
+  it("a gate is unjudged while a section is missing or rejected, and without any section", () => {
     const two = [section("a", "pass"), section("b", "pass")];
     expect(answer(two)).toMatchObject({ expected: null, missing: [], report: { verdict: "pass", exit_code: 0 } });
     for (const [given, more, expected] of [

@@ -23,14 +23,17 @@ function edit(directory: string, from: string, to: string): void {
 const invalid = (text: string) => ({ exit: 5, codes: ["SHARD_INVALID"], text: expect.stringContaining(text) });
 
 describe("every stored feature is refused", () => {
-  it.each([["0 "], ["10"]])("when recording.json beside it was edited later (status %s)", async (status) => {
-    const shards = await shardsOf(ranks(2));
-    edit(shards[1] ?? "", '"code": 0', `"code": ${status}`);
-    const text = "rank 1 on node1: recording.json differs from what features.json lists";
-    expect(await refusal(shards)).toMatchObject(invalid(text));
-  });
+  it.each([["0 "], ["10"]])(
+    "stored features are refused when recording.json beside them was edited later (code %s)",
+    async (status) => {
+      const shards = await shardsOf(ranks(2));
+      edit(shards[1] ?? "", '"code": 0', `"code": ${status}`);
+      const text = "rank 1 on node1: recording.json differs from what features.json lists";
+      expect(await refusal(shards)).toMatchObject(invalid(text));
+    },
+  );
 
-  it("when it is of another rank than recording.json", async () => {
+  it("stored features are refused when they are of another rank than recording.json", async () => {
     const shards = await shardsOf(ranks(2));
     edit(shards[1] ?? "", '"rank": 1', '"rank": 0');
     rewrite(shards[1] ?? "");
@@ -39,7 +42,7 @@ describe("every stored feature is refused", () => {
     );
   });
 
-  it("when it has no series of a rank that it lists", async () => {
+  it("stored features are refused when they have no series of a rank that they list", async () => {
     const shards = await shardsOf(ranks(2));
     rewrite(shards[1] ?? "", () => ({ series: [] }));
     expect(await refusal(shards)).toMatchObject(
@@ -47,7 +50,7 @@ describe("every stored feature is refused", () => {
     );
   });
 
-  it("when another recording has the rank, on a device of another name", async () => {
+  it("stored features are refused when another recording has the rank, on a device of another name", async () => {
     const shards = await shardsOf(ranks(2));
     const [, again = ""] = await shardsOf([0, 1].map((rank) => recordingOf({ ...QUIET, levelMib: 900 }, rank, 2)));
     rewrite(again, (features) => ({
@@ -59,7 +62,7 @@ describe("every stored feature is refused", () => {
 });
 
 describe("the ranks that decide", () => {
-  it("are all compared with their samples, also where more of them fail than are drawn", async () => {
+  it("the deciding ranks are all compared with their samples, even if more of them fail than are drawn", async () => {
     const shards = await shardsOf(ranks(14));
     rewrite(shards[13] ?? "", seriesWith({ peak_bytes: 800 * 2 ** 20 }));
     const refused = await refusal(shards, { budgetMib: 700 });
@@ -75,7 +78,7 @@ describe("the ranks that decide", () => {
     expect(await refusal(shards)).toMatchObject(invalid("rank 13 on node1"));
   });
 
-  it("are unusable where their samples are damaged, and the others are judged and written", async () => {
+  it("a deciding rank with damaged samples is unusable, and the others are judged and written", async () => {
     const shards = await shardsOf(ranks(3));
     flip(path.join(shards[2] ?? "", "samples.parquet"), 0);
     const refused = await refusal(shards, { budgetMib: 700 });
@@ -85,7 +88,7 @@ describe("the ranks that decide", () => {
     expect(manifest.files.map((file) => file.path)).toContain("runs/train/1/rank-1/samples.parquet");
   });
 
-  it("are compared up to a bound, and the others are counted", () => {
+  it("decidingShards compares 64 deciding ranks at most and counts the others", () => {
     const [scenario] = sampleReport("fail").scenarios;
     const shard = (rank: number) => ({
       source: "stored",
@@ -108,7 +111,7 @@ describe("the ranks that decide", () => {
 });
 
 describe("a file in a run directory that is too large for a bundle", () => {
-  it("is neither digested nor a reason to read the samples, and is reported", async () => {
+  it("a file too large for a bundle is not digested, does not cause the samples to be read, and is reported", async () => {
     const shards = await shardsOf(ranks(2), false);
     const sparse = path.join(shards[0] ?? "", "core");
     writeFileSync(sparse, "");

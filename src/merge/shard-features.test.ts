@@ -21,7 +21,7 @@ const textOf = (report: unknown): string =>
   );
 
 describe("a job that is merged by node, then by rack, then as a whole", () => {
-  it("has the report of one that is merged at once", async () => {
+  it("a job merged by node, by rack and as a whole has the report of a job merged at once", async () => {
     const recordings = Array.from({ length: 4 }, (_, rank) =>
       recordingOf({ ...QUIET, leakKib: rank === 2 ? 3000 : 0 }, rank, 4),
     );
@@ -36,7 +36,7 @@ describe("a job that is merged by node, then by rack, then as a whole", () => {
   });
 
   it.each(["some", "all"] as const)(
-    "is refused when a file of a merged bundle is not the one of its manifest (%s verified)",
+    "a merge is refused when a file of a merged bundle differs from its manifest (%s verified)",
     async (verification) => {
       const shards = await shardsOf([leaking(0, 0), leaking(1, 0)], true);
       const { bundleDir } = await merged(shards);
@@ -47,7 +47,7 @@ describe("a job that is merged by node, then by rack, then as a whole", () => {
 });
 
 describe("stored features", () => {
-  it("are read as they were written, and give the same analysis", () => {
+  it("stored features are read as they were written, and give the same analysis", () => {
     fc.assert(
       fc.property(job, (recordings) => {
         const features = recordings.map((one) => extractFeatures(one, options, SHARD_LIMITS));
@@ -75,7 +75,7 @@ describe("stored features", () => {
     expect(textOf(verified.report)).toBe(textOf(bySamples.report));
   });
 
-  it("that hide the leak of the rank that decides are refused, and the rank is named", async () => {
+  it("stored features that hide the leak of the deciding rank are refused, and the rank is named", async () => {
     const directories = await shardsOf([leaking(0, 0), leaking(1, 3000)], true);
     rewrite(directories[1]!, seriesWith({ class: "flat", growth_bytes: 0 }));
     expect(await refusal(directories)).toMatchObject({
@@ -85,13 +85,13 @@ describe("stored features", () => {
     });
   });
 
-  it("of samples that were changed later are refused where they are compared", async () => {
+  it("stored features of samples that were changed later are refused where they are compared", async () => {
     const directories = await shardsOf([leaking(0, 0), leaking(1, 0)], true);
     flip(path.join(directories[0]!, "samples.parquet"), 40);
     expect(await refusal(directories, { verification: "all" })).toMatchObject({ exit: 5, codes: ["SHARD_INVALID"] });
   });
 
-  it("are computed again when a file was added, or when they are of another release", async () => {
+  it("stored features are computed again when a file was added, or when they are of another release", async () => {
     const directories = await shardsOf([leaking(0, 0), leaking(1, 0)], true);
     writeFileSync(path.join(directories[0]!, "extra.txt"), "x");
     const file = path.join(directories[1]!, FEATURES_FILE);
@@ -108,7 +108,7 @@ describe("stored features", () => {
         text.replace('"features":', `"features":${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)},"x":`),
     ],
     ["lack a field", (text: string) => text.replace('"engine"', '"motor"')],
-  ])("that %s are refused with their reason", async (_title, change) => {
+  ])("stored features that %s are refused, and the rank is named", async (_title, change) => {
     const directories = await shardsOf([leaking(0, 0), leaking(1, 0)], true);
     const file = path.join(directories[1]!, FEATURES_FILE);
     const before = readFileSync(file, "utf8");

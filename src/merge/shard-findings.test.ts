@@ -15,12 +15,12 @@ const leak = (rank: number, growth: number, classification = "leak"): Finding =>
 });
 
 describe("findings that ranks have in common", () => {
-  it("are unchanged up to 16", () => {
+  it("collapsedFindings returns up to 16 findings unchanged", () => {
     const few = Array.from({ length: 16 }, (_, rank) => leak(rank, rank));
     expect(collapsedFindings(few)).toEqual(few);
   });
 
-  it("are listed for the worst ranks, the worst first, and summarised for the others", () => {
+  it("collapsedFindings lists the worst ranks, the worst first, and summarises the others", () => {
     const many = Array.from({ length: 1024 }, (_, rank) => leak(rank, rank === 700 ? 1e12 : 1000 - rank));
     const odd = leak(3, 5, "pressure");
     const kept = collapsedFindings([...many, odd]);
@@ -33,7 +33,7 @@ describe("findings that ranks have in common", () => {
 });
 
 describe("numbers of ranks", () => {
-  it("are ranges where they are consecutive", () => {
+  it("rangesText joins consecutive ranks into ranges", () => {
     expect(rangesText([5, 1, 2, 3, 9, 8])).toBe("1 to 3, 5, 8, 9");
     expect(rangesText([])).toBe("");
     expect(rangesText(Array.from({ length: 200 }, (_, i) => 2 * i))).toMatch(/, 78 and more$/);

@@ -28,7 +28,7 @@ const shuffled = <T>(items: readonly T[], keys: readonly number[]): T[] =>
     .map(({ item }) => item);
 
 describe("ranks that are read one after the other", () => {
-  it("have the findings, series and suspects of ranks that are analysed together", () => {
+  it("ranks read one after the other have the findings, series and suspects of ranks analysed together", () => {
     fc.assert(
       fc.property(job, (recordings) => {
         const whole = analyze(mergeRecordings(recordings));
@@ -46,7 +46,7 @@ describe("ranks that are read one after the other", () => {
     );
   });
 
-  it("give the same bytes in any order", () => {
+  it("ranks read one after the other give the same bytes in any order", () => {
     fc.assert(
       fc.property(job, fc.array(fc.nat(), { minLength: 6, maxLength: 6 }), (recordings, keys) => {
         expect(JSON.stringify(streamed(shuffled(recordings, keys)))).toBe(JSON.stringify(streamed(recordings)));
@@ -55,7 +55,7 @@ describe("ranks that are read one after the other", () => {
     );
   });
 
-  it("give the same series and diagnosis with one wrong clock", () => {
+  it("ranks read one after the other give the same series and diagnosis with one wrong clock", () => {
     fc.assert(
       fc.property(
         job,
@@ -75,7 +75,7 @@ describe("ranks that are read one after the other", () => {
 });
 
 describe("a long recording", () => {
-  it("is reduced, and still names the rank that jumped first", () => {
+  it("a long recording is reduced, and its analysis still names the rank that jumped first", () => {
     const long = (rank: number, jump: number) =>
       recordingOf(
         { length: 9000, jump, jumpMib: 900, leakKib: 0, clockMs: 0, beganMs: 0, steps: true, levelMib: 2000 },

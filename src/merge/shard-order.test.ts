@@ -71,15 +71,15 @@ async function sameInEveryOrder(files: readonly string[]): Promise<void> {
 }
 
 describe("the order of shards", () => {
-  it("does not change the document for CSV files of eight ranks", async () => {
+  it("the order of shards does not change the document for CSV files of eight ranks", async () => {
     await sameInEveryOrder(Array.from({ length: 8 }, (_, rank) => put(`rank${rank}.csv`, csvOf(rank))));
   });
 
-  it("does not change the document for Stormlog events, whose findings cover all ranks", async () => {
+  it("the order of shards does not change the document for Stormlog events, whose findings cover all ranks", async () => {
     await sameInEveryOrder(Array.from({ length: 4 }, (_, rank) => put(`rank${rank}.jsonl`, eventsOf(rank))));
   });
 
-  it("does not change the document for files of different formats", async () => {
+  it("the order of shards does not change the document for files of different formats", async () => {
     const database = await traceMlDatabase(
       Array.from({ length: STEPS }, (_, step) => ({ rank: 7, step, alloc: 5e9 + step * MIB, worldSize: 8 })),
     );

@@ -73,13 +73,13 @@ describe("the decision on a session", () => {
       10,
       "hold-unjudged",
     ],
-  ])("%s", (_what, checks, older, expected) => {
+  ])("a session %s", (_what, checks, older, expected) => {
     expect(decide(judgement(...checks), older, 5)).toBe(expected);
   });
 });
 
 describe("the check that represents a night", () => {
-  it("is the largest gating peak against the baseline, with the growth of the same series", () => {
+  it("the leading check is the largest gating peak against the baseline, with the growth of the same series", () => {
     const largest = check({ candidate_bytes: 300 });
     const all = judgement(
       check({ candidate_bytes: 200 }),
@@ -92,7 +92,7 @@ describe("the check that represents a night", () => {
     expect(leadingGrowth(all, largest)).toBe(7);
   });
 
-  it("is null when nothing was measured", () => {
+  it("the leading check is null when nothing was measured", () => {
     expect(leadingCheck(judgement(check({ candidate_bytes: null })))).toBeNull();
   });
 });

@@ -101,14 +101,14 @@ describe("a session that another job measured and judged", () => {
   it.each<[string, ScenarioReport]>([
     ["exceed the baseline", claimedPass([LEVEL + 400 * MIB, LEVEL + 400 * MIB, LEVEL + 400 * MIB])],
     ["ran out of memory", claimedPass([LEVEL, LEVEL], [OOM])],
-  ])("is held, whatever its judgement claims, when its runs %s", async (_, scenario) => {
+  ])("a session is held, whatever its judgement claims, when its runs %s", async (_, scenario) => {
     const { outcome, approved } = await stored(scenario);
     expect(outcome).toEqual({ kind: "held", why: "hold-breach" });
     expect(approved).not.toContain(true);
     expect(approved).toHaveLength(scenario.runs.length);
   });
 
-  it("is refused with the name of a stored session, unless it is that session", async () => {
+  it("a session is refused with the name of a stored session, unless it is that session", async () => {
     const other = claimedPass([LEVEL + 400 * MIB], [], "night-0");
     await expect(stored(other)).rejects.toMatchObject({ code: "SESSION_REFUSED", exitCode: 5 });
     for (const _again of [1, 2])

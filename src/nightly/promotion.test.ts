@@ -19,28 +19,28 @@ function nights(verdicts: readonly Verdict[], policy = ASKED, from: Promotion = 
 const clean = (count: number): Verdict[] => Array.from({ length: count }, () => "pass");
 
 describe("promotion from advisory to blocking", () => {
-  it("takes exactly the configured number of clean nights in a row", () => {
+  it("promotion takes exactly the configured number of clean nightly runs in a row", () => {
     expect(nights(clean(19))).toMatchObject({ mode: "advisory", clean_nights: 19, promoted_iso: null });
     expect(nights(clean(20))).toMatchObject({ mode: "blocking", clean_nights: 20, promoted_iso: "2026-01-20" });
   });
 
-  it("starts again after a failed night", () => {
+  it("promotion starts again after a failed nightly run", () => {
     expect(nights([...clean(19), "fail", ...clean(19)])).toMatchObject({ mode: "advisory", clean_nights: 19 });
     expect(nights([...clean(19), "fail", ...clean(20)]).mode).toBe("blocking");
   });
 
-  it("is not affected by a night without a verdict", () => {
+  it("promotion is not affected by a nightly run without a verdict", () => {
     expect(nights([...clean(10), "unjudged", "error", ...clean(9)])).toMatchObject({
       mode: "advisory",
       clean_nights: 19,
     });
   });
 
-  it("is kept after a failed night", () => {
+  it("a promotion stays after a failed nightly run", () => {
     expect(nights([...clean(20), "fail"])).toMatchObject({ mode: "blocking", promoted_iso: "2026-01-20" });
   });
 
-  it("is revoked when the workflow no longer asks for it", () => {
+  it("a promotion is revoked when the workflow no longer asks for it", () => {
     const promoted = nights(clean(20));
     expect(afterSession(promoted, "pass", { mode: "advisory", promoteAfter: null }, "x").mode).toBe("advisory");
     expect(currentMode(promoted, { mode: "advisory", promoteAfter: null })).toBe("advisory");
@@ -50,13 +50,13 @@ describe("promotion from advisory to blocking", () => {
     expect(nights(clean(200), { mode: "advisory", promoteAfter: null }).mode).toBe("advisory");
   });
 
-  it("applies to the next night, not to the one that reached it", () => {
+  it("promotion applies to the next nightly run, not to the one that reached it", () => {
     expect(currentMode(nights(clean(19)), ASKED)).toBe("advisory");
     expect(currentMode(nights(clean(20)), ASKED)).toBe("blocking");
     expect(currentMode(FIRST_NIGHT, { mode: "blocking", promoteAfter: null })).toBe("blocking");
   });
 
-  it("blocks only after that many clean nights without a failed one between them", () => {
+  it("promotion blocks only after that many clean nightly runs without a failed one between them", () => {
     const verdict = fc.constantFrom<Verdict>("pass", "warn", "fail", "unjudged", "error");
     fc.assert(
       fc.property(
@@ -75,7 +75,7 @@ describe("promotion from advisory to blocking", () => {
     );
   });
 
-  it("is reported in one sentence", () => {
+  it("promotionText reports the mode in one sentence", () => {
     expect(promotionText(nights(clean(3)), ASKED)).toBe(
       "The gate is advisory: 3 clean nights in a row, it blocks after 20.",
     );

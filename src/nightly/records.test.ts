@@ -24,13 +24,13 @@ function session(name: string, peaks: readonly number[]): SessionRuns {
 const peaksOf = (record: BaselineRecord): unknown[] => selectRuns(record, null).map(({ values }) => values[0]?.[0]);
 
 describe("a session in a record", () => {
-  it("is recorded before it is judged, and not used until then", () => {
+  it("a session is recorded before it is judged, and is not used until then", () => {
     const record = recordSession(null, session("s1", [1, 2]));
     expect(record.epochs[0]?.runs).toHaveLength(2);
     expect(peaksOf(record)).toEqual([]);
   });
 
-  it("is used once it is approved, and recorded once", () => {
+  it("a session is used once it is approved, and is recorded only once", () => {
     const recorded = recordSession(null, session("s1", [1, 2]));
     const approved = acceptSession(recorded, session("s1", [1, 2, 3]));
     expect(peaksOf(approved)).toEqual([1, 2, 3]);
@@ -46,7 +46,7 @@ describe("a session in a record", () => {
     expect(held.epochs[0]?.runs.map((run) => run.session)).toEqual(["s1", "s2"]);
   });
 
-  it("that is held does not push approved sessions out, even after many failing nights", () => {
+  it("held sessions do not push approved sessions out, even after many failing nightly runs", () => {
     let record = acceptSession(null, session("good", [1, 2, 3, 4, 5]));
     for (let night = 0; night < 200; night += 1) {
       record = pruneRecord(recordSession(record, session(`red-${night}`, [91, 92, 93, 94, 95, 96])));
@@ -56,7 +56,7 @@ describe("a session in a record", () => {
     expect([...held]).toEqual(["red-197", "red-198", "red-199"]);
   });
 
-  it("that is accepted opens an epoch and leaves the old one", () => {
+  it("a session that is accepted opens an epoch and leaves the old one", () => {
     const held = recordSession(acceptSession(null, session("s1", [1])), session("s2", [9]));
     const accepted = openEpoch(held, session("s2", [9]), "larger batch");
     expect(peaksOf(accepted)).toEqual([9]);
@@ -66,7 +66,7 @@ describe("a session in a record", () => {
     ]);
   });
 
-  it("that opened an epoch and is recorded again leaves no empty epoch", () => {
+  it("a session that opened an epoch and is recorded again leaves no empty epoch", () => {
     const once = openEpoch(acceptSession(null, session("s1", [1])), session("s2", [9]), "larger batch");
     expect(openEpoch(once, session("s2", [9]), "larger batch")).toEqual(once);
   });

@@ -2,7 +2,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { formatBytes } from "../core/units.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";
-import { policyOf } from "../gate/scenario/policy.ts";
+import { policyOf } from "../gate/scenario/scenario-report.ts";
 import type { Metric } from "../telemetry/recording/metrics.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Aspect, Check } from "../verdict/model/judgement.ts";

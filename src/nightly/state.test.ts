@@ -23,12 +23,12 @@ describe("the state of nightly runs", () => {
     expect(parseState(serializeState(state))).toEqual({ kind: "state", state });
   });
 
-  it("has a session once, however often it is written", () => {
+  it("the state contains a session once, however often it is written", () => {
     const once = withSessions(emptyState(), [night("a", 1)]);
     expect(withSessions(once, [night("a", 2)]).nights).toEqual([night("a", 2)]);
   });
 
-  it("drops the oldest nights and trials to stay within its size", () => {
+  it("the state drops the oldest nightly runs and trials to stay within its size", () => {
     let state = emptyState();
     for (let at = 0; at < 1000; at += 1) {
       const trial = {
@@ -48,7 +48,7 @@ describe("the state of nightly runs", () => {
     expect(Buffer.byteLength(serializeState(state))).toBeLessThan(300_000);
   });
 
-  it("of a newer version is distinguished from a broken one", () => {
+  it("a state of a newer version is distinguished from a broken one", () => {
     expect(parseState('{"schema":"stormlog.nightly/2"}')).toEqual({ kind: "newer", schema: "stormlog.nightly/2" });
     expect(parseState("{")).toMatchObject({ kind: "broken" });
     expect(parseState('{"schema":"stormlog.nightly/1"}')).toMatchObject({ kind: "broken" });

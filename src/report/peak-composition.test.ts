@@ -85,7 +85,7 @@ describe("what a peak consists of", () => {
     expect(svg).not.toContain("other");
   });
 
-  it("is drawn with outside text escaped, each frame below its caller", () => {
+  it("the composition of a peak is drawn with outside text escaped, each frame below its caller", () => {
     const svg = renderFlame(PEAK.flame);
     expect(svg).not.toContain("<b>");
     const lefts = [...svg.matchAll(/<rect x="([\d.]+)" y="(\d+)"/g)].map(([, x, y]) => [Number(x), Number(y)]);

@@ -62,7 +62,7 @@ describe("the lines that make a peak higher", () => {
     });
   });
 
-  it("are texts of the measured program", () => {
+  it("the code of a peak's lines is escaped as text of the measured program", () => {
     const evil = report([line("x.py:1", 131, 0.7, { code: "</code><script>`\u001b[2J" })]);
     expect(renderTerminal(evil, { color: false, width: 100 })).not.toContain("\u001b");
     const [only] = evil.scenarios;
@@ -70,7 +70,7 @@ describe("the lines that make a peak higher", () => {
     expect(sectionHtml(only, 0, false)).not.toContain("<script>");
   });
 
-  it("are no cause where nothing was compared", () => {
+  it("a line of a peak is not shown as a cause where nothing was compared", () => {
     const held = report([{ ...line("x.py:1", 131, 0.7), classification: "held_at_peak", severity: "info" }]);
     expect(renderTerminal(held, { color: false, width: 100 })).not.toContain("▶");
   });

@@ -17,7 +17,7 @@ describe("parseStat", () => {
 });
 
 describe.skipIf(process.platform !== "linux")("the processes of this machine", () => {
-  it("are found with parent, children and environment", async () => {
+  it("a child process is found with its parent and its environment", async () => {
     const child = spawn("sleep", ["60"], { env: { ...process.env, X: "AMARK=1", AMARK: "12" } });
     try {
       await once(child, "spawn");
@@ -34,7 +34,7 @@ describe.skipIf(process.platform !== "linux")("the processes of this machine", (
     }
   });
 
-  it("that do not exist return null", () => {
+  it("a process that does not exist has no stat, no children and an empty environment", () => {
     const gone = 2 ** 22 + 1;
     expect([readStat(gone), childrenOf(gone), environmentHolds(gone, "A=1")]).toEqual([null, null, "empty"]);
   });

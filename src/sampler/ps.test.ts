@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { allProcesses, descendantsOf, parsePs } from "./ps.ts";
 
 describe("ps", () => {
-  it("is read line by line, with sizes in bytes, without lines of another form", () => {
+  it("parsePs reads line by line, gives sizes in bytes, and skips lines of another form", () => {
     expect(parsePs("    1     0   100\n  PID  PPID   RSS\n 20 1 4\n-1 2 3\n")).toEqual([
       { pid: 1, parent: 0, rssBytes: 102400 },
       { pid: 20, parent: 1, rssBytes: 4096 },

@@ -61,7 +61,7 @@ describe("RecordWriter", () => {
     expect(size()).toBe(1501);
   });
 
-  it("does not overwrite a file", () => {
+  it("RecordWriter does not overwrite a file", () => {
     new RecordWriter(file, START).close(0);
     expect(() => new RecordWriter(file, START)).toThrow(/EEXIST/);
   });

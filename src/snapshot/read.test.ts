@@ -191,7 +191,7 @@ describe("a file crafted to be expensive", () => {
       ),
     ],
     ["unknown keys", filled([...PROTO, Op.EMPTY_DICT], [...text("a"), Op.NONE, Op.SETITEM], [Op.STOP])],
-  ])("%s takes at most one second per MB and bounded memory", (_name, bytes) => {
+  ])("a file with %s takes at most one second per MB and bounded memory", (_name, bytes) => {
     const { code, ms } = timed(bytes);
     expect(["read", "SNAPSHOT_TOO_COSTLY", "SNAPSHOT_TRUNCATED", "SNAPSHOT_SHAPE", "SNAPSHOT_MALFORMED"]).toContain(
       code,
@@ -199,11 +199,11 @@ describe("a file crafted to be expensive", () => {
     expect(ms).toBeLessThan(1000 * (bytes.length / 1e6));
   });
 
-  it("is rejected when shared lists make it larger than its file", () => {
+  it("a file that shared lists make larger than its size is rejected", () => {
     expect(timed(filled(blocksOnce, [Op.BINGET, 0], [Op.APPENDS, Op.STOP])).code).toBe("SNAPSHOT_TOO_COSTLY");
   });
 
-  it("is not confused with an honest snapshot", () => {
+  it("an ordinary snapshot is read and not mistaken for an expensive file", () => {
     expect(timed(pickled(plainSnapshot(20_000))).code).toBe("read");
   });
 });

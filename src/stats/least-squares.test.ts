@@ -43,7 +43,7 @@ describe("the hinge of least squares", () => {
     expect(found!.explained).toBeCloseTo(1, 9);
   });
 
-  it("does not exist where nothing rises", () => {
+  it("fitHinge returns null for data that do not rise", () => {
     const x = Float64Array.from({ length: 30 }, (_, i) => i);
     expect(
       fitHinge(

@@ -5,7 +5,7 @@ import { prng } from "./testing/prng.ts";
 const X = [1, 2, 4, 8, 16, 32];
 
 describe("a power law", () => {
-  it.each([0.5, 1, 1.5, 2, 3])("is found exactly without noise at exponent %d", (k) => {
+  it.each([0.5, 1, 1.5, 2, 3])("fitPowerLaw finds a power law without noise exactly at exponent %d", (k) => {
     const law = fitPowerLaw(
       X,
       X.map((x) => 2e8 + 3e7 * x ** k),
@@ -34,7 +34,7 @@ describe("a power law", () => {
     expect(values / draws).toBeGreaterThan(0.95);
   });
 
-  it.each([1, 2])("of exponent %d is predicted with little of the noise of its points", (k) => {
+  it.each([1, 2])("a power law of exponent %d predicts with little of the noise of its points", (k) => {
     const random = prng(7);
     const of = (x: number): number => 7e7 + 2e7 * x ** k;
     const errors = Array.from({ length: 200 }, () => {
@@ -57,7 +57,7 @@ describe("a power law", () => {
     expect(fitPowerLaw([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])).toBeNull();
   });
 
-  it("has no largest value below its constant part", () => {
+  it("a power law has no largest value below its constant part", () => {
     const law = fitPowerLaw(
       X,
       X.map((x) => 1e9 + 1e6 * x),

@@ -31,7 +31,7 @@ describe("slopePValue", () => {
     expect(shareBelow(0.003, 60, 0.9)).toBeLessThanOrEqual(0.02);
   });
 
-  it("is below 0.3 % nine times in ten for growth of twice the Cramér–Rao minimum", () => {
+  it("slopePValue is below 0.3 % nine times in ten for growth of twice the Cramér–Rao minimum", () => {
     expect(shareBelow(0.003, 240, 0, 2 * 0.8)).toBeGreaterThan(0.95);
     expect(shareBelow(0.003, 240, 0.9, 2 * 3.1)).toBeGreaterThan(0.95);
   });
@@ -45,7 +45,7 @@ describe("slopePValue", () => {
     }
   });
 
-  it("is almost 0 for a line without noise and one half for a constant", () => {
+  it("slopePValue is almost 0 for a line without noise and one half for a constant", () => {
     const line = Float64Array.from({ length: 50 }, (_, i) => 1e6 * i);
     expect(slopePValue(line, 100)).toBeLessThan(1e-10);
     expect(
@@ -63,7 +63,7 @@ describe("blockMeanAutocorrelation", () => {
     Array.from({ length: 50 }, (_, k) => blockMeanAutocorrelation(series(k, 240, phi), 24)).reduce((a, b) => a + b, 0) /
     50;
 
-  it("is small in white noise and near its true value in AR(1) 0.9", () => {
+  it("blockMeanAutocorrelation is small in white noise and near its true value in AR(1) 0.9", () => {
     expect(mean(0)).toBeLessThan(0.05);
     // Means of ten points each: 0.9 (1 − 0.9¹⁰)² / 0.01 over 10 · 19 − 2 · 0.9 (1 − 0.9¹⁰) / 0.01.
     expect(mean(0.9)).toBeGreaterThan(0.35);

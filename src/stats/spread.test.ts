@@ -6,12 +6,12 @@ import { qn } from "./qn.ts";
 import { spread, spreadWithin } from "./spread.ts";
 
 describe("spread", () => {
-  it("is the rounding error of the counter for constant values", () => {
+  it("spread is the rounding error of the counter for constant values", () => {
     expect(spread([5, 5, 5, 5, 5], 512)).toBeCloseTo(512 / Math.sqrt(12));
     expect(spread([], 512)).toBeCloseTo(512 / Math.sqrt(12));
   });
 
-  it("is robust against one outlier in ten runs", () => {
+  it("spread is robust against one outlier in ten runs", () => {
     const calm = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
     expect(spread([...calm.slice(0, 9), 1e9], 0)).toBeLessThan(2 * spread(calm, 0));
   });
@@ -24,7 +24,7 @@ describe("spread", () => {
     expect(qn(both)).toBeLessThan(1.15);
   });
 
-  it("within groups ignores the offset between them", () => {
+  it("spreadWithin ignores the offset between groups", () => {
     const groups = [
       [0, 1, 2],
       [1000, 1001, 1002],

@@ -134,7 +134,7 @@ describe("samples.parquet", () => {
     expect((await readParquet(file("l.parquet"))).tables).toEqual(large.tables);
   });
 
-  it("is rejected with a code when it is truncated anywhere or empty", async () => {
+  it("samples.parquet is rejected with a code when it is truncated or damaged", async () => {
     writeParquet(file("a.parquet"), hostRun());
     const bytes = readFileSync(file("a.parquet"));
     for (const size of [4, 8, 100, bytes.length - 9, bytes.length - 1]) {
@@ -150,7 +150,7 @@ describe("samples.parquet", () => {
     expect(await codeOf(() => readParquet(file("bad.parquet")))).toBe("PARQUET_UNREADABLE");
   });
 
-  it("is read without the columns and peaks of a later version", async () => {
+  it("samples.parquet is read without the columns and peaks of a later version", async () => {
     const run = hostRun();
     const [only] = run.tables;
     const later = table({ timeNs: only!.timeNs!, columns: { ...only!.columns, python: only!.columns.host! } });
@@ -189,7 +189,7 @@ describe("sampleRows", () => {
 });
 
 describe("telemetry events", () => {
-  it("of a CPU run contain host memory in all three counters, start first, stop last, extremes kept, 10 Hz or slower", () => {
+  it("events of a CPU run have host memory in all three counters, start first, stop last, at 10 Hz or slower", () => {
     const events = telemetryEvents(hostRun());
     expect(events[0]).toMatchObject({ eventType: "start", timestampNs: 1700000000123456789n });
     expect(events.at(-1)).toMatchObject({ eventType: "stop" });
@@ -212,7 +212,7 @@ describe("telemetry events", () => {
     expect(samples.reduce((sum, event) => sum + event.allocatorChange!, allocated[0]!)).toBe(allocated.at(-1));
   });
 
-  it("of a device run contain the devices only, with alerts raised once and the out-of-memory mark", () => {
+  it("events of a device run contain the devices only, with alerts raised once and the out-of-memory mark", () => {
     const events = telemetryEvents(deviceRun());
     expect(new Set(events.map((event) => event.deviceId))).toEqual(new Set([1]));
     expect(
@@ -270,7 +270,7 @@ describe("telemetry events", () => {
     }
   });
 
-  it("are written with an indent of two, and quoted where CSV needs it", () => {
+  it("telemetry events are written with an indent of two, and quoted where CSV needs it", () => {
     const [event] = telemetryEvents(hostRun());
     expect(
       eventsJson([event!]).startsWith('[\n  {\n    "schema_version": 2,\n    "timestamp_ns": 1700000000123456789,\n'),
@@ -279,13 +279,13 @@ describe("telemetry events", () => {
     expect(eventsJson([])).toBe("[]\n");
   });
 
-  it("are empty without a clock", () => {
+  it("telemetry events are empty without a clock", () => {
     expect(telemetryEvents(recording({ tables: [table({ timeNs: null })] }))).toEqual([]);
   });
 });
 
 describe("alertsOf", () => {
-  it("is raised once per crossing and again only after use has clearly fallen", () => {
+  it("alertsOf raises an alert once per crossing, and again only after use has clearly fallen", () => {
     const percent = Float64Array.of(10, 81, 79, 82, 96, 94, 96, 70, 85, 99);
     const total = percent.map(() => 100);
     expect(alertsOf(percent, total, { warning: 80, critical: 95 }).map(({ row, level }) => [row, level])).toEqual([

@@ -50,7 +50,7 @@ describe("a leak far above its limit", () => {
     expect(judged({ runs: 3, ...change })).toMatchObject(wantsMore);
   });
 
-  it("is dismissed by a run of the base commit that grows as much", () => {
+  it("a leak far above its limit is not confirmed when a run of the base commit grows as much", () => {
     const grown = { peak_bytes: 1130 * MIB, growth_bytes: 100 * MIB, class: "leak" } as const;
     const judgement = judge({
       candidate: measured(Array.from({ length: 3 }, () => runOf("now", grown))),

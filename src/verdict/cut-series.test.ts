@@ -35,7 +35,7 @@ const HIGH = GIB + 200 * MIB;
 const verdicts = (checks: readonly Check[]) => checks.map(({ kind, limit, verdict }) => `${kind} ${limit} ${verdict}`);
 
 describe("a candidate whose samples end early", () => {
-  it("is unjudged by every limit that it stays within, and asks for another run while one is possible", () => {
+  it("a run whose samples end early is unjudged where it stays within its limits, and asks for another run", () => {
     const judgement = ask([cut(GIB)]);
     expect(verdicts(judgement.checks)).toEqual([
       "budget budget unjudged",

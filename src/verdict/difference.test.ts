@@ -58,7 +58,7 @@ function accept(difference: string, via: Acceptance["via"] = "comment", head: st
 }
 
 describe("the token of a difference", () => {
-  it("is short, can be copied, and names the failed checks", () => {
+  it("the token of a difference is short, can be copied, and names the failed checks", () => {
     const { token } = tokenOf([check(), check({ aspect: "growth", over: GIB })]);
     expect(token).toMatch(/^[0-9a-f]{12}-dagb\d+-dapb\d+$/);
     expect(isDifference(token)).toBe(true);
@@ -73,11 +73,11 @@ describe("the token of a difference", () => {
     expect(new Set(tokens.map(({ token }) => token)).size).toBe(3);
   });
 
-  it("does not depend on context fields of the fingerprint", () => {
+  it("the token of a difference does not depend on context fields of the fingerprint", () => {
     expect(tokenOf([check()], "train", { ...ENVIRONMENT, driver: "580.1" })).toEqual(tokenOf([check()]));
   });
 
-  it("does not depend on the order of the checks", () => {
+  it("the token of a difference does not depend on the order of the checks", () => {
     const checks = [check(), check({ rank: 1 }), check({ aspect: "growth" }), check({ limit: "budget" })];
     fc.assert(
       fc.property(fc.shuffledSubarray(checks, { minLength: 4 }), (shuffled) => {
@@ -86,7 +86,7 @@ describe("the token of a difference", () => {
     );
   });
 
-  it("does not exist for a pass, an unjudged scenario, out of memory, or an unknown size", () => {
+  it("a pass, an unjudged scenario, out of memory and an unknown size have no difference", () => {
     expect(differenceOf("train", {}, judgement([check({ verdict: "pass" })], "pass"))).toBeNull();
     expect(differenceOf("train", {}, judgement([check()], "unjudged"))).toBeNull();
     expect(differenceOf("train", {}, judgement([check(), check({ aspect: "oom", limit: "budget" })]))).toBeNull();
@@ -99,7 +99,7 @@ describe("the token of a difference", () => {
     expect(tokenOf([check({ aspect: "class", threshold: null })]).token).toMatch(/-dacb\d+$/);
   });
 
-  it("of changed settings names exactly these changes, in any order", () => {
+  it("the token of changed settings names exactly these changes, in any order", () => {
     const a = { path: "policy.unjudged", base: "fail", head: "pass" };
     const b = { path: "scenarios.train.budget.host", base: "1GiB", head: null };
     expect(policyDifference([a, b])).toEqual(policyDifference([b, a]));
@@ -114,7 +114,7 @@ describe("the token of a difference", () => {
     expect(covers(accept(policyDifference([a]).token), policyDifference([a]))).toBe(true);
   });
 
-  it("is distinguished from any other text", () => {
+  it("the token of a difference is distinguished from any other text", () => {
     for (const text of [
       "",
       "all",
@@ -163,7 +163,7 @@ describe("an acceptance", () => {
     );
   });
 
-  it("does not cover a regression a third larger, whatever commit it names", () => {
+  it("an acceptance does not cover a regression a third larger, whatever commit it names", () => {
     fc.assert(
       fc.property(size, fc.integer({ min: MIB, max: 64 * GIB }), (over, threshold) => {
         const steady = Math.max(MIB, threshold / 64);
@@ -174,7 +174,7 @@ describe("an acceptance", () => {
     );
   });
 
-  it("for the measured commit tolerates one bucket more of noise", () => {
+  it("an acceptance for the measured commit tolerates one bucket more of noise", () => {
     const accepted = tokenOf([check({ over: GIB })]);
     const found = tokenOf([check({ over: GIB * 1.2 })]);
     const kind = (head: string | null) => matchAcceptance(accept(accepted.token, "trailer", head), found, HEAD).kind;
@@ -230,7 +230,7 @@ describe("more failed checks than fit on a line", () => {
       )
       .slice(left);
 
-  it("have one token that can be copied, of exactly these checks up to the largest size", () => {
+  it("more failed checks than fit on a line have one token that can be copied, up to the accepted size", () => {
     const accepted = tokenOf(many(64 * MIB));
     expect(accepted.token).toMatch(/^[0-9a-f]{12}-many\d+x[0-9a-f]{12}$/);
     expect(isDifference(accepted.token)).toBe(true);
@@ -251,7 +251,7 @@ describe("the difference of ranks", () => {
   const world = (failing: readonly number[], over = 64 * MIB): readonly Check[] =>
     Array.from({ length: 8 }, (_, rank) => check({ rank, over, verdict: failing.includes(rank) ? "fail" : "pass" }));
 
-  it("is the same when a few of them stay just below the limit", () => {
+  it("the difference of ranks is the same when a few of them stay just below the limit", () => {
     expect(tokenOf(world([0, 1, 2, 3, 4, 5, 6, 7]))).toEqual(tokenOf(world([1, 2, 3, 4, 5, 7])));
   });
 
@@ -266,7 +266,7 @@ describe("the difference of ranks", () => {
     expect(covers(accept(tokenOf(world([0, 1, 2, 3, 4])).token), first)).toBe(true);
   });
 
-  it("has the size of the worst rank", () => {
+  it("the difference of ranks has the size of the worst rank", () => {
     const checks = [check({ rank: 0, over: 10 * MIB }), check({ rank: 1, over: GIB })];
     expect(
       covers(

@@ -49,7 +49,7 @@ describe("the context of a comparison", () => {
 });
 
 describe("the command of a comparison", () => {
-  it("is a difference of the context where nothing is declared, and does not change the verdict", () => {
+  it("an undeclared command that differs is listed as context and does not change the verdict", () => {
     const judgement = judged({ fingerprint: { command: LONG } }, { fingerprint: { command: SHORT } });
     expect(judgement.verdict).toBe("pass");
     expect(judgement.fingerprint).toEqual([{ field: "command", kind: "context", baseline: LONG, candidate: SHORT }]);
@@ -67,7 +67,7 @@ describe("the command of a comparison", () => {
     }
   });
 
-  it("is equal where only the interpreter's version or a record's knowledge differs", () => {
+  it("commands that differ only in the interpreter's version, or are unknown on one side, are equal", () => {
     const pairs = [
       ["python3 train.py", "python3.11 train.py"],
       [null, SHORT],
@@ -78,7 +78,7 @@ describe("the command of a comparison", () => {
     }
   });
 
-  it("is not compared within one definition, which contains it", () => {
+  it("the command is not compared within one definition, which contains it", () => {
     const of = (command: string) => ({ fingerprint: { command, scenario_definition: DECLARED } });
     expect(judged(of("python3 leak.py fixed"), of("python3 leak.py leaky"))).toMatchObject({
       verdict: "pass",
@@ -90,13 +90,13 @@ describe("the command of a comparison", () => {
 describe("the number of steps of a comparison", () => {
   const declared = { scenario_definition: DECLARED };
 
-  it("that differs is reported, and changes no verdict of a command that is not declared", () => {
+  it("a different number of steps is reported, and does not change the verdict of an undeclared command", () => {
     const judgement = judged({ steps: 200 }, { steps: 100 });
     expect(judgement.verdict).toBe("pass");
     expect(judgement.fingerprint).toEqual([{ field: "steps", kind: "context", baseline: 200, candidate: 100 }]);
   });
 
-  it("that is smaller cannot pass a declared scenario, and a breach stays a fail", () => {
+  it("fewer steps than the baseline's cannot pass a declared scenario, and a breach stays a fail", () => {
     const side = { fingerprint: declared, steps: 200 };
     const passing = judged(side, { fingerprint: declared, steps: 100 });
     expect(passing.verdict).toBe("unjudged");
@@ -104,14 +104,14 @@ describe("the number of steps of a comparison", () => {
     expect(judged(side, { fingerprint: declared, steps: 100, peak: 300 * MIB }).verdict).toBe("fail");
   });
 
-  it("that is larger cannot fail a declared scenario, and a pass stays a pass", () => {
+  it("more steps than the baseline's cannot fail a declared scenario, and a pass stays a pass", () => {
     const side = { fingerprint: declared, steps: 200 };
     expect(judged(side, { fingerprint: declared, steps: 400 }).verdict).toBe("pass");
     const failing = judged(side, { fingerprint: declared, steps: 400, peak: 300 * MIB });
     expect(failing).toMatchObject({ verdict: "unjudged", next: { kind: "done" }, confirmed: false });
   });
 
-  it("that differs as runs of the baseline do, or by less than a tenth, is the same", () => {
+  it("steps that differ as the baseline's runs do, or by less than a tenth, count as equal", () => {
     const side = { fingerprint: declared, steps: 200 };
     expect(judged(side, { fingerprint: declared, steps: 190 })).toMatchObject({ verdict: "pass", fingerprint: [] });
     const timed = baselineOf({ fingerprint: declared });
@@ -120,7 +120,7 @@ describe("the number of steps of a comparison", () => {
     expect(varying).toMatchObject({ verdict: "pass", fingerprint: [] });
   });
 
-  it("is compared neither where one side does not know it nor in a search over sizes", () => {
+  it("steps are compared neither where one side lacks them nor in a search over sizes", () => {
     const side = { fingerprint: declared, steps: 200 };
     expect(judged(side, { fingerprint: declared }).fingerprint).toEqual([]);
     expect(judged(side, { fingerprint: declared, steps: 20 }, { anySteps: true }).verdict).toBe("pass");

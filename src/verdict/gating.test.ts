@@ -47,17 +47,17 @@ describe("metrics that count on request", () => {
       metric === "host_shared_once" ? [`${limit} ${verdict}`] : [],
     );
 
-  it("have no check by default, however far they are above their baseline", () => {
+  it("metrics that count on request have no check by default, however far they are above their baseline", () => {
     expect(limits({})).toEqual([]);
     expect(checked({}).verdict).toBe("pass");
   });
 
-  it("have the check of a budget that names them, and no other", () => {
+  it("metrics that count on request have the check of a budget that names them, and no other", () => {
     expect(limits({ budgets: [{ metric: "host_shared_once", bytes: 500 * MIB }] })).toEqual(["budget fail"]);
     expect(limits({ budgets: [{ metric: "host_shared_once", bytes: 950 * MIB }] })).toEqual(["budget pass"]);
   });
 
-  it("are unjudged by a budget where they were not measured, on the host", () => {
+  it("a budget on a metric that was not measured is unjudged, on the host", () => {
     const { checks } = checked({ budgets: [{ metric: "host_unmapped", bytes: 500 * MIB }] });
     expect(checks.find(({ metric }) => metric === "host_unmapped")).toMatchObject({
       device: "host",
@@ -73,22 +73,22 @@ describe("metrics that count on request", () => {
 });
 
 describe("the metrics that gate", () => {
-  it("are allocated alone where a device's allocator was counted", () => {
+  it("allocated gates alone where a device's allocator was counted", () => {
     const candidate = measured(series("host", "host"), series("allocated", "cuda:0"), series("used", "cuda:0"));
     expect([...gatingMetrics(DEFAULT_POLICY, candidate)]).toEqual(["allocated"]);
   });
 
-  it("are allocated and host where only a heap on the host was counted", () => {
+  it("allocated and host gate where only a heap on the host was counted", () => {
     const candidate = measured(series("host", "host"), series("allocated", "host"));
     expect([...gatingMetrics(DEFAULT_POLICY, candidate)]).toEqual(["allocated", "host"]);
   });
 
-  it("have the JavaScript heap in the place of host where it was measured", () => {
+  it("the JavaScript heap gates instead of host where it was measured", () => {
     const candidate = measured(series("host", "host"), series("js_heap", "host"));
     expect([...gatingMetrics(DEFAULT_POLICY, candidate)]).toEqual(["allocated", "js_heap"]);
   });
 
-  it("have Python's own memory where it was counted, and host beside it, which counts for no alpha then", () => {
+  it("Python's own memory gates where it was counted, beside host, which then does not count for alpha", () => {
     const candidate = measured(series("host", "host"), series("allocated", "host"), series("python", "host"));
     const gating = gatingMetrics(DEFAULT_POLICY, candidate);
     expect([...gating]).toEqual(["allocated", "host", "python"]);
@@ -97,7 +97,7 @@ describe("the metrics that gate", () => {
     expect(countsForAlpha(series("host", "host"), new Set(["host"]))).toBe(true);
   });
 
-  it("do not have Python's own memory where the baseline was measured before it was counted", () => {
+  it("Python's own memory does not gate where the baseline was measured before it was counted", () => {
     const run = (metrics: readonly MeasuredSeries["metric"][], session: string): Measurements["runs"][number] => ({
       session,
       commit: null,
@@ -127,7 +127,7 @@ describe("the metrics that gate", () => {
     expect([...gatingMetrics(DEFAULT_POLICY, measured(series("allocated", "cuda:0", null)))]).toContain("host");
   });
 
-  it("are those that the policy names, where it names any", () => {
+  it("the gating metrics are those that the policy names, where it names any", () => {
     const policy = { ...DEFAULT_POLICY, gatingMetrics: ["used" as const] };
     expect([...gatingMetrics(policy, measured(series("allocated", "cuda:0")))]).toEqual(["used"]);
   });
@@ -162,7 +162,7 @@ describe("phases of the program", () => {
       baseRunsPossible: true,
     });
 
-  it("have no check by default, however much they grow", () => {
+  it("phases have no check by default, however much they grow", () => {
     const { verdict, checks } = judged([]);
     expect([verdict, checks.some(({ phase }) => phase !== undefined)]).toEqual(["pass", false]);
   });
@@ -178,7 +178,7 @@ describe("phases of the program", () => {
     ]);
   });
 
-  it("are unjudged where no run has one of that name", () => {
+  it("a phase that the policy names and no run has is unjudged", () => {
     expect(judged(["evaluation"])).toMatchObject({
       verdict: "unjudged",
       checks: expect.arrayContaining([expect.objectContaining({ phase: "evaluation", verdict: "unjudged" })]),

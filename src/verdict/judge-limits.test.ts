@@ -33,7 +33,7 @@ describe("budgets and anchors", () => {
     expect(check(judgement, "peak", "budget")?.reason).toContain("inside the noise");
   });
 
-  it("is unjudged when the budget's metric was not measured", () => {
+  it("a budget is unjudged when its metric was not measured", () => {
     const policy = { ...DEFAULT_POLICY, budgets: [{ metric: "used" as const, bytes: GIB }] };
     expect(ask([runOf("pr", { peak_bytes: GIB })], { policy }).verdict).toBe("unjudged");
   });

@@ -46,7 +46,7 @@ describe("peak against the baseline", () => {
     expect(judgement.reason).toContain("would have been detected");
   });
 
-  it("does not alarm on noise below the floor over a baseline without any variance", () => {
+  it("noise below the floor raises no alarm over a baseline without any variance", () => {
     expect(ask([runOf("pr", { peak_bytes: GIB + 2 * MIB })]).verdict).toBe("pass");
     expect(ask([runOf("pr", { peak_bytes: GIB + 512 })]).verdict).toBe("pass");
   });
@@ -121,7 +121,7 @@ describe("a candidate without a comparable baseline is unjudged", () => {
     ["no baseline", null, "no baseline"],
     ["four baseline runs", measured(nights(4, { peak_bytes: GIB })), "4 runs"],
     ["an empty baseline", measured([]), "does not have this series"],
-  ] as const)("is unjudged with %s", (_, baseline, words) => {
+  ] as const)("a candidate is unjudged with %s", (_, baseline, words) => {
     const judgement = ask([runOf("pr", { peak_bytes: 2 * GIB })], { baseline });
     expect(judgement).toMatchObject({ verdict: "unjudged", final: true });
     expect(judgement.reason).toContain(words);
@@ -170,11 +170,14 @@ describe("a candidate without a comparable baseline is unjudged", () => {
     expect(judgement.reason).toContain("rank 1 allocated on cuda:1");
   });
 
-  it.each([[null], [Number.NaN], [Number.POSITIVE_INFINITY]])("is unjudged with the peak %s", (peak_bytes) => {
-    expect(ask([runOf("pr", { peak_bytes })]).verdict).toBe("unjudged");
-  });
+  it.each([[null], [Number.NaN], [Number.POSITIVE_INFINITY]])(
+    "a candidate is unjudged with the peak %s",
+    (peak_bytes) => {
+      expect(ask([runOf("pr", { peak_bytes })]).verdict).toBe("unjudged");
+    },
+  );
 
-  it("is unjudged without any candidate run", () => {
+  it("a judgement without any candidate run is unjudged", () => {
     expect(ask([])).toMatchObject({ verdict: "unjudged", final: true });
   });
 });
@@ -194,14 +197,14 @@ describe("growth and class", () => {
     });
   });
 
-  it("is unjudged when the growth is known in the baseline only", () => {
+  it("a candidate is unjudged when only the baseline has a known growth", () => {
     const judgement = ask([runOf("pr", { peak_bytes: GIB })], { baseline: GROWTHLESS });
     expect(judgement.verdict).toBe("unjudged");
     expect(check(judgement, "peak")?.verdict).toBe("pass");
     expect(check(judgement, "growth")?.verdict).toBe("unjudged");
   });
 
-  it.each(["insufficient", "unavailable"] as const)("has no class check of a series whose class is %s", (unknown) => {
+  it.each(["insufficient", "unavailable"] as const)("a series of class %s has no class check", (unknown) => {
     const judgement = ask([runOf("pr", { peak_bytes: GIB, growth_bytes: 0, class: unknown })], {
       baseline: GROWTHLESS,
     });
@@ -256,7 +259,7 @@ describe("any input", () => {
       runOf(session, { peak_bytes: peak, growth_bytes: growth, slope_bytes_per_step: slope, class: "leak" }),
     );
 
-  it("is judged the same twice", () => {
+  it("any input is judged the same twice", () => {
     fc.assert(
       fc.property(
         fc.array(run, { maxLength: 6 }),

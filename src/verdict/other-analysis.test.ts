@@ -56,7 +56,7 @@ function ask({ stored, candidate, base = [], baseRunsPossible = false }: Case) {
 const six = (one: Growth): readonly Growth[] => Array.from({ length: 6 }, () => one);
 
 describe("a baseline of another version of the analysis", () => {
-  it("is compared with by its peaks alone, and the reason names the refresh", () => {
+  it("a baseline of another analysis version is compared by peaks alone, and the reason names the refresh", () => {
     for (const now of [FLAT, LEAK]) {
       const judgement = ask({ stored: six(FLAT), candidate: [run(now), run(now), run(now)] });
       expect(judgement).toMatchObject({ verdict: "unjudged", next: { kind: "done" } });
@@ -114,7 +114,7 @@ describe("a baseline of another version of the analysis", () => {
     );
   });
 
-  it("is compared with again once it has enough runs of this version", () => {
+  it("a baseline of another analysis version is compared in full once it has enough runs of this version", () => {
     const renewed = [0, 1, 2, 3, 4].map((day) => run(FLAT, `day-${day}`));
     const candidate = [run(LEAK), run(LEAK), run(LEAK)];
     expect(ask({ stored: six(LEAK), candidate, base: renewed }).verdict).toBe("fail");

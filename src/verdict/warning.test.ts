@@ -37,7 +37,7 @@ describe("a warning of a metric that does not gate", () => {
     expect(ask([1250, 1250, 1250])).toMatchObject({ verdict: "warn", final: true });
   });
 
-  it("is not made when one run is within the limit", () => {
+  it("a metric that does not gate causes no warning when one run is within the limit", () => {
     expect(ask([1250, 1200])).toMatchObject({ verdict: "pass", final: true });
     expect(ask([1250, 1250, 1250, 1200])).toMatchObject({ verdict: "pass", final: true });
   });
@@ -47,11 +47,11 @@ describe("a warning of a metric that does not gate", () => {
     expect(ask([1250], modes)).toMatchObject({ verdict: "pass", final: true });
   });
 
-  it("is made after one run far above everything known", () => {
+  it("a metric that does not gate causes a warning after one run far above everything known", () => {
     expect(ask([1600])).toMatchObject({ verdict: "warn", final: true });
   });
 
-  it("is dismissed when the base commit is as high in this session", () => {
+  it("a warning is dismissed when the base commit is as high in this session", () => {
     expect(ask([1250, 1250, 1250], QUIET, [1250, 1250, 1250])).toMatchObject({ verdict: "pass", final: true });
   });
 
@@ -84,14 +84,14 @@ describe("a warning of a metric that does not gate", () => {
 });
 
 describe("the exact rank test", () => {
-  it("is the share of equally likely orders", () => {
+  it("separationProbability is the share of equally likely orders", () => {
     // 3 runs above 10 others: one of C(13, 3) = 286 orders; with one of the ten as high, 4 of them.
     expect(separationProbability(0, 10, 3)).toBeCloseTo(1 / 286, 12);
     expect(separationProbability(1, 10, 3)).toBeCloseTo(4 / 286, 12);
     expect(separationProbability(10, 10, 3)).toBe(1);
   });
 
-  it("can become significant for one check from the smallest baseline on", () => {
+  it("the exact rank test can become significant for one check from the smallest baseline on", () => {
     expect(separationProbability(0, DEFAULT_POLICY.minBaselineRuns, MAX_WARNING_RUNS)).toBeLessThan(WARNING_ALPHA);
   });
 });

@@ -11,7 +11,7 @@ import {
   serializeAnchors,
   withAnchor,
 } from "../../gate/scenario/anchor.ts";
-import { policyOf } from "../../gate/scenario/policy.ts";
+import { policyOf } from "../../gate/scenario/scenario-report.ts";
 import { git } from "../../git/git.ts";
 import type { Proposal, ProposedFile } from "../../github/repository/anchor-pull-request.ts";
 import type { IssueText } from "../../github/repository/issue-upsert.ts";

@@ -10,9 +10,12 @@ const HERE: GitLocation = {
 };
 
 describe("where baselines are made", () => {
-  it.each(["schedule", "push", "workflow_dispatch"])("a %s on the protected default branch", (eventName) => {
-    expect(refusal({ ...HERE, eventName }, true)).toBeNull();
-  });
+  it.each(["schedule", "push", "workflow_dispatch"])(
+    "baselines can be made by a %s on the protected default branch",
+    (eventName) => {
+      expect(refusal({ ...HERE, eventName }, true)).toBeNull();
+    },
+  );
 
   it.each<[Partial<GitLocation>, string]>([
     [{ eventName: "pull_request" }, 'the event is "pull_request"'],
@@ -29,14 +32,14 @@ describe("where baselines are made", () => {
     [{ fork: null }, "it is not known whether this is a fork"],
     [{ isProtected: false }, '"main" is not protected'],
     [{ isProtected: null }, 'it is not known whether "main" is protected'],
-  ])("cannot be made on %j, and the error gives the reason", (over, why) => {
+  ])("baselines cannot be made on %j, and the error gives the reason", (over, why) => {
     const error = refusal({ ...HERE, ...over }, true);
     expect(error).toMatchObject({ code: "REFRESH_REFUSED", exitCode: 2 });
     expect(error?.message).toContain(why);
     expect(error?.hint).toBeTruthy();
   });
 
-  it("can be made on an unprotected branch only where the workflow allows it", () => {
+  it("baselines can be made on an unprotected branch only where the workflow allows it", () => {
     expect(refusal({ ...HERE, isProtected: false }, false)).toBeNull();
     expect(refusal({ ...HERE, isProtected: false, fork: true }, false)).not.toBeNull();
   });

@@ -100,7 +100,7 @@ describe("the issue about the main branch", () => {
     expect(closedIssueText([unsaved], context([])).body).not.toMatch(/<img|@everyone/);
   });
 
-  it("is about what is held and what exceeds a budget, not about the release anchor or an accepted level", () => {
+  it("isReported covers held levels and exceeded budgets, not the release anchor or an accepted level", () => {
     const judgement = held.report.judgement;
     const only = (limit: "budget" | "anchor" | "baseline") =>
       ({

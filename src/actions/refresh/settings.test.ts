@@ -10,7 +10,7 @@ const manifest = parse(readFileSync(new URL("action.yml", root), "utf8")) as { i
 const settings = (inputs: Readonly<Record<string, string>>) => refreshSettings((name) => inputs[name]);
 
 describe("the inputs of a refresh", () => {
-  it("are the ones that action.yml declares and the README explains", () => {
+  it("inputs of a refresh are the ones that action.yml declares and the README explains", () => {
     const read = new Set<string>([...MEASURED, "token", "timeout-minutes"]);
     refreshSettings((name) => {
       read.add(name);
@@ -21,7 +21,7 @@ describe("the inputs of a refresh", () => {
     for (const name of [...read, ...Object.keys(manifest.outputs)]) expect(readme, name).toContain(`\`${name}\``);
   });
 
-  it("have the documented defaults", () => {
+  it("inputs of a refresh have the documented defaults", () => {
     expect(settings({})).toEqual({
       key: "default",
       baseline: "ref:refs/stormlog/baselines",
@@ -41,7 +41,7 @@ describe("the inputs of a refresh", () => {
     });
   });
 
-  it("keep the legs of a matrix apart", () => {
+  it("inputs of a refresh keep the legs of a matrix apart", () => {
     const leg = settings({ "gate-id": "gpu", matrix: '{"card":"H100"}' });
     expect([leg.key, keyName(leg.key), leg.artifactName]).toEqual([
       "gpu/H100",
@@ -62,7 +62,7 @@ describe("the inputs of a refresh", () => {
     { "self-test": "maybe" },
     { save: "push" },
     { anchor: "always" },
-  ])("refuse %j", (inputs) => {
+  ])("inputs of a refresh with a wrong value are refused: %j", (inputs) => {
     expect(() => settings(inputs)).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
   });
 });

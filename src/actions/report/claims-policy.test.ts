@@ -34,7 +34,7 @@ const CLAIM = section({
 });
 
 describe("a section with accepted changes of its own gate", () => {
-  it("is worth asking about", () => {
+  it("callsItselfAccepted is true only where a section claims accepted changes", () => {
     expect(callsItselfAccepted([CLAIM])).toBe(true);
     expect(callsItselfAccepted([section({})])).toBe(false);
   });
@@ -42,7 +42,7 @@ describe("a section with accepted changes of its own gate", () => {
   it.each([
     ["nothing was accepted", []],
     ["something else was accepted", [accepted({ difference: "000000000000-policy" })]],
-  ])("is not trusted from an untrusted run where %s, and is not a pass", (_what, live) => {
+  ])("an untrusted section's accepted changes are dropped and its pass becomes warn where %s", (_what, live) => {
     const held = holdClaims([CLAIM], { live, headSha: null, untrusted: true });
     expect(held).toMatchObject({
       unaccepted: 1,
@@ -52,7 +52,7 @@ describe("a section with accepted changes of its own gate", () => {
     expect(held.sections[0]?.report.policy_accepted).toBeUndefined();
   });
 
-  it("is not trusted from an untrusted run where GitHub cannot be asked", () => {
+  it("an untrusted section's accepted changes are dropped where GitHub cannot be asked", () => {
     const held = holdClaims([CLAIM], { live: null, headSha: null, untrusted: true });
     expect(held.sections[0]?.report.policy_accepted).toBeUndefined();
   });
@@ -66,7 +66,7 @@ describe("a section with accepted changes of its own gate", () => {
     });
   });
 
-  it("is trusted from a run of this repository where GitHub cannot be asked", () => {
+  it("accepted changes from a run of this repository count where GitHub cannot be asked", () => {
     const own = section({ policy_accepted: accepted(), policy_difference: TOKEN });
     const held = holdClaims([own], { live: null, headSha: null, untrusted: false });
     expect(held).toMatchObject({

@@ -34,7 +34,7 @@ const held = (verdict: Verdict, scenario: ScenarioReport, ground: Partial<Ground
 
 describe("a section held against itself", () => {
   it.each(["pass", "warn", "fail", "unjudged", "error"] as const)(
-    "with the verdict %s that its checks support stays as it is",
+    "a section keeps the verdict %s that its checks support",
     (verdict) => {
       const { sections, embellished } = held(verdict, sampleScenario(verdict));
       expect(sections[0]?.report.verdict).toBe(verdict);
@@ -42,7 +42,7 @@ describe("a section held against itself", () => {
     },
   );
 
-  it("may be worse than its checks, never better", () => {
+  it("a section's verdict may be worse than its checks, never better", () => {
     expect(held("fail", { ...sampleScenario("pass"), verdict: "fail" }).sections[0]?.report.verdict).toBe("fail");
     const better = held("pass", { ...failed, verdict: "pass" });
     expect(better).toMatchObject({ embellished: 1, sections: [{ report: { verdict: "fail" } }] });
@@ -84,7 +84,7 @@ describe("an acceptance that a section claims", () => {
     ["there is none", []],
     ["another difference was accepted", [{ ...acceptance, difference: "000000000000-dapb1" }]],
     ["it was accepted for another commit", [{ ...acceptance, head_sha: "b".repeat(40) }]],
-  ])("does not count when %s", (_why, live) => {
+  ])("an acceptance does not count when %s", (_why, live) => {
     expect(held("warn", claimed, { live })).toMatchObject({
       unaccepted: 1,
       sections: [{ report: { verdict: "fail" } }],

@@ -35,7 +35,7 @@ describe("the event of a report", () => {
     expect(event("issues", '{"action": "closed"}').closed).toBe(false);
   });
 
-  it("may be missing", () => {
+  it("the event of a report may be missing", () => {
     expect(readReportEvent({})).toEqual({ workflowRunId: null, closed: false });
   });
 });

@@ -10,12 +10,12 @@ const record = (over: Partial<RunRecord> = {}): RunRecord => ({
 });
 
 describe("where a verdict comes from", () => {
-  it("is absent for a run of this repository whose record matches its verdict", () => {
+  it("the record's note is absent for a run of this repository whose record matches its verdict", () => {
     expect(recordNotes(record(), "pass")).toEqual([]);
     expect(recordNotes(record({ conclusion: "failure" }), "fail")).toEqual([]);
   });
 
-  it("is present when GitHub's record contradicts the verdict", () => {
+  it("the record's note is present when GitHub's record contradicts the verdict", () => {
     expect(recordNotes(record({ conclusion: "failure" }), "pass")).toEqual([
       "The measurements result in pass, but GitHub recorded run 7 as failure.",
     ]);
@@ -24,7 +24,7 @@ describe("where a verdict comes from", () => {
     );
   });
 
-  it("is always present for an untrusted run", () => {
+  it("the record's note is always present for an untrusted run", () => {
     expect(recordNotes(record({ untrusted: true }), "pass")).toEqual([
       "The numbers were reported by a run of the fork. GitHub recorded run 7 as success.",
     ]);
@@ -32,7 +32,7 @@ describe("where a verdict comes from", () => {
     expect(recordNotes(record({ untrusted: true, conclusion: null }), "fail")[0]).toContain("not finished");
   });
 
-  it("does not quote an unknown conclusion", () => {
+  it("the record's note does not quote an unknown conclusion", () => {
     expect(recordNotes(record({ untrusted: true, conclusion: "<b>@x" }), "fail")[0]).toContain("as unknown");
   });
 });

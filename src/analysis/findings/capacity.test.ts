@@ -13,7 +13,7 @@ const finding = (columns: Parameters<typeof tableOf>[0], classification: string,
   );
 
 describe("the time until common devices are full", () => {
-  it("is in a leak's evidence, in steps", () => {
+  it("the time until common devices are full is in a leak's evidence, in steps", () => {
     // 1 GiB and 100 MiB over 100 steps: 15 GiB less 100 MiB of 16 GiB remain.
     const evidence = finding({ allocated: growing(noisy(0), 100)(101, prng(1)) }, "leak")!.evidence;
     expect(evidence.steps_to_oom_16_gb).toBe(15 * 1024 - 100);
@@ -21,7 +21,7 @@ describe("the time until common devices are full", () => {
     expect(evidence.steps_to_oom).toBeNull();
   });
 
-  it("is in seconds without steps, 0 where it is too late, and absent on the host", () => {
+  it("the time until common devices are full is in seconds without steps, 0 if too late, and absent on the host", () => {
     const values = growing(noisy(0), 400)(101, prng(1)).map((value) => value + 17 * GIB);
     const evidence = finding({ allocated: values }, "leak", false)!.evidence;
     expect(evidence.seconds_to_oom_16_gb).toBe(0);
@@ -51,7 +51,7 @@ describe("allocator slack", () => {
     expect(Number(slack.evidence.hidden_units)).toBeGreaterThan(1000);
   });
 
-  it("is not reported when it is small, when one of the two is unknown, or for the heap of the host", () => {
+  it("allocator slack is not reported when it is small, when one value is unknown, or for the heap of the host", () => {
     const allocated = noisy(0)(101, prng(1));
     const leaking = growing(noisy(0), 100)(101, prng(1));
     expect(finding({ allocated: leaking, reserved }, "allocator_slack", true, "host")).toBeUndefined();

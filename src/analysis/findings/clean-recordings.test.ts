@@ -70,7 +70,7 @@ const PROGRAMS: readonly ((random: Prng) => Recording)[] = [
 ];
 
 describe("recordings of healthy programs", () => {
-  it(`have no finding in ${RECORDINGS} of ${RECORDINGS}`, () => {
+  it(`recordings of healthy programs have no finding in ${RECORDINGS} of ${RECORDINGS}`, () => {
     const found = Array.from({ length: RECORDINGS }, (_, seed) => {
       const kind = seed % PROGRAMS.length;
       const { findings } = analyze(PROGRAMS[kind]!(prng(seed + 1)));
@@ -79,7 +79,7 @@ describe("recordings of healthy programs", () => {
     expect(found.flat()).toEqual([]);
   });
 
-  it("have findings once they leak", () => {
+  it('a recording of a leaking program has the finding "leak"', () => {
     const leaking = analyze(recordingOf([device(growing(noisy(1), 100), 400, prng(1))]));
     expect(leaking.findings.map(({ classification }) => classification)).toContain("leak");
   });

@@ -85,7 +85,7 @@ describe("memory of the device as its driver counts it", () => {
 });
 
 describe("memory outside the allocator", () => {
-  it("that grows with every step is a leak, described with its earlier shares", () => {
+  it("memory outside the allocator that grows with every step is critical and described with its earlier shares", () => {
     const [finding, ...more] = found(recorded(deviceCase({ gap: (ms) => ms / 50 })), "hidden_gap");
     expect(more).toEqual([]);
     expect(finding).toMatchObject({
@@ -98,7 +98,7 @@ describe("memory outside the allocator", () => {
     expect(finding?.description).toContain("Before that: 510.00 MiB the context");
   });
 
-  it("that stepped up after warm-up and stayed is a warning, unless it is small or fell back", () => {
+  it("memory outside the allocator that steps up after warm-up is a warning, unless it is small or falls back", () => {
     const step = (mib: number, untilMs: number) => (ms: number) => (ms > 15_000 && ms < untilMs ? mib : 0);
     const warned = found(recorded(deviceCase({ gap: step(2000, 1e9) })), "hidden_gap");
     expect(warned).toMatchObject([{ severity: "warning", evidence: { later_bytes: 2000 * MIB } }]);
@@ -121,7 +121,7 @@ describe("memory outside the allocator", () => {
     expect(run.info?.devices?.[0]?.gap).toMatchObject({ peak_bytes: 500 * MIB, later_bytes: 0 });
   });
 
-  it("of two ranks on one device excludes the allocators of both, and is split by the driver's account", () => {
+  it("the gap of two ranks on one device excludes both allocators and is split by the driver's account", () => {
     const info = deviceRun(
       [0],
       [0, 1].map((rank) =>
@@ -159,7 +159,7 @@ describe("another tenant", () => {
   const mine = (s: number): Listed[] => (s === 0 ? [] : [[PID, 2500, 1]]);
   const moving = (s: number) => 300 + s * 100;
 
-  it("is reported with the series it affected, which is not evidence", () => {
+  it("another tenant is reported with the series it affected, which is not evidence", () => {
     const document = analyze(recorded([...deviceCase({ gap: (ms) => ms / 10 }), ...tenant(moving, mine)]));
     const [finding] = document.findings.filter(({ classification }) => classification === "other_tenant");
     expect(finding).toMatchObject({
@@ -181,7 +181,7 @@ describe("another tenant", () => {
     expect(series.find(({ metric }) => metric === "reserved")?.peak_bytes).toBe(2000 * MIB);
   });
 
-  it("that does not change is not reported", () => {
+  it("another tenant that does not change is not reported", () => {
     const document = analyze(recorded([...deviceCase(), ...tenant((s) => 300 + (s % 2) * 60, mine)]));
     expect(document.findings.filter(({ classification }) => classification === "other_tenant")).toEqual([]);
     const { series } = measuredRun(document, { session: "s", commit: null });
@@ -195,7 +195,7 @@ describe("another tenant", () => {
     expect(finding?.description).toContain("used memory is not judged");
   });
 
-  it("on a device that the job does not use is an info finding, and its growth is not the job's", () => {
+  it("another tenant on a device that the job does not use is only an info finding", () => {
     const idle: RecordInput[] = Array.from({ length: 1500 }, (_, i) => reading(i * 20, 1, 300 + i * 2));
     const lists = Array.from({ length: 30 }, (_, s) => list(s * 1000, 1, [[7, 300 + s * 100, 0]])).flat();
     const document = analyze(
@@ -312,7 +312,7 @@ describe("ranks with devices of their own", () => {
     return recorded(records, deviceRun([0, 1, 2, 3], pids));
   };
 
-  it("are compared by the driver's account when no allocator was read", () => {
+  it("ranks with devices of their own are compared by the driver's account when no allocator was read", () => {
     expect(
       found(
         ranks((rank) => (rank === 2 ? 60_000 : 40_000)),

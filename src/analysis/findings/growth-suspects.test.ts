@@ -36,7 +36,7 @@ const namesOf = (document: AnalysisDocument) =>
   (document.ranks.suspects ?? []).map(({ rank, confidence, basis }) => [rank, confidence, basis]);
 
 describe("suspects among ranks", () => {
-  test("name the one rank of four that leaks slowly", () => {
+  test("suspects among ranks name the one rank of four that leaks slowly", () => {
     const document = analyze(
       recording(
         [0, 1, 2, 3].map((rank) => rankTable(rank, rank === 2 ? 64 * KIB : 0)),
@@ -53,7 +53,7 @@ describe("suspects among ranks", () => {
     });
   });
 
-  test("list the rank that began to leak first before the second", () => {
+  test("suspects among ranks list the rank that began to leak first before the second", () => {
     const document = analyze(recording([rankTable(0, 96 * KIB, 120), rankTable(1, 96 * KIB, 10)], 2));
     expect(namesOf(document)).toEqual([
       [1, "medium", "class"],
@@ -62,13 +62,13 @@ describe("suspects among ranks", () => {
     expect(document.ranks.suspects?.map(({ onset_step }) => Math.round((onset_step ?? 0) / 30))).toEqual([0, 4]);
   });
 
-  test("have medium confidence where a rank is missing", () => {
+  test("suspects have medium confidence where a rank is missing", () => {
     const document = analyze(recording([rankTable(0, 0), rankTable(2, 96 * KIB)], 3));
     expect(document.ranks.missing_ranks).toEqual([1]);
     expect(namesOf(document)).toEqual([[2, "medium", "class"]]);
   });
 
-  test("are empty without growth, and where every rank leaks alike", () => {
+  test("the list of suspects is empty without growth and where every rank leaks alike", () => {
     expect(namesOf(analyze(recording([rankTable(0, 0), rankTable(1, 0)], 2)))).toEqual([]);
     const alike = [0, 1, 2, 3].map((rank) => rankTable(rank, 96 * KIB));
     expect(namesOf(analyze(recording(alike, 4)))).toEqual([]);
@@ -100,8 +100,8 @@ function eight(seed: number, axis: "steps" | "clock" | "both", leaks: number | n
   return { ...recording(tables, 8), epochNs };
 }
 
-describe.each(["steps", "clock", "both"] as const)("of eight ranks that warm up, with %s", (axis) => {
-  test("the one that leaks is named with its onset", () => {
+describe.each(["steps", "clock", "both"] as const)("eight ranks that warm up, with %s", (axis) => {
+  test("the rank of eight that leaks is named with its onset", () => {
     for (const seed of [1, 2, 3]) {
       const document = analyze(eight(seed, axis, (3 * seed) % 8));
       expect(namesOf(document)).toEqual([[(3 * seed) % 8, "high", "departure"]]);
@@ -113,7 +113,7 @@ describe.each(["steps", "clock", "both"] as const)("of eight ranks that warm up,
     }
   });
 
-  test("none is named where none leaks", () => {
+  test("the list of suspects among eight ranks is empty where no rank leaks", () => {
     for (const seed of [4, 5, 6]) expect(namesOf(analyze(eight(seed, axis, null)))).toEqual([]);
   });
 });

@@ -126,7 +126,7 @@ describe("the finding of an out-of-memory error", () => {
     });
   });
 
-  it("is a warning when only the program's output indicates it, and is measured as such", () => {
+  it("an out-of-memory error that only the output indicates is a warning and measured as suspected", () => {
     const evidence = ['the command printed "CUDA out of memory", but ended with status 0'];
     const changes = { certainty: "suspected", source: "output", swallowed: true, evidence } as const;
     expect(finding(changes)).toMatchObject({ classification: "oom_suspected", severity: "warning" });
@@ -138,7 +138,7 @@ describe("the finding of an out-of-memory error", () => {
     expect(measuredRun(established, origin)).toMatchObject({ oom: true });
   });
 
-  it("comes from the marks of foreign telemetry", () => {
+  it("the finding of an out-of-memory error comes from the marks of foreign telemetry", () => {
     const marks = [{ timeNs: 5e9, kind: "oom" as const, text: "OOM detected (message_pattern:out of memory)" }];
     expect(oomFindings(recording({ marks }))).toMatchObject([
       { classification: "oom", description: expect.stringContaining("5.0 s after its start: OOM detected") },

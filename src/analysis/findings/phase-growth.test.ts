@@ -54,7 +54,7 @@ const namesOf = (recording: Recording) =>
   phaseGrowthFindings(recording).map(({ evidence }) => [evidence.phase, evidence.kind]);
 
 describe("growth of one phase", () => {
-  it("is named with its size and with the phases that did not grow", () => {
+  it("growth of one phase is reported with its size and with the phases that did not grow", () => {
     const recording = programOf({ training: train, validation: keeping(4) });
     const [finding, ...more] = analyze(recording).findings.filter(
       ({ classification }) => classification === "phase_growth",
@@ -68,13 +68,13 @@ describe("growth of one phase", () => {
     );
   });
 
-  it("is found where the phase releases it each time, which the whole series does not show", () => {
+  it("growth of one phase is found where the phase releases it each time and the whole series is a saw-tooth", () => {
     const recording = programOf({ training: train, validation: (n) => ({ needed: 20 + 6 * n }) });
     expect(namesOf(recording)).toEqual([["validation", "needed"]]);
     expect(analyze(recording).series.map(({ class: drift }) => drift)).toEqual(["sawtooth"]);
   });
 
-  it("is that of the innermost phase", () => {
+  it("growth inside nested phases is reported for the innermost phase", () => {
     const recording = programOf({ training: train, validation: keeping(4) }, { around: "fit" });
     expect(namesOf(recording)).toEqual([["validation", "kept"]]);
   });
@@ -89,7 +89,7 @@ describe("growth of one phase", () => {
     ["the growth ended", { training: train, validation: (n, share) => ({ kept: 10 * Math.min(6, n + share) }) }],
     ["it occurs too seldom to tell", { training: train, validation: keeping(8) }, 7],
     ["the growth is too small", { training: train, validation: keeping(0.05) }],
-  ])("is not a finding where %s", (_, uses, occurrences = 14) => {
+  ])("growth of one phase is not a finding where %s", (_, uses, occurrences = 14) => {
     expect(namesOf(programOf(uses, { occurrences }))).toEqual([]);
   });
 });

@@ -20,13 +20,13 @@ function recording(tables: readonly SampleTable[], backend = "cuda", reason: str
 }
 
 describe("a GPU that was used and could not be read", () => {
-  it("is reported with the reason", () => {
+  it("a GPU that was used and could not be read is reported with the reason", () => {
     expect(unreadDeviceFindings(recording([table("cuda:0", "reserved", 5)]))).toMatchObject([
       { classification: "device_unread", severity: "info", device: "cuda:0", evidence: { reason: "no answer" } },
     ]);
   });
 
-  it("is absent when its driver reported anything, even the job's share alone", () => {
+  it("the finding device_unread is absent when the driver reported anything, even the job's share alone", () => {
     for (const column of ["used", "job"] as const) {
       const tables = [table("cuda:0", "reserved", 5), table("cuda:0", column, 9)];
       expect(unreadDeviceFindings(recording(tables))).toEqual([]);
@@ -35,7 +35,7 @@ describe("a GPU that was used and could not be read", () => {
     expect(unreadDeviceFindings(recording(unknown))).toHaveLength(1);
   });
 
-  it("is absent on a CPU run, with another vendor's GPU, and in foreign telemetry", () => {
+  it("the finding device_unread is absent on a CPU run, with another vendor's GPU and in foreign telemetry", () => {
     expect(unreadDeviceFindings(recording([table("host", "reserved", 5)], "cpu"))).toEqual([]);
     expect(unreadDeviceFindings(recording([table("cuda:0", "reserved", 5)], "rocm"))).toEqual([]);
     expect(unreadDeviceFindings({ ...recording([table("cuda:0", "reserved", 5)]), info: null })).toEqual([]);

@@ -45,7 +45,7 @@ describe("the stretch in which a series grew", () => {
     expect(stretch.onset).toBeLessThan(40);
   });
 
-  it("is a jump where the memory rose once", () => {
+  it("the stretch of growth is a jump where the memory rose once", () => {
     const stretch = growthStretch(series((step) => (step < 280 ? 100 : 150)));
     if (stretch?.kind !== "jump") throw new Error("no jump");
     expect(stretch.before).toBeLessThanOrEqual(280);
@@ -53,7 +53,7 @@ describe("the stretch in which a series grew", () => {
     expect(stretch.bytes / (50 * MIB)).toBeCloseTo(1, 1);
   });
 
-  it("does not exist in a series that ends as low as it began", () => {
+  it("the stretch of growth does not exist in a series that ends as low as it began", () => {
     expect(growthStretch(series((step) => 200 - step / 4))).toBeNull();
   });
 });

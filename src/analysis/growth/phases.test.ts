@@ -56,7 +56,7 @@ const samples = (values: readonly number[], options: Parameters<typeof tableOf>[
 const oneOf = (recording: Recording): PhaseMemory => phasesMemory(recording)!.phases[0]!;
 
 describe("phasesMemory", () => {
-  it("is null without phases", () => {
+  it("phasesMemory returns null without phases", () => {
     expect(phasesMemory(recorded([samples([1, 2])], [processOf(1, [])]))).toBeNull();
     expect(phasesMemory(recordingOf([samples([1, 2])]))).toBeNull();
   });
@@ -103,7 +103,7 @@ describe("phasesMemory", () => {
     expect(memory.growth_bytes).toBe(-80);
   });
 
-  it("has no size without a sample in the phase", () => {
+  it("phasesMemory reports no size without a sample in the phase", () => {
     const { highest_bytes, growth_bytes, seconds } = oneOf(
       recorded([samples([1, 2, 3])], [processOf(1, [phase("short", 1.2, 1.4)])]),
     );
@@ -111,7 +111,7 @@ describe("phasesMemory", () => {
     expect(seconds).toBeCloseTo(0.2);
   });
 
-  it("has no growth with a single sample, or when the phase never ended", () => {
+  it("phasesMemory reports no growth with a single sample, or when the phase never ended", () => {
     expect(oneOf(recorded([samples([1, 2, 3])], [processOf(1, [phase("one", 0.9, 1.1)])]))).toMatchObject({
       highest_bytes: 2,
       growth_bytes: null,
@@ -126,7 +126,7 @@ describe("phasesMemory", () => {
     expect(memory).toMatchObject({ seconds: 2, highest_bytes: 4 });
   });
 
-  it("has no duration when no end is known", () => {
+  it("phasesMemory reports no duration when no end is known", () => {
     const recording = recorded([samples([1, 2, 3])], [processOf(1, [phase("open", 1, null)])]);
     const info = { ...recording.info!, clock: { ...recording.info!.clock, duration_s: null } };
     expect(oneOf({ ...recording, info })).toMatchObject({ seconds: null, highest_bytes: 3 });
@@ -175,7 +175,7 @@ describe("outerPhases", () => {
   const names = (processes: readonly ProbeProcess[]) =>
     outerPhases(recorded([], processes)).map(({ name, from_s, to_s }) => [name, from_s, to_s]);
 
-  it("are the outermost ones of the lowest rank that has any", () => {
+  it("outerPhases returns the outermost phases of the lowest rank that has any", () => {
     const nested = [phase("outer", 1, 4), phase("inner", 2, 3), phase("next", 4, 6), phase("thread's", 5, 7)];
     const other = processOf(2, [phase("other", 0, 9)], { rank: 3 });
     const silent = processOf(3, [], { rank: 0 });
@@ -185,7 +185,7 @@ describe("outerPhases", () => {
     ]);
   });
 
-  it("last as long as the recording when they never ended, and are empty without phases", () => {
+  it("outer phases that never ended last as long as the recording; without phases the list is empty", () => {
     expect(names([processOf(1, [phase("open", 2, null)])])).toEqual([["open", 2, 10]]);
     expect(outerPhases(recordingOf([]))).toEqual([]);
   });

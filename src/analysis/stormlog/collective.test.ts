@@ -61,7 +61,7 @@ describe("collective attribution", () => {
     });
   });
 
-  it("has a lower confidence without a marker", () => {
+  it("collective attribution has a lower confidence without a marker", () => {
     const attributions = attributeCollectives(replay(false));
     expect(attributions.map((a) => [a.classification, a.confidence])).toEqual(
       [0, 1, 2, 3].map(() => ["collective_suspect", 0.51]),

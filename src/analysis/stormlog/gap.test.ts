@@ -170,7 +170,7 @@ describe("telemetry of version 4", () => {
     return { rules, found: findings.filter(({ classification }) => classification === "fragmentation_like") };
   };
 
-  it("is fragmented by its inactive split blocks, where a sample has the counter", () => {
+  it("fragmentation in telemetry of version 4 is measured by inactive split blocks where a sample has the counter", () => {
     const { found, rules } = fragmented(events(0, true, (i) => (i % 2 === 0 ? 1.2e9 : null)));
     expect(rules).toEqual({ fragmentation_like: ["0.4.3"] });
     expect(found.map(({ severity, evidence }) => [severity, evidence])).toEqual([
@@ -210,7 +210,7 @@ describe("boundaries", () => {
     });
   });
 
-  it("cannot detect one spike among five samples (g11)", () => {
+  it("the gap rule cannot detect one spike among five samples (g11)", () => {
     expect(at(5, (i) => (i === 2 ? 6e9 : 3.1e9))).toEqual([]);
   });
 

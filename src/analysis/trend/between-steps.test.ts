@@ -25,17 +25,17 @@ function classOf(count: number, kept: (step: number) => number) {
 }
 
 describe("a program of few long steps", () => {
-  it.each([1.6, 2, 3])("whose memory rises within %f steps does not leak", (count) => {
+  it.each([1.6, 2, 3])("a program of %f long steps whose memory rises within each does not leak", (count) => {
     expect(classOf(count, () => 0)).not.toBe("leak");
   });
 
-  it("that keeps more with every step is a leak once seven steps show it", () => {
+  it("a program that keeps more with every long step leaks with eight steps, not with three", () => {
     expect(classOf(3, (step) => 150 * step)).not.toBe("leak");
     expect(classOf(8, (step) => 150 * step)).toBe("leak");
     expect(classOf(20, (step) => 60 * step)).toBe("leak");
   });
 
-  it("that keeps nothing in many steps does not leak either", () => {
+  it("a program that keeps nothing in many long steps does not leak", () => {
     for (const count of [6, 9, 12, 20, 23])
       expect(
         classOf(count, () => 0),

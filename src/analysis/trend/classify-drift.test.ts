@@ -61,7 +61,7 @@ describe("healthy series", () => {
     for (const n of [60, 200, 1000]) expect(share(count(shape, n), "leak")).toBe(0);
   });
 
-  it("are classified by their shape", () => {
+  it("healthy series are classified by their shape", () => {
     expect(share(count(noisy(2), 300), "flat")).toBe(1);
     expect(share(count(jumps([[0.7, 64]]), 300), "step")).toBe(1);
     expect(share(count(warmup(0.05), 300), "plateau")).toBeGreaterThan(0.95);
@@ -73,7 +73,7 @@ describe("healthy series", () => {
     expect(share(count(spike, 300), "spike")).toBe(1);
   });
 
-  it("of equal teeth are saw-teeth, though few of their phases are sampled and a fall is last", () => {
+  it("equal teeth are a saw-tooth although few of their phases are sampled", () => {
     const classes = [6.9, 6.94, 7.9, 8.9].flatMap((period) =>
       Array.from({ length: 20 }, (_, k) => {
         const values = Float64Array.from({ length: 126 }, (_, i) => MIB * (2000 + 500 * ((i / period + k / 20) % 1)));
@@ -83,7 +83,7 @@ describe("healthy series", () => {
     expect(new Set(classes)).toEqual(new Set(["sawtooth"]));
   });
 
-  it("are flat to the last byte when they are constant", () => {
+  it("constant series are flat to the last byte", () => {
     const constant = perStep(new Float64Array(200).fill(3e9));
     expect(constant).toMatchObject({ class: "flat", growth_bytes: 0, slope_bytes_per_step: 0, peak_bytes: 3e9 });
     expect(constant.mde_bytes).toBeGreaterThan(0.01 * 3e9);
@@ -102,7 +102,7 @@ describe("leaks", () => {
     expect(share(count(shape, 300), "leak")).toBeGreaterThanOrEqual(atLeast);
   });
 
-  it("are measured within a tenth of the injected growth", () => {
+  it("leaks are measured within a tenth of the injected growth", () => {
     for (let seed = 1; seed <= 20; seed++) {
       const found = perStep(growing(noisy(2), 100)(400, prng(seed)));
       expect(found.growth_bytes! / MIB).toBeGreaterThan(90);
@@ -113,11 +113,11 @@ describe("leaks", () => {
     }
   });
 
-  it("that begin late are classified as leak or rising", () => {
+  it("leaks that begin late are classified as leak or rising", () => {
     expect(share(count(growing(noisy(1), 100, { from: 0.7 }), 300), "leak", "rising")).toBeGreaterThan(0.8);
   });
 
-  it("below the floor are no finding, unless a horizon makes them material", () => {
+  it("leaks below the floor have no finding, unless a horizon makes them material", () => {
     const recording = recordingOf([tableOf({ allocated: growing(noisy(0), 3)(400, prng(1)) }, { steps: true })]);
     const now = analyze(recording);
     expect(now.series[0]?.class).toBe("flat");
@@ -127,7 +127,7 @@ describe("leaks", () => {
     expect(later.series[0]!.mde_bytes!).toBeLessThan(now.series[0]!.mde_bytes!);
   });
 
-  it("are projected to a horizon from 100 steps on, and are only rising with fewer", () => {
+  it("leaks are projected to a horizon with 400 steps and are only rising with 50", () => {
     const horizon = { kind: "steps", steps: 1_000_000 } as const;
     const projected = (steps: number, bytesPerStep: number, noiseBytes: number, seed: number) => {
       const random = prng(seed);
@@ -145,7 +145,7 @@ describe("leaks", () => {
     }
   });
 
-  it("of the size of the detectable minimum are found nine times in ten", () => {
+  it("leaks slightly above the detectable minimum are found nine times in ten", () => {
     for (const sigma of [1, 8, 20]) {
       const mde = perStep(noisy(sigma)(300, prng(3))).mde_bytes! / MIB;
       const found = share(count(growing(noisy(sigma), 1.1 * mde), 300), "leak");
@@ -153,7 +153,7 @@ describe("leaks", () => {
     }
   });
 
-  it("report when the device will be full", () => {
+  it("leaks report when the device will be full", () => {
     const allocated = growing(noisy(0), 100)(101, prng(1));
     const total = new Float64Array(101).fill(2 * 1024 * MIB);
     const { series } = analyze(recordingOf([tableOf({ allocated, total }, { steps: true })]));

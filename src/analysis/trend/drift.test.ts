@@ -32,17 +32,20 @@ function analysed(level: (x: number) => number, noiseMib: number, seed: number) 
 }
 
 describe("stated growth", () => {
-  it.each(Object.keys(STARTS) as (keyof typeof STARTS)[])("is the leak's own after %s, whenever it begins", (start) => {
-    for (const onset of [0, 0.3, 0.6]) {
-      for (const noise of [0.2, 2]) {
-        const from = Math.max(onset, LOADING[start]);
-        const series = analysed((x) => STARTS[start](x) + RATE * Math.max(0, x - from), noise, 17);
-        expect(series.class).toBe("leak");
-        expect(Math.abs(series.growth_bytes! / (RATE * (1 - from) * MIB) - 1)).toBeLessThan(0.05);
-        expect(Math.abs((series.slope_bytes_per_step! * (N - 1)) / (RATE * MIB) - 1)).toBeLessThan(0.06);
+  it.each(Object.keys(STARTS) as (keyof typeof STARTS)[])(
+    "stated growth is the leak's own whenever the leak begins, with a start of the kind: %s",
+    (start) => {
+      for (const onset of [0, 0.3, 0.6]) {
+        for (const noise of [0.2, 2]) {
+          const from = Math.max(onset, LOADING[start]);
+          const series = analysed((x) => STARTS[start](x) + RATE * Math.max(0, x - from), noise, 17);
+          expect(series.class).toBe("leak");
+          expect(Math.abs(series.growth_bytes! / (RATE * (1 - from) * MIB) - 1)).toBeLessThan(0.05);
+          expect(Math.abs((series.slope_bytes_per_step! * (N - 1)) / (RATE * MIB) - 1)).toBeLessThan(0.06);
+        }
       }
-    }
-  });
+    },
+  );
 
   it("contains all stairs of a leak that an allocator rounds up", () => {
     const series = analysed((x) => 20 * Math.floor((RATE * x) / 20), 0.2, 3);
@@ -50,7 +53,7 @@ describe("stated growth", () => {
     expect(Math.abs(series.growth_bytes! / (RATE * MIB) - 1)).toBeLessThan(0.08);
   });
 
-  it("is the noise's where nothing grows", () => {
+  it("stated growth is below the noise where nothing grows", () => {
     const series = analysed(() => 0, 2, 5);
     expect(series.class).toBe("flat");
     expect(Math.abs(series.growth_bytes!)).toBeLessThan(2 * MIB);

@@ -10,7 +10,7 @@ const grown = (y: Float64Array) => y[y.length - 1]! - y[0]!;
 const PERIODS = Array.from({ length: 300 }, (_, k) => [2.5 + k / 40, (0.618 * k) % 1] as const);
 
 describe("equal teeth", () => {
-  it("show the growth below them, up to what their period leaves open", () => {
+  it("equal teeth show the growth below them, up to what their period leaves open", () => {
     const found = PERIODS.flatMap(([period, phase]) => {
       const teeth = equalTeeth(points(60, (i) => 300 * tooth(i, period, phase) + (150 * i) / 59));
       return teeth?.certain === true ? [teeth] : [];
@@ -21,7 +21,7 @@ describe("equal teeth", () => {
     }
   });
 
-  it("never grow for certain where none do", () => {
+  it("equal teeth without growth never grow for certain", () => {
     const found = PERIODS.map(([period, phase]) => equalTeeth(points(60, (i) => 300 * tooth(i, period, phase))));
     expect(found.filter((teeth) => teeth?.certain === true)).toEqual([]);
     const level = found.flatMap((teeth) => (teeth === null ? [] : [teeth.lowerEnvelope]));
@@ -29,12 +29,12 @@ describe("equal teeth", () => {
     for (const envelope of level) expect(Math.abs(grown(envelope))).toBeLessThan(1e-6);
   });
 
-  it("are left to points of equal phase where their period may be a whole number of points", () => {
+  it("equalTeeth returns null where the period may be a whole number of points", () => {
     expect(equalTeeth(points(60, (i) => 300 * tooth(i, 5) + i / 10))).toBeNull();
     expect(equalTeeth(points(60, (i) => 300 * tooth(i, 5.01)))).toBeNull();
   });
 
-  it("may be noisy, and not of unequal heights or periods", () => {
+  it("equal teeth may be noisy, and not of unequal heights or periods", () => {
     const random = prng(3);
     const noisy = points(60, (i) => 300 * tooth(i, 5.37) + (150 * i) / 59 + 2 * random.normal());
     expect(equalTeeth(noisy)?.certain).toBe(true);
@@ -54,7 +54,7 @@ describe("equal teeth", () => {
     ["falling stairs", (i) => -Math.floor(i / 5)],
     ["one jump", (i) => (i < 30 ? 0 : 100)],
     ["two levels in turn", (i) => i % 2],
-  ])("are not found in %s", (_name, at) => {
+  ])("equal teeth are not found in %s", (_name, at) => {
     expect(equalTeeth(points(60, at))).toBeNull();
   });
 });

@@ -61,11 +61,11 @@ describe("growth that ended", () => {
         return (x) => [0.5, 0.2, 0.3].reduce((sum, size, k) => sum + (x >= at[k]! ? size : 0), 0);
       },
     ],
-  ])("by %s is never a leak", (_name, family) => {
+  ])("growth that ended by %s is never a leak", (_name, family) => {
     expect(classes(family)).not.toContain("leak");
   });
 
-  it("by the logarithm is rising: it slows down, but does not end", () => {
+  it("logarithmic growth is rising: it slows down, but does not end", () => {
     const found = classes((random) => {
       const k = between(random, 8, 60);
       return (x) => Math.log1p(k * x) / Math.log1p(k);
@@ -88,7 +88,7 @@ describe("growth that slows down without an end", () => {
     return { finding: findings.find(({ classification }) => classification === "rising"), series: series[0]! };
   };
 
-  it("is reported so, with the projection of its logarithm", () => {
+  it("growth that slows down without an end is reported as such, with the projection of its logarithm", () => {
     const { finding, series } = slowing(null);
     expect(series.class).toBe("rising");
     expect(finding?.description).toMatch(/grows ever more slowly: by 1[56]\d.* MiB over 239 steps, at the end by /);
@@ -98,7 +98,7 @@ describe("growth that slows down without an end", () => {
     expect(Math.abs(there / MIB / grown(1000) - 1)).toBeLessThan(0.15);
   });
 
-  it("is not claimed of a ramp that ends", () => {
+  it("a ramp that ends is not reported as growth that slows down", () => {
     expect(slowing(null, (x) => 160 * Math.min(1, x / 0.8)).finding?.evidence.slows_down).toBeUndefined();
   });
 });
@@ -131,14 +131,14 @@ describe("growth until the end", () => {
     for (const found of classes(family)) expect(["leak", "rising"]).toContain(found);
   });
 
-  it("has the size of its hinge when it begins late", () => {
+  it("growth that begins late has the size of its hinge", () => {
     const values = Float64Array.from({ length: N }, (_, i) => MIB * (900 + Math.max(0, i - 0.78 * N) * 4));
     const [series] = analyze(recordingOf([tableOf({ allocated: values }, { steps: true })])).series;
     expect(series?.class).toBe("rising");
     expect(series!.growth_bytes! / MIB).toBeCloseTo(4 * 0.22 * N, -1);
   });
 
-  it("is not found in two jumps, a late spike or few teeth", () => {
+  it("growth until the end is not found in two jumps or a late spike", () => {
     for (const [at, next] of [
       [0.5, 0.85],
       [0.7, 0.9],
@@ -155,26 +155,29 @@ describe("large cycles, of which there are two or three", () => {
   const tooth = (x: number, from: number, to: number) => (x >= from && x < to ? x - from : 0);
   const ENDS: readonly (readonly number[])[] = [[0.42], [0.46], [0.5], [0.55], [0.6], [0.22, 0.45], [0.25, 0.5]];
 
-  it.each(ENDS.map((ends) => [ends.join(" and "), ends] as const))("that end at %s are no leak", (_name, ends) => {
-    const teeth = [0, ...ends].map((from, k) => [from, ends[k] ?? 1.1] as const);
-    const found = classes(() => (x) => teeth.reduce((sum, [from, to]) => sum + tooth(x, from, to), 0));
-    expect(found).not.toContain("leak");
-  });
+  it.each(ENDS.map((ends) => [ends.join(" and "), ends] as const))(
+    "large cycles that end at %s are not a leak",
+    (_name, ends) => {
+      const teeth = [0, ...ends].map((from, k) => [from, ends[k] ?? 1.1] as const);
+      const found = classes(() => (x) => teeth.reduce((sum, [from, to]) => sum + tooth(x, from, to), 0));
+      expect(found).not.toContain("leak");
+    },
+  );
 
-  it("of which one is emptied do not grow", () => {
+  it("two large cycles of which one is emptied do not grow", () => {
     const values = Float64Array.from({ length: N }, (_, i) => MIB * (48 + (i < 0.52 * N ? i : i - 0.52 * N) / 2));
     const [series] = analyze(recordingOf([tableOf({ allocated: values }, { steps: true })])).series;
     expect(["leak", "rising"]).not.toContain(series?.class);
   });
 
-  it("are not seen in a spike before a leak", () => {
+  it("a spike before a leak does not hide it as a large cycle", () => {
     const found = classes(() => (x) => (x < 0.06 ? 30 * x : 0) + x);
     expect(found).toEqual(found.map(() => "leak"));
   });
 });
 
 describe("autocorrelated noise in a short run", () => {
-  it("is seldom a leak, and rising in few", () => {
+  it("autocorrelated noise in a short run is seldom a leak or rising", () => {
     const found: DriftClass[] = [];
     for (let seed = 1; seed <= 200; seed++) {
       const random = prng(seed);
@@ -197,7 +200,7 @@ describe("a warm-up", () => {
       return (x) => 3 * (1 - Math.exp(-x / constant)) + (leakMib / 160) * x;
     }, 1);
 
-  it("that approaches a level is a plateau, and its growth is what is left at its end", () => {
+  it("a warm-up that approaches a level is a plateau of little growth", () => {
     expect(warmedUp(0)).toEqual(warmedUp(0).map(() => "plateau"));
     const random = prng(11);
     const growths = Array.from({ length: 12 }, () => {
@@ -211,7 +214,7 @@ describe("a warm-up", () => {
     for (const growth of growths) expect(Math.abs(growth)).toBeLessThan(16);
   });
 
-  it("hides no leak", () => {
+  it("a warm-up hides no leak", () => {
     expect(warmedUp(80)).toEqual(warmedUp(80).map(() => "leak"));
   });
 });

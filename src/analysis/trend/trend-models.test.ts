@@ -16,11 +16,11 @@ describe("the best model of a trend", () => {
     ["line-and-step", (i) => 10 * i + (i < 12 ? 0 : 120)],
     ["ended", (i) => 20 * Math.max(0, Math.min(i, 13) - 8)],
     ["ended", (i) => (i < 5 ? 0 : i < 9 ? 90 : i < 14 ? 160 : 280)],
-  ])("is %s when the points were drawn from it", (model, at) => {
+  ])("the best model is %s when the points were drawn from it", (model, at) => {
     expect(best(points(at)).model).toBe(model);
   });
 
-  it("is not a more flexible one because of noise", () => {
+  it("the best model of a noisy line is seldom a more flexible one", () => {
     const counts: Record<string, number> = {};
     for (let seed = 1; seed <= 100; seed++) {
       const random = prng(seed);

@@ -54,7 +54,7 @@ describe("a thinned record", () => {
   const binned = (thinned: boolean) =>
     toBins({ axis: "time", x: x.slice(), bytes: x, thinned, durationS: null, steps: null, stepSpan: null });
 
-  it("is divided into bins that nearly all have several samples", () => {
+  it("a thinned record is divided into bins of which most have at least 20 samples", () => {
     const { count, x: centers } = binned(true);
     const half = (centers[1]! - centers[0]!) / 2;
     const samples = Array.from(centers, (center) => x.filter((at) => Math.abs(at - center) < half).length);
@@ -63,7 +63,7 @@ describe("a thinned record", () => {
     expect(binned(false).count).toBeGreaterThan(2 * count);
   });
 
-  it("with few samples of a slow counter is divided as any other", () => {
+  it("a thinned record with few samples of a slow counter is divided as any other", () => {
     const few = x.filter((_, i) => i % 60 === 0);
     const series = { axis: "time", bytes: few, durationS: null, steps: null, stepSpan: null } as const;
     expect(toBins({ ...series, x: few.slice(), thinned: true })).toEqual(
@@ -71,7 +71,7 @@ describe("a thinned record", () => {
     );
   });
 
-  it("is divided into equally wide bins, however evenly its samples lie", () => {
+  it("a thinned record is divided into equally wide bins, however evenly its samples lie", () => {
     const even = Float64Array.from({ length: 6000 }, (_, i) => i + (i % 3) / 4);
     const series = { axis: "time", x: even, bytes: even, durationS: null, steps: null, stepSpan: null } as const;
     const { x: centers } = toBins({ ...series, thinned: true });

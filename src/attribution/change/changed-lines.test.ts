@@ -80,7 +80,7 @@ const CHANGED = { ...UNKNOWN, changed: "changed" };
 const UNCHANGED = { ...UNKNOWN, changed: "unchanged" };
 
 describe("a line of a finding", () => {
-  it("is changed when the branch wrote it, committed or not", async () => {
+  it("a finding's line is changed when the branch wrote it, committed or not", async () => {
     write("trainer.py", TRAINER.with(3, "    kept.append(model.forward(batch))"));
     commit();
     write("lib/my model.py", MODEL.with(2, "    cache.append(x.clone())"));
@@ -101,7 +101,7 @@ describe("a line of a finding", () => {
     ]);
   });
 
-  it("is unchanged beside the nearest change, and names the changed frame that calls it", async () => {
+  it("an unchanged line names the nearest change and the changed frame that calls it", async () => {
     write("trainer.py", TRAINER.with(5, "    step(b), step(b)"));
     write("lib/my model.py", MODEL.toSpliced(3, 1));
     commit();
@@ -121,7 +121,7 @@ describe("a line of a finding", () => {
     expect(await mark(finding("untouched.py:1", ["trainer.py:6"])), "a stack without the line").toEqual(UNCHANGED);
   });
 
-  it("is unchanged in a file that was only renamed, whatever the settings for diffs", async () => {
+  it("a line is unchanged in a file that was only renamed, whatever the settings for diffs", async () => {
     git(top, "mv", "lib/my model.py", "lib/größe.py");
     write("trainer.py", TRAINER.with(3, "    pass"));
     commit();
@@ -142,7 +142,7 @@ describe("a line of a finding", () => {
     expect(await mark(finding("trainer.py:4"), {}, undefined, cwd)).toEqual(CHANGED);
   });
 
-  it("is unknown outside the commit, in a binary file, and where a job changed or made the file", async () => {
+  it("a line's change is unknown outside the commit, in a binary file, and where a job wrote the file", async () => {
     write("trainer.py", TRAINER.with(3, "    pass"));
     write(".gitattributes", ["untouched.py -diff"]);
     write("untouched.py", ["a", "c"]);
@@ -161,7 +161,7 @@ describe("a line of a finding", () => {
 });
 
 describe("the change that a line is compared with", () => {
-  it("is unknown without a difference from the main branch, and on the main branch in a job", async () => {
+  it("a line's change is unknown without a difference from main, and on main in a job", async () => {
     expect(await mark(finding("trainer.py:4"))).toEqual(UNKNOWN);
     git(top, "checkout", "--quiet", "main");
     write("trainer.py", TRAINER.with(3, "    pass"));
@@ -169,7 +169,7 @@ describe("the change that a line is compared with", () => {
     expect(await mark(finding("trainer.py:4"), { CI: "true" })).toEqual(UNKNOWN);
   });
 
-  it("is unknown without a repository, without a common commit and in a submodule", async () => {
+  it("a line's change is unknown without a repository, without a common commit and in a submodule", async () => {
     expect(await mark(finding("trainer.py:4"), {}, undefined, directory)).toEqual(UNKNOWN);
     git(top, "checkout", "--quiet", "--orphan", "unrelated");
     write("trainer.py", TRAINER.with(3, "    pass"));
@@ -183,7 +183,7 @@ describe("the change that a line is compared with", () => {
     expect(await mark(finding("trainer.py:4"), {}, undefined, part)).toEqual(UNKNOWN);
   });
 
-  it("comes in a shallow clone from GitHub's merge base alone, if the clone contains it", async () => {
+  it("the base of a change comes in a shallow clone from GitHub's merge base alone, if the clone contains it", async () => {
     const base = git(top, "rev-parse", "main");
     write("trainer.py", TRAINER.with(3, "    pass"));
     commit();

@@ -17,7 +17,7 @@ const lines = (changed: readonly (readonly [number, number])[], removedAfter: re
 });
 
 describe("the changed lines of a diff", () => {
-  it("are ranges of the newer version, and the lines behind which others were removed", () => {
+  it("changed lines are ranges of the newer version, and the lines behind which others were removed", () => {
     expect(
       changesOf(
         "diff --git a/train.py b/train.py",
@@ -47,14 +47,14 @@ describe("the changed lines of a diff", () => {
     });
   });
 
-  it("leave out the context that a setting adds to a hunk", () => {
+  it("changed lines leave out the context that a setting adds to a hunk", () => {
     expect(
       changesOf("+++ b/a", "@@ -1,4 +1,4 @@", " one", "-two", "", "+2", " four"),
       "a removal, an empty line of context, then an addition",
     ).toEqual({ a: lines([[3, 3]], [1]) });
   });
 
-  it("are not taken from content that looks like a header", () => {
+  it("changed lines are not taken from content that looks like a header", () => {
     expect(
       changesOf(
         "diff --git a/x b/x",
@@ -77,7 +77,7 @@ describe("the changed lines of a diff", () => {
     ).toEqual({ x: lines([[1, 3]]), y: lines([[1, 1]]) });
   });
 
-  it("are unknown in a binary file, a conflict and the diff of a merge", () => {
+  it("changed lines are unknown in a binary file, a conflict and the diff of a merge", () => {
     expect(
       changesOf(
         "* Unmerged path in conflict.py",
@@ -110,13 +110,13 @@ describe("the changed lines of a diff", () => {
     });
   });
 
-  it("are read in linear time", () => {
+  it("diffLines reads changed lines in linear time", () => {
     const hunks = (count: number): string =>
       ["+++ b/a", ...Array.from({ length: count }, (_, at) => `@@ -${at + 1} +${at + 1} @@\n-a\n+b`)].join("\n");
     expect(costRatio((count) => diffLines(hunks(count)), 4000, 32_000)).toBeLessThan(MAX_LINEAR_RATIO);
   });
 
-  it("are read from any text without an error", () => {
+  it("diffLines reads any text without an error", () => {
     const piece = fc.constantFrom(
       "diff --git ",
       "diff --cc ",
@@ -181,7 +181,7 @@ describe("the changed lines of real diffs", () => {
   });
   afterAll(() => rmSync(top, { recursive: true, force: true }));
 
-  it("are as many as git counts, and the other lines stand in the older version in the same order", () => {
+  it("changed lines are as many as git counts, and the others are in the older version in the same order", () => {
     const text = fc.tuple(fc.array(fc.constantFrom(...CONTENT), { maxLength: 12 }), fc.boolean());
     const file = fc.record({ name: fc.constantFrom(...NAMES), before: text, after: text });
     const content = ([all, ended]: readonly [readonly string[], boolean]): string =>
@@ -220,7 +220,7 @@ describe("the changed lines of real diffs", () => {
     );
   });
 
-  it("are those of the new name of a renamed file, and none of a deleted one", () => {
+  it("changed lines of a renamed file are listed under its new name, and those of a deleted file are not listed", () => {
     rmSync(top, { recursive: true });
     mkdirSync(top);
     git("init", "--quiet");

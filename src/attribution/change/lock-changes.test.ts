@@ -54,7 +54,7 @@ const textOf = (found: LockChanges | null): readonly string[] | undefined =>
   found?.packages.map(({ name, from, to }) => `${name} ${from} ${to}`);
 
 describe("the packages that a change locks to other versions", () => {
-  it("are changed, added and removed ones, that of the named line first", async () => {
+  it("lock changes list changed, added and removed packages, that of the named line first", async () => {
     write("uv.lock", uv({ a: "2", numpy: "2.0.0", fresh: "3" }));
     commit();
     expect(textOf(await changes())).toEqual(["a 1 2", "fresh null 3", "gone 1 null", "numpy 1.26.0 2.0.0"]);
@@ -62,7 +62,7 @@ describe("the packages that a change locks to other versions", () => {
     expect(await changes(NUMPY)).toMatchObject({ total: 4 });
   });
 
-  it("are all of them, and those of another ecosystem are not the line's", async () => {
+  it("lock changes list all packages, and a package of another ecosystem is not the line's", async () => {
     const packages = { "node_modules/numpy": { version: "2.0.0" } };
     write("web/package-lock.json", JSON.stringify({ packages }));
     write("uv.lock", uv({ a: "2", b: "1", c: "1", d: "1", e: "1", numpy: "2.0.0" }));
@@ -72,7 +72,7 @@ describe("the packages that a change locks to other versions", () => {
     expect(found?.packages[0]).toEqual({ ecosystem: "python", name: "numpy", from: "1.26.0", to: "2.0.0" });
   });
 
-  it("count in the working tree by hand, and in the commit alone in a job", async () => {
+  it("lock changes count in the working tree by hand, and in the commit alone in a job", async () => {
     write("train.py", "y\n");
     commit();
     write("uv.lock", uv({ a: "1", numpy: "2.0.0", gone: "1" }));
@@ -80,7 +80,7 @@ describe("the packages that a change locks to other versions", () => {
     expect(await changes(null, { CI: "true" })).toBeNull();
   });
 
-  it("are none where no lock changed, a new one is damaged, or it is a link", async () => {
+  it("lock changes are null where no lock changed, a new one is damaged, or it is a link", async () => {
     expect(await changes()).toBeNull();
     write("web/package-lock.json", "{");
     expect(await changes()).toBeNull();
@@ -89,7 +89,7 @@ describe("the packages that a change locks to other versions", () => {
     expect(await changes()).toBeNull();
   });
 
-  it("are those of a renamed lock compared with its old name, and none of a new one", async () => {
+  it("lock changes compare a renamed lock with its old name, and leave out a new one", async () => {
     mkdirSync(path.join(top, "app"));
     git("mv", "uv.lock", "app/uv.lock");
     write("app/uv.lock", uv({ a: "2", numpy: "1.26.0", gone: "1" }));
@@ -98,7 +98,7 @@ describe("the packages that a change locks to other versions", () => {
     expect(textOf(await changes())).toEqual(["a 1 2"]);
   });
 
-  it("show an address as one, because it could contain a password", async () => {
+  it("lock changes show an address as one, because it could contain a password", async () => {
     write("requirements.txt", "a==1\n");
     commit();
     git("checkout", "--quiet", "-B", "main");

@@ -26,22 +26,22 @@ describe("memory that a program has lost", () => {
     expect(isLost([processOf(objects([9000, 9400, 9900, 10400], new64))], [line(500)])).toBe(true);
   });
 
-  it("is none where a container gains elements at every sample, or new objects are referred to", () => {
+  it("memory is not lost where a container gains elements at every sample, or new objects are referred to", () => {
     expect(isLost([processOf(objects([9000, 9000, 9000], { steady_containers: 1 }))], [])).toBe(false);
     const new64 = { newest: 64, unreferenced: 2 };
     expect(isLost([processOf(objects([9000, 9400, 9900, 10400], new64))], [])).toBe(false);
   });
 
-  it("is none where one line holds a single buffer that grows", () => {
+  it("memory is not lost where one line holds a single buffer that grows", () => {
     expect(isLost([processOf(objects([9000, 9000, 9000]))], [line(1)])).toBe(false);
   });
 
-  it("is none where one of several processes keeps what grows", () => {
+  it("memory is not lost where one of several processes keeps what grows", () => {
     const keeps = processOf(objects([9000, 9000, 9000], { steady_containers: 2 }));
     expect(isLost([processOf(objects([9000, 9000, 9000])), keeps], [])).toBe(false);
   });
 
-  it("is not known with too few samples, and grows by what the samples add up to", () => {
+  it("lost memory is unknown with too few samples, and grows by the sum of the samples", () => {
     expect(isLost([processOf(objects([9000]))], [])).toBeNull();
     expect(isLost([], [])).toBeNull();
     expect(tracedGrowth([processOf(objects([1, 1, 1])), processOf(objects([1, 1]))])).toBe(3000);

@@ -63,14 +63,14 @@ const kindsOf = (attribution: Attribution, growths: readonly JudgedGrowth[]) =>
 const RISING = [0, 1, 2, 3, 4, 5, 6].map((n) => n * MIB);
 
 describe("the line of a growth", () => {
-  it("is named from a fifth of the verdict's growth on, mentioned from a twentieth, and else left out", () => {
+  it("a line is named from a fifth of the verdict's growth on, mentioned from a twentieth, and else left out", () => {
     expect(kindsOf(seen(line(RISING)), [growth(7 * MIB)])).toEqual(["leak"]);
     expect(kindsOf(seen(line(RISING)), [growth(34 * MIB)])).toEqual(["leak"]);
     expect(kindsOf(seen(line(RISING)), [growth(36 * MIB)])).toEqual(["contributing"]);
     expect(kindsOf(seen(line(RISING)), [growth(150 * MIB)])).toEqual([]);
   });
 
-  it("has its share of the verdict's growth, not of what the attribution run happened to see", () => {
+  it("a line's share is that of the verdict's growth, not of what the attribution run measured", () => {
     // A native leak of 64 MiB beside a bounded cache that is 86 % of what the interpreter's own memory grew by.
     const cache = line([0, 4000, 8000, 12_000, 15_000, 18_000, 20_000], { share: 0.86 });
     const { named, unexplained } = nameLines(seen(cache), [growth(64 * MIB)], COVERED);
@@ -89,13 +89,13 @@ describe("the line of a growth", () => {
     );
   });
 
-  it("is not named when it stopped growing before the end", () => {
+  it("a line is not named when it stopped growing before the end", () => {
     const filled = [0, 2, 4, 6, 8, 8, 8].map((n) => n * MIB);
     expect(risesOf(filled)).toBe(4);
     expect(kindsOf(seen(line(filled)), [growth(8 * MIB)])).toEqual([]);
   });
 
-  it("is not named where nothing was judged to grow, whatever the interpreter's memory did", () => {
+  it("a line is not named where nothing was judged to grow, whatever the interpreter's memory did", () => {
     expect(kindsOf(seen(line(RISING)), [])).toEqual([]);
     expect(kindsOf(seen(line(RISING, { device: "cuda:0" })), [growth(7 * MIB)])).toEqual([]);
   });
@@ -108,7 +108,7 @@ describe("the line of a growth", () => {
     expect(named(4)).toBeCloseTo(1, 2);
   });
 
-  it("has the whole growth at most where the run was so much slower that shares are estimates", () => {
+  it("lines have at most the whole growth together where the run was so slow that shares are estimates", () => {
     const slow = (line_: number, share: number) =>
       line(RISING, { line: line_, bytesPerStep: null, bytesPerSecond: (share * MIB) / 120 });
     const covered = { ...COVERED, slowdown: 12 };
@@ -160,7 +160,7 @@ describe("the line of a jump", () => {
     placed: "allocated",
   });
 
-  it("is reported as one-time memory that is still held", () => {
+  it("the line of a jump is reported as one-time memory that is still held", () => {
     const { named } = nameLines(seen(held, line(RISING)), [jump], COVERED);
     expect(named.map(({ kind }) => kind)).toEqual(["one-time"]);
     const [first] = named;
@@ -176,7 +176,7 @@ describe("the line of a jump", () => {
     expect(finding.description).toBe("one-time +50.00 MiB at train.py:18, still held at the end");
   });
 
-  it("is not reported when the memory is released again", () => {
+  it("the line of a jump is not reported when the memory is released again", () => {
     expect(kindsOf(seen(line([0, 0, 50 * MIB, 50 * MIB, MIB, MIB], { trend: "once" })), [jump])).toEqual([]);
   });
 });
@@ -208,7 +208,7 @@ describe("blocks that stay between freed memory", () => {
   const crumbs = RISING.map((bytes) => bytes / 1000);
   const restOf = (...lines: readonly AttributedLine[]) => nameLines(seen(...lines), [freed], COVERED).unexplained[0];
 
-  it("are named with their line and package, since they keep the heap from shrinking", () => {
+  it("blocks that stay between freed memory are reported with their line and package", () => {
     const stack = [{ file: "/env/pandas/io.py", line: 7, function: "read_csv" }];
     const rest = restOf(line(crumbs, { countGrowth: 700, stack }));
     if (rest === undefined) throw new Error("nothing is unexplained");
@@ -233,7 +233,7 @@ describe("blocks that stay between freed memory", () => {
     expect(found.remediation[0]).toContain("free the blocks that stay");
   });
 
-  it("have no line where several lines hold as many, where they are few, or where they stopped growing", () => {
+  it("staying blocks have no line where several lines hold as many, or where they are few or stopped growing", () => {
     const equal = [1, 2, 3].map(() => line(crumbs, { countGrowth: 100 }));
     expect(restOf(...equal)?.staying).toBeNull();
     expect(restOf(line(crumbs, { countGrowth: 15 }))?.staying).toBeNull();
@@ -241,7 +241,7 @@ describe("blocks that stay between freed memory", () => {
     expect(restOf(line(stopped, { countGrowth: 700 }))?.staying).toBeNull();
   });
 
-  it("are not looked for where the memory is not freed", () => {
+  it("staying blocks are not looked for where the memory is not freed", () => {
     expect(
       nameLines(seen(line(crumbs, { countGrowth: 700 })), [growth(64 * MIB)], COVERED).unexplained[0]?.staying,
     ).toBeNull();

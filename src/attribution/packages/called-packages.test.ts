@@ -28,11 +28,11 @@ describe("the library that a line calls", () => {
     expect(called(stack(NUMPY, 60, 8 * MIB, 16))).toBeNull();
   });
 
-  it("is unknown with few samples", () => {
+  it("the library that a line calls is unknown with few samples", () => {
     expect(called(stack(NUMPY, 15, 8 * MIB))).toBeNull();
   });
 
-  it("is the same where one table that is larger than the leak was allocated through another", () => {
+  it("the called library stays the same where one large table was allocated through another", () => {
     expect(called(stack(NUMPY, 60, 6 * MIB), stack(CTYPES, 1, 8 * MIB))).toBe(MAPPINGS[0]?.path);
     expect(called(stack(NUMPY, 60, 6 * MIB), stack(CTYPES, 20, 8 * MIB))).toBe(MAPPINGS[1]?.path);
   });

@@ -37,7 +37,7 @@ function packageOf(file: string): string | undefined {
 const inSite = (file: string): string | undefined => packageOf(`${site}/${file}`);
 
 describe("the installed package of a Python file", () => {
-  it("is the distribution whose RECORD lists it, whatever its name", () => {
+  it("the package of a Python file is the distribution whose RECORD lists it, whatever its name", () => {
     wheel("pyyaml-6.0.3", ["yaml/__init__.py", '"odd,name/a.py"'], METADATA("PyYAML", "6.0.3"));
     wheel("ruamel.yaml-0.18", ["ruamel/yaml/main.py"], METADATA("ruamel.yaml", "0.18"));
     expect(inSite("yaml/__init__.py")).toBe("PyYAML 6.0.3");
@@ -47,13 +47,13 @@ describe("the installed package of a Python file", () => {
     expect(packageOf(path.join(top, "yaml/__init__.py"))).toBeUndefined();
   });
 
-  it("is unknown where two distributions list it", () => {
+  it("the package of a Python file is unknown where two distributions list it", () => {
     wheel("a-1", ["shared/x.py"], METADATA("a", "1"));
     wheel("b-1", ["shared/x.py"], METADATA("b", "1"));
     expect(inSite("shared/x.py")).toBeUndefined();
   });
 
-  it("is found by its module where the only candidate has no RECORD, as those of a Linux distribution", () => {
+  it("the package of a Python file is found by its module where the only candidate has no RECORD", () => {
     const debian = path.join(top, "usr/lib/python3/dist-packages");
     write(path.join(debian, "PyYAML-6.0.egg-info/PKG-INFO"), METADATA("PyYAML", "6.0"));
     write(path.join(debian, "PyYAML-6.0.egg-info/top_level.txt"), "_yaml\nyaml\n");
@@ -64,7 +64,7 @@ describe("the installed package of a Python file", () => {
     expect(packageOf(`${debian}/yaml/nodes.py`)).toBeUndefined();
   });
 
-  it("is unknown where its metadata is damaged, too large or not a regular file", () => {
+  it("the package of a Python file is unknown where its metadata is damaged, too large or not a regular file", () => {
     wheel("evil-1", ["evil.py"], METADATA("<img src=x>", "1"));
     wheel("old-1", ["old.py"], METADATA("old", "1 | 2"));
     wheel("large-1", ["large.py"], METADATA("large", "1"));
@@ -79,7 +79,7 @@ describe("the installed package of a Python file", () => {
     expect([...installedPackages(files)]).toEqual([]);
   });
 
-  it("is yanked where pip's installation report says so of the same version", () => {
+  it("a Python package is yanked where pip's installation report lists the same version as yanked", () => {
     const report = path.join(top, "report.json");
     const file = `${site}/multidict/_abc.py`;
     wheel("multidict-6.3.1", ["multidict/_abc.py"], METADATA("multidict", "6.3.1"));
@@ -98,7 +98,7 @@ describe("the installed package of a Python file", () => {
     expect(installedPackages([file], report).get(file)).not.toHaveProperty("yanked");
   });
 
-  it("is read from the first header, and RECORD as comma-separated values", () => {
+  it("METADATA is read from its first header, and RECORD as comma-separated values", () => {
     expect(distributionOf("name: a\r\nVersion: 1\r\n\r\nVersion: 2")).toMatchObject({ name: "a", version: "1" });
     expect(distributionOf("Summary: a\n\nName: a\nVersion: 1\n")).toBeNull();
     expect([...recordedFiles('a.py,sha256=x,1\r\n"b ""c"".py",,\nd')]).toEqual(["a.py", 'b "c".py', "d"]);
@@ -109,7 +109,7 @@ describe("the installed package of a file of Node", () => {
   const manifest = (directory: string, content: object): void =>
     write(path.join(top, directory, "package.json"), JSON.stringify(content));
 
-  it("is that of the nearest node_modules, by the name in its manifest", () => {
+  it("the package of a file of Node is that of the nearest node_modules, by the name in its manifest", () => {
     manifest("node_modules/undici", { name: "undici", version: "5.14.0" });
     manifest("node_modules/undici/lib", { type: "commonjs" });
     manifest("node_modules/@grpc/grpc-js", { name: "@grpc/grpc-js", version: "1.4.2" });
@@ -121,7 +121,7 @@ describe("the installed package of a file of Node", () => {
     expect(packageOf(`${top}/node_modules/.pnpm/b@1.0.0/node_modules/b/x.js`)).toBe("b 1.0.0");
   });
 
-  it("is unknown without a manifest that has a name and a version", () => {
+  it("the package of a file of Node is unknown without a manifest that has a name and a version", () => {
     manifest("node_modules/a", { name: "a" });
     manifest("node_modules/b", { name: "<b>", version: "1.0.0" });
     write(path.join(top, "node_modules/c/package.json"), "{");
@@ -131,7 +131,7 @@ describe("the installed package of a file of Node", () => {
     expect(isPackageFile(`${top}/src/index.js`)).toBe(false);
   });
 
-  it("is deprecated where npm's lock says so of the same version", () => {
+  it("a package of Node is deprecated where npm's lock lists the same version as deprecated", () => {
     manifest("node_modules/a", { name: "a", version: "1.0.0" });
     const lock = (version: string): void =>
       write(

@@ -79,7 +79,7 @@ const phase = (name: string, beganS: number, endedS: number | null): Phase => ({
 });
 
 describe("a higher peak", () => {
-  it("is explained by the line that holds more than on the base", async () => {
+  it("a higher peak is explained by the line that holds more than on the base", async () => {
     expect(await explained(100 * MIB, 60 * MIB)).toMatchObject({ found: [["peak_line", 40 * MIB]], notes: [] });
   });
 
@@ -92,11 +92,11 @@ describe("a higher peak", () => {
       [phase("load", 0.2, 0.99), phase("next", 0.99, 1.5)],
     ],
     [null, "one ended long before, one begins later", [phase("a", 0, 0.9), phase("b", 1.01, 2)]],
-  ])("lies in the phase %s: %s", async (expected, _, phases) => {
+  ])("the phase of a higher peak is %s: %s", async (expected, _, phases) => {
     expect((await explained(100 * MIB, 60 * MIB, CHECK, phases)).phase).toBe(expected);
   });
 
-  it("is not compared with a base commit that reported nothing: unknown is not zero", async () => {
+  it("a higher peak is not compared with a base commit that reported nothing", async () => {
     const { found, notes } = await explained(100 * MIB, null);
     expect(found).toEqual([["held_at_peak", null]]);
     expect(notes).toEqual([
@@ -104,7 +104,7 @@ describe("a higher peak", () => {
     ]);
   });
 
-  it("has no cause where the base cannot be run, or is not lower", async () => {
+  it("a higher peak has no cause where the base cannot be run, or is not lower", async () => {
     expect((await explained(100 * MIB, undefined)).found).toEqual([["held_at_peak", null]]);
     const budget = { ...CHECK, baseline_bytes: null, candidate_bytes: 130 * MIB } as Check;
     expect((await explained(100 * MIB, 60 * MIB, budget)).found).toEqual([["peak_line", 40 * MIB]]);

@@ -48,7 +48,7 @@ function generator(seed: number): () => number {
 }
 
 describe("what lines hold at a peak", () => {
-  it("is unknown of a device without a history: its snapshot shows another moment", () => {
+  it("memory held at a device's peak is unknown without an allocation history", () => {
     const frames = [{ filename: "/repo/train.py", line: 3, name: "main" }];
     const block = { address: 512, size: 1024, requested_size: 1024, state: "active_allocated", frames };
     const segment = {
@@ -70,7 +70,7 @@ describe("what lines hold at a peak", () => {
     expect(held([])).toEqual([]);
   });
 
-  it("is that of all stacks and processes, named from the top of the code, most first", () => {
+  it("heldInHeap lists the lines of all stacks and processes, named from the top of the code, most first", () => {
     const { parts } = heldInHeap([sample([stack(100, 1, 3), stack(500, 2, 9)]), sample([stack(450, 1, 3)])], OPTIONS);
     expect(parts.map(({ at, bytes, called }) => [at.file, at.line, bytes, called])).toEqual([
       ["train.py", 9, 500, "zeros"],
@@ -83,7 +83,7 @@ describe("what lines hold at a peak", () => {
     ["small", 200, 40_000],
     ["of the interval's size", INTERVAL, 120],
     ["of four intervals", 4 * INTERVAL, 100],
-  ])("has the deviation of its samples: allocations that are %s", (_, size, allocations) => {
+  ])("the variance of a line covers the sampling error of allocations that are %s", (_, size, allocations) => {
     const random = generator(7);
     const tries = 400;
     let [outside, sumOfSquares, claimed] = [0, 0, 0];

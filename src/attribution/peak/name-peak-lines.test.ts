@@ -25,7 +25,7 @@ const named = (after: readonly ReadPart[], before: readonly ReadPart[], differen
   ]);
 
 describe("the lines that hold more than on the base", () => {
-  it("are named by their part of the judged difference, and crumbs are left out", () => {
+  it("higher lines are named by their part of the judged difference, and small ones are left out", () => {
     const before = [held(3, 100), held(5, 10), held(9, 4)];
     const after = [held(3, 160), held(5, 25), held(9, 6)];
     expect(named(after, before, 77)).toEqual([
@@ -34,27 +34,27 @@ describe("the lines that hold more than on the base", () => {
     ]);
   });
 
-  it("are the same line where an edit moved it, by its text", () => {
+  it("a line that an edit moved is compared with itself by its text", () => {
     const before = [held(3, 100, { code: "x = zeros(n)" }), held(4, 50, { code: "y = ones(n)" })];
     const after = [held(4, 100, { code: "x = zeros(n)" }), held(5, 90, { code: "y = ones(n)" })];
     expect(named(after, before, 40)).toEqual([[5, 40, 100]]);
   });
 
-  it("are compared as one function where an edit rewrote its lines", () => {
+  it("lines that an edit rewrote are compared as one function", () => {
     const before = [held(3, 100, { code: "a = f(1)" })];
     const after = [held(3, 90, { code: "a = g(1)" }), held(4, 50, { code: "b = g(2)" })];
     // Not "90 MiB more than nothing": the function held 100.
     expect(named(after, before, 40)).toEqual([[3, 40, 100]]);
   });
 
-  it("are none where their samples do not show it, and where no line has a fifth", () => {
+  it("the list of higher lines is empty within sampling error, and where no line has a fifth", () => {
     const noisy = (line: number, mebibytes: number) => held(line, mebibytes, { variance: (10 * MIB) ** 2 });
     expect(named([noisy(3, 130)], [noisy(3, 100)], 30)).toEqual([]);
     const many = (each: number) => Array.from({ length: 10 }, (_, at) => held(at + 1, each));
     expect(named(many(20), many(10), 100)).toEqual([]);
   });
 
-  it("without a base are those that hold most", () => {
+  it("largestLines returns the lines that hold most, without a base", () => {
     const lines = largestLines([held(3, 60), held(5, 30), held(9, 1)], 100 * MIB);
     expect(lines.map(({ line, before, share }) => [line.at.line, before, share])).toEqual([
       [3, null, 0.6],

@@ -35,7 +35,7 @@ describe("the peak that is stored with a baseline", () => {
     expect(activations(read?.parts ?? [])).toBe(activations(parts));
   });
 
-  it("is compared with as a run is: a line is found again by its text", () => {
+  it("a stored peak is compared with as a run is: a line is found again by its text", () => {
     const after = parts.map((one) =>
       one.at.line === 2 ? { ...one, at: { ...one.at, line: 90 }, bytes: 139 * MIB } : one,
     );
@@ -43,7 +43,7 @@ describe("the peak that is stored with a baseline", () => {
     expect([first?.line.at.line, first?.before]).toEqual([90, 39 * MIB]);
   });
 
-  it("is nothing where it is damaged, or of another series or level", () => {
+  it("a stored peak is null where it is damaged, or of another series or level", () => {
     expect(readStoredPeak(written.slice(0, 100), KEY)).toBeNull();
     expect(readStoredPeak('{"schema":"stormlog.peak/1"}', KEY)).toBeNull();
     expect(readStoredPeak(written, { ...KEY, opened: "2027-01-01T00:00:00Z" })).toBeNull();

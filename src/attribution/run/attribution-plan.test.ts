@@ -12,18 +12,18 @@ function judgement(verdict: CheckVerdict, aspect: Aspect): Judgement {
 const analysis = (label: DriftClass) => ({ series: [{ class: label }] }) as unknown as AnalysisDocument;
 
 describe("an attribution run", () => {
-  test("is made after a breach of growth or class, and not after a clean run", () => {
+  test("an attribution run is made after a breach of growth or class, and not after a clean run", () => {
     expect(attributionWanted("auto", judgement("fail", "growth"), analysis("rising"))).toBe(true);
     expect(attributionWanted("auto", judgement("warn", "class"), analysis("leak"))).toBe(true);
     expect(attributionWanted("auto", judgement("pass", "growth"), analysis("leak"))).toBe(false);
   });
 
-  test("is made after a peak breach only while a series grows", () => {
+  test("an attribution run is made after a peak breach only while a series grows", () => {
     expect(attributionWanted("auto", judgement("fail", "peak"), analysis("flat"))).toBe(false);
     expect(attributionWanted("auto", judgement("fail", "peak"), analysis("leak"))).toBe(true);
   });
 
-  test("is never made with off, and always with always", () => {
+  test('an attribution run is never made with "off", and always with "always"', () => {
     expect(attributionWanted("off", judgement("fail", "growth"), analysis("leak"))).toBe(false);
     expect(attributionWanted("always", null, null)).toBe(true);
   });
@@ -39,23 +39,26 @@ describe("the moments of an attribution run", () => {
     bytes: 1,
   });
 
-  test.each([0, 30, 60, 75, 85])("lie after an onset at %i percent of the run, six of them at least", (percent) => {
-    const times = attributionTimes(growth("steps", 4 * percent, 400));
-    expect(times?.kind).toBe("steps");
-    expect(times?.at.length).toBeGreaterThanOrEqual(6);
-    expect(times?.at.every((at) => at > 4 * percent && at < 400)).toBe(true);
-  });
+  test.each([0, 30, 60, 75, 85])(
+    "the moments of an attribution run lie after an onset at %i percent of the run, six of them at least",
+    (percent) => {
+      const times = attributionTimes(growth("steps", 4 * percent, 400));
+      expect(times?.kind).toBe("steps");
+      expect(times?.at.length).toBeGreaterThanOrEqual(6);
+      expect(times?.at.every((at) => at > 4 * percent && at < 400)).toBe(true);
+    },
+  );
 
-  test("leave out the beginning of growth from the first step, which may be a warm-up", () => {
+  test("the moments of an attribution run leave out the beginning of growth from the first step", () => {
     expect(attributionTimes(growth("seconds", 0, 10))?.at).toEqual([2.5, 3.7, 4.9, 6.1, 7.3, 8.4, 9.4]);
   });
 
-  test("do not exist in a stretch that is too short for five of them", () => {
+  test("the moments of an attribution run do not exist in a stretch that is too short for five of them", () => {
     expect(attributionTimes(growth("steps", 396, 400))).toBeNull();
     expect(attributionTimes(growth("seconds", 9.95, 10))).toBeNull();
   });
 
-  test("stand on both sides of a jump", () => {
+  test("the moments of an attribution run stand on both sides of a jump", () => {
     const times = attributionTimes({
       kind: "jump",
       unit: "steps",

@@ -77,7 +77,7 @@ async function shown(report: GateReport): Promise<readonly string[]> {
 }
 
 describe("the commands that show prints", () => {
-  it("repeat --vary, since its scenarios have no name of their own in the configuration", async () => {
+  it("the commands that show prints repeat --vary, since its scenarios have no name in the configuration", async () => {
     const scenarios = ["1", "2"].map((value) =>
       measured("unjudged", { scenario: `one@N=${value}`, session: value }, { baseline: null }),
     );
@@ -90,7 +90,7 @@ describe("the commands that show prints", () => {
     expect(await shown(report)).toEqual(["baseline refresh --scenario one --vary N=1,2 -- python3 one.py"]);
   });
 
-  it("contain the command of a bundle that was made without a configuration", async () => {
+  it("the commands that show prints contain the command of a bundle that was made without a configuration", async () => {
     const scenarios = [measured("unjudged", { scenario: "default" })];
     const argv = ["stormlog-gate", "run", "--baseline", "none", "--bundle", "warm.b", "--", "python3", "warm.py"];
     expect(await shown(sampleReport("unjudged", { scenarios, ...toolOf(...argv) }))).toEqual([
@@ -98,7 +98,7 @@ describe("the commands that show prints", () => {
     ]);
   });
 
-  it("repeat the options of the run, and raise the limit that ended it", async () => {
+  it("the commands that show prints repeat the options of the run, and raise the limit that ended it", async () => {
     const judgement = sampleJudgement("unjudged", {
       next: { kind: "candidate-runs", runs: 2, baseRuns: 0 },
       reason: "the limit of 1 runs is reached, so 1 of 3 runs was made",
@@ -113,14 +113,17 @@ describe("the commands that show prints", () => {
   it.each([
     ["the command of an Action's step", {}, "baseline refresh --scenario train-mlp -- sh -c 'python a.py | tee b'"],
     ["a scenario of the configuration", { scenario_definition: "0a" }, "baseline refresh --scenario train-mlp"],
-  ])("name %s, which the command line of the report lacks", async (_, defined, expected) => {
-    const command = { argv: ["sh", "-c", "python a.py | tee b"], shell: true, cwd: "/" };
-    const { fingerprint } = sampleRecordingInfo();
-    const scenarios = [measured("unjudged", { command, fingerprint: { ...fingerprint, ...defined } })];
-    expect(await shown(sampleReport("unjudged", { scenarios, ...toolOf("stormlog/gate") }))).toEqual([expected]);
-  });
+  ])(
+    "the commands that show prints name %s, which the command line of the report lacks",
+    async (_, defined, expected) => {
+      const command = { argv: ["sh", "-c", "python a.py | tee b"], shell: true, cwd: "/" };
+      const { fingerprint } = sampleRecordingInfo();
+      const scenarios = [measured("unjudged", { command, fingerprint: { ...fingerprint, ...defined } })];
+      expect(await shown(sampleReport("unjudged", { scenarios, ...toolOf("stormlog/gate") }))).toEqual([expected]);
+    },
+  );
 
-  it("print a placeholder for the command where nothing was measured", () => {
+  it("the commands that show prints contain a placeholder for the command where nothing was measured", () => {
     const scenario = sampleScenario("unjudged", { scenario: "default", runs: [], baseline: null });
     for (const argv of [["stormlog/gate"], ["stormlog-gate", "run", "--option-of-a-later-release"]]) {
       const report = sampleReport("unjudged", { scenarios: [scenario], ...toolOf(...argv) });
@@ -144,7 +147,7 @@ describe("the commands of a merged report", () => {
     return { bundle, steps: stepsIn(text), again: async () => stepsIn(await again()) };
   }
 
-  it("accept the bundle of each leg, because the merged one has the leg in the scenario's name", async () => {
+  it("a merged report's commands accept each leg's bundle, since the merged one has the leg in the scenario's name", async () => {
     const [linux, mac] = [await leg("linux"), await leg("mac")];
     const { bundle, steps, again } = await merged(linux, mac);
     expect(steps).toEqual([`baseline accept ${linux}`, `baseline accept ${mac}`]);
@@ -156,7 +159,7 @@ describe("the commands of a merged report", () => {
     expect(await namesOf(bundle)).toEqual(["linux/train-mlp", "mac/train-mlp"]);
   });
 
-  it("accept one scenario of a leg that has several, in the leg's own store", async () => {
+  it("a merged report's commands accept one scenario of a leg that has several, in the leg's own store", async () => {
     const scenarios = [
       measured("fail", { session: "linux" }),
       measured("pass", { session: "linux", scenario: "other" }),
@@ -167,13 +170,13 @@ describe("the commands of a merged report", () => {
     expect(steps[0]).toBe(`baseline accept ${linux} --scenario train-mlp --baseline file:b`);
   });
 
-  it("accept the merged bundle where it has the scenario under its own name", async () => {
+  it("a merged report's commands accept the merged bundle where it has the scenario under its own name", async () => {
     const { bundle, steps, again } = await merged(await leg("linux"));
     expect(steps).toEqual([`baseline accept ${bundle}`]);
     expect(await again()).toEqual(steps);
   });
 
-  it("find the legs below a directory, and print a placeholder for a leg that was deleted or replaced", async () => {
+  it("a merged report's commands find legs below a directory, with a placeholder for a deleted or replaced leg", async () => {
     const [linux, mac] = [await leg("legs/linux"), await leg("legs/mac")];
     const { steps, again } = await merged(path.join(directory, "legs"));
     expect(steps).toEqual([`baseline accept ${linux}`, `baseline accept ${mac}`]);
@@ -183,7 +186,7 @@ describe("the commands of a merged report", () => {
     expect(await again()).toEqual([placeholder, placeholder]);
   });
 
-  it("accept the bundles of all nodes of a renamed job together, in the store by which the merge judged", () => {
+  it("a merged report's commands accept all nodes of a renamed job together, in the store used by the merge", () => {
     const [first, second] = [measured("fail", { run: 1 }), measured("fail", { run: 2 })];
     const legs = [first, second].map((one, at) => ({
       bundle: `n${at}`,
@@ -197,7 +200,7 @@ describe("the commands of a merged report", () => {
     );
   });
 
-  it("make a baseline of recordings by accepting merged bundles, since no command measures on several nodes", () => {
+  it("a merged report's commands make a baseline of recordings by accepting merged bundles", () => {
     const scenario = measured("unjudged", {});
     const ranks = { ...sampleAnalysis().ranks, participating_ranks: [0, 1], world_size: 2 };
     const runs = scenario.runs.map((run) => ({ ...run, analysis: sampleAnalysis({ ranks }) }));

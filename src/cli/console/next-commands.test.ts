@@ -9,7 +9,7 @@ const commands = (over: Partial<Parameters<typeof nextCommands>[0]>, bundle = BU
   nextCommands({ text: {}, lists: {}, rest: null, ...over }, bundle);
 
 describe("the commands a report proposes", () => {
-  it("are short where everything is in its default place", () => {
+  it("proposed commands are short where everything is in its default place", () => {
     expect(commands({})).toEqual({
       accept: "stormlog-gate baseline accept stormlog-bundle",
       refresh: "stormlog-gate baseline refresh",
@@ -18,7 +18,7 @@ describe("the commands a report proposes", () => {
     });
   });
 
-  it("vary again what was varied, since only that makes its scenarios", () => {
+  it("proposed commands vary again what was varied, since only that makes its scenarios", () => {
     const vary = { text: { vary: "BATCH=8,16" }, rest: ["train"] };
     const about = { scenario: "default@BATCH=8" };
     const { refresh, run, accept } = nextCommands({ lists: {}, ...vary }, BUNDLE, "stormlog-gate", about);
@@ -27,7 +27,7 @@ describe("the commands a report proposes", () => {
     expect(accept).toContain("--scenario default@BATCH=8");
   });
 
-  it("name the bundle, the store, the scenario and the command of this invocation", () => {
+  it("proposed commands name the bundle, the store, the scenario and the command of this invocation", () => {
     const given = { text: { scenario: "my train" }, lists: { baseline: ["bundle:x", "file:b"] }, rest: ["a", "-x"] };
     expect(commands(given, path.resolve("out/one"))).toEqual({
       accept: "stormlog-gate baseline accept out/one --baseline file:b",
@@ -37,7 +37,7 @@ describe("the commands a report proposes", () => {
     });
   });
 
-  it("are about one scenario where the bundle has several", () => {
+  it("proposed commands name one scenario where the bundle has several", () => {
     const invocation = { text: { bundle: "out/all" }, lists: {}, rest: null };
     const { accept, refresh, run } = nextCommands(invocation, path.resolve("out/all"), "gate", { scenario: "a b" });
     expect([accept, refresh, run]).toEqual([
@@ -54,7 +54,7 @@ describe("the commands a report proposes", () => {
       "gate run --repeats 5 --max-runs 2 --max-minutes 5 -- a",
     ],
     ["another reason", "gate run --repeats 5 --max-runs 2 -- a"],
-  ])("raise the limit that ended a judgement early: %s", (reason, expected) => {
+  ])("proposed commands raise the limit that ended a judgement early: %s", (reason, expected) => {
     const next = { kind: "candidate-runs", runs: 3, baseRuns: 0 } as const;
     const judgement = { verdict: "unjudged", next, confirmed: false, checks: [], fingerprint: [], reason } as const;
     const limits = limitsFor({ runs: new Array(2), judgement });
@@ -63,13 +63,13 @@ describe("the commands a report proposes", () => {
     expect(limitsFor({ runs: new Array(2), judgement: { ...judgement, next: { kind: "done" } } })).toEqual({});
   });
 
-  it("mean the same when they are pasted into a shell", () => {
+  it("proposed commands mean the same when they are pasted into a shell", () => {
     const rest = ["printf", "%s|", "it's", "$(id)", "a b", "", "*", "`x`", '"'];
     const command = commands({ rest }).refresh.replace(/^.* -- /, "");
     expect(spawnSync("sh", ["-c", command], { encoding: "utf8" }).stdout).toBe("it's|$(id)|a b||*|`x`|\"|");
   });
 
-  it("stay on one line, and leave out a command that is a program of its own", () => {
+  it("proposed commands stay on one line, and leave out a command that is a program of its own", () => {
     const rest = ["printf", "%s", "it's\n\ta\\tb"];
     const { refresh } = commands({ rest });
     expect(refresh).not.toContain("\n");

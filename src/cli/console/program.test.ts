@@ -17,15 +17,15 @@ describe("the words that start this program", () => {
   const clone = path.join(top, "own bin", "cli.js");
   writeFileSync(clone, "");
 
-  it("are its name where the shell finds it on PATH", () => {
+  it("programArgv is the program's name where the shell finds it on PATH", () => {
     expect(programArgv(path.join(own, "stormlog-gate"), { PATH: `/usr/bin:${own}` })).toBe("stormlog-gate");
   });
 
-  it("are npx for an installed package, which only npm's own PATH has", () => {
+  it("programArgv is npx for an installed package, which only npm's own PATH has", () => {
     expect(programArgv(file, { PATH: `${npms}:/usr/bin` })).toBe("npx stormlog-gate");
   });
 
-  it("are Node and the file elsewhere, quoted, also beside another installation", () => {
+  it("programArgv is node and the quoted file elsewhere, also beside another installation", () => {
     expect(programArgv(clone, { PATH: own })).toBe(`node '${clone}'`);
     expect(programArgv(path.resolve("dist/none.js"), {})).toBe("node dist/none.js");
   });

@@ -5,7 +5,7 @@ import { parseArguments } from "../console/command.ts";
 import { commandHelp } from "./help.ts";
 
 describe.each(Object.entries(COMMANDS))("the help of %s", (name, spec) => {
-  it(`has an example of ${name} that ${name} accepts`, async () => {
+  it(`the help of ${name} has an example that ${name} accepts`, async () => {
     expect(await commandHelp(spec)).toContain(`\nEXAMPLE\n\n  ${spec.example}\n`);
     const [program, command, ...args] = spec.example.split(" ");
     expect([program, command]).toEqual(["stormlog-gate", name]);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { runner, visibility } from "./choices.ts";
 
 describe("runner", () => {
-  it("is GitHub's own Linux machine by default", () => {
+  it("runner is GitHub's own Linux machine by default", () => {
     expect(runner(undefined)).toEqual({ runsOn: "ubuntu-24.04", ownRunner: false });
   });
 
@@ -23,7 +23,7 @@ describe("runner", () => {
 });
 
 describe("visibility", () => {
-  it("is unknown unless it is given", () => {
+  it("visibility is unknown unless it is given", () => {
     expect([visibility(undefined), visibility("public"), visibility("private")]).toEqual([
       "unknown",
       "public",

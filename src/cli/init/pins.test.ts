@@ -17,7 +17,7 @@ const released = (text: string): string => {
 };
 
 describe("ownPin", () => {
-  it("is the commit a package was released from, with its version beside it", () => {
+  it("ownPin is the commit a package was released from, with its version beside it", () => {
     const commit = "0123456789abcdef0123456789abcdef01234567";
     expect(released(JSON.stringify({ version: "1.4.0", commit }))).toBe(`${commit} # v1.4.0`);
   });
@@ -29,11 +29,11 @@ describe("ownPin", () => {
     '{"commit":"main"}',
     '{"commit":7}',
     '{"commit":"0123456789ABCDEF0123456789abcdef01234567"}',
-  ])("is the moving tag when the release note is %j", (text) => {
+  ])("ownPin is the moving tag when the release note is %j", (text) => {
     expect(released(text)).toMatch(/^v1 # zizmor: ignore\[unpinned-uses\]/);
   });
 
-  it("is the moving tag in a checkout, which was never released", () => {
+  it("ownPin is the moving tag in a checkout, which was never released", () => {
     expect(ownPin(root)).toMatch(/^v1 /);
   });
 });

@@ -27,25 +27,25 @@ afterEach(() => {
 describe("helper programs", () => {
   const searched = () => `bin:.:${own}:/usr/bin:/bin`;
 
-  it("come from directories that this user cannot write, in a pipeline", () => {
+  it("helper programs come from directories that this user cannot write, in a pipeline", () => {
     const programs = programsOf({ PATH: searched(), GITHUB_ACTIONS: "true" });
     expect(programs.find("sh")).toEqual({ path: expect.stringMatching(/^\/(?:usr\/)?bin\/sh$/), guarded: true });
     expect(programs.searchPath).toBe("/usr/bin:/bin");
   });
 
-  it("come from another directory where there is none, and are marked", () => {
+  it("helper programs come from another directory where there is none, and are marked", () => {
     expect(programsOf({ PATH: searched(), CI: "1" }).find("mine")).toEqual({ path: `${own}/mine`, guarded: false });
     expect(programsOf({ PATH: own, CI: "1" }).searchPath).toBe("/usr/bin:/bin");
     expect(programsOf({ PATH: searched(), CI: "1" }).find("absent")).toBeNull();
   });
 
-  it("come from the first directory on a person's machine", () => {
+  it("helper programs come from the first directory of PATH outside a pipeline", () => {
     const programs = programsOf({ PATH: searched(), CI: "false" });
     expect(programs.find("sh")?.path).toBe(`${own}/sh`);
     expect(programs.searchPath).toBe(`${own}:/usr/bin:/bin`);
   });
 
-  it("are looked up once", () => {
+  it("helper programs are looked up once", () => {
     const programs = programsOf({ PATH: `${own}:/usr/bin`, CI: "false" });
     const first = programs.find("mine");
     rmSync(path.join(own, "mine"));

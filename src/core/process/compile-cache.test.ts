@@ -4,19 +4,19 @@ import { compileCache, tokenVariable } from "./compile-cache.ts";
 describe("compileCache", () => {
   const env = { NODE_COMPILE_CACHE: "/c" };
 
-  it("is the directory that Node reports, whatever the environment contains", () => {
+  it("compileCache returns the directory that Node reports, whatever the environment contains", () => {
     expect(compileCache({}, { getCompileCacheDir: () => "/c/v24" }, "24.0.0")).toBe("/c/v24");
     expect(compileCache(env, { getCompileCacheDir: () => undefined }, "24.0.0")).toBeNull();
   });
 
-  it("is that of the environment in the versions that have a cache and do not report it", () => {
+  it("compileCache returns the environment's directory in the versions that have a cache and do not report it", () => {
     expect(compileCache(env, {}, "22.7.0")).toBe("/c");
     expect(compileCache({ NODE_COMPILE_CACHE: "" }, {}, "22.7.0")).toBeNull();
     expect(compileCache({}, {}, "22.7.0")).toBeNull();
     expect(compileCache(env, {}, "20.19.0")).toBeNull();
   });
 
-  it("is not used by these tests", () => {
+  it("these tests run without a compile cache", () => {
     expect(compileCache({})).toBeNull();
   });
 });

@@ -73,7 +73,7 @@ afterEach(() => {
 });
 
 describe("a checkout of the base", () => {
-  it("is a clean repository of its own, with tags, modes and links", async () => {
+  it("a checkout of the base is a clean repository of its own, with tags, modes and links", async () => {
     const base = commit({ "sub/a.sh": "a\n", ".gitattributes": "*.sh text eol=crlf\n" });
     chmodSync(path.join(top, "sub/a.sh"), 0o755);
     execFileSync("ln", ["-s", "sub/a.sh", path.join(top, "link")]);
@@ -107,7 +107,7 @@ describe("a checkout of the base", () => {
   });
 
   it.each(["a.txt", "deep/b.txt", "deep/deeper/c.txt"])(
-    "is refused where the object of %s was rewritten",
+    "a checkout of the base is refused where the object of %s was rewritten",
     async (name) => {
       const base = commit({ "a.txt": "a\n", "deep/b.txt": "b\n", "deep/deeper/c.txt": "c\n" });
       const id = git("rev-parse", `HEAD:${name}`);
@@ -118,7 +118,7 @@ describe("a checkout of the base", () => {
     },
   );
 
-  it("is refused where a tree or the commit was rewritten", async () => {
+  it("a checkout of the base is refused where a tree or the commit was rewritten", async () => {
     const base = commit({ "a.txt": "a\n", "b.txt": "b\n" });
     const [mine, other] = [git("rev-parse", "HEAD:a.txt"), git("rev-parse", "HEAD:b.txt")];
     const root = git("rev-parse", "HEAD^{tree}");
@@ -137,7 +137,7 @@ describe("a checkout of the base", () => {
     await expect(checkOut(top, base, tree)).rejects.toThrow(/changed|mismatch/);
   });
 
-  it("is refused where its files pass through a program of the job's configuration", async () => {
+  it("a checkout of the base is refused where its files pass through a program of the job's configuration", async () => {
     const base = commit({ "a.txt": "a\n", "sub/.gitattributes": "*.key filter=git-crypt\n" });
     git("config", "filter.git-crypt.smudge", script("smudge"));
     await hold();
@@ -145,7 +145,7 @@ describe("a checkout of the base", () => {
   });
 
   it.each(["blob:none", "tree:0"])(
-    "fetches what a partial clone (%s) lacks from the remote of before, and from no other",
+    "fetchMissing gets what a partial clone (%s) lacks from the remote of before, and from no other",
     async (filter) => {
       const base = commit({ "a.txt": "old\n", "deep/b.txt": "b\n" });
       commit({ "a.txt": "new\n" });
@@ -205,7 +205,7 @@ describe("files of git LFS in a checkout of the base", () => {
     await hold();
   });
 
-  it("have the content that the clone holds", async () => {
+  it("files of git LFS have the content that the clone holds", async () => {
     await checkOut(top, base, tree);
     expect(readFileSync(path.join(tree, "w.bin"), "utf8")).toBe(content);
     expect(readFileSync(path.join(tree, "doc.md"), "utf8")).toBe(pointer);
@@ -213,7 +213,7 @@ describe("files of git LFS in a checkout of the base", () => {
     expect(existsSync(path.join(directory, "ran-git-lfs"))).toBe(false);
   });
 
-  it("are refused where their content is another or absent", async () => {
+  it("files of git LFS are refused where their content is another or absent", async () => {
     const refused = /lacks the content of 1 of its files in git LFS \(git lfs fetch gets them\)/;
     writeFileSync(object, content.replace("weights", "WEIGHTS"));
     await expect(checkOut(top, base, tree)).rejects.toThrow(refused);
@@ -222,7 +222,7 @@ describe("files of git LFS in a checkout of the base", () => {
     await expect(checkOut(top, base, tree)).rejects.toThrow(refused);
   });
 
-  it("stay pointers where the measured job has pointers", async () => {
+  it("files of git LFS stay pointers where the measured job has pointers", async () => {
     rmSync(object);
     writeFileSync(path.join(top, "w.bin"), pointer);
     await checkOut(top, base, tree);

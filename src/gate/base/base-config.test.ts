@@ -60,7 +60,7 @@ beforeAll(() => {
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe("the configuration of the base commit", () => {
-  it("is that of the commit where the change left its branch", async () => {
+  it("the base configuration is that of the commit where the change left its branch", async () => {
     for (const env of [
       { ...CI, GITHUB_BASE_REF: "main" },
       { ...CI, STORMLOG_GATE_BASE: "main" },
@@ -79,12 +79,12 @@ describe("the configuration of the base commit", () => {
     }
   });
 
-  it("is that of the pull request whose copy was pushed", async () => {
+  it("the base configuration is that of the pull request whose copy was pushed", async () => {
     const ports = { history: history({ baseBranch: async () => "main" }) };
     expect(await readBaseConfig(file(full), CI, ports)).toMatchObject({ kind: "found", commit: left });
   });
 
-  it("comes from the history port where the clone lacks it", async () => {
+  it("the base configuration comes from the history port where the clone lacks it", async () => {
     const env = { ...CI, GITHUB_BASE_REF: "main" };
     const found = await readBaseConfig(file(shallow), env, { history: history(), fileAt });
     expect(found).toEqual({ kind: "found", text: "as it was left", commit: left });
@@ -92,7 +92,7 @@ describe("the configuration of the base commit", () => {
     expect(await readBaseConfig(file(shallow), env, {})).toMatchObject({ kind: "unknown" });
   });
 
-  it("is unknown, with the reason, when GitHub cannot be asked", async () => {
+  it("the base configuration is unknown, with the reason, when GitHub cannot be asked", async () => {
     const refuse = () => Promise.reject(new Error("GitHub refused."));
     const ports = { history: history({ mergeBase: refuse }), fileAt };
     expect(await readBaseConfig(file(shallow), { ...CI, GITHUB_BASE_REF: "main" }, ports)).toEqual({
@@ -101,7 +101,7 @@ describe("the configuration of the base commit", () => {
     });
   });
 
-  it("is that of the base branch for a change without common history", async () => {
+  it("the base configuration is that of the base branch for a change without common history", async () => {
     git(full, "checkout", "--quiet", "--orphan", "unrelated");
     commit("of nowhere");
     const found = await readBaseConfig(file(full), { ...CI, GITHUB_BASE_REF: "main" }, {});
@@ -109,7 +109,7 @@ describe("the configuration of the base commit", () => {
     expect(found).toMatchObject({ kind: "found", text: "main of today" });
   });
 
-  it("is new where that commit has no such file", async () => {
+  it("the configuration is new where the base commit has no such file", async () => {
     const other = path.join(full, "other.yml");
     writeFileSync(other, "x");
     expect(await readBaseConfig(other, { ...CI, GITHUB_BASE_REF: "main" }, {})).toEqual({ kind: "new", commit: left });
@@ -118,7 +118,7 @@ describe("the configuration of the base commit", () => {
     expect(await readBaseConfig(elsewhere, { ...CI, GITHUB_BASE_REF: "main" }, ports)).toMatchObject({ kind: "new" });
   });
 
-  it("is found by the runner's variables where git is not available", async () => {
+  it("the base configuration is found by the runner's variables where git is not available", async () => {
     const plain = path.join(root, "plain");
     mkdirSync(path.join(plain, "jobs"), { recursive: true });
     const env = {
@@ -134,7 +134,7 @@ describe("the configuration of the base commit", () => {
     });
   });
 
-  it("is not read outside a pipeline, or without a pull request", async () => {
+  it("the base configuration is not read outside a pipeline, or without a pull request", async () => {
     for (const env of [
       { GITHUB_BASE_REF: "main" },
       { CI: "false", GITHUB_BASE_REF: "main" },

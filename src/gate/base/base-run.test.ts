@@ -68,7 +68,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("running the base commit", () => {
-  it("checks the merge base out beside the repository, in the same subdirectory, and cleans up", async () => {
+  it("a base run checks the merge base out beside the repository, in the same subdirectory, and cleans up", async () => {
     const { top, base } = repository();
     feature(top);
     const plan = await planOf({ kind: "auto" }, scenario(path.join(top, "sub")), {});
@@ -82,7 +82,7 @@ describe("running the base commit", () => {
     expect(git(top, "worktree", "list").split("\n")).toHaveLength(1);
   });
 
-  it("finds the subdirectory also through a symbolic link", async () => {
+  it("a base run finds the subdirectory also through a symbolic link", async () => {
     const { top } = repository();
     feature(top);
     const link = path.join(directory, "link");
@@ -93,7 +93,7 @@ describe("running the base commit", () => {
     await checkout.dispose();
   });
 
-  it("is impossible on the base commit itself, which would dismiss the breach by its own leak", async () => {
+  it("a base run is impossible on the base commit itself, which would dismiss the breach by its own leak", async () => {
     const { top } = repository();
     expect(await planOf({ kind: "auto" }, scenario(top), {})).toMatchObject({
       kind: "impossible",
@@ -101,7 +101,7 @@ describe("running the base commit", () => {
     });
   });
 
-  it("blames the shallow clone when the main branch is unknown", async () => {
+  it("a base run is impossible in a shallow clone where the main branch is unknown", async () => {
     const { top } = repository();
     feature(top);
     const clone = path.join(directory, "clone");
@@ -112,7 +112,7 @@ describe("running the base commit", () => {
     });
   });
 
-  it("is found and fetched in a shallow clone with a history port", async () => {
+  it("the base commit is found and fetched in a shallow clone with a history port", async () => {
     const { top, base } = repository();
     feature(top);
     const clone = path.join(directory, "clone");
@@ -131,7 +131,7 @@ describe("running the base commit", () => {
     await checkout.dispose();
   });
 
-  it("cannot run in a directory that the base commit does not have", async () => {
+  it("a base run is impossible in a directory that the base commit does not have", async () => {
     const { top } = repository();
     git(top, "checkout", "--quiet", "-b", "feature");
     mkdirSync(path.join(top, "new"));
@@ -144,13 +144,13 @@ describe("running the base commit", () => {
     expect(git(top, "worktree", "list").split("\n")).toHaveLength(1);
   });
 
-  it("is possible on the base commit when the working tree was changed", async () => {
+  it("a base run is possible on the base commit when the working tree was changed", async () => {
     const { top, base } = repository();
     writeFileSync(path.join(top, "sub", "train.txt"), "leaky, not committed");
     expect(await planOf({ kind: "auto" }, scenario(top), {})).toMatchObject({ kind: "worktree", commit: base });
   });
 
-  it("takes the pull request's base branch where the runner names one", async () => {
+  it("a base run takes the pull request's base branch where the runner names one", async () => {
     const { top, base } = repository();
     git(top, "update-ref", "refs/remotes/origin/release", base);
     git(top, "commit", "--quiet", "--allow-empty", "-m", "main moved on");
@@ -160,7 +160,7 @@ describe("running the base commit", () => {
     });
   });
 
-  it("has a reason outside a repository, without a main branch, and when it is off", async () => {
+  it("a base run has a reason outside a repository, without a main branch, and when it is off", async () => {
     expect(await planOf({ kind: "auto" }, scenario(directory), {})).toMatchObject({
       reason: expect.stringMatching(/git repository/),
     });
@@ -172,7 +172,7 @@ describe("running the base commit", () => {
     expect(await planOf({ kind: "off" }, scenario(top), {})).toMatchObject({ kind: "impossible" });
   });
 
-  it("runs the command of --base-run unchanged", async () => {
+  it("a base run uses the command of --base-run unchanged", async () => {
     const plan = await planOf({ kind: "command", script: "./run-base.sh" }, scenario(directory), {});
     expect(await checkOutBase(plan, scenario(directory))).toMatchObject({
       command: { kind: "shell", script: "./run-base.sh" },

@@ -37,19 +37,19 @@ const live = (over: Partial<LiveAcceptances> = {}): LiveAcceptances => ({
 });
 
 describe("a failed scenario", () => {
-  it("has a token, and stays failed without an acceptance", async () => {
+  it("a failed scenario has a token, and stays failed without an acceptance", async () => {
     const matcher = new AcceptanceMatcher(async () => live());
     expect(await matcher.apply(RED)).toEqual({ ...RED, difference: TOKEN });
     expect(await matcher.notes()).toEqual([]);
   });
 
-  it("has its token where acceptances cannot be read", async () => {
+  it("a failed scenario has its token where acceptances cannot be read", async () => {
     const matcher = new AcceptanceMatcher(undefined);
     expect(await matcher.apply(RED)).toMatchObject({ verdict: "fail", difference: TOKEN });
     expect(await matcher.notes()).toEqual([]);
   });
 
-  it("warns when it is accepted, in its picture too, and keeps its judgement", async () => {
+  it("a failed scenario becomes a warning when it is accepted, in its picture too, and keeps its judgement", async () => {
     const matcher = new AcceptanceMatcher(async () => live({ accepted: [acceptance()], refused: [refusal("no")] }));
     const applied = await matcher.apply(RED);
     expect(applied).toMatchObject({ verdict: "warn", accepted: { by: "ann" }, timeline: { verdict: "warn" } });
@@ -58,13 +58,13 @@ describe("a failed scenario", () => {
     expect(await matcher.notes()).toEqual([]);
   });
 
-  it("goes by the newest acceptance that covers it", async () => {
+  it("a failed scenario uses the newest acceptance that covers it", async () => {
     const accepted = [acceptance({ by: "old" }), acceptance({ by: "new" }), acceptance({ difference: "0".repeat(12) })];
     const applied = await new AcceptanceMatcher(async () => live({ accepted })).apply(RED);
     expect(applied.accepted?.by).toBe("new");
   });
 
-  it("lists a limited number of reasons why acceptances are ignored", async () => {
+  it("the notes list a limited number of reasons why acceptances are ignored", async () => {
     const smaller = TOKEN.replace(/([dh][aruh][pgc][bmr])\d+/g, "$11");
     const matcher = new AcceptanceMatcher(async () =>
       live({
@@ -80,7 +80,7 @@ describe("a failed scenario", () => {
     expect(notes.at(-1)).toBe("45 more acceptances are ignored");
   });
 
-  it("lists the accepted differences when none of them matches", async () => {
+  it("the notes list the accepted differences when none of them matches", async () => {
     const matcher = new AcceptanceMatcher(async () =>
       live({ accepted: [acceptance({ difference: `${"0".repeat(12)}-dapb100` })] }),
     );
@@ -90,7 +90,7 @@ describe("a failed scenario", () => {
     ]);
   });
 
-  it("stays failed when GitHub cannot be asked, with one warning", async () => {
+  it("a failed scenario stays failed when GitHub cannot be asked, with one warning", async () => {
     let asked = 0;
     const matcher = new AcceptanceMatcher(async () => {
       asked += 1;
@@ -103,7 +103,7 @@ describe("a failed scenario", () => {
   });
 });
 
-describe("what cannot be accepted", () => {
+describe("a scenario that cannot be accepted", () => {
   const failed: ScenarioReport["error"] = { code: "COMMAND_FAILED", message: "exit 1", hint: null };
   const oom = RED.judgement && {
     ...RED.judgement,
@@ -116,7 +116,7 @@ describe("what cannot be accepted", () => {
     ["running out of memory", scenarioReport({ ...RED, judgement: oom })],
     ["an unjudged scenario", { ...RED, verdict: "unjudged" }],
     ["a pass", { ...RED, verdict: "pass" }],
-  ])("is %s: it has no token, and GitHub is not asked", async (_what, report) => {
+  ])("%s cannot be accepted: it has no token, and GitHub is not asked", async (_what, report) => {
     const matcher = new AcceptanceMatcher(() => Promise.reject(new Error("asked")));
     expect(await matcher.apply(report)).toBe(report);
     expect(await matcher.notes()).toEqual([]);

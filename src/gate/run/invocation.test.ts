@@ -50,8 +50,8 @@ const invocation = (request: GateRequest, source: string | null = null) =>
     baseline: source === null ? null : { source, runs: 5, sessions: 1, newest_iso: null, commit: null },
   });
 
-describe("how a gate was started", () => {
-  it("is the directory in the repository, the command and the given options, without secrets", async () => {
+describe("invocationOf", () => {
+  it("an invocation has the directory in the repository, the command and the given options, without secrets", async () => {
     const command = { kind: "argv", argv: ["python3", "train.py", "--token", "abc"] } as const;
     const options = {
       scenario: "train",
@@ -73,7 +73,7 @@ describe("how a gate was started", () => {
     });
   });
 
-  it("is the scenario of the config file, and what a job adds", async () => {
+  it("an invocation has the config file of the scenario, and what a job adds", async () => {
     writeFileSync(path.join(top, "gate.yml"), "scenarios: [{ name: train, run: python3 train.py, cwd: pkg }]\n");
     git("add", ".");
     const env = { GITHUB_WORKSPACE: top, GITHUB_ACTIONS: "true", GITHUB_BASE_REF: "release" };
@@ -93,14 +93,14 @@ describe("how a gate was started", () => {
     expect((await invocation(script))?.command).toEqual(["sh", "-c", "python3 train.py\nexit 0"]);
   });
 
-  it("leaves the baselines to the config file, and to the command line's own", async () => {
+  it("an invocation leaves the baselines to the config file, and to the command line's own", async () => {
     const config = parseConfig("scenarios: [{ name: a, run: 'true' }]\nbaseline: [ref:refs/x]\n", "c.yml");
     expect((await invocation(input({})))?.baselines).toBeNull();
     expect((await invocation(input({ config, command: null })))?.baselines).toBeNull();
     expect((await invocation(input({ options: { baseline: ["none"] } })))?.baselines).toEqual([]);
   });
 
-  it("differs from the commit by a tracked file, a new file of the command and a new baseline, not by others", async () => {
+  it("an invocation is modified by a tracked file, a new file of the command or a new baseline, not by others", async () => {
     writeFileSync(path.join(pkg, "notes.txt"), "");
     mkdirSync(path.join(pkg, "out"));
     writeFileSync(path.join(pkg, "out", "tool"), "");
@@ -118,11 +118,11 @@ describe("how a gate was started", () => {
     expect(await modified(["true"])).toBe(true);
   });
 
-  it("is left out where the command is too long for a line", async () => {
+  it("an invocation is left out where the command is too long for a line", async () => {
     expect(await invocation(input({ command: { kind: "shell", script: "true\n".repeat(2000) } }))).toBeNull();
   });
 
-  it("has no directory outside a repository", async () => {
+  it("an invocation has no directory outside a repository", async () => {
     rmSync(path.join(top, ".git"), { recursive: true });
     expect(await invocation(input({}))).toMatchObject({ directory: null, modified: false });
   });

@@ -3,8 +3,8 @@ import type { OutOfMemory } from "../../telemetry/recording/out-of-memory.ts";
 import { recordingInfo } from "../../telemetry/testing/recordings.ts";
 import { probedEnding, runEnding } from "./run-ending.ts";
 
-describe("how a run ended", () => {
-  it("is ok only when the command exited with status 0", () => {
+describe("runEnding", () => {
+  it("runEnding is ok when the command exited with status 0", () => {
     expect(runEnding({ kind: "exited", code: 0 })).toEqual({ kind: "ok" });
   });
 
@@ -14,7 +14,7 @@ describe("how a run ended", () => {
     [{ kind: "timeout", after_s: 90 }, "COMMAND_TIMEOUT", /1 min 30 s/],
     [{ kind: "not-started", code: "COMMAND_NOT_FOUND", message: "x: not found" }, "COMMAND_NOT_FOUND", /x: not found/],
     [{ kind: "running" }, "COMMAND_LOST", /not observed/],
-  ] as const)("%o is a failure with a code", (exit, code, message) => {
+  ] as const)("runEnding turns %o into a failure with a code", (exit, code, message) => {
     const ending = runEnding(exit);
     expect(ending).toMatchObject({ kind: "failed", code });
     expect(ending.kind === "failed" && ending.message).toMatch(message);
@@ -25,7 +25,7 @@ describe("how a run ended", () => {
     [["pythn"], false, /spelling/],
     [["python3 x.py", "--a b"], false, /spelling/],
     [["python3 x.py"], true, /spelling/],
-  ])("hints at quotes only around the whole of %j", (argv, shell, hint) => {
+  ])("runEnding hints at quotes only around the whole command: %j", (argv, shell, hint) => {
     const exit = { kind: "not-started", code: "COMMAND_NOT_FOUND", message: "a\nb is missing" } as const;
     expect(runEnding(exit, undefined, { argv, shell, cwd: "/" })).toMatchObject({
       message: "a b is missing",
@@ -33,14 +33,14 @@ describe("how a run ended", () => {
     });
   });
 
-  it("does not blame the kernel for a SIGKILL without evidence", () => {
+  it("runEnding does not attribute a SIGKILL to the kernel without evidence", () => {
     expect(runEnding({ kind: "signaled", signal: "SIGKILL" })).toMatchObject({
       code: "COMMAND_KILLED",
       hint: expect.stringContaining("Nothing shows that the kernel ran out of memory"),
     });
   });
 
-  it("is out of memory where that is established, unless the command succeeded", () => {
+  it("runEnding is out of memory where that is established, unless the command succeeded or timed out", () => {
     const oom = { certainty: "established" } as OutOfMemory;
     expect(runEnding({ kind: "signaled", signal: "SIGKILL" }, oom)).toMatchObject({
       code: "COMMAND_OUT_OF_MEMORY",
@@ -53,7 +53,7 @@ describe("how a run ended", () => {
     });
   });
 
-  it("is an interruption, not a failure, when the gate was stopped", () => {
+  it("runEnding is an interruption, not a failure, when the gate was stopped", () => {
     expect(runEnding({ kind: "interrupted", signal: "SIGTERM" })).toEqual({ kind: "interrupted", signal: "SIGTERM" });
   });
 });
@@ -64,7 +64,7 @@ describe("a run that requires the probe", () => {
       sources: [{ name: "probe", available, reason: available ? null : "python -I", capabilities: [] }],
     });
 
-  it("fails with a reason when the probe did not attach", () => {
+  it("a run that requires the probe fails with a reason when the probe did not attach", () => {
     expect(probedEnding({ kind: "ok" }, "require", probe(false))).toMatchObject({
       kind: "failed",
       code: "PROBE_NOT_ATTACHED",
@@ -73,7 +73,7 @@ describe("a run that requires the probe", () => {
     expect(probedEnding({ kind: "ok" }, "require", recordingInfo())).toMatchObject({ code: "PROBE_NOT_ATTACHED" });
   });
 
-  it("keeps its ending when the probe attached or is not required", () => {
+  it("a run keeps its ending when the probe attached or is not required", () => {
     expect(probedEnding({ kind: "ok" }, "require", probe(true))).toEqual({ kind: "ok" });
     expect(probedEnding({ kind: "ok" }, "auto", probe(false))).toEqual({ kind: "ok" });
     const failed = { kind: "failed", code: "COMMAND_FAILED", message: "", hint: null } as const;

@@ -26,7 +26,7 @@ beforeAll(() => {
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe("the directory of a recording", () => {
-  it("is the output directory for the only recording", () => {
+  it("the only recording has the output directory itself", () => {
     expect(directoryOf(TRAIN, {})).toBeNull();
     expect(directoryOf(TRAIN, { RANK: "0", WORLD_SIZE: "1" })).toBeNull();
     expect(directoryOf(argv("torchrun", "--nproc-per-node", "4", "train.py"), {})).toBeNull();
@@ -35,7 +35,7 @@ describe("the directory of a recording", () => {
     expect(directoryOf(TRAIN, { SLURM_JOB_ID: "7", SLURM_PROCID: "0", SLURM_NTASKS: "4" })).toBeNull();
   });
 
-  it("is a directory of the rank where a launcher started several", () => {
+  it("a recording has a directory of its rank where a launcher started several", () => {
     expect(directoryOf(TRAIN, SLURM)).toBe("rank-0003");
     expect(directoryOf(TRAIN, { RANK: "1023", LOCAL_RANK: "7", WORLD_SIZE: "1024" })).toBe("rank-1023");
     expect(directoryOf(TRAIN, { JOB_COMPLETION_INDEX: "0" })).toBe("rank-0000");
@@ -50,15 +50,18 @@ describe("the directory of a recording", () => {
     ["torchrun in a Slurm step", argv("torchrun", "--nproc-per-node=8", "train.py"), SLURM, 3],
     ["torchrun in a pod", argv("/opt/bin/torchrun", "train.py"), { JOB_COMPLETION_INDEX: "1" }, 1],
     ["accelerate", argv("accelerate", "launch", "--num_machines", "2", "--machine_rank", "0", "t.py"), {}, 0],
-  ] as const)("is a directory of the node where one gate runs several ranks: %s", (_, command, env, number) => {
-    expect(directoryOf(command, env)).toEqual(["node-gpu-3", number]);
-  });
+  ] as const)(
+    "a recording has a directory of its node where one gate runs several ranks: %s",
+    (_, command, env, number) => {
+      expect(directoryOf(command, env)).toEqual(["node-gpu-3", number]);
+    },
+  );
 
-  it("does not take a program's own arguments for a launcher", () => {
+  it("shardOrigin does not take a program's own arguments for a launcher", () => {
     expect(directoryOf(argv("python3", "train.py", "--backend", "torchrun", "--nnodes", "2"), {})).toBeNull();
   });
 
-  it("takes the id of a torchrun job from its command", () => {
+  it("withCommandsJob takes the id of a torchrun job from its command", () => {
     expect(withCommandsJob({}, argv("torchrun", "--rdzv_id=nightly", "t.py"))).toEqual({ PET_RDZV_ID: "nightly" });
     expect(withCommandsJob({ PET_RDZV_ID: "a" }, argv("torchrun", "--rdzv-id", "b"))).toEqual({ PET_RDZV_ID: "a" });
   });
@@ -67,7 +70,7 @@ describe("the directory of a recording", () => {
 describe("the directory of a shard", () => {
   const rank = { kind: "rank", directory: "rank-0001" } as const;
 
-  it("is made once, with its parents", () => {
+  it("the directory of a shard is made once, with its parents", () => {
     const output = path.join(root, "deep/er/out");
     const claimed = claimShardDirectory(output, rank, "slurm-7.0");
     expect(claimed.directory).toBe(path.join(output, "rank-0001"));
@@ -82,14 +85,14 @@ describe("the directory of a shard", () => {
     expect(claimShardDirectory(output, rank, "slurm-8.0").directory).toBe(claimed.directory);
   });
 
-  it("is not removed once it has files", () => {
+  it("the directory of a shard is not removed once it has files", () => {
     const { directory, release } = claimShardDirectory(path.join(root, "kept"), rank, "a");
     writeFileSync(path.join(directory, "samples.rec"), "x");
     release();
     expect(readdirSync(directory)).toEqual(["samples.rec"]);
   });
 
-  it("is numbered by the gate where the launcher does not number the nodes", () => {
+  it("the directory of a shard is numbered by the gate where the launcher does not number the nodes", () => {
     const output = path.join(root, "agents");
     const origin = { kind: "node", directory: "node-a", number: null } as const;
     const names = [0, 1, 2].map(() => path.basename(claimShardDirectory(output, origin, "torchrun-x").directory));
@@ -98,7 +101,7 @@ describe("the directory of a shard", () => {
     expect(() => claimShardDirectory(output, numbered, "torchrun-x")).toThrow(/already/);
   });
 
-  it("is rejected next to shards of an earlier job", () => {
+  it("the directory of a shard is made beside a shard whose recording cannot be read", () => {
     const output = path.join(root, "earlier");
     const old = path.join(output, "node-a-0");
     mkdirSync(old, { recursive: true });
@@ -108,7 +111,7 @@ describe("the directory of a shard", () => {
     expect(claimShardDirectory(output, origin, "torchrun-y").directory).toBe(path.join(output, "node-a-1"));
   });
 
-  it("reports a directory that cannot be made", () => {
+  it("claimShardDirectory reports a directory that cannot be made", () => {
     const file = path.join(root, "file");
     writeFileSync(file, "");
     expect(() => claimShardDirectory(file, rank, "a")).toThrow(

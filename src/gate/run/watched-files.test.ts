@@ -42,7 +42,7 @@ const watch = (): WatchedFiles =>
   });
 
 describe("the files that the gate has read", () => {
-  it("are not reported when nothing was done to them, or only their times changed", () => {
+  it("watched files are not reported when nothing was done to them, or only their times changed", () => {
     const watched = watch();
     utimesSync(at(RECORD), 1, 1);
     writeFileSync(at(RECORD), "{}");
@@ -105,13 +105,13 @@ describe("the files that the gate has read", () => {
     ],
     ["removed", () => rmSync(at(RECORD)), "was removed"],
     ["removed with its directory", () => rmSync(at("baselines"), { recursive: true }), "was removed"],
-  ])("are named when one is %s", (_, act, deed) => {
+  ])("a watched file is named when it is %s", (_, act, deed) => {
     const watched = watch();
     act();
     expect(watched.changes()).toEqual([`${RECORD} ${deed} during the run; the copy read before the run was used.`]);
   });
 
-  it.skipIf(process.getuid?.() === 0)("are named when they become unreadable", () => {
+  it.skipIf(process.getuid?.() === 0)("a watched file is named when it becomes unreadable", () => {
     const watched = watch();
     chmodSync(at("baselines"), 0);
     const changes = watched.changes();
@@ -119,7 +119,7 @@ describe("the files that the gate has read", () => {
     expect(changes).toEqual([`${RECORD} was made unreadable during the run; the copy read before the run was used.`]);
   });
 
-  it("are counted where several are changed alike, and added ones are named", () => {
+  it("watched files are counted where several are changed alike, and added ones are named", () => {
     writeFileSync(at("baselines/train/1.json"), "{}");
     const watched = watch();
     for (const name of ["0.json", "1.json"]) writeFileSync(at(`baselines/train/${name}`), "[]");
@@ -131,7 +131,7 @@ describe("the files that the gate has read", () => {
     ]);
   });
 
-  it("are listed in bounded time where the command left very many", () => {
+  it("watched files are listed in bounded time where the command left very many", () => {
     const watched = watch();
     mkdirSync(at("baselines/many"));
     for (let i = 0; i < 12_000; i += 1) symlinkSync("x", at(`baselines/many/${i}.json`));
@@ -145,7 +145,7 @@ describe("the files that the gate has read", () => {
 describe("the bundle's directory", () => {
   beforeEach(() => mkdirSync(at("bundle")));
 
-  it("is not reported when nothing was done to it", () => {
+  it("the bundle's directory is not reported when nothing was done to it", () => {
     const guard = new BundleGuard(at("bundle"));
     mkdirSync(at("bundle/runs/train/1"), { recursive: true });
     guard.restore();
@@ -159,7 +159,7 @@ describe("the bundle's directory", () => {
     ["replaced by a broken link", () => symlinkSync("nowhere", at("bundle")), "replaced"],
     ["replaced by a pipe", () => execFileSync("mkfifo", [at("bundle")]), "replaced"],
     ["replaced by another directory", () => mkdirSync(at("bundle")), "replaced"],
-  ])("can be written to again when it was %s", (_, act, deed) => {
+  ])("the bundle's directory can be written to again when it was %s", (_, act, deed) => {
     const guard = new BundleGuard(at("bundle"));
     renameSync(at("bundle"), at("old"));
     act();
@@ -170,7 +170,7 @@ describe("the bundle's directory", () => {
     ]);
   });
 
-  it("loses reports that the gate has not written, and what a link among them names stays", () => {
+  it("the bundle's directory loses reports that the gate has not written, and keeps what a link among them names", () => {
     const guard = new BundleGuard(at("bundle"));
     writeFileSync(at("secret"), "kept");
     symlinkSync(at("secret"), at("bundle/report.json"));

@@ -35,13 +35,13 @@ describe("the anchors in force for a change", () => {
   });
   afterEach(() => rmSync(top, { recursive: true, force: true }));
 
-  it("are those of the working tree on the main branch", async () => {
+  it("the anchors in force are those of the working tree on the main branch", async () => {
     commit(100);
     expect(await peakOf(top, {})).toBe(100);
     expect((await readAnchors(path.join(top, "nowhere"), {})).anchors).toEqual([]);
   });
 
-  it("are those of the base on a pull request, also in a subdirectory", async () => {
+  it("the anchors in force are those of the base on a pull request, also in a subdirectory", async () => {
     commit(100);
     commit(50, "sub");
     git("checkout", "--quiet", "-b", "topic");
@@ -57,7 +57,7 @@ describe("the anchors in force for a change", () => {
     expect(await peakOf(top, env)).toBe(100);
   });
 
-  it("are those of the change where the base has none, or is not available (with a warning)", async () => {
+  it("the anchors in force are the change's where the base has none, or is not available (with a warning)", async () => {
     commit(null);
     git("checkout", "--quiet", "-b", "topic");
     commit(70);
@@ -67,12 +67,12 @@ describe("the anchors in force for a change", () => {
     expect(unknown.warnings).toEqual([expect.stringContaining("fetch-depth: 0")]);
   });
 
-  it("reject a file that cannot be read", async () => {
+  it("readAnchors rejects a file that cannot be read", async () => {
     writeFileSync(path.join(top, ANCHORS_FILE), "{");
     await expect(readAnchors(top, {})).rejects.toMatchObject({ code: "ANCHORS_INVALID" });
   });
 
-  it("come with a warning when a scenario has anchors of other environments only", async () => {
+  it("anchorFor warns when a scenario has anchors of other environments only", async () => {
     commit(100);
     const book = await readAnchors(top, {});
     expect(anchorFor(book, { name: "train" }, { backend: "cuda" })).toMatchObject({

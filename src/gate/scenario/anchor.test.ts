@@ -31,7 +31,7 @@ const made = (peaks: readonly number[], fingerprint = HERE): Anchor =>
   anchorOf("train", fingerprint, night(peaks).runs, { setIso: "2026-11-21T03:17:09.123Z", commit: "a".repeat(40) });
 
 describe("a release anchor", () => {
-  it("is the median peak of every series, and survives a round trip", () => {
+  it("a release anchor is the median peak of every series, and is the same after a round trip", () => {
     const anchor = made([100 * MIB, 300 * MIB, 110 * MIB]);
     expect(anchor.series).toEqual([
       [0, "cuda:0", "allocated", 110 * MIB],
@@ -40,7 +40,7 @@ describe("a release anchor", () => {
     expect(parseAnchors(serializeAnchors([anchor]), "x")).toEqual([anchor]);
   });
 
-  it("is exceeded only beyond its margin, and only by a gating series", () => {
+  it("a release anchor is exceeded only beyond its margin, and not while one run is within it", () => {
     const anchor = made([1000 * MIB]);
     const verdicts = (peaks: readonly number[]) =>
       anchorStanding(night(peaks), anchor, DEFAULT_POLICY).flatMap(({ gating, verdict }) => (gating ? [verdict] : []));
@@ -50,7 +50,7 @@ describe("a release anchor", () => {
     expect(verdicts([1051 * MIB, 1049 * MIB])).toEqual(["pass"]);
   });
 
-  it("detects twenty steps of 0.4 % that are too small one by one", () => {
+  it("a release anchor detects twenty steps of 0.4 % that are too small one by one", () => {
     const anchor = made([1000 * MIB]);
     let level = 1000 * MIB;
     const exceeded = Array.from({ length: 20 }, () => {
@@ -61,14 +61,14 @@ describe("a release anchor", () => {
     expect(exceeded.slice(12)).not.toContain(false);
   });
 
-  it("is one of the same environment: an unknown field does not differ, another value does", () => {
+  it("findAnchor returns an anchor of the same scenario and environment only", () => {
     const anchors = [made([1], { backend: "cuda", device_model: "A100" }), made([2])];
     expect(findAnchor(anchors, "train", HERE)?.series[0]?.[3]).toBe(2);
     expect(findAnchor(anchors, "train", { backend: "cpu" })).toBeNull();
     expect(findAnchor(anchors, "serve", HERE)).toBeNull();
   });
 
-  it("replaces its predecessor and keeps the others", () => {
+  it("a release anchor replaces its predecessor and keeps the others", () => {
     const other = made([7], { backend: "cuda", device_model: "A100" });
     const moved = withAnchor(withAnchor([other], made([1])), made([2]));
     expect(moved).toHaveLength(2);
@@ -85,7 +85,7 @@ describe("a release anchor", () => {
       '{"schema":"stormlog.anchors/1","anchors":[{"scenario":"a","fingerprint":{},"set":"","commit":null,"series":[[0,"host","host",-1]]}]}',
       "ANCHORS_INVALID",
     ],
-  ])("that cannot be read is an error, and is never ignored: %s", (text, code) => {
+  ])("parseAnchors rejects anchors that cannot be read: %s", (text, code) => {
     expect(() => parseAnchors(text, "stormlog-anchors.json")).toThrow(expect.objectContaining({ code, exitCode: 5 }));
   });
 });

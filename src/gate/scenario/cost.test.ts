@@ -6,11 +6,11 @@ import { announce, breachText, Cost, cancelled, OUT_OF_TIME, outOfTime } from ".
 const MINUTE = 60_000;
 
 describe("the cost limits of a scenario", () => {
-  it("always allows the first run", () => {
+  it("the cost limits always allow the first run", () => {
     expect(new Cost({ maxRuns: 1, maxMinutes: 0.01 }, 0).exhausted(10 * MINUTE)).toBeNull();
   });
 
-  it("ends at the number of runs", () => {
+  it("the cost limits end at the number of runs", () => {
     const cost = new Cost({ maxRuns: 2, maxMinutes: null }, 0);
     cost.add();
     expect(cost.exhausted(MINUTE)).toBeNull();
@@ -18,7 +18,7 @@ describe("the cost limits of a scenario", () => {
     expect(cost.exhausted(MINUTE)).toMatch(/2 runs/);
   });
 
-  it("does not start a run that would exceed the minutes", () => {
+  it("the cost limits allow no run that would exceed the minutes", () => {
     const cost = new Cost({ maxRuns: 10, maxMinutes: 5 }, 0);
     cost.add();
     expect(cost.exhausted(2 * MINUTE)).toBeNull();
@@ -26,7 +26,7 @@ describe("the cost limits of a scenario", () => {
     expect(cost.exhausted(4 * MINUTE)).toMatch(/5 minutes/);
   });
 
-  it("gives every run but the first the remaining minutes", () => {
+  it("the cost limits give every run but the first the remaining minutes", () => {
     const cost = new Cost({ maxRuns: 10, maxMinutes: 5 }, 0);
     expect(cost.remainingS(MINUTE)).toBeNull();
     cost.add();
@@ -41,7 +41,7 @@ describe("the cost limits of a scenario", () => {
 describe("an abort", () => {
   const ended = (reason: string): AbortSignal => AbortSignal.abort(reason);
 
-  it("is a cancellation, unless the time was over", () => {
+  it("an abort is a cancellation, unless the time was over", () => {
     expect([cancelled(ended("SIGINT")), outOfTime(ended("SIGINT"))]).toEqual([true, false]);
     expect([cancelled(ended(OUT_OF_TIME)), outOfTime(ended(OUT_OF_TIME))]).toEqual([false, true]);
     const { signal } = new AbortController();
@@ -49,7 +49,7 @@ describe("an abort", () => {
   });
 });
 
-describe("what a confirmation costs", () => {
+describe("the cost of a confirmation", () => {
   const cost = (maxRuns: number, maxMinutes: number | null = null) => {
     const made = new Cost({ maxRuns, maxMinutes }, 0);
     made.add();
@@ -57,16 +57,16 @@ describe("what a confirmation costs", () => {
     return made;
   };
 
-  it("is at most all runs of the rule, each as long as the longest so far", () => {
+  it("the forecast of a confirmation is at most all runs of the rule, each as long as the longest so far", () => {
     expect(cost(10).forecast(1, 6, 0)).toBe("run 2 of at most 6, at most 13 s");
   });
 
-  it("is limited by the runs and the minutes that are left", () => {
+  it("the forecast of a confirmation is limited by the runs and the minutes that are left", () => {
     expect(cost(3).forecast(1, 6, 0)).toBe("run 2 of at most 3, at most 6 s");
     expect(cost(10, 0.1).forecast(1, 6, 2000)).toBe("run 2 of at most 6, at most 5 s");
   });
 
-  it("names the breach with its value and its limit", () => {
+  it("breachText names the breach with its value and its limit", () => {
     const check = sampleCheck({
       aspect: "peak",
       gating: true,
@@ -80,7 +80,7 @@ describe("what a confirmation costs", () => {
     expect(breachText(sampleJudgement("pass", { checks: [{ ...check, verdict: "pass" }] }))).toBeNull();
   });
 
-  it("is a line of a log, and on a terminal a status that the next one replaces", () => {
+  it("announce writes a line to a log, or a status where there is a terminal", () => {
     const lines: string[] = [];
     const shown: (string | null)[] = [];
     const log = (line: string) => lines.push(line);

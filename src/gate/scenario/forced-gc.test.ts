@@ -21,23 +21,23 @@ const mayBe = (checks: readonly Check[], series = hostOf("leak"), command = SERV
   growthMayBeUncollected({ checks }, { series, durationS }, command);
 
 describe("growth of host memory", () => {
-  it("may be uncollected garbage when nothing else fails", () => {
+  it("growth of host memory may be uncollected garbage when nothing else fails", () => {
     expect(mayBe([leak()])).toBe(true);
     for (const label of ["rising", "plateau", "step"] as const) expect(mayBe([], hostOf(label))).toBe(true);
     for (const label of ["flat", "insufficient"] as const) expect(mayBe([], hostOf(label))).toBe(false);
   });
 
-  it("is not measured again beside a breach that collecting would change: a peak, a budget, a counted leak", () => {
+  it("growth of host memory is not measured again beside a breached budget, another leak or a confirmed leak", () => {
     expect(mayBe([leak(), check({ aspect: "peak", limit: "budget", verdict: "fail" })])).toBe(false);
     expect(mayBe([leak(), leak({ metric: "allocated" })])).toBe(false);
     expect(mayBe([leak({ confirmed: true })])).toBe(false);
   });
 
-  it("is not measured again when the run is too short for readings", () => {
+  it("growth of host memory is not measured again when the run is too short for readings", () => {
     expect(mayBe([leak()], hostOf("leak"), SERVICE, 1.5)).toBe(false);
   });
 
-  it("makes additional runs of Node programs only", () => {
+  it("rising host memory is measured again for Node programs only", () => {
     expect(mayBe([], hostOf("rising"), argv("python3", "train.py"))).toBe(false);
     expect(mayBe([leak()], hostOf("leak"), argv("python3", "train.py"))).toBe(true);
   });
@@ -51,7 +51,7 @@ describe("a command", () => {
     [argv("python3", "node.py"), false],
     [argv("./nodes", "a"), false],
     [{ kind: "shell", script: "cat /etc/node.conf" }, false],
-  ] as const)("%j starts Node: %s", (command, expected) => {
+  ] as const)("namesNode of %j is %s", (command, expected) => {
     expect(namesNode(command)).toBe(expected);
   });
 });
@@ -60,14 +60,14 @@ describe("the environment of a run in which V8 collects", () => {
   const of = (own: Record<string, string>, command: Command, env: Record<string, string> = {}) =>
     collectingEnvironment({ env }, { env: own, command });
 
-  it("loads one more file, after those of the scenario or of the caller", () => {
+  it("collectingEnvironment adds one more file, after those of the scenario or of the caller", () => {
     const added = /--require \S*\/node\/collections\.cjs$/;
     expect(of({}, SERVICE)?.NODE_OPTIONS).toMatch(added);
     expect(of({ NODE_OPTIONS: "--no-warnings" }, SERVICE)?.NODE_OPTIONS).toMatch(/^--no-warnings --require /);
     expect(of({}, SERVICE, { NODE_OPTIONS: "--no-warnings" })?.NODE_OPTIONS).toMatch(added);
   });
 
-  it("is none under Node's permissions, where the file could not be read", () => {
+  it("collectingEnvironment is null under Node's permissions, where the file could not be read", () => {
     expect(of({}, argv("node", "--permission", "a.js"))).toBeNull();
     expect(of({ NODE_OPTIONS: "--experimental-permission" }, SERVICE)).toBeNull();
   });

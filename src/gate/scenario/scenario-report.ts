@@ -11,12 +11,13 @@ import {
 } from "../../report/model/gate-report.ts";
 import type { PeakReport } from "../../report/model/peak-report.ts";
 import { judge } from "../../verdict/judge.ts";
+import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import { DONE, isHardBreach, type Judgement } from "../../verdict/model/judgement.ts";
+import type { Policy } from "../../verdict/model/policy.ts";
 import { type FinishedRun, runReport } from "../run/one-run.ts";
 import { outputTail } from "../run/output-tail.ts";
 import { failure } from "../run/run-ending.ts";
 import { outOfTime } from "./cost.ts";
-import { policyOf } from "./policy.ts";
 
 /** What a report needs of a scenario and its runs. */
 export interface ScenarioFacts {
@@ -189,4 +190,16 @@ export function unmeasured(
 ): ScenarioReport {
   const nothing = { runs: [], baseline: null, fingerprint: {}, findings: [], timeline: null };
   return { kind: "missing", scenario, ...parts, ...nothing };
+}
+
+/** The policy one scenario is judged by: the defaults, with what the request changes. */
+export function policyOf(request: GateRequest, scenario: ScenarioRequest): Policy {
+  return {
+    ...DEFAULT_POLICY,
+    budgets: scenario.budgets,
+    horizon: scenario.horizon,
+    gatingMetrics: request.gatingMetrics,
+    gatingPhases: request.gatingPhases,
+    ...(request.relativeMargin === null ? {} : { relativeMargin: request.relativeMargin }),
+  };
 }

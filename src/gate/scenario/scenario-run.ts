@@ -20,8 +20,7 @@ import type { RunFiles } from "../run/run-files.ts";
 import type { BundleGuard, WatchedFiles } from "../run/watched-files.ts";
 import type { AnchorBook } from "./anchor-file.ts";
 import { announce, Cost, outOfTime } from "./cost.ts";
-import { policyOf } from "./policy.ts";
-import type { ScenarioFacts } from "./scenario-report.ts";
+import { policyOf, type ScenarioFacts } from "./scenario-report.ts";
 
 export interface GateIdentity {
   readonly session: string;

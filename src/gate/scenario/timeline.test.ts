@@ -57,7 +57,7 @@ describe("the timeline of a run", () => {
     expect(timeline.threshold_bytes).toBeLessThan(120 * MIB);
   });
 
-  it("has limits, band and rate of each series in a panel of its own, of which only the deciding one is drawn", () => {
+  it("the timeline has a panel for each series, with its limits, band and rate, and marks the deciding one", () => {
     const { judgement, policy } = judged(20 * MIB, 150 * MIB);
     const band = { rank: 0, device: "host", time_s: [1], low_bytes: [1], mid_bytes: [2], high_bytes: [3] };
     const leaking = recording(20 * MIB);

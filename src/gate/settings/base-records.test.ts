@@ -58,13 +58,13 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 describe("the records of a pull request", () => {
-  it("are those of the base commit, without a change where they mean the same", async () => {
+  it("the records of a pull request are the base commit's, without a change where they mean the same", async () => {
     put("baselines/train/0000000000000000.json", JSON.stringify(JSON.parse(record(1000)), null, 4));
     commit();
     expect(await judged()).toEqual({ changes: [], peaks: [1000, 1000], warnings: [] });
   });
 
-  it("are listed where the change alters, adds or deletes them, committed or not", async () => {
+  it("the records that the change alters, adds or deletes are listed, committed or not", async () => {
     put("baselines/train/0000000000000000.json", record(9000));
     rmSync(path.join(root, "baselines/eval"), { recursive: true });
     commit();
@@ -80,7 +80,7 @@ describe("the records of a pull request", () => {
     expect(peaks).toEqual([1000, 1000]);
   });
 
-  it("are those of the base commit where the change puts a link in place of their directory", async () => {
+  it("the records are the base commit's where the change puts a link in place of their directory", async () => {
     put("other/train/0000000000000000.json", record(9000));
     rmSync(path.join(root, "baselines"), { recursive: true });
     symlinkSync("other", path.join(root, "baselines"));
@@ -93,7 +93,7 @@ describe("the records of a pull request", () => {
     expect(peaks).toEqual([1000, 1000]);
   });
 
-  it("are found behind a committed link", async () => {
+  it("the records of the base commit are found behind a committed link", async () => {
     renameSync(path.join(root, "baselines"), path.join(root, "shared"));
     symlinkSync("shared", path.join(root, "baselines"));
     base = commit();
@@ -104,7 +104,7 @@ describe("the records of a pull request", () => {
     expect(peaks).toEqual([1000, 1000]);
   });
 
-  it("do not count where the base commit has no store yet", async () => {
+  it("the records of a change do not count where the base commit has no store yet", async () => {
     put("records/train/0000000000000000.json", record(9000));
     commit();
     const { changes, peaks } = await judged(["file:records"]);
@@ -112,13 +112,13 @@ describe("the records of a pull request", () => {
     expect(peaks).toEqual([]);
   });
 
-  it("are those of the work tree where no commit has the directory, or it is outside of the repository", async () => {
+  it("baseRecords opens no store where no commit has the directory, or it is outside of the repository", async () => {
     put("cache/train/0000000000000000.json", record(9000));
     const { stores } = await read(["file:cache", "file:../elsewhere", `file:${tmpdir()}`, "ref:refs/x/y", "none"]);
     expect([...stores.keys()]).toEqual([]);
   });
 
-  it("come from the port where the clone lacks the base commit, else those of the change count with a warning", async () => {
+  it("records come from the port where the clone lacks the base commit; without a port there is a warning", async () => {
     base = "1".repeat(40);
     const asked: string[] = [];
     const recordsAt = async (at: string, directory: string) => {
@@ -132,7 +132,7 @@ describe("the records of a pull request", () => {
     expect(warnings).toMatchObject([expect.stringContaining("commit 111111111111 is not in this clone")]);
   });
 
-  it("cannot be written", async () => {
+  it("the records of the base commit cannot be written", async () => {
     const { stores } = await read();
     const [store] = [...stores.values()];
     await expect(

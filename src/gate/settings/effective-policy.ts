@@ -15,7 +15,7 @@ import { unmeasured } from "../scenario/scenario-report.ts";
 import type { BaseRecords } from "./base-records.ts";
 
 /** The policy a run is judged by, and the parts of the configuration that a change cannot set. */
-interface EffectivePolicy {
+export interface EffectivePolicy {
   readonly request: GateRequest;
   readonly warnings: readonly string[];
   /** Fields of the report; empty when the change does not touch the settings of its gate. */

@@ -12,7 +12,7 @@ describe("degradedWarning", () => {
     expect(degradedWarning(ATTEMPT, withStatus(403))).toContain("`permissions: pull-requests: write`");
   });
 
-  it("does not blame permissions for a rate limit", () => {
+  it("degradedWarning does not name permissions as the cause of a rate limit", () => {
     const text = degradedWarning(ATTEMPT, withStatus(403, "You have exceeded a secondary rate limit"));
     expect(text).toContain("rate limit");
     expect(text).not.toContain("permissions");
@@ -31,13 +31,13 @@ describe("degradedWarning", () => {
     expect(degradedWarning(ATTEMPT, error)).toContain(words);
   });
 
-  it("survives an error that cannot be converted to a string", () => {
+  it("degradedWarning handles an error that cannot be converted to a string", () => {
     for (const thrown of [Object.create(null), { toString: 1, valueOf: 2 }]) {
       expect(degradedWarning(ATTEMPT, thrown)).toContain("something of type object was thrown");
     }
   });
 
-  it("is one bounded line whatever was thrown", () => {
+  it("degradedWarning is one bounded line whatever was thrown", () => {
     fc.assert(
       fc.property(fc.anything(), fc.string({ maxLength: 2000, unit: "binary" }), (thrown, message) => {
         for (const error of [thrown, new Error(message)]) {

@@ -3,14 +3,14 @@ import { describe, expect, it } from "vitest";
 import { artifactNames, matrixLeg, safeArtifactName } from "./artifact-name.ts";
 
 describe("artifact names", () => {
-  it("keep what the service takes and replace what it refuses", () => {
+  it("artifact names keep what the service takes and replace what it refuses", () => {
     expect(safeArtifactName("stormlog-default")).toBe("stormlog-default");
     expect(safeArtifactName('a/b\\c:d*e?f"g<h>i|j\r\nk')).toBe("a-b-c-d-e-f-g-h-i-j--k");
     expect(safeArtifactName("..")).toBe("stormlog");
     expect(safeArtifactName("  ")).toBe("stormlog");
   });
 
-  it("are valid for any text", () => {
+  it("artifact names are valid for any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 400 }), (text) => {
         const name = safeArtifactName(text);
@@ -21,11 +21,11 @@ describe("artifact names", () => {
     );
   });
 
-  it("distinguishes long names", () => {
+  it("artifact names that are long stay different", () => {
     expect(safeArtifactName(`${"x".repeat(200)}1`)).not.toBe(safeArtifactName(`${"x".repeat(200)}2`));
   });
 
-  it("carry the attempt when the plain name is taken", () => {
+  it("artifact names carry the attempt when the plain name is taken", () => {
     expect(artifactNames("gate", 1)).toEqual(["gate", "gate-2", "gate-3", "gate-4"]);
     expect(artifactNames("gate", 3).slice(0, 3)).toEqual(["gate", "gate-attempt-3", "gate-attempt-3-2"]);
   });
@@ -51,11 +51,11 @@ describe("matrixLeg", () => {
     expect(leg("a")).not.toBe(leg("b"));
   });
 
-  it.each(["null", "{}"])("is null without a matrix: %s", (json) => {
+  it.each(["null", "{}"])("matrixLeg is null without a matrix: %s", (json) => {
     expect(matrixLeg(json)).toBeNull();
   });
 
-  it.each(["", "[1]", "Object", '"x"'])("is unknown for what is not a matrix: %s", (json) => {
+  it.each(["", "[1]", "Object", '"x"'])("matrixLeg is undefined for what is not a matrix: %j", (json) => {
     expect(matrixLeg(json)).toBeUndefined();
   });
 });

@@ -68,12 +68,12 @@ describe("uploading the bundle", () => {
     ["all names are taken", async () => Promise.reject(taken), "409"],
     ["the service refuses", async () => Promise.reject(new Error("insufficient usage")), "insufficient usage"],
     ["the service never answers", () => new Promise<never>(() => {}), "no answer within"],
-  ])("is one warning when %s", async (_name, store, words) => {
+  ])("uploadBundle returns one warning when %s", async (_name, store, words) => {
     const upload = await uploadBundle(job(store, 50), path.join(directory, "bundle"));
     expect(upload).toMatchObject({ ok: false, warning: expect.stringContaining(words) });
   });
 
-  it("is one warning when the bundle is empty or gone", async () => {
+  it("uploadBundle fails when the bundle is empty or gone", async () => {
     expect(
       await uploadBundle(
         job(async () => 1),
@@ -91,7 +91,7 @@ describe("uploading the bundle", () => {
 });
 
 describe("uploading the timeline", () => {
-  it("is raw, under a name of the gate's", async () => {
+  it("uploadTimeline uploads the raw file, under a name of the gate's", async () => {
     const html = path.join(directory, "timeline.html");
     writeFileSync(html, "<p>");
     let seen: unknown;

@@ -81,7 +81,7 @@ const reader = (gateId: string) => sectionReader(shelf, gateId, RUN);
 const legs = (sections: readonly Section[]) => sections.map(({ leg, report }) => [leg, report.verdict]);
 
 describe("sections as artifacts", () => {
-  it("are named after gate and leg, and come back in the order of the legs", async () => {
+  it("sections are named after gate and leg, and are read in the order of the legs", async () => {
     for (const leg of ["leg-10", "leg-9", null]) await upload(section({ leg }));
     expect(shelf.names).toEqual([
       "stormlog-section-default-leg-10.json",
@@ -91,7 +91,7 @@ describe("sections as artifacts", () => {
     expect(legs(await reader("default").read()).map(([leg]) => leg)).toEqual([null, "leg-9", "leg-10"]);
   });
 
-  it("of a leg that ran again are its newest attempt's", async () => {
+  it("the section of a leg that ran again is its newest attempt's", async () => {
     await upload(section({ leg: "a", report: sampleReport("fail") }));
     await upload(section({ leg: "b" }));
     await upload(section({ leg: "a", runAttempt: 2 }), 2);
@@ -102,7 +102,7 @@ describe("sections as artifacts", () => {
     ]);
   });
 
-  it("are all kept for jobs of the same name: none hides another", async () => {
+  it("sections of jobs with the same name are all kept", async () => {
     await upload(section({ report: sampleReport("fail") }));
     await upload(section());
     expect(legs(await reader("default").read())).toEqual([
@@ -111,7 +111,7 @@ describe("sections as artifacts", () => {
     ]);
   });
 
-  it("belong to the gate in their content when their name is ambiguous", async () => {
+  it("sections belong to the gate in their content when their name is ambiguous", async () => {
     await upload(section({ gateId: "gpu", leg: "big-a" }));
     await upload(section({ gateId: "gpu-big", leg: "a" }));
     expect(shelf.names).toEqual(["stormlog-section-gpu-big-a.json", "stormlog-section-gpu-big-a-2.json"]);
@@ -120,7 +120,7 @@ describe("sections as artifacts", () => {
     expect(await reader("gp").read()).toEqual([]);
   });
 
-  it("are fetched once, however often they are asked for", async () => {
+  it("sections are fetched once, however often they are read", async () => {
     await upload(section({ leg: "a" }));
     const sections = reader("default");
     await sections.read();
@@ -143,7 +143,7 @@ describe("sections as artifacts", () => {
     ]);
   });
 
-  it("are unknown when the service cannot be asked", async () => {
+  it("a reader of sections fails while the service does not answer, and reads them later", async () => {
     await upload(section());
     const sections = reader("default");
     shelf.failure = new Error("no answer");
@@ -152,12 +152,12 @@ describe("sections as artifacts", () => {
     expect(await sections.read()).toHaveLength(1);
   });
 
-  it("are at most as many as a matrix has legs", () => {
+  it("newestSections returns at most as many sections as a matrix has legs", () => {
     const many = Array.from({ length: 400 }, (_, n) => section({ leg: `leg-${n}` }));
     expect(newestSections(many)).toHaveLength(MAX_SECTIONS);
   });
 
-  it("that cannot be uploaded are one warning", async () => {
+  it("a section that cannot be uploaded gives one warning", async () => {
     shelf.put = () => {
       throw new Error("Failed to CreateArtifact: insufficient usage");
     };
@@ -167,7 +167,7 @@ describe("sections as artifacts", () => {
     });
   });
 
-  it("are stored as the text that is read", async () => {
+  it("a section is stored as the text that is read", async () => {
     await upload(section());
     expect(Buffer.from(shelf.stored[0]?.bytes ?? []).toString()).toBe(sectionText(section()));
   });

@@ -10,11 +10,11 @@ describe("annotations", () => {
     ]);
   });
 
-  it("are absent for a pass", () => {
+  it("a pass has no annotations", () => {
     expect(annotationsOf(sampleReport("pass"))).toEqual([]);
   });
 
-  it("carry the code and what to do when the command failed", () => {
+  it("the annotation of a failed command has the code and what to do", () => {
     expect(annotationsOf(sampleReport("error"))).toContainEqual({
       level: "error",
       title: "train-mlp: COMMAND_FAILED",
@@ -22,7 +22,7 @@ describe("annotations", () => {
     });
   });
 
-  it("are at most ten of each level, the last of them counting the rest", () => {
+  it("annotations are at most ten of each level, and the last of them counts the rest", () => {
     const checks = [sampleCheck({ verdict: "fail", reason: "x".repeat(9000), candidate_bytes: null })];
     const scenario = sampleScenario("fail", { judgement: sampleJudgement("fail", { checks }), findings: [] });
     const scenarios = Array.from({ length: 30 }, (_, n) => ({ ...scenario, scenario: `s${n}` }));
@@ -32,7 +32,7 @@ describe("annotations", () => {
     expect(Math.max(...errors.map(({ message }) => message.length))).toBeLessThanOrEqual(4000);
   });
 
-  it("show the line that leaks beside the code only when its text could be read", () => {
+  it("an annotation is beside the leaking line only when its text could be read", () => {
     const annotation = (code: string | null) => {
       const leak = {
         ...sampleScenario("fail").findings[0]!,
@@ -53,7 +53,7 @@ describe("annotations", () => {
     expect(annotation(null)?.place).toBeUndefined();
   });
 
-  it("add the notes that explain the verdict to its annotation, and no others", () => {
+  it("an annotation has the notes that explain the verdict, and no others", () => {
     const notes = [
       "train-mlp: the base could not be run here (no merge base), so a breach stays unconfirmed",
       "train-mlp: the limit of 2 runs is reached, so the breach stays unconfirmed",
@@ -67,7 +67,7 @@ describe("annotations", () => {
     expect(annotationsOf(sampleReport("pass"), notes)).toEqual([]);
   });
 
-  it("are an error for a breached limit on scaling, and a warning for one that is not judged", () => {
+  it("a breached limit on scaling is an error, and an unjudged one is a warning", () => {
     const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
     const verdicts = ["fail", "unjudged", "pass"] as const;
     const scaling = verdicts.map((verdict) => ({ ...law, fits: [], verdict, reason: "above 1" }));
@@ -77,7 +77,7 @@ describe("annotations", () => {
     ]);
   });
 
-  it("pass on the gate's own warnings", () => {
+  it("annotations include the gate's own warnings", () => {
     const all = annotationsOf(sampleReport("pass", { warnings: ["the sampler fell back"] }));
     expect(all).toContainEqual({ level: "warning", title: "Stormlog Gate", message: "the sampler fell back" });
   });

@@ -19,7 +19,7 @@ describe("pullRequestOf", () => {
     });
   });
 
-  it("knows a fork, also when it was deleted", () => {
+  it("pullRequestOf recognizes a fork, also when it was deleted", () => {
     const fork = (repo: object | null) =>
       pullRequestOf({ pull_request: { ...EVENT.pull_request, head: { sha: "c", repo } } });
     expect(fork({ full_name: "eve/model" })?.fromFork).toBe(true);
@@ -27,13 +27,13 @@ describe("pullRequestOf", () => {
   });
 
   it.each([null, 5, {}, { pull_request: null }, { pull_request: { number: "12", head: { sha: "a" } } }])(
-    "is null for %j",
+    "pullRequestOf is null for %j",
     (payload) => {
       expect(pullRequestOf(payload)).toBeNull();
     },
   );
 
-  it("is null when the event file cannot be read", () => {
+  it("readPullRequest is null when the event file cannot be read", () => {
     expect(readPullRequest({ GITHUB_EVENT_PATH: "/nonexistent/event.json" })).toBeNull();
     expect(readPullRequest({})).toBeNull();
   });

@@ -55,11 +55,11 @@ describe("a small file that names huge ranks or many of them is refused with a c
     ["a CSV table with rank 10⁸", "RANK_INVALID", "rank,used_bytes\n100000000,1\n"],
     ["an event of rank 2³²", "TELEMETRY_INVALID", event(2 ** 32, 2 ** 33)],
     ["20,000 events of a rank each", "INPUT_TOO_LARGE", lines(20_000, (i) => event(i, 20_000))],
-  ])("%s: %s", async (_, code, text) => {
+  ])("%s is refused with %s", async (_, code, text) => {
     await expect(readTelemetry(fileOf(text))).rejects.toMatchObject({ code, kind: "invalid-input" });
   });
 
-  it.each([10 ** 8, 2 ** 32, 2 ** 53 - 1])("measurements of rank %d", async (rank) => {
+  it.each([10 ** 8, 2 ** 32, 2 ** 53 - 1])("measurements of rank %d are refused", async (rank) => {
     await expect(analysisInput([fileOf(measurements(rank))])).rejects.toMatchObject({ code: "MEASUREMENTS_INVALID" });
   });
 });
@@ -71,11 +71,11 @@ describe("JSON of a megabyte that is not telemetry", () => {
     ["an event", (value: string) => `[${event(0, 1).replace("}", `,"metadata":${value}}`)}]`],
     ["an object", (value: string) => value],
     ["a line", (value: string) => `{"timestamp":1,"events":[${value}]}`],
-  ])("is refused where %s has more levels than 500", async (_, of) => {
+  ])("JSON is refused where %s has 100,000 levels", async (_, of) => {
     await expect(readTelemetry(fileOf(of(nested(100_000))))).rejects.toMatchObject({ code: "INPUT_MALFORMED" });
   });
 
-  it("is empty metadata where a cell of a table has more levels than 32", async () => {
+  it("metadata of a table with 100,000 levels is read as empty, and with 30 levels it is read", async () => {
     const cell = (value: string) => `"${value.replaceAll('"', '""')}"`;
     const table = (levels: number) =>
       `event_type,timestamp,memory_allocated,metadata\nsample,1,1,${cell(nested(levels))}\n`;
@@ -85,7 +85,7 @@ describe("JSON of a megabyte that is not telemetry", () => {
     });
   });
 
-  it("reads the events of the top-level object, not nested ones under the same key", async () => {
+  it("readTelemetry reads the events of the top-level object, not nested ones under the same key", async () => {
     const inner = `{"events":[${event(7, 8)}],"x":"\\"events\\":["}`;
     const telemetry = await readTelemetry(fileOf(`{"meta":[${inner}],"events":[${event(3, 8)}],"more":${inner}}`));
     expect(telemetry).toMatchObject({ recording: { events: [{ rank: 3 }] } });
@@ -105,13 +105,13 @@ describe("measurements that no gate wrote", () => {
     [2000, 500, null],
     [2001, 1, "the document has 2001 runs (at most 2000)"],
     [1, 501, "the document has 501 fingerprint fields (at most 500)"],
-  ])("of %d runs and %d fields of the environment: %s", (runs, fields, refusal) => {
+  ])("the error of measurements with %d runs and %d fields of the environment is: %s", (runs, fields, refusal) => {
     const parse = () => parseMeasurements(document(runs, fields), "file");
     if (refusal === null) expect(parse().runs).toHaveLength(runs);
     else expect(parse).toThrow(expect.objectContaining({ code: "MEASUREMENTS_INVALID", message: refusal }));
   });
 
-  it("are refused in a baseline record of as many fields", () => {
+  it("a baseline record with 501 fields of the environment is refused", () => {
     const { fingerprint } = document(1, 501);
     const record = { schema: "stormlog.baseline/1", scenario: "a", fingerprint, epochs: [], envelopes: [] };
     expect(() => parseBaselineRecord(record, "file")).toThrow(expect.objectContaining({ code: "BASELINE_INVALID" }));
@@ -134,7 +134,7 @@ describe("a document whose first entry is wrong", () => {
           "file",
         ),
     ],
-  ])("is refused without looking at the others: %s", (_, parse) => {
+  ])("a document whose first entry is wrong is refused without reading the others: %s", (_, parse) => {
     let looks = 0;
     const watched = Object.defineProperty({}, "session", { enumerable: true, get: () => (looks += 1) });
     expect(() => parse([{}, watched])).toThrowError(expect.objectContaining({ exitCode: 5 }));

@@ -25,12 +25,12 @@ async function runsOf(directory: string): Promise<readonly string[]> {
 }
 
 describe("a bundle's runs", () => {
-  it("are those of the candidate, in order, without base and attribution runs and their ranks", async () => {
+  it("a bundle's runs are those of the candidate, in order, without base and attribution runs", async () => {
     const names = ["train/2", "train/10", "train/1", "train/base-1", "train/attribution-1", "train/base-2/rank-0001"];
     expect(await runsOf(bundle(...names))).toEqual(["train/1", "train/2", "train/10"]);
   });
 
-  it("are the base and attribution runs in a bundle without candidate runs", async () => {
+  it("a bundle's runs are the base runs where it has no candidate runs", async () => {
     expect(await runsOf(bundle("train/base-1"))).toEqual(["train/base-1"]);
   });
 });

@@ -274,7 +274,7 @@ describe("parseNvidiaSmiCsv", () => {
 });
 
 describe("headers", () => {
-  it("distinguish the layouts", () => {
+  it("headers distinguish the layouts", () => {
     expect(isGenericHeader(["time_s", "Allocated_Bytes"])).toBe(true);
     expect(isGenericHeader(["time_s", "loss"])).toBe(false);
     expect(isNvidiaSmiHeader(["timestamp", " memory.used [MiB]"])).toBe(true);
@@ -288,7 +288,7 @@ describe("GPU logs of other tools", () => {
     return nvidia(text);
   };
 
-  it("are read by the units in their names, on the clock they have", () => {
+  it("GPU logs of other tools are read by the units in their column names, on the clock they have", () => {
     const { recording, notes } = read(
       "elapsed_sec,gpu_id,mem_used_mb,mem_total_gb,util\n0.5,1,100,80,3\n1.5,1,101.5,80,3\n1.5,0,7,80,3\n",
     );
@@ -307,7 +307,7 @@ describe("GPU logs of other tools", () => {
     ]);
   });
 
-  it("are read as MiB where no unit is stated, as bytes where no device has that many, and say so", () => {
+  it("GPU logs without a unit are read as MiB, or as bytes where no device has that many, with a note", () => {
     const mib = read("timestamp,memory_used\n2026-11-23T10:00:00.5Z,81000\n2026-11-23T10:00:01Z,\n");
     expect([...mib.recording.tables[0]!.columns.used!]).toEqual([81_000 * MIB, Number.NaN]);
     expect(mib.notes).toEqual([

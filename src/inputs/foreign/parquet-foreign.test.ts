@@ -35,7 +35,7 @@ const codeOf = async (file: string) => {
 };
 
 describe("Parquet files of other tools", () => {
-  it("are split into a table for each rank and device, with rows in order, for any interleaving", async () => {
+  it("a Parquet file is split into a table for each rank and device, with interleaved rows in order", async () => {
     const { tables, missing } = await read(
       written([
         integers("timestamp_ns", count(50)),
@@ -64,7 +64,7 @@ describe("Parquet files of other tools", () => {
     expect(missing).toEqual({ used_bytes: 1 });
   });
 
-  it("are one table without rank and device columns", async () => {
+  it("a Parquet file without rank and device columns is one table", async () => {
     const { tables } = await read(
       written([
         integers("step", count(20)),
@@ -76,7 +76,7 @@ describe("Parquet files of other tools", () => {
     expect(tables[0]?.columns.allocated?.[19]).toBe(9.5);
   });
 
-  it("are rejected without a memory column, and with a negative size, one beyond exact integers or an impossible rank", async () => {
+  it("a Parquet file is rejected without a memory column, or with an impossible size or rank", async () => {
     expect(await codeOf(written([integers("step", count(20))]))).toBe("INPUT_UNKNOWN_FORMAT");
     expect(await codeOf(written([integers("used_bytes", [5, -1])]))).toBe("NEGATIVE_BYTES");
     expect(await codeOf(written([integers("rank", [0, 2 ** 21]), integers("used_bytes", [5, 6])]))).toBe(

@@ -53,7 +53,7 @@ const rows = (count: number, first = 0) =>
   ).flat();
 
 describe("TraceML's step memory database", () => {
-  it("becomes one table per global rank and device, with steps, clock and capacity", async () => {
+  it("a TraceML database becomes one table per global rank and device, with steps, clock and capacity", async () => {
     const file = put(await traceMlDatabase(rows(3), { capacity: 80 * GIB }), "run.sqlite");
     const { format, recording, notes } = await read(file);
     expect(format).toBe("traceml-sqlite");
@@ -170,7 +170,7 @@ const pagesOf = (bytes: Uint8Array): Uint8Array[] =>
 describe("a small database that names its pages again and again", () => {
   const repeated = (page: number) => Array.from({ length: 500 }, () => page);
 
-  it("is refused where its rows would be more than it has room for", async () => {
+  it("a database that repeats pages is refused where its rows would be more than it has room for", async () => {
     const pages = pagesOf(await traceMlDatabase(rows(1)));
     const root = pages[1] ?? new Uint8Array();
     const rowsAt = pages.push(root);
@@ -181,7 +181,7 @@ describe("a small database that names its pages again and again", () => {
     expect(await codeOf(put(ofPages(pages)))).toBeUndefined();
   });
 
-  it("is refused where it repeats a page of its schema, which has no end", async () => {
+  it("a database that repeats a page of its schema is refused", async () => {
     const pages = pagesOf(await traceMlDatabase(rows(1), { sql: ["CREATE TABLE more (a UNIQUE)"] }));
     const [first = new Uint8Array()] = pages;
     const view = new DataView(first.buffer);
@@ -206,7 +206,7 @@ describe("a small database that names its pages again and again", () => {
     expect(await codeOf(put(withSchema([tables, ...repeated(index)])))).toBe("SQLITE_UNREADABLE/5");
   });
 
-  it("is refused where the text of its rows is far longer than the file", async () => {
+  it("a database is refused where the text of its rows is far longer than the file", async () => {
     const long = (characters: number) => ({
       sql: [
         "CREATE TABLE other AS SELECT step, peak_alloc_bytes, peak_reserved_bytes FROM step_memory_samples",

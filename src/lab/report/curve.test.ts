@@ -22,7 +22,7 @@ describe("labCurve", () => {
     expect(new Set(made?.bytes)).toEqual(new Set([99, 9999]));
   });
 
-  it("has steps as its axis where they are counted, and the memory at their ends where the program reports it", () => {
+  it("labCurve has steps as its axis where they are counted, and the memory at their ends where reported", () => {
     const count = 121;
     const steps = numbers(count, (i) => Math.floor(i / 2));
     // Twice a step: within it, with 500 bytes of working memory, and at its end; then once after the loop.
@@ -48,7 +48,7 @@ describe("labCurve", () => {
     expect(labCurve(recording({ tables }), { device: "host", metric: "reserved" })).toBeNull();
   });
 
-  it("is a dot for one sample, and nothing for none", () => {
+  it("labCurve is a dot for one sample, and null for none", () => {
     const one = table({ timeNs: null, columns: { allocated: Float64Array.of(7) } });
     expect(labCurve(recording({ tables: [one] }), HEAP)).toMatchObject({ axis: "samples", at: Float64Array.of(0) });
     const none = table({ columns: { allocated: Float64Array.of(Number.NaN, Number.NaN, Number.NaN) } });

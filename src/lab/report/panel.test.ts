@@ -63,7 +63,7 @@ const textsOf = (svg: string): readonly string[] =>
 const drawn = (svg: string): number => (svg.match(/stroke-linecap="round"/g) ?? []).length;
 
 describe("the small multiples", () => {
-  it("have a panel and the ratio of each round for every pattern, and two to four columns from two panels on", () => {
+  it("the small multiples have a panel per pattern, with the ratio of each round, in two to four columns", () => {
     for (const [count, columns] of [
       [2, 2],
       [4, 2],
@@ -80,7 +80,7 @@ describe("the small multiples", () => {
     }
   });
 
-  it("are in bytes for one round, in multiples of the fixed peak for several, and name the unit", () => {
+  it("the small multiples are in bytes for one round, and in multiples of the fixed peak for several", () => {
     const one = textsOf(labMultiples([round("mps", ["a"])], () => rising));
     expect(one).toContain("200 B");
     expect(one).toContain("60 steps");
@@ -89,14 +89,14 @@ describe("the small multiples", () => {
     expect(two.join()).toContain("1x is the fixed state's peak");
   });
 
-  it("have a note and no line in a panel without samples", () => {
+  it("a panel without samples has a note and no line", () => {
     const svg = labMultiples([round("mps", ["a"]), round("cuda", ["b"])], () => null);
     expect(textsOf(svg).filter((text) => text === "no samples were kept")).toHaveLength(2);
     expect(drawn(svg)).toBe(0);
     expect(textsOf(labMultiples([round("mps", [])], () => null))).toContain("No pattern was measured.");
   });
 
-  it("end and label the line of a run that ran out of memory earlier than the other's", () => {
+  it("the line of a run that ran out of memory ends earlier than the other's, with a label", () => {
     const ranOut = round("cuda", ["a"], { out_of_memory: { device: "cuda:0", at_bytes: 300 } });
     const short: LabCurve = { ...rising, length: 30 };
     const svg = labMultiples([ranOut], (_, __, which) => (which === "leaky" ? short : rising));
@@ -106,7 +106,7 @@ describe("the small multiples", () => {
     expect(leaky).toBeLessThan(0.6 * fixed);
   });
 
-  it("escape names, and truncate those that are too long for their panel", () => {
+  it("the small multiples escape names, and truncate those that are too long for their panel", () => {
     const svg = labMultiples([round('"><script>', ['<script>alert(1)</script>"&', "x".repeat(300)])], () => rising);
     expect(svg).not.toContain("<script");
     expect(textsOf(svg).some((text) => /^x{20,60}…$/.test(text))).toBe(true);

@@ -13,7 +13,7 @@ function answered(answer: ScaleAnswer): string {
 }
 
 describe("the answer of a search", () => {
-  it("names both sides of the boundary, the excess, and the error of the guess", () => {
+  it("answerText names both sides of the boundary, the excess, and the error of the guess", () => {
     expect(answerText(scaleDocument())).toBe(
       "a_pattern becomes visible at 26 steps, with 2.50 MiB more than the fixed state has, and is silent at 21 steps; the guess was 1.6 times too small.",
     );
@@ -21,7 +21,7 @@ describe("the answer of a search", () => {
     expect(answerText(scaleDocument({ theory: about }))).toContain("; as guessed.");
   });
 
-  it("describes a leak that is visible at every size, at none, or that could not be searched", () => {
+  it("answerText describes a leak that is visible at every size, at none, or that could not be searched", () => {
     expect(answered({ kind: "always", at: 4, ...KNOWN })).toContain("visible at 4 steps already, with 2.50 MiB");
     const never = answered({ kind: "never", to: 10_240, excess_bytes: 1000, mde_bytes: 4000, extrapolated: 41_234 });
     expect(never).toContain("silent up to 10,240 steps: 1000 B has accumulated there, 3.91 KiB can be seen");
@@ -40,7 +40,7 @@ describe("the answer of a search", () => {
     );
   });
 
-  it("does not describe a size with a warning as silent", () => {
+  it("answerText does not describe a size with a warning as silent", () => {
     const probes = scaleDocument().probes.map((probe) =>
       probe.value === 21 ? { ...probe, leaky: "warn" as const } : probe,
     );
@@ -54,14 +54,14 @@ describe("the answer of a search", () => {
     );
   });
 
-  it("counts in the unit that was searched", () => {
+  it("sizes are counted in the unit that was searched", () => {
     expect(formatSize("steps", 1)).toBe("1 step");
     expect(formatSize("epochs", 1234567)).toBe("1,234,567 epochs");
     expect(formatSize("batch", 8)).toBe("batch 8");
     expect(formatRoughSize("steps", 524_362)).toBe("about 520,000 steps");
   });
 
-  it("has the prediction before a leaky run, or why there is none", () => {
+  it("theoryText has the prediction before a leaky run, or why there is none", () => {
     const { theory } = scaleDocument();
     const words = (more: Partial<ScaleDocument["theory"]>): string =>
       theoryText({ by: "steps", from: 4, to: 10_240, theory: { ...theory, ...more } });
@@ -75,7 +75,7 @@ describe("the answer of a search", () => {
 });
 
 describe("a judged size", () => {
-  it("reports whether the leak was seen, its excess, and the cost", () => {
+  it("probeText reports whether the leak was seen, its excess, and the cost", () => {
     expect(probeText("steps", PROBE)).toBe(
       "26 steps: visible; 2.50 MiB more than the fixed state (peak of allocated), 2.00 MiB can be seen; 4 runs, 12.3 s",
     );
@@ -92,7 +92,7 @@ describe("a judged size", () => {
 });
 
 describe("the markdown of a search", () => {
-  it("has a row for each size, the smallest first, and escapes outside text", () => {
+  it("the markdown of a search has a row for each size, the smallest first, and escapes outside text", () => {
     const markdown = scaleMarkdown(scaleDocument({ device_model: "<img>|x", title: "<b>" }), "x.png");
     expect(markdown).not.toMatch(/<b>|<img>/);
     const rows = markdown.split("\n").filter((line) => /^\| +\d/.test(line));
@@ -100,7 +100,7 @@ describe("the markdown of a search", () => {
     expect(markdown).toContain("](x.png)");
   });
 
-  it("has no table and no picture where nothing was judged", () => {
+  it("the markdown of a search has no table and no picture where nothing was judged", () => {
     expect(scaleMarkdown(scaleDocument({ probes: [] }), "x.png")).not.toMatch(/\||x\.png/);
   });
 });
@@ -149,7 +149,7 @@ describe("the picture of a search", () => {
     expect(scalePicture(scaleDocument({ probes: [unjudged] }))).toContain("No size has a figure that could be drawn.");
   });
 
-  it("can be drawn from any document, also with one size or none", async () => {
+  it("the picture of a search can be drawn with one size, with none, and without an excess", async () => {
     for (const probes of [[], [PROBE], [{ ...PROBE, value: 1, excess_bytes: null }]]) {
       const svg = scalePicture(scaleDocument({ probes }));
       expect(svg).not.toMatch(/NaN|Infinity/);

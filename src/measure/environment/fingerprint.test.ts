@@ -20,7 +20,7 @@ const inputs = {
 };
 
 describe("collectFingerprint", () => {
-  it("of a machine without devices is that of a CPU, with null for unknown fields", async () => {
+  it("the fingerprint of a machine without devices is that of a CPU, with null for unknown fields", async () => {
     const fingerprint = await collectFingerprint(inputs);
     expect(fingerprint).toMatchObject({
       backend: "cpu",
@@ -35,7 +35,7 @@ describe("collectFingerprint", () => {
     for (const value of Object.values(fingerprint)) expect(value === null || value !== "").toBe(true);
   });
 
-  it("of equal devices names them once", async () => {
+  it("the fingerprint of equal devices names them once", async () => {
     const devices = [device(0, "NVIDIA H200"), device(1, "NVIDIA H200")];
     expect(await collectFingerprint({ ...inputs, devices, worldSize: 2 })).toMatchObject({
       backend: "cuda",
@@ -46,7 +46,7 @@ describe("collectFingerprint", () => {
     });
   });
 
-  it("of mixed and partitioned devices names all of them", async () => {
+  it("the fingerprint of mixed and partitioned devices names all of them", async () => {
     const devices = [device(0, "NVIDIA A100 MIG 1g.10gb"), device(1, "NVIDIA L4")];
     expect(await collectFingerprint({ ...inputs, devices })).toMatchObject({
       device_model: "NVIDIA A100 MIG 1g.10gb, NVIDIA L4",
@@ -54,7 +54,7 @@ describe("collectFingerprint", () => {
     });
   });
 
-  it("is that of the vendor of the devices, and ignores integrated graphics", async () => {
+  it("the backend is that of the vendor of the devices, and ignores integrated graphics", async () => {
     const made = (backend: DeviceReport["backend"], unified: boolean) =>
       collectFingerprint({ ...inputs, devices: [{ ...device(0, "card"), ...(backend ? { backend } : {}), unified }] });
     expect((await made("amd", false)).backend).toBe("rocm");
@@ -65,7 +65,7 @@ describe("collectFingerprint", () => {
     expect(await made("intel", true)).toMatchObject({ backend: "cpu", device_model: null });
   });
 
-  it("of a partitioned GPU is that of its instances", async () => {
+  it("the fingerprint of a partitioned GPU is that of its instances", async () => {
     const instance = { ...device(256, "NVIDIA A100"), parent: 0, mig_profile: "1g.10gb", total_bytes: 10 * 2 ** 30 };
     expect(await collectFingerprint({ ...inputs, devices: [device(0, "NVIDIA A100"), instance] })).toMatchObject({
       device_model: "NVIDIA A100",
@@ -88,13 +88,13 @@ describe("allocatorSettings", () => {
     expect(allocatorSettings(env)).toBe("MALLOC_ARENA_MAX=2; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   });
 
-  it("is default when none is set", () => {
+  it("allocatorSettings is default when no variable is set", () => {
     expect(allocatorSettings({ MALLOC_ARENA_MAX: "", PATH: "/bin" })).toBe("default");
   });
 });
 
 describe("definitionHash", () => {
-  it("is short, stable and different for different text", () => {
+  it("definitionHash is short, stable and different for different text", () => {
     expect(definitionHash("run: a")).toBe("637de711a7449112");
     expect(definitionHash("run: a")).not.toBe(definitionHash("run: b"));
     expect(definitionHash(null)).toBeNull();
@@ -105,7 +105,7 @@ describe("declaredCommand", () => {
   const argv = (...words: string[]) => declaredCommand({ kind: "argv", argv: words }, "/home/me/repo");
   const shell = (script: string) => declaredCommand({ kind: "shell", script }, "/home/me/repo");
 
-  it("is the command as written, the same with and without a shell", () => {
+  it("declaredCommand is the command as written, the same with and without a shell", () => {
     expect(argv("python3", "train.py", "--steps", "200")).toBe("python3 train.py --steps 200");
     expect(shell("python3 train.py --steps 200")).toBe("python3 train.py --steps 200");
     expect(argv("./train", "--name", "two words")).toBe("./train --name 'two words'");
@@ -116,7 +116,7 @@ describe("declaredCommand", () => {
     [".venv/bin/python", "/home/me/repo/train.py", "python train.py"],
     ["python3", "--out=/home/me/repo/out/x", "python3 --out=out/x"],
     ["python3", "--out=/tmp/tmp1a2b3c/x", "python3 --out=$TMPDIR/…/x"],
-  ])("of %s %s omits what differs by machine: %s", (program, argument, text) => {
+  ])("declaredCommand of %s %s omits what differs by machine: %s", (program, argument, text) => {
     expect(argv(program, argument)).toBe(text);
   });
 

@@ -4,7 +4,7 @@ import { rankIdentity } from "./identity.ts";
 const alone = { rank: 0, local_rank: 0, world_size: 1, job_id: null };
 
 describe("rankIdentity", () => {
-  it("is rank 0 of 1 without a launcher", () => {
+  it("rankIdentity is rank 0 of 1 without a launcher", () => {
     expect(rankIdentity({})).toEqual(alone);
   });
 

@@ -19,12 +19,12 @@ describe("the Python flag that excludes the probe", () => {
     [["python", "--", "-I"], null],
     [["node", "-I"], null],
     [[], null],
-  ])("of %j is %s", (argv, flag) => {
+  ])("the flag of %j that excludes the probe is %s", (argv, flag) => {
     expect(isolatingFlag(argv)).toBe(flag);
   });
 });
 
-describe("how a command starts Python", () => {
+describe("pythonUse", () => {
   it.each([
     [["python3", "-I", "a.py"], { kind: "isolated", flag: "-I" }],
     [["env", "X=1", "python3", "-E", "a.py"], { kind: "isolated", flag: "-E" }],
@@ -33,11 +33,11 @@ describe("how a command starts Python", () => {
     [["sh", "-c", "cd /x && python3 -S train.py | tee log"], { kind: "isolated", flag: "-S" }],
     [["sh", "-c", "python3 -I a.py; python3 b.py"], { kind: "python" }],
     [["sh", "-c", "make test"], { kind: "none" }],
-  ])("is read off %j", (argv, use) => {
+  ])("pythonUse reads how %j starts Python", (argv, use) => {
     expect(pythonUse(argv, null)).toEqual(use);
   });
 
-  it("is found on the first line of a script", () => {
+  it("pythonUse reads the first line of a script", () => {
     const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
     try {
       const script = path.join(directory, "train");

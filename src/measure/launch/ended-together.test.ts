@@ -15,7 +15,7 @@ describe("a command that ended by a signal", () => {
     { kind: "signaled", signal: "SIGINT" },
     { kind: "exited", code: 143 },
   ] as const)(
-    "was ended together with the gate when the signal reaches the gate slightly later: $kind",
+    "a command ended together with the gate when the signal reaches the gate slightly later: $kind",
     async (end) => {
       expect(await endedTogether(end, interruptedSoon())).toBe(true);
       expect(await endedTogether(end, AbortSignal.abort("SIGTERM"))).toBe(true);
@@ -29,7 +29,7 @@ describe("a command that ended by a signal", () => {
     { kind: "exited", code: 1 },
     { kind: "exited", code: 0 },
     { kind: "lost" },
-  ] as const)("was not ended together with it by any other end, which takes no wait: $kind", async (end) => {
+  ] as const)("a command with any other end did not end together with the gate, without a wait: $kind", async (end) => {
     const notWaiting = new Promise((resolve) => setImmediate(resolve, "waits"));
     expect(await Promise.race([endedTogether(end, new AbortController().signal), notWaiting])).toBe(false);
   });

@@ -62,7 +62,7 @@ describe("OutputLog", () => {
     );
   });
 
-  it("has the tail on disk half a second later, before it is closed", async () => {
+  it("OutputLog has the tail on disk within 0.7 s, before it is closed", async () => {
     const log = new OutputLog(file, 10);
     log.write(Buffer.from("0123456789abcde"));
     expect(statSync(file).size).toBe(10);
@@ -82,7 +82,7 @@ describe("OutputLog", () => {
     expect(readFileSync(file, "utf8")).toBe("a");
   });
 
-  it.skipIf(!existsSync("/dev/full"))("has the reason when the disk is full, and does not throw", () => {
+  it.skipIf(!existsSync("/dev/full"))("OutputLog has the reason when the disk is full, and does not throw", () => {
     const log = new OutputLog("/dev/full");
     log.write(Buffer.from("a"));
     expect(log.error).toMatch(/ENOSPC/);

@@ -13,12 +13,12 @@ describe("a separate pid namespace", () => {
     return file;
   };
 
-  it("is any except the machine's first", () => {
+  it("a separate pid namespace is any except the machine's first", () => {
     expect(inPidNamespace(link("pid:[4026531836]"))).toBe(false);
     expect(inPidNamespace(link("pid:[4026532301]"))).toBe(true);
   });
 
-  it("is not claimed where nothing can be read", () => {
+  it("a separate pid namespace is not reported where nothing can be read", () => {
     expect(inPidNamespace(link("something else"))).toBe(false);
     expect(inPidNamespace("/nowhere/pid")).toBe(false);
   });

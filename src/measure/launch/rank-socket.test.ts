@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { rankSocket } from "./start-in-session.ts";
 
 describe("the socket of a rank", () => {
-  it("is the one named by its launcher, when it is an open socket", async () => {
+  it("the socket of a rank is the one named by its launcher, when it is open", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => server.once("listening", resolve));
     const address = server.address();
@@ -16,7 +16,7 @@ describe("the socket of a rank", () => {
     server.close();
   });
 
-  it("is none where the variable is absent, outlived its socket, or names a file or a standard stream", () => {
+  it("rankSocket is null where the variable is absent, or names no open descriptor, a file or a standard stream", () => {
     const file = openSync("/dev/null", "r");
     for (const value of [undefined, "", "five", "-1", "1", "99999", String(file)]) {
       expect(rankSocket({ PMI_FD: value })).toBeNull();

@@ -58,7 +58,7 @@ describe("explainStartFailure", () => {
     ["EACCES", "tool", "COMMAND_NOT_EXECUTABLE", "does not permit"],
     ["E2BIG", "tool", "COMMAND_TOO_LONG", "larger than the system allows"],
     ["EAGAIN", "tool", "COMMAND_NOT_STARTED", "EAGAIN"],
-  ])("of %s for %s is %s", async (errno, name, code, text) => {
+  ])("the failure %s for %s is explained as %s", async (errno, name, code, text) => {
     const { code: got, message } = await explain(errno, name);
     expect(got).toBe(code);
     expect(message).toContain(text);

@@ -46,11 +46,11 @@ describe("the driver's number of an NVIDIA process's device", () => {
     [own(2), { cuda: "0,1" }, null],
     [own(1), { cuda: "0,-1,2" }, null],
     [own(0), { cuda: "" }, 0],
-  ])("of %j under %j is %j", (device, env, index) => {
+  ])("the driver's number of NVIDIA's device %j under %j is %j", (device, env, index) => {
     expect(driverIndex(device, "nvml", visible(env), alike)).toBe(index);
   });
 
-  it("is not guessed from numbers where devices differ, unless CUDA counts as the driver does", () => {
+  it("a device is not guessed from numbers where devices differ, unless CUDA counts as the driver does", () => {
     expect(driverIndex(own(0), "nvml", visible(), mixed)).toBeNull();
     expect(driverIndex(own(0), "nvml", visible({ cuda: "2,1" }), mixed)).toBeNull();
     expect(driverIndex(own(0), "nvml", visible({ cuda: "2,1", order: "PCI_BUS_ID" }), mixed)).toBe(2);
@@ -58,7 +58,7 @@ describe("the driver's number of an NVIDIA process's device", () => {
     expect(driverIndex(own(0, "c200-1111"), "nvml", visible(), mixed)).toBe(2);
   });
 
-  it("is that of an instance where the GPU is split", () => {
+  it("the driver's number is that of an instance where the GPU is split", () => {
     const instance = (index: number, parent: number, uuid: string) =>
       report(index, { name: `mig:${parent}.0`, parent, uuid, mig_profile: "1g.10gb", pci_bus_id: null });
     const split = [
@@ -81,7 +81,7 @@ describe("the driver's number of an NVIDIA process's device", () => {
     expect(at(own(1), "0,1")).toBe(264);
   });
 
-  it("is found by the older form of an instance's name as a whole", () => {
+  it("the driver's number is found by the older form of an instance's name as a whole", () => {
     const old = [
       report(0),
       report(256, { parent: 0, uuid: "MIG-GPU-a000/1/0" }),
@@ -117,25 +117,25 @@ describe("the driver's number of a device of another vendor", () => {
     [own(3), {}, null],
     [own(0, "36336663-3338"), {}, 4096],
     [own(0, null, "0000:03:00.0"), {}, 4098],
-  ])("ROCm's %j under %j is %j", (device, env, index) => {
+  ])("the driver's number of ROCm's device %j under %j is %j", (device, env, index) => {
     expect(driverIndex(device, "amd", visible(env), amds)).toBe(index);
   });
 
-  it("is not guessed among different cards, or next to integrated graphics", () => {
+  it("a ROCm device is not guessed among different cards, or next to integrated graphics", () => {
     const unlike = [card(4096, "amd", { model: "Radeon" }), card(4097, "amd", { unified: true, model: "Radeon" })];
     expect(driverIndex(own(0), "amd", visible(), unlike)).toBeNull();
     expect(driverIndex(own(0), "amd", visible(), [amds[0]!, card(4097, "amd", { model: "MI50" })])).toBeNull();
     expect(driverIndex(own(5), "amd", visible(), [amds[0]!])).toBe(4096);
   });
 
-  it("Intel's is the mask's card, and without a mask its own number only where tiles are not counted", () => {
+  it("Intel's device is the mask's card, and without a mask its own number where tiles are not counted", () => {
     expect(driverIndex(own(0), "intel", visible({ ze: "1.0" }), intels)).toBe(4097);
     expect(driverIndex(own(1), "intel", visible(), intels, 2)).toBe(4097);
     expect(driverIndex(own(1), "intel", visible(), intels, 4)).toBeNull();
     expect(driverIndex(own(3), "intel", visible(), [intels[0]!], 4)).toBe(4096);
   });
 
-  it("Apple's is the only one", () => {
+  it("Apple's device is the only one", () => {
     const apple = report(8192, { name: "mps:0", backend: "apple" });
     expect(driverIndex(own(0), "apple", visible(), [report(0), apple])).toBe(8192);
     expect(driverIndex(own(0), "apple", visible(), [report(0)])).toBeNull();
@@ -143,7 +143,7 @@ describe("the driver's number of a device of another vendor", () => {
 });
 
 describe("processes and devices", () => {
-  it("are matched by the reports of the probe", () => {
+  it("processes and devices are matched by the reports of the probe", () => {
     const info = parseProbeInfo(
       "pid=5\nframework=torch\ncuda_visible_devices=1\ndevice.cuda:0.name=NVIDIA H200\ndevice.cuda:0.pci=0000:3b:00.0",
     )!;
@@ -155,7 +155,7 @@ describe("processes and devices", () => {
     expect(withDriverIndex(hip, [report(0), amd]).devices[0]).toMatchObject({ driver_index: 4096 });
   });
 
-  it("are matched by the driver's list where a process reports nothing that distinguishes devices", () => {
+  it("processes and devices are matched by the driver's list where reports do not distinguish devices", () => {
     const process = withDriverIndex(
       parseProbeInfo("pid=5\nframework=torch\nhip=6.1\ndevice.cuda:0.name=A\ndevice.cuda:1.name=B")!,
       [],

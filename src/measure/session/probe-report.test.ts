@@ -40,7 +40,7 @@ const DRIVERS = [driver(0, "GPU-AAAA-0"), driver(1, "GPU-BBBB-1"), driver(2, "GP
 const NOTHING = { infos: [], streams: [], stepsSeen: false };
 
 describe("the probe among a recording's sources", () => {
-  it("lists what can be read of the processes", () => {
+  it("probeSource lists what can be read of the processes", () => {
     const infos = [infoOf("framework=torch\nheap=mallinfo2")];
     const marks = { allocated: 9, reserved: 9, retries: 0, ooms: 0 };
     const streams = [streamOf(), streamOf({ kind: AllocatorKind.cuda, marks })];
@@ -52,7 +52,7 @@ describe("the probe among a recording's sources", () => {
     });
   });
 
-  it("has reasons for missing values", () => {
+  it("probeSource has reasons for missing values", () => {
     const source = (lines: string, streams: RecordedStream[]) =>
       probeSource({ infos: [infoOf(lines)], streams, stepsSeen: false }, { kind: "python" }, null);
     expect(source("heap=mallinfo2", [streamOf()])).toMatchObject({
@@ -70,7 +70,7 @@ describe("the probe among a recording's sources", () => {
     [{ kind: "python" }, null, /-I, -E or -S, or in an environment that was cleaned/],
     [{ kind: "none" }, null, /STORMLOG_GATE_HEAP=preload/],
     [{ kind: "none" }, "the probe is not installed beside this program", /not installed/],
-  ] as const)("has the reason why the probe attached to no process: %j, %j", (use, missing, reason) => {
+  ] as const)("probeSource has the reason why the probe attached to no process: %j, %j", (use, missing, reason) => {
     const source = probeSource(NOTHING, use, missing);
     expect(source).toMatchObject({ available: false, capabilities: [] });
     expect(source.reason).toMatch(reason);
@@ -78,7 +78,7 @@ describe("the probe among a recording's sources", () => {
 });
 
 describe("known errors in the numbers of the probes", () => {
-  it("include the processes that reset peaks", () => {
+  it("probeCaveats names the processes that reset peaks", () => {
     expect(probeCaveats({ ...NOTHING, infos: [infoOf("traceml=1\npeaks_reset=1")] }).join()).toMatch(
       /TraceML.*process 5/,
     );
@@ -103,7 +103,7 @@ describe("the fingerprint", () => {
   };
   const processOf = (lines: string): ProbeProcess => withDriverIndex(infoOf(lines), DRIVERS);
 
-  it("has the framework, the devices in use and the world size of the processes", () => {
+  it("the fingerprint has the framework, the devices in use and the world size of the processes", () => {
     const main = processOf(
       "framework=torch\ntorch=2.13.0+cu128\npython=3.12.1\nrank=1\nrole=1\nworld_size=4\nsteps_from=optimizer-hook\nallocator_conf=expandable_segments:True\ndevice.cuda:0.uuid=BBBB-1",
     );
@@ -120,7 +120,7 @@ describe("the fingerprint", () => {
     });
   });
 
-  it("names the profile of the instance in use only", () => {
+  it("the fingerprint names the profile of the instance in use only", () => {
     const drivers = ["1g.10gb", "3g.40gb"].map((profile, i) => ({
       ...driver(256 + i, `MIG-${i}`),
       parent: 0,
@@ -135,7 +135,7 @@ describe("the fingerprint", () => {
     expect(completedFingerprint(both, [main], used, drivers).mig_profile).toBe("3g.40gb");
   });
 
-  it("of a framework without a device is that of a CPU, on any machine", () => {
+  it("the fingerprint of a framework without a device is that of a CPU", () => {
     const main = processOf("framework=torch\ntorch=1.13.0a0\ndevice.cuda:0.uuid=BBBB-1");
     expect(completedFingerprint(outside, [main], [streamOf()], DRIVERS)).toMatchObject({
       backend: "cpu",
@@ -150,11 +150,11 @@ describe("the fingerprint", () => {
     ["framework=torch\ntorch=2.4", AllocatorKind.xpu, "xpu"],
     ["framework=jax\njax=0.5.1\ndevice.jax:0.name=NVIDIA A100", AllocatorKind.jax, "cuda"],
     ["framework=jax\njax=0.5.1\ndevice.jax:0.name=TPU v5", AllocatorKind.jax, "cpu"],
-  ] as const)("has the backend of %j", (lines, kind, backend) => {
+  ] as const)("the fingerprint has the backend of %j", (lines, kind, backend) => {
     expect(completedFingerprint(outside, [processOf(lines)], [streamOf({ kind })], []).backend).toBe(backend);
   });
 
-  it("has only the version of Python without a framework, or for a launcher of ranks", () => {
+  it("the fingerprint has only the version of Python without a framework, or for a launcher of ranks", () => {
     const completed = (...processes: readonly string[]) =>
       completedFingerprint(outside, processes.map(processOf), [streamOf()], DRIVERS);
     expect(completed("heap=mallinfo2")).toEqual(outside);

@@ -74,7 +74,7 @@ describe.each([
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  it("is read as it was written", () => {
+  it("the record file is read as it was written", () => {
     const read = readRecords(recorded(file), file);
     expect(read).toMatchObject({ kind: "read", interference: [], file: { cutBytes: 0, skippedRecords: 0 } });
   });
@@ -119,7 +119,7 @@ describe.each([
         symlinkSync(`${directory}.evil`, directory);
       },
     ],
-  ])("is read through its descriptor when the path is %s, which is reported", (_, deed, alter) => {
+  ])("the record file is read through its descriptor when the path is %s, which is reported", (_, deed, alter) => {
     const records = recorded(file);
     const before = readFileSync(file).length;
     alter();
@@ -168,7 +168,7 @@ describe.each([
         writeFileSync(file, Buffer.concat([bytes.subarray(0, 64), second, first, bytes.subarray(160)]), { flag: "r+" });
       },
     ],
-  ])("is an error that names the attempt when %s", (_, alter) => {
+  ])("the record file is refused as altered when %s", (_, alter) => {
     const records = recorded(file);
     alter();
     const read = readRecords(records, file);

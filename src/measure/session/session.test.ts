@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { isNamedSession, keptSession, randomId, sessionId } from "./session.ts";
 
 describe("sessionId", () => {
-  it("is the value of the variable", () => {
+  it("sessionId is the value of the variable", () => {
     expect(sessionId({ STORMLOG_GATE_SESSION: "night-7", GITHUB_RUN_ID: "1" })).toBe("night-7");
   });
 
@@ -20,7 +20,7 @@ describe("sessionId", () => {
     ["restarted workers", { TORCHELASTIC_RUN_ID: "n", TORCHELASTIC_RESTART_COUNT: "1" }, "torchrun-n-r1"],
     ["PMIx", { PMIX_NAMESPACE: "prterun-head-77@1" }, "mpi-prterun-head-77@1"],
     ["an indexed Kubernetes job", { JOB_COMPLETION_INDEX: "12", HOSTNAME: "train-12" }, "kubernetes-train"],
-  ])("is what the launcher calls the job: %s", (_, env, session) => {
+  ])("sessionId is the launcher's name of the job: %s", (_, env, session) => {
     expect(sessionId(env)).toBe(session);
     expect(isNamedSession(session)).toBe(true);
     expect(sessionId({ ...env, STORMLOG_GATE_SESSION: "mine" })).toBe("mine");
@@ -33,12 +33,12 @@ describe("sessionId", () => {
     expect(sessionId({ PMIX_NAMESPACE: "77", GITHUB_RUN_ID: "99" })).toBe("mpi-77");
   });
 
-  it("is a given name even where it looks like a drawn one", () => {
+  it("sessionId marks a given name that looks like a random one", () => {
     const drawn = "0123456789abcdef0123456789abcdef";
     expect(sessionId({ STORMLOG_GATE_SESSION: drawn })).toBe(`named-${drawn}`);
   });
 
-  it("is stored with its time where the launcher repeats its name for the next job", () => {
+  it("a session is stored with its time where the launcher repeats its name for the next job", () => {
     const time = "2026-01-02T03:04:05.000Z";
     expect(keptSession("torchrun-night", time)).toBe(`torchrun-night@${time}`);
     expect(keptSession("kubernetes-train", time)).toBe(`kubernetes-train@${time}`);
@@ -51,7 +51,7 @@ describe("sessionId", () => {
     expect(job("a")).toBe(job("a"));
   });
 
-  it("is the MPI job's for ranks that mpirun started within a Slurm job, some of them in a step of its daemons", () => {
+  it("sessionId is the MPI job's for ranks that mpirun started within a Slurm job, also in a step of its daemons", () => {
     const rank = { OMPI_COMM_WORLD_RANK: "1", PMIX_NAMESPACE: "77", SLURM_JOB_ID: "812" };
     expect(sessionId(rank)).toBe("mpi-77");
     expect(sessionId({ ...rank, SLURM_STEP_ID: "0" })).toBe("mpi-77");
@@ -65,11 +65,11 @@ describe("sessionId", () => {
     expect(isNamedSession(sessionId({ JOB_COMPLETION_INDEX: "1", HOSTNAME: "box" }))).toBe(false);
   });
 
-  it("is usable with any job name of a launcher", () => {
+  it("sessionId is printable and bounded with any job name of a launcher", () => {
     expect(sessionId({ TORCHELASTIC_RUN_ID: "ü".repeat(500) })).toMatch(/^[\x21-\x7e]{1,200}$/);
   });
 
-  it("is random, 128 bits, elsewhere", () => {
+  it("sessionId is random, 128 bits, without a variable, a workflow or a launcher", () => {
     expect(sessionId({})).toMatch(/^[0-9a-f]{32}$/);
     expect(randomId()).not.toBe(randomId());
   });

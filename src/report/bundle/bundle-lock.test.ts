@@ -30,7 +30,7 @@ describe("the lock of a bundle", () => {
     expect(existsSync(path.join(directory, "runs", "a", "1", "samples.rec"))).toBe(true);
   });
 
-  it("is taken over from a gate that was killed, and from one whose pid now belongs to another process", async () => {
+  it("a bundle's lock is taken over from a gate that was killed, and from a pid of another process", async () => {
     const directory = fresh();
     for (const left of ["4194304 1", `${process.ppid} 1`, "nonsense", ""]) {
       writeFileSync(path.join(directory, LOCK_FILE), `${hostname()} ${left}\n`);
@@ -41,7 +41,7 @@ describe("the lock of a bundle", () => {
     }
   });
 
-  it("is not written into a directory with other files", async () => {
+  it("a bundle's lock is not written into a directory with other files", async () => {
     const directory = fresh();
     writeFileSync(path.join(directory, "thesis.tex"), "x");
     await expect(prepareBundle(directory, START)).rejects.toMatchObject({ code: "BUNDLE_NOT_EMPTY" });

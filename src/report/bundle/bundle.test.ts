@@ -67,7 +67,7 @@ describe("a bundle", () => {
     }
   });
 
-  it("is not indented where it has many ranks", async () => {
+  it("report.json is not indented where a report has many ranks", async () => {
     const report = sampleReport("pass");
     const [scenario] = report.scenarios;
     const runs = (ranks: number) =>
@@ -86,7 +86,7 @@ describe("a bundle", () => {
     }
   });
 
-  it("is read up to a size that grows with its recordings", async () => {
+  it("a manifest is read up to a size that grows with the bundle's recordings", async () => {
     await prepareBundle(directory, START);
     await writeBundle(directory, sampleReport("pass"));
     const file = path.join(directory, "manifest.json");
@@ -98,7 +98,7 @@ describe("a bundle", () => {
     expect((await readManifest(directory)).exit_code).toBe(0);
   });
 
-  it("has measurements of the candidate runs that succeeded", async () => {
+  it("a bundle has measurements of the candidate runs that succeeded", async () => {
     const good = sampleScenario("fail").runs[0]!;
     const failed = { ...good, info: sampleRecordingInfo({ exit: { kind: "exited", code: 7 } }) };
     await writeBundle(
@@ -116,7 +116,7 @@ describe("a bundle", () => {
     });
   });
 
-  it("has a measurements file for each of several scenarios", async () => {
+  it("a bundle has a measurements file for each of several scenarios", async () => {
     const other = sampleScenario("pass", { scenario: "serve" });
     const runs = [{ ...other.runs[0]!, directory: "runs/serve/1" }];
     await mkdir(path.join(directory, "runs/serve"), { recursive: true });
@@ -137,7 +137,7 @@ describe("a bundle", () => {
     expect((await readBundle(directory)).report.verdict).toBe("error");
   });
 
-  it("is marked incomplete when the gate was killed", async () => {
+  it("a bundle is marked incomplete when the gate was killed", async () => {
     await prepareBundle(directory, START);
     const manifest = v.parse(BundleManifestSchema, await json("manifest.json"));
     expect(manifest).toMatchObject({ exit_code: null, complete: false });

@@ -66,7 +66,7 @@ describe("renderJUnit", () => {
     expect(scaled).toContain('<failure message="the exponent is 2.00, above 1"/>');
   });
 
-  it.skipIf(!python())("is well-formed XML for hostile names, and keeps their text", () => {
+  it.skipIf(!python())("renderJUnit writes well-formed XML for hostile names, and keeps their text", () => {
     const script =
       "import sys,xml.etree.ElementTree as e; r=e.fromstring(sys.stdin.buffer.read()); print(len(r.findall('.//failure')), r[0].get('name'))";
     const out = execFileSync("python3", ["-c", script], { input: renderJUnit(hostile()), encoding: "utf8" });
@@ -78,7 +78,7 @@ describe("renderSarif", () => {
   it.each([
     ["fail", "error"],
     ["unjudged", "note"],
-  ] as const)("has one result for a limit on scaling with the verdict %s", (verdict, level) => {
+  ] as const)("renderSarif has one result for a limit on scaling with the verdict %s", (verdict, level) => {
     const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
     const scaling = [
       { ...law, fits: [], verdict, reason: "above 1" },
@@ -93,7 +93,7 @@ describe("renderSarif", () => {
     });
   });
 
-  it("has one result for each cause, at its source line or else at the config file", () => {
+  it("renderSarif has one result for each cause, at its source line or else at the config file", () => {
     const line = {
       ...sampleScenario("fail").findings[0]!,
       classification: "leak_line",
@@ -121,7 +121,7 @@ describe("renderSarif", () => {
     for (const result of run.results) expect(run.tool.driver.rules[result.ruleIndex].id).toBe(result.ruleId);
   });
 
-  it("has no results for a pass, and no location outside the repository", () => {
+  it("renderSarif has no results for a pass, and no location outside the repository", () => {
     expect(JSON.parse(renderSarif(sampleReport("pass"))).runs[0].results).toEqual([]);
     const report = hostile();
     const finding = { ...sampleScenario("fail").findings[0]!, evidence: { line: "../../etc/passwd:1" } };
@@ -140,7 +140,7 @@ describe("the fingerprint of a line", () => {
     return JSON.parse(renderSarif({ ...report, scenarios })).runs[0].results[0].partialFingerprints["stormlogGate/v1"];
   };
 
-  it("is unchanged by edits above the line and by its indentation", () => {
+  it("the fingerprint of a line is unchanged by edits above the line and by its indentation", () => {
     expect(print("train.py:61", "    kept.append(loss)")).toBe(print("train.py:48", "kept.append(loss)"));
   });
 

@@ -26,7 +26,7 @@ describe("the causes of a verdict", () => {
     expect(order(leak("host", 164), leak("jax:0", 40, 1), leak("jax:0", 4577))).toEqual(["jax:0", "host"]);
   });
 
-  it("are what is confirmed before what is not, and a budget is a cause of its own", () => {
+  it("causesOf lists confirmed causes before unconfirmed ones, and a budget as a cause of its own", () => {
     const budget = sampleCheck({
       device: "host",
       metric: "host",

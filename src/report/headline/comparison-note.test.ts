@@ -44,7 +44,7 @@ describe("the note of a comparison", () => {
     expect(noteOf(steps)).toBe("compared with a baseline of another length: 200 steps there, 100 here");
   });
 
-  it("is absent where neither differs", () => {
+  it("comparisonNote is null where neither command nor steps differ", () => {
     expect(noteOf({ field: "kernel", kind: "context", baseline: "1", candidate: "2" })).toBeNull();
     expect(comparisonNote(sampleScenario("error"))).toBeNull();
   });

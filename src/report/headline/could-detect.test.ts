@@ -27,14 +27,14 @@ function detected(checks: Parameters<typeof sampleCheck>[0][], mde: number | nul
 }
 
 describe("what a run could have detected", () => {
-  it("without a baseline is the growth that its own noise leaves, and no peak", () => {
+  it("a run without a baseline could detect the growth that its own noise allows, and no peak", () => {
     expect(detected([{ aspect: "peak", verdict: "unjudged", mde_bytes: null }], 8_000_000)).toEqual({
       growth: 8_000_000,
       peak: null,
     });
   });
 
-  it("with a baseline is what its checks could have detected", () => {
+  it("a run with a baseline could detect what its checks could detect", () => {
     const checks = [
       { aspect: "peak", verdict: "pass", mde_bytes: 2_000_000 },
       { aspect: "growth", verdict: "pass", mde_bytes: 9_000_000 },
@@ -42,7 +42,7 @@ describe("what a run could have detected", () => {
     expect(detected([...checks], 8_000_000)).toEqual({ growth: 9_000_000, peak: 2_000_000 });
   });
 
-  it("is unknown where the run was too short", () => {
+  it("the detectable change is unknown for a run that was too short", () => {
     expect(detected([{ aspect: "peak", verdict: "unjudged", mde_bytes: null }], null)).toEqual({
       growth: null,
       peak: null,

@@ -10,7 +10,7 @@ const scenario = (...checks: Parameters<typeof sampleCheck>[0][]) =>
   });
 
 describe("the smallest detectable change of a run", () => {
-  it("is that of the least sensitive gating check, without the anchor's margin", () => {
+  it("the detectable change is that of the least sensitive gating check, without the anchor's margin", () => {
     const found = detectable(
       scenario(
         { mde_bytes: 5 * MIB },
@@ -22,7 +22,7 @@ describe("the smallest detectable change of a run", () => {
     expect(found).toBe("+7.00 MiB at the peak");
   });
 
-  it("is null where no check has one", () => {
+  it("the detectable change is null where no check has one", () => {
     expect(detectable(scenario({ limit: "budget", mde_bytes: null }))).toBeNull();
   });
 });

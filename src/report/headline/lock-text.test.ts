@@ -21,7 +21,7 @@ const owned = (owner: LinePackage): ScenarioReport => ({
 const NUMPY = { ecosystem: "python", name: "NumPy", version: "2.0.0", relation: "called" } as const;
 
 describe("the packages that a change locks to other versions", () => {
-  it("are listed with both versions and the number of the others", () => {
+  it("changed packages are listed with both versions and the number of the others", () => {
     expect(lockText(owned(NUMPY), "pull-request")).toBe(
       "9 locked packages changed in this pull request: " +
         "numpy 1.26.0 -> 2.0.0, undici added at 5.14.0, old 1 removed and 6 more",
@@ -29,7 +29,7 @@ describe("the packages that a change locks to other versions", () => {
     expect(lockText(sampleScenario("fail"))).toBeNull();
   });
 
-  it("are cut to five in the text, after which that of the line is still found", () => {
+  it("changed packages are cut to five in the text, and the package of the line is still found", () => {
     const others = Array.from({ length: 6 }, (_, i) => ({ ...CHANGES[0]!, name: `other-${i}` }));
     const scenario = { ...owned(NUMPY), lock_changes: { total: 9, packages: [...others, ...CHANGES] } };
     expect(lockText(scenario)).toMatch(/ other-4 1\.26\.0 -> 2\.0\.0 and 4 more$/);
@@ -42,7 +42,7 @@ describe("the packages that a change locks to other versions", () => {
     expect(ownLockText({ ...owned(NUMPY), findings: [] })).toBeNull();
   });
 
-  it("are in the details, and the package of the line beside it", () => {
+  it("changed packages are in the details, and the package of the line is shown beside the line", () => {
     const shown = (scenario: ScenarioReport, verbose: boolean): string =>
       renderTerminal(sampleReport("fail", { scenarios: [scenario] }), { color: false, width: 200, verbose });
     expect(shown(owned(NUMPY), false)).toContain("    numpy 1.26.0 -> 2.0.0 since the base commit\n");

@@ -73,7 +73,7 @@ describe("the sentence of a leak", () => {
     expect(text({ yanked: true })).toContain(", in a 1.0.0 (yanked), ");
   });
 
-  it("has no room for the name of a package beyond 100 characters, and keeps the line", () => {
+  it("the sentence of a leak omits a package name beyond 100 characters, and keeps the line", () => {
     const named = { ecosystem: "node", name: "n".repeat(60), version: "1.0.0", relation: "called" } as const;
     const text = sentenceOf(["leak", "leak"], [lineOf("src/serve.py:41", "kept", named)]);
     expect(text).toMatch(/ at serve\.py:41, confirmed in 2 of 2 runs$/);
@@ -92,7 +92,7 @@ it("a line is given the share of its package's other lines only together with th
 });
 
 describe("growth that no line holds", () => {
-  it("is named beside a line of the same device only", () => {
+  it("growth that no line explains is named beside a line of the same device only", () => {
     const rest = (device: string): Finding => {
       const evidence = { share: 0.33, memory: "native" };
       return { ...SAMPLE_FINDING, classification: "unattributed_growth", device, evidence };

@@ -42,7 +42,7 @@ const render = (sections: readonly Section[], options: Partial<CommentOptions> =
 const titleOf = (text: string) => text.split("\n")[0];
 
 describe("the comment of a single job", () => {
-  it("is the job's summary, with links made from its artifact ids", () => {
+  it("the comment of a single job is the job's summary, with links made from its artifact ids", () => {
     const text = render([alone("fail", { timelineArtifact: 9 })]);
     expect(titleOf(text)).toBe("### ❌ Memory: `train-mlp` leaks 226 KiB a step");
     expect(text).toContain("[Interactive timeline](https://github.com/octo/model/actions/runs/77/artifacts/9)");
@@ -107,7 +107,7 @@ describe("the comment of a single job", () => {
     }
   });
 
-  it("does not offer to accept a difference that is not a valid token", () => {
+  it("the comment of a single job does not offer to accept a difference that is not a valid token", () => {
     const failed = sampleScenario("fail", { difference: "x` **y**" });
     const text = render([alone("fail", { report: sampleReport("fail", { scenarios: [failed] }) })]);
     expect(text).not.toContain("/stormlog accept");
@@ -119,7 +119,7 @@ describe("the comment of a single job", () => {
     expect(text.slice(0, text.indexOf("<details>"))).toContain("| policy.unjudged | – | pass |");
   });
 
-  it("is unjudged while another job is expected", () => {
+  it("the comment of a single job is unjudged while another job is expected", () => {
     const text = render([alone("pass")], { expected: 2 });
     expect(titleOf(text)).toBe("### ❔ Memory: unjudged (1 of 2 legs)");
     expect(text).toContain("1 leg has not reported");
@@ -163,7 +163,7 @@ describe("the comment of several jobs", () => {
     expect(open).not.toContain("|");
   });
 
-  it("is unjudged while legs are missing, also when all of them are", () => {
+  it("the comment of several jobs is unjudged while legs are missing, or all of them are", () => {
     expect(titleOf(render([leg(1, "pass"), leg(2, "warn")], { expected: 3 }))).toBe(
       "### ❔ Memory: unjudged (2 of 3 legs)",
     );
@@ -171,7 +171,7 @@ describe("the comment of several jobs", () => {
     expect(titleOf(render([], { expected: null }))).toContain("unjudged");
   });
 
-  it("has the limit on scaling as the reason of a leg whose scenarios pass", () => {
+  it("the comment of several jobs has the limit on scaling as the reason of a leg whose scenarios pass", () => {
     const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
     const scaling = [{ ...law, fits: [], verdict: "fail", reason: "above 1" } as const];
     const report = sampleReport("pass", { verdict: "fail", confirmed: false, scaling });

@@ -23,7 +23,7 @@ describe("the self-test's badge", () => {
       }),
     );
 
-  it("has only the keys that a shields.io endpoint accepts", () => {
+  it("the self-test's badge has only the keys that a shields.io endpoint accepts", () => {
     expect(badge([0, 24], [47, 48])).toEqual({
       schemaVersion: 1,
       label: "memory gate self-test",
@@ -38,7 +38,7 @@ describe("the self-test's badge", () => {
     [[0, 60], [120, 120], "brightgreen"],
     [[10, 30], [60, 60], "red"],
     [[0, 60], [30, 60], "red"],
-  ] as const)("for %j false alarms and %j detections is %s", (alarms, found, color) => {
+  ] as const)("the self-test's badge for %j false alarms and %j detections is %s", (alarms, found, color) => {
     expect(badge([...alarms], [...found]).color).toBe(color);
   });
 });

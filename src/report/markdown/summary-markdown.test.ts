@@ -59,7 +59,7 @@ function outsideCode(markdown: string): string {
 }
 
 describe("renderSummary", () => {
-  it("has verdict, picture, rows and way out before the fold, and everything else behind it", () => {
+  it("renderSummary has verdict, picture, rows and remedy before the fold, and everything else behind it", () => {
     const text = renderSummary(sampleReport("fail"), { timelineImageUrl: "https://example.org/t.png?raw=true" });
     expect(text.split("\n")[0]).toBe("### ❌ Memory: `train-mlp` leaks 226&nbsp;KiB a step".replace("&nbsp;", " "));
     const open = text.slice(0, text.indexOf("<details>"));
@@ -149,17 +149,20 @@ describe("renderSummary", () => {
     }
   });
 
-  it.each(["fail", "unjudged"] as const)("has a limit on scaling in its title where no scenario is %s", (verdict) => {
-    const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
-    const scaling = [{ ...law, fits: [], verdict, reason: "above 1" }];
-    const scenarios = [1, 2].map((n) => sampleScenario("pass", { scenario: `train@N=${n}` }));
-    const report = sampleReport("pass", { verdict, confirmed: false, scaling, scenarios });
-    const title = renderSummary(report).split("\n")[0];
-    expect(title).toBe(`### ${verdict === "fail" ? "❌" : "❔"} Memory: train over N: scaling ${verdict}: above 1`);
-    expect(stormlogReport(report).verdict.summary).toBe(`${verdict}: train over N: scaling ${verdict}: above 1`);
-    const single = renderSummary({ ...report, scenarios: scenarios.slice(0, 1) }).split("\n")[0];
-    expect(single).toBe(title);
-  });
+  it.each(["fail", "unjudged"] as const)(
+    "renderSummary has a limit on scaling in its title where no scenario is %s",
+    (verdict) => {
+      const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
+      const scaling = [{ ...law, fits: [], verdict, reason: "above 1" }];
+      const scenarios = [1, 2].map((n) => sampleScenario("pass", { scenario: `train@N=${n}` }));
+      const report = sampleReport("pass", { verdict, confirmed: false, scaling, scenarios });
+      const title = renderSummary(report).split("\n")[0];
+      expect(title).toBe(`### ${verdict === "fail" ? "❌" : "❔"} Memory: train over N: scaling ${verdict}: above 1`);
+      expect(stormlogReport(report).verdict.summary).toBe(`${verdict}: train over N: scaling ${verdict}: above 1`);
+      const single = renderSummary({ ...report, scenarios: scenarios.slice(0, 1) }).split("\n")[0];
+      expect(single).toBe(title);
+    },
+  );
 
   it("prints equal notes once, with a count", () => {
     const notes = ["the job is slow", "the job is slow"];
@@ -217,7 +220,7 @@ describe("md", () => {
 });
 
 describe("codeBlock", () => {
-  it("cannot be closed from inside, and contains no control sequence", () => {
+  it("codeBlock cannot be closed from inside, and contains no control sequence", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("`", "\n", " ", "a", "\u001b", "[", "m") }), (text) => {
         const lines = codeBlock(text).split("\n");

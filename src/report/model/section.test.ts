@@ -129,11 +129,11 @@ describe("a section", () => {
     ["an id of 0", sectionText(section()).replace('"bundle_artifact":501', '"bundle_artifact":0')],
     ["a huge number", sectionText(section()).replace('"bundle_artifact":501', '"bundle_artifact":1e308')],
     ["an unknown verdict", sectionText(section()).replace('"verdict":"fail"', '"verdict":"great"')],
-  ])("is refused with %s", (_name, text) => {
+  ])("a section is refused with %s", (_name, text) => {
     expect(() => parseSection(bytes(text), "here")).toThrow(expect.objectContaining({ code: "SECTION_INVALID" }));
   });
 
-  it("is refused without parsing when it is too large", () => {
+  it("a section that is too large is refused without parsing", () => {
     expect(() => parseSection(new Uint8Array(MAX_SECTION_BYTES + 1), "here")).toThrow(
       expect.objectContaining({ code: "SECTION_TOO_LARGE" }),
     );

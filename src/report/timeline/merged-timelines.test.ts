@@ -11,18 +11,18 @@ describe("timelines of many legs", () => {
   const kept = (most?: number) =>
     withBoundedTimelines(scenarios, most).flatMap(({ scenario, timeline }) => (timeline === null ? [] : [scenario]));
 
-  it("are all kept while they are small", () => {
+  it("timelines of many legs are all kept while they are small", () => {
     expect(kept()).toEqual(["a", "b", "c"]);
   });
 
-  it("are dropped from the mildest verdict on where they exceed the limit", () => {
+  it("timelines of many legs are dropped from the mildest verdict on where they exceed the limit", () => {
     const each = 2 * 2 * 800;
     expect(kept(2 * each)).toEqual(["b", "c"]);
     expect(kept(each)).toEqual(["b"]);
     expect(kept(0)).toEqual([]);
   });
 
-  it("are dropped without changing the order of the scenarios", () => {
+  it("timelines of many legs are dropped without changing the order of the scenarios", () => {
     expect(withBoundedTimelines(scenarios, 0).map(({ scenario }) => scenario)).toEqual(["a", "b", "c"]);
   });
 });

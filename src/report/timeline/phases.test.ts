@@ -16,7 +16,7 @@ const boxes = (svg: string) =>
 const texts = (svg: string) => [...svg.matchAll(/<text [^>]*>([^<]*)<\/text>/g)].map(([, text]) => text);
 
 describe("the strip of phases", () => {
-  it("has a box for each phase, with the same tone for the same name, and names where they fit", () => {
+  it("the phase strip has a box for each phase, one tone for each name, and names where they fit", () => {
     const svg = drawn(stretch("train", 0, 30), stretch("check", 30, 31), stretch("train", 31, 60));
     const [first, second, third] = boxes(svg);
     expect([first!.slice(0, 2), second!.slice(0, 2), third!.slice(0, 2)]).toEqual([
@@ -37,14 +37,14 @@ describe("the strip of phases", () => {
     expect(drawn(stretch("past", 200, 300), stretch("odd", 1e100, -1e100)).trim()).toBe("");
   });
 
-  it("is absent where no phase was named, and escapes every name", () => {
+  it("the phase strip is absent where no phase was named, and escapes every name", () => {
     expect(drawPhases(sampleTimeline(), LAYOUT)).toBe("");
     const svg = renderTimelineSvg(sampleTimeline({ phases: [stretch("</text><script>x</script>&\u202e", 0, 40)] }));
     expect(svg).not.toMatch(/<script|\u202e/);
     expect(svg).toContain("&#60;script&#62;");
   });
 
-  it("is part of the picture, also for a report that was read back", async () => {
+  it("the phase strip is part of the picture, also for a report that was read back", async () => {
     const phases = [stretch("warm-up", 0, 10), stretch("train", 10, 40)];
     const timeline = sampleTimeline({ phases });
     const report = sampleReport("fail", { scenarios: [sampleScenario("fail", { timeline })] });

@@ -50,7 +50,7 @@ describe("renderTimelineHtml", () => {
     expect(renderTimelineHtml(sampleReport("fail"))).toContain("<code>stormlog-gate baseline accept<");
   });
 
-  it("says why a breach only warns", () => {
+  it("explains why a breach only warns", () => {
     const known = { package: "hoard", version: "1.2.3", at: HOSTILE, until: "2027-01-31", reason: "1.2.4 is not out" };
     const scenario = { ...sampleScenario("fail"), verdict: "warn" as const, known_leaks: [known] };
     const page = renderTimelineHtml(sampleReport("warn", { scenarios: [scenario] }));

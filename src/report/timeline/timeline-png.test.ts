@@ -16,7 +16,7 @@ function inked(picture: Picture, x: number, y: number): boolean {
 }
 
 describe("renderTimelinePng", () => {
-  it("is a small picture 1200 pixels wide, on the colour of a light or a dark page", async () => {
+  it("renderTimelinePng draws a small picture 1200 pixels wide, on the colour of a light or a dark page", async () => {
     for (const theme of ["light", "dark"] as const) {
       const png = await renderTimelinePng(sampleTimeline(), theme);
       expect(png.length).toBeLessThan(100_000);

@@ -57,7 +57,7 @@ function expectWellFormed(svg: string): void {
 }
 
 describe("renderTimelineSvg", () => {
-  it("has verdict and cause as a sentence, and labels on its lines", () => {
+  it("renderTimelineSvg has verdict and cause as a sentence, and labels on its lines", () => {
     const svg = renderTimelineSvg(sampleTimeline());
     expectWellFormed(svg);
     const labels = texts(svg);
@@ -100,7 +100,7 @@ describe("renderTimelineSvg", () => {
     expect(texts(renderTimelineSvg(sampleTimeline())).join()).not.toContain("of the growth");
   });
 
-  it("is the same text for the same data", () => {
+  it("renderTimelineSvg gives the same text for the same data", () => {
     const once = renderTimelineSvg(sampleTimeline());
     const again = renderTimelineSvg(sampleTimeline());
     expect(again === once).toBe(true);
@@ -186,7 +186,7 @@ describe("renderTimelineSvg", () => {
     expect(labels).toContain("and 13 more on the page");
   });
 
-  it("has no band without a baseline, and an arrow for a distant budget", () => {
+  it("renderTimelineSvg has no band without a baseline, and an arrow for a distant budget", () => {
     const labels = texts(
       renderTimelineSvg(sampleTimeline({ ...sampleScenario("unjudged").timeline!, budget_bytes: 80 * GIB })),
     );

@@ -16,7 +16,7 @@ describe("the text about a line and the change", () => {
       "unchanged; the nearest change is model.py:3",
     ],
     [{ changed: "unchanged", called_from: null, nearest_change: null }, "unchanged"],
-  ])("is for the evidence %j: %s", (evidence, text) => {
+  ])("the text about a line and the change for the evidence %j is: %s", (evidence, text) => {
     const finding = { classification: "leak_line", severity: "critical", confidence: 1, evidence } as const;
     const rest = { rank: null, device: null, metric: null, description: "", remediation: [] };
     expect(changedText({ ...finding, ...rest }, "pull-request")).toBe(text);

@@ -58,14 +58,14 @@ describe("the next step of an unjudged scenario", () => {
     expect(stepsFor([sampleCheck(), NO_COUNTER])).toEqual([DOCTOR]);
   });
 
-  it("is absent where neither a baseline nor a setting helps", () => {
+  it("an unjudged scenario has no next step where neither a baseline nor a setting helps", () => {
     const cut = sampleCheck({ limit: "budget", verdict: "unjudged", reason: "the samples end early in every run" });
     const rank = sampleCheck({ device: "*", verdict: "unjudged", candidate_bytes: null, reason: "rank 1 is missing" });
     expect(stepsFor([cut])).toEqual([]);
     expect(stepsFor([rank])).toEqual([]);
   });
 
-  it("is one step for each reason", () => {
+  it("an unjudged scenario has one next step for each reason", () => {
     const steps = stepsFor([NO_PHASE, NO_COUNTER, NO_BASELINE]);
     expect(steps).toEqual([expect.objectContaining({ name: "Next" }), DOCTOR, MAKE_ONE]);
   });
@@ -89,11 +89,11 @@ describe("a scenario that a merge renamed", () => {
     ["train-mlp", null],
     ["train-mlp and 1 more", null],
     ["other", null],
-  ])("is recognised by its recordings: %s", (scenario, name) => {
+  ])("a scenario that a merge renamed is recognised by its recordings: %s", (scenario, name) => {
     expect(nameInLeg(renamed(scenario))).toBe(name);
   });
 
-  it("is accepted by the bundle of its leg", () => {
+  it("a scenario that a merge renamed is accepted by the bundle of its leg", () => {
     expect(nextSteps(renamed("linux/train-mlp"))).toEqual([
       expect.objectContaining({ command: ACCEPT, text: expect.stringContaining("the bundle of this leg") }),
     ]);

@@ -30,7 +30,7 @@ const terminal = (report: GateReport, width = 100): string =>
   renderTerminal(report, { color: false, verbose: true, width });
 
 describe("phases on a terminal", () => {
-  it("are printed as a table, unknown sizes as dashes", () => {
+  it("phases are printed as a table at a terminal, unknown sizes as dashes", () => {
     const text = terminal(
       reportWith([
         phase("warm-up"),
@@ -49,12 +49,12 @@ describe("phases on a terminal", () => {
     ]);
   });
 
-  it("are absent where none was named", () => {
+  it("phases are absent from terminal and summary where none was named", () => {
     expect(terminal(sampleReport("pass"))).not.toContain("growth from entry");
     expect(renderSummary(sampleReport("pass"))).not.toContain("growth from entry");
   });
 
-  it("are followed by the number of phases and entries that are not shown", () => {
+  it("the table of phases is followed by the number of phases and entries that are not shown", () => {
     const many = Array.from({ length: 30 }, (_, i) => phase(`epoch ${i}`));
     const text = terminal(reportWith(many, { dropped: 744 }));
     expect(text).toContain("epoch 15");
@@ -75,14 +75,14 @@ describe("phases on a terminal", () => {
 });
 
 describe("phases in a summary", () => {
-  it("are folded with the details", () => {
+  it("phases in a summary are folded with the details", () => {
     const text = renderSummary(reportWith([phase("warm-up")]));
     const details = text.slice(text.indexOf("<details>"));
     expect(details).toContain("| warm-up | 1 | 500 ms | 2.00 MiB | +3.00 KiB |");
     expect(text.slice(0, text.indexOf("<details>"))).not.toContain("warm-up");
   });
 
-  it("have escaped names", () => {
+  it("phases in a summary have escaped names", () => {
     const odd = "a|b </details> @admin #12 [x](http://evil.example) `c`";
     const text = renderSummary(reportWith([phase(odd)]));
     const row = text.split("\n").find((line) => line.startsWith("| a&#124;b"))!;
@@ -93,7 +93,7 @@ describe("phases in a summary", () => {
 });
 
 describe("phases of a report", () => {
-  it("are unchanged when it is written and read back", () => {
+  it("phases of a report are unchanged when it is written and read back", () => {
     const report = reportWith([phase("warm-up", { seconds: null })]);
     const back = reportOf(payloadOf(report), report.tool, report.generated_at_utc);
     expect(back.scenarios[0]!.runs[0]!.phases).toEqual(report.scenarios[0]!.runs[0]!.phases);

@@ -36,7 +36,7 @@ function reproduce(invocation: Partial<Invocation>, over: Partial<ScenarioReport
 const commandOf = (...given: Parameters<typeof reproduce>): string | undefined => reproduce(...given)?.command;
 
 describe("the command that reproduces a red verdict", () => {
-  it("is absent where the report lacks how the gate was started", () => {
+  it("reproduceCommand is null where the report does not contain how the gate was started", () => {
     expect(reproduceCommand({ commit: SHA }, sampleScenario())).toBeNull();
   });
 
@@ -80,7 +80,7 @@ describe("the command that reproduces a red verdict", () => {
     });
   });
 
-  it("stays in a working tree with changes, and says so", () => {
+  it("stays in a working tree with changes, and reports it", () => {
     expect(reproduce({ modified: true, directory: "my pkg" })).toEqual({
       command: `cd "$(git rev-parse --show-toplevel)"/'my pkg' && npx stormlog-gate run --scenario train -- python3 train.py`,
       differs: "only this working tree has the uncommitted changes",
@@ -100,7 +100,7 @@ describe("the command that reproduces a red verdict", () => {
     );
   });
 
-  it("is judged by the settings of the base commit where the change altered its own", () => {
+  it("the reproduced run is judged by the base commit's settings where the change altered its own", () => {
     expect(commandOf({ base: "origin/main" })).not.toContain("CI=true");
     expect(commandOf({ base: "origin/main" }, {}, true)).toContain(
       "&& CI=true STORMLOG_GATE_BASE=origin/main npx stormlog-gate run",
@@ -136,7 +136,7 @@ describe("the command that reproduces a red verdict", () => {
     );
   });
 
-  it("is one line from which a shell reads the same words", () => {
+  it("the reproducing command is one line from which a shell reads the same arguments", () => {
     const piece = fc.constantFrom(
       "\n",
       "\t",
@@ -179,7 +179,7 @@ describe("the command that reproduces a red verdict", () => {
 });
 
 describe("what differs elsewhere", () => {
-  it("is the recorded environment as far as it is known", () => {
+  it("the difference elsewhere is the recorded environment as far as it is known", () => {
     const fingerprint = {
       os: "Ubuntu 24.04.1 LTS",
       backend: "cuda",

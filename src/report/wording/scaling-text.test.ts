@@ -25,7 +25,7 @@ const scaling: Scaling = {
 };
 
 describe("how a peak grows with a value", () => {
-  it("is the law with its interval, and what fits, with a word where it was not measured", () => {
+  it("the text of a scaling has the law with its interval, and what fits, marked where it was not measured", () => {
     expect(lawText(scaling)).toBe("peak = 100.00 MiB + 1.00 MiB x BATCH^1.00 (exponent 0.97 to 1.04)");
     expect(fitsTexts(scaling)).toEqual([
       "card fits BATCH up to about 854 (812 to 901), beyond what was measured",
@@ -41,7 +41,7 @@ describe("how a peak grows with a value", () => {
     [9.876, "9.88 B"],
     [9.999, "10 B"],
     [12.3, "12 B"],
-  ])("has three digits of a coefficient below 10 B: %d", (b_bytes, shown) => {
+  ])("the law has three digits of a coefficient below 10 B: %d", (b_bytes, shown) => {
     const fit = { a_bytes: 2.2 * MIB, b_bytes, exponent: 2, low: 1.9, high: 2.1 };
     expect(lawText({ ...scaling, fit })).toContain(`peak = 2.20 MiB + ${shown} x BATCH^2.00`);
   });
@@ -61,7 +61,7 @@ describe("how a peak grows with a value", () => {
     expect(decidingScaling(sampleReport("fail", { scaling: [scaling] }))).toBeNull();
   });
 
-  it("is a table in markdown, and bars at a terminal", () => {
+  it("a scaling is a table in markdown, and bars at a terminal", () => {
     const text = scalingText(scaling);
     expect(text).toContain("| 16 | 116.00 MiB |");
     const lines = scalingLines(scaling, painter(false), 100);

@@ -19,12 +19,12 @@ const ranks = Array.from({ length: 1024 }, (_, rank) =>
 );
 
 describe("checks of many ranks", () => {
-  it("are all shown up to the maximum", () => {
+  it("checks of many ranks are all shown up to the maximum", () => {
     const few = ranks.slice(0, 10);
     expect(shownChecks(few, 16)).toEqual({ rows: few.map((check) => ({ check, more: 0 })), hidden: 0 });
   });
 
-  it("are reduced to the worst ranks and the number of similar ones", () => {
+  it("checks of many ranks are reduced to the worst ranks and the number of similar ones", () => {
     const { rows, hidden } = shownChecks(ranks, 16);
     expect(rows.map(({ check, more }) => [check.rank, more])).toEqual([
       [700, 0],

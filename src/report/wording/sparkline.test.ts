@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { sparkline } from "./sparkline.ts";
 
 describe("sparkline", () => {
-  it("has the requested width and shows the highest value of each interval", () => {
+  it("sparkline has the requested width and shows the highest value of each interval", () => {
     const values = new Float64Array(10_000).fill(1);
     values[5003] = 100;
     const line = sparkline(values, 20);

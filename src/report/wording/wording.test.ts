@@ -6,7 +6,7 @@ import { renderTimelineHtml } from "../timeline/timeline-html.ts";
 import { renderTimelineSvg } from "../timeline/timeline-svg.ts";
 
 describe("a fail that could not be confirmed", () => {
-  it("is reported as unconfirmed, with what confirming it needs", () => {
+  it("a fail that could not be confirmed is reported as unconfirmed, with what confirming it needs", () => {
     const checks = sampleJudgement("fail").checks.map((check) => ({ ...check, confirmed: false }));
     const judgement = sampleJudgement("fail", { confirmed: false, checks });
     const text = renderJudgementTerminal(judgement, { color: false, width: 100 });
@@ -17,7 +17,7 @@ describe("a fail that could not be confirmed", () => {
     expect(summary).toContain("**Unconfirmed.**");
   });
 
-  it("is not reported for a confirmed one", () => {
+  it("a confirmed fail is not reported as unconfirmed", () => {
     const text = renderJudgementTerminal(sampleJudgement("fail", { confirmed: true }), { color: false, width: 100 });
     expect(text).not.toContain("Unconfirmed");
   });
@@ -34,12 +34,18 @@ describe("the run that a report shows", () => {
     };
   };
 
-  it.each(["terminal", "summary", "page", "picture"])("is named where there were several: %s", (output) => {
-    expect(outputs(sampleTimeline({ run: { number: 3, of: 5 } }))[output]).toContain("run 3 of 5");
-  });
+  it.each(["terminal", "summary", "page", "picture"])(
+    "the displayed run is named where there were several: %s",
+    (output) => {
+      expect(outputs(sampleTimeline({ run: { number: 3, of: 5 } }))[output]).toContain("run 3 of 5");
+    },
+  );
 
-  it.each(["terminal", "summary", "page", "picture"])("is not named where there was one: %s", (output) => {
-    expect(outputs(sampleTimeline({ run: { number: 1, of: 1 } }))[output]).not.toContain("run 1 of 1");
-    expect(outputs(sampleTimeline())[output]).not.toMatch(/run \d+ of \d+/);
-  });
+  it.each(["terminal", "summary", "page", "picture"])(
+    "the displayed run is not named where there was one: %s",
+    (output) => {
+      expect(outputs(sampleTimeline({ run: { number: 1, of: 1 } }))[output]).not.toContain("run 1 of 1");
+      expect(outputs(sampleTimeline())[output]).not.toMatch(/run \d+ of \d+/);
+    },
+  );
 });

@@ -90,7 +90,7 @@ describe("hintFor", () => {
       [part({ kind: "python", retainer: retainer({ container: "dict" }) })],
       {},
     ],
-  ])("%s: %s", (code, _what, contributions, facts) => {
+  ])("hintFor gives %s for %s", (code, _what, contributions, facts) => {
     expect(codeOf(contributions, facts)).toBe(code);
   });
 
@@ -124,7 +124,7 @@ describe("hintFor", () => {
     expect(hint?.remediation[0]).toContain(expected);
   });
 
-  it("does not name several optimizers when there is one", () => {
+  it("hintFor does not name several optimizers when there is one", () => {
     expect(codeOf([part({ stack: STEP })], { optimizersGrown: 0 })).toBeNull();
   });
 

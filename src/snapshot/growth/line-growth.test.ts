@@ -135,7 +135,7 @@ describe("trendOf", () => {
 });
 
 describe("slopeOver", () => {
-  it("is null where a sample has no x, or all have the same", () => {
+  it("slopeOver is null when a sample has no x, or all samples have the same x", () => {
     expect(slopeOver([0, null, 2], [1, 2, 3])).toBeNull();
     expect(slopeOver([4, 4, 4], [1, 2, 3])).toBeNull();
   });

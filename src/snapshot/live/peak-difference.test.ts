@@ -99,7 +99,7 @@ const job: fc.Arbitrary<Job> = fc.record({
 });
 
 describe("the difference of two peaks", () => {
-  it("has the bytes that each line held, for any allocations before the history", () => {
+  it("the difference of two peaks has the bytes of each line, for any allocations before the history", () => {
     fc.assert(
       fc.property(job, job, (one, other) => {
         const [before, after] = [take(one), take(other)];

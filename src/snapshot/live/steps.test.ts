@@ -21,7 +21,7 @@ describe("stepEnds", () => {
     expect([...stepEnds([...scope("ProfilerStep#1", 5), ...scope("ProfilerStep#2", 9)])]).toEqual([5, 9]);
   });
 
-  it("is empty without annotated steps", () => {
+  it("stepEnds is empty without annotated steps", () => {
     expect(stepEnds(scope("forward", 1, 2))).toHaveLength(0);
   });
 });

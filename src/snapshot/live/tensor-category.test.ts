@@ -24,7 +24,7 @@ describe("the category of memory", () => {
     ]);
   });
 
-  it("is what the probe did not find: kept, temporary, or of no model", () => {
+  it("categoryOf classifies memory that the probe did not find as kept, temporary or of no model", () => {
     const tensor = { isTensor: true, isTorch: true, kept: false };
     expect(categoryOf({ ...tensor, phase: "evaluation" })).toBe("temporary");
     expect(categoryOf({ ...tensor, phase: "evaluation", kept: true })).toBe("kept_tensors");
@@ -47,7 +47,10 @@ describe("the category of memory", () => {
     ["parameters", [at("nn/modules/module.py", "convert"), USER], null, null],
     ["activations", [USER], "backward", "backward"],
     [null, [USER], "backward", "forward"],
-  ] as const)("of a device is %s by when it is allocated and released", (category, stack, before, after) => {
-    expect(categoryByLifetime(stack, { before, after })).toBe(category);
-  });
+  ] as const)(
+    "a device's memory has the category %s by when it is allocated and released",
+    (category, stack, before, after) => {
+      expect(categoryByLifetime(stack, { before, after })).toBe(category);
+    },
+  );
 });

@@ -194,7 +194,7 @@ describe("runPickle refuses", () => {
     ["BINPERSID", [Op.NONE, 0x51]],
     ["NEXT_BUFFER", [0x97]],
     ["READONLY_BUFFER", [0x98]],
-  ])("%s, which could construct an object", (name, bytes) => {
+  ])("runPickle refuses opcode %s, which could construct an object", (name, bytes) => {
     const refused = expect.objectContaining({
       code: "SNAPSHOT_FORBIDDEN_OPCODE",
       message: expect.stringContaining(`constructs an object (opcode ${name})`),
@@ -207,7 +207,7 @@ describe("runPickle refuses", () => {
     ["BINBYTES", [0x42, 1, 0, 0, 0, 65]],
     ["INT", ascii("I1\n")],
     ["EMPTY_SET", [0x8f]],
-  ])("%s, which snapshots do not need", (name, bytes) => {
+  ])("runPickle refuses opcode %s, which snapshots do not need", (name, bytes) => {
     const refused = expect.objectContaining({
       code: "SNAPSHOT_FORBIDDEN_OPCODE",
       message: expect.stringContaining(`opcode ${name}, which memory snapshots do not need`),
@@ -215,7 +215,7 @@ describe("runPickle refuses", () => {
     expect(() => run([...PROTO, ...bytes, Op.STOP])).toThrow(refused);
   });
 
-  it.each([0, 1, 6, 255])("protocol %i", (protocol) => {
+  it.each([0, 1, 6, 255])("runPickle refuses protocol %i", (protocol) => {
     expect(() => run([Op.PROTO, protocol, Op.NONE, Op.STOP])).toThrow(code("SNAPSHOT_PROTOCOL"));
   });
 
@@ -239,18 +239,18 @@ describe("runPickle refuses", () => {
     ["two values at the end", [...PROTO, Op.NONE, Op.NONE, Op.STOP]],
     ["no value at the end", [...PROTO, Op.STOP]],
     ["an integer of a megabyte", [...PROTO, Op.LONG4, 0, 0, 16, 0]],
-  ])("%s", (_name, bytes) => {
+  ])("runPickle refuses %s", (_name, bytes) => {
     expect(() => run(bytes)).toThrow(code("SNAPSHOT_MALFORMED"));
   });
 
   it.each([
     ["of four bytes", [Op.BINUNICODE, 0xff, 0xff, 0xff, 0x7f]],
     ["of eight bytes", [Op.BINUNICODE8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]],
-  ])("a string whose length %s exceeds the file", (_name, bytes) => {
+  ])("runPickle refuses a string whose length %s exceeds the file", (_name, bytes) => {
     expect(() => run([...PROTO, ...bytes, 65])).toThrow(code("SNAPSHOT_TRUNCATED"));
   });
 
-  it("a string longer than any in a snapshot, in a file of that length", () => {
+  it("runPickle refuses a string longer than any in a snapshot, in a file of that length", () => {
     const huge = { size: 2 ** 33, read: (target: Uint8Array) => target.fill(65).length };
     const head = Uint8Array.from([...PROTO, Op.BINUNICODE, 0, 0, 0, 0x7f]);
     let first = true;
@@ -263,7 +263,7 @@ describe("runPickle refuses", () => {
     expect(() => run([], { size: huge.size, read })).toThrow(code("SNAPSHOT_MALFORMED"));
   });
 
-  it("a file truncated anywhere", () => {
+  it("runPickle refuses a file truncated anywhere", () => {
     const bytes = pickled({ a: [1, 2 ** 20, 2 ** 40, 1.5, "text", tuple(1, 2), "x".repeat(300)], b: { c: null } });
     for (let length = 2; length < bytes.length; length++) {
       expect(() => run(bytes.subarray(0, length)), `after ${length} bytes`).toThrow(code("SNAPSHOT_TRUNCATED"));

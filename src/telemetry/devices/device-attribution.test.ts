@@ -46,7 +46,7 @@ const run = (before: readonly Listed[], middle: readonly Listed[], end: readonly
 ];
 
 describe("the attribution of a device's memory", () => {
-  it("is by the driver when it lists the job's processes", () => {
+  it("a device's memory is attributed by pid when the driver lists the job's processes", () => {
     const { devices, tables } = recorded(
       [
         ...torch,
@@ -83,7 +83,7 @@ describe("the attribution of a device's memory", () => {
     });
   });
 
-  it("is by the one process that appeared when pids are of another namespace", () => {
+  it("a device's memory is attributed to the one new process when pids are of another namespace", () => {
     const hostPids = run(
       [[7, 20, 0]],
       [
@@ -112,7 +112,7 @@ describe("the attribution of a device's memory", () => {
     });
   });
 
-  it("is the increase of the device's used memory when no process is listed", () => {
+  it("a job's memory is the increase of the device's used memory when no size of a process is known", () => {
     const records = [...torch, reading(0, 0, 10), reading(1000, 0, 500), reading(3000, 0, 700)];
     expect(devicesOf(records, withTorch)[0]).toMatchObject({
       attribution: "device-delta",
@@ -155,13 +155,13 @@ describe("the attribution of a device's memory", () => {
       ),
       "does not report how much memory the job's processes use, nor how much others on it use",
     ],
-  ])("is not known where %s", (_what, records, reason) => {
+  ])("the attribution of a device's memory is not known where %s", (_what, records, reason) => {
     const [device] = devicesOf([...torch, ...records], withTorch);
     expect(device).toMatchObject({ attribution: "none", job_peak_bytes: null });
     expect(device?.attribution_reason).toContain(reason);
   });
 
-  it("is undecided in the info of an unfinished run, and is decided when its records are read", () => {
+  it("the attribution of an unfinished run is undecided until its records are read", () => {
     const unfinished = { ...withTorch, complete: false };
     expect(unfinished.devices?.[0]).toMatchObject({ attribution: "none", baseline_used_bytes: null });
     const { tables } = recordFileToRecording(fileOf([...torch, ...run([], [[50, 480, 1]])]), unfinished);
@@ -270,7 +270,7 @@ describe("ranks and devices", () => {
 describe("the driver's own marks", () => {
   const alone = run([], [[50, 480, 1]], [[50, 680, 1]]);
 
-  it("are exact for one process alone on the device, read after its end", () => {
+  it("the driver's mark is an exact peak for one process alone on the device, read after its end", () => {
     const { devices, peaks } = recorded([...torch, ...alone, mark(0, 50, 690, 1)], withTorch);
     expect(devices[0]).toMatchObject({ job_peak_bytes: 690 * MIB, job_peak_kind: "exact" });
     expect(peaks.find(({ metric }) => metric === "used")).toEqual({
@@ -289,7 +289,7 @@ describe("the driver's own marks", () => {
     ["several have one", [...alone, mark(0, 50, 690, 1), mark(0, 51, 300, 1)], 690],
     ["its mark is 0", [...alone, mark(0, 50, 0, 1)], 680],
     ["a higher sample exists", [...alone, mark(0, 50, 600, 1)], 680],
-  ])("are not the peak of the device when %s", (what, records, mib) => {
+  ])("the driver's mark is not the peak of the device when %s", (what, records, mib) => {
     const { devices, peaks } = recorded([...torch, ...records], withTorch);
     expect(devices[0]?.job_peak_bytes).toBe(mib * MIB);
     if (what === "a higher sample exists") return;
@@ -300,7 +300,7 @@ describe("the driver's own marks", () => {
 describe("damaged records of devices", () => {
   const entry = (changes: Partial<RecordInput>): RecordInput => ({ ...list(5, 0, [[50, 1, 1]])[0]!, ...changes });
 
-  it("are skipped and counted", () => {
+  it("damaged device records are skipped and counted", () => {
     const file = fileOf([
       entry({ id: 0 }),
       entry({ id: -7 }),
@@ -334,7 +334,7 @@ describe("damaged records of devices", () => {
     expect([...short.lists[0]!.timeNs]).toEqual([1 * MS]);
   });
 
-  it("cannot make more devices than a machine has", () => {
+  it("records of too many devices are skipped and counted", () => {
     const many = Array.from({ length: 700 }, (_, id) => reading(1, id, 5));
     expect(fileOf(many)).toMatchObject({ skippedRecords: 188 });
     expect(fileOf(many).devices).toHaveLength(512);
@@ -368,14 +368,14 @@ describe("64 processes on 8 devices", () => {
     return { devices, ...recordFileToRecording(file, { ...info, devices }) };
   }
 
-  it("are attributed by pid", () => {
+  it("the memory of 64 processes on 8 devices is attributed by pid", () => {
     const { devices, tables } = read(listsOf(2));
     expect(tables.filter(({ columns }) => columns.job)).toHaveLength(64);
     expect(devices.every(({ attribution }) => attribution === "pid")).toBe(true);
     expect(devices[0]?.total_bytes).toBe(80 * GIB);
   });
 
-  it("are read in time proportional to their lists", () => {
+  it("process lists of 8 devices are read in time proportional to their number", () => {
     const lists = new Map([60, 480].map((seconds) => [seconds, listsOf(seconds)]));
     expect(costRatio((seconds) => read(lists.get(seconds)!), 60, 480)).toBeLessThan(MAX_LINEAR_RATIO);
   });

@@ -75,7 +75,7 @@ describe("the components of memory outside the allocator", () => {
     });
   });
 
-  it("do not divide growth after a group that is older than the context", () => {
+  it("growth after a process group that is older than the context is not divided", () => {
     expect(sharesOf(gapRun(), [marks({ groupNs: 500 * MS })])).toMatchObject({
       context_bytes: 400 * MIB,
       library_bytes: null,
@@ -84,7 +84,7 @@ describe("the components of memory outside the allocator", () => {
     });
   });
 
-  it("are context and libraries without communicators, and have no later growth without steps", () => {
+  it("the components are context and libraries without communicators, and have no later growth without steps", () => {
     expect(sharesOf(gapRun())).toMatchObject({
       context_bytes: 400 * MIB,
       library_bytes: 450 * MIB,
@@ -119,7 +119,7 @@ describe("the components of memory outside the allocator", () => {
     });
   });
 
-  it("are unknown without the allocator's samples, and while others' memory changed", () => {
+  it("the components are unknown without the allocator's samples, and while others' memory changed", () => {
     expect(sharesOf(gapRun().filter(({ kind }) => kind === 4))).toBeNull();
     const tenants = [0, 4000, 8000].flatMap((ms, i) => list(ms, 0, [[7, 100 + i * 900, 0]]));
     expect(sharesOf([...gapRun(), ...tenants])).toBeNull();

@@ -19,7 +19,7 @@ const error = (id: number, source: RecordSource, errno: number): RecordInput => 
 });
 
 describe("device events", () => {
-  it("are one entry per kind, at its first time, with a count", () => {
+  it("device events have one entry per kind and code, at its first time, with a count", () => {
     const records = [
       failed(5, 1, 15, 1),
       failed(9, 1, 15, 64),
@@ -43,16 +43,16 @@ describe("device events", () => {
     expect(eventsOf([error(1, RecordSource.fdinfo, 19)])).toEqual([["lost", "cuda:1", 19, 1, 1]]);
   });
 
-  it("of a later release are ignored", () => {
+  it("device events of a later release are ignored", () => {
     expect(eventsOf([happened(1, 1, 99, 5)])).toBeUndefined();
   });
 
-  it("are bounded for any number of codes of a broken device", () => {
+  it("device events are bounded for any number of codes of a broken device", () => {
     const storm = Array.from({ length: 5000 }, (_, i) => happened(1, 1, DeviceEvent.xid, 1000 + i));
     expect(eventsOf(storm)).toHaveLength(256);
   });
 
-  it("are described in the marks, errors with the meaning of the driver's code", () => {
+  it("marks describe device events, and errors with the meaning of the driver's code", () => {
     const { marks } = recorded([happened(1, 1, DeviceEvent.xid, 79), failed(2, 1, 999, 3), failed(3, 1, 77)]);
     expect(marks.map(({ text }) => text)).toEqual([
       "cuda:1: Xid 79",

@@ -65,14 +65,14 @@ describe("pages that hyparquet reads", () => {
     expect(check(page({ inner: [...INNER, [8, null]] }))).not.toThrow();
   });
 
-  it("are refused without a length, with one of another kind, twice or negative: the reader would never end", () => {
+  it("a page whose header has a length that is missing, repeated, negative or of another kind is refused", () => {
     expect(check(page({ inner: INNER.slice(0, 5) }))).toThrow("a header of another shape");
     expect(check(withInner(6, null))).toThrow("a header of another shape");
     expect(check(page({ inner: [...INNER, [6, 0]] }))).toThrow("a header with a field twice");
     expect(check(withInner(5, -1))).toThrow("a header of another shape");
   });
 
-  it("are refused with a run of more values than the page has, which the reader would write", () => {
+  it("a page with a run of more values than it has rows is refused", () => {
     expect(check(page({ levels: [...varint(2 * 1_000_000), 1] }))).toThrow("a run of too many values");
     expect(check(page({ levels: [0xff, 0xff, 0xff, 0xff, 0x0f, 1] }))).toThrow("a run of too many values");
     expect(check(withInner(1, 1_000_000))).toThrow("more values than rows");
@@ -82,12 +82,12 @@ describe("pages that hyparquet reads", () => {
     expect(check(page({ inner, values: [0, ...varint(2 * 1_000_000)] }))).toThrow("a run of too many values");
   });
 
-  it("are refused where they end within their values, or lie beyond their column", () => {
+  it("a page that ends within its values or lies beyond its column is refused", () => {
     expect(check(page({ levels: [2, 1], values: [] }))).toThrow("a page ends within its values");
     expect(check(page().slice(0, -1))).toThrow("a page beyond its column");
   });
 
-  it("are refused in an encoding that makes much of little, in a nested column and with another compression", () => {
+  it("a page in another encoding, of a nested column or with another compression is refused", () => {
     expect(check(withInner(4, 7))).toThrow("values in encoding 7");
     expect(check(page(), { ...chunk, path_in_schema: ["a", "b"] })).toThrow("a nested column");
     expect(check(page(), { ...chunk, codec: "GZIP" })).toThrow("compression by GZIP");

@@ -135,7 +135,7 @@ describe("the fast reader of our own files", () => {
     }
   });
 
-  it("does not loop forever on runs without an end or blocks without a size", () => {
+  it("the fast reader does not loop forever on runs without an end or blocks without a size", () => {
     expect(() => definedRows(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), 3000, 3000)).toThrow(
       UnsupportedEncoding,
     );

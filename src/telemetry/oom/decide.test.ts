@@ -39,7 +39,7 @@ const REPORT =
   "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 4.00 GiB of which 1.00 GiB is free.";
 
 describe("the probe's record", () => {
-  it("is certain, and contains all facts about the request", () => {
+  it("an error in the probe's record is certain, and contains all facts about the request", () => {
     expect(decide({ probe })).toMatchObject({
       certainty: "established",
       source: "probe",
@@ -60,18 +60,18 @@ describe("the probe's record", () => {
     expect(decide({ probe, exit: OK })).toMatchObject({ certainty: "established", swallowed: true });
   });
 
-  it("is the first of several errors", () => {
+  it("the first of several errors in the probe's records is reported", () => {
     const later = probeOom("77.0.oom.1", RECORD.replace("3500000000", "9500000000").replace("step=41", "step=50"), "");
     const both = decide({ probe: [later, ...probe] });
     expect(both).toMatchObject({ step: 41, errors: 2 });
   });
 
-  it("is read as far as possible from a truncated record", () => {
+  it("a truncated probe record is read as far as possible", () => {
     const cut = probeOom("9.0.oom.0", "time_ns=12x\nkind=memory-error\nexception=MemoryErr", "");
     expect(decide({ probe: [cut] })).toMatchObject({ source: "probe", runtime: "python", time_ns: null, pid: 9 });
   });
 
-  it("is completed with sizes and stack from the output", () => {
+  it("the probe's record is completed with sizes and stack from the output", () => {
     const bare = probeOom("9.0.oom.0", "kind=torch-exception\nexception=torch.OutOfMemoryError\n", "");
     const output = `Traceback (most recent call last):\n  File "a.py", line 3, in f\n${REPORT}`;
     expect(decide({ probe: [bare], output })).toMatchObject({
@@ -84,7 +84,7 @@ describe("the probe's record", () => {
 });
 
 describe("the command's output", () => {
-  it("is established when the command failed", () => {
+  it("an error in the output is established when the command failed", () => {
     expect(decide({ output: REPORT })).toMatchObject({
       certainty: "established",
       source: "output",
@@ -94,7 +94,7 @@ describe("the command's output", () => {
     });
   });
 
-  it("is only suspected when the command ended normally, because a program may print anything", () => {
+  it("an error in the output is only suspected when the command ended normally", () => {
     expect(decide({ output: REPORT, exit: OK })).toMatchObject({ certainty: "suspected", confidence: 0.5 });
     expect(decide({ output: "CUDA out of memory", exit: OK })).toBeNull();
   });
@@ -104,7 +104,7 @@ describe("the command's output", () => {
     expect(decide({ output: `malloc: Cannot allocate memory\n${"x\n".repeat(8000)}` })).toBeNull();
   });
 
-  it("is ignored for a command that never started", () => {
+  it("an error in the output is ignored when the command never started", () => {
     const exit = { kind: "not-started", code: "COMMAND_NOT_FOUND", message: "x" } as const;
     expect(decide({ exit, output: REPORT })).toBeNull();
   });
@@ -114,7 +114,7 @@ describe("the kernel's kill", () => {
   const group = { kills: 1, timeNs: 5e9, dedicated: false };
   const victims = [{ pid: 5, name: "python3", monotonicNs: 4_000_000_000n, anonBytes: 2e8, limitBytes: 2.1e8 }];
 
-  it("is certain when its log names a process of the run", () => {
+  it("a kernel kill is certain when the kernel's log names a process of the run", () => {
     expect(decide({ exit: OK, kernel: { ...NO_KERNEL_FACTS, victims } })).toMatchObject({
       certainty: "established",
       source: "kernel",
@@ -126,7 +126,7 @@ describe("the kernel's kill", () => {
     });
   });
 
-  it("is certain when the full group contains only the run", () => {
+  it("a kernel kill is certain when the full group contains only the run", () => {
     const kernel = { ...NO_KERNEL_FACTS, group: { ...group, dedicated: true } };
     expect(decide({ exit: OK, kernel })).toMatchObject({ certainty: "established", time_ns: 5e9 });
   });
@@ -146,12 +146,12 @@ describe("the kernel's kill", () => {
     expect(decide({ exit: OK, kernel })).toBeNull();
   });
 
-  it("is absent for a SIGKILL from another source", () => {
+  it("a SIGKILL from another source is not a kernel kill", () => {
     expect(decide({ exit: KILLED, kernel: { ...NO_KERNEL_FACTS, machineKills: 0 }, output: "Killed\n" })).toBeNull();
     expect(decide({ exit: KILLED })).toBeNull();
   });
 
-  it("is evidence beside the probe's record, which contains the request", () => {
+  it("a kernel kill is evidence beside the probe's record, which contains the request", () => {
     const both = decide({ probe, exit: KILLED, kernel: { ...NO_KERNEL_FACTS, victims } });
     expect(both).toMatchObject({
       source: "probe",

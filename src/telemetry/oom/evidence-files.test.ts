@@ -124,7 +124,7 @@ describe("the evidence of a run that ran out of memory", () => {
     });
   });
 
-  it("has a dump in the layout of Stormlog's recorder, which our reader accepts", async () => {
+  it("the evidence has a dump in the layout of Stormlog's recorder, which our reader accepts", async () => {
     put("77.0.oom.0", record(ERROR_NS));
     await writeRunFiles(directory, { ...device(), info: judged() });
     const [dump = ""] = readdirSync(file("oom")).filter((name) => name.startsWith("oom_dump_"));
@@ -174,7 +174,7 @@ describe("the evidence of a run that ran out of memory", () => {
     );
   });
 
-  it("of a suspected error, or of a run that is not a candidate, has no dump that a telemetry loader would read", async () => {
+  it("the evidence of a suspected error, or of a run that is not a candidate, has no dump", async () => {
     const report = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
     writeFileSync(file("output.log"), report);
     const suspected = judged({ exit: { kind: "exited", code: 0 } }, report);
@@ -186,7 +186,7 @@ describe("the evidence of a run that ran out of memory", () => {
     expect(written()).toEqual(["oom.json", "output-tail.txt", "window.parquet"]);
   });
 
-  it("does not follow links or wait for pipes that the program put among the probe's files", async () => {
+  it("writeRunFiles does not follow links or wait for pipes that the program put among the probe's files", async () => {
     put("77.0.oom.0", record(ERROR_NS, "snapshot=77.0.oom.0.pickle\n"));
     writeFileSync(file("secret"), "secret");
     symlinkSync(file("secret"), file("probe", "77.0.oom.1"));
@@ -201,7 +201,7 @@ describe("the evidence of a run that ran out of memory", () => {
     ]);
   });
 
-  it("that cannot be written causes a note, and does not affect the run's other evidence", async () => {
+  it("evidence that cannot be written causes a note, and does not affect the run's other files", async () => {
     put("77.0.oom.0", record(ERROR_NS));
     // A file at the directory's path: nothing can be written into it, even by root.
     writeFileSync(file("oom"), "in the way");

@@ -60,7 +60,7 @@ describe("the reports of runtimes, as they print them", () => {
       "kernel",
       "slurmstepd: error: Detected 1 oom_kill event in StepId=123.0. Some of the step tasks have been OOM Killed.",
     ],
-  ])("%s: %s", (runtime, line) => {
+  ])("a report of %s is recognised: %s", (runtime, line) => {
     expect(one(`step 1\n${line}\n`)).toMatchObject({ runtime, wording: "report", line: 1 });
   });
 
@@ -84,7 +84,7 @@ describe("messages that any program may print", () => {
     "malloc: Cannot allocate memory",
     "sh: 1: Cannot fork: Cannot allocate memory",
     "Out of memory!",
-  ])("%s is classified as words", (line) => {
+  ])("the message '%s' is classified as words", (line) => {
     expect(one(line)).toMatchObject({ wording: "words" });
   });
 
@@ -98,13 +98,13 @@ describe("messages that any program may print", () => {
     "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process/resource limits reached",
     "Killed",
     "room for everything, also for zooming",
-  ])("%s is ignored", (line) => {
+  ])("the line '%s' is ignored", (line) => {
     expect(findMessages(line)).toEqual([]);
   });
 });
 
 describe("sizes in a report", () => {
-  it("are read in PyTorch's older and newer wording", () => {
+  it("sizesIn reads PyTorch's older and newer wording", () => {
     expect(
       sizesIn(
         "Tried to allocate 2.00 GiB (GPU 0; 79.15 GiB total capacity; 77.20 GiB already allocated; 1.12 GiB free; 77.50 GiB reserved in total by PyTorch)",
@@ -129,7 +129,7 @@ describe("sizes in a report", () => {
     });
   });
 
-  it("are binary even when the program writes MB, like MPS", () => {
+  it("sizesIn reads MB as a binary unit, as MPS prints it", () => {
     expect(
       sizesIn(
         "(MPS allocated: 1.50 GB, other allocations: 300.00 MB, max allowed: 2.00 GB). Tried to allocate 64.00 MB on private pool.",
@@ -141,13 +141,13 @@ describe("sizes in a report", () => {
     });
   });
 
-  it("are unknown when the text contains none", () => {
+  it("sizesIn returns null for every size when the text contains none", () => {
     expect(Object.values(sizesIn("std::bad_alloc"))).toEqual([null, null, null, null, null]);
   });
 });
 
 describe("any output", () => {
-  it("is read without failing", () => {
+  it("findMessages reads any output without failing", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 400 }), (text) => {
         findMessages(text);
@@ -162,7 +162,7 @@ describe("any output", () => {
     ["indented errors", `${" ".repeat(10_000)}MemoryError\n`],
     ["XLA's messages", "RESOURCE_EXHAUSTED: XLA:T "],
     ["brackets", "["],
-  ])("of many %s is read in time linear in its length", (_name, text) => {
+  ])("findMessages reads an output of many %s in time linear in its length", (_name, text) => {
     const read = (length: number) => findMessages(text.repeat(length / text.length));
     expect(costRatio(read, 60_000, 480_000)).toBeLessThan(MAX_LINEAR_RATIO);
   });

@@ -14,7 +14,7 @@ function clock(rank: number, { lateMs = 0, offMs = 0, from = 0, steps = 50 }): R
 }
 
 describe("clocks of several ranks", () => {
-  it("are used when ranks began at different times and their machines keep time", () => {
+  it("wall clocks are used when ranks began at different times and their machines keep time", () => {
     const late = clock(1, { lateMs: 1300, from: 13 });
     const aligned = alignClocks([late, clock(0, {})]);
     expect(aligned).toMatchObject({ used: "wall-clock", wallClockRanks: [1], wallClockErrorNs: 0 });
@@ -22,21 +22,21 @@ describe("clocks of several ranks", () => {
     expect(aligned.offsets.get(1)).toBe(0n);
   });
 
-  it("are replaced by first samples when one is hours off", () => {
+  it("wall clocks are replaced by first samples when one is hours off", () => {
     const wrong = clock(1, { offMs: 7_200_000 });
     const aligned = alignClocks([clock(0, {}), wrong]);
     expect(aligned).toMatchObject({ used: "first-samples", wallClockRanks: [], firstSampleErrorNs: 0 });
     expect(aligned.offsets.get(1)).toBe(BigInt(7_200_000) * BigInt(MS));
   });
 
-  it("are chosen rank by rank", () => {
+  it("the clock is chosen rank by rank, for any order of the ranks", () => {
     const all = [clock(0, {}), clock(1, { lateMs: 900, from: 9 }), clock(2, { offMs: -3_600_000 })];
     expect(alignClocks(all)).toMatchObject({ used: "both", wallClockRanks: [1] });
     // The order of the ranks has no effect.
     expect(alignClocks([...all].reverse())).toEqual(alignClocks(all));
   });
 
-  it("are replaced by first samples without common steps, as in Stormlog", () => {
+  it("ranks without common steps are aligned by first samples, as in Stormlog", () => {
     const bare = (rank: number, atMs: number): RankClock => ({
       rank,
       firstNs: EPOCH_NS + BigInt(atMs * MS),
@@ -54,7 +54,7 @@ describe("clocks of several ranks", () => {
 });
 
 describe("times of steps", () => {
-  it("are few, and two ranks of any length have common ones", () => {
+  it("the times of steps are few, and ranks of different lengths have common ones", () => {
     const of = (length: number, from: number) => {
       const steps = Float64Array.from({ length }, (_, i) => from + i);
       return stepTimes(0n, steps, steps, null);
@@ -65,7 +65,7 @@ describe("times of steps", () => {
     expect(common?.length).toBeGreaterThan(0);
   });
 
-  it("are those of the ends of steps if the source records them", () => {
+  it("the times of steps are those of their ends if the source records them", () => {
     const steps = Float64Array.of(1, 1, 2, 2, Number.NaN, 3);
     const times = Float64Array.of(10, 20, 30, 40, 50, 60);
     expect(stepTimes(5n, times, steps, Uint8Array.of(0, 1, 0, 1, 0, 1))).toMatchObject({

@@ -55,7 +55,7 @@ describe("the JavaScript heap of a rank", () => {
     expect(heap?.lost).toEqual([]);
   });
 
-  it("is the sum of the main process's isolates, each for as long as its thread runs", () => {
+  it("the JavaScript heap is the sum of the main process's isolates, each for as long as its thread runs", () => {
     const worker = isolate(1, [...every(() => 2, 3, 5), [6, 0]], true);
     const heap = jsHeap(
       0,
@@ -98,7 +98,7 @@ describe("the JavaScript heap of a rank", () => {
     expect(heap?.lost).toEqual(["the JavaScript heap of rank 2 is that of its main process, without 1 other process"]);
   });
 
-  it("is not known from few readings, or from those of the beginning alone", () => {
+  it("the JavaScript heap is not known from few readings, or from those of the beginning alone", () => {
     expect(jsHeap(0, [], () => 10 * S)).toBeNull();
     expect(
       jsHeap(

@@ -104,14 +104,14 @@ describe("the directory of a probe", () => {
     for (const name of names) writeFileSync(path.join(directory, name), `pid=${name.split(".")[0]}\n`);
   };
 
-  it("is read by pid and number, from regular files only", () => {
+  it("readProbeInfos reads a directory by pid and number, from regular files only", () => {
     put("12.0.info", "9.0.info", "9.1.info", "9.0.probe", "9.0.oom.0", "x.info");
     symlinkSync("/etc/hostname", path.join(directory, "1.0.info"));
     expect(readProbeInfos(run).map(({ process }) => process.pid)).toEqual([9, 9, 12]);
     expect(readProbeInfos(path.join(run, "none"))).toEqual([]);
   });
 
-  it("is removed with its rings when it contains only them and their info", () => {
+  it("a probe's directory is removed with its rings when it contains only them and their info", () => {
     put("9.0.info", "9.0.probe", "9.0.info.part", "9.1.info.new", "step");
     clearProbeFiles(run);
     expect(existsSync(directory)).toBe(false);
@@ -131,7 +131,7 @@ describe("the directory of a probe", () => {
     ]);
   });
 
-  it("is summarised with the most informative processes first", () => {
+  it("probeSummary keeps 256 of many processes, the most informative one among them", () => {
     const of = (lines: string) => parseProbeInfo(lines)!.process;
     const many = Array.from({ length: 300 }, (_, i) => of(`pid=${i + 1}`));
     const main = of("pid=1000\nrank=0\nrole=rank\nframework=torch\nsteps_from=api");

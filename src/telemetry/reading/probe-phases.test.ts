@@ -9,7 +9,7 @@ const phasesOf = (lines: string) => infoOf(lines).phases;
 const PROCESS: ProbeProcess = infoOf("").process;
 
 describe("phases of an info file", () => {
-  it("are in the order of their numbers, for any order of the lines", () => {
+  it("phases are in the order of their numbers, for any order of the lines", () => {
     expect(phasesOf("phase.10=300 - third\nphase.2=200 250 second\nphase.0=100 900 the first")).toEqual({
       phases: [
         { name: "the first", began: 100n, ended: 900n },
@@ -32,11 +32,11 @@ describe("phases of an info file", () => {
     ["a number beyond what a process may keep", `phase.${MAX_PHASES}=5 6 x`],
     ["a line that was cut", "phase.0=5"],
     ["a number of another kind", "phase.-1=5 6 x\nphase.1e1=5 6 x\nphase.=5 6 x"],
-  ])("are left out where they have %s", (_, line) => {
+  ])("phases with %s are left out", (_, line) => {
     expect(phasesOf(`${line}\nphase.1=1 2 good`).phases.map(({ name }) => name)).toEqual(["good"]);
   });
 
-  it("are bounded text without control characters, for any file", () => {
+  it("the names of phases are bounded text without control characters, for any file", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 200 }), (name) => {
         for (const phase of phasesOf(`phase.0=1 2 ${name}`).phases) {
@@ -54,7 +54,7 @@ describe("phases of an info file", () => {
 });
 
 describe("phases in a recording", () => {
-  it("are on its clock", () => {
+  it("phases in a recording are on the clock of the recording", () => {
     const process = withPhases(
       PROCESS,
       phasesOf("phase.0=1000000005 1000000009 a\nphase.1=1000000007 - b"),

@@ -49,7 +49,7 @@ const withProcesses = (...processes: readonly ProbeProcess[]): RecordingInfo =>
   recordingInfo({ probe: { processes, processes_total: processes.length } });
 
 describe("the heap of a process", () => {
-  it("is a table of the host besides that of its pages, each on its own clock, both with steps", () => {
+  it("the heap of a process is a host table beside that of its pages, each on its own clock, both with steps", () => {
     const recording = recorded([
       tick(0, 9),
       stream({}),
@@ -81,7 +81,7 @@ describe("the heap of a process", () => {
     });
   });
 
-  it("has only what is held where its library does not count what is in use, and names that library", () => {
+  it("a heap whose library does not count memory in use has only reserved bytes, and names the library", () => {
     const file = fileOf([stream({ pid: 5 }), row(10, 0, [null, 100]), row(20, 0, [null, 200])]);
     const { tables, peaks: known } = recordFileToRecording(file, withProcesses(process({ heap: "mimalloc" })));
     expect(tables[0]?.columns).toEqual({ reserved: Float64Array.of(100, 200) });
@@ -89,7 +89,7 @@ describe("the heap of a process", () => {
     expect(known).toEqual([peak]);
   });
 
-  it("is that of the process that counts steps, and large other heaps are counted, except launchers'", () => {
+  it("the heap of a rank is that of the process that counts steps; large other heaps are counted", () => {
     const records = [
       stream({ id: 0, pid: 10, role: ProcessRole.agent }),
       stream({ id: 1, pid: 11 }),
@@ -106,7 +106,7 @@ describe("the heap of a process", () => {
     );
   });
 
-  it("without any steps is that of the rank rather than of its child, else the largest", () => {
+  it("the heap of a rank without steps is that of the rank rather than of its child, else the largest", () => {
     const rank = [
       stream({ id: 0, pid: 10, rank: 0, worldSize: 1, role: ProcessRole.child }),
       stream({ id: 1, pid: 11, rank: 0, worldSize: 1, role: ProcessRole.rank }),
@@ -118,7 +118,7 @@ describe("the heap of a process", () => {
     expect(recorded(plain).tables[0]?.columns.allocated).toEqual(Float64Array.of(9));
   });
 
-  it("has Python's own memory beside it, with its blocks, in a table of its own", () => {
+  it("Python's own memory has a table of its own beside the heap, with its blocks", () => {
     const recording = recorded([
       stream({}),
       stream({ id: 1, index: HostHeapIndex.python }),
@@ -171,7 +171,7 @@ describe("the allocator of a device", () => {
     expect(killed).toMatchObject({ bytes: 99, kind: "sampled" });
   });
 
-  it("has sampled peaks when they were reset, both flagged and detected", () => {
+  it("an allocator has sampled peaks when they were reset, both flagged and detected", () => {
     const flagged = recorded([
       stream({ kind: AllocatorKind.cuda, flags: 16 }),
       peaks(0, 0, [99, null, null, null]),
@@ -192,7 +192,7 @@ describe("the allocator of a device", () => {
     }
   });
 
-  it("of several processes of a rank is added, each until its end, and no peak of theirs is the sum's", () => {
+  it("the allocators of a rank's processes are added, each until its end, and their peak is not exact", () => {
     const recording = recorded([
       start(0, 5),
       start(0, 6),
@@ -212,7 +212,7 @@ describe("the allocator of a device", () => {
     expect(recording.peaks[0]).toMatchObject({ metric: "allocated", bytes: 500, kind: "sampled" });
   });
 
-  it("has torch's name, or cuda for a GPU of another framework, or that framework's own", () => {
+  it("an allocator's device has torch's name, cuda for a GPU of another framework, or the framework's own name", () => {
     const of = (kind: AllocatorKind, info: RecordingInfo | null = null) =>
       recorded([stream({ kind }), row(0, 0, [1])], info).tables[0]?.device;
     expect(of(AllocatorKind.mps)).toBe("mps:0");
@@ -273,13 +273,13 @@ describe("ranks under one gate", () => {
     stream({ id: rank, pid: 50 + rank, rank, worldSize: 4, role: ProcessRole.rank }),
   ]);
 
-  it("have a table each, by the rank of their process, and the world size of their environment", () => {
+  it("ranks under one gate have a table each, and the world size of their environment", () => {
     const recording = recorded([...ranks, ...[0, 1, 2].map((rank) => row(10, rank, [rank + 1]))]);
     expect(recording.tables.map(({ rank }) => rank)).toEqual([0, 1, 2]);
     expect(recording.worldSize).toBe(4);
   });
 
-  it("that ended first without an exit record are named", () => {
+  it("a rank that ended first without an exit record is named", () => {
     const killed = [
       ...ranks,
       row(10, 0, [1]),
@@ -297,7 +297,7 @@ describe("ranks under one gate", () => {
 });
 
 describe("errors in a probe's records", () => {
-  it("are described in sentences, with the last count of a repeated one", () => {
+  it("errors in a probe's records are described in sentences, with the last count of a repeated one", () => {
     const trouble = (ms: number, code: number, seen: number): RecordInput => ({
       timeNs: ms * MS,
       kind: RecordKind.error,
@@ -313,7 +313,7 @@ describe("errors in a probe's records", () => {
     );
   });
 
-  it("do not stop the reader: samples without a stream, of an unknown kind or running backwards are counted", () => {
+  it("samples without a stream, of an unknown kind or running backwards are counted and skipped", () => {
     const file = fileOf([
       row(1, 3, [1]),
       stream({ id: 4, kind: 99 as AllocatorKind }),

@@ -52,7 +52,7 @@ describe("the newest records of a long run whose gate was killed", () => {
     expect(await timesOf()).toEqual([1, 2, 3, 4]);
   });
 
-  it("do not count where the sampler stopped cleanly", async () => {
+  it("the newest records do not count where the sampler stopped cleanly", async () => {
     writeFileSync(file, recordBytes([tick(1), stop]));
     writeFileSync(
       `${file}${RECENT_ENDING}`,
@@ -61,7 +61,7 @@ describe("the newest records of a long run whose gate was killed", () => {
     expect(await timesOf()).toEqual([1]);
   });
 
-  it("are none where their file is absent, a link, damaged or cut", () => {
+  it("recentRecords returns nothing for an absent, linked or damaged file, and whole records of a cut one", () => {
     const recent = `${file}${RECENT_ENDING}`;
     expect(recentRecords(recent)).toHaveLength(0);
     const whole = recentBytes(5, 9, (n) => n);

@@ -181,21 +181,21 @@ describe("the job's memory with each shared page counted once", () => {
   };
   const mib = (column: Float64Array | undefined) => column && [...column].map((bytes) => bytes / MIB);
 
-  it("is a table with its own clock, and shared memory beyond what is mapped is what no process maps", () => {
+  it("memory with shared pages counted once has its own table, with the shared memory that no process maps", () => {
     const { columns } = of(shared(10, [300, 100, 400], 5), shared(20, [310, 100, 80], 5));
     expect(mib(columns?.host_shared_once)).toEqual([300, 310]);
     // More is mapped than is charged: pages of another group's file.
     expect(mib(columns?.host_unmapped)).toEqual([300, 0]);
   });
 
-  it("is unknown where a process could not be read, and the recording reports it", () => {
+  it("memory with shared pages counted once is unknown where a process could not be read, and this is reported", () => {
     const { columns, lost } = of(shared(10, [300, 100, 400], 5), shared(20, [null, null, 400], 4, 1));
     expect(mib(columns?.host_shared_once)).toEqual([300, Number.NaN]);
     expect(mib(columns?.host_unmapped)).toEqual([300, Number.NaN]);
     expect(lost).toContain("smaps_rollup of 1 process cannot be read");
   });
 
-  it("has no column for what no reading knows", () => {
+  it("memory with shared pages counted once has no column for a value that no reading contains", () => {
     expect(of(shared(10, [300, 100, null], 5)).columns).not.toHaveProperty("host_unmapped");
     expect(of(shared(10, [null, null, null], 0, 2)).tables).toBe(0);
     expect(of().tables).toBe(0);
@@ -210,7 +210,7 @@ describe("peaksOf", () => {
     return peaksOf(parseRecordFile(recordBytes(records), "a"), recordingInfo({ sources }))[0];
   };
 
-  it("is exact for a single process that stayed below its last high-water mark", () => {
+  it("peaksOf gives an exact peak for a single process that stayed below its last high-water mark", () => {
     const found = peak([
       start(0, 5),
       tick(0, 50),
@@ -231,12 +231,12 @@ describe("peaksOf", () => {
     });
   });
 
-  it("is sampled when the process grew past the mark after the mark was last read", () => {
+  it("peaksOf gives a sampled peak when the process grew past the mark after the mark was last read", () => {
     const found = peak([start(0, 5), tick(0, 50), status(0, 5, 60), status(100, 5, 62), tick(150, 300)]);
     expect(found).toMatchObject({ kind: "sampled", bytes: 300 * MIB });
   });
 
-  it("is sampled for several processes, raised to what one process's mark proves", () => {
+  it("peaksOf gives a sampled peak for several processes, raised to what one process's mark proves", () => {
     const found = peak([
       start(0, 5),
       start(0, 6),
@@ -261,7 +261,7 @@ describe("peaksOf", () => {
     expect(peak(launched)).toMatchObject({ kind: "exact", bytes: 2 * MIB });
   });
 
-  it("is not exact when exec replaced a program", () => {
+  it("peaksOf gives no exact peak when exec replaced a program", () => {
     const replaced = [
       start(0, 5),
       tick(0, 2),
@@ -285,7 +285,7 @@ describe("peaksOf", () => {
     expect(peak(wobbling)).toMatchObject({ kind: "exact", bytes: 990 * MIB });
   });
 
-  it("is exact from a cgroup only when the group is the job's own and page cache did not move", () => {
+  it("peaksOf takes an exact peak from a cgroup only if the group is the job's own and page cache did not move", () => {
     const cgroup = (ms: number, current: number, peakMiB: number, anon: number): RecordInput => ({
       timeNs: ms * MS,
       kind: RecordKind.cgroup,
@@ -300,7 +300,7 @@ describe("peaksOf", () => {
     });
   });
 
-  it("has no peak for a file without ticks", () => {
+  it("peaksOf gives no peak for a file without ticks", () => {
     expect(peak([])).toBeUndefined();
   });
 });

@@ -21,7 +21,7 @@ function seen(rank: number, world: number, processes: readonly ProbeProcess[]): 
 const eight = (...ranks: number[]) => ranks.map((rank) => process("rank", rank, 8));
 
 describe("the rank of a recording", () => {
-  it("is the lowest one of its processes, which differs on every node", () => {
+  it("the rank of a recording is the lowest one of its processes, which differs on every node", () => {
     expect(seen(0, 1, eight(2, 0, 1, 3))).toMatchObject({ rank: 0, local_rank: 0, world_size: 8 });
     expect(seen(0, 1, eight(7, 5, 6, 4))).toMatchObject({ rank: 4, local_rank: 0, world_size: 8 });
     // The launcher set the number of the node.

@@ -6,7 +6,7 @@ const NaN_ = Number.NaN;
 const f = (...values: number[]) => Float64Array.from(values);
 
 describe("a sample on another clock", () => {
-  it("is the last known one before, or none when that is older than two seconds", () => {
+  it("a sample on another clock is the last known one before, or none when that is older than two seconds", () => {
     const held = heldAt(f(1e9, 2e9, 3e9), f(10, NaN_, 30), f(0, 1e9, 2.5e9, 3e9, 5e9, 5.1e9));
     expect(held).toEqual(f(NaN_, 10, 10, 30, 30, NaN_));
   });
@@ -16,7 +16,7 @@ describe("tables of one rank and device with disjoint columns", () => {
   const used = table({ device: "cuda:0", timeNs: f(0, 20, 40), columns: { used: f(5, 6, 7), total: f(9, 9, 9) } });
   const own = table({ device: "cuda:0", timeNs: f(10, 20, 30), steps: f(1, 1, 2), columns: { allocated: f(1, 2, 3) } });
 
-  it("are joined, with a row for every time of either", () => {
+  it("tables of one rank and device with disjoint columns are joined, with a row for every time of either", () => {
     expect(onCommonClock([used, own])).toMatchObject({
       timeNs: f(0, 10, 20, 30, 40),
       columns: { used: f(5, 5, 6, 6, 7), total: f(9, 9, 9, 9, 9), allocated: f(NaN_, 1, 2, 3, 3) },

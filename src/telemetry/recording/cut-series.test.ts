@@ -37,7 +37,7 @@ const withLost = (code: number): Recording =>
 
 describe("series whose samples end early", () => {
   it.each([ProbeTrouble.notARing, ProbeTrouble.ringTruncated])(
-    "are those of a process whose ring was lost before it ended (code %i), in the measured run as well",
+    "a process whose ring was lost before it ended (code %i) has cut series, in the measured run as well",
     (code) => {
       const recording = withLost(code);
       expect(recording.cut).toEqual([heapOf(0)]);
@@ -46,11 +46,11 @@ describe("series whose samples end early", () => {
     },
   );
 
-  it("are not those of a process with overwritten samples, whose later ones are there", () => {
+  it("a process with overwritten samples has no cut series", () => {
     expect(withLost(ProbeTrouble.recordsLost).cut).toBeUndefined();
   });
 
-  it("are all of a record file without its last record", () => {
+  it("all series of a record file without its last record are cut", () => {
     const host = { rank: 0, device: "host", metric: "host" };
     expect(recorded([...RANKS, tick]).cut).toEqual([host, heapOf(0), heapOf(1), heapOf(2)]);
   });

@@ -25,7 +25,7 @@ const magic = (text: string, name: string): string =>
     .join("");
 
 describe("the layout of the record file", () => {
-  it("is the same in the native sampler and its readers", () => {
+  it("the layout of the record file is the same in the native sampler and its readers", () => {
     const text = header("record_format.h");
     expect(enumeration(text, "RecordKind")).toEqual(RecordKind);
     expect(enumeration(text, "RecordSource")).toEqual(RecordSource);
@@ -34,7 +34,7 @@ describe("the layout of the record file", () => {
     expect(text).toContain(`kRecordBytes = ${RECORD_BYTES};`);
   });
 
-  it("is the same for the newest records of a long run", () => {
+  it("the layout of the newest records is the same in the native sampler and its readers", () => {
     const text = header("recent_records.h");
     expect(magic(text, "kRecentMagic")).toBe(RECENT_MAGIC);
     expect(text).toContain(`kCapacity = ${RECENT_CAPACITY};`);

@@ -5,7 +5,7 @@ import { StreamsBuilder } from "./recorded-streams.ts";
 const MS = 1e6;
 
 describe("records of a probe", () => {
-  it("are kept in the order they were written when they are late by less than a second", () => {
+  it("probe records that are late by less than a second are kept in the order they were written", () => {
     const builder = new StreamsBuilder();
     const sample = (ms: number) => builder.sample(5, ms * MS, [1, 1, 1, Number.NaN], 1);
     expect(builder.stream(5, [9, AllocatorKind.hostHeap, 0, 0])).toBe(true);

@@ -9,8 +9,7 @@ import type { Policy } from "../model/policy.ts";
 import { commonClass, finite, type SeriesKey, type SeriesRun } from "../model/series-index.ts";
 import { checkOf } from "./check.ts";
 import { separationProbability } from "./confirmation.ts";
-import { OTHER_ANALYSIS } from "./growth-rule.ts";
-import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
+import { applicableHorizon, describeHorizon, OTHER_ANALYSIS, projectedGrowth } from "./growth-rule.ts";
 import { decisiveLength, mayBeCache, orCache } from "./small-leak.ts";
 
 interface ClassContext {

@@ -2,7 +2,6 @@ import { pooledDeviation } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { spread } from "../../stats/spread.ts";
 import { BASE_RERUNS } from "../model/defaults.ts";
-import { type Level, levelOf, type Margin } from "./level.ts";
 import { type BaselineValue, knownWithin } from "./sessions.ts";
 
 interface BaseComparisonInput {
@@ -66,4 +65,22 @@ export function compareWithBase(input: BaseComparisonInput): BaseComparison {
   const dismissal = !aboveHere ? "offset" : !aboveAll ? "spread" : seldom ? null : "reached";
   const inconclusive = dismissal !== null && aboveEach && aboveAll && here.length < 2 * BASE_RERUNS;
   return { inSession, dismissal, inconclusive };
+}
+
+/** Centre and spread of a set of runs, and the highest value that a run may have. Bytes. */
+export interface Level {
+  readonly centre: number;
+  readonly spread: number;
+  readonly margin: number;
+  readonly threshold: number;
+}
+
+/** By how much a value may exceed `centre`, given the spread of the runs it comes from; bytes. */
+export type Margin = (centre: number, spread: number) => number;
+
+/** Centre, spread, margin and threshold of a set of runs. */
+export function levelOf(values: readonly number[], spread: number, margin: Margin): Level {
+  const centre = median(values);
+  const allowed = margin(centre, spread);
+  return { centre, spread, margin: allowed, threshold: centre + allowed };
 }

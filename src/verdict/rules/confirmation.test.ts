@@ -12,17 +12,17 @@ describe("the number of confirmation runs", () => {
     [5, 4],
     [10, 3],
     [30, 2],
-  ])("for %i clean baseline runs it is %i at alpha 0.001", (runs, wanted) => {
+  ])("the number of confirmation runs for %i clean baseline runs is %i at alpha 0.001", (runs, wanted) => {
     expect(confirmations(falseAlarmRate(0, runs), 0.001, 6)).toBe(wanted);
   });
 
-  it("it grows with every baseline run above the threshold, up to the maximum", () => {
+  it("the number of confirmation runs grows with every baseline run above the threshold, up to the maximum", () => {
     expect(confirmations(falseAlarmRate(1, 10), 0.001, 6)).toBe(5);
     expect(confirmations(falseAlarmRate(5, 10), 0.001, 6)).toBe(6);
     expect(confirmations(1, 0.001, 6)).toBe(6);
   });
 
-  it("it grows when several checks share alpha", () => {
+  it("the number of confirmation runs grows when several checks share alpha", () => {
     expect(confirmations(falseAlarmRate(0, 10), 0.001 / 2, 6)).toBe(4);
   });
 

@@ -53,13 +53,13 @@ describe("growth where most runs of the baseline are too short for one", () => {
     expect(growthOf(2 ** 20, 5 - known, known)).toMatchObject({ verdict: "pass", baseline_bytes: null });
   });
 
-  it("is unjudged above the smallest growth that is judged, because the runs are too short", () => {
+  it("a growth above the smallest judged growth is unjudged because the baseline's runs are too short", () => {
     const check = growthOf(2 ** 28, 3, 2);
     expect(check).toMatchObject({ verdict: "unjudged" });
     expect(check?.reason).toContain("its other runs are too short");
   });
 
-  it("is not judged where the baseline has too few runs at all", () => {
+  it("a growth is unjudged where the baseline has too few runs", () => {
     expect(growthOf(2 ** 20, 0, 2)).toMatchObject({ verdict: "unjudged" });
   });
 });

@@ -21,7 +21,7 @@ describe("a run that ran out of memory", () => {
     expect(judgement.reason).toContain("ran out of memory in 1 of 1 run");
   });
 
-  it("is not judged on peak or growth", () => {
+  it("an out-of-memory run has no check of peak or growth", () => {
     const judgement = ask({ ...runOf("pr", { peak_bytes: 2 * GIB }), oom: true }, BASE);
     expect(judgement).toMatchObject({ verdict: "fail", final: true });
     expect(judgement.checks.map(({ aspect }) => aspect)).toEqual(["oom"]);
@@ -33,7 +33,7 @@ describe("a run that ran out of memory", () => {
     expect(judgement.checks).toMatchObject([{ aspect: "oom", candidate_bytes: null }]);
   });
 
-  it("only warns when the output is the only evidence, and is judged like any other", () => {
+  it("a suspected out-of-memory error only warns, and the run is judged like any other", () => {
     const judgement = ask({ ...runOf("pr", { peak_bytes: GIB }), oom_suspected: true }, BASE);
     expect(judgement).toMatchObject({ verdict: "warn", confirmed: false });
     expect(judgement.checks.map(({ aspect, verdict }) => [aspect, verdict])).toEqual([

@@ -14,7 +14,7 @@ import {
 } from "../model/defaults.ts";
 import type { Policy } from "../model/policy.ts";
 import type { SeriesKey, SeriesRun } from "../model/series-index.ts";
-import { compareWithBase, type Dismissal } from "./compare-with-base.ts";
+import { compareWithBase, type Dismissal, type Level, levelOf, type Margin } from "./compare-with-base.ts";
 import {
   confirmations,
   falseAlarmProbability,
@@ -23,7 +23,6 @@ import {
   predictiveProbability,
   separationProbability,
 } from "./confirmation.ts";
-import { type Level, levelOf, type Margin } from "./level.ts";
 import { type BaselineValue, sessionBound } from "./sessions.ts";
 
 /** One series of the candidate and the baseline, with what all relative checks share. */

@@ -10,7 +10,7 @@ describe("the spread between sessions", () => {
     expect(sessionBound(runs([0], [10], [20]), [15, 15], 0, 0.001)).toBeCloseTo(10 + 22.327 * 10 * Math.sqrt(4 / 3), 0);
   });
 
-  it("is unknown with fewer than three sessions", () => {
+  it("the spread between sessions is unknown with fewer than three sessions", () => {
     expect(sessionBound(runs([0, 1, 2, 3], [10, 11]), [15], 0, 0.001)).toBeNull();
   });
 
@@ -29,7 +29,7 @@ describe("the spread between sessions", () => {
     expect(bound(1000)).toBeLessThan(2 * bound(9));
   });
 
-  it("has a spread within sessions from five degrees of freedom on", () => {
+  it("the spread within sessions is known from five degrees of freedom on", () => {
     expect(knownWithin(runs([0, 1, 2, 3, 4], [7]), 0)).toBeNull();
     expect(knownWithin(runs([0, 1, 2], [1000, 1001, 1002], [5, 6]), 0)).toBeLessThan(3);
   });

@@ -21,7 +21,7 @@ function heapRun(heapFrom = 0) {
 }
 
 describe("telemetry of a run with heap samples", () => {
-  it("exports the heap as the allocator and the tree's pages as the device, under our own collector's name, at 10 Hz", () => {
+  it("telemetry exports the heap as the allocator and the tree's pages as the device, at about 10 Hz", () => {
     const events = telemetryEvents(heapRun());
     const samples = events.filter(({ eventType }) => eventType === "sample");
     expect(samples.length).toBeGreaterThan(15);
@@ -36,7 +36,7 @@ describe("telemetry of a run with heap samples", () => {
     expect(statisticsDocument(events, heapRun())).toMatchObject({ peak_memory: 151 * MIB, mode: "cpu" });
   });
 
-  it("exports the tree's pages when the heap was sampled for less than half of the run", () => {
+  it("telemetry exports the tree's pages when the heap was sampled for less than half of the run", () => {
     const run = heapRun();
     const [pages, heap] = run.tables;
     const short = { ...heap!, timeNs: heap!.timeNs!.map((time) => 1.99e9 + time / 1e6) };
@@ -46,7 +46,7 @@ describe("telemetry of a run with heap samples", () => {
 });
 
 describe("telemetry of a device with two clocks", () => {
-  it("is one series, with the allocator's counters and the driver's", () => {
+  it("telemetry of a device with two clocks is one series, with the allocator's counters and the driver's", () => {
     const driver = series(100, 20e6, (i) => (i === 33 ? 9 : 8) * 1024 * MIB);
     const own = series(90, 22e6, (i) => (i === 50 ? 5 : 4) * 1024 * MIB);
     const run = recording({

@@ -29,7 +29,7 @@ const problem = (changes: Record<string, unknown>, source = JSON.stringify(v2Rec
 };
 
 describe("a version 2 record", () => {
-  it("is read into its canonical form", () => {
+  it("a version 2 record is read into its canonical form", () => {
     expect(events(JSON.stringify(v2Record()))[0]).toEqual({
       timestampNs: 1700000000000n,
       eventType: "sample",
@@ -91,7 +91,7 @@ describe("a version 2 record", () => {
     [{ context: "", device_total_bytes: null, device_free_bytes: null, device_used_bytes: 99_999 }, "valid"],
     [{ allocator_allocated_bytes: 9000, allocator_reserved_bytes: 1 }, "valid"],
     [{ job_id: undefined, rank: undefined, local_rank: undefined, world_size: undefined }, "valid"],
-  ])("with %j is rejected as %j", (changes, message) => {
+  ])("a version 2 record with %j gives %j", (changes, message) => {
     expect(problem(changes)).toBe(message);
   });
 
@@ -108,7 +108,7 @@ describe("a version 2 record", () => {
 });
 
 describe("time stamps", () => {
-  it("stay exact beyond 2^53, beside other long digits", () => {
+  it("time stamps stay exact beyond 2^53, beside other long digits", () => {
     const plain = JSON.stringify(v2Record({ timestamp_ns: 7 })).replace(":7,", ":1700000000123456789,");
     expect(events(plain)[0]!.timestampNs).toBe(1700000000123456789n);
     const crowded = JSON.stringify(
@@ -186,7 +186,7 @@ describe("a legacy record", () => {
     });
   });
 
-  it("knows TensorFlow records, CPU devices and backends", () => {
+  it("a legacy record may be of TensorFlow, a CPU device or another backend", () => {
     expect(one({ timestamp: 1, memory_mb: 1.5 })).toMatchObject({
       deviceId: 0,
       allocatorAllocated: 1572864,
@@ -224,7 +224,7 @@ describe("a legacy record", () => {
     });
   });
 
-  it("needs a timestamp, and can be disabled", () => {
+  it("a legacy record needs a timestamp, and its conversion can be disabled", () => {
     expect(failure(() => events('{"memory_allocated": 5}')).message).toBe("Legacy record is missing a valid timestamp");
     expect(() => eventOf({ values: { timestamp: 1 }, fractions: new Set() }, { legacy: false })).toThrow(
       "Legacy record conversion is disabled",
@@ -235,7 +235,7 @@ describe("a legacy record", () => {
 describe("payloads", () => {
   const record = JSON.stringify(v2Record());
 
-  it("may be an array, an events list, one event, or one event per line", () => {
+  it("a payload may be an array, an events list, one event, or one event per line", () => {
     const pretty = JSON.stringify({ name: "x", events: [v2Record(), v2Record()] }, null, 2);
     for (const [text, count] of [
       [`[${record},\n${record}]`, 2],
@@ -249,7 +249,7 @@ describe("payloads", () => {
     expect(events(exact)[1]!.timestampNs).toBe(1700000000123456789n);
   });
 
-  it("names file and record of an invalid one, with a code", () => {
+  it("the error of an invalid payload names file and record, with a code", () => {
     const bad = JSON.stringify(v2Record({ device_used_bytes: -1 }));
     expect(failure(() => events(`[${record},${bad}]`))).toEqual({
       code: "NEGATIVE_BYTES",
@@ -262,7 +262,7 @@ describe("payloads", () => {
     expect(failure(() => events("[]")).code).toBe("INPUT_EMPTY");
   });
 
-  it("is reported as truncated when it ends early, and as malformed when it is invalid", () => {
+  it("a payload is reported as truncated when it ends early, and as malformed when it is invalid", () => {
     const text = `[${record}, ${record}]`;
     for (let size = 1; size < text.length; size += 7)
       expect(failure(() => events(text.slice(0, size))).code).toBe("INPUT_TRUNCATED");
@@ -303,7 +303,7 @@ describe("CSV exports", () => {
     `2,1700000000123456789,sample,stormlog.cuda_tracker,100,12,gpu,,0,0,1,0,1000,2000,,,0,3000.0,7000,10000,"a, b",${metadata}`;
   const csv = (text: string) => readCsvEvents([Buffer.from(text)], ",", "e.csv");
 
-  it("are read with exact time stamps, empty cells as null and metadata as JSON", () => {
+  it("CSV exports are read with exact time stamps, empty cells as null and metadata as JSON", () => {
     const { events: read, notes } = csv(`${header}\n${row('"{""backend"": ""cuda""}"')}\n`);
     expect(read[0]).toMatchObject({
       timestampNs: 1700000000123456789n,
@@ -316,7 +316,7 @@ describe("CSV exports", () => {
     expect(notes).toEqual([]);
   });
 
-  it("are read with metadata as Python prints it, and with a note when it is neither that nor JSON", () => {
+  it("CSV exports are read with metadata as Python prints it, and a note when it is neither that nor JSON", () => {
     const { events: read, notes } = csv(
       `${header}\n${row("\"{'backend': 'cuda', 'x': {'y': True}}\"")}\n${row("<object at 0x7f>")}\n`,
     );
@@ -325,7 +325,7 @@ describe("CSV exports", () => {
     expect(notes).toHaveLength(1);
   });
 
-  it("name the line of an invalid record, and are truncated when the last line is incomplete", () => {
+  it("the error of a CSV export names the line of an invalid record, or an incomplete last line", () => {
     expect(failure(() => csv(`${header}\n${row("{}")}\n${row("{}").replace("1000", "-1")}\n`))).toEqual({
       code: "NEGATIVE_BYTES",
       message: "allocator_allocated_bytes must be >= 0",
@@ -334,7 +334,7 @@ describe("CSV exports", () => {
     expect(failure(() => csv(`${header}\n${row("{}").slice(0, 60)}`)).code).toBe("INPUT_TRUNCATED");
   });
 
-  it("of older releases are converted", () => {
+  it("CSV exports of older releases are converted", () => {
     const { events: read } = csv(
       "timestamp,event_type,memory_allocated,memory_reserved,device_id\n1700000000.5,allocation,5,6,0\n",
     );

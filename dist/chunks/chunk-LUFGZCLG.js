@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a as u}from"./chunk-NJJHHDLS.js";import{f as l}from"./chunk-6OSHFBME.js";import{f as a,g as s}from"./chunk-EOPH3SGK.js";async function m(e){let n=await a(e.cwd);if(typeof n=="string"||n.repository.isSubmodule)return null;let{top:r}=n.repository,o=await l(e);if(o===null)return null;let t=u(e.env),i=t?await s(r,["rev-parse","HEAD"]):null;return i?.ok===!0&&i.stdout===o?null:{top:r,base:o,isJob:t}}export{m as a};

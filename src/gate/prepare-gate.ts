@@ -1,0 +1,90 @@
+import path from "node:path";
+import type { GateRequest } from "../config/gate-request.ts";
+import { hideSecrets } from "../core/process/hide-secrets.ts";
+import { currentCommit } from "../git/git.ts";
+import { checkWorkingDirectory } from "../measure/session/run-directory.ts";
+import { sessionId } from "../measure/session/session.ts";
+import { prepareBundle } from "../report/bundle/bundle.ts";
+import type { BasePlanner } from "./base/base-run.ts";
+import type { GatePorts } from "./ports/ports.ts";
+import { RunFiles } from "./run/run-files.ts";
+import type { Watched } from "./run/watched-files.ts";
+import { ANCHORS_FILE } from "./scenario/anchor.ts";
+import { readAnchors } from "./scenario/anchor-file.ts";
+import { readBaselines, wantedScenario } from "./scenario/baseline-preflight.ts";
+import type { ScenarioHooks } from "./scenario/scenario-hooks.ts";
+import type { GateContext, GateIdentity } from "./scenario/scenario-run.ts";
+import { type EffectivePolicy, effectivePolicy } from "./settings/effective-policy.ts";
+
+/** All that is read before measured code runs, and an empty bundle. */
+export interface PreparedGate {
+  readonly policy: EffectivePolicy;
+  /** The request under that policy. */
+  readonly request: GateRequest;
+  readonly identity: GateIdentity;
+  readonly context: GateContext;
+}
+
+/** @throws GateError for an error before the first measurement (usage, a baseline file named directly, the bundle) */
+export async function prepareGate(asked: GateRequest, ports: GatePorts, hooks: ScenarioHooks): Promise<PreparedGate> {
+  const policy = await effectivePolicy(asked, ports);
+  const { request } = policy;
+  for (const { cwd } of request.scenarios) checkWorkingDirectory(cwd);
+  const baselines = await readBaselines(request, ports, policy.openFile);
+  const anchors = await readAnchors(request.root, request.env);
+  const basePlans = await planBaseRuns(request, baselines, ports);
+  await prepareBundle(request.bundle, { argv: hideSecrets(request.argv), createdIso: ports.now().toISOString() });
+  const { BundleGuard, WatchedFiles } = await import("./run/watched-files.ts");
+  const watched = watchedBy(request, hooks);
+  return {
+    policy,
+    request,
+    identity: {
+      session: sessionId(asked.env),
+      commit: await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env),
+    },
+    context: {
+      baselines,
+      anchors,
+      basePlans,
+      bundle: new BundleGuard(request.bundle),
+      runFiles: new RunFiles(request),
+      watch: () => new WatchedFiles(watched),
+    },
+  };
+}
+
+/** How to run the base of each scenario whose baseline store exists: nothing else can ask for it. */
+async function planBaseRuns(
+  { scenarios, baseRun, env, baselines: specs }: GateRequest,
+  baselines: GateContext["baselines"],
+  { history }: GatePorts,
+): Promise<GateContext["basePlans"]> {
+  const plans = new Map<string, BasePlanner>();
+  const byDirectory = new Map<string, BasePlanner>();
+  for (const scenario of scenarios) {
+    const answer = baselines.find(wantedScenario(scenario), {});
+    if (specs.length === 0 || (answer.kind === "absent" && answer.missing)) continue;
+    const { baseRunPlanner } = await import("./base/base-run.ts");
+    const plan = byDirectory.get(scenario.cwd) ?? (await baseRunPlanner(baseRun, scenario, env, history));
+    byDirectory.set(scenario.cwd, plan);
+    plans.set(scenario.name, plan);
+  }
+  return plans;
+}
+
+/** The files that were read before measuring, and that a measured command has no reason to write. */
+function watchedBy({ root, source, baselines }: GateRequest, { writesBaselines }: ScenarioHooks): Watched {
+  const locations = (scheme: string): string[] =>
+    baselines.flatMap((spec) => (spec.startsWith(scheme) ? [path.resolve(root, spec.slice(scheme.length))] : []));
+  const named = baselines.filter((spec) => !/^(file|ref|bundle|artifact):/.test(spec));
+  return {
+    root,
+    files: [
+      ...(source === undefined ? [] : [source.file]),
+      path.join(root, ANCHORS_FILE),
+      ...named.map((file) => path.resolve(root, file)),
+    ],
+    directories: writesBaselines ? [] : locations("file:"),
+  };
+}
