@@ -1,6 +1,6 @@
 // Counts words that `docs/glossary.md` replaces by a term of the field, bounds without MAX_ or MIN_, comments wider than
-// the formatter's column, and literals spread into literals, in every tracked text of the project. Prints each place and
-// exits 1 when there is one.
+// the formatter's column, literals spread into literals, and titles of tests that do not begin with their subject, in
+// every tracked text of the project. Prints each place and exits 1 when there is one.
 //
 //   node scripts/check-language.mjs [PATH...]
 
@@ -24,6 +24,10 @@ const SPREAD = /\.\.\.(?:\{(?!\s*\})|\[(?!\.\.\.)(?!.*\]\.))/;
 const SPREAD_COUNTS = /^(?:src|bench|scripts)\/(?!.*(?:\.test\.|\/testing\/)).*\.(?:ts|mjs)$/;
 const CODE = /\.(?:ts|mts|mjs|cjs|js|py|cc|h|c|sh)$/;
 
+/** A test's title without its subject, which means nothing in a list of failures. */
+const HEADLESS =
+  /\b(?:it|test)(?:\.\w+(?:\([^)]*\))?)*\(\s*["'`](?:is|are|was|were|has|have|had|that|of|in|on|at|by|for|from|to|with|without|within|as|into|after|before|because|where|when|while|if|not|no)\b/i;
+
 /** Quoted output of other programs and published keys, which keep their words. */
 const QUOTED = [
   // Exit status of `user` in Debian's policy for accounts without a name of their own.
@@ -42,6 +46,7 @@ export function languageFindings(name, text) {
     const plain = QUOTED.reduce((rest, quoted) => rest.replace(quoted, ""), line);
     const found = REPLACED.flatMap((pattern) => [...plain.matchAll(pattern)].map(([word]) => `"${word}"`));
     if (CODE.test(name)) {
+      if (name.endsWith(".test.ts") && HEADLESS.test(line)) found.push("a test's title without its subject");
       found.push(...[...plain.matchAll(BOUNDS)].map(([bound]) => `${bound}…: use MAX_ or MIN_`));
       if (!COMMENT.test(line) && SPREAD_COUNTS.test(name) && SPREAD.test(line)) found.push("a literal is spread");
       if (COMMENT.test(line) && line.length > MAX_COLUMNS) found.push(`a comment of ${line.length} columns`);

@@ -34,7 +34,7 @@ describe("what `stormlog-gate run` loads before it measures", () => {
     loaded = [...found];
   });
 
-  it(`is at most ${MAX_MODULES} modules of the project`, () => {
+  it(`stormlog-gate run loads at most ${MAX_MODULES} modules of the project before it measures`, () => {
     expect(loaded.filter((file) => file.startsWith("src/")).length).toBeLessThanOrEqual(MAX_MODULES);
   });
 

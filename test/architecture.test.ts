@@ -182,7 +182,7 @@ const graphOf = (files: readonly string[], edges: (file: string) => readonly str
   findCircle(new Map(files.map((file) => [shown(file), edges(file).map(shown)])));
 
 describe("the layout of the house", () => {
-  it("starts programs in a few files alone, so that git has one environment and one configuration", () => {
+  it("the sources start programs in a few files alone, so that git has one environment and one configuration", () => {
     const starting = production.filter((file) => readFileSync(file, "utf8").includes('"node:child_process"'));
     expect(starting.map(shown).sort()).toEqual([
       "src/core/process/child.ts",
@@ -195,11 +195,11 @@ describe("the layout of the house", () => {
     expect(gits.map(shown).sort()).toEqual(["src/doctor/doctor.ts", "src/git/git.ts"]);
   });
 
-  it("gives every source file a room of the table", () => {
+  it("every source file has a room of the table", () => {
     expect(filesBelow(source, [".ts"]).filter((file) => ROOMS[room(file)] === undefined)).toEqual([]);
   });
 
-  it("lets a room use the rooms of the table alone, and lists none that it does not use", () => {
+  it("a room uses the rooms of the table alone, and the table lists none that it does not use", () => {
     const used = new Map(Object.keys(ROOMS).map((name) => [name, new Set<string>()]));
     for (const file of production) {
       for (const target of importsOf(file)) {
@@ -212,7 +212,7 @@ describe("the layout of the house", () => {
     );
   });
 
-  it("reaches other tools' formats through the commands that read files alone, never from a measurement", () => {
+  it("other tools' formats are reached through the commands that read files, never from a measurement", () => {
     const foreign = path.join(source, "inputs", "foreign") + path.sep;
     const reached = (entry: string): boolean => {
       const files = new Set([path.join(source, entry)]);
@@ -236,7 +236,7 @@ describe("the layout of the house", () => {
     expect(entries.filter((entry) => existsSync(path.join(source, entry)) && reached(entry))).toEqual([]);
   });
 
-  it("reads the variables of GitHub Actions in one file and in the rooms that are of GitHub", () => {
+  it("the variables of GitHub Actions are read in one file and in the rooms that are of GitHub", () => {
     const reading = production.filter(
       (file) =>
         !["actions", "github"].includes(room(file)) && /\b(?:GITHUB|RUNNER)_[A-Z]/.test(readFileSync(file, "utf8")),
@@ -250,11 +250,11 @@ describe("the layout of the house", () => {
     ]);
   });
 
-  it("has no circle of rooms", () => {
+  it("the table of rooms has no cycle", () => {
     expect(findCircle(new Map(Object.entries(ROOMS)))).toBeNull();
   });
 
-  it("has no circle of files in src, in the Python probe or in the fake NVIDIA library", () => {
+  it("files of src, of the Python probe and of the fake NVIDIA library have no dependency cycle", () => {
     const python = filesBelow(path.join(root, "probe"), [".py"]);
     const library = filesBelow(path.join(root, "native", "fake-nvml"), [".c"]);
     expect(graphOf(production, importsOf)).toBeNull();
@@ -262,7 +262,7 @@ describe("the layout of the house", () => {
     expect(graphOf(library, (file) => callsOf(file, library))).toBeNull();
   });
 
-  it("has one way down inside a room: no two directories import each other", () => {
+  it("two directories of a room never import each other", () => {
     const edges = new Set<string>();
     for (const file of production) {
       for (const target of importsOf(file)) {
@@ -274,7 +274,7 @@ describe("the layout of the house", () => {
     expect(mutual).toEqual([]);
   });
 
-  it("keeps the pure rooms free of clock, file and environment", () => {
+  it("the pure rooms use no clock, file or environment", () => {
     const impure = production
       .filter((file) => ["analysis", "verdict", "snapshot", "stats"].includes(room(file)))
       .filter((file) =>
@@ -285,20 +285,20 @@ describe("the layout of the house", () => {
     expect(impure.map(shown)).toEqual([]);
   });
 
-  it(`keeps every file within ${MAX_LINES} lines`, () => {
+  it(`every file has at most ${MAX_LINES} lines`, () => {
     const long = ["src", "test", "native", "probe", "leak-lab", "bench", "scripts"]
       .flatMap((name) => filesBelow(path.join(root, name), [".ts", ".mjs", ".py", ".cc", ".h", ".c", ".sh"]))
       .filter((file) => readFileSync(file, "utf8").split("\n").length > MAX_LINES + 1);
     expect(long.map(shown)).toEqual([]);
   });
 
-  it(`keeps every Python function of the probe within ${MAX_FUNCTION_LINES} lines`, () => {
+  it(`every Python function of the probe has at most ${MAX_FUNCTION_LINES} lines`, () => {
     const functions = filesBelow(path.join(root, "probe"), [".py"]).flatMap(pythonFunctions);
     expect(functions.length).toBeGreaterThan(100);
     expect(functions.filter(({ lines }) => lines > MAX_FUNCTION_LINES)).toEqual([]);
   });
 
-  it.each(Object.entries(MAX_FILES))("keeps every directory of %s within %i source files", (tree, most) => {
+  it.each(Object.entries(MAX_FILES))("directories of %s have at most %i source files", (tree, most) => {
     const sizes = new Map<string, number>();
     const all = filesBelow(path.join(root, tree), [".ts", ".c", ".cc", ".h", ".py", ".cjs"]);
     for (const file of all.filter((one) => !isTest(one))) {
@@ -307,7 +307,7 @@ describe("the layout of the house", () => {
     expect([...sizes].filter(([, size]) => size > most).map(([directory]) => shown(directory))).toEqual([]);
   });
 
-  it("has every file that ARCHITECTURE.md names", () => {
+  it("every file that ARCHITECTURE.md names exists", () => {
     const page = readFileSync(path.join(root, "ARCHITECTURE.md"), "utf8");
     const names = [...page.matchAll(/`([\w./-]+\/[\w.-]+\.(?:ts|cc|h|yml))`/g)].map(([, name = ""]) => name);
     expect(names.length).toBeGreaterThan(20);

@@ -20,7 +20,7 @@ describe("statistics without a package", () => {
     expect(() => median([])).toThrow();
   });
 
-  it("gives a ratio no interval from two samples and a symmetric one on the logarithm from more", () => {
+  it("a ratio has no interval from two samples and a symmetric one on the logarithm from more", () => {
     expect(ratioInterval([1, 1.1])).toMatchObject({ low: null, high: null, n: 2 });
     const { ratio, low, high } = ratioInterval([0.9, 1, 1.1, 1.05]);
     expect(Math.log(high!) - Math.log(ratio)).toBeCloseTo(Math.log(ratio) - Math.log(low!));
@@ -28,7 +28,7 @@ describe("statistics without a package", () => {
     expect(high!).toBeGreaterThan(1);
   });
 
-  it("bounds a rate that was never seen by the rule of three, and one that was by more", () => {
+  it("a rate that was never seen is bounded by the rule of three, and one that was by more", () => {
     expect(rateAtMost(0, 100)).toBeCloseTo(1 - 0.05 ** (1 / 100), 6);
     expect(rateAtMost(1, 100)).toBeCloseTo(0.0466, 3);
     expect(rateAtMost(0, 0)).toBe(1);

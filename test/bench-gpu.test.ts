@@ -265,12 +265,12 @@ describe("docs/evidence.md", () => {
     expect(page).toBe(withEvidence(page));
   });
 
-  it("has only documents of real hardware beside it", () => {
+  it("every committed GPU document comes from real hardware", () => {
     for (const { evidence } of committed())
       expect(evidence).toMatchObject({ schema: "stormlog.gpu-evidence/1", hardware: true });
   });
 
-  it("has summaries that follow from the measurements", () => {
+  it("the summaries of the committed GPU documents follow from their measurements", () => {
     const summaries = { costs: costSummary, lab: labSummary, aa: aaSummary, oom: oomSummary, peaks: peakSummary };
     const documents = committed();
     expect(documents.length).toBeGreaterThan(0);

@@ -39,7 +39,7 @@ function sourceText(directory: string): string {
 }
 
 describe("the documentation", () => {
-  it.each(PAGES)("of %s links only to what exists", (page) => {
+  it.each(PAGES)("%s links only to existing files and anchors", (page) => {
     const broken = [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = ""]) => {
       if (/^https?:/.test(target)) return [];
       const [file = "", anchor] = target.split("#");
@@ -71,7 +71,7 @@ describe("the documentation", () => {
     expect(unknown).toEqual([]);
   });
 
-  it("is linked from the index, page by page", () => {
+  it("the index links every page of the documentation", () => {
     const pages = PAGES.filter((page) => page.startsWith("docs/") && !page.startsWith("docs/evidence/"));
     const index = read("docs/README.md");
     const unlinked = pages.filter((page) => page !== "docs/README.md" && !index.includes(`(${path.basename(page)})`));
@@ -79,7 +79,7 @@ describe("the documentation", () => {
     expect(read("README.md")).toContain("(docs/README.md)");
   });
 
-  it("has at most 26,000 words, without what scripts write between marks", () => {
+  it("the documentation has at most 26,000 words outside its generated parts", () => {
     const written = /<!-- [^\n]*-->\n[\s\S]*?<!-- (?:end of [^\n]*|\w+: end) -->/g;
     const words = PAGES.filter((page) => /^docs\/[\w-]+\.md$/.test(page)).map(
       (page) => read(page).replace(written, "").split(/\s+/).filter(Boolean).length,
@@ -127,13 +127,13 @@ describe("the documentation", () => {
 describe("docs/commands.md", () => {
   const page = read("docs/commands.md");
 
-  it("has every command of the command line, and no other", () => {
+  it("docs/commands.md has every command of the command line and no other", () => {
     const [table = ""] = page.split("\n## ");
     const named = [...table.matchAll(/^\| `([a-z]+)/gm)].map(([, name]) => name);
     expect(named.sort()).toEqual(Object.keys(COMMANDS).sort());
   });
 
-  it("has every option of every command, and no other", async () => {
+  it("docs/commands.md has every option of every command and no other", async () => {
     const options = new Set(Object.keys(GLOBAL_OPTIONS));
     for (const spec of Object.values(COMMANDS)) for (const name of Object.keys(spec.options)) options.add(name);
     const named = new Set([...page.matchAll(/--([a-z][a-z-]+)/g)].map(([, name]) => name));

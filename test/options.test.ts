@@ -28,7 +28,7 @@ describe("generated tables", () => {
 });
 
 describe("the options of run", () => {
-  it("are each read by the gate's request", () => {
+  it("every option of run is read by the gate's request", () => {
     const source = read("src/config/options.ts");
     const unread = RUN_OPTION_ENTRIES.map(([name]) => name).filter(
       (name) => !source.includes(`options.${name}`) && !source.includes(`options["${name}"]`),
@@ -36,7 +36,7 @@ describe("the options of run", () => {
     expect(unread).toEqual([]);
   });
 
-  it("reach the gate's request as inputs of the Action", () => {
+  it("the options of run reach the gate's request as inputs of the Action", () => {
     const inputs = {
       run: "true",
       "max-runs": "7",

@@ -72,14 +72,14 @@ const answer = async ([command = "", ...args]: readonly string[]): Promise<Docum
 };
 
 describe("the published schemas", () => {
-  it("are those the validators give", () => {
+  it("the published schemas equal those of the validators", () => {
     const fresh = schemaFiles();
     const committed = readdirSync(SCHEMA_FOLDER).filter((name) => name.endsWith(".schema.json"));
     expect(committed.sort()).toEqual([...fresh.keys()].sort());
     for (const [name, text] of fresh) expect(readFileSync(path.join(SCHEMA_FOLDER, name), "utf8"), name).toBe(text);
   });
 
-  it("refuse what is not such a document", () => {
+  it("the published schemas refuse other documents, unknown keys and wrong values", () => {
     for (const name of schemaFiles().keys()) {
       expect(problems(name.replace(".schema.json", ""), { schema: "something else" }), name).not.toEqual([]);
     }
@@ -99,30 +99,30 @@ describe("the published schemas", () => {
       report = await answer(["run", "--base-run", "off", "--max-runs", "2", "--", "node", "work.mjs", "more"]);
     });
 
-    it("a configuration file that uses most keys", () => {
+    it("a configuration file that uses most keys fits its schema", () => {
       expect(problems("config", parse(CONFIG))).toEqual([]);
     });
 
-    it("the record of a refresh, on stdout and in the store", () => {
+    it("the record of a refresh fits its schema, on stdout and in the store", () => {
       expect(problems("baseline", record)).toEqual([]);
       const [file = ""] = readdirSync(path.join(directory, "baselines", "default"));
       expect(problems("baseline", json("baselines", "default", file))).toEqual([]);
     });
 
-    it("the report of a failed gate, on stdout and in the bundle", () => {
+    it("the report of a failed gate fits its schema, on stdout and in the bundle", () => {
       expect((report.payload as Document).verdict).toBe("fail");
       expect(problems("report", report)).toEqual([]);
       expect(problems("report", json("stormlog-bundle", "report.json"))).toEqual([]);
     });
 
-    it("the report of a command that fails", async () => {
+    it("the report of a command that fails fits its schema", async () => {
       const failed = await answer(["run", "--bundle", "failed", "--", "node", "-e", "process.exit(7)"]);
       expect((failed.payload as Document).verdict).toBe("error");
       expect(problems("report", failed)).toEqual([]);
       expect(problems("manifest", json("failed", "manifest.json"))).toEqual([]);
     });
 
-    it("the report and manifest of a configured run", async () => {
+    it("the report and manifest of a configured run fit their schemas", async () => {
       const configured = await answer(["run", "--config", "gate.yml", "--vary", "N=1,2", "--fits", "4GiB"]);
       expect(problems("report", configured)).toEqual([]);
       expect((configured.payload as Document).scaling).toHaveLength(1);
@@ -133,13 +133,13 @@ describe("the published schemas", () => {
       expect(events((json("stormlog-bundle", "manifest.json") as typeof manifest).files)).toBe(0);
     });
 
-    it("the other documents of a bundle", () => {
+    it("the other documents of a bundle fit their schemas", () => {
       expect(problems("manifest", json("stormlog-bundle", "manifest.json"))).toEqual([]);
       expect(problems("measurements", json("stormlog-bundle", "measurements.json"))).toEqual([]);
       expect(problems("recording", json("stormlog-bundle", "runs", "default", "1", "recording.json"))).toEqual([]);
     });
 
-    it("an analysis of a run, and of a table of another tool", async () => {
+    it("an analysis of a run and one of another tool's table fit their schema", async () => {
       expect(problems("analysis", await answer(["analyze", "stormlog-bundle/runs/default/1"]))).toEqual([]);
       const rows = Array.from({ length: 60 }, (_, step) => `${step},${step % 2},cuda:0,${(step + 1) << 22},`);
       const header = "step,rank,device,allocated_bytes,used_bytes";
@@ -149,7 +149,7 @@ describe("the published schemas", () => {
       expect(problems("analysis", analysis)).toEqual([]);
     });
 
-    it("the answers of judge and compare", async () => {
+    it("the answers of judge and compare fit their schema", async () => {
       const sides = ["--baseline", `bundle.json`, "--candidate", "stormlog-bundle"];
       writeFileSync(path.join(directory, "bundle.json"), JSON.stringify(record));
       expect(problems("judgement", await answer(["judge", ...sides]))).toEqual([]);

@@ -11,12 +11,12 @@ const page = readFileSync(path.join(root, "docs/troubleshooting.md"), "utf8");
 const sources = sourceFiles();
 
 describe("the page of troubles", () => {
-  it("has every error code of the sources", () => {
+  it("docs/troubleshooting.md has every error code of the sources", () => {
     expect(errorCodes().length).toBeGreaterThan(120);
     expect(errorCodes().filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
   });
 
-  it("has every attempt whose failure is a warning", () => {
+  it("docs/troubleshooting.md has every attempt whose failure is a warning", () => {
     const attempts = sources.flatMap(({ text }) =>
       [...text.matchAll(/\bwhat: ["`]([^"`$]+)/g)].map(([, what = ""]) => what.trim()),
     );
@@ -24,7 +24,7 @@ describe("the page of troubles", () => {
     expect(attempts.filter((what) => !page.includes(`Could not ${what}`))).toEqual([]);
   });
 
-  it("has the text of every reason for a failed upload", () => {
+  it("docs/troubleshooting.md has the text of every reason for a failed upload", () => {
     const { text } = sources.find(({ name }) => name.endsWith("github/artifacts/upload-failure.ts")) ?? { text: "" };
     const reasons = [...text.matchAll(/=>\s*["`]([a-z][^("`$.]+)/gi)].map(([, words = ""]) => words.trim());
     expect(reasons.length).toBeGreaterThan(8);
@@ -37,7 +37,7 @@ describe("the page of troubles", () => {
 });
 
 describe("the page of permissions", () => {
-  it("has every permission that a warning requests", () => {
+  it("docs/permissions.md has every permission that a warning requests", () => {
     const permissions = readFileSync(path.join(root, "docs/permissions.md"), "utf8");
     const asked = new Set(
       sources.flatMap(({ text }) =>

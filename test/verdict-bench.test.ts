@@ -45,7 +45,7 @@ describe("the corpus", () => {
     else expect(lowest(values.subarray(300)) - lowest(values.subarray(0, 100))).toBeGreaterThan(0.5 * growth);
   });
 
-  it("is the same for the same seed, and only leaking programs keep growing", () => {
+  it("a program of the corpus is the same for the same seed, and only leaking programs keep growing", () => {
     const program = LEAKING.steady!;
     expect(runProgram(program, 80, seeded(5))).toEqual(runProgram(program, 80, seeded(5)));
     const risen = ({ allocated }: { allocated: Float64Array }) => allocated[79]! - allocated[40]!;
@@ -56,13 +56,13 @@ describe("the corpus", () => {
 });
 
 describe("the reference values", () => {
-  it("are the known ones: Wilson's interval and the Cramér–Rao bound", () => {
+  it("wilsonInterval and minGrowth return the known reference values", () => {
     expect(wilsonInterval({ hits: 0, tries: 448 })[1]).toBeCloseTo(0.0085, 4);
     expect(minGrowth(300, 0)).toBeCloseTo(0.72, 2);
     expect(minGrowth(300, 0.9)).toBeCloseTo(2.87, 2);
   });
 
-  it("re-implement TraceML's bands as its own vectors have them", () => {
+  it("tracemlBands judges TraceML's own vectors as TraceML does", () => {
     const ramp = (n: number, from: number, to: number) =>
       Float64Array.from({ length: n }, (_, i) => GIB * (from + ((to - from) * i) / (n - 1)));
     expect(tracemlBands.judge(ramp(49, 4, 7.4), "level")).toBe("none");

@@ -52,7 +52,7 @@ describe("the held-out caching allocator", () => {
 });
 
 describe("held-out recordings", () => {
-  it("are the same bytes for the same seed and others for another", () => {
+  it("held-out recordings are the same bytes for the same seed and others for another", () => {
     const [family] = FAMILIES;
     if (family === undefined) throw new Error("no family");
     const columns = (seed: number) => heldOutCase(seed, family, 3).recording.tables.map((table) => table.columns);
@@ -60,13 +60,16 @@ describe("held-out recordings", () => {
     expect(columns(1)).not.toEqual(columns(2));
   });
 
-  it.each(FAMILIES.map((family) => [family.name, family] as const))("of %s have the stated properties", (_, family) => {
-    for (let index = 0; index < 3; index++) {
-      const one = heldOutCase(SEEDS.tuning, family, index);
-      const answer = answered(one);
-      expect(answer.series.samples).toBeGreaterThanOrEqual(20);
-      if (family.truth === "leak") expect(answer.floors).toBeGreaterThan(0.5);
-      else expect(one.leaked).toBe(0);
-    }
-  });
+  it.each(FAMILIES.map((family) => [family.name, family] as const))(
+    "held-out recordings of %s have the stated properties",
+    (_, family) => {
+      for (let index = 0; index < 3; index++) {
+        const one = heldOutCase(SEEDS.tuning, family, index);
+        const answer = answered(one);
+        expect(answer.series.samples).toBeGreaterThanOrEqual(20);
+        if (family.truth === "leak") expect(answer.floors).toBeGreaterThan(0.5);
+        else expect(one.leaked).toBe(0);
+      }
+    },
+  );
 });

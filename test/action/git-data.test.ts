@@ -143,7 +143,7 @@ describe("records of a commit that the clone does not have", () => {
     expect(await read(commit ?? "", "elsewhere")).toEqual([]);
   });
 
-  it("is an error, not an empty list, when the commit is unknown", async () => {
+  it("reading baselines of an unknown commit is an error, not an empty list", async () => {
     await expect(read("b".repeat(40))).rejects.toThrow(/baselines of the base commit/);
   });
 });

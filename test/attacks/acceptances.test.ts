@@ -183,7 +183,7 @@ describe("a pull request that borrows an acceptance", () => {
     ["a maintainer's own fork merges it from elsewhere", merged, { headRepo: "owner/model", author: "owner" }, 0],
     ["a branch of the repository merges it from elsewhere", merged, {}, 0],
     ["a branch of the repository has it as its history", built, {}, 1],
-  ])("when %s, it counts for its own pull request alone", async (_how, commits, more, count) => {
+  ])("an acceptance counts for its own pull request alone when %s", async (_how, commits, more, count) => {
     open("", more);
     people.commits.set(PR, [...commits]);
     const { accepted, refused } = await read();

@@ -246,7 +246,7 @@ export const after = () => { execFileSync("mkfifo", [replace(".git/index")]); };
     expect(result.log).not.toMatch(/INTERNAL/);
   }, 120_000);
 
-  it("no git of the gate has a token, a file command or the job's variables for git in its environment", async () => {
+  it("git processes of the gate have no token, file command or git variable of the job in their environment", async () => {
     // The only git there is records its environment.
     const bin = mkdtempSync(path.join(tmpdir(), "stormlog-attack-bin-"));
     const seen = path.join(bin, "seen");

@@ -107,7 +107,7 @@ describe.skipIf(!canBeHostile || !hasCompiler)("a change that reaches for the ga
     expect(result.code, result.log).toBe(0);
   }, 120_000);
 
-  it("without the addon the step cannot close its process, and its first warning names the two-job workflow", async () => {
+  it("the step without the addon cannot close its process and first warns with the two-job workflow", async () => {
     const attack = `import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 export const before = ({ loot }) => {
   for (const pid of readdirSync("/proc").filter((name) => /^\\d+$/.test(name))) {

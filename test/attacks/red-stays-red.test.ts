@@ -85,7 +85,7 @@ describe.skipIf(!canBeHostile)("a breach stays red", { timeout: 240_000 }, () =>
       };`,
       /\.json was removed during the run; the copy read before the run was used/,
     ],
-  ])("when the command %s", async (_, body, named) => {
+  ])("a breach stays red when the command %s", async (_, body, named) => {
     const result = await attack(body);
     expect(result.code, result.log).toBe(4);
     expect(result.outputs.verdict).toBe("fail");
@@ -129,7 +129,7 @@ describe.skipIf(!canBeHostile)("a breach stays red", { timeout: 240_000 }, () =>
       };`,
       "directory was replaced during the run",
     ],
-  ])("when the command %s", async (_, body, named) => {
+  ])("a breach stays red when the command %s", async (_, body, named) => {
     const result = await attack(body);
     expect(result.code, result.log).toBe(4);
     expect(result.outputs.verdict).toBe("fail");
@@ -156,14 +156,14 @@ describe.skipIf(!canBeHostile)("a breach stays red", { timeout: 240_000 }, () =>
       };
       export const after = (job) => fs.truncateSync(recording(job), 64 + 480);`,
     ],
-  ])("or is an error that names the attempt when the command %s", async (_, body) => {
+  ])("a breach is an error that names the attempt when the command %s", async (_, body) => {
     const result = await attack(body);
     expect(result.code, result.log).toBe(1);
     expect(result.outputs.verdict).toBe("error");
     expect(summaryOf(result)).toContain("samples.rec was altered during the run");
   });
 
-  it("when the change itself rewrites, adds and deletes records, which it lists and which do not count", async () => {
+  it("a breach stays red when the change rewrites, adds or deletes records, which are listed and do not count", async () => {
     const name = step.git("ls-tree", "-r", "--name-only", "main", "--", "baselines").split("\n")[0] ?? "";
     const record = JSON.parse(step.git("show", `main:${name}`));
     for (const { runs } of record.epochs) {
@@ -181,7 +181,7 @@ describe.skipIf(!canBeHostile)("a breach stays red", { timeout: 240_000 }, () =>
     expect(summaryOf(deleted)).toContain(name);
   });
 
-  it("when the change puts blanks around the command", async () => {
+  it("a breach stays red when the change puts blanks around the command", async () => {
     const shell = `${process.execPath} work.mjs`;
     const plain = await HostileStep.start({ config: config(`  - name: train\n    run: ${shell}\n`) });
     try {
@@ -206,7 +206,7 @@ describe.skipIf(!canBeHostile)("a breach stays red", { timeout: 240_000 }, () =>
       "    env: { MALLOC_ARENA_MAX: '1' }\n",
       "alters what the scenario",
     ],
-  ])("or unjudged with exit 6 when the change %s, until that is accepted", async (_, name, more, reason) => {
+  ])("a breach is unjudged with exit 6 when the change %s, until that is accepted", async (_, name, more, reason) => {
     const files = {
       "stormlog-gate.yml": config(`  - name: ${name}\n    run: ${NODE}\n${more}policy: { unjudged: pass }\n`),
     };

@@ -58,7 +58,7 @@ const HONEST = {
 };
 
 describe("a leg that speaks for another", () => {
-  it("legs that speak for themselves have the verdict of the worst, as a control", async () => {
+  it("legs with their own sections have the verdict of the worst, as a control", async () => {
     expect(await merged(HONEST)).toMatchObject({ missing: [], report: { verdict: "fail", exit_code: 4 } });
     const both = { ...HONEST, "stormlog-section-default-gpu.json": section("gpu", "pass") };
     expect(await merged(both)).toMatchObject({ missing: [], report: { verdict: "pass", exit_code: 0 } });
@@ -95,7 +95,7 @@ describe("a leg that speaks for another", () => {
     expect(report).toMatchObject({ verdict: "fail", exit_code: 4 });
   });
 
-  it("a refused section alone leaves its leg missing, which is never a pass, and says why", async () => {
+  it("a refused section leaves its leg missing, which is never a pass, and gives the reason", async () => {
     const { report, missing } = await merged({
       "stormlog-section-default-cpu.json": section("cpu", "pass"),
       "stormlog-section-default-gpu.json": section("gpu", "pass", { headSha: "b".repeat(40) }),

@@ -59,8 +59,11 @@ describe("attribution of a program that does not leak", { timeout: 240_000 }, ()
 });
 
 describe("a cache that fills during the whole run", { timeout: 240_000 }, () => {
-  it.for(CACHES.filter(({ runtime }) => runs[runtime]))("is not failed as a leak: $name", async (program) => {
-    const { verdict } = await gated(program);
-    expect(verdict).not.toBe("fail");
-  });
+  it.for(CACHES.filter(({ runtime }) => runs[runtime]))(
+    "a cache that fills during the whole run is not failed as a leak: $name",
+    async (program) => {
+      const { verdict } = await gated(program);
+      expect(verdict).not.toBe("fail");
+    },
+  );
 });

@@ -46,22 +46,25 @@ const lineWith = (file: string, text: string): number =>
     .findIndex((line) => `${line}\n`.includes(text)) + 1;
 
 describe.skipIf(!isSampled)("the growing line of native memory", () => {
-  it.skipIf(!existsSync(PYTHON))("is the Python line that calls, and not the one whose blocks are freed", async () => {
-    const script = path.join(FIXTURES, "native_blocks.py");
-    const { lines, notes } = await linesOf([PYTHON, script, "5"], FIXTURES);
-    expect(notes).toEqual([]);
-    expect(lines.map(({ named }) => [named.kind, named.line.file, named.line.line])).toEqual([
-      ["leak", script, lineWith(script, "# leaks")],
-    ]);
-    const [only] = lines;
-    expect(only?.site).toMatchObject({ called: "malloc", package: null });
-    // 2,000 blocks of 8,000 bytes a second: 69 MiB in the stretch.
-    expect(only?.named.share).toBeGreaterThan(0.2);
-    expect(only?.named.share).toBeLessThan(1);
-  });
+  it.skipIf(!existsSync(PYTHON))(
+    "the growing line is the Python line that calls malloc, not the one whose blocks are freed",
+    async () => {
+      const script = path.join(FIXTURES, "native_blocks.py");
+      const { lines, notes } = await linesOf([PYTHON, script, "5"], FIXTURES);
+      expect(notes).toEqual([]);
+      expect(lines.map(({ named }) => [named.kind, named.line.file, named.line.line])).toEqual([
+        ["leak", script, lineWith(script, "# leaks")],
+      ]);
+      const [only] = lines;
+      expect(only?.site).toMatchObject({ called: "malloc", package: null });
+      // 2,000 blocks of 8,000 bytes a second: 69 MiB in the stretch.
+      expect(only?.named.share).toBeGreaterThan(0.2);
+      expect(only?.named.share).toBeLessThan(1);
+    },
+  );
 
   it.each(PYTHONS.map((python) => [versionOf(python), python] as const))(
-    "is known in Python %s, by its own frames",
+    "native samples name the allocating line by the frames of Python %s",
     async (_, { executable }) => {
       const script = path.join(FIXTURES, "native_blocks.py");
       const { directory } = await attributed([executable, script, "3"], { kind: "seconds", at: [1] });
@@ -75,7 +78,7 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
   );
 
   it.skipIf(spawnSync(PYTHON, ["-c", "import numpy"]).status !== 0)(
-    "calls the package whose compiled code makes the objects, where it calls one",
+    "the line of a leak names the package whose compiled code makes the objects, where it calls one",
     async () => {
       const script = path.join(FIXTURES, "kept_scalars.py");
       const ran = await attributed([PYTHON, script, "5"], MOMENTS);
@@ -93,15 +96,18 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
     },
   );
 
-  it.skipIf(missingProgram(["gcc", "addr2line"]) !== null)("is found in C by its debug information", async () => {
-    const directory = mkdtempSync(path.join(tmpdir(), "gate-native-line-"));
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-    const source = path.join(FIXTURES, "native_blocks.c");
-    const program = path.join(directory, "native_blocks");
-    expect(spawnSync("gcc", ["-g", "-O1", "-o", program, source]).status).toBe(0);
-    const { lines } = await linesOf([program, "5"], FIXTURES);
-    expect(lines.map(({ named, hasLine }) => [hasLine, named.line.file, named.line.line])).toEqual([
-      [true, source, lineWith(source, "/* leaks */")],
-    ]);
-  });
+  it.skipIf(missingProgram(["gcc", "addr2line"]) !== null)(
+    "the growing line of a C program is found by its debug information",
+    async () => {
+      const directory = mkdtempSync(path.join(tmpdir(), "gate-native-line-"));
+      onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+      const source = path.join(FIXTURES, "native_blocks.c");
+      const program = path.join(directory, "native_blocks");
+      expect(spawnSync("gcc", ["-g", "-O1", "-o", program, source]).status).toBe(0);
+      const { lines } = await linesOf([program, "5"], FIXTURES);
+      expect(lines.map(({ named, hasLine }) => [hasLine, named.line.file, named.line.line])).toEqual([
+        [true, source, lineWith(source, "/* leaks */")],
+      ]);
+    },
+  );
 });

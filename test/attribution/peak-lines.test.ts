@@ -66,7 +66,7 @@ function marked(file: string): readonly string[] {
 
 describe("the lines that make a peak of Node higher", () => {
   it.each(["response_cache", "read_buffers"])(
-    "are those of %s, and explain the difference",
+    "the lines of %s explain the difference of the peak",
     { timeout: 60_000 },
     async (name) => {
       const file = path.join(TWINS, `${name}.mjs`);
@@ -86,7 +86,7 @@ describe("the lines that make a peak of Node higher", () => {
 
 describe.skipIf(!isSampled || !existsSync(PYTHON))("the lines that make a peak higher", () => {
   it.each(shownTwins)(
-    "and its category are those of %s, and explain the difference",
+    "the lines of %s and their category explain the difference of the peak",
     { timeout: 120_000 },
     async (name, metric, category) => {
       const file = path.join(TWINS, `${name}.py`);
@@ -111,7 +111,7 @@ describe.skipIf(!isSampled || !existsSync(PYTHON))("the lines that make a peak h
   );
 
   it.each(triesAll ? shownTwins : shownTwins.slice(0, 1))(
-    "name nothing where nothing differs but the draw of the samples: %s",
+    "two runs that differ only in the draw of the samples name no line: %s",
     { timeout: 60_000 },
     async (name, metric) => {
       const file = path.join(TWINS, `${name}.py`);
@@ -126,7 +126,7 @@ describe.skipIf(!isSampled || !existsSync(PYTHON))("the lines that make a peak h
     },
   );
 
-  it("are those of functions that were not looked for at first", () => {
+  it("Codes.find returns functions that its first search did not include", () => {
     const script = [
       "import json, sys, textwrap",
       "from _stormlog_probe.attribute.codes import Codes",
@@ -139,7 +139,7 @@ describe.skipIf(!isSampled || !existsSync(PYTHON))("the lines that make a peak h
     expect(spawnSync(PYTHON, ["-c", script], { env, encoding: "utf8" }).stderr).toBe("");
   });
 
-  it("are known of a program that is killed", { timeout: 60_000 }, async () => {
+  it("the lines of a killed program are recorded", { timeout: 60_000 }, async () => {
     const file = path.join(TWINS, "duplicated_dataset.py");
     const { parts } = await held(
       [
@@ -157,7 +157,7 @@ time.sleep(60)`,
     expect(parts.slice(0, 2).map(({ at }) => `${at.file}:${at.line}`)).toContain(marked(file)[0]);
   });
 
-  it("are looked for while other threads fill tuples", { timeout: 60_000 }, () => {
+  it("the search for lines is safe while other threads fill tuples", { timeout: 60_000 }, () => {
     // A tuple that is held elsewhere cannot be resized: with the collector's list of objects the program ends.
     const script = path.join(FIXTURES, "tuples_and_codes.py");
     const ran = (how: string) => spawnSync(PYTHON, [script, path.join(packageRoot(), "probe", "inject"), how]).status;
@@ -165,7 +165,7 @@ time.sleep(60)`,
   });
 
   // No device here: a stand-in with the private calls of torch. The snapshots are real pickles.
-  it("are those of a device, by its allocator's history", { timeout: 60_000 }, async () => {
+  it("the lines of a device's peak are found by its allocator's history", { timeout: 60_000 }, async () => {
     const file = path.join(FIXTURES, "device_peak.py");
     const env = { STANDIN_TORCH: "today", PYTHONPATH: path.join(STAND_INS, "torch-history") };
     const side = async (...args: readonly string[]) => {
@@ -186,21 +186,24 @@ time.sleep(60)`,
     expect(first?.line.stack.map(({ function: name }) => name)).toContain("attend");
   });
 
-  it.skipIf(missingProgram(["gcc", "addr2line"]) !== null)("are found in C by its debug information", async () => {
-    const directory = mkdtempSync(path.join(tmpdir(), "gate-peak-line-"));
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-    const source = path.join(FIXTURES, "native_peak.c");
-    const program = path.join(directory, "native_peak");
-    expect(spawnSync("gcc", ["-g", "-O1", "-o", program, source]).status).toBe(0);
-    const { parts } = await held([program], "allocated");
-    const wanted =
-      readFileSync(source, "utf8")
-        .split("\n")
-        .findIndex((line) => line.includes("/* higher */")) + 1;
-    expect(parts[0]).toMatchObject({
-      at: { file: source, line: wanted },
-      bytes: 48_000_000,
-      variance: expect.any(Number),
-    });
-  });
+  it.skipIf(missingProgram(["gcc", "addr2line"]) !== null)(
+    "the lines of a C program's peak are found by its debug information",
+    async () => {
+      const directory = mkdtempSync(path.join(tmpdir(), "gate-peak-line-"));
+      onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+      const source = path.join(FIXTURES, "native_peak.c");
+      const program = path.join(directory, "native_peak");
+      expect(spawnSync("gcc", ["-g", "-O1", "-o", program, source]).status).toBe(0);
+      const { parts } = await held([program], "allocated");
+      const wanted =
+        readFileSync(source, "utf8")
+          .split("\n")
+          .findIndex((line) => line.includes("/* higher */")) + 1;
+      expect(parts[0]).toMatchObject({
+        at: { file: source, line: wanted },
+        bytes: 48_000_000,
+        variance: expect.any(Number),
+      });
+    },
+  );
 });

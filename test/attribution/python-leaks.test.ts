@@ -6,7 +6,7 @@ import { attributed, FIXTURES, leakyBlock, PYTHON } from "./testing/attributed.t
 describe.skipIf(!existsSync(PYTHON))("the growing line of a leak in plain Python", () => {
   const script = path.join(FIXTURES, "python_cache.py");
 
-  it("is where the entries are kept, not where they are made, and not what churns", async () => {
+  it("the growing line is where entries are kept, not where they are made or what churns", async () => {
     const ran = await attributed([PYTHON, script, "400"], { kind: "seconds", at: [1.5, 2, 2.5, 3] });
     expect(ran.code, ran.stderr).toBe(0);
     const [top] = ran.attribution.lines;

@@ -26,7 +26,7 @@ print(*at)
 `;
 
 describe.skipIf(PYTHON === null)("moments that take longer than the time between them", () => {
-  it("leave the program steps in between", () => {
+  it("snapshots that take longer than the time between them leave the program steps in between", () => {
     const printed = execFileSync(PYTHON?.executable ?? "", ["-c", SLOW_MOMENTS, PROBE], { encoding: "utf8" });
     const at = printed.trim().split(" ").map(Number);
     expect(at.length).toBeGreaterThanOrEqual(3);

@@ -50,7 +50,7 @@ describe.skipIf(PYTHON === null)("an indexed job of Kubernetes", () => {
   );
 
   it(
-    "is unjudged while a pod is missing, the last one too where the job declares its size",
+    "a job that declares its size is unjudged when its last pod is missing",
     async () => {
       await Promise.all([0, 1].map((index) => pod("short", index, { STEPS: "40", WORLD_SIZE: "3" })));
       const options = ["--baseline", "none", "--budget", "host=1GiB"];

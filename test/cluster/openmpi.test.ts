@@ -52,7 +52,7 @@ describe("a job of MPI", () => {
     ];
 
     it(
-      "on two hosts fails by the one rank that leaks, and names it with its host",
+      "a job on two hosts fails by the one rank that leaks and names it with its host",
       async () => {
         const { code, stdout, stderr } = await started([...twoHosts, ...record("leak", "openmpi")], {
           LEAKING_RANK: "3",
@@ -91,7 +91,7 @@ describe("a job of MPI", () => {
     );
 
     it(
-      "under one gate around mpirun is one recording of all its ranks",
+      "a gate around mpirun makes one recording of all its ranks",
       async () => {
         const launcher = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np", "2"];
         const inner = [PYTHON?.executable ?? "python3", fixture("mpi.py"), "openmpi"];

@@ -83,7 +83,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   );
 
   it(
-    "is measured, judged and kept as a baseline by the scripts of the example",
+    "the scripts of the example measure and judge a job and store its baseline",
     async () => {
       const directory = example("example");
       const submit = (script: string, env: Record<string, string> = {}) =>
@@ -104,7 +104,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   );
 
   it.skipIf(missingProgram(["mpirun.openmpi"]) !== null)(
-    "is one job too where Slurm starts its ranks by PMIx, and where mpirun in the batch script starts them",
+    "ranks that PMIx or an mpirun in the batch script starts belong to one job",
     async () => {
       const mpi = (output: string) => record(output, [worker[0] ?? "", fixture("mpi.py"), "openmpi"]);
       const pmix = await slurm.srun(["--mpi=pmix"], mpi("pmix"), { STEPS: "30" });
@@ -143,7 +143,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   );
 
   it(
-    "is one rank where its batch script starts the gate itself",
+    "a batch script that starts the gate itself is one rank",
     async () => {
       const script = ["--wrap", record("batch").join(" ")];
       const { code } = await slurm.sbatch(["--nodes=2", "--ntasks-per-node=2"], script, { STEPS: "30" });
@@ -155,7 +155,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   );
 
   it(
-    "is a job of its own for every task of an array, and refuses the shards of another",
+    "every task of an array is a separate job, whose directory refuses the shards of another task",
     async () => {
       const inner = (output: string) => ["--wrap", `srun ${record(output).join(" ")}`];
       const array = ["--array=0-1", "--ntasks=2", "--nodes=2", "--output=array-%a.log"];
@@ -176,7 +176,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   );
 
   it(
-    "that has to make way for another has its recordings finished: interrupted, 130",
+    "a preempted job has its recordings finished: interrupted, 130",
     async () => {
       const options = ["--job-name=spare", "--partition=spare", "--cpus-per-task=2"];
       const step = slurm.startStep(options, record("preempted"), { STEPS: "3000" });
@@ -215,7 +215,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   );
 
   it(
-    "that Slurm ends at its time limit has its recordings finished as well",
+    "a job that Slurm ends at its time limit has its recordings finished as interrupted",
     async () => {
       const { code, stderr } = await overTime.ended;
       expect(stderr).toMatch(/TIME LIMIT/);
@@ -228,7 +228,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   );
 
   it(
-    "that is warned before its time limit ends its ranks in order and is merged by the example's script",
+    "a job warned before its time limit ends its ranks in order and is merged by the example's script",
     async () => {
       const { code, states } = await warned;
       const end = lastLines(path.join(shared, "warned", "warned.log"));

@@ -43,7 +43,7 @@ describe.skipIf(WITH_TORCH === null)("a job of torchrun on two nodes", () => {
   }
 
   it(
-    "with a gate around each agent fails by the rank that leaks, and names it with its node",
+    "a job with a gate around each agent fails by the rank that leaks and names it with its node",
     async () => {
       const how = { name: "around", around: gate("around"), inside: [] };
       const ended = await launched(how, { LEAKING_RANK: "3", STORMLOG_GATE_SESSION: "night-1" });
@@ -68,7 +68,7 @@ describe.skipIf(WITH_TORCH === null)("a job of torchrun on two nodes", () => {
   );
 
   it(
-    "with a gate inside each worker has one shard a rank, and passes when nothing leaks",
+    "a job with a gate inside each worker has one shard a rank and passes when nothing leaks",
     async () => {
       const how = { name: "inside", around: [], inside: gate("inside") };
       const ended = await launched(how, { STORMLOG_GATE_SESSION: "night-2" });
@@ -84,7 +84,7 @@ describe.skipIf(WITH_TORCH === null)("a job of torchrun on two nodes", () => {
   );
 
   it(
-    "is unjudged while one of its nodes is missing",
+    "a job is unjudged while one of its nodes is missing",
     async () => {
       const [first = ""] = shards(shared, "around");
       const answer = await merged(

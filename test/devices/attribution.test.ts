@@ -62,7 +62,7 @@ const run = measuredAll<Seen>(
 );
 
 describe.skipIf(absent !== null)(`memory of the job on a GPU${absent === null ? "" : ` (${absent})`}`, () => {
-  it("is attributed by pid where the driver names processes, with the exact peak and gap of the job alone", () => {
+  it("memory is attributed by pid where the driver names processes, with the exact peak of the job alone", () => {
     const pid = run("pid");
     expect(pid.code).toBe(0);
     expect(deviceOf(pid, "cuda:0")).toMatchObject({
@@ -97,7 +97,7 @@ describe.skipIf(absent !== null)(`memory of the job on a GPU${absent === null ? 
     expectMostOfHeld(device.job_peak_bytes);
   });
 
-  it("is separate from another tenant's memory, whose changes are a finding", () => {
+  it("memory of another tenant is reported separately, and its change is a finding", () => {
     const other = run("tenant");
     expect(deviceOf(other, "cuda:0")).toMatchObject({
       attribution: "pid",
@@ -112,7 +112,7 @@ describe.skipIf(absent !== null)(`memory of the job on a GPU${absent === null ? 
   });
 
   it.each(["untold", "empty"] as const)(
-    "is the device's used memory less what was before where the list is %s",
+    "the job's memory is the device's use above its baseline where the process list is %s",
     (name) => {
       const device = deviceOf(run(name), "cuda:0");
       expect(device).toMatchObject({
@@ -125,7 +125,7 @@ describe.skipIf(absent !== null)(`memory of the job on a GPU${absent === null ? 
     },
   );
 
-  it("is unknown where another process without a known size uses the device", () => {
+  it("the job's memory is unknown where another process of unknown size uses the device", () => {
     expect(deviceOf(run("unknownTenant"), "cuda:0")).toMatchObject({
       attribution: "none",
       attribution_reason: expect.any(String),
@@ -135,7 +135,7 @@ describe.skipIf(absent !== null)(`memory of the job on a GPU${absent === null ? 
 });
 
 describe.skipIf(absent !== null || !mayUnshare)("memory of the job in a container, by the driver's version", () => {
-  it("is that of the one process that is new while numbers are the host's", () => {
+  it("the job's memory in a container is that of the one new process while pids are the host's", () => {
     const old = run("hostPids");
     expect(deviceOf(old, "cuda:0")).toMatchObject({
       attribution: "single-new-pid",
@@ -144,13 +144,13 @@ describe.skipIf(absent !== null || !mayUnshare)("memory of the job in a containe
     expectMostOfHeld(highest(old.recording, "cuda:0", "job"));
   });
 
-  it("is the device's while the driver looks memory up by the wrong number", () => {
+  it("the job's memory in a container is the device's while the driver looks it up by the wrong pid", () => {
     const later = run("noMemory");
     expect(deviceOf(later, "cuda:0")).toMatchObject({ attribution: "device-delta", job_peak_bytes: TRAIN_HELD });
     expect(highest(later.recording, "cuda:0", "job")).toBeNull();
   });
 
-  it("is attributed by pid since drivers convert both", () => {
+  it("the job's memory in a container is attributed by pid with a driver that converts both numbers", () => {
     expect(deviceOf(run("converted"), "cuda:0").attribution).toBe("pid");
   });
 });

@@ -112,13 +112,13 @@ function row(machineName: string, name: string): Row {
 }
 
 describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}`, () => {
-  it("is content with a machine without a GPU", () => {
+  it("doctor exits with 0 on a machine without a GPU and lists its sources as limited", () => {
     expect(doctorOf("no GPU").code).toBe(0);
     expect(row("no GPU", "nvml")).toMatchObject({ status: "limited", detail: "no NVIDIA driver" });
     expect(row("no GPU", "drm")).toMatchObject({ status: "limited" });
   });
 
-  it("has one row and no advice for a GPU that reports everything", () => {
+  it("doctor prints one row and no advice for a GPU that reports everything", () => {
     expect(doctorOf("healthy").code).toBe(0);
     expect(row("healthy", "nvml")).toMatchObject({
       status: "ok",
@@ -173,7 +173,7 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
     ["mismatch", "nvml", "different versions", "reboot"],
     ["no permission", "nvml", "may not use the GPU", "/dev/nvidia"],
     ["no library", "nvml", "libnvidia-ml.so.1", "Install"],
-  ])("fails on a GPU that is there and does not work, and says what to do: %s", (name, where, detail, remedy) => {
+  ])("doctor fails on a GPU that does not work and gives the remedy: %s", (name, where, detail, remedy) => {
     expect(doctorOf(name).code).toBe(1);
     expect(row(name, where).status).toBe("missing");
     expect(row(name, where).detail).toContain(detail);

@@ -101,7 +101,7 @@ describe.skipIf(absent !== null)("a driver that fails while it is measured", () 
     expect(xid?.description).toContain("Xid 79");
   });
 
-  it("is retried when the failure may be temporary, without invented samples in between", () => {
+  it("the driver is queried again after a possibly temporary failure, without invented samples in between", () => {
     const one = run("recovers");
     const used = values(one.recording, "cuda:0", "used").map(({ ms }) => ms);
     expect(used.filter((ms) => ms > 1020 && ms < 1290)).toEqual([]);
@@ -124,7 +124,7 @@ describe.skipIf(absent !== null)("a driver that fails while it is measured", () 
 });
 
 describe.skipIf(absent !== null)("the fake library", () => {
-  it("lacks what a test took out of it", () => {
+  it("the fake library lacks what a test took out of it", () => {
     expect(fakeNvmlLibrary(["nvmlDeviceGetMemoryInfo_v2"])).not.toBe(fakeNvmlLibrary());
   });
 });

@@ -66,7 +66,7 @@ const used = ({ recording }: Seen): number | null => highest(recording, "cuda:0"
 
 describe.skipIf(absent !== null)(`memory of a device${absent === null ? "" : ` (${absent})`}`, () => {
   it.each(["refused version word", "no second memory query", "470"])(
-    "is read by the older query, with the driver's own share in it, where the newer is not to be had: %s",
+    "a device's memory is read by the older query, with the driver's share, where the newer is missing: %s",
     (name) => {
       expect(used(run(name))).toBe(DRIVER_USED + KEPT_BY_DRIVER + TRAIN_HELD);
       expect(highest(run(name).recording, "cuda:0", "driver")).toBeNull();
@@ -77,7 +77,7 @@ describe.skipIf(absent !== null)(`memory of a device${absent === null ? "" : ` (
   );
 
   it.each(["memory unsupported", "total of zero"])(
-    "is absent and not 0 where GPU and CPU share memory, and the job's processes are still attributed: %s",
+    "a device's memory is absent, not 0, where GPU and CPU share it, and processes are still attributed: %s",
     (name) => {
       const one = run(name);
       expect(one.code).toBe(0);
@@ -96,7 +96,7 @@ describe.skipIf(absent !== null)(`memory of a device${absent === null ? "" : ` (
     },
   );
 
-  it("that changes its size in mid-run is a finding", () => {
+  it("a device whose memory changes its size in mid-run is a finding", () => {
     const finding = run("capacity").findings.find(({ classification }) => classification === "device_capacity_changed");
     expect(finding).toMatchObject({ severity: "warning", device: "cuda:0" });
     expect(finding?.description).toContain("70.00 GiB");
@@ -105,7 +105,7 @@ describe.skipIf(absent !== null)(`memory of a device${absent === null ? "" : ` (
 
 describe.skipIf(absent !== null)("processes of a device", () => {
   it.each(["third list of 16", "third list of 24", "third list of 32", "list that grows"])(
-    "are read right from every layout: %s",
+    "the process list is read correctly from every layout: %s",
     (name) => {
       const device = deviceOf(run(name), "cuda:0");
       expect(device).toMatchObject({ attribution: "pid", others_peak_bytes: 0 });
@@ -114,7 +114,7 @@ describe.skipIf(absent !== null)("processes of a device", () => {
   );
 
   it.each(["lists refused", "lists unsupported", "no lists"])(
-    "are not needed for the device's own memory: %s",
+    "the device's own memory is read without process lists: %s",
     (name) => {
       expect(used(run(name))).toBe(DRIVER_USED + TRAIN_HELD);
       expect(deviceOf(run(name), "cuda:0")).toMatchObject({
@@ -129,7 +129,7 @@ describe.skipIf(absent !== null)("processes of a device", () => {
 });
 
 describe.skipIf(absent !== null)("devices of a machine", () => {
-  it("are a GPU's MIG devices where the GPU itself refuses, under the names that the program has for them", () => {
+  it("the MIG devices of a divided GPU are reported under the names that the program has for them", () => {
     const one = run("mig");
     expect(one.code).toBe(0);
     expect(deviceOf(one, "cuda:0")).toMatchObject({
@@ -146,7 +146,7 @@ describe.skipIf(absent !== null)("devices of a machine", () => {
     expect(one.info.fingerprint.mig_profile).toBe("1g.5gb");
   });
 
-  it("are named as the program counts them, whatever the driver's order", () => {
+  it("devices are named in the program's order, not the driver's", () => {
     const device = deviceOf(run("other order"), "cuda:0");
     expect(device).toMatchObject({ index: 1, uuid: "GPU-1", attribution: "pid" });
     expectMostOfHeld(device.job_peak_bytes);
@@ -154,7 +154,7 @@ describe.skipIf(absent !== null)("devices of a machine", () => {
     expect(run("other order").info.devices?.find(({ index }) => index === 0)).toMatchObject({ attribution: "none" });
   });
 
-  it("may be pulled out one by one", () => {
+  it("devices may be pulled out one by one", () => {
     const one = run("gone GPU");
     expect(one.code).toBe(0);
     expect(kindsOf(one)).toEqual(expect.arrayContaining(["device_count_changed", "device_lost"]));

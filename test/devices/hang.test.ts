@@ -22,23 +22,26 @@ const run = measuredAll<Seen>(
 );
 
 describe.skipIf(absent !== null)(`a driver that hangs${absent === null ? "" : ` (${absent})`}`, () => {
-  it.each(["hangs", "hangs in a list"])("for five seconds costs no sample of the host: %s", (name) => {
-    const hung = run(name);
-    expect(hung.code).toBe(0);
-    const used = values(hung.recording, "cuda:0", "used").map(({ ms }) => ms);
-    const silent = Math.max(...used.map((ms, i) => ms - (used[i - 1] ?? ms)));
-    expect(silent).toBeGreaterThan(HANG_MS * 0.95);
-    expect(used.at(-1)).toBeGreaterThan(HANG_MS + 1000);
-    // While the device hangs, the host is still sampled: as many readings as elsewhere, and no gap that the calm
-    // run has not.
-    const [from, to] = [1500, 4500];
-    const during = values(hung.recording, "host", "host").filter(({ ms }) => ms > from && ms < to).length;
-    const calm = values(run("calm").recording, "host", "host").filter(({ ms }) => ms > from && ms < to).length;
-    expect(during).toBeGreaterThan(calm * 0.7);
-    expect(largestHostGapMs(hung.recording)).toBeLessThan(Math.max(300, 3 * largestHostGapMs(run("calm").recording)));
-  });
+  it.each(["hangs", "hangs in a list"])(
+    "a driver that hangs for five seconds costs no sample of the host: %s",
+    (name) => {
+      const hung = run(name);
+      expect(hung.code).toBe(0);
+      const used = values(hung.recording, "cuda:0", "used").map(({ ms }) => ms);
+      const silent = Math.max(...used.map((ms, i) => ms - (used[i - 1] ?? ms)));
+      expect(silent).toBeGreaterThan(HANG_MS * 0.95);
+      expect(used.at(-1)).toBeGreaterThan(HANG_MS + 1000);
+      // While the device hangs, the host is still sampled: as many readings as elsewhere, and no gap that the calm
+      // run has not.
+      const [from, to] = [1500, 4500];
+      const during = values(hung.recording, "host", "host").filter(({ ms }) => ms > from && ms < to).length;
+      const calm = values(run("calm").recording, "host", "host").filter(({ ms }) => ms > from && ms < to).length;
+      expect(during).toBeGreaterThan(calm * 0.7);
+      expect(largestHostGapMs(hung.recording)).toBeLessThan(Math.max(300, 3 * largestHostGapMs(run("calm").recording)));
+    },
+  );
 
-  it.each(["hangs", "hangs in a list"])("is a finding with its duration: %s", (name) => {
+  it.each(["hangs", "hangs in a list"])("a hang of the driver is a finding with its duration: %s", (name) => {
     const [stalled, ...more] = run(name).findings.filter(({ classification }) => classification === "device_stalled");
     expect(more).toEqual([]);
     expect(stalled).toMatchObject({ severity: "warning" });
@@ -47,7 +50,7 @@ describe.skipIf(absent !== null)(`a driver that hangs${absent === null ? "" : ` 
     expect(deviceOf(run(name), "cuda:0").attribution).not.toBe("none");
   });
 
-  it("to the end of the run delays nothing, and the finding reports that the device did not recover", () => {
+  it("a hang to the end of the run delays nothing and is reported as not recovered", () => {
     const hung = run("hangs to the end");
     expect(hung.code).toBe(0);
     expect(values(hung.recording, "cuda:0", "used").at(-1)?.ms).toBeLessThan(1100);
@@ -55,7 +58,7 @@ describe.skipIf(absent !== null)(`a driver that hangs${absent === null ? "" : ` 
     expect(stalled?.description).toContain("had not recovered");
   });
 
-  it("at the first query costs the GPU's numbers, and a bounded wait", () => {
+  it("a driver that hangs at the first query is unavailable, and the host is still sampled", () => {
     const hung = run("hangs at its start");
     expect(hung.code).toBe(0);
     expect(hung.info.sources.find(({ name }) => name === "nvml")).toMatchObject({

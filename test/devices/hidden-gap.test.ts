@@ -20,7 +20,7 @@ const run = measuredAll(
 );
 
 describe.skipIf(absent !== null)(`memory past the allocator${absent === null ? "" : ` (${absent})`}`, () => {
-  it("is divided into its components", () => {
+  it("memory past the allocator is divided into its components", () => {
     const { gap } = deviceOf(run("still"), "cuda:0");
     expect(gap).toEqual({
       level: "device",
@@ -34,22 +34,25 @@ describe.skipIf(absent !== null)(`memory past the allocator${absent === null ? "
     expect(kindsOf(run("still"))).not.toContain("transient_spike");
   });
 
-  it.each(["leaks", "untold"] as const)("is a finding with that evidence when it grows with the steps (%s)", (name) => {
-    const seenRun = run(name);
-    const finding = seenRun.findings.find(({ classification }) => classification === "hidden_gap");
-    expect(finding).toMatchObject({
-      severity: "critical",
-      device: "cuda:0",
-      evidence: { context_bytes: 300 * MIB, library_bytes: 100 * MIB },
-    });
-    // What grew in the first three steps cannot be separated from communicators.
-    expect(finding?.evidence.communicator_bytes).toBeGreaterThanOrEqual(150 * MIB);
-    expect(finding?.evidence.communicator_bytes).toBeLessThanOrEqual(250 * MIB);
-    expect(finding?.evidence.later_bytes).toBeGreaterThan(1300 * MIB);
-    expect(finding?.description).toContain("Before that: 300.00 MiB the context, 100.00 MiB libraries, ");
-    expect(seenRun.summary).toContain("hidden gap");
-    expect(deviceOf(seenRun, "cuda:0").attribution).toBe(name === "leaks" ? "pid" : "device-delta");
-    // By Stormlog's rules, too: 1.6 GiB are less than 5 % of the device, so they report nothing.
-    expect(kindsOf(seenRun)).not.toContain("persistent_drift");
-  });
+  it.each(["leaks", "untold"] as const)(
+    "memory past the allocator that grows with the steps is a finding with its components (%s)",
+    (name) => {
+      const seenRun = run(name);
+      const finding = seenRun.findings.find(({ classification }) => classification === "hidden_gap");
+      expect(finding).toMatchObject({
+        severity: "critical",
+        device: "cuda:0",
+        evidence: { context_bytes: 300 * MIB, library_bytes: 100 * MIB },
+      });
+      // What grew in the first three steps cannot be separated from communicators.
+      expect(finding?.evidence.communicator_bytes).toBeGreaterThanOrEqual(150 * MIB);
+      expect(finding?.evidence.communicator_bytes).toBeLessThanOrEqual(250 * MIB);
+      expect(finding?.evidence.later_bytes).toBeGreaterThan(1300 * MIB);
+      expect(finding?.description).toContain("Before that: 300.00 MiB the context, 100.00 MiB libraries, ");
+      expect(seenRun.summary).toContain("hidden gap");
+      expect(deviceOf(seenRun, "cuda:0").attribution).toBe(name === "leaks" ? "pid" : "device-delta");
+      // By Stormlog's rules, too: 1.6 GiB are less than 5 % of the device, so they report nothing.
+      expect(kindsOf(seenRun)).not.toContain("persistent_drift");
+    },
+  );
 });

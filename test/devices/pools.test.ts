@@ -25,7 +25,7 @@ const run = measuredAll(
 );
 
 describe.skipIf(absent !== null)(`what no allocator's level shows${absent === null ? "" : ` (${absent})`}`, () => {
-  it("is recorded: what cannot be released, and the pools of graphs", () => {
+  it("memory that cannot be released and the pools of graphs are recorded", () => {
     const { recording } = run("unnamed");
     expect(highest(recording, "cuda:0", "fragmentation")).toBe(96 * MIB);
     expect(highest(recording, "cuda:0", "graph_pools")).toBe(48 * MIB);
@@ -41,7 +41,7 @@ describe.skipIf(absent !== null)(`what no allocator's level shows${absent === nu
     }
   });
 
-  it("is neither judged nor shown where nothing names it", () => {
+  it("fragmentation and graph pools are neither judged nor shown where no budget names them", () => {
     const { code, summary } = run("unnamed");
     expect(code).toBe(0);
     for (const name of ["outside_allocator", "fragmentation", "graph_pools"]) expect(summary).not.toContain(name);

@@ -48,7 +48,7 @@ const peaksOf = ({ recording }: Seen, column: "job" | "reserved") =>
     .map(({ rank, device, columns }) => [rank, device, Math.max(...columns[column]!.filter((value) => value > 0))]);
 
 describe.skipIf(absent !== null)(`ranks${absent === null ? "" : ` (${absent})`}`, () => {
-  it("each have the device that they use, in any order of the driver and CUDA, and an unused device belongs to none", () => {
+  it("ranks each have the device that they use, in any order of driver and CUDA, and an unused one belongs to none", () => {
     const apart = run("apart");
     expect(devices(apart)).toEqual([
       [0, 0, "nvml:0", "none"],
@@ -64,7 +64,7 @@ describe.skipIf(absent !== null)(`ranks${absent === null ? "" : ` (${absent})`}`
   });
 
   it.each(["together", "staggered"] as const)(
-    "that share a device have each its own memory there, and the gap is what neither allocator holds (%s)",
+    "ranks that share a device have their own memory each, and the gap is what neither allocator holds (%s)",
     (name) => {
       const together = run(name);
       expect(devices(together)?.filter(([, , , attribution]) => attribution === "pid")).toHaveLength(1);

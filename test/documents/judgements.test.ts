@@ -22,17 +22,20 @@ const { baselines, cases }: { baselines: readonly (Measurements | null)[]; cases
   read("judgements.json");
 
 describe("measurements that an earlier version judged are judged alike in every field but the sentences", () => {
-  test.each(cases)("$name", ({ input, output }) => {
-    const judgement = judge({
-      ...input,
-      baseline: baselines[input.baseline] ?? null,
-      policy: { ...DEFAULT_POLICY, ...input.policy },
-    });
-    // A document may gain fields.
-    expect(facts(judgementDocument(judgement))).toMatchObject(facts(output) as object);
-  });
+  test.each(cases)(
+    "a judgement of an earlier version is repeated in every field but the sentences: $name",
+    ({ input, output }) => {
+      const judgement = judge({
+        ...input,
+        baseline: baselines[input.baseline] ?? null,
+        policy: { ...DEFAULT_POLICY, ...input.policy },
+      });
+      // A document may gain fields.
+      expect(facts(judgementDocument(judgement))).toMatchObject(facts(output) as object);
+    },
+  );
 
-  test("two bundles that were compared", () => {
+  test("a comparison of two bundles by an earlier version is repeated in every field but the sentences", () => {
     const { a, b, ...output } = read("compare.json");
     const judgement = judge({
       candidate: b,

@@ -31,7 +31,7 @@ function withoutSentences(envelope: ReturnType<typeof stormlogReport>): unknown 
 }
 
 describe("a document of an earlier version is read and written again without a change", () => {
-  test.each(named("report-"))("%s: every field of the payload", (name) => {
+  test.each(named("report-"))("%s keeps every field of its payload when it is read and written again", (name) => {
     const document = JSON.parse(textOf(name));
     const { report } = parseStormlogReport(document, name);
     expect(JSON.parse(JSON.stringify(payloadOf(report)))).toEqual(document.payload);
@@ -41,7 +41,7 @@ describe("a document of an earlier version is read and written again without a c
     expect(withoutSentences(JSON.parse(JSON.stringify(stormlogReport(report))))).toEqual(withoutSentences(document));
   });
 
-  test.each(named("report-"))("%s: the same report as the section of a job", (name) => {
+  test.each(named("report-"))("%s gives the same report as the section of a job", (name) => {
     const { report } = parseStormlogReport(JSON.parse(textOf(name)), name);
     const none = { leg: null, headSha: null, bundleArtifact: null, timelineArtifact: null };
     const text = sectionText({ gateId: "gate", runAttempt: 1, ...none, report });
@@ -49,27 +49,27 @@ describe("a document of an earlier version is read and written again without a c
     expect(parseSection(Buffer.from(text), name).report.scenarios).toEqual(report.scenarios);
   });
 
-  test.each(named("measurements-"))("%s", (name) => {
+  test.each(named("measurements-"))("%s of an earlier version is read without a change", (name) => {
     const document = JSON.parse(textOf(name));
     expect(v.parse(MeasurementsSchema, document)).toEqual(document);
   });
 
-  test.each(named("recording"))("%s", (name) => {
+  test.each(named("recording"))("%s of an earlier version is read without a change", (name) => {
     expect(parseRecordingInfo(textOf(name), name)).toEqual(JSON.parse(textOf(name)));
   });
 
-  test("manifest.json", () => {
+  test("manifest.json of an earlier version is read without a change", () => {
     const document = JSON.parse(textOf("manifest.json"));
     expect(v.parse(BundleManifestSchema, document)).toEqual(document);
   });
 
-  test("the state of nightly runs", () => {
+  test("the state of nightly runs is read and written again without a change", () => {
     const read = parseState(textOf("nightly-state.json"));
     if (read.kind !== "state") throw new Error(`the state is ${read.kind}`);
     expect(JSON.parse(serializeState(read.state))).toEqual(JSON.parse(textOf("nightly-state.json")));
   });
 
-  test.each(["judge.json", "compare.json"])("%s", (name) => {
+  test.each(["judge.json", "compare.json"])("%s of an earlier version is read without a change", (name) => {
     const { a: _a, b: _b, ...judgement } = JSON.parse(textOf(name));
     expect(v.parse(JudgementSchema, judgement)).toEqual(judgement);
   });

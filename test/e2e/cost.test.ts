@@ -63,7 +63,7 @@ const reportOf = ({ stdout }: CliResult): Report => JSON.parse(stdout).payload;
 const kinds = (report: Report) => report.scenarios[0]?.runs.map(({ role, info }) => `${role} ${info.exit.kind}`) ?? [];
 
 describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
-  it("leave a fail unconfirmed when the runs are used up", async () => {
+  it("the limit of runs leaves a fail unconfirmed when the runs are used up", async () => {
     const cwd = workplace(["64 0.3"]);
     const result = await gate(cwd, "--max-runs", "2");
     expect(result.code, result.stderr).toBe(4);
@@ -73,12 +73,12 @@ describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
     expect(readFileSync(path.join(cwd, "stormlog-bundle/summary.md"), "utf8")).toMatch(/2 runs in/);
   });
 
-  it("leave a fail of a single run unconfirmed", async () => {
+  it("the limit of one run leaves a fail unconfirmed", async () => {
     const result = await gate(workplace(["64 0.3"]), "--max-runs", "1");
     expect([result.code, reportOf(result).confirmed, reportOf(result).cost.runs]).toEqual([4, false, 1]);
   });
 
-  it("count candidate, base and attribution runs together", async () => {
+  it("the limit of runs counts candidate, base and attribution runs together", async () => {
     const cwd = workplace(["64 0.3"]);
     const git = (...args: string[]) =>
       execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args]);
@@ -104,7 +104,7 @@ describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
     expect(warnings).toContain(`the limit of ${most} runs is reached, so the peak was not explained`);
   });
 
-  it("end a run at the limit of minutes, and do not judge by that run", async () => {
+  it("the limit of minutes ends a run, which is not judged", async () => {
     // The second run is small enough to dismiss the breach.
     const cwd = workplace(["64 0.2", "0 120"], 24);
     const result = await gate(cwd, "--max-minutes", "0.1");
@@ -119,7 +119,7 @@ describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
     expect(measured.runs).toHaveLength(1);
   });
 
-  it("leave fewer runs than requested unjudged", async () => {
+  it("the limit of runs leaves fewer runs than requested unjudged", async () => {
     const result = await gate(workplace(["8 0.2"], 512), "--repeats", "3", "--max-runs", "2");
     expect([result.code, reportOf(result).verdict]).toEqual([6, "unjudged"]);
     expect(reportOf(result).scenarios[0]?.judgement?.reason).toContain("2 of 3 runs were made");
@@ -127,7 +127,7 @@ describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
     expect([enough.code, reportOf(enough).verdict]).toEqual([0, "pass"]);
   });
 
-  it("keep the finished runs when the next one cannot start", async () => {
+  it("finished runs are kept when the next one cannot start", async () => {
     const cwd = workplace(["64 0.3 stormlog-bundle/runs/default/2"]);
     const result = await gate(cwd);
     expect(result.code, result.stderr).toBe(1);

@@ -21,7 +21,7 @@ describe("the demo", () => {
     result = await cli(["demo", "--json"], { cwd: directory });
   }, 180_000);
 
-  it("ends 0 with pass, fail, pass", () => {
+  it("the demo exits with 0 after pass, fail, pass", () => {
     expect(result.stderr).not.toMatch(/^error /m);
     expect(result.code).toBe(0);
     const { clean, leaky, fixed } = JSON.parse(result.stdout);
@@ -80,7 +80,7 @@ describe("the demo", () => {
     expect(host.class).toBe("leak");
   });
 
-  it("measured with the native sampler", () => {
+  it("the demo is measured with the native sampler", () => {
     const info = JSON.parse(
       readFileSync(path.join(directory, "stormlog-demo", "clean", "runs", "demo", "1", "recording.json"), "utf8"),
     );
@@ -89,7 +89,7 @@ describe("the demo", () => {
 });
 
 describe("the demo's workload", () => {
-  it("has a peak that is higher by what it keeps more", async () => {
+  it("the peak of the demo's workload is higher by what the workload additionally keeps", async () => {
     const directory = freshDirectory();
     const peakOf = async (factor: number): Promise<number> => {
       const script = path.join(directory, `workload-${factor}.mjs`);

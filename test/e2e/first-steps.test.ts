@@ -144,7 +144,7 @@ describe("a new user's first steps", () => {
 });
 
 describe("two gates at once", () => {
-  it("leave the first one's evidence alone", async () => {
+  it("two gates at once leave the first one's evidence alone", async () => {
     const cwd = freshDirectory();
     const first = spawn(process.execPath, [CLI, "run", "--", "sleep", "1.5"], { cwd, stdio: "ignore" });
     const ended = new Promise<number | null>((resolve) => first.on("close", resolve));
@@ -169,7 +169,7 @@ describe("export", () => {
     expect(stderr).toContain("OUTPUT_UNWRITABLE");
   });
 
-  it("calls the number of processes what it is, and analyze reads the file", async () => {
+  it("an export names the column of processes without a unit, and analyze reads the file", async () => {
     const cwd = freshDirectory();
     await cli(["run", ...SHORT], { cwd });
     const { stdout } = await cli(["export", "--format", "csv", "--output", "out.csv"], { cwd });

@@ -25,7 +25,7 @@ const RECORD = {
 };
 
 describe("an untrusted baseline record", () => {
-  it("cannot move the cursor, start a line or turn the text around", async () => {
+  it("an untrusted baseline record cannot move the cursor, start a line or turn the text around", async () => {
     mkdirSync(path.join(directory, "baselines"));
     writeFileSync(path.join(directory, "baselines", "record.json"), JSON.stringify(RECORD));
     for (const action of ["list", "show", "verify"]) {

@@ -44,7 +44,7 @@ describe.skipIf(!hasTorch || process.platform !== "linux")("a CPU training that 
     expect(truth).toBeGreaterThan(1280);
   });
 
-  it(`is a leak at a horizon of a million steps, at the rate of the heap, in ${LEAKY_TRIES} of ${LEAKY_TRIES} tries`, async () => {
+  it(`a leaky training is a leak at a horizon of a million steps, in ${LEAKY_TRIES} of ${LEAKY_TRIES} tries`, async () => {
     for (let attempt = 0; attempt < LEAKY_TRIES; attempt += 1) {
       const run = await gate(cwd, program("leaky"), [...HORIZON, "--attribute", "off"]);
       expect(run.code).toBe(4);
@@ -63,7 +63,7 @@ describe.skipIf(!hasTorch || process.platform !== "linux")("a CPU training that 
     }
   }, 600_000);
 
-  it("has no finding and passes without a horizon", async () => {
+  it("a leaky training has no finding and does not fail without a horizon", async () => {
     const run = await gate(cwd, program("leaky"));
     expect(run.verdict).not.toBe("fail");
     expect(run.code).not.toBe(4);
@@ -148,20 +148,23 @@ describe.skipIf(process.platform !== "linux")("the line that leaks", () => {
     return { PYTHONPATH: packages, STORMLOG_GATE_BASE: "before" };
   };
 
-  it.skipIf(!hasPython)("is named in plain Python, below the top of the repository, with its package", async () => {
-    const place = "service/keep_bytes.py";
-    const program = [PYTHON, place, "leaky"];
-    const run = await named("test/e2e/fixtures/keep_bytes.py", place, program, "history.append", withPackage);
-    const [line, owned] = linesOf(run);
-    expect(line).not.toHaveProperty("package");
-    expect(owned?.evidence.line).toBe(lineWith(run.cwd, place, "hoard.keep"));
-    expect(owned?.package).toEqual({ ecosystem: "python", name: "Hoard", version: "1.2.3", relation: "called" });
-    expect(owned?.description).toMatch(/(?:kept|allocated) in Hoard 1\.2\.3/);
-    const { stdout } = await cli(["show", "-v", run.bundle], { cwd: run.cwd });
-    expect(stdout).toContain("2 locked packages changed since the base commit: hoard 1.0.0 -> 1.2.3, other 1 -> 2.");
-    expect(line?.evidence).toMatchObject({ function: "serve", pattern: "growing-container" });
-    expect(line?.evidence.allocated_at).toBe(lineWith(run.cwd, place, "return bytearray"));
-  });
+  it.skipIf(!hasPython)(
+    "the leaking line of plain Python is named below the top of the repository, with its package",
+    async () => {
+      const place = "service/keep_bytes.py";
+      const program = [PYTHON, place, "leaky"];
+      const run = await named("test/e2e/fixtures/keep_bytes.py", place, program, "history.append", withPackage);
+      const [line, owned] = linesOf(run);
+      expect(line).not.toHaveProperty("package");
+      expect(owned?.evidence.line).toBe(lineWith(run.cwd, place, "hoard.keep"));
+      expect(owned?.package).toEqual({ ecosystem: "python", name: "Hoard", version: "1.2.3", relation: "called" });
+      expect(owned?.description).toMatch(/(?:kept|allocated) in Hoard 1\.2\.3/);
+      const { stdout } = await cli(["show", "-v", run.bundle], { cwd: run.cwd });
+      expect(stdout).toContain("2 locked packages changed since the base commit: hoard 1.0.0 -> 1.2.3, other 1 -> 2.");
+      expect(line?.evidence).toMatchObject({ function: "serve", pattern: "growing-container" });
+      expect(line?.evidence.allocated_at).toBe(lineWith(run.cwd, place, "return bytearray"));
+    },
+  );
 
   it.skipIf(!hasPython)("warns where it is a known leak of an installed package, until its day", async () => {
     const place = "service/keep_bytes.py";
@@ -180,7 +183,7 @@ describe.skipIf(process.platform !== "linux")("the line that leaks", () => {
     expect(shown.stdout).not.toContain("<failure");
   });
 
-  it("is named in Node", async () => {
+  it("the leaking line of a Node program is named", async () => {
     const place = "sessions.cjs";
     await named("test/e2e/fixtures/sessions.cjs", place, [process.execPath, place, "leaky"], "sessions.set(");
   });
@@ -190,7 +193,7 @@ describe.skipIf(!hasPython || process.platform !== "linux")("an interpreter that
   const program = ["-I", "-c", "import time; kept = bytearray(b'x') * 30_000_000; time.sleep(0.8)"];
   const source = "test/e2e/fixtures/keep_bytes.py";
 
-  it("is measured from outside, and the recording gives the reason", async () => {
+  it("an interpreter that ignores its environment is measured from outside, and the recording gives the reason", async () => {
     const run = await gate(repositoryWith(source, "x.py"), [PYTHON, ...program], ["--budget", "host=16GiB"]);
     expect(run.verdict).toBe("pass");
     const probe = run.info.sources.find(({ name }) => name === "probe");

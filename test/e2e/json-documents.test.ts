@@ -32,7 +32,7 @@ describe("--json", () => {
     expect(document(await run("show", "--json", "again"))).toEqual(document(result));
   });
 
-  it("is refused where an export in another format would share stdout with it", async () => {
+  it("export refuses --json where another format would share stdout with it", async () => {
     const refused = await run("export", "bundle", "--format", "csv", "--json");
     expect(refused.code).toBe(2);
     expect(document(refused)).toMatchObject({ error: { code: "OUTPUT_MISSING" } });

@@ -209,7 +209,7 @@ describe("a bundle that cannot be used", () => {
     expect(result.stderr).toContain("above the budget");
   });
 
-  it("is not overwritten by the merged one", async () => {
+  it("merge refuses a bundle path at, above or below its inputs and overwrites nothing", async () => {
     for (const bundle of ["legs/mac", "legs", "legs/mac/merged"]) {
       const result = await merge("legs/linux", "legs/mac", "--bundle", bundle);
       expect([bundle, result.code]).toEqual([bundle, 2]);
@@ -244,7 +244,7 @@ describe("merging the nodes of one job", () => {
     return file;
   };
 
-  it("is one scenario over all ranks, with the runs of every node", async () => {
+  it("the nodes of one job merge into one scenario over all ranks, with the runs of every node", async () => {
     const result = await merge("nodes/n1", "nodes/n0", "--bundle", "job", "--unjudged", "pass");
     expect(result.code, result.stderr).toBe(0);
     const { scenarios, session, warnings } = payload(result);
@@ -263,7 +263,7 @@ describe("merging the nodes of one job", () => {
     expect([whole.code, payload(whole).verdict]).toEqual([0, "pass"]);
   });
 
-  it("is judged over all ranks by a baseline of the whole job, the worst rank counting", async () => {
+  it("the nodes of one job are judged by a baseline of the whole job, the worst rank counting", async () => {
     const good = await merge("nodes/n0", "nodes/n1", "--baseline", baseline("good", [512, 512]), "--bundle", "j1");
     expect([good.code, payload(good).verdict], good.stderr).toEqual([0, "pass"]);
     expect(new Set(payload(good).scenarios[0]?.judgement?.checks.map(({ rank }) => rank))).toEqual(new Set([0, 1]));

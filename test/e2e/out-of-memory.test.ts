@@ -94,7 +94,7 @@ function dumpsOf({ run }: Ended): string[] {
 }
 
 describe.skipIf(process.platform !== "linux")("a command that runs out of memory", () => {
-  it("in Python, under a limit of its address space, fails with the line of the request", async () => {
+  it("a Python command under an address space limit fails with the line of the request", async () => {
     const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const result = await gate(cwd, ["sh", "-c", `ulimit -v 700000; exec ${PYTHON} leak.py`]);
@@ -113,7 +113,7 @@ describe.skipIf(process.platform !== "linux")("a command that runs out of memory
     expect(JSON.parse(analysed.stdout).findings).toContainEqual(expect.objectContaining({ classification: "oom" }));
   });
 
-  it.skipIf(!hasTorch)("in PyTorch on the CPU, reports the requested size", async () => {
+  it.skipIf(!hasTorch)("a PyTorch command on the CPU reports the requested size", async () => {
     const cwd = ownDirectory();
     const script = GROWING.replace("import sys", "import torch, sys").replace(
       "bytearray(8 << 20)",
@@ -127,7 +127,7 @@ describe.skipIf(process.platform !== "linux")("a command that runs out of memory
     expect(oomOf(result)[0]?.description).toContain("leak.py:4 requested 64.00 MiB");
   });
 
-  it.skipIf(!hasCompiler)("in C++, dying by std::bad_alloc", async () => {
+  it.skipIf(!hasCompiler)("a C++ command that dies by std::bad_alloc fails as out of memory", async () => {
     const cwd = ownDirectory();
     writeFileSync(
       path.join(cwd, "leak.cc"),
@@ -156,7 +156,7 @@ int main() {
     expect(result.info.oom).toMatchObject({ runtime: "c++", exception: "std::bad_alloc" });
   });
 
-  it("in Node, at the limit of V8's heap", async () => {
+  it("a Node command at the limit of V8's heap fails as out of memory", async () => {
     const cwd = ownDirectory();
     const script = `const kept = [];
 setInterval(() => {
@@ -171,7 +171,7 @@ setInterval(() => {
     expect(oomOf(result)[0]?.remediation.join(" ")).toContain("--max-old-space-size");
   });
 
-  it("and swallows the error fails all the same, by what the probe saw", async () => {
+  it("a command that swallows the error fails by what the probe recorded", async () => {
     const cwd = ownDirectory();
     const probe = path.join(cwd, "stormlog-bundle", "runs", "default", "1", "probe");
     // The record is written here as the probe writes it, so that the test needs no framework.
@@ -205,7 +205,7 @@ time.sleep(0.3)
 });
 
 describe.skipIf(process.platform !== "linux")("what is not running out of memory", () => {
-  it("is SIGKILL from outside", async () => {
+  it("a SIGKILL from outside is not reported as out of memory", async () => {
     const cwd = ownDirectory();
     const result = await gate(cwd, ["sh", "-c", "sleep 0.5; kill -KILL $$"]);
     expect(result.code).toBe(1);
@@ -216,7 +216,7 @@ describe.skipIf(process.platform !== "linux")("what is not running out of memory
     expect(result.stderr + result.stdout).toContain("Nothing shows that the kernel ran out of memory");
   });
 
-  it("is a shell that exits with status 137 and prints Killed", async () => {
+  it("a shell that exits with status 137 and prints Killed is not reported as out of memory", async () => {
     const cwd = ownDirectory();
     const result = await gate(cwd, ["sh", "-c", "sleep 0.3; echo Killed; exit 137"]);
     expect(result.code).toBe(1);
@@ -239,7 +239,7 @@ describe.skipIf(process.platform !== "linux")("what is not running out of memory
 });
 
 describe.skipIf(process.platform !== "linux")("a disk that is too full for all of the evidence", () => {
-  it("costs a note and the truncated remainder", async () => {
+  it("a disk too full for all of the evidence costs a note and the truncated remainder", async () => {
     const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const command = `ulimit -v 700000; exec ${PYTHON} leak.py`;
@@ -316,7 +316,7 @@ describe.skipIf(group === null)("a command that the kernel kills at its memory c
   afterAll(() => removeGroup(directory));
   const enter = `echo $$ > ${directory}/cgroup.procs`;
 
-  it("in a group that it entered itself fails as out of memory", async () => {
+  it("a command in a cgroup that it entered itself fails as out of memory", async () => {
     const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const result = await gate(cwd, ["sh", "-c", `${enter}; exec ${PYTHON} leak.py`]);
@@ -328,7 +328,7 @@ describe.skipIf(group === null)("a command that the kernel kills at its memory c
     expect(dumpsOf(result)).toHaveLength(1);
   });
 
-  it("in a group shared with the gate, as in a container with a limit", async () => {
+  it("a command in a cgroup shared with the gate, as in a limited container, fails as out of memory", async () => {
     const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const args = ["run", "--json", "--baseline", "none", "--attribute", "off", "--", PYTHON, "leak.py"];
@@ -344,7 +344,7 @@ describe.skipIf(group === null)("a command that the kernel kills at its memory c
     expect(result.info.oom?.time_ns).toBeGreaterThan(0);
   });
 
-  it("as a child whose parent fails for it", async () => {
+  it("a child killed by the kernel is reported as out of memory when its parent fails for it", async () => {
     const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const parent = `${enter}; ${PYTHON} leak.py; exit 5`;

@@ -27,7 +27,7 @@ describe("the packed package, installed into an empty project without a network"
     expect(installed, installed.stderr).toMatchObject({ status: 0 });
   }, 120_000);
 
-  it("is one package without dependencies", () => {
+  it("the installed package is one package without dependencies", () => {
     expect(readdirSync(path.join(project, "node_modules")).filter((name) => !name.startsWith("."))).toEqual([
       "stormlog-gate",
     ]);

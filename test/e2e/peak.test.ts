@@ -28,7 +28,9 @@ const reportIn = (cwd: string) => {
 };
 
 describe.skipIf(!isSampled || !existsSync(PYTHON))("a peak that is higher and does not grow", () => {
-  it("is explained by the line that holds more than on the base commit", { timeout: 120_000 }, async () => {
+  it("a higher peak is explained by the line that holds more than on the base commit", {
+    timeout: 120_000,
+  }, async () => {
     const cwd = freshDirectory();
     const git = (...args: string[]) =>
       execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args]);
@@ -55,7 +57,7 @@ describe.skipIf(!isSampled || !existsSync(PYTHON))("a peak that is higher and do
     expect(stdout).toContain("unchanged; called from train.py:9, which changed");
   });
 
-  it("shows what it consists of without a base to compare with", { timeout: 60_000 }, async () => {
+  it("a higher peak without a base to compare with shows what it consists of", { timeout: 60_000 }, async () => {
     const cwd = freshDirectory();
     writeFileSync(path.join(cwd, "train.py"), program(600_000));
     const { code, stdout } = await cli(["run", "--budget", "host=48MiB", "--", PYTHON, "train.py"], { cwd });

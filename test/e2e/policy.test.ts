@@ -67,7 +67,7 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
     raised = change(config(scenario("train", "40MiB")), config(scenario("train", "1GiB")));
   });
 
-  it("is the base commit's: a budget that the change raises stays breached, and the change is listed", async () => {
+  it("the policy is the base commit's: a budget that the change raises stays breached and is listed", async () => {
     const { code, payload, stderr } = await gate(raised);
     expect(code).toBe(4);
     expect(payload).toMatchObject({
@@ -78,12 +78,12 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
     expect(stderr).toContain("not in force: scenarios.train.budget.host");
   });
 
-  it("is its own outside a pipeline, and on the base branch", async () => {
+  it("the policy is the change's own outside a pipeline and on the base branch", async () => {
     expect(await gate(raised, { STORMLOG_GATE_BASE: "main" })).toMatchObject({ code: 0, payload: { verdict: "pass" } });
     expect(await gate(raised, { CI: "true" })).toMatchObject({ code: 0, payload: { verdict: "pass" } });
   });
 
-  it("is its own with one warning where the clone does not reach the base", async () => {
+  it("the policy is the change's own, with one warning, where the clone does not reach the base", async () => {
     const shallow = freshDirectory();
     git(shallow, "clone", "--quiet", "--depth=1", "--branch=feature", `file://${raised}`, ".");
     const { code, payload } = await gate(shallow, { CI: "true", GITHUB_BASE_REF: "main" });
@@ -91,27 +91,27 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
     expect(payload.warnings.filter((warning) => warning.includes("fetch-depth: 0"))).toHaveLength(1);
   });
 
-  it("is its own, and called new, where the base commit has none", async () => {
+  it("the policy is the change's own and reported as new where the base commit has none", async () => {
     const { code, payload } = await gate(change(null, config(scenario("train", "1GiB"))));
     expect(code).toBe(0);
     expect(payload.warnings).toContainEqual(expect.stringContaining("the base commit has none"));
     expect(payload.policy_changes).toBeUndefined();
   });
 
-  it("is its own with a warning where the base commit's cannot be read", async () => {
+  it("the policy is the change's own, with a warning, where the base commit's cannot be read", async () => {
     const { code, payload } = await gate(change("scenarios: 5\n", config(scenario("train", "1GiB"))));
     expect(code).toBe(0);
     expect(payload.warnings).toContainEqual(expect.stringMatching(/of the base commit .*: scenarios/));
   });
 
-  it("may get tighter at once", async () => {
+  it("the policy of a change applies at once where it is tighter", async () => {
     const { code, payload } = await gate(change(config(scenario("train", "1GiB")), config(scenario("train", "40MiB"))));
     expect(code).toBe(4);
     expect(payload.policy_changes).toBeUndefined();
     expect(payload.warnings).toContainEqual(expect.stringContaining("1GiB before"));
   });
 
-  it("never loses a scenario that the change removes", async () => {
+  it("the policy keeps a scenario that the change removes as unjudged", async () => {
     const both = config(scenario("train", "1GiB") + scenario("eval", "1GiB"));
     const { code, payload } = await gate(change(both, config(scenario("train", "1GiB"))));
     expect(code).toBe(6);
@@ -121,7 +121,7 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
     ]);
   });
 
-  it("calls a scenario that runs something else unjudged", async () => {
+  it("the policy leaves a scenario whose command changed unjudged", async () => {
     const head = config(scenario("train", "1GiB", `["${process.execPath}", "-e", "setTimeout(() => {}, 200)"]`));
     const { code, payload } = await gate(change(config(scenario("train", "1GiB")), head));
     expect(code).toBe(6);
@@ -129,7 +129,7 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
     expect(payload.scenarios[0]?.judgement?.reason).toContain("alters what the scenario runs");
   });
 
-  it("cannot make unjudged a pass", async () => {
+  it("a change of the policy cannot turn unjudged into a pass", async () => {
     const base = config(scenario("train", "1GiB") + scenario("eval", "1GiB"));
     const head = config(scenario("train", "1GiB"), "policy: { unjudged: pass }\n");
     const { code, payload } = await gate(change(base, head));
@@ -137,12 +137,12 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
     expect(payload.policy_changes?.map(({ path: place }) => place)).toEqual(["scenarios.eval", "policy.unjudged"]);
   });
 
-  it("warns, and passes, when the change alters it and no scenario fails", async () => {
+  it("the policy's change is a warning and passes when no scenario fails", async () => {
     const { code, payload } = await gate(change(config(scenario("train", "1GiB")), config(scenario("train", "2GiB"))));
     expect([code, payload.verdict, payload.scenarios[0]?.verdict]).toEqual([0, "warn", "pass"]);
   });
 
-  it("is found from a directory below the top of the repository, and of a branch that moved on", async () => {
+  it("the base's policy is found from a directory below the top and when the base branch moved on", async () => {
     const cwd = change(config(scenario("train", "1GiB")), config(scenario("train", "1GiB")));
     git(cwd, "checkout", "--quiet", "main");
     const sub = path.join(cwd, "jobs/memory");

@@ -24,7 +24,7 @@ describe.skipIf(!hasRanks || process.platform !== "linux")("ranks under one gate
     ...[place, ...args],
   ];
 
-  it("fail by the one rank that leaks, and name its line", async () => {
+  it("ranks under one gate fail by the one rank that leaks, and its line is named", async () => {
     const cwd = repositoryWith("test/e2e/fixtures/ranks.py", place);
     const run = await gate(cwd, torchrun(2, "--leaks", "1"), ["--repeats", "1"]);
     expect(run.code).toBe(4);
@@ -43,7 +43,7 @@ describe.skipIf(!hasRanks || process.platform !== "linux")("ranks under one gate
     expect(run.info.probe?.processes.filter(({ role }) => role === "agent")).toHaveLength(1);
   }, 300_000);
 
-  it("name the rank that was killed", async () => {
+  it("the rank that was killed is named", async () => {
     const cwd = repositoryWith("test/e2e/fixtures/ranks.py", place);
     const run = await gate(cwd, torchrun(4, "--dies", "3"), ["--verbose"]);
     expect(run.code).toBe(1);

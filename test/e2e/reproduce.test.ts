@@ -74,7 +74,7 @@ describe("the command that reproduces a red verdict", () => {
     ({ bin } = await installGate(installed));
   }, 60_000);
 
-  it("is red for the same cause in a fresh clone", { timeout: 600_000 }, () => {
+  it("the reproducing command fails for the same cause in a fresh clone", { timeout: 600_000 }, () => {
     const top = path.join(directory, "repo");
     const pkg = path.join(top, "my service");
     mkdirSync(pkg, { recursive: true });

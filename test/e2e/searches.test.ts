@@ -70,7 +70,7 @@ describe("bisect", () => {
     expect(readdirSync(cwd)).toEqual([".git"]);
   });
 
-  it("is not started in a workflow unless asked", async () => {
+  it("bisect refuses to start in a GitHub workflow", async () => {
     const { code, stderr } = await cli(["bisect", "--good", "a", "--bad", "b", "--", "true"], {
       cwd: freshDirectory(),
       env: { GITHUB_ACTIONS: "true" },

@@ -80,7 +80,7 @@ beforeAll(async () => {
 }, 120_000);
 
 describe("features that a recording stores", () => {
-  it("are compared with the samples of a rank that decides, and refused when they were rewritten", async () => {
+  it("stored features are compared with the samples of a deciding rank and refused when rewritten", async () => {
     expect((await record("stored", work(8), slurm(0, 1))).code).toBe(0);
     const merged = await cli(["merge", "--bundle", `merged-${++merges}`, "--unjudged", "pass", "stored"], { cwd });
     expect(merged.stdout).toContain("Features of 1 recording: 1 compared with their samples, 0 computed from them");
@@ -92,13 +92,13 @@ describe("features that a recording stores", () => {
 });
 
 describe("recordings under a launcher", () => {
-  it("go to a directory a rank, of one session, even when all begin at once", () => {
+  it("recordings of one session go to a directory a rank, even when all begin at once", () => {
     expect(readdirSync(at("job")).sort()).toEqual(["rank-0000", "rank-0001", "rank-0002", "rank-0003"]);
     const { session, identity } = JSON.parse(readFileSync(info("job/rank-0002"), "utf8"));
     expect([session, identity.rank, identity.world_size]).toEqual(["slurm-812.0", 2, 4]);
   });
 
-  it("do not touch those of an earlier job", async () => {
+  it("recordings do not touch those of an earlier job", async () => {
     const before = statSync(at("job/rank-0001/samples.parquet")).mtimeMs;
     const again = await record("job", work(8), slurm(1, 4, "813"));
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("RUN_DIRECTORY_IN_USE")]);
@@ -106,14 +106,14 @@ describe("recordings under a launcher", () => {
     expect(statSync(at("job/rank-0001/samples.parquet")).mtimeMs).toBe(before);
   });
 
-  it("are one in a batch script, which is not a rank", async () => {
+  it("a batch script makes one recording with rank 0 of 1", async () => {
     const { SLURM_STEP_ID: _step, SLURM_STEP_NUM_TASKS: _tasks, ...batch } = slurm(0);
     const result = await record("batch", work(8), batch);
     expect(result.code, result.stderr).toBe(0);
     expect(JSON.parse(readFileSync(info("batch"), "utf8")).identity).toMatchObject({ rank: 0, world_size: 1 });
   });
 
-  it("of one gate around several ranks belong to the lowest of them", async () => {
+  it("a recording of one gate around several ranks belongs to the lowest of them", async () => {
     // A launcher of ranks as a launcher looks to the gate: a program of that name, and processes with the variables of
     // ranks.
     writeFileSync(
@@ -153,7 +153,7 @@ sys.exit(max(one.wait() for one in ranks))
 });
 
 describe("merging recordings", () => {
-  it("is one verdict over all ranks, names the rank and its machine, and holds every recording", async () => {
+  it("merge gives one verdict over all ranks, names the rank and its machine, and holds every recording", async () => {
     const result = await merge("job", "--budget", "host=128MiB");
     expect(result.code, result.stderr).toBe(4);
     const { verdict, scenarios } = payload(result);
@@ -175,7 +175,7 @@ describe("merging recordings", () => {
     expect(payload(await merge(bundle)).verdict).toBe("fail");
   });
 
-  it("passes where every rank keeps its budget, and needs no baseline for that", async () => {
+  it("merge passes where every rank keeps its budget and needs no baseline for that", async () => {
     const result = await merge("job", "--budget", "host=1GiB");
     expect([result.code, payload(result).verdict], result.stderr).toEqual([0, "pass"]);
   });
@@ -185,7 +185,7 @@ describe("merging recordings", () => {
     expect([result.code, payload(result).verdict]).toEqual([6, "unjudged"]);
   });
 
-  it("is never a pass while a rank is missing, and names it", async () => {
+  it("merge never passes while a rank is missing, and names it", async () => {
     const result = await merge(copyOf("three", [0, 1, 3]), "--budget", "host=1GiB");
     expect([result.code, payload(result).verdict]).toEqual([6, "unjudged"]);
     expect(payload(result).scenarios[0]?.judgement?.reason).toContain("rank 2 of 4 is missing from the recordings");
@@ -263,7 +263,7 @@ describe("recordings that cannot be counted", () => {
     ],
   ];
 
-  it.each(CASES)("because one is %s are named (%s); the others still count", async (name, code, breakIt) => {
+  it.each(CASES)("a recording that is %s is named (%s), and the others still count", async (name, code, breakIt) => {
     const copy = copyOf(`broken/${name.replaceAll(" ", "-")}`);
     for (const rank of [0, 1, 2, 3])
       edit(`${copy}/rank-000${rank}`, (json) => Object.assign(json, { commit: "a".repeat(40) }));
@@ -276,7 +276,7 @@ describe("recordings that cannot be counted", () => {
     expect(result.stderr).toMatch(/rank 3 \(node1\)/);
   });
 
-  it("because they are a copy count once", async () => {
+  it("a copied recording counts once", async () => {
     const copy = copyOf("copied");
     cpSync(at(copy, "rank-0002"), at(copy, "rank-0009"), { recursive: true });
     const result = await merge(copy, "--budget", "host=1GiB");
@@ -284,7 +284,7 @@ describe("recordings that cannot be counted", () => {
     expect(payload(result).warnings.join("\n")).toContain("rank-0009 is a copy of rank-0002 and counts once");
   });
 
-  it("because they are of another job are judged by themselves, and neither job is whole", async () => {
+  it("recordings of two jobs are judged separately, and neither job is whole", async () => {
     const copy = copyOf("unrelated");
     edit(`${copy}/rank-0001`, (json) => Object.assign(json, { session: "slurm-700.0" }));
     const result = await merge(copy, "--budget", "host=1GiB");
@@ -293,7 +293,7 @@ describe("recordings that cannot be counted", () => {
     expect(payload(result).warnings.join("\n")).toContain("recordings of 2 jobs, each judged separately");
   });
 
-  it("without a named job are taken for one job, with a warning", async () => {
+  it("recordings without a named job are taken for one job, with a warning", async () => {
     const copy = copyOf("unnamed");
     for (const rank of [0, 1, 2, 3]) {
       edit(`${copy}/rank-000${rank}`, (json) => Object.assign(json, { session: `${rank}`.repeat(32) }));
@@ -303,7 +303,7 @@ describe("recordings that cannot be counted", () => {
     expect(payload(result).warnings.join("\n")).toContain("Set STORMLOG_GATE_SESSION");
   });
 
-  it("that are missing are reported in one sentence, even for ten thousand empty directories", async () => {
+  it("missing recordings are reported in one sentence, even for ten thousand empty directories", async () => {
     for (let i = 0; i < 10_000; i++) mkdirSync(at("empty", `rank-${i}`), { recursive: true });
     const result = await merge("empty");
     expect(result.code).toBe(5);

@@ -32,7 +32,7 @@ describe("the verdict", () => {
       ...(decided && { decided }),
     });
 
-  it("is known before the evidence is drawn and written", async () => {
+  it("the verdict is available before the evidence is drawn and written", async () => {
     const known: { readonly report: GateReport; readonly written: boolean }[] = [];
     const evidence = ["report.json", "runs/default/1/samples.parquet", "runs/default/1/events.json"].map((name) =>
       path.join(root, "known", name),
@@ -46,7 +46,7 @@ describe("the verdict", () => {
     expect(written()).toEqual([true, true, true]);
   });
 
-  it("waits for the files of earlier runs, which are written before the next run begins", async () => {
+  it("the verdict waits for the files of earlier runs, which are written before the next run begins", async () => {
     const runs = path.join(root, "two", "runs", "default");
     const script = `sleep 0.2; [ ! -d "${runs}/2" ] || [ -e "${runs}/1/samples.parquet" ]`;
     const { report } = await run("two", undefined, ["sh", "-c", script], "2");
@@ -54,7 +54,7 @@ describe("the verdict", () => {
     expect(report.cost.runs).toBe(2);
   });
 
-  it("stands where a file of its run cannot be written, which is a warning", async () => {
+  it("the verdict stands, with a warning, where a file of its run cannot be written", async () => {
     const { report, bundleError } = await run("blocked", async () => {
       mkdirSync(path.join(root, "blocked", "runs/default/1/samples.parquet/in-the-way"), { recursive: true });
     });
@@ -63,7 +63,7 @@ describe("the verdict", () => {
     expect(report.warnings).toContainEqual(expect.stringContaining("1: the samples cannot be written"));
   });
 
-  it("costs no evidence where it cannot be printed", async () => {
+  it("the verdict costs no evidence where it cannot be printed", async () => {
     const failed = run("unprinted", () => Promise.reject(new Error("the disk behind the output is full")));
     await expect(failed).rejects.toThrow("the disk behind the output is full");
     expect(existsSync(path.join(root, "unprinted", "manifest.json"))).toBe(true);

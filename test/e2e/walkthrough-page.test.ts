@@ -57,7 +57,7 @@ describe.skipIf(python === null)("the commands of the walkthrough's page", () =>
   const words = (text: string, said: RegExp): string =>
     said.exec(text.replace(/\s*\n\s+/g, " "))?.[0] ?? said.exec(text)?.[0] ?? "";
 
-  it("is compared row by row, and a different row is found", () => {
+  it("the comparison of rows finds a different row", () => {
     const leaky = steps.find(({ command }) => command.includes("--bundle leaky"))?.output ?? "";
     const shown = rowsOf(leaky);
     expect([...shown.keys()]).toEqual(["allocated growth", "allocated peak"]);
@@ -66,26 +66,29 @@ describe.skipIf(python === null)("the commands of the walkthrough's page", () =>
     expect(differences(["1.00 GiB"], undefined)).not.toEqual([]);
   });
 
-  it("has all its steps", () => {
+  it("the walkthrough's page has all its steps", () => {
     expect(steps.length).toBeGreaterThanOrEqual(12);
     expect(SAID.map(([command]) => steps.filter((step) => command.test(step.command)).length)).not.toContain(0);
   });
 
-  it.each(steps.filter(({ command }) => EXACT.test(command)))("prints the same to the letter: $command", (step) => {
-    expect(seen(step.command)).toBe(step.output);
-  });
+  it.each(steps.filter(({ command }) => EXACT.test(command)))(
+    "the output equals the page's to the letter: $command",
+    (step) => {
+      expect(seen(step.command)).toBe(step.output);
+    },
+  );
 
   it.each(
     steps.filter(
       ({ command, output }) => !EXACT.test(command) && !OF_THE_MACHINE.test(command) && rowsOf(output).size > 0,
     ),
-  )("has the rows of the page, within 15 % or 6 MiB: $command", ({ command, output }) => {
+  )("the printed rows match the page within 15 % or 6 MiB: $command", ({ command, output }) => {
     const here = rowsOf(seen(command));
     for (const [name, cells] of rowsOf(output))
       expect(differences(cells, here.get(name)), `${name}\n${seen(command)}`).toEqual([]);
   });
 
-  it.each(SAID)("reports the same as the page: %s", (of, said) => {
+  it.each(SAID)("the output reports the same as the page: %s", (of, said) => {
     const step = steps.find(({ command }) => of.test(command));
     const [shown, here] = [step?.output ?? "", seen(step?.command ?? "")];
     for (const pattern of said) {
@@ -94,7 +97,7 @@ describe.skipIf(python === null)("the commands of the walkthrough's page", () =>
     }
   });
 
-  it("has no finding in the run of the baseline's state", () => {
+  it("the run of the baseline's state has no finding", () => {
     const report = JSON.parse(readFileSync(path.join(place.directory, "baseline", "report.json"), "utf8"));
     expect(report.payload.scenarios[0].findings).toEqual([]);
   });

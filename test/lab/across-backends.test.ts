@@ -63,7 +63,7 @@ describe.skipIf(absent !== null)(
     const analysed = async (...parts: string[]): Promise<AnalysisDocument> =>
       JSON.parse((await cli(["analyze", "--json", path.join(...parts)], { cwd: directory })).stdout);
 
-    it("has the columns of leaky, fixed and ratio for each backend, their ratio, and what dampens what", () => {
+    it("the table has leaky, fixed and ratio for each backend, their ratio, and what dampens what", () => {
       const head = markdown.split("\n").find((line) => line.startsWith("| pattern |"));
       const backends = ["cpu leaky | fixed | ratio", "cuda leaky | fixed | ratio"];
       expect(head).toBe(`| pattern | ${backends.join(" | ")} | louder over quieter | what dampens what |`);
@@ -171,7 +171,7 @@ describe.skipIf(absent !== null)(
       expect(count(28, 583, cross)).toBe(0);
     });
 
-    it.skipIf(chromium === null)("is a page that a browser shows without a complaint", async () => {
+    it.skipIf(chromium === null)("a browser shows the page without errors", async () => {
       const page = await BrowserPage.open(chromium ?? "", directory, path.join(directory, "page", "leak-lab.html"));
       try {
         await page.until("document.readyState === 'complete'");

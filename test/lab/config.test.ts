@@ -17,7 +17,7 @@ const LEFT_OUT = ["tensorflow", "jax"];
 describe("the leak lab's own configuration", () => {
   const { scenarios, baseline } = loadConfig(FILE);
 
-  it("has every pattern of the catalogue in its order, or names it as left out", () => {
+  it("the configuration has every pattern of the catalogue in its order, or lists it as left out", () => {
     const gated = CATALOGUE.filter(({ framework }) => !LEFT_OUT.includes(framework));
     expect(scenarios.map(({ name }) => name)).toEqual(gated.map(({ name }) => name));
     const comments = readFileSync(FILE, "utf8")

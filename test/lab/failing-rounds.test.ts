@@ -161,7 +161,7 @@ describe("what is a surprise", () => {
   const of = (outcomes: Readonly<Record<string, LabOutcome>>, ...named: string[]): readonly string[] =>
     surprises(document(outcomes), CATALOGUE, named).map(({ name }) => name);
 
-  it("is a skipped pattern that was requested, or a round of such patterns alone", () => {
+  it("a skipped pattern is a surprise when it was requested or no pattern was measured", () => {
     expect(of({ node_cache: "caught", jax_pullbacks: "skipped" })).toEqual([]);
     expect(of({ node_cache: "caught", jax_pullbacks: "skipped" }, "node_cache", "jax_pullbacks")).toEqual([
       "jax_pullbacks",

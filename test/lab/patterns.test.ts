@@ -70,7 +70,7 @@ function started(name: string, args: readonly string[], env: Readonly<Record<str
 }
 
 describe("the leak lab's files", () => {
-  it("are the catalogue's, and the other way round", () => {
+  it("the pattern files are exactly those of the catalogue", () => {
     const files = readdirSync(path.join(LAB, "patterns"), { withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map(({ name }) => `patterns/${name}`);
@@ -105,13 +105,16 @@ describe("a pattern without a framework", { timeout: 60_000 }, () => {
     }
   });
 
-  it.skipIf(!existsSync(PYTHON)).each(["python_cache", "python_callbacks"])("%s does so in Python", (name) => {
-    for (const state of ["leaky", "fixed"] as const) {
-      const { code, printed, stderr } = ran(name, state, 3);
-      expect(code, stderr).toBe(0);
-      expect(printed).toMatchObject({ pattern: name, state, steps: 3, leak_bytes_per_step: 128 * 1024 });
-    }
-  });
+  it.skipIf(!existsSync(PYTHON)).each(["python_cache", "python_callbacks"])(
+    "%s runs in both states in Python and reports what it kept",
+    (name) => {
+      for (const state of ["leaky", "fixed"] as const) {
+        const { code, printed, stderr } = ran(name, state, 3);
+        expect(code, stderr).toBe(0);
+        expect(printed).toMatchObject({ pattern: name, state, steps: 3, leak_bytes_per_step: 128 * 1024 });
+      }
+    },
+  );
 
   it.each([
     ["broken"],
@@ -128,7 +131,7 @@ describe("a pattern without a framework", { timeout: 60_000 }, () => {
   });
 
   it.skipIf(!existsSync(PYTHON))(
-    "says in one line which framework is missing, whatever a pattern imports first",
+    "a pattern reports in one line which framework is missing, whatever it imports first",
     () => {
       // The import of a framework fails as on a bare machine.
       const bare = mkdtempSync(path.join(tmpdir(), "stormlog-lab-bare-"));

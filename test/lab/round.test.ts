@@ -41,7 +41,7 @@ describe.skipIf(!WANTED)("a round of the leak lab on this machine", () => {
 
   const measured = (): readonly LabPattern[] => patterns.filter(({ outcome }) => outcome !== "skipped");
 
-  it("has a row for every pattern, and skips only what is not installed", () => {
+  it("a round has a row for every pattern and skips only what is not installed", () => {
     expect(patterns.map(({ name }) => name)).toEqual(CATALOGUE.map(({ name }) => name));
     for (const { outcome, reason } of patterns) if (outcome === "skipped") expect(reason).toMatch(/not installed/);
     expect(measured().length).toBeGreaterThan(0);

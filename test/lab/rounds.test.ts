@@ -46,13 +46,16 @@ describe("the summary of several lab rounds", () => {
     expect(code).toBe(0);
   });
 
-  it.each<LabOutcome>(["not-visible", "warned", "false-alarm", "broken"])("is not when one of them was %s", (odd) => {
-    const { code, text } = report(AS_EXPECTED, { ...AS_EXPECTED, forward_hook: odd });
-    expect(code).toBe(1);
-    expect(text).toContain(`${odd} 1 of 2   <- round 2`);
-    expect(text).toContain("1 of 2 leaks caught");
-    expect(text).toContain("1 surprise.");
-  });
+  it.each<LabOutcome>(["not-visible", "warned", "false-alarm", "broken"])(
+    "the summary fails and names the round when a pattern was %s in it",
+    (odd) => {
+      const { code, text } = report(AS_EXPECTED, { ...AS_EXPECTED, forward_hook: odd });
+      expect(code).toBe(1);
+      expect(text).toContain(`${odd} 1 of 2   <- round 2`);
+      expect(text).toContain("1 of 2 leaks caught");
+      expect(text).toContain("1 surprise.");
+    },
+  );
 
   it("fails when a requested pattern was skipped", () => {
     const { code, text } = toldOf(["forward_hook", "jax_pullbacks"], [AS_EXPECTED]);

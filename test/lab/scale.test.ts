@@ -59,7 +59,7 @@ describe("a search of the size at which a leak shows", { timeout: 240_000 }, () 
     expect(probes.filter(({ bundle }) => bundle !== null)).toHaveLength(2);
   });
 
-  it("is one session, whose runs are a base for each other", () => {
+  it("all runs of a search belong to one session", () => {
     const sessions = kept(directory).map((one) => {
       const report = readFileSync(path.join(directory, "probes", one, "report.json"), "utf8");
       return JSON.parse(report).payload.session;
@@ -112,7 +112,7 @@ describe("a search that finds no boundary", { timeout: 120_000 }, () => {
     expect(existsSync(path.join(cwd, "cut", "lab-scale.json"))).toBe(true);
   });
 
-  it("is broken where the pattern cannot run, with the reason, before it touches what an earlier search left", async () => {
+  it("a search whose pattern cannot run fails with the reason and leaves an earlier search untouched", async () => {
     const earlier = path.join(cwd, "earlier");
     mkdirSync(path.join(earlier, "probes", "17"), { recursive: true });
     writeFileSync(path.join(earlier, ".lab-scale"), "");

@@ -134,7 +134,7 @@ describe("what cannot even be begun", () => {
 });
 
 describe("recording.json", () => {
-  it("is there, incomplete, while the command runs", async () => {
+  it("recording.json exists and is incomplete while the command runs", async () => {
     const parent = temporaryDirectory();
     const directory = path.join(parent, "run");
     const { info, stdout } = await measured(["cat", path.join(directory, "recording.json")], { directory });

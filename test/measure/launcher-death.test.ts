@@ -53,7 +53,7 @@ describe.skipIf(!native)("a launcher that is killed", () => {
     expect(zombies().filter((pid) => !before.includes(pid))).toEqual([]);
   });
 
-  it("is killed when the command stops it, and the run ends with its tree", async () => {
+  it("a launcher that the command stops is killed, and the run ends with its tree", async () => {
     const word = uniqueWord();
     const script = `${DAEMONS}\nkill -STOP $PPID; ${LOOP}`;
     const { info } = await measured(["sh", "-c", script, word], { probe: "off" });
@@ -61,7 +61,7 @@ describe.skipIf(!native)("a launcher that is killed", () => {
     expect(info.exit).toEqual({ kind: "running" });
   });
 
-  it("is killed when the command stops it and ends", async () => {
+  it("a launcher that the command stops before it ends is killed", async () => {
     const word = uniqueWord();
     const { info } = await measured(["sh", "-c", `${DAEMONS}\nkill -STOP $PPID; exit 0`, word], { probe: "off" });
     expect(livingWith(word)).toEqual([]);

@@ -6,20 +6,20 @@ import { measured, node } from "./kit.ts";
 const GIB = 2 ** 30;
 
 describe("the output of a measured command", () => {
-  it("is shown, split by stream, and kept in one log", async () => {
+  it("the output is shown, split by stream, and kept in one log", async () => {
     const { info, directory, stdout, stderr } = await measured(["sh", "-c", "echo one; echo two >&2"]);
     expect([stdout, stderr]).toEqual(["one\n", "two\n"]);
     expect(readFileSync(path.join(directory, "output.log"), "utf8").split("\n").sort()).toEqual(["", "one", "two"]);
     expect(info.output).toEqual({ bytes: 8, kept_bytes: 8 });
   });
 
-  it("can be opened again by name, as scripts do", async () => {
+  it("the output can be opened again by name, as scripts do", async () => {
     const { stderr, info } = await measured(["sh", "-c", "echo seen > /dev/stderr"]);
     expect(stderr).toBe("seen\n");
     expect(info.exit).toEqual({ kind: "exited", code: 0 });
   });
 
-  it("of 1 GiB fills neither memory nor disk", async () => {
+  it("an output of 1 GiB fills neither memory nor disk", async () => {
     const before = process.memoryUsage().rss;
     let shown = 0;
     let peak = 0;
@@ -42,14 +42,14 @@ describe("the output of a measured command", () => {
     expect(text.endsWith("0123456789abcde\nend\n")).toBe(true);
   });
 
-  it("may end early: a command that closes stdout goes on", async () => {
+  it("a command that closes stdout continues", async () => {
     const { info } = await measured(
       node("require('fs').closeSync(1);require('fs').closeSync(2);setTimeout(()=>process.exit(5),200)"),
     );
     expect(info.exit).toEqual({ kind: "exited", code: 5 });
   });
 
-  it("is no longer shown, but still kept, when showing it fails", async () => {
+  it("output that can no longer be shown is still kept", async () => {
     let calls = 0;
     const { info, directory } = await measured(["sh", "-c", "echo a; sleep 0.2; echo b"], {
       stdout: () => {
@@ -69,7 +69,7 @@ describe("the output of a measured command", () => {
 });
 
 describe("progress", () => {
-  it("comes at most ten times a second and shows the tree", async () => {
+  it("progress comes at most ten times a second and shows the tree", async () => {
     const views: number[] = [];
     let processes = 0;
     const { info } = await measured(["sh", "-c", "sleep 0.5 & sleep 0.6; wait"], {

@@ -21,7 +21,7 @@ const hold = (mib: number, holdMs: number, afterMs: number): string[] => [
 
 describe.skipIf(!native)("the peak of a child that holds 1 GiB for 20 ms", () => {
   it(
-    `is within 2 % and exact when the child lives 150 ms longer, in ${TRIES} of ${TRIES} tries`,
+    `the peak is within 2 % and exact when the child lives 150 ms longer, in ${TRIES} of ${TRIES} tries`,
     async () => {
       for (let i = 0; i < TRIES; i++) {
         const { info, stdout, directory } = await measured(hold(1024, 20, 150));
@@ -35,7 +35,7 @@ describe.skipIf(!native)("the peak of a child that holds 1 GiB for 20 ms", () =>
   );
 
   it(
-    `is within 2 % when the child ends at once, in ${TRIES} of ${TRIES} tries`,
+    `the peak is within 2 % when the child ends at once, in ${TRIES} of ${TRIES} tries`,
     async () => {
       for (let i = 0; i < TRIES; i++) {
         const { info, stdout } = await measured(hold(1024, 20, 0));
@@ -45,7 +45,7 @@ describe.skipIf(!native)("the peak of a child that holds 1 GiB for 20 ms", () =>
     TRIES * 6000,
   );
 
-  it("of a child of the command is sampled, since the kernel's marks do not add up", async () => {
+  it("the peak of a child of the command is sampled, since the kernel's marks do not add up", async () => {
     const { info, stdout } = await measured(["sh", "-c", `${hold(512, 30, 150).join(" ")}; exit 0`]);
     expect(info.peaks[0]?.kind).toBe("sampled");
     expect(Math.abs((info.peaks[0]?.bytes ?? 0) / Number(stdout) - 1)).toBeLessThan(0.02);
@@ -55,7 +55,7 @@ describe.skipIf(!native)("the peak of a child that holds 1 GiB for 20 ms", () =>
 describe.skipIf(!native)("a JavaScript main thread that is blocked", () => {
   // Other load on a small machine costs samples too, before and while the thread is blocked. A sampler that
   // needed this thread would lose nearly all of them while it is blocked.
-  it("for 300 ms has at least half as many samples as in the 300 ms before", async () => {
+  it("a main thread blocked for 300 ms has at least half as many samples as in the 300 ms before", async () => {
     let blockedNs = 0n;
     const block = () => {
       blockedNs = process.hrtime.bigint();

@@ -70,7 +70,7 @@ describe.skipIf(!hasTorch)("a training loop on the CPU", () => {
     expect(Math.abs((heap?.slope_bytes_per_step ?? 0) / truth - 1)).toBeLessThan(0.1);
   });
 
-  it("without the leak is flat", async () => {
+  it("a training loop without the leak is flat", async () => {
     const series = analyze(await recordingOf(await measured(python(LEAKY_LOOP, "clean"))), horizon).series;
     expect(series.find(({ metric }) => metric === "allocated")?.class).toBe("flat");
   });
@@ -94,7 +94,7 @@ describe.skipIf(!hasPython)("a Python process under the sampler", () => {
     expect(run.info.lost.filter((text) => !text.includes("host samples were missed"))).toEqual([]);
   });
 
-  it("of several ranks is a table for each, with their world size", async () => {
+  it("a Python process of several ranks is a table for each, with their world size", async () => {
     const ranks = `for r in 0 1 2; do RANK=$r LOCAL_RANK=$r WORLD_SIZE=4 ${PYTHON} -c '${LIVE}' & done; wait`;
     const recording = await recordingOf(await measured(["sh", "-c", ranks]));
     expect([0, 1, 2].map((rank) => (heapOf(recording, rank)?.timeNs?.length ?? 0) > 5)).toEqual([true, true, true]);
@@ -102,7 +102,7 @@ describe.skipIf(!hasPython)("a Python process under the sampler", () => {
     expect(analyze(recording).ranks).toMatchObject({ world_size: 4, missing_ranks: [3] });
   });
 
-  it("that is killed has reported all but its last samples", async () => {
+  it("a killed Python process has reported all but its last samples", async () => {
     const run = await measured(python(`${LIVE.replace("0.6", "0.4")}; import os; os.kill(os.getpid(), 9)`));
     expect(run.info.exit).toEqual({ kind: "signaled", signal: "SIGKILL" });
     const recording = await recordingOf(run);
@@ -200,7 +200,7 @@ int main(void) {
     expect((await measured([program])).info.exit).toEqual({ kind: "exited", code: 1 });
   });
 
-  it.skipIf(!native)("runs as ever with the library preloaded", async () => {
+  it.skipIf(!native)("a program runs as without the library when it is preloaded", async () => {
     const run = await measured(node("console.log(process.env.LD_PRELOAD); setTimeout(() => {}, 300)"), {
       extraEnv: { STORMLOG_GATE_HEAP: "preload" },
     });

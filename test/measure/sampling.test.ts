@@ -20,7 +20,7 @@ for (const child of held) child.stdout.once("data", () => {
 `;
 
 describe("what the sampler records", () => {
-  it("is the whole tree, each process with its start and its end", async () => {
+  it("the sampler records the whole tree, each process with its start and its end", async () => {
     const run = await measured(node(THREE));
     const file = await recordOf(run);
     expect(run.info.exit).toEqual({ kind: "exited", code: 0 });

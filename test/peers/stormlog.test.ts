@@ -122,7 +122,7 @@ for (const { version, installed, run } of peersOf("stormlog", "0.4"))
 // Each release is the reference for the versions of telemetry that were its own.
 for (const { version, installed, run } of peersOf("stormlog"))
   describe.skipIf(!installed)(`the gap findings of Stormlog ${version} (scripts/ci/peers.sh installs it)`, () => {
-    it("are ours, to the digit, for random files", async () => {
+    it("the gap findings of Stormlog equal the gate's, to the digit, for random files", async () => {
       const random = randomNumbers(20261123);
       const schema = version.startsWith("0.2.") || version.startsWith("0.3.") ? 2 : 4;
       const files = Array.from({ length: 50 }, (_, i) => String(i).padStart(3, "0"));

@@ -39,7 +39,7 @@ describe.skipIf(PYTHON === null)("the probe and the allocators of frameworks", (
   const python = PYTHON!;
 
   it.each(EACH)(
-    "in Python %s reads CUDA's counters with their exact peaks, of devices in use only",
+    "the probe reads CUDA's counters with their exact peaks, of devices in use only, in Python %s",
     async (_version, python) => {
       const ended = await probedScript(python, GROWING, torch);
       expect(ended).toMatchObject({ code: 0, stdout: "initialised\n", stderr: "" });

@@ -29,7 +29,7 @@ function notesIn(directory: string): readonly string[] {
 
 describe.skipIf(PYTHONS.length === 0)("a program with sub-interpreters", () => {
   it.each(each)(
-    "ends them as without the probe in Python %s, whose main interpreter alone is measured",
+    "sub-interpreters end as without the probe in Python %s, and only the main interpreter is measured",
     async (_, python) => {
       const ended = await probedScript(python, `import time\ntime.sleep(0.2)\n${IMPORT}${RUN}`);
       expect(ended).toMatchObject({ code: 0, signal: null, stdout: "ran\n", stderr: "" });
@@ -43,7 +43,7 @@ describe.skipIf(PYTHONS.length === 0)("a program with sub-interpreters", () => {
       [version, "after", python, `import time\ntime.sleep(0.25)\n${IMPORT}${RUN}`] as const,
     ]),
   )(
-    "runs under attribution in Python %s, imported %s tracing began, with a note on the missing lines",
+    "a program with sub-interpreters runs under attribution in Python %s, imported %s tracing began, with a note",
     async (...given) => {
       const [, , python, script] = given;
       const ended = await probedScript(python, `${script}time.sleep(0.2)\n`, { env: ATTRIBUTE, timeoutMs: 10_000 });
@@ -69,7 +69,7 @@ for one in closed:
 `;
 
   it.each(each.flatMap(([version, python]) => ["0 1", "0 1 2"].map((closed) => [version, closed, python] as const)))(
-    "does not write into the ring in Python %s with %s closed",
+    "a program does not write into the ring in Python %s with %s closed",
     async (_version, closed, python) => {
       const ended = await probed(python, ["-c", script, closed]);
       expect(ended.code).toBe(0);
@@ -99,7 +99,7 @@ except ValueError as error:
     print(len(own), len(raised) >= 3, error)
 `;
 
-  it("gets the tool id of the probe, which watches through another while one is free", async () => {
+  it("a program that uses sys.monitoring gets the probe's tool id, and the probe takes another while one is free", async () => {
     const ended = await probedScript(atLeast(12) as Python, script);
     expect(ended).toMatchObject({ code: 0, stdout: "1 True tool 4 is already in use\n", stderr: "" });
     // The first error is raised while the probe has moved to another id, the second when it has none.
@@ -108,7 +108,7 @@ except ValueError as error:
 });
 
 describe.skipIf(PYTHON === null)("a program that counts its threads", () => {
-  it("does not see those of attribution, which take its moments", async () => {
+  it("a program that counts its threads does not see those of attribution", async () => {
     const script = `import threading, time\ntime.sleep(0.3)\nprint(threading.active_count(), threading.enumerate() == [threading.main_thread()])`;
     // The last moment is the program's end: the thread that waits for it lives while the program counts.
     const env = { ...ATTRIBUTE, STORMLOG_GATE_ATTRIBUTE_AT: "seconds:0.1,0.2,60" };

@@ -127,13 +127,13 @@ describe.skipIf(PYTHON === null)("the heap of any Python process", () => {
     expect(Math.max(...held) - held[0]!).toBeGreaterThan(25_000_000);
   });
 
-  it("is read often enough in a program of a second that keeps still", async () => {
+  it("the heap is read often enough in an idle program of one second", async () => {
     const left = only(await probedScript(PYTHON!, "import time\nfor _ in range(50): time.sleep(0.02)"));
     // About as often as the program wakes, which is late on a busy machine as well.
     expect(recordsOf(left, HEAP, TIMER).length).toBeGreaterThan(35);
   });
 
-  it("is read as often when a reading has to wait, and less often when it works", async () => {
+  it("the heap is read as often when a reading waits, and less often when it works", async () => {
     const readings = async (within: string): Promise<number> => {
       const script = `
 import sys, time
@@ -161,7 +161,7 @@ print(len(made))
     expect(waiting).toBeGreaterThan(2 * working);
   });
 
-  it("is read less often the more free blocks it has to walk", async () => {
+  it("the heap is read less often the more free blocks it has to walk", async () => {
     const script = `
 import ctypes, time
 libc = ctypes.CDLL(None)
@@ -193,7 +193,7 @@ time.sleep(0.4)
 `;
 
   it.each(PYTHONS.map((python) => [versionOf(python), python] as const))(
-    "is counted to the block in Python %s",
+    "blocks of Python's own allocator are counted in Python %s",
     async (_, python) => {
       const ended = await probedScript(python, KEEPS);
       expect(ended).toMatchObject({ code: 0, stderr: "" });
@@ -213,7 +213,7 @@ time.sleep(0.4)
     60_000,
   );
 
-  it("is absent, with the reason, where Python does not use it", async () => {
+  it("memory of Python's own allocator is absent, with the reason, where Python does not use it", async () => {
     const left = only(await probedScript(PYTHONS[0]!, KEEPS, { env: { PYTHONMALLOC: "malloc" } }));
     expect(recordsOf(left, PYTHON_HEAP)).toEqual([]);
     expect(left.info.get("python_heap")).toMatch(/^none:.*PYTHONMALLOC/);

@@ -20,8 +20,10 @@ function directoryWith(files: Readonly<Record<string, string>>): string {
 describe.skipIf(PYTHON === null)("the probe's hook into imports", () => {
   const python = PYTHON!;
 
-  it.each(EACH)("in Python %s leaves a framework's module as every other importer would", async (_version, python) => {
-    const script = `
+  it.each(EACH)(
+    "the import hook leaves a framework's module as every other importer would in Python %s",
+    async (_version, python) => {
+      const script = `
 import importlib, importlib.util, sys
 assert importlib.util.find_spec("torch").name == "torch"
 import torch, json
@@ -31,14 +33,15 @@ import torch.optim
 print(importlib.reload(torch) is torch, type(torch.__loader__).__name__)
 import time; time.sleep(0.3)
 `;
-    const ended = await probedScript(python, script, { pythonPath: [TORCH] });
-    const line = "SourceFileLoader SourceFileLoader True\n";
-    expect(ended).toMatchObject({ code: 0, stdout: `${line}${line}True SourceFileLoader\n`, stderr: "" });
-    expect(Object.fromEntries(only(ended).info)).toMatchObject({ framework: "torch", torch: "2.9.0+standin" });
-  });
+      const ended = await probedScript(python, script, { pythonPath: [TORCH] });
+      const line = "SourceFileLoader SourceFileLoader True\n";
+      expect(ended).toMatchObject({ code: 0, stdout: `${line}${line}True SourceFileLoader\n`, stderr: "" });
+      expect(Object.fromEntries(only(ended).info)).toMatchObject({ framework: "torch", torch: "2.9.0+standin" });
+    },
+  );
 
   it.each(EACH)(
-    "in Python %s imports a framework in the moment in which the probe itself is being loaded",
+    "the import hook lets Python %s import a framework while the probe itself is loading",
     async (_version, python) => {
       // The interpreter asks for a module's spec with its one lock for all imports in hand, and the probe's thread
       // needs that lock.

@@ -27,7 +27,7 @@ torch.set_num_threads(1)
 store = "file://" + tempfile.mktemp()
 `;
 
-  it("is reported with its times, and torch has its own functions again", async () => {
+  it("the first calls of torch.distributed are reported with their times, and torch has its own functions again", async () => {
     const ended = await probedScript(
       WITH_TORCH!,
       `${SET_UP}
@@ -75,7 +75,7 @@ time.sleep(0.2)
     expect(only(ended).info.get("error")).toBeUndefined();
   });
 
-  it("is left alone where the program replaced it", async () => {
+  it("a torch.distributed function that the program replaced is left alone", async () => {
     const ended = await probedScript(
       WITH_TORCH!,
       `${SET_UP}
@@ -92,7 +92,7 @@ time.sleep(0.2)
 });
 
 describe.skipIf(PYTHON === null)("when CUDA becomes available", () => {
-  it("is reported with the visible devices", async () => {
+  it("the start of CUDA is reported with the visible devices", async () => {
     const ended = await probedScript(
       PYTHON!,
       `${CLOCK}import torch\nbefore = clock()\ntorch.cuda.init()\nprint(before, clock())\ntime.sleep(0.2)`,

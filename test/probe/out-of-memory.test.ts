@@ -20,7 +20,7 @@ resource.setrlimit(resource.RLIMIT_AS, (size + (96 << 20), resource.RLIM_INFINIT
 
 describe.skipIf(PYTHON === null)("the probe at an out-of-memory error", () => {
   it.each(EACH)(
-    "in Python %s writes down the MemoryError a program dies of: where, how much is in use",
+    "the probe records a fatal MemoryError with its traceback and the memory in use in Python %s",
     async (_version, python) => {
       const script = `${LIMITED}
 kept = []
@@ -36,17 +36,20 @@ grow()`;
     },
   );
 
-  it.each(EACH)("in Python %s does so too when small objects used up the last byte", async (_version, python) => {
-    const script = `${LIMITED}
+  it.each(EACH)(
+    "the probe records a MemoryError from small objects that used up the last byte in Python %s",
+    async (_version, python) => {
+      const script = `${LIMITED}
 kept = []
 def grow():
     while True: kept.append([object(), object()])
 grow()`;
-    const [first] = await ooms(python, script, 1);
-    expect(first).toMatchObject({ kind: "memory-error", exception: "MemoryError" });
-  });
+      const [first] = await ooms(python, script, 1);
+      expect(first).toMatchObject({ kind: "memory-error", exception: "MemoryError" });
+    },
+  );
 
-  it.each(EACH)("in Python %s records the error that ended a thread", async (_version, python) => {
+  it.each(EACH)("the probe records the MemoryError that ended a thread in Python %s", async (_version, python) => {
     const script = `import threading
 ${LIMITED}
 def work(): bytearray(1 << 40)
@@ -59,7 +62,7 @@ thread.start(); thread.join()`;
   });
 
   it.skipIf(atLeast(12) === null)(
-    "from Python 3.12 on sees errors that the program swallows, each once, and goes on after the fifth",
+    "the probe records at most five errors that the program swallows, from Python 3.12 on",
     async () => {
       const script = `import time; time.sleep(0.8)
 def again(n):

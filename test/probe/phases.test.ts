@@ -32,7 +32,7 @@ async function phasesOf(script: string): Promise<ReportedPhases> {
 const names = ({ phases }: ReportedPhases): readonly string[] => phases.map(({ name }) => name);
 
 describe.each(PYTHONS.map((python) => [versionOf(python), python] as const))("phases with Python %s", (_, python) => {
-  it("are reported with their times, nested and in the order of their starts", async () => {
+  it("phases are reported with their times, nested and in the order of their starts", async () => {
     const ended = await probedScript(
       python,
       `${SET_UP}moments = [clock()]
@@ -58,13 +58,13 @@ print(name, *moments)
 });
 
 describe.skipIf(PYTHON === null)("phases", () => {
-  it("are kept up to 256, and those after them are counted", async () => {
+  it("phases are kept up to 256, and later ones are counted", async () => {
     const { phases, dropped } = await phasesOf(`for n in range(1000):\n  with phase("epoch %d" % n): pass`);
     expect([phases.length, dropped]).toEqual([256, 744]);
     expect(phases.every(({ name, ended }, n) => name === `epoch ${n}` && ended !== null)).toBe(true);
   });
 
-  it("may be entered by many threads at once", async () => {
+  it("phases may be entered by many threads at once", async () => {
     const seen = await phasesOf(`def work(k):
   for n in range(25):
     with phase("thread %d" % k): time.sleep(0.0001)
@@ -76,7 +76,7 @@ for one in threads: one.join()`);
     expect(seen.phases.every(({ ended }) => ended !== null)).toBe(true);
   });
 
-  it("may be one object that is entered again, also within itself", async () => {
+  it("phases may be one object that is entered again, also within itself", async () => {
     const { phases } = await phasesOf(
       `again = phase("again")\nwith again:\n  with again: time.sleep(0.001)\nwith again: pass`,
     );
@@ -85,7 +85,7 @@ for one in threads: one.join()`);
     expect(inner!.ended! < outer!.ended! && outer!.ended! < next!.began).toBe(true);
   });
 
-  it("have any text as a name, on one line and not long", async () => {
+  it("phases have any text as a name, shortened and on one line", async () => {
     const script = `class Odd:
   def __str__(self): raise ValueError
 for name in ("two\\nlines\\tand more", "\\x1b[31mred\\x00", "x" * 10000000, "100 % %41 a=b", "e\\u0301poque \\U0001f600", "\\udc80", "", 7, None, Odd()):
@@ -103,7 +103,7 @@ for name in ("two\\nlines\\tand more", "\\x1b[31mred\\x00", "x" * 10000000, "100
     ]);
   });
 
-  it("do not catch errors of the program", async () => {
+  it("phases do not catch errors of the program", async () => {
     const ended = await probedScript(
       PYTHON!,
       `${SET_UP}try:\n  with phase("failing"): raise KeyError("theirs")\nexcept KeyError as error: print(error)`,
@@ -112,7 +112,7 @@ for name in ("two\\nlines\\tand more", "\\x1b[31mred\\x00", "x" * 10000000, "100
     expect(phasesIn(ended).phases).toMatchObject([{ name: "failing", ended: expect.any(BigInt) }]);
   });
 
-  it("have no end where the program was killed within", async () => {
+  it("phases have no end where the program was killed within", async () => {
     const ended = await probedScript(
       PYTHON!,
       `${SET_UP}with phase("before"): time.sleep(0.05)\nwith phase("within"): time.sleep(60)`,
@@ -133,7 +133,7 @@ for name in ("two\\nlines\\tand more", "\\x1b[31mred\\x00", "x" * 10000000, "100
     ]);
   });
 
-  it("go on in the parent when it forks within one, and are not the child's", async () => {
+  it("phases continue in the parent when it forks within one, and do not belong to the child", async () => {
     const ended = await probedScript(
       PYTHON!,
       `${SET_UP}with phase("parent"):
@@ -155,7 +155,7 @@ for name in ("two\\nlines\\tand more", "\\x1b[31mred\\x00", "x" * 10000000, "100
     expect(parent!.phases.phases[0]!.ended! > BigInt(ended.stdout.trim())).toBe(true);
   });
 
-  it("have a reading of the heap at both ends, which gives their growth", async () => {
+  it("phases have a reading of the heap at both ends, which gives their growth", async () => {
     const ended = await probedScript(
       PYTHON!,
       `${SET_UP}kept = []
@@ -175,7 +175,7 @@ for n in range(20):
     for (const growth of known) expect(growth).toBeGreaterThanOrEqual(100_000);
   });
 
-  it("have a reading of the devices in use at both ends, too", async () => {
+  it("phases have a reading of the devices in use at both ends", async () => {
     const ended = await probedScript(
       PYTHON!,
       `${SET_UP}import torch
@@ -197,20 +197,20 @@ for n in range(10):
     expect(new Set(growths)).toEqual(new Set([3 << 20]));
   });
 
-  it("are reported at once where the probe has no thread", async () => {
+  it("phases are reported at once where the probe has no thread", async () => {
     const ended = await probedScript(PYTHON!, `${SET_UP}with phase("only"): os._exit(0)`, {
       env: { STORMLOG_GATE_PROBE_MS: "0" },
     });
     expect(phasesIn(ended).phases).toMatchObject([{ name: "only", ended: null }]);
   });
 
-  it("do nothing where the gate's directory is on the path without a gate", async () => {
+  it("phases do nothing where the gate's directory is on the path without a gate", async () => {
     const script = "from stormlog_gate import phase\nwith phase('x') as name: print(name)";
     const ended = await probedScript(PYTHON!, script, { flags: ["-S"] });
     expect(ended).toMatchObject({ code: 0, stdout: "x\n", stderr: "", left: [] });
   });
 
-  it("have a documented stand-in without the gate", async () => {
+  it("phases have a documented stand-in without the gate", async () => {
     const script = `import sys
 sys.path[:] = [entry for entry in sys.path if "inject" not in entry]
 try:
@@ -238,7 +238,7 @@ for _ in range(12):
   with phase("validation"): kept.append(bytearray(2_000_000)); time.sleep(0.02)
 `;
 
-  it("are in its recording, with the memory of each equal to the heap's to the byte", async () => {
+  it("a measured run has its phases in the recording, with their memory equal to the heap's to the byte", async () => {
     const { info, directory } = await measured([PYTHON!.executable, "-c", KEEPING]);
     const recording = recordFileToRecording(await readRecordFile(path.join(directory, "samples.rec")), info);
     await writeRunFiles(directory, recording);
@@ -269,7 +269,7 @@ for _ in range(12):
     expect(growth[0]!.description).toContain("train did not");
   });
 
-  it("that was killed within one have one without an end, which lasts as long as the process", async () => {
+  it("a run killed within a phase has that phase without an end, as long as the process", async () => {
     const script = `${SET_UP}with phase("last"): time.sleep(0.4); os.kill(os.getpid(), 9)`;
     const { info, directory } = await measured([PYTHON!.executable, "-c", script]);
     expect(info.exit).toEqual({ kind: "signaled", signal: "SIGKILL" });

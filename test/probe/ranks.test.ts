@@ -57,12 +57,12 @@ describe.skipIf(PYTHON === null)("the rank of a process", () => {
     expect(left.info.get("role")).toBe(["plain", "rank"][identity(left).role]);
   });
 
-  it("is noticed when it is set late", async () => {
+  it("a rank that is set late is noticed", async () => {
     const script = "import os, time; time.sleep(0.3); os.environ.update(RANK='1', WORLD_SIZE='2'); time.sleep(0.9)";
     expect(identity(only(await probed(python, ["-c", script])))).toMatchObject({ rank: 1, worldSize: 2, role: RANK });
   });
 
-  it("is its helpers' too, as children of it: forked, spawned and started", async () => {
+  it("helpers that are forked, spawned or started have the rank of their process, as its children", async () => {
     const script = `
 import multiprocessing, os, subprocess, sys, time
 def work(): time.sleep(0.9)
@@ -97,7 +97,7 @@ if __name__ == "__main__":
 });
 
 describe.skipIf(WITH_TORCH === null)("the ranks of torchrun", () => {
-  it("are separate from their launcher, each with its heap, of which only that of the leaking rank grows", async () => {
+  it("ranks are separate from their launcher, and only the heap of the leaking rank grows", async () => {
     const directory = temporaryDirectory();
     // PyTorch 1.13 on Python 3.11 only starts with its output redirected, and its own port may be taken.
     const output = ["--redirects=1", "--tee=1", `--log_dir=${directory}`];
@@ -124,7 +124,7 @@ describe.skipIf(WITH_TORCH === null)("the ranks of torchrun", () => {
     }
   }, 180_000);
 
-  it("are read from the process group where the environment does not contain them", async () => {
+  it("ranks are read from the process group where the environment does not contain them", async () => {
     const script = `
 import os, time, torch
 import torch.distributed as distributed, torch.multiprocessing as multiprocessing

@@ -68,15 +68,15 @@ describe.skipIf(PYTHON === null)("the containers that grow", () => {
     ["others", lists + 4000, lists + 5000],
   ];
 
-  it("are found among all others, by how much they grew since the moment before", () => {
+  it("growing containers are found among all others, by how much they grew since the snapshot before", () => {
     expect(looked(100)).toEqual([grown(100), expect.any(Number), 3, true]);
   });
 
-  it("are found among so many that the shorter and newer of them are not followed", () => {
+  it("growing containers are found among so many that short and new ones are not followed", () => {
     expect(looked(60_000)).toEqual([grown(60_000), 20_000, 3, true]);
   });
 
-  it("include caches of strings and bytes, which the collector does not list", () => {
+  it("growing containers include caches of strings and bytes, which the collector does not list", () => {
     const seen = JSON.parse(execFileSync(PYTHON?.executable ?? "", ["-c", HIDDEN, PROBE], { encoding: "utf8" }));
     const grew = { dict: true, Counter: true, subclass: true, lru_cache: true, bounded: true };
     expect(seen).toEqual({ ...grew, nothing: false });

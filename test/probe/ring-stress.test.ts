@@ -25,7 +25,7 @@ async function ringIn(directory: string): Promise<ProbeRing> {
 }
 
 it.skipIf(PYTHON === null)(
-  "no drain of the ring of a real Python process finds a torn header or a torn record",
+  "drains of the ring of a real Python process find no torn header and no torn record",
   { timeout: 30_000 + DRAINS },
   async () => {
     const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));

@@ -43,7 +43,7 @@ function userDirectory(text = THEIRS): string {
 
 describe.skipIf(PYTHONS.length === 0)("the probe's start", () => {
   it.each(PYTHONS.map((python) => [versionOf(python), python] as const))(
-    "in Python %s reads the heap from a tenth of a second on, identifies itself, and reports nothing missing",
+    "the probe reads the heap early, identifies itself and reports nothing missing in Python %s",
     async (version, python) => {
       const ended = await probed(python, ["-c", `print('mine'); ${LIVES}`], { pythonPath: [userDirectory()] });
       expect(ended).toMatchObject({ code: 0, stdout: "theirs mine\n", stderr: "" });
@@ -64,7 +64,7 @@ describe.skipIf(PYTHONS.length === 0)("the probe's start", () => {
   );
 
   it.each(PYTHONS.map((python) => [versionOf(python), python] as const))(
-    "in Python %s leaves nothing of a process that is over at once",
+    "a process that ends at once leaves at most one ring in Python %s",
     async (_version, python) => {
       const ended = await probed(python, ["-c", "print('over')"]);
       expect(ended).toMatchObject({ code: 0, stdout: "over\n", stderr: "" });
@@ -89,7 +89,7 @@ describe.skipIf(PYTHONS.length === 0)("the probe's start", () => {
   );
 
   it.skipIf(TOO_OLD.length === 0).each(TOO_OLD.map((python) => [versionOf(python), python] as const))(
-    "is silent in Python %s, which is too old, and hands over to the user's",
+    "the probe is silent in Python %s, which is too old, and runs the user's sitecustomize",
     async (_version, python) => {
       const ended = await probed(python, ["-c", LIVES], { pythonPath: [userDirectory()] });
       expect(ended).toMatchObject({ code: 0, stdout: "theirs ", stderr: "", left: [] });

@@ -86,18 +86,18 @@ describe.skipIf(PYTHON === null)("steps", () => {
       "torch.compile(None)\nclass Own(Adam):\n  def step(self, closure=None): return super().step(closure)\noptimizer = Own([object()])\nfor _ in range(30): optimizer.step()",
       30,
     ],
-  ])("are counted: %s", async (_what, script, expected) => {
+  ])("steps are counted: %s", async (_what, script, expected) => {
     expect((await counted(script)).step).toBe(expected);
   });
 
-  it("go on over an optimizer of another phase, within a step or two", async () => {
+  it("steps continue over an optimizer of another phase, within three steps", async () => {
     const script = `${ONE}for _ in range(30): optimizer.step()\ndel optimizer\nnext_one = Adam([object()])\nfor _ in range(30): next_one.step()`;
     const { step } = await counted(script);
     expect(step).toBeGreaterThanOrEqual(57);
     expect(step).toBeLessThanOrEqual(60);
   });
 
-  it("are the program's own once it reports them", async () => {
+  it("steps are the program's own once it reports them", async () => {
     const script = `${ONE}from stormlog_gate import step\nfor n in range(30):\n  optimizer.step()\n  if n >= 10: step()\n`;
     expect(await counted(script)).toEqual({ step: 20, from: "api" });
     const numbered = `${ONE}from stormlog_gate import step\nfor n in range(30):\n  optimizer.step(); optimizer.step()\n  step(1000 + n)\n`;
@@ -112,13 +112,13 @@ describe.skipIf(PYTHON === null)("steps", () => {
     expect(only(ended).header.step).toBe(5);
   });
 
-  it("are reported under flags that disable the rest of the probe, where the module is found", async () => {
+  it("stormlog_gate.step works under flags that disable the rest of the probe", async () => {
     const script = "import stormlog_gate; print(stormlog_gate.step())";
     const ended = await probedScript(PYTHON!, script, { flags: ["-S"] });
     expect(ended).toMatchObject({ code: 0, stdout: "None\n", stderr: "" });
   });
 
-  it("of 0.4 ms have readings enough to see a leak by", async () => {
+  it("steps of 0.4 ms have at least 50 readings of the heap", async () => {
     const script = `${ONE}import time
 for _ in range(400):
   until = time.perf_counter() + 0.0004
@@ -161,7 +161,7 @@ describe.skipIf(WITH_TORCH === null)("steps of a real PyTorch", () => {
       "p = parameter(); o = torch.optim.SGD([p], 1e-3); s = torch.cuda.amp.GradScaler(enabled=False)\nfor _ in range(30): backward(p); s.step(o); s.update()",
       30,
     ],
-  ])("are counted: %s", async (_what, script, expected) => {
+  ])("steps of a real PyTorch are counted: %s", async (_what, script, expected) => {
     expect(await countedReally(WITH_TORCH!, script)).toBe(expected);
   });
 });

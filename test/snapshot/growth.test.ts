@@ -17,7 +17,7 @@ const leakBytes = (name: string) => facts(`${name}.pickle`).lines["train.py:48"]
 const churnBytes = (name: string) => facts(`${name}.pickle`).lines["model.py:88"]?.bytes ?? Number.NaN;
 
 describe("two snapshots", () => {
-  it("with a trace name the leak, not the churn that rose by more", () => {
+  it("two snapshots with a trace name the leak, not the churn that rose by more", () => {
     expect(churnBytes("after") - churnBytes("before")).toBeGreaterThan(leakBytes("after") - leakBytes("before"));
     const { growth, discarded, notes } = document("before", "after");
     expect(growth.map(at)).toEqual(["train.py:48"]);
@@ -37,20 +37,20 @@ describe("two snapshots", () => {
     expect(notes).toEqual([]);
   });
 
-  it("with blocks alone name the leak as not proven, and the churn as such", () => {
+  it("two snapshots with blocks alone name the leak as not proven, and the churn as churn", () => {
     const { growth, discarded, notes } = document("before-blocks", "after-blocks");
     expect(growth.map((row) => [at(row), row.trend])).toEqual([["train.py:48", "unproven"]]);
     expect(discarded.map((row) => [at(row), row.trend])).toContainEqual(["model.py:88", "churn"]);
     expect(notes.join()).toContain("take a third");
   });
 
-  it("the other way round show no line that grows", () => {
+  it("two snapshots in the reverse order show no line that grows", () => {
     expect(document("after-blocks", "before-blocks").growth).toEqual([]);
   });
 });
 
 describe("three snapshots", () => {
-  it("with a trace name the leak, though the churn happened to rise on", () => {
+  it("three snapshots with a trace name the leak, though the churn happened to rise on", () => {
     const names = ["leak-step04", "leak-step08", "leak-step12"];
     expect(names.map(churnBytes)).toEqual(names.map(churnBytes).sort((a, b) => a - b));
     const { growth, discarded } = document(...names);
@@ -60,12 +60,12 @@ describe("three snapshots", () => {
     expect(discarded.map((row) => [at(row), row.trend])).toContainEqual(["model.py:88", "churn"]);
   });
 
-  it("are put in the order of their steps", () => {
+  it("three snapshots are put in the order of their steps", () => {
     const sorted = document("leak-step04", "leak-step08", "leak-step12");
     expect(document("leak-step12", "leak-step04", "leak-step08")).toEqual(sorted);
   });
 
-  it("of each rank are its own, and only the rank that leaks has a line that grows", () => {
+  it("snapshots of each rank are separate, and only the rank that leaks has a line that grows", () => {
     const files = [0, 1].flatMap((rank) => [3, 6, 9].map((step) => `ranks_rank${rank}_step${step}`));
     const { growth, snapshots, live } = document(...files);
     expect(snapshots.map(({ rank, step }) => [rank, step])).toEqual([
@@ -191,7 +191,7 @@ describe("snapshots that another program could have written", () => {
   const kept = (count: number) => Array.from({ length: count }, (_, i) => [i * KIB, KIB, leak] as const);
   const passing = (i: number, size: number) => [[2 ** 25 + i * 2 ** 20, size * KIB, churn] as const];
 
-  it("of two snapshots discard the line whose blocks were freed, whatever it rose by", () => {
+  it("two snapshots discard the line whose blocks were freed, whatever it rose by", () => {
     const files = [
       moment(1, snapshot([...kept(2), ...passing(1, 46)])),
       moment(2, snapshot([...kept(4), ...passing(2, 720)])),
@@ -201,7 +201,7 @@ describe("snapshots that another program could have written", () => {
     expect(discarded.map((row) => [at(row), row.trend])).toEqual([["model.py:88", "churn"]]);
   });
 
-  it("of three snapshots need a rise in each, and a larger one where no block is kept", () => {
+  it("three snapshots need a rise in each, and five prove a rise where no block is kept", () => {
     const rising = [10, 20, 30, 40, 50].map((size, i) =>
       moment(i, snapshot([...kept(i + 1), ...passing(i, size), [2 ** 28, i > 0 ? 64 * KIB : 0, cache]])),
     );
@@ -215,7 +215,7 @@ describe("snapshots that another program could have written", () => {
     expect(five.growth.map((row) => [at(row), row.trend])).toContainEqual(["model.py:88", "grows"]);
   });
 
-  it("see one block that is replaced by ever larger ones", () => {
+  it("snapshots show one block that is replaced by ever larger ones", () => {
     const files = [1, 2, 3, 4, 5].map((i) => moment(i, snapshot([[2 ** 26 * i, i * 2 ** 20, growing]])));
     expect(snapshotDocument(files, { root: null }).growth).toMatchObject([
       { file: "grow.py", trend: "grows", growth_bytes: 4 * 2 ** 20, bytes_per_step: 2 ** 20, share: 1 },

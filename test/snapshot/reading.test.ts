@@ -31,7 +31,7 @@ describe.each(FILES)("%s", (name) => {
   const old = /layout-(?:113|20)/.test(name);
   const truth = facts(name);
 
-  it("has the generator's totals", () => {
+  it("a snapshot has the generator's totals", () => {
     const { pools, snapshots } = documentOf(name);
     expect(total(pools, "reserved_bytes")).toBe(truth.reserved);
     expect(total(pools, "allocated_bytes")).toBe(truth.allocated);
@@ -41,7 +41,7 @@ describe.each(FILES)("%s", (name) => {
     expect(snapshots[0]).toMatchObject({ reserved_bytes: truth.reserved, allocated_bytes: truth.allocated });
   });
 
-  it("has the live bytes of every line", () => {
+  it("a snapshot has the live bytes of every line", () => {
     const known = Object.fromEntries(
       Object.entries(truth.lines).map(([key, { bytes, requested, blocks }]) => [
         key,
@@ -51,7 +51,7 @@ describe.each(FILES)("%s", (name) => {
     expect(lines(name)).toEqual(known);
   });
 
-  it("is refused, and does no harm, when it is cut anywhere", () => {
+  it("a snapshot that is cut anywhere is refused", () => {
     const bytes = bytesOf(name);
     for (let length = 0; length < bytes.length; length += 37) {
       expect(() => readSnapshot(sourceOf(bytes.subarray(0, length)), "cut"), `after ${length} bytes`).toThrow(
@@ -62,7 +62,7 @@ describe.each(FILES)("%s", (name) => {
 });
 
 describe("layouts", () => {
-  it.each([113, 20, 21, 25, 29])("of %i are the same in protocols 2, 4 and 5", (layout) => {
+  it.each([113, 20, 21, 25, 29])("layouts of %i are the same in protocols 2, 4 and 5", (layout) => {
     const [first, ...rest] = [2, 4, 5].map((protocol) => {
       const name = `layout-${layout}-p${protocol}.pickle`;
       return JSON.stringify(documentOf(name)).replaceAll(name, "");
@@ -70,14 +70,14 @@ describe("layouts", () => {
     for (const other of rest) expect(other).toBe(first);
   });
 
-  it("are the same from PyTorch's dumper as from Python", () => {
+  it("layouts from PyTorch's dumper equal those from Python", () => {
     const [native, python] = ["layout-native.pickle", "layout-21-p4.pickle"].map((name) =>
       JSON.stringify(documentOf(name)).replaceAll(name, ""),
     );
     expect(native).toBe(python);
   });
 
-  it("name steps, settings and annotations where they have them", () => {
+  it("layouts name steps, settings and annotations where they have them", () => {
     expect(documentOf("layout-29-p5.pickle").snapshots[0]?.step).toBe(3);
     expect(documentOf("layout-21-p4.pickle").snapshots[0]?.step).toBeNull();
     expect(fixture("layout-21-p4.pickle").settings).toMatchObject({ roundup_power2_divisions: { "1": 0 } });
@@ -86,20 +86,23 @@ describe("layouts", () => {
 });
 
 describe("addresses of the upper half of 64 bits", () => {
-  it.each(["odd.pickle", "odd-native.pickle"])("are distinguished in %s", (name) => {
-    const { blocks, segments } = fixture(name);
-    expect(new Set(blocks.address).size).toBe(blocks.count);
-    // 0xffff800000000000, as its signed twin.
-    expect(segments.address[0]).toBe(-(2 ** 47));
-    for (let i = 0; i < segments.count; i++) {
-      const first = segments.firstBlock[i] ?? 0;
-      expect(blocks.address[first]).toBe(segments.address[i]);
-    }
-  });
+  it.each(["odd.pickle", "odd-native.pickle"])(
+    "addresses of the upper half of 64 bits are distinguished in %s",
+    (name) => {
+      const { blocks, segments } = fixture(name);
+      expect(new Set(blocks.address).size).toBe(blocks.count);
+      // 0xffff800000000000, as its signed twin.
+      expect(segments.address[0]).toBe(-(2 ** 47));
+      for (let i = 0; i < segments.count; i++) {
+        const first = segments.firstBlock[i] ?? 0;
+        expect(blocks.address[first]).toBe(segments.address[i]);
+      }
+    },
+  );
 });
 
 describe("several devices and pools", () => {
-  it("are separate, with pending frees and out-of-memory events", () => {
+  it("several devices and pools are separate, with pending frees and out-of-memory events", () => {
     const { pools, live, snapshots } = documentOf("odd.pickle");
     expect(pools.map(({ device, pool }) => [device, pool])).toEqual([
       ["cuda:0", "0:0"],
@@ -112,7 +115,7 @@ describe("several devices and pools", () => {
 });
 
 describe("the directory files are named from", () => {
-  it("is the one given where files lie in it, else the one they share", () => {
+  it("files are named from the given directory where they lie in it, else from the one they share", () => {
     expect(documentOf("before.pickle").root).toBe(ROOT);
     expect(documentOf("before.pickle", "/somewhere/else").root).toBe(ROOT);
     expect(documentOf("before.pickle", null).live.map(({ file }) => file)).toContain("train.py");

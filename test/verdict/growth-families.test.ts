@@ -12,7 +12,7 @@ import { MIB } from "../../src/core/units.ts";
 const LEAK = 100 * MIB;
 
 describe.each(FAMILIES)("runs of $name", (family) => {
-  it("are whole runs that differ by exactly what was leaked", () => {
+  it("runs are whole and differ by exactly what was leaked", () => {
     const [clean, leaking] = [0, LEAK].map((leak) => drawRun(family, leak, seeded(11)));
     const kept = Float64Array.from(leaking ?? [], (value, i) => value - (clean?.[i] ?? Number.NaN));
     expect(kept).toHaveLength(SAMPLES);
@@ -23,7 +23,7 @@ describe.each(FAMILIES)("runs of $name", (family) => {
     expect(stairs).toHaveLength(ITERATIONS - 1);
   });
 
-  it("are read by the analysis in iterations", () => {
+  it("runs are read by the analysis in iterations", () => {
     const [series] = analyze(recordingOf(drawRun(family, 0, seeded(12)))).series;
     expect(series).toMatchObject({ metric: "allocated", steps: ITERATIONS, samples: SAMPLES });
     expect(series?.peak_bytes).toBeGreaterThan(0.8 * BASE);
@@ -39,7 +39,7 @@ describe("recorded peaks", () => {
     writeFileSync(path.join(data, directory, file), `${lines.join("\n")}\n`);
   };
 
-  it("of re-runs are grouped by code and environment, unknown values left out", () => {
+  it("peaks of re-runs are grouped by code and environment, unknown values left out", () => {
     const head = "group,run_file,peak_allocated_mib,peak_reserved_mib,torch,driver,gpu,n_gpu,code_sha1_12";
     const run = (code: string, allocated: number, reserved: number | "") =>
       `a,x.txt,${allocated},${reserved},2.6,535,H100,8,${code}`;
@@ -49,7 +49,7 @@ describe("recorded peaks", () => {
     ]);
   });
 
-  it("of golden files follow each other within a file, whatever the subject of the commit holds", () => {
+  it("peaks of golden files follow each other within a file, whatever the commit's subject contains", () => {
     write("megatron-lm", "golden_peak_history.csv", [
       "test_case,golden_file,commit,commit_date,commit_subject,blob,n_steps,mem_max,mem_last,pct",
       "t,g.json,1,2025-01-01,first,b,50,1000,900,",

@@ -18,7 +18,7 @@ function asked(rule: PeakRule, baseline: readonly number[], runs: readonly numbe
 }
 
 describe("Bencher's boundaries", () => {
-  it("are its own test vectors: a standard normal and Student's t at 85 %", () => {
+  it("zBoundary and tBoundary return Bencher's own test vectors at 85 %", () => {
     expect(zBoundary([-1, 0, 1], 0.85)).toBeCloseTo(1.0364333894937896, 9);
     const a = Math.sqrt(5 / 6);
     expect((tBoundary([-a, -a, -a, a, a, a], 0.85) ?? Number.NaN) / Math.sqrt(7 / 6)).toBeCloseTo(
@@ -27,25 +27,25 @@ describe("Bencher's boundaries", () => {
     );
   });
 
-  it("are the median and quartiles of its vectors", () => {
+  it("iqrBoundary returns the median and quartiles of Bencher's vectors", () => {
     expect(iqrBoundary([5, 4, 3, 2, 1], 3)).toBe(3 + 3 * 2);
     expect(iqrBoundary([-6, -6, 1, 1, 9, 9], 1)).toBe(1 + 11.25);
     expect(iqrBoundary([1, 1, 1, 1, 1], 3)).toBe(1);
   });
 
-  it("are none for constant memory, so nothing raises an alarm there", () => {
+  it("zBoundary and tBoundary return null for constant memory", () => {
     expect(zBoundary([5, 5, 5], 0.99)).toBeNull();
     expect(tBoundary([5, 5, 5], 0.99)).toBeNull();
   });
 });
 
 describe("tests of two samples", () => {
-  it("compute Welch's t as computed manually, and 0 where nothing varies", () => {
+  it("Welch's t is that computed manually, and 0 where nothing varies", () => {
     expect(welchT([1, 2, 3], [4, 5, 6])).toBeCloseTo(3 / Math.sqrt(2 / 3), 12);
     expect(welchT([5, 5], [9, 9])).toBe(0);
   });
 
-  it("compute Mann and Whitney's score as computed manually", () => {
+  it("the score of Mann and Whitney is that computed manually", () => {
     const low = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     const high = low.map((value) => value + 9);
     // U = 81 of 81 pairs: (81 - 40.5 - 0.5) / sqrt(81 * 19 / 12).
@@ -61,7 +61,7 @@ describe("tests of two samples", () => {
 });
 
 describe("Stormlog's spike rule", () => {
-  it("sees one spike among six values and cannot among five", () => {
+  it("Stormlog's spike rule detects one spike among six values and cannot among five", () => {
     // z of a single spike is (n - 1) / sqrt(n): 2.04 and 1.79.
     expect(isSpike([0, 0, 0, 0, 0, 6], 6)).toBe(true);
     expect(isSpike([0, 0, 0, 0, 6], 6)).toBe(false);
@@ -74,14 +74,14 @@ describe("Otava's change points", () => {
     1.02, 0.95, 0.99, 1, 1.12, 1, 1.01, 0.98, 1.01, 0.96, 0.5, 0.51, 0.48, 0.48, 0.55, 0.5, 0.49, 0.51, 0.5, 0.49,
   ];
 
-  it("are where its own tests have them", () => {
+  it("changePoints returns the indexes of Otava's own tests", () => {
     const at = (values: readonly number[], window: number) =>
       changePoints(values, { window, level: 0.0001 }).map(({ index }) => index);
     expect(at(series, 10)).toEqual([10]);
     expect(at([...series, 0.47, 0.48, 0.45, 0.01, 0.1, 0.22], 5)).toEqual([10, 23]);
   });
 
-  it("need a difference that the scatter does not explain", () => {
+  it("Otava's change points need a difference that the scatter does not explain", () => {
     const same = [1, 1.02, 1.05, 0.95, 0.98, 1, 1.02, 1.05, 0.95, 0.98];
     const lower = [1, 1.02, 1.05, 0.95, 0.98, 0.8, 0.82, 0.85, 0.79, 0.77];
     expect(changePoints(same)).toEqual([]);
@@ -101,7 +101,7 @@ describe("fixed percentages", () => {
     // A ratchet: the least of all successes is what is kept.
     [anyIncrease, [101, 100, 105], 100, false],
     [anyIncrease, [101, 100, 105], 101, true],
-  ] as const)("of $name over %j take %d for an alarm: %s", (rule, baseline, value, alarm) => {
+  ] as const)("$name over $1 raises an alarm at $2: $3", (rule, baseline, value, alarm) => {
     expect(asked(rule, baseline, [value])).toEqual({ alarm, runs: 1 });
   });
 });
@@ -113,22 +113,22 @@ describe("rules that repeat", () => {
     [5, 4],
     [10, 3],
     [30, 2],
-  ])("confirm over %i clean baseline runs with %i runs", (runs, wanted) => {
+  ])("the adaptive rule over %i clean baseline runs confirms with %i runs", (runs, wanted) => {
     expect(asked(adaptive(SCALE), calm(runs), [110])).toEqual({ alarm: true, runs: wanted });
   });
 
-  it("end with the first run that is within the limit", () => {
+  it("rules that repeat end with the first run that is within the limit", () => {
     expect(asked(adaptive(SCALE), calm(10), [110, 101])).toEqual({ alarm: false, runs: 2 });
     expect(asked(threeOfThree(SCALE), calm(10), [110, 110, 102])).toEqual({ alarm: false, runs: 3 });
     expect(asked(threeOfThree(SCALE), calm(10), [110])).toEqual({ alarm: true, runs: 3 });
   });
 
-  it("believe the base where it is run again", () => {
+  it("the adaptive rule follows the base where it is run again", () => {
     expect(asked(adaptiveDuet(SCALE), calm(10), [110], 100)).toEqual({ alarm: true, runs: 6 });
     expect(asked(adaptiveDuet(SCALE), calm(10), [110], 110)).toEqual({ alarm: false, runs: 6 });
   });
 
-  it("require two of three above the largest of five", () => {
+  it("maxOfFive requires two of three runs above the largest of five", () => {
     const rule = maxOfFive({ floor: 0, quantum: 1 });
     expect(asked(rule, [200, 100, 100, 100, 100, 100], [102])).toEqual({ alarm: false, runs: 1 });
     expect(asked(rule, calm(5), [103, 100, 103])).toEqual({ alarm: true, runs: 3 });
@@ -137,7 +137,7 @@ describe("rules that repeat", () => {
 });
 
 describe("every published peak rule", () => {
-  it("has its own name, and passes a change that does not change constant memory", () => {
+  it("every published rule has its own name and passes an unchanged constant memory", () => {
     const rules = publishedPeakRules(SCALE);
     expect(new Set(rules.map(({ name }) => name)).size).toBe(rules.length);
     for (const rule of rules)

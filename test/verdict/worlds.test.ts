@@ -29,17 +29,17 @@ function outcomes(
 const red = (ends: ReturnType<typeof outcomes>) => ends.filter(({ judgement }) => judgement.verdict === "fail").length;
 
 describe.each(NOISE_WORLDS)("peaks that vary like $name", ({ draw }) => {
-  it("are never red without a change, and cost 1.36 runs at most", () => {
+  it("peaks without a change are never red and cost 1.36 runs at most", () => {
     const ends = outcomes(41, draw, 1);
     expect(red(ends)).toBe(0);
     expect(ends.reduce((sum, end) => sum + end.candidateRuns + end.baseRuns, 0) / REPETITIONS).toBeLessThan(1.36);
   });
 
-  it("are rarely red without a change where the base cannot be run", () => {
+  it("peaks without a change are rarely red where the base cannot be run", () => {
     expect(red(outcomes(42, draw, 1, { base: false }))).toBeLessThanOrEqual(3);
   });
 
-  it.each(["one", "asked"] as const)("are red after a change of +5 %%, runs measured by %s", (pace) => {
+  it.each(["one", "asked"] as const)("peaks after a change of +5 %% are red (pace of runs: %s)", (pace) => {
     expect(red(outcomes(43, draw, 1.05, { pace }))).toBeGreaterThanOrEqual(REPETITIONS - 4);
   });
 });
@@ -62,7 +62,7 @@ describe("sessions that differ by 1 %", () => {
     );
   };
 
-  it("raise no false alarm, however the baseline was collected", () => {
+  it("sessions that differ by 1 % raise no false alarm, however the baseline was collected", () => {
     const ends = judgedEnds(
       [
         [1, 10],
@@ -76,7 +76,7 @@ describe("sessions that differ by 1 %", () => {
     expect(ends.filter(({ baseRuns }) => baseRuns > 0).length).toBeGreaterThan(50);
   });
 
-  it("rarely raise one without the base, once the baseline contains several sessions", () => {
+  it("sessions that differ by 1 % rarely raise an alarm without the base, if the baseline has several sessions", () => {
     const ends = judgedEnds(
       [
         [5, 2],

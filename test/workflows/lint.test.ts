@@ -116,7 +116,7 @@ describe("the project's own workflows", () => {
       }
     });
 
-    it("has no expression in a shell script and no token in a clone", () => {
+    it("the workflow has no expression in a shell script and no token in a clone", () => {
       for (const step of steps) {
         expect(step.run ?? "").not.toContain("${{");
         if (step.uses?.startsWith("actions/checkout@")) expect(step.with?.["persist-credentials"]).toBe(false);

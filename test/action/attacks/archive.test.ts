@@ -305,7 +305,7 @@ describe("artifacts of an untrusted run", () => {
     }
   });
 
-  it("of 500 artifacts the newest are read within a limit", async () => {
+  it("the report reads the newest of 500 artifacts within its request limit", async () => {
     stage.fork();
     for (let n = 0; n < 500; n += 1) left(Buffer.from(`${n}`), {}, `stormlog-section-default-l${n}.json`);
     left(good);
@@ -315,7 +315,7 @@ describe("artifacts of an untrusted run", () => {
     expect(stage.comment?.length).toBeLessThan(60_100);
   });
 
-  it("of 40 artifacts of 4 MiB at most 64 MiB are kept in memory", async () => {
+  it("the report fetches at most 64 MiB of 40 artifacts of 4 MiB", async () => {
     stage.fork();
     const large = Buffer.concat([good, Buffer.alloc(MAX_SECTION_BYTES - good.length, " ")]);
     for (let n = 0; n < 40; n += 1) left(large, {}, `stormlog-section-default-l${n}.json`);

@@ -33,7 +33,7 @@ describe("a name in markdown that", () => {
 });
 
 describe("in the field", () => {
-  it.each([...FIELDS.keys()])("no text acts in the comment from the field %s", (field) => {
+  it.each([...FIELDS.keys()])("text in the field %s stays text in the comment", (field) => {
     const texts = COMBINED.map((text) => singleComment(hostileSection(text, [field]), ""));
     if (HAS_CMARK) prerender(texts);
     for (const markdown of texts) {
