@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
@@ -8,6 +9,10 @@ import { begin, endGroup } from "./processes.ts";
 const START_MS = 90_000;
 /** Time limit for the gate to finish a recording. */
 const FINISH_MS = 15_000;
+
+/** The parent of a process, by the second field after its name. */
+const parentOf = (pid: number): number =>
+  Number(/\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, "latin1"))?.[1] ?? 0);
 
 /** One training process and its observer, both stopped while another one runs. */
 export class Trainer {
@@ -62,11 +67,14 @@ export class Trainer {
   }
 
   /**
-   * A stopped gate samples nothing, in no thread; the training loop below it is a separate process.
+   * A stopped gate samples nothing, in no thread; the training loop below it is a separate process. Its launcher, which
+   * continues a stopped gate, is stopped before it.
    */
   #signal(signal: "SIGSTOP" | "SIGCONT"): void {
-    for (const pid of new Set([this.#pid, this.#watcher.pid]))
-      if (pid !== undefined && pid > 0) process.kill(pid, signal);
+    const { pid: watcher = 0 } = this.#watcher;
+    const launcher = this.#pid === watcher ? 0 : parentOf(this.#pid);
+    for (const pid of new Set([this.#pid, launcher === watcher ? 0 : launcher, watcher]))
+      if (pid > 0) process.kill(pid, signal);
   }
 
   pause(): void {

@@ -384,7 +384,7 @@ describe("parseRecordingInfo", () => {
 it.skipIf(STORMLOG_PYTHON === "")("Stormlog's own loader accepts the exported events", async () => {
   for (const run of [hostRun(), deviceRun()]) {
     await writeRunFiles(directory, run);
-    const script = path.join(import.meta.dirname, "..", "testing", "load-with-stormlog.py");
+    const script = path.join(import.meta.dirname, "testing", "load-with-stormlog.py");
     const seen = JSON.parse(execFileSync(STORMLOG_PYTHON, [script, file("events.json")], { encoding: "utf8" }));
     const events = telemetryEvents(run);
     expect(seen.types).toEqual(events.map((event) => event.eventType));

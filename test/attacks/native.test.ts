@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -107,9 +107,10 @@ describe.skipIf(!canBeHostile || !hasCompiler)("a change that reaches for the ga
     expect(result.code, result.log).toBe(0);
   }, 120_000);
 
-  it("the step without the addon cannot close its process and first warns with the two-job workflow", async () => {
+  it("the step without the addon, which closes its process, starts nothing of the change", async () => {
     const attack = `import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 export const before = ({ loot }) => {
+  writeFileSync(loot + "/started", "");
   for (const pid of readdirSync("/proc").filter((name) => /^\\d+$/.test(name))) {
     try {
       writeFileSync(loot + "/" + pid, readFileSync("/proc/" + pid + "/environ"));
@@ -119,13 +120,11 @@ export const before = ({ loot }) => {
     const prepare = ({ action }: HostilePaths): void =>
       rmSync(path.join(action, "dist/prebuilds"), { recursive: true, force: true });
     const open = await step.attempt({ attack, prepare });
-    const [first] = open.commands.filter(({ command }) => command === "warning");
-    expect(first?.message, open.log).toContain(
-      `the measured command can read this job's tokens, because no native build for linux-${process.arch}`,
-    );
-    expect(first?.message).toContain("docs/github-action.md#in-two-jobs");
-    expect(step.stolen(), "as a control, the tokens are there").toContain("token");
+    expect(open.code, open.log).toBe(1);
+    expect(open.log).toContain("SAMPLER_NATIVE_MISSING");
+    expect(existsSync(path.join(step.paths.loot, "started"))).toBe(false);
     const closed = await step.attempt({ attack });
+    expect(existsSync(path.join(step.paths.loot, "started")), closed.log).toBe(true);
     expect(step.stolen(), closed.log).toEqual([]);
     expect(closed.log).not.toContain("in-two-jobs");
   }, 120_000);
