@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "485265c5a78632d5de0eecc131a9e33a027ddec21aeb8bc6e33f28dd6c1f55f8");
+  load = loadPack(import.meta.url, "1d1781debf719380e5c5a51352d73063b40b3d54959c5234b10f7ee255416157");
 } catch (error) {
   fail(
     FAILED,

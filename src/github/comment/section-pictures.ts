@@ -8,8 +8,8 @@ import type { Repository } from "../api/run-context.ts";
 import type { GitData } from "../repository/git-data.ts";
 import { type ImageAddresses, publishImages, type ReportImage } from "./image-ref.ts";
 
-/** A comment waits no longer for its pictures: a client pauses a second between the writes of up to twelve. */
-const PICTURES_DEADLINE_MS = 40_000;
+/** A comment, which has 30 s, waits no longer for its pictures to be stored. */
+const PICTURES_DEADLINE_MS = 10_000;
 
 export interface PicturesInput {
   readonly gitData: GitData;
@@ -38,7 +38,7 @@ export class SectionPictures {
     const missing = shown.filter((section) => !this.#addresses.has(identity(section)));
     if (missing.length > 0 && !this.#off) {
       try {
-        await withDeadline({ ms: PICTURES_DEADLINE_MS }, () => this.#publish(missing));
+        await this.#publish(missing);
       } catch (error) {
         this.#giveUp(error);
       }
@@ -64,7 +64,9 @@ export class SectionPictures {
       });
     }
     const { gitData, repository, pullRequest } = this.#input;
-    const published = await publishImages(gitData, repository, { pullRequest, images });
+    const published = await withDeadline({ ms: PICTURES_DEADLINE_MS }, () =>
+      publishImages(gitData, repository, { pullRequest, images }),
+    );
     for (const { section, key } of keyed) {
       const address = published.get(key);
       if (address !== undefined) this.#addresses.set(identity(section), address);
