@@ -1,6 +1,18 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
+/** What a pull request needs beside the unit tests: each command and each Action from end to end, once. */
+const ESSENTIAL = [
+  "test/{architecture,architecture-modules,check-commits,docs,options,schemas,troubleshooting}.test.ts",
+  "test/action/{accept,accept-step,comment,end-to-end,fence,merge,publishing,refresh,refresh-github,rendering}.test.ts",
+  "test/action/{report,secrets,start}.test.ts",
+  "test/documents/*.test.ts",
+  "test/e2e/{accept,base-runs,demo,first-steps,inside,json-documents,merge,node-growth,out-of-memory}.test.ts",
+  "test/e2e/{package,peak,policy,shards,verdict-first,walkthrough-page}.test.ts",
+  "test/measure/{endings,one-recording,output,probe,shared-memory}.test.ts",
+  "test/probe/{allocators,heap,phases,start,steps}.test.ts",
+  "test/snapshot/reading.test.ts",
+];
 /** These compare rates with the wall clock, fill hundreds of MiB or need all cores: each runs alone, after the rest. */
 const ALONE = [
   "test/measure/peaks.test.ts",
@@ -30,10 +42,19 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: "parallel",
-          include: ["test/**/*.test.ts"],
-          exclude: ALONE,
+          name: "essential",
+          include: ESSENTIAL,
           // Each starts processes of its own and waits for half of its time.
+          maxWorkers: 2 * availableParallelism(),
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "full",
+          include: ["test/**/*.test.ts"],
+          exclude: [...ALONE, ...ESSENTIAL],
           maxWorkers: 2 * availableParallelism(),
           sequence: { groupOrder: 1 },
         },

@@ -251,11 +251,11 @@ describe("the package of a release", () => {
   it("the package of a release is refused with a missing or an extra file", () => {
     whole();
     const commit = repository.prepare("1.2.0");
-    rmSync(path.join(repository.directory, "dist/shard-worker.js"));
+    rmSync(path.join(repository.directory, "dist/licenses.txt"));
     repository.write("dist/main.js.map", "{}");
     const { code, stderr } = repository.script("package", "--commit", commit, "--into", "build/release");
     expect(code).toBe(1);
-    expect(stderr).toContain("dist/shard-worker.js is missing");
+    expect(stderr).toContain("dist/licenses.txt is missing");
     expect(stderr).toContain("dist/main.js.map does not belong there");
     expect(repository.script("package", "--commit", "main").stderr).toContain('"main" is not a commit');
   });

@@ -250,7 +250,7 @@ export class HostileStep {
   #runtime(): string {
     const file = path.join(this.#directory, "node");
     const own = isRoot ? `chown -R ${USER}:${USER} "$(dirname "$GITHUB_OUTPUT")"\n` : "";
-    writeFileSync(file, `#!/usr/bin/env bash\n${own}exec ${isRoot ? DROP.join(" ") : ""} ${actionNode()} "$@"\n`);
+    writeFileSync(file, `#!/bin/bash\n${own}exec ${isRoot ? DROP.join(" ") : ""} ${actionNode()} "$@"\n`);
     chmodSync(file, 0o755);
     return file;
   }
