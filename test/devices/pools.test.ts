@@ -32,7 +32,7 @@ describe.skipIf(absent !== null)(`what no allocator's level shows${absent === nu
   });
 
   it("fails above a budget that names it, and passes below", () => {
-    const names = ["outside_allocator peak", "fragmentation peak", "graph_pools peak"];
+    const names = ["outside-allocator peak", "fragmentation peak", "graph-pool peak"];
     const [below, above] = [run("below"), run("above")];
     expect([below.code, above.code]).toEqual([0, 4]);
     for (const name of names) {
@@ -44,6 +44,6 @@ describe.skipIf(absent !== null)(`what no allocator's level shows${absent === nu
   it("fragmentation and graph pools are neither judged nor shown where no budget names them", () => {
     const { code, summary } = run("unnamed");
     expect(code).toBe(0);
-    for (const name of ["outside_allocator", "fragmentation", "graph_pools"]) expect(summary).not.toContain(name);
+    for (const name of ["outside-allocator", "fragmentation", "graph-pool"]) expect(summary).not.toContain(name);
   });
 });

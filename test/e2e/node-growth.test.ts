@@ -59,7 +59,7 @@ describe("a Node program without a baseline", () => {
     const { verdict, runs, judgement } = await gate("leaky", { KEEP: "1" });
     expect([verdict, judgement?.reason]).toEqual([
       "fail",
-      expect.stringMatching(/^js_heap on host: leak of .* in 2 of 2 runs/),
+      expect.stringMatching(/^JavaScript heap on host: leak of .* in 2 of 2 runs/),
     ]);
     expect(runs.map(({ role }) => role)).toEqual(["candidate", "candidate", "superseded"]);
     expect(runs.map(({ directory }) => path.basename(directory))).toEqual(["2", "3", "1"]);
