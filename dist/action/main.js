@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "1d1781debf719380e5c5a51352d73063b40b3d54959c5234b10f7ee255416157");
+  load = loadPack(import.meta.url, "680cf0c222f281c92b15eea0cdd2b3b1a9375ce88726b3b803a5e80814a93136");
 } catch (error) {
   fail(
     FAILED,

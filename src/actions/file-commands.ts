@@ -3,6 +3,7 @@ import { codeOf, GateError } from "../core/errors.ts";
 import { readBounded, writeOwn } from "../core/files.ts";
 import { CACHE_DISABLED } from "../core/process/compile-cache.ts";
 import type { Environment } from "../core/process/environment.ts";
+import { limitsError } from "../core/process/own-limits.ts";
 
 /** Files by which a step gives commands to the runner, and the one that describes the event. */
 const KEPT = [
@@ -93,9 +94,11 @@ function writtenWarning(names: readonly string[]): string {
 }
 
 function keptError(names: readonly string[]): GateError {
+  const limits = limitsError();
+  const why = limits === null ? "" : `: ${limits.message}`;
   return new GateError(
     "FILE_COMMANDS_CHANGED",
-    `the measured command wrote to files of this step (${names.join(", ")}), and what it wrote could not be removed`,
+    `the measured command wrote to files of this step (${names.join(", ")}), and what it wrote could not be removed${why}`,
     {
       kind: "error",
       hint: "Use nothing of this job, and measure in a job without a writing token.",

@@ -30,12 +30,15 @@ describe.skipIf(!canBeHostile)("a change that hinders the gate's process", () =>
   const attempt = (body: string): Promise<StepResult> => step.attempt({ breach: true, attack: `${TOOLS}${body}` });
 
   /** It ended by itself, as an error with this code and without a stack trace. */
-  function expectError(result: StepResult, code: string): void {
+  function expectError(result: StepResult, ...codes: readonly string[]): void {
     expect(result.signals, result.log).toEqual([]);
     expect(result.signal).toBeNull();
     expect(result.code, result.log).toBe(1);
     expect(result.outputs.verdict ?? "error").toBe("error");
-    expect(result.log).toContain(code);
+    expect(
+      codes.some((code) => result.log.includes(code)),
+      result.log,
+    ).toBe(true);
     expect(result.log).not.toMatch(/INTERNAL|This is a bug|\n\s+at /);
   }
 
@@ -49,7 +52,8 @@ describe.skipIf(!canBeHostile)("a change that hinders the gate's process", () =>
     "a command that lowers %s is an error that names the limit",
     async (_, body, name) => {
       const result = await attempt(`export const before = (job) => { ${body} };`);
-      expectError(result, "LIMITS_CHANGED");
+      // Without descriptors the runner's files cannot be replaced either.
+      expectError(result, "LIMITS_CHANGED", "FILE_COMMANDS_CHANGED");
       expect(result.log).toContain(name);
     },
     120_000,
