@@ -91,7 +91,7 @@ class Runs {
 /**
  * Checks every page of a column before hyparquet reads it, whose loops follow the counts in a page and do not end where
  * one is missing or negative. What is not known is refused.
- * @param bytes of the whole column  @throws NotOurs for damage, and for pages of another kind
+ * @param bytes of the whole column  @throws UnsupportedEncoding for damage, and for pages of another kind
  */
 export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedColumn, snappy: Snappy): void {
   if (chunk.path_in_schema.length !== 1 || element.repetition_type === "REPEATED")

@@ -7,7 +7,7 @@ export type Snappy = (input: Uint8Array, output: Uint8Array) => void;
 /**
  * A decoder of Snappy that terminates. Hyparquet's takes a literal of 2^31 bytes for a negative length and goes back in
  * its input. Elements are checked first, by the format description of google/snappy.
- * @throws NotOurs for an element beyond the input or the output
+ * @throws UnsupportedEncoding for an element beyond the input or the output
  */
 export function bounded(uncompress: Snappy): Snappy {
   return (input, output) => {
@@ -39,7 +39,7 @@ const MAX_OVERHEAD = 2048;
 
 /**
  * Values of one column of one row group, NaN for missing ones, null without any. Terminates for any bytes.
- * @throws NotOurs for encodings that our writer does not use, and for damage
+ * @throws UnsupportedEncoding for encodings that our writer does not use, and for damage
  */
 export function readChunk(bytes: Uint8Array, chunk: ColumnMetaData, rows: number, snappy: Snappy): Float64Array | null {
   const plain = chunk.codec === "UNCOMPRESSED";

@@ -75,7 +75,7 @@ function readStruct(bytes: Uint8Array, start: number, prefix: string, into: Map<
 /**
  * The numeric fields of any page's header by id, and the begin of its data. Asking for one that is missing or negative
  * throws as well.
- * @throws NotOurs for a damaged header
+ * @throws UnsupportedEncoding for a damaged header
  */
 export function pageFields(
   bytes: Uint8Array,
@@ -91,7 +91,7 @@ export function pageFields(
   return { of, has: (name) => fields.has(name), bodyAt };
 }
 
-/** @throws NotOurs for any page that is not of version 2 with delta-packed numbers */
+/** @throws UnsupportedEncoding for any page that is not of version 2 with delta-packed numbers */
 export function pageHeader(bytes: Uint8Array, at: number): PageHeader {
   const { of, has, bodyAt } = pageFields(bytes, at);
   if (of("1") !== DATA_PAGE_V2 || of("8.4") !== DELTA_BINARY_PACKED || of("8.6") !== 0)

@@ -33,7 +33,7 @@ function rowsOf({ num_rows: declared, row_groups: groups }: FileMetaData, bytes:
   return rows;
 }
 
-/** Opens a file. @throws NotOurs for more rows than its size allows, and the errors of hyparquet and the file system */
+/** Opens a file. @throws UnsupportedEncoding for more rows than its size allows, else what hyparquet and files throw */
 export async function openParquet(file: string): Promise<ParquetSource> {
   const { asyncBufferFromFile, parquetMetadataAsync, parquetRead, parquetSchema, snappyUncompress } = await import(
     "hyparquet"
