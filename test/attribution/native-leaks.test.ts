@@ -13,12 +13,13 @@ import { PYTHONS, versionOf } from "../probe/testing/pythons.ts";
 import { attributed, FIXTURES, isSampled, PYTHON } from "./testing/attributed.ts";
 
 const MIB = 2 ** 20;
-const MOMENTS = { kind: "seconds", at: [1, 1.6, 2.2, 2.8, 3.4, 4] } as const;
+/** As the fixtures report them: each waits until the documents of one are written. */
+const MOMENTS = { kind: "steps", at: [10, 1010, 2010, 3010, 4010, 5010] } as const;
 /** The moments lie within; more than the fixtures keep in it, so that no share is cut at 1. */
 const GROWTH: JudgedGrowth = {
   device: "host",
   metric: "host",
-  stretch: { kind: "growth", unit: "seconds", start: 0, onset: 0.5, end: 5, bytes: 120 * MIB },
+  stretch: { kind: "growth", unit: "steps", start: 0, onset: 5, end: 5010, bytes: 120 * MIB },
   bytes: 120 * MIB,
   freed: null,
 };
@@ -50,14 +51,14 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
     "the growing line is the Python line that calls malloc, not the one whose blocks are freed",
     async () => {
       const script = path.join(FIXTURES, "native_blocks.py");
-      const { lines, notes } = await linesOf([PYTHON, script, "5"], FIXTURES);
+      const { lines, notes } = await linesOf([PYTHON, script], FIXTURES);
       expect(notes).toEqual([]);
       expect(lines.map(({ named }) => [named.kind, named.line.file, named.line.line])).toEqual([
         ["leak", script, lineWith(script, "# leaks")],
       ]);
       const [only] = lines;
       expect(only?.site).toMatchObject({ called: "malloc", package: null });
-      // 2,000 blocks of 8,000 bytes a second: 69 MiB in the stretch.
+      // 1,200 blocks of 8,000 bytes between two of six moments: 46 MiB in the stretch.
       expect(only?.named.share).toBeGreaterThan(0.2);
       expect(only?.named.share).toBeLessThan(1);
     },
@@ -67,7 +68,7 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
     "native samples name the allocating line by the frames of Python %s",
     async (_, { executable }) => {
       const script = path.join(FIXTURES, "native_blocks.py");
-      const { directory } = await attributed([executable, script, "3"], { kind: "seconds", at: [1] });
+      const { directory } = await attributed([executable, script], MOMENTS);
       const { processes, notes } = readNativeSamples(directory);
       expect([notes, processes[0]?.[1][0]?.notes]).toEqual([[], []]);
       const [most] = [...(processes[0]?.[1][0]?.stacks ?? [])].sort((a, b) => b.bytes - a.bytes);
@@ -81,7 +82,7 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
     "the line of a leak names the package whose compiled code makes the objects, where it calls one",
     async () => {
       const script = path.join(FIXTURES, "kept_scalars.py");
-      const ran = await attributed([PYTHON, script, "5"], MOMENTS);
+      const ran = await attributed([PYTHON, script], MOMENTS);
       expect(ran.code, ran.stderr).toBe(0);
       const { lines } = ran.attribution;
       const samples = readNativeSamples(ran.directory);
@@ -104,7 +105,7 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
       const source = path.join(FIXTURES, "native_blocks.c");
       const program = path.join(directory, "native_blocks");
       expect(spawnSync("gcc", ["-g", "-O1", "-o", program, source]).status).toBe(0);
-      const { lines } = await linesOf([program, "5"], FIXTURES);
+      const { lines } = await linesOf([program], FIXTURES);
       expect(lines.map(({ named, hasLine }) => [hasLine, named.line.file, named.line.line])).toEqual([
         [true, source, lineWith(source, "/* leaks */")],
       ]);

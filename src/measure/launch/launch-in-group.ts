@@ -37,9 +37,12 @@ export async function launchInGroup(request: LaunchRequest): Promise<Launched> {
   const ended = new Promise<CommandEnd>((resolve) => {
     end = resolve;
   });
-  child.once("exit", (code, signal) =>
-    end(signal === null ? { kind: "exited", code: code ?? 0 } : { kind: "signaled", signal }),
-  );
+  const exited = new Promise<void>((resolve) => {
+    child.once("exit", (code, signal) => {
+      end(signal === null ? { kind: "exited", code: code ?? 0 } : { kind: "signaled", signal });
+      resolve();
+    });
+  });
   await once(child, "spawn").catch((error) => {
     throw launchFailed(messageOf(error), error);
   });
@@ -48,7 +51,9 @@ export async function launchInGroup(request: LaunchRequest): Promise<Launched> {
   let isClosed = false;
   let close: () => void = () => {};
   const closed = new Promise<void>((resolve) => {
-    close = () => {
+    // A signal is delivered after the call that sends it.
+    close = async () => {
+      await exited;
       isClosed = true;
       unregister();
       resolve();
