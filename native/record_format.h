@@ -35,6 +35,7 @@ enum class RecordKind : uint8_t {
   kError = 8,
   kRate = 9,
   kStop = 10,
+  // Of earlier releases.
   kRollup = 11,
   kAllocator = 12,
   kAllocatorPeaks = 13,

@@ -50,15 +50,25 @@ TEST("stat is read behind a name full of parentheses, spaces and line breaks") {
   CHECK(s.state == 'S');
 }
 
-TEST("a rollup gives proportional, resident, anonymous and shared bytes") {
-  const std::string text = "5581-7ffd ---p 00000000 00:00 0 [rollup]\nRss: 100 kB\nPss: 60 kB\nPss_Dirty: 1 kB\nShared_Clean: 8 kB\nShared_Dirty: 2 kB\nAnonymous: 50 kB\n";
+TEST("a rollup gives proportional parts, swap and huge pages, as Linux 6.1 writes them") {
+  const std::string text =
+      "00400000-7ffd5000 ---p 00000000 00:00 0                          [rollup]\nRss:              812344 kB\n"
+      "Pss:              409120 kB\nPss_Dirty:        401000 kB\nPss_Anon:         301000 kB\nPss_File:           8120 kB\n"
+      "Pss_Shmem:        100000 kB\nShared_Clean:       8000 kB\nShared_Dirty:     800000 kB\nAnonymous:        604344 kB\n"
+      "AnonHugePages:    401408 kB\nShared_Hugetlb:     4096 kB\nPrivate_Hugetlb:    2048 kB\nSwap:              90000 kB\n"
+      "SwapPss:           45000 kB\nLocked:                0 kB\n";
   Rollup r;
   CHECK(parseRollup(text.data(), text.size(), r));
-  CHECK_EQ(r.pss, 61440);
-  CHECK_EQ(r.rss, 102400);
-  CHECK_EQ(r.shared, 10240);
-  CHECK_EQ(r.anonymous, 51200);
-  CHECK_EQ(r.valid, 15);
+  CHECK_EQ(r.anon, 301000u * 1024);
+  CHECK_EQ(r.shmem, 100000u * 1024);
+  CHECK_EQ(r.swap, 45000u * 1024);
+  CHECK_EQ(r.huge, 6144u * 1024);
+}
+
+TEST("a rollup of a kernel before 5.3, without parts by kind, is not one") {
+  const std::string text = "5581-7ffd ---p 00000000 00:00 0 [rollup]\nRss: 100 kB\nPss: 60 kB\nAnonymous: 50 kB\nSwapPss: 9 kB\n";
+  Rollup r;
+  CHECK(!parseRollup(text.data(), text.size(), r));
 }
 
 TEST("a key is matched whole, not as the start of a longer one") {

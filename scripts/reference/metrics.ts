@@ -31,13 +31,19 @@ const TEXTS: Readonly<Record<Metric, MetricText>> = {
     source: "NVML, sysfs, fdinfo, `dmem`, the I/O registry",
   },
   host: {
-    memory: "anonymous and shared-memory pages, summed over the process tree",
+    memory: "held by the process tree: anonymous and shared pages once each, swap, huge pages",
     device: "`host`",
     gates: "unless `allocated` of a device was read, or `js_heap`",
-    source: "`/proc`, the cgroup; `ps` on macOS",
+    source: "`statm` less what `smaps_rollup` shows to be counted twice, the cgroup; `ps` on macOS",
+  },
+  host_sum: {
+    memory: "anonymous and shared pages summed over the processes, where that is another number",
+    device: "`host`",
+    gates: REQUEST,
+    source: "`statm`, `status`",
   },
   host_shared_once: {
-    memory: "the same with each shared page counted once",
+    memory: "`host` as `smaps_rollup` has it, at the times at which it was read",
     device: "`host`",
     gates: REQUEST,
     source: "`smaps_rollup`, once a second",

@@ -54,7 +54,7 @@ export const RecordKind = {
   rate: 9,
   /** Last record of a clean stop: v0 host ticks, v1 missed ticks, v2 host thread CPU ns, v3 device thread CPU ns. */
   stop: 10,
-  /** End-of-run `smaps_rollup` of one process: v0 Pss, v1 Rss, v2 anonymous, v3 shared clean + dirty. */
+  /** Of earlier releases, not read: `smaps_rollup` of one process at the end of a run. */
   rollup: 11,
   /** A reading by the probe in a measured process: id = stream, v0 allocated, v1 reserved, v2 active, v3 step. */
   allocator: 12,
@@ -77,9 +77,9 @@ export const RecordKind = {
    */
   deviceList: 18,
   /**
-   * The job's memory with each shared page counted once, at a low rate: v0 anonymous + shared memory (invalid = not of
-   * every process), v1 mapped shared memory, v2 shared memory and tmpfs that the job's own cgroup is charged for,
-   * v3 = processes read | not read << 32.
+   * What the job holds, each shared page counted once, at a low rate: v0 anonymous and shared memory, swap and huge
+   * pages (invalid = not of every process), v1 mapped shared memory, v2 shared memory and tmpfs that the job's own
+   * cgroup is charged for, v3 = processes read | not read << 32; id = how long the reading took, µs (-1 = unknown).
    */
   hostShared: 19,
 } as const;

@@ -18,6 +18,7 @@ import {
   indexSeries,
   isWhole,
   knownValues,
+  likeBaseline,
   pairSeries,
   type SeriesHistory,
   type SeriesKey,
@@ -216,7 +217,7 @@ export function judge(input: JudgeInput): Judgement {
   const gating = gatingMetrics(policy, candidate, input.baseline);
   const gates = (key: SeriesKey) => gating.has(key.metric);
   const measured = indexSeries(candidate);
-  const series = comparedSeries(measured, gating, policy);
+  const series = comparedSeries(likeBaseline(measured, indexSeries(input.baseline)), gating, policy);
   const steps = input.anySteps === true ? null : stepsDifference(input.baseline, candidate);
   const compared = compareFingerprints(input.baseline?.fingerprint ?? null, candidate.fingerprint);
   const differences = steps === null ? compared : [...compared, steps];

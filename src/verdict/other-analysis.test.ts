@@ -70,6 +70,32 @@ describe("a baseline of another version of the analysis", () => {
     expect(ask({ stored: six(FLAT), candidate: high }).verdict).toBe("fail");
   });
 
+  it("a baseline that was measured when host memory was a sum is compared by the sum", () => {
+    const shared = (host: number, sum: number): MeasuredRun => {
+      const { series, ...rest } = run(FLAT, "pr", host);
+      const [one] = series;
+      if (one === undefined) throw new Error("a run has a series");
+      const host_sum = { ...one, device: "host", metric: "host_sum" as const, peak_bytes: sum };
+      return { ...rest, series: [{ ...one, device: "host", metric: "host" }, host_sum] };
+    };
+    const old = six(FLAT).map((one, night) => ({
+      ...shared(GIB, GIB),
+      session: `night-${night}`,
+      analysis_version: 8,
+      one,
+    }));
+    const baseline = measured(old.map(({ one: _, series, ...rest }) => ({ ...rest, series: series.slice(0, 1) })));
+    const verdictOf = (sum: number): string | undefined =>
+      judge({
+        candidate: measured([1, 2, 3].map(() => shared(GIB / 4, sum))),
+        baseline,
+        anchor: null,
+        policy: DEFAULT_POLICY,
+        baseRunsPossible: false,
+      }).checks.find(({ kind, metric }) => kind === "peak" && metric === "host")?.verdict;
+    expect([verdictOf(GIB), verdictOf(1.5 * GIB)]).toEqual(["pass", "fail"]);
+  });
+
   it("asks for one run of the base commit, which is enough for a growth like its own", () => {
     const before = ask({ stored: six(LEAK), candidate: [run(FLAT)], baseRunsPossible: true });
     expect(before.next).toEqual({ kind: "base-runs", runs: 1 });

@@ -9,7 +9,6 @@
 #include "process_table.h"
 #include "procfs.h"
 #include "quiet_turns.h"
-#include "rollup.h"
 #include "tree_scan.h"
 #include "tree_sums.h"
 
@@ -28,8 +27,7 @@ constexpr uint64_t kParentScanNs = 200 * kMillisecond;
 // A pass is made this often even without new processes: it can miss processes that change parents during the pass.
 constexpr uint64_t kForcedPassNs = 250 * kMillisecond;
 constexpr uint64_t kMarkerPeriodNs = 1 * kSecond;
-// Bounds the delay at the end of a run: smaps_rollup takes about 11 ms per GiB.
-constexpr uint64_t kRollupBudgetNs = 200 * kMillisecond;
+
 class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
  public:
   explicit LinuxHostSource(const HostOptions& options)
@@ -375,10 +373,6 @@ void LinuxHostSource::finish(uint64_t timeNs, RecordSink& out) {
     table_.quietReads(i) = 0;
   }
   sample(timeNs, out);
-  const uint64_t begin = monotonicNs();
-  for (size_t i = 0; i < table_.size() && monotonicNs() - begin < kRollupBudgetNs; ++i) {
-    if (!table_[i].ended && !table_[i].borrowsMemory) pushRollup(proc_, table_[i].pid, timeNs, out);
-  }
 }
 
 }  // namespace

@@ -45,8 +45,7 @@ class HostSource : public Source {
   // Scans for new processes now, before the next scan is due.
   virtual void lookAgain(uint64_t timeNs, RecordSink& out) = 0;
 
-  // The final reading: high-water marks and, while it stays cheap, the rollup of the living processes. May take some
-  // 100 ms.
+  // The final reading, with the high-water marks of all.
   virtual void finish(uint64_t timeNs, RecordSink& out) = 0;
 
   static std::unique_ptr<HostSource> create(const HostOptions& options);

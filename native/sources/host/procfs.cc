@@ -111,27 +111,18 @@ bool parseStat(const char* text, size_t size, Stat& out) {
 
 bool parseRollup(const char* text, size_t size, Rollup& out) {
   out = Rollup{};
-  uint64_t clean = 0;
-  uint64_t dirty = 0;
-  bool haveClean = false;
-  bool haveDirty = false;
+  uint64_t sharedHuge = 0;
   bool haveAnon = false;
   bool haveShmem = false;
   eachLine(text, size, [&](const char* line, const char* end) {
-    if (lineBytes(line, end, "Pss", out.pss)) out.valid |= 1;
-    if (lineBytes(line, end, "Rss", out.rss)) out.valid |= 2;
-    if (lineBytes(line, end, "Anonymous", out.anonymous)) out.valid |= 4;
-    haveAnon |= lineBytes(line, end, "Pss_Anon", out.pssAnon);
-    haveShmem |= lineBytes(line, end, "Pss_Shmem", out.pssShmem);
-    haveClean |= lineBytes(line, end, "Shared_Clean", clean);
-    haveDirty |= lineBytes(line, end, "Shared_Dirty", dirty);
+    haveAnon |= lineBytes(line, end, "Pss_Anon", out.anon);
+    haveShmem |= lineBytes(line, end, "Pss_Shmem", out.shmem);
+    lineBytes(line, end, "SwapPss", out.swap);
+    lineBytes(line, end, "Private_Hugetlb", out.huge);
+    lineBytes(line, end, "Shared_Hugetlb", sharedHuge);
   });
-  out.splitKnown = haveAnon && haveShmem;
-  if (haveClean && haveDirty) {
-    out.shared = clean + dirty;
-    out.valid |= 8;
-  }
-  return out.valid != 0;
+  out.huge += sharedHuge;
+  return haveAnon && haveShmem;
 }
 
 bool findKeyValue(const char* text, size_t size, const char* key, uint64_t& out) {

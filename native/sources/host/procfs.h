@@ -39,16 +39,14 @@ struct Stat {
   uint64_t startTicks = 0;
 };
 
+// Proportional parts: what several processes share counts in each of them by its part. Bytes; from Linux 5.3 on.
 struct Rollup {
-  uint64_t pss = 0;
-  uint64_t rss = 0;
-  uint64_t anonymous = 0;
-  uint64_t shared = 0;
-  uint8_t valid = 0;
-  // Proportional parts by kind of memory; known together, from Linux 5.4 on.
-  uint64_t pssAnon = 0;
-  uint64_t pssShmem = 0;
-  bool splitKnown = false;
+  uint64_t anon = 0;
+  uint64_t shmem = 0;
+  // Not resident, and not in a kernel without swap.
+  uint64_t swap = 0;
+  // Huge pages of hugetlbfs, which `Pss` leaves out; those that are shared count in full.
+  uint64_t huge = 0;
 };
 
 // Each parser accepts any bytes and returns false when they do not have the expected form.

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "../../support/clock.h"
 #include "../../support/errno_name.h"
 
 namespace stormlog {
@@ -16,8 +17,8 @@ SourceReport SharedMemory::probe() {
   Rollup rollup;
   if (n < 0) {
     report.reason = std::string("smaps_rollup cannot be read (") + errnoName(errno) + ")";
-  } else if (!parseRollup(text, static_cast<size_t>(n), rollup) || !rollup.splitKnown) {
-    report.reason = "smaps_rollup does not list anonymous and shared memory, which Linux 5.4 and later do";
+  } else if (!parseRollup(text, static_cast<size_t>(n), rollup)) {
+    report.reason = "smaps_rollup does not list anonymous and shared memory, which Linux 5.3 and later do";
   } else {
     report.available = true;
     report.capabilities.push_back("proportional");
@@ -40,6 +41,7 @@ bool SharedMemory::borrows(int pid) const {
 
 void SharedMemory::sampleProcesses(uint64_t timeNs, RecordSink& out) {
   readAtBytes_ = pids_->memoryBytes();
+  const uint64_t beganNs = monotonicNs();
   const size_t count = pids_->copy(members_.get(), JobPids::kCapacity);
   uint64_t bytes = 0;
   uint64_t mapped = 0;
@@ -49,10 +51,10 @@ void SharedMemory::sampleProcesses(uint64_t timeNs, RecordSink& out) {
     char text[4096];
     const ssize_t n = proc_.read(members_[i], "smaps_rollup", text, sizeof text);
     Rollup rollup;
-    if (n > 0 && parseRollup(text, static_cast<size_t>(n), rollup) && rollup.splitKnown) {
+    if (n > 0 && parseRollup(text, static_cast<size_t>(n), rollup)) {
       if (borrows(members_[i])) continue;
-      bytes += rollup.pssAnon + rollup.pssShmem;
-      mapped += rollup.pssShmem;
+      bytes += rollup.anon + rollup.shmem + rollup.swap + rollup.huge;
+      mapped += rollup.shmem;
       ++read;
     } else if (n < 0 && (errno == ENOENT || errno == ESRCH)) {
       // It ended and holds no memory.
@@ -65,6 +67,7 @@ void SharedMemory::sampleProcesses(uint64_t timeNs, RecordSink& out) {
   record.timeNs = timeNs;
   record.kind = RecordKind::kHostShared;
   record.source = RecordSource::kRollup;
+  record.id = static_cast<int32_t>((monotonicNs() - beganNs) / kMicrosecond);
   // A sum without some of the processes is not the job's memory.
   if (unread == 0) {
     record.set(0, bytes);

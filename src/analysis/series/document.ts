@@ -4,7 +4,7 @@ import type { Metric } from "../../telemetry/recording/metrics.ts";
  * Version of the rules that measure growth and class. Values of different versions are not compared, so it rises with
  * every change that moves them. Documents without one are of version 1.
  */
-export const ANALYSIS_VERSION = 8;
+export const ANALYSIS_VERSION = 9;
 
 /** The drift class of one series; exactly one per (rank, device, metric). */
 export const DRIFT_CLASSES = [

@@ -1,5 +1,6 @@
 import type { KnownPeak, RecordingInfo } from "../recording/model.ts";
-import type { CgroupColumns, RecordFile, TreeColumns } from "../recording/record-columns.ts";
+import type { CgroupColumns, RecordFile } from "../recording/record-columns.ts";
+import type { HeldMemory } from "./held-memory.ts";
 
 /** A cgroup peak counts page cache too: used only where the cache moved by less than this fraction of the peak. */
 const CGROUP_OTHER_SPREAD = 0.01;
@@ -19,20 +20,9 @@ interface HostPeak {
   readonly source: string;
 }
 
-/** Anonymous + shared-memory bytes of the tree at tick `i`; NaN when the anonymous part is unknown. */
-export function hostBytesAt(tree: TreeColumns, i: number): number {
-  const anon = tree.anon[i] ?? Number.NaN;
-  const shmem = tree.shmem[i] ?? Number.NaN;
-  // Without a `status` sample only the anonymous part is known.
-  return !Number.isNaN(shmem) ? anon + shmem : anon;
-}
-
-function sampledMaximum(tree: TreeColumns): number {
+function sampledMaximum({ host }: HeldMemory): number {
   let max = Number.NaN;
-  for (let i = 0; i < tree.timeNs.length; i++) {
-    const bytes = hostBytesAt(tree, i);
-    if (!(bytes <= max) && !Number.isNaN(bytes)) max = bytes;
-  }
+  for (const bytes of host) if (!(bytes <= max) && !Number.isNaN(bytes)) max = bytes;
   return max;
 }
 
@@ -78,8 +68,8 @@ function provenByOneProcess(file: RecordFile): number {
   return bound;
 }
 
-function hostPeak(file: RecordFile, info: RecordingInfo | null): HostPeak | null {
-  const sampled = sampledMaximum(file.tree);
+function hostPeak(file: RecordFile, held: HeldMemory, info: RecordingInfo | null): HostPeak | null {
+  const sampled = sampledMaximum(held);
   // Not Math.max, because a NaN of unknown ticks must not hide a known mark.
   const atLeastSampled = (bytes: number) => (Number.isNaN(sampled) ? bytes : Math.max(sampled, bytes));
   const cgroup = info?.sources.find((source) => source.name.startsWith("cgroup"));
@@ -100,8 +90,8 @@ function hostPeak(file: RecordFile, info: RecordingInfo | null): HostPeak | null
  * Host peak of a record file. `exact` from the job's own cgroup (by `info`), or for a single process that stayed below
  * its mark after the mark's last sample; else `sampled`: the largest tick or one process's mark. Empty without samples.
  */
-export function peaksOf(file: RecordFile, info: RecordingInfo | null = null): KnownPeak[] {
-  const peak = hostPeak(file, info);
+export function peaksOf(file: RecordFile, held: HeldMemory, info: RecordingInfo | null = null): KnownPeak[] {
+  const peak = hostPeak(file, held, info);
   if (!peak) return [];
   return [{ rank: info?.identity.rank ?? 0, device: "host", metric: "host", ...peak }];
 }

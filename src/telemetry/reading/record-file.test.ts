@@ -4,6 +4,7 @@ import { GateError } from "../../core/errors.ts";
 import { HEADER_BYTES, RECORD_BYTES, RecordKind, RecordSource } from "../../sampler/record-layout.ts";
 import { EPOCH_NS, type RecordInput, recordBytes } from "../testing/record-bytes.ts";
 import { recordingInfo } from "../testing/recordings.ts";
+import { heldMemory } from "./held-memory.ts";
 import { DEDICATED_CGROUP, peaksOf } from "./host-peak.ts";
 import { parseRecordChunks, parseRecordFile } from "./record-file.ts";
 import { dataLossNotes, recordFileToRecording } from "./record-recording.ts";
@@ -207,7 +208,8 @@ describe("peaksOf", () => {
     const sources = [
       { name: "cgroup", available: true, reason: null, capabilities: dedicated ? [DEDICATED_CGROUP] : [] },
     ];
-    return peaksOf(parseRecordFile(recordBytes(records), "a"), recordingInfo({ sources }))[0];
+    const file = parseRecordFile(recordBytes(records), "a");
+    return peaksOf(file, heldMemory(file, file.tree), recordingInfo({ sources }))[0];
   };
 
   it("peaksOf gives an exact peak for a single process that stayed below its last high-water mark", () => {

@@ -7,7 +7,6 @@ import { ProcessHistory } from "../recording/process-history.ts";
 import type {
   RecordedError,
   RecordedRate,
-  RecordedRollup,
   RecordedStop,
   RecordFile,
   RecordFileHeader,
@@ -43,6 +42,7 @@ class RecordParser {
   };
   readonly #shared = {
     timeNs: new GrowableColumn(),
+    tookNs: new GrowableColumn(),
     once: new GrowableColumn(),
     mapped: new GrowableColumn(),
     charged: new GrowableColumn(),
@@ -53,7 +53,6 @@ class RecordParser {
   readonly #streams = new StreamsBuilder();
   readonly #errors: RecordedError[] = [];
   readonly #rates: RecordedRate[] = [];
-  readonly #rollups: RecordedRollup[] = [];
   #stop: RecordedStop | null = null;
   #lastNs = 0;
   #records = 0;
@@ -115,7 +114,7 @@ class RecordParser {
         return true;
       }
       case RecordKind.process:
-        this.#processes.reading(id, timeNs, this.#value(0), this.#value(3));
+        this.#processes.reading(id, timeNs, this.#value(0), this.#value(1), this.#value(3));
         return true;
       case RecordKind.cgroup:
         this.#cgroup.timeNs.push(timeNs);
@@ -126,6 +125,7 @@ class RecordParser {
         return true;
       case RecordKind.hostShared:
         this.#shared.timeNs.push(timeNs);
+        this.#shared.tookNs.push(id < 0 ? Number.NaN : id * 1000);
         this.#shared.once.push(this.#value(0));
         this.#shared.mapped.push(this.#value(1));
         this.#shared.charged.push(this.#value(2));
@@ -162,10 +162,6 @@ class RecordParser {
         return true;
       }
       case RecordKind.rollup:
-        if (this.#rollups.length < MAX_LISTED) {
-          const [pss, rss, anon, shared] = this.#four();
-          this.#rollups.push({ timeNs, pid: id, pss, rss, anon, shared });
-        }
         return true;
       case RecordKind.stream:
         return this.#streams.stream(id, this.#four());
@@ -223,6 +219,7 @@ class RecordParser {
       },
       shared: {
         timeNs: shared.timeNs.take(),
+        tookNs: shared.tookNs.take(),
         once: shared.once.take(),
         mapped: shared.mapped.take(),
         charged: shared.charged.take(),
@@ -233,7 +230,6 @@ class RecordParser {
       ...this.#streams.take(lostRings(this.#errors)),
       errors: this.#errors,
       rates: this.#rates,
-      rollups: this.#rollups,
       stop: this.#stop,
       lastNs: this.#lastNs,
       records: this.#records,

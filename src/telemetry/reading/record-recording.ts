@@ -9,7 +9,8 @@ import type { CgroupColumns, RecordFile, TreeColumns } from "../recording/record
 import type { DeviceHealth } from "../recording/recorded-device.ts";
 import { errorText, probeLosses } from "../recording/source-errors.ts";
 import { type StepTimeline, stepsAt } from "../recording/step-timeline.ts";
-import { hostBytesAt, peaksOf } from "./host-peak.ts";
+import { type HeldMemory, heldMemory } from "./held-memory.ts";
+import { peaksOf } from "./host-peak.ts";
 import { probeTables } from "./probe-tables.ts";
 
 /** Maximum number of characters of an error in its mark. `recording.json` contains all of it. */
@@ -44,11 +45,16 @@ function trimIdle(tree: TreeColumns): TreeColumns {
 }
 
 /** The step is valid until the next one, so that growth of the tree can be given per step as well. */
-function hostTable(file: RecordFile, rank: number, timeline: StepTimeline | null): SampleTable | null {
-  const tree = trimIdle(file.tree);
+function hostTable(
+  file: RecordFile,
+  tree: TreeColumns,
+  held: HeldMemory,
+  rank: number,
+  timeline: StepTimeline | null,
+): SampleTable | null {
   if (tree.timeNs.length === 0) return null;
-  const host = Float64Array.from(tree.timeNs, (_, i) => hostBytesAt(tree, i));
-  const columns: Partial<Record<Column, Float64Array>> = { host, rss: tree.rss, anon: tree.anon };
+  const columns: Partial<Record<Column, Float64Array>> = { host: held.host, rss: tree.rss, anon: tree.anon };
+  if (held.isCorrected) columns.host_sum = held.sum;
   if (someKnown(tree.shmem)) columns.shmem = tree.shmem;
   if (someKnown(tree.processes)) columns.processes = tree.processes;
   if (someKnown(file.cgroup.current)) columns.cgroup = resample(tree.timeNs, file.cgroup);
@@ -142,7 +148,9 @@ const metricsOf = ({ rank, device, columns }: SampleTable): CutSeries[] =>
 export function recordFileToRecording(file: RecordFile, info: RecordingInfo | null): Recording {
   const rank = info?.identity.rank ?? 0;
   const probes = probeTables(file, info);
-  const host = hostTable(file, rank, probes.steps);
+  const tree = trimIdle(file.tree);
+  const held = heldMemory(file, tree);
+  const host = hostTable(file, tree, held, rank, probes.steps);
   const devices = surveyDevices(file, info);
   const health = deviceHealth(file, devices);
   const worldSize = info?.identity.world_size ?? null;
@@ -153,7 +161,7 @@ export function recordFileToRecording(file: RecordFile, info: RecordingInfo | nu
   return {
     epochNs: file.header.epochNs > 0n ? file.header.epochNs : null,
     tables,
-    peaks: [...peaksOf(file, info), ...devicePeaks(devices, file.processPeaks), ...probes.peaks],
+    peaks: [...peaksOf(file, held, info), ...devicePeaks(devices, file.processPeaks), ...probes.peaks],
     marks: marksOf(file, info, health),
     events: null,
     worldSize: probes.worldSize === null ? worldSize : Math.max(worldSize ?? 1, probes.worldSize),

@@ -59,14 +59,22 @@ const ROWS = {
   allocated: { ...PLAIN, ...COUNT, label: "allocated", peakFloorBytes: 2 * MIB, letter: "a", isCounted: true },
   reserved: { ...PLAIN, ...SEGMENTS, label: "reserved", letter: "r", isHighwater: true },
   used: { ...PLAIN, ...DRIVER, label: "device-used", letter: "u", isHighwater: true, isExplainable: false },
-  /** Anonymous and shared-memory pages, summed over the process tree. */
+  /** What the process tree holds: anonymous and shared pages once each, swap, huge pages. */
   host: { ...PLAIN, ...PAGES, label: "host", letter: "h" },
+  /** Anonymous and shared pages, summed over the processes; absent where it is the same. */
+  host_sum: {
+    ...ON_REQUEST,
+    ...PAGES,
+    label: "host (sum over processes)",
+    noun: "host memory summed over the processes",
+    letter: "t",
+  },
   /** The same with each shared page counted once. */
   host_shared_once: {
     ...ON_REQUEST,
     ...PAGES,
-    label: "host (shared pages once)",
-    noun: "host memory with shared pages counted once",
+    label: "host (read from all processes)",
+    noun: "host memory as read from all processes",
     letter: "s",
   },
   /** Memfd and tmpfs of the job that no process maps. */

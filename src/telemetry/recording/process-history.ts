@@ -13,6 +13,10 @@ export interface ProcessRecord {
   lastReadingNs: number;
   /** Number of samples of the current program image. */
   readings: number;
+  /** `RssAnon` at the last sample; NaN when never read. */
+  anon: number;
+  /** What it still has of its parent's memory after a fork, from each time on, bytes; empty for another program. */
+  readonly inherited: { readonly timeNs: number; readonly bytes: number }[];
   /** The mark fell: `exec` replaced the program image, and the peak of the former one is unknown. */
   replaced: boolean;
 }
@@ -23,6 +27,9 @@ const NEW_IMAGE_BYTES = 2 ** 20;
 
 const fell = (now: number, before: number): boolean =>
   before - now > NEW_IMAGE_BYTES && before - now > before * NEW_IMAGE_FRACTION;
+
+/** From this share of its parent's anonymous memory on, a process that appears is a copy of it. */
+const COPY_SHARE = 0.8;
 
 /** Maximum number of processes that are kept. Further ones, as in a fork storm, are only counted. */
 const MAX_PROCESSES = 100_000;
@@ -43,8 +50,9 @@ export class ProcessHistory {
   }
 
   /** One `status` sample; bytes, NaN = unknown. */
-  reading(pid: number, timeNs: number, highWater: number, file: number): void {
+  reading(pid: number, timeNs: number, highWater: number, anon: number, file: number): void {
     const process = this.#current.get(pid) ?? this.#add(pid, timeNs, Number.NaN);
+    this.#anonymous(process, timeNs, anon);
     if (Number.isNaN(highWater)) return;
     process.lastReadingNs = timeNs;
     if (fell(highWater, process.highWater)) {
@@ -60,6 +68,18 @@ export class ProcessHistory {
       process.fileAtHighWater = file;
     }
     if (!(file <= process.fileLargest)) process.fileLargest = file;
+  }
+
+  #anonymous(process: ProcessRecord, timeNs: number, anon: number): void {
+    if (Number.isNaN(anon)) return;
+    const parent = this.#current.get(process.parent)?.anon ?? Number.NaN;
+    if (Number.isNaN(process.anon)) {
+      if (anon >= COPY_SHARE * parent) process.inherited.push({ timeNs, bytes: Math.min(anon, parent) });
+    } else {
+      const had = process.inherited.at(-1)?.bytes ?? 0;
+      if (anon < had) process.inherited.push({ timeNs, bytes: anon < COPY_SHARE * had ? 0 : anon });
+    }
+    process.anon = anon;
   }
 
   exit(pid: number, timeNs: number, highWater: number): void {
@@ -81,6 +101,8 @@ export class ProcessHistory {
       fileLargest: Number.NaN,
       lastReadingNs: Number.NaN,
       readings: 0,
+      anon: Number.NaN,
+      inherited: [],
       replaced: false,
     };
     this.count++;

@@ -33,9 +33,12 @@ export interface CgroupColumns {
   readonly anonShmem: Float64Array;
 }
 
-/** Readings of the job's memory with each shared page counted once, bytes; NaN = unknown. */
+/** Readings of what the job holds, each shared page counted once, with swap and huge pages; bytes, NaN = unknown. */
 export interface SharedColumns {
+  /** When the reading began. */
   readonly timeNs: Float64Array;
+  /** How long it took; NaN in records of earlier releases. */
+  readonly tookNs: Float64Array;
   readonly once: Float64Array;
   /** Mapped shared memory. */
   readonly mapped: Float64Array;
@@ -121,16 +124,6 @@ export interface RecordedStop {
   readonly deviceCpuNs: number;
 }
 
-/** `smaps_rollup` of one process at the end of the run, bytes. */
-export interface RecordedRollup {
-  readonly timeNs: number;
-  readonly pid: number;
-  readonly pss: number;
-  readonly rss: number;
-  readonly anon: number;
-  readonly shared: number;
-}
-
 /** A whole record file in typed columns. Unknown values are NaN. */
 export interface RecordFile {
   readonly header: RecordFileHeader;
@@ -150,7 +143,6 @@ export interface RecordFile {
   readonly steps: readonly StepColumns[];
   readonly errors: readonly RecordedError[];
   readonly rates: readonly RecordedRate[];
-  readonly rollups: readonly RecordedRollup[];
   readonly stop: RecordedStop | null;
   /** Time of the last record, nanoseconds since time zero; 0 when there is none. */
   readonly lastNs: number;

@@ -75,6 +75,23 @@ export function indexSeries(measurements: Measurements | null): readonly SeriesH
   return [...found.values()].sort((a, b) => compareKeys(a.key, b.key));
 }
 
+/** From this version of the analysis on, `host` is what the tree holds; before, the sum that is `host_sum` now. */
+const HELD_SINCE = 9;
+
+/** The candidate's series as a baseline has them that earlier versions alone measured; `host_sum` is absent where it is `host`. */
+export function likeBaseline(
+  candidate: readonly SeriesHistory[],
+  baseline: readonly SeriesHistory[],
+): readonly SeriesHistory[] {
+  const old = baseline.filter(({ runs }) => runs.every(({ version }) => version < HELD_SINCE));
+  return candidate.map((history) => {
+    const { key } = history;
+    if (key.metric !== "host" || !old.some((other) => sameSeries(other.key, key))) return history;
+    const sum = candidate.find((other) => sameSeries(other.key, { ...key, metric: "host_sum" }));
+    return { key, runs: sum?.runs ?? history.runs };
+  });
+}
+
 /** The series of both sides, paired, with those of one side alone, in the order of the keys. */
 export function pairSeries(
   candidate: readonly SeriesHistory[],

@@ -1,0 +1,147 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { RecordKind, RecordSource } from "../../sampler/record-layout.ts";
+import { type RecordInput, recordBytes } from "../testing/record-bytes.ts";
+import { heldMemory } from "./held-memory.ts";
+import { parseRecordFile } from "./record-file.ts";
+
+const MIB = 2 ** 20;
+const at = (ms: number, kind: number, values: (number | bigint | null)[], id = -1): RecordInput => ({
+  timeNs: ms * 1e6,
+  kind,
+  source: RecordSource.statm,
+  id,
+  values,
+});
+const tick = (ms: number, anon: number, shmem = 0, processes = 1): RecordInput =>
+  at(ms, RecordKind.tree, [(anon + shmem) * MIB, anon * MIB, shmem * MIB, BigInt(processes)]);
+/** A reading of all processes that took 10 ms. */
+const reading = (ms: number, once: number, charged: number | null = null): RecordInput =>
+  at(
+    ms,
+    RecordKind.hostShared,
+    [once * MIB, charged === null ? 160 * MIB : 0, charged === null ? null : charged * MIB, 1n],
+    10_000,
+  );
+const start = (ms: number, pid: number, parent: number): RecordInput => at(ms, RecordKind.processStart, [parent], pid);
+const status = (ms: number, pid: number, anon: number): RecordInput =>
+  at(ms, RecordKind.process, [anon * MIB, anon * MIB, 0, 0], pid);
+const exit = (ms: number, pid: number): RecordInput => at(ms, RecordKind.processExit, [null], pid);
+
+function held(...records: RecordInput[]) {
+  const file = parseRecordFile(recordBytes(records), "a");
+  const { host, isCorrected } = heldMemory(file, file.tree);
+  return { host: [...host].map((bytes) => Math.round(bytes / MIB)), isCorrected };
+}
+
+describe("the memory that a process tree holds", () => {
+  it("the memory that a tree holds is the sum over its processes where nothing was read of all of them", () => {
+    expect(held(tick(0, 100), tick(10, 120))).toEqual({ host: [100, 120], isCorrected: false });
+  });
+
+  it("the memory that a tree holds is the sum where a reading lies within what the sum passed meanwhile", () => {
+    const { host, isCorrected } = held(tick(0, 100), reading(1, 112), tick(5, 110), tick(10, 120), tick(20, 140));
+    expect([host, isCorrected]).toEqual([[100, 110, 120, 140], false]);
+  });
+
+  it("pages that workers share more and more of are counted once between two readings, too", () => {
+    // Three workers touch a pool of 160 MiB, which is there already.
+    const records = Array.from({ length: 11 }, (_, i) => tick(100 * i, 40, 160 + 32 * i, 4));
+    const { host } = held(
+      ...records.slice(0, 1),
+      reading(0, 200),
+      ...records.slice(1, 10),
+      reading(900, 200),
+      records[10]!,
+    );
+    expect(Math.max(...host.slice(0, 10)) - Math.min(...host.slice(0, 10))).toBeLessThanOrEqual(2);
+    // After the last reading as between the two before it.
+    expect(host[10]).toBe(200);
+  });
+
+  it("a fork does not double what its parent holds, not even for an instant between two readings", () => {
+    const { host } = held(
+      start(0, 1, 0),
+      tick(0, 100),
+      status(0, 1, 100),
+      reading(1, 100),
+      start(300, 2, 1),
+      tick(300, 200, 0, 2),
+      status(300, 2, 100),
+      tick(305, 208, 0, 2),
+      exit(400, 2),
+      tick(400, 100),
+      reading(1001, 100),
+      tick(1001, 100),
+    );
+    expect(host).toEqual([100, 100, 108, 100, 100]);
+  });
+
+  it("a child that starts another program is counted in full from then on", () => {
+    const { host } = held(
+      start(0, 1, 0),
+      tick(0, 100),
+      status(0, 1, 100),
+      start(10, 2, 1),
+      tick(10, 200, 0, 2),
+      status(10, 2, 100),
+      tick(110, 104, 0, 2),
+      status(110, 2, 4),
+      reading(500, 104),
+      tick(500, 104, 0, 2),
+      tick(520, 154, 0, 2),
+    );
+    // Until its new program was read, at most what the child had of its parent is missing.
+    expect(host.slice(-2)).toEqual([104, 154]);
+    expect(host[1]).toBe(100);
+  });
+
+  it("a worker that ends takes with it what was counted twice, from its end on", () => {
+    const { host } = held(
+      start(0, 1, 0),
+      start(0, 2, 1),
+      tick(0, 20, 400, 2),
+      reading(0, 220),
+      tick(500, 20, 400, 2),
+      exit(600, 2),
+      tick(600, 10, 200, 1),
+      reading(1000, 210),
+      tick(1000, 10, 200, 1),
+    );
+    expect(host).toEqual([220, 220, 210, 210]);
+  });
+
+  it("after the last reading nothing is held that is less than its part of the sum", () => {
+    const { host } = held(tick(0, 20, 400, 2), reading(0, 220), tick(500, 30, 400, 2), tick(600, 5, 0, 1));
+    expect(host).toEqual([220, 230, 3]);
+  });
+
+  it("swap that the sum lacks and files that no process maps are held", () => {
+    expect(held(tick(0, 100), reading(0, 150), tick(10, 100)).host).toEqual([150, 150]);
+    expect(held(tick(0, 100), reading(0, 100, 96), tick(10, 100)).host).toEqual([196, 196]);
+  });
+
+  it("the memory that a tree holds is never negative, and is a reading's where nothing moves", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 500 })), {
+          minLength: 1,
+          maxLength: 20,
+        }),
+        (levels) => {
+          const records = levels.flatMap(([sum, once], i) => [
+            tick(1000 * i, sum, 0, 2),
+            tick(1000 * i + 300, sum, 0, 2),
+            reading(1000 * i + 500, once),
+            tick(1000 * i + 500, sum, 0, 2),
+            tick(1000 * i + 520, sum, 0, 2),
+          ]);
+          const { host } = held(...records);
+          expect(Math.min(...host)).toBeGreaterThanOrEqual(0);
+          for (const [i, [sum, once]] of levels.entries())
+            expect(Math.abs(host[4 * i + 2]! - once)).toBeLessThanOrEqual(1 + 0.005 * sum);
+        },
+      ),
+    );
+  });
+});
