@@ -304,3 +304,35 @@ describe("any input", () => {
     );
   });
 });
+
+describe("a part of host memory that could not be read", () => {
+  const host = (session: string, more: Parameters<typeof runOf>[2] = []): MeasuredRun =>
+    runOf(session, { device: "host", metric: "host", peak_bytes: 100 * MIB }, more);
+  const PYTHON = { device: "host", metric: "python", peak_bytes: 20 * MIB } as const;
+  const baseline = measured(Array.from({ length: 5 }, (_, night) => host(`night-${night}`, [PYTHON])));
+  const verdictOf = (candidate: readonly MeasuredRun[], against = baseline) =>
+    judge({
+      candidate: measured(candidate),
+      baseline: against,
+      anchor: null,
+      policy: DEFAULT_POLICY,
+      baseRunsPossible: false,
+    });
+
+  it("a part of host memory that no run has is measured once more, then left out with its reason", () => {
+    expect(verdictOf([host("pr")])).toMatchObject({ next: { kind: "candidate-runs", runs: 1 } });
+    const after = verdictOf([host("pr"), host("pr")]);
+    expect(after).toMatchObject({ verdict: "pass", next: { kind: "done" } });
+    expect(after.checks.find(({ metric }) => metric === "python")).toMatchObject({
+      gating: false,
+      verdict: "unjudged",
+      reason: expect.stringContaining("the host memory that it is a part of is judged"),
+    });
+    expect(verdictOf([host("pr"), host("pr", [PYTHON])])).toMatchObject({ verdict: "pass", next: { kind: "done" } });
+  });
+
+  it("a part of host memory stays unjudged where host memory is not there either", () => {
+    const only = runOf("pr", { device: "host", metric: "js_heap", peak_bytes: MIB });
+    expect(verdictOf([only, only])).toMatchObject({ verdict: "unjudged" });
+  });
+});

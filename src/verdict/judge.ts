@@ -118,19 +118,39 @@ function checkedWhole(
   return [...kept, ...added];
 }
 
+/** What is the same for all series of a comparison. */
+interface Comparison {
+  /** Why the baseline cannot be compared with; null when it can. */
+  readonly why: string | null;
+  readonly candidateRuns: number;
+  readonly baseRuns: number;
+  /** Ranks whose host memory is judged, so that a part of it that could not be read is left out. */
+  readonly hostRanks: ReadonlySet<number>;
+}
+
+/** A series of the baseline that the candidate lacks. A part of host memory is measured once more, then left out. */
+function missingSeries(key: SeriesKey, gating: boolean, { candidateRuns, hostRanks }: Comparison): Check {
+  const isPart = key.device === "host" && key.metric !== "host" && hostRanks.has(key.rank);
+  const again = isPart && gating && candidateRuns < 2;
+  const left = isPart && !again;
+  return checkOf(key, {
+    aspect: "peak",
+    limit: "baseline",
+    gating: gating && !left,
+    verdict: "unjudged",
+    ...(again ? { needs_more_runs: 1 } : {}),
+    reason: `the baseline has this series, but the candidate does not${left ? "; the host memory that it is a part of is judged" : ""}`,
+  });
+}
+
 /** Peak, growth and class of one series against the baseline. */
-function seriesChecks(
-  pair: Pair,
-  context: RelativeContext,
-  { why, baseRuns }: { readonly why: string | null; readonly baseRuns: number },
-): readonly Check[] {
+function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparison): readonly Check[] {
+  const { why, baseRuns } = comparison;
   const { key, candidate, baseline } = pair;
   const { gating, policy } = context;
   const unjudged = (aspect: "peak" | "growth", reason: string, bytes: number | null = null) =>
     checkOf(key, { aspect, limit: "baseline", gating, verdict: "unjudged", candidate_bytes: bytes, reason });
-  if (candidate.length === 0) {
-    return why === null ? [unjudged("peak", "the baseline has this series, but the candidate does not")] : [];
-  }
+  if (candidate.length === 0) return why === null ? [missingSeries(key, gating, comparison)] : [];
   const first = peaks(candidate)[0]?.value ?? null;
   const grown = knownValues(candidate, observedGrowth)[0]?.value ?? null;
   const missing = why ?? (baseline.length === 0 ? "the baseline does not have this series" : null);
@@ -229,7 +249,15 @@ export function judge(input: JudgeInput): Judgement {
   const warningAlpha = WARNING_ALPHA / sharedBy(pairs, (key) => !gates(key), policy.minBaselineRuns);
   const session = candidate.runs[0]?.session ?? "";
 
-  const facts = { why, baseRuns: input.baseline?.runs.filter((run) => run.session === session).length ?? 0 };
+  const judgedHosts = pairs.filter(
+    ({ key, candidate: runs }) => key.metric === "host" && gates(key) && runs.length > 0,
+  );
+  const facts: Comparison = {
+    why,
+    candidateRuns: candidate.runs.length,
+    baseRuns: input.baseline?.runs.filter((run) => run.session === session).length ?? 0,
+    hostRanks: new Set(judgedHosts.map(({ key }) => key.rank)),
+  };
   // How much memory a run needed that ran out of it is not known.
   const died = candidate.runs.some((run) => run.oom === true);
   const relative = died

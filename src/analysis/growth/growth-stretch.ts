@@ -79,7 +79,9 @@ export function growthStretch(series: MetricSeries): GrowthStretch | null {
   const jump = jumpOf(curve);
   if (jump !== null) return { kind: "jump", ...span, ...jump };
   const rise = riseOf(curve);
-  return rise === null ? null : { kind: "growth", ...span, ...rise };
+  if (rise === null) return null;
+  const [least = 0, most = 0] = [held[0], held.at(-1)];
+  return { kind: "growth", ...span, ...rise, bytes: Math.min(rise.bytes, most - least) };
 }
 
 function jumpOf({ x, held, middle }: Curve): { before: number; after: number; bytes: number } | null {

@@ -163,7 +163,8 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   const fewSteps = ordered.axis === "time" && ordered.steps !== null;
   const notStepwise = drift.class === "leak" && fewSteps && !growsBetweenSteps(series, drift.growth);
   const driftClass = startupOnly ? "insufficient" : notStepwise ? "rising" : drift.class;
-  const { growth } = drift;
+  // A slope over the whole span may promise more than the series ever rose.
+  const growth = Math.min(drift.growth, sampled - bins.low.reduce((least, one) => Math.min(least, one)));
   // The axis may be time although steps exist (too few of them), so both slopes come from a growth over the whole span.
   const whole = drift.slope * span;
   const perSecond = positive(durationS) ? whole / durationS : null;
