@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { draws } from "../core/testing/draws.ts";
 import { prng } from "../stats/testing/prng.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { analyze } from "./analyze.ts";
@@ -146,7 +147,7 @@ describe("analyze", () => {
           visit(analyze(recordingOf([table])));
         },
       ),
-      { numRuns: 300 },
+      { numRuns: draws(300) },
     );
   });
 });

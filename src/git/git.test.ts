@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -15,7 +16,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { fetchCommit } from "./fetch.ts";
 import { freezeRefs, git, gitWarnings, isTreeModified } from "./git.ts";
 import { removeStale } from "./repository.ts";
@@ -43,15 +44,22 @@ function script(name: string, then = ""): string {
 
 const ran = (): readonly string[] => readdirSync(directory).filter((name) => name.startsWith("ran-"));
 
-beforeEach(() => {
-  directory = realpathSync(mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-git-")));
-  top = path.join(directory, "repo");
-  mkdirSync(top);
+/** What each test starts with a copy of. */
+let template: string;
+beforeAll(() => {
+  template = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-git-template-"));
+  top = template;
   plain("init", "--quiet", "--initial-branch=main");
   writeFileSync(path.join(top, "a.txt"), "a\n");
   writeFileSync(path.join(top, ".gitattributes"), "*.txt filter=f diff=d\n");
   plain("add", ".");
   plain("commit", "--quiet", "-m", "one");
+});
+afterAll(() => rmSync(template, { recursive: true, force: true }));
+beforeEach(() => {
+  directory = realpathSync(mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-git-")));
+  top = path.join(directory, "repo");
+  cpSync(template, top, { recursive: true, preserveTimestamps: true });
 });
 afterEach(() => {
   release?.();

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { draws } from "../core/testing/draws.ts";
 import { overallVerdict } from "../gate/exit-code.ts";
 import { parseStormlogReport, stormlogReport } from "../report/documents/envelope.ts";
 import type { GateReport, Scaling, Verdict } from "../report/model/gate-report.ts";
@@ -55,7 +56,7 @@ describe("the merged verdict", () => {
         expect(here.verdict).toBe(overallVerdict(given.map(({ report }) => report.verdict)));
         expect(here.scenarios).toHaveLength(given.length);
       }),
-      { numRuns: 60 },
+      { numRuns: draws(60) },
     );
   });
 
@@ -66,7 +67,7 @@ describe("the merged verdict", () => {
         expect(["pass", "warn"]).not.toContain(answer.verdict);
         expect(answer.exit_code).not.toBe(0);
       }),
-      { numRuns: 60 },
+      { numRuns: draws(60) },
     );
   });
 

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { combineFeatures } from "../analysis/analyze.ts";
 import { extractFeatures } from "../analysis/features.ts";
 import { resolveOptions } from "../analysis/options.ts";
+import { draws } from "../core/testing/draws.ts";
 import { FEATURES_FILE, featuresText, parseFeatures, SHARD_LIMITS } from "../report/bundle/features-document.ts";
 import { flip, mergedShards, QUIET, rewrite, seriesWith } from "./testing/merged-shards.ts";
 import { job, recordingOf } from "./testing/rank-recordings.ts";
@@ -59,7 +60,7 @@ describe("stored features", () => {
         });
         expect(combineFeatures(read, options)).toEqual(combineFeatures(features, options));
       }),
-      { numRuns: 100 },
+      { numRuns: draws(100) },
     );
   });
 

@@ -7,6 +7,7 @@ import { analyze, combineFeatures } from "../analysis/analyze.ts";
 import { extractFeatures } from "../analysis/features.ts";
 import { resolveOptions } from "../analysis/options.ts";
 import type { AnalysisDocument } from "../analysis/series/document.ts";
+import { draws } from "../core/testing/draws.ts";
 import { SHARD_LIMITS } from "../report/bundle/features-document.ts";
 import { mergeRecordings } from "../telemetry/reading/merge.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
@@ -42,7 +43,7 @@ describe("ranks that are read one after the other", () => {
           whole.series.map((one) => [one.rank, one.metric, one.class, one.peak_bytes]),
         );
       }),
-      { numRuns: 150 },
+      { numRuns: draws(150) },
     );
   });
 
@@ -51,7 +52,7 @@ describe("ranks that are read one after the other", () => {
       fc.property(job, fc.array(fc.nat(), { minLength: 6, maxLength: 6 }), (recordings, keys) => {
         expect(JSON.stringify(streamed(shuffled(recordings, keys)))).toBe(JSON.stringify(streamed(recordings)));
       }),
-      { numRuns: 100 },
+      { numRuns: draws(100) },
     );
   });
 
@@ -69,7 +70,7 @@ describe("ranks that are read one after the other", () => {
           expect(judged(streamed(wrong))).toBe(judged(streamed(recordings)));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: draws(60) },
     );
   });
 });

@@ -4,6 +4,7 @@ import path from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { analyze } from "../analysis/analyze.ts";
+import { draws } from "../core/testing/draws.ts";
 import { analysisInput } from "../inputs/analysis-input.ts";
 import { v2Record } from "../telemetry/testing/stormlog-records.ts";
 import { traceMlDatabase } from "../telemetry/testing/traceml-database.ts";
@@ -66,7 +67,7 @@ async function sameInEveryOrder(files: readonly string[]): Promise<void> {
     fc.asyncProperty(fc.shuffledSubarray([...files], { minLength: files.length }), async (order) => {
       expect(await bytesOf(order)).toBe(expected);
     }),
-    { numRuns: 12 },
+    { numRuns: draws(24) },
   );
 }
 

@@ -138,11 +138,11 @@ function text(value: string): number[] {
 
 const MIB = 2 ** 20;
 
-/** The result, and the processor milliseconds of the faster of two runs. */
+/** The result, and the processor milliseconds of a run, or of the faster of two where the first takes too long. */
 function timed(bytes: Uint8Array): { readonly code: string; readonly ms: number } {
   let ms = Number.POSITIVE_INFINITY;
   let code = "";
-  for (let i = 0; i < 2; i++) {
+  for (let i = 0; i < 2 && ms >= limitMs(bytes); i++) {
     const before = process.cpuUsage();
     const result = attempt(bytes, true);
     const { user, system } = process.cpuUsage(before);
@@ -151,6 +151,8 @@ function timed(bytes: Uint8Array): { readonly code: string; readonly ms: number 
   }
   return { code, ms };
 }
+
+const limitMs = (bytes: Uint8Array): number => 1000 * (bytes.length / 1e6);
 
 /** `head`, then `part` repeated up to one MiB, then `tail`. */
 function filled(head: readonly number[], part: readonly number[], tail: readonly number[] = []): Uint8Array {
@@ -196,7 +198,7 @@ describe("a file crafted to be expensive", () => {
     expect(["read", "SNAPSHOT_TOO_COSTLY", "SNAPSHOT_TRUNCATED", "SNAPSHOT_SHAPE", "SNAPSHOT_MALFORMED"]).toContain(
       code,
     );
-    expect(ms).toBeLessThan(1000 * (bytes.length / 1e6));
+    expect(ms).toBeLessThan(limitMs(bytes));
   });
 
   it("a file that shared lists make larger than its size is rejected", () => {

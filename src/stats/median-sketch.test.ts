@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { draws } from "../core/testing/draws.ts";
 import { medianOfSketches, medianSketch } from "./median-sketch.ts";
 
 const sizes = fc.array(fc.integer({ min: 1, max: 2 ** 40 }), { minLength: 1, maxLength: 60 });
@@ -16,7 +17,7 @@ describe("medianOfSketches", () => {
         expect(counted).toBeGreaterThanOrEqual(Math.floor(low * (1 - 1 / 4000)));
         expect(counted).toBeLessThanOrEqual(Math.ceil(low * (1 + 1 / 4000)));
       }),
-      { numRuns: 200 },
+      { numRuns: draws(200) },
     );
   });
 

@@ -5,6 +5,7 @@ import path from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GateError } from "../core/errors.ts";
+import { draws } from "../core/testing/draws.ts";
 import { readTelemetry } from "../inputs/foreign/read.ts";
 import { readCsvEvents, readJsonEvents } from "../inputs/foreign/stormlog/event-source.ts";
 import { jsonValues } from "../inputs/foreign/stormlog/json-values.ts";
@@ -126,7 +127,7 @@ describe("samples.parquet", () => {
         writeParquet(file("p.parquet"), one);
         expect((await readParquet(file("p.parquet"))).tables).toEqual(one.tables);
       }),
-      { numRuns: 60 },
+      { numRuns: draws(60) },
     );
     const { timeNs, values } = series(250_001, 1e6, (i) => (i % 7 === 0 ? Number.NaN : i * 4096));
     const large = recording({ tables: [table({ timeNs, columns: { host: values } })] });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { MeasuredRun } from "../analysis/measurements.ts";
+import { draws } from "../core/testing/draws.ts";
 import { GIB, MIB } from "../core/units.ts";
 import { type JudgeInput, judge } from "./judge.ts";
 import { DEFAULT_POLICY } from "./model/defaults.ts";
@@ -289,7 +290,7 @@ describe("any input", () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: draws(500) },
     );
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { MeasuredRun } from "../analysis/measurements.ts";
 import { ANALYSIS_VERSION, DRIFT_CLASSES, type DriftClass } from "../analysis/series/document.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
+import { draws } from "../core/testing/draws.ts";
 import { GIB, MIB } from "../core/units.ts";
 import { judge } from "./judge.ts";
 import { DEFAULT_POLICY } from "./model/defaults.ts";
@@ -136,7 +137,7 @@ describe("a baseline of another version of the analysis", () => {
         }
         expect(possible ? ["pass", "warn"] : ["unjudged"]).toContain(judgement.verdict);
       }),
-      { numRuns: 100 },
+      { numRuns: draws(100) },
     );
   });
 

@@ -53,7 +53,9 @@ const stepsIn = (text: string): readonly string[] =>
 function measured(verdict: CheckVerdict, info: Partial<RecordingInfo>, over: Partial<ScenarioReport> = {}) {
   const scenario = sampleScenario(verdict);
   const runs = scenario.runs.map((run) => ({ ...run, info: sampleRecordingInfo(info) }));
-  return scenarioReport({ ...scenario, scenario: info.scenario ?? "train-mlp", runs, ...over } as ScenarioReport);
+  const named = { ...scenario, scenario: info.scenario ?? "train-mlp", runs };
+  // Drawing its picture would take most of a test's time.
+  return scenarioReport({ ...named, timeline: null, ...over } as ScenarioReport);
 }
 
 /** A bundle as `run` leaves it. */

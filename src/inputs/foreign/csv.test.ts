@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
+import { draws } from "../../core/testing/draws.ts";
 import { detectDelimiter } from "./csv/scan.ts";
 import { isGenericHeader, parseGenericCsv } from "./generic-csv.ts";
 import { isGpuLogHeader, isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./nvidia-smi.ts";
@@ -216,7 +217,7 @@ describe("parseGenericCsv", () => {
         for (const head of ["time_s,rank", "timestamp,iteration"])
           failure(() => generic(`${head},allocated_bytes\n${lines.map((line) => line.join(",")).join("\n")}`));
       }),
-      { numRuns: 500 },
+      { numRuns: draws(500) },
     );
   });
 });

@@ -4,6 +4,7 @@ import path from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
+import { draws } from "../../core/testing/draws.ts";
 import { RecordKind } from "../../sampler/record-layout.ts";
 import { writeParquet } from "../../telemetry/formats/parquet.ts";
 import { mergeRecordings } from "../../telemetry/reading/merge.ts";
@@ -244,7 +245,7 @@ describe("readTelemetry", () => {
       fc.asyncProperty(start, fc.uint8Array({ maxLength: 200 }), async (prefix, bytes) => {
         await failure(put("any", Buffer.concat([Buffer.from(prefix), bytes])));
       }),
-      { numRuns: 200 },
+      { numRuns: draws(200) },
     );
   });
 });

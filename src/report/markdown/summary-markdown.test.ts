@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { draws } from "../../core/testing/draws.ts";
 import { stormlogReport } from "../documents/envelope.ts";
 import {
   SAMPLE_FINDING,
@@ -214,7 +215,7 @@ describe("md", () => {
         const out = md(text);
         expect(out).not.toMatch(/[\\`*[\]<>|~@\n]|:\/|\/\/|www\.|#(?!\d+;)|__|^[-+=] |^\d+\. /);
       }),
-      { numRuns: 500 },
+      { numRuns: draws(500) },
     );
   });
 });

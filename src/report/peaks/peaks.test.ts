@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { draws } from "../../core/testing/draws.ts";
 import type { DeviceDifference, LineDifference, SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
 import { textWidth } from "../drawing/text-width.ts";
 import { renderPeaksMarkdown } from "../markdown/peaks-markdown.ts";
@@ -91,7 +92,7 @@ describe("the picture of two peaks", () => {
           for (const other of beside) expect(box.right <= other.left || other.right <= box.left).toBe(true);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: draws(60) },
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { draws } from "../../core/testing/draws.ts";
 import { type Box, overlaps, placeLabels } from "./labels.ts";
 
 const AREA = { x: 60, y: 80, width: 1000, height: 250 };
@@ -33,7 +34,7 @@ describe("placeLabels", () => {
         // The most important label always finds a place.
         if (labels.length > 0) expect(boxes[0]).not.toBeNull();
       }),
-      { numRuns: 400 },
+      { numRuns: draws(400) },
     );
   });
 

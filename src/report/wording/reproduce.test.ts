@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { draws } from "../../core/testing/draws.ts";
 import type { BaselineSummary, Invocation, ScenarioReport } from "../model/gate-report.ts";
 import { sampleScenario } from "../testing/sample-report.ts";
 import { reproduceCommand } from "./reproduce.ts";
@@ -173,7 +174,7 @@ describe("the command that reproduces a red verdict", () => {
         const read = execFileSync("sh", ["-c", quoted], { encoding: "utf8" });
         expect(read.split("\0").slice(0, -1)).toEqual(command);
       }),
-      { numRuns: 40 },
+      { numRuns: draws(40) },
     );
   });
 });

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
+import { draws } from "../../core/testing/draws.ts";
 import type { Recording, SampleTable } from "../recording/model.ts";
 import { readParquet, readParquetSource, writeParquet } from "./parquet.ts";
 import { bounded } from "./parquet-chunk.ts";
@@ -59,7 +60,7 @@ describe("the fast reader of our own files", () => {
         writeParquet(file, recordingOf(tables.map((one, rank) => ({ ...one, rank }))));
         expect(await readParquet(file)).toEqual(await readParquetSource(file, await openParquet(file)));
       }),
-      { numRuns: 40 },
+      { numRuns: draws(40) },
     );
   });
 
@@ -97,7 +98,7 @@ describe("the fast reader of our own files", () => {
         // Numbers have no checksum here: a changed number may pass, a changed structure may not.
         if (read !== "invalid-input") expect(read).toMatchObject({ tables: [{ timeNs: { length: rows } }] });
       }),
-      { numRuns: 400 },
+      { numRuns: draws(400) },
     );
   });
 

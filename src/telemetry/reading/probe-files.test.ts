@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { draws } from "../../core/testing/draws.ts";
 import { clearProbeFiles, probeSummary, readProbeInfos } from "./probe-files.ts";
 import { parseProbeInfo } from "./probe-info.ts";
 
@@ -86,7 +87,7 @@ describe("the info file of a probe", () => {
         const info = parseProbeInfo(`pid=5\n${text}\ntorch=${"9".repeat(5000)}`);
         expect(JSON.stringify(info).length).toBeLessThan(10_000);
       }),
-      { numRuns: 300 },
+      { numRuns: draws(300) },
     );
   });
 });

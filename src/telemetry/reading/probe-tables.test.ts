@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { draws } from "../../core/testing/draws.ts";
 import {
   AllocatorKind,
   HostHeapIndex,
@@ -346,7 +347,7 @@ describe("errors in a probe's records", () => {
           expect(new Set(lengths).size).toBe(1);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: draws(300) },
     );
   });
 });

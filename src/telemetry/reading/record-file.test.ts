@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
+import { draws } from "../../core/testing/draws.ts";
 import { HEADER_BYTES, RECORD_BYTES, RecordKind, RecordSource } from "../../sampler/record-layout.ts";
 import { EPOCH_NS, type RecordInput, recordBytes } from "../testing/record-bytes.ts";
 import { recordingInfo } from "../testing/recordings.ts";
@@ -122,7 +123,7 @@ describe("parseRecordFile", () => {
         const bytes = header ? Buffer.concat([small.subarray(0, HEADER_BYTES), garbage]) : Buffer.from(garbage);
         codeOf(() => recordFileToRecording(parseRecordFile(bytes, "a"), null));
       }),
-      { numRuns: 500 },
+      { numRuns: draws(500) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GateError } from "../../../core/errors.ts";
+import { draws } from "../../../core/testing/draws.ts";
 import { capabilities, v2Record } from "../../../telemetry/testing/stormlog-records.ts";
 import { readCsvEvents, readJsonEvents } from "./event-source.ts";
 import { eventsToRecording, unorderedEvents } from "./events-recording.ts";
@@ -285,14 +286,14 @@ describe("payloads", () => {
       fc.property(fc.dictionary(key, value), fc.boolean(), (changes, whole) => {
         failure(() => events(JSON.stringify(whole ? { ...v2Record(), ...changes } : changes)));
       }),
-      { numRuns: 500 },
+      { numRuns: draws(500) },
     );
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom(...'[]{},:"\\ 1e.-nN\n') }),
         (text) => void failure(() => events(text)),
       ),
-      { numRuns: 500 },
+      { numRuns: draws(500) },
     );
   });
 });
