@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import LongestFirst from "./test/testing/longest-first.ts";
 
 /** What a pull request needs beside the unit tests: each command and each Action from end to end, once. */
 const ESSENTIAL = [
@@ -26,6 +27,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     globalSetup: "./test/testing/temporary.ts",
     reporters: ["default", "./test/testing/slowest-files.ts"],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
