@@ -202,6 +202,36 @@ function removeStale(outdir, written) {
   }
 }
 
+/** What esbuild calls a chunk: a name and a digest of the content. */
+const HASHED_CHUNK = /[^"'`/]+-[A-Z0-9]{8}\.js/g;
+
+/**
+ * Names of a build's chunks that follow from their modules. By esbuild's names, which contain a digest, a change of one
+ * line renames its chunk, and with it alters and renames every chunk that imports it. Each module is in one chunk.
+ */
+function stableNames({ outputs }) {
+  const moduleName = (input) => {
+    const [own, ...packages] = input.split("node_modules/");
+    const name = packages.length > 0 ? `~${packages.at(-1)}` : own.replace(/^src\//, "");
+    return name.replace(/\.[^./]+$/, "").replace(/[^A-Za-z0-9~]+/g, "-");
+  };
+  const names = new Map();
+  for (const [output, { inputs, entryPoint }] of Object.entries(outputs)) {
+    const [hashed] = path.posix.basename(output).match(HASHED_CHUNK) ?? [];
+    if (hashed === undefined) continue;
+    // "~" sorts packages after own modules.
+    const [first = "none"] = Object.keys(inputs).map(moduleName).sort();
+    // An entry whose module is in a shared chunk only passes its exports on.
+    const passedOn = entryPoint in inputs ? "" : "-exports";
+    const name = entryPoint === undefined ? first : `${moduleName(entryPoint)}${passedOn}`;
+    names.set(hashed, `${name.replace(/^~?-?/, "")}.js`);
+  }
+  const taken = [...names.values()];
+  const twice = taken.find((name, at) => taken.indexOf(name) !== at);
+  if (twice !== undefined) throw new Error(`two chunks are named ${twice}`);
+  return (text) => text.replace(HASHED_CHUNK, (hashed) => names.get(hashed) ?? hashed);
+}
+
 /** Options of all builds. The metafile's names are relative to the output directory whatever it is. */
 const bundled = (entryPoints, more) => ({
   absWorkingDir: root,
@@ -252,16 +282,17 @@ async function bundle(entries) {
   for (const { entryPoints, options } of groups) {
     if (Object.keys(entryPoints).length === 0) continue;
     const { outputFiles, metafile } = await build(bundled(entryPoints, options));
+    const renamed = stableNames(metafile);
     for (const file of outputFiles) {
       const name = path.relative(path.join(root, "dist"), file.path).split(path.sep).join("/");
-      (options === AS_PACK ? packed : modules).push({ path: name, text: file.text });
+      (options === AS_PACK ? packed : modules).push({ path: renamed(name), text: renamed(file.text) });
     }
     for (const [name, output] of Object.entries(metafile.outputs)) {
       for (const input of Object.keys(output.inputs)) inputs.add(input);
       const used = Object.entries(output.inputs).filter(
         ([input, { bytesInOutput }]) => bytesInOutput > 0 && input.startsWith("src/"),
       );
-      if (options !== AS_PACK) own[name] = used.map(([input]) => input);
+      if (options !== AS_PACK) own[renamed(name)] = used.map(([input]) => input);
     }
     for (const name of Object.keys(entryPoints)) sizes[name] = startSize(metafile, `dist/${name}.js`);
   }
