@@ -17,8 +17,8 @@ export const PICTURE_UNAVAILABLE = "PICTURE_UNAVAILABLE";
 
 /**
  * A limit on the address space (`ulimit -v`) leaves no room for the ten gigabytes that each WebAssembly module
- * reserves. Two are needed: the engine asks for `Response`, with which Node loads the one of its HTTP parser, and if
- * that fails the process ends.
+ * reserves. From the sources two are needed: the engine asks for `Response`, with which Node loads the one of its HTTP
+ * parser, and if that fails the process ends (`scripts/build.mjs` takes the question out).
  */
 function checkAddressSpace(): void {
   try {
