@@ -57,6 +57,8 @@ async function gate(cwd = workspace) {
       attribute: "off",
       probe: "off",
       "base-run": "off",
+      // A budget needs no more runs to fail.
+      repeats: "1",
       "artifact-name": `run-${Math.random()}`,
     },
     timeoutMs: 60_000,
