@@ -9,7 +9,7 @@ const ESSENTIAL = [
   "test/action/{report,secrets,start}.test.ts",
   "test/documents/*.test.ts",
   "test/e2e/{accept,base-runs,demo,first-steps,inside,json-documents,merge,node-growth,out-of-memory}.test.ts",
-  "test/e2e/{package,peak,policy,shards,verdict-first,walkthrough-page}.test.ts",
+  "test/e2e/{package,peak,policy,shards,verdict-first}.test.ts",
   "test/measure/{endings,one-recording,output,probe,shared-memory}.test.ts",
   "test/probe/{allocators,heap,phases,start,steps}.test.ts",
   "test/snapshot/reading.test.ts",
