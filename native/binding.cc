@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "device_backends.h"
+#include "devices/device_backends.h"
 #include "orphans_binding.h"
 #include "records_binding.h"
 #include "sampler.h"

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "record_writer.h"
+#include "records/record_writer.h"
 #include "support/errno_name.h"
 
 namespace stormlog {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "device_backends.h"
+#include "devices/device_backends.h"
 #include "governor.h"
 #include "support/clock.h"
 #include "tick_schedule.h"

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "device_owners.h"
-#include "device_worker.h"
-#include "record_thinner.h"
-#include "record_writer.h"
+#include "devices/device_owners.h"
+#include "devices/device_worker.h"
+#include "records/downsampler.h"
+#include "records/record_writer.h"
 #include "sources/host/cgroup_source.h"
 #include "sources/host/host_source.h"
 #include "sources/probe/probe_source.h"
@@ -102,7 +102,7 @@ class Sampler {
   int64_t epochNs_ = 0;
   RecordWriter writer_;
   // What every source writes to.
-  RecordThinner thinner_;
+  Downsampler thinner_;
   std::unique_ptr<HostSource> host_;
   std::unique_ptr<CgroupSource> cgroup_;
   std::unique_ptr<ProbeSource> probe_;

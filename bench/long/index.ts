@@ -1,6 +1,6 @@
 /**
  * What a run of many hours leaves, how soon it is judged, and which leaks its thinned record still shows: records of
- * eight workers at the default rates, and of teeth drawn at random, written by the sampler's own thinner and writer
+ * eight workers at the default rates, and of teeth drawn at random, written by the sampler's own downsampler and writer
  * without waiting for the time to pass. Usage: npm run bench:long [-- --json] [--publish] [--hours H] [--rounds N]
  * [--draws N]. Needs g++. Exits 1 when a limit is missed.
  */
@@ -146,7 +146,9 @@ function ofShape([shape, name]: (typeof SHAPES)[number], hours: number, rounds: 
 
 try {
   const native = path.join(packageRoot(), "native");
-  const sources = ["recent_records.cc", "record_thinner.cc", "record_writer.cc"].map((name) => path.join(native, name));
+  const sources = ["recent_records.cc", "downsampler.cc", "record_writer.cc"].map((name) =>
+    path.join(native, "records", name),
+  );
   const own = fileURLToPath(new URL("record.cc", import.meta.url));
   checked("g++", ["-std=c++17", "-O2", `-I${native}`, "-o", maker, own, ...sources]);
   const hours = Number(values.hours);

@@ -1,5 +1,5 @@
-// Writes the record of a long run through the sampler's own thinner and writer: a launcher's tree of eight workers at
-// 200 Hz, their high-water marks and the cgroup at 10 Hz, an allocator with steps in each worker at 10 Hz. With the
+// Writes the record of a long run through the sampler's own downsampler and writer: a launcher's tree of eight workers
+// at 200 Hz, their high-water marks and the cgroup at 10 Hz, an allocator with steps in each worker at 10 Hz. With the
 // numbers of teeth it is one worker, read at 10 Hz.
 // Usage: record FILE HOURS still|leak|teeth DENSE-SECONDS
 //        record FILE HOURS below DENSE-SECONDS SEED PERIOD-SECONDS HEIGHT-MIB JITTER NOISE-MIB LEAK-KIB-PER-SECOND
@@ -9,8 +9,8 @@
 #include <cstring>
 #include <string>
 
-#include "record_thinner.h"
-#include "record_writer.h"
+#include "records/downsampler.h"
+#include "records/record_writer.h"
 
 using namespace stormlog;
 
@@ -104,21 +104,21 @@ int main(int count, char** arguments) {
   header.pageSize = kPage;
   static RecordWriter writer;
   if (writer.open(arguments[1], header) != 0) return 1;
-  RecordThinner thinner(writer, static_cast<uint64_t>(std::atof(arguments[4]) * 1e9), "");
+  Downsampler downsampler(writer, static_cast<uint64_t>(std::atof(arguments[4]) * 1e9), "");
   Record rate = made(RecordKind::kRate, -1, 0);
   rate.set(0, tick);
   rate.set(1, 4 * tick);
-  thinner.push(rate);
+  downsampler.push(rate);
   for (int worker = 0; worker < workers; ++worker) {
     Record start = made(RecordKind::kProcessStart, 100 + worker, 0);
     start.set(0, 1);
-    thinner.push(start);
+    downsampler.push(start);
     Record stream = made(RecordKind::kStream, worker, 0);
     stream.set(0, 100 + worker);
     stream.set(1, 1);
     stream.set(2, 0);
     stream.set(3, static_cast<uint64_t>(worker + 1) | static_cast<uint64_t>(workers + 1) << 16 | uint64_t{1} << 32);
-    thinner.push(stream);
+    downsampler.push(stream);
   }
   uint64_t marks[8] = {};
   uint64_t ticks = 0;
@@ -136,33 +136,33 @@ int main(int count, char** arguments) {
       process.set(1, bytes);
       process.set(2, 0);
       process.set(3, 30 * kMiB);
-      thinner.push(process);
+      downsampler.push(process);
       Record heap = made(RecordKind::kAllocator, worker, t);
       heap.set(0, below ? bytes : bytes - bytes / 10);
       heap.set(1, bytes);
       heap.set(3, static_cast<uint64_t>(at * 5));
       heap.setReason(1);
-      thinner.push(heap);
+      downsampler.push(heap);
     }
     Record tree = made(RecordKind::kTree, -1, t);
     tree.set(0, sum + static_cast<uint64_t>(workers) * 30 * kMiB);
     tree.set(1, sum);
     tree.set(2, 0);
     tree.set(3, static_cast<uint64_t>(workers) | static_cast<uint64_t>(uniform() * 200) << 32);
-    thinner.push(tree);
+    downsampler.push(tree);
     if (ticks % slow == 0) {
       Record group = made(RecordKind::kCgroup, -1, t);
       group.set(0, sum);
       group.set(1, sum);
       group.set(2, 0);
       group.set(3, sum);
-      thinner.push(group);
+      downsampler.push(group);
     }
-    thinner.advance(t);
+    downsampler.advance(t);
   }
   Record stop = made(RecordKind::kStop, -1, end);
   stop.set(0, ticks);
-  thinner.push(stop);
+  downsampler.push(stop);
   writer.close();
   return writer.error() == 0 ? 0 : 1;
 }

@@ -1,9 +1,9 @@
 // The thread of one vendor's devices, with drivers that answer late, fail or hang.
-#include "../device_worker.h"
+#include "../devices/device_worker.h"
 
-#include "../device_owners.h"
+#include "../devices/device_owners.h"
 #include "../governor.h"
-#include "../list_pacing.h"
+#include "../devices/list_pacing.h"
 #include "harness.h"
 #include "support.h"
 

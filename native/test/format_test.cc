@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "../error_log.h"
-#include "../record_writer.h"
+#include "../records/record_writer.h"
 #include "harness.h"
 #include "support.h"
 

@@ -15,12 +15,12 @@ done
 out=${STORMLOG_TEST_NATIVE_OUT:-$PWD/../build/native-test}
 common=$out/common
 mkdir -p "$common/full" "$common/v1" "$common/nocount"
-${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/child" test/child.c
-${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/heap_host" test/heap_host.c
-${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fsanitize=thread -o "$common/heap_host_tsan" test/heap_host.c
-${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/stacks_host" test/stacks_host.c -ldl
-${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fno-pie -no-pie -o "$common/heap_fixed" test/heap_host.c
-${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fno-builtin -rdynamic -DOWN_MALLOC -o "$common/heap_own_malloc" test/heap_host.c
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/child" test/programs/child.c
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/heap_host" test/programs/heap_host.c
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fsanitize=thread -o "$common/heap_host_tsan" test/programs/heap_host.c
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/stacks_host" test/programs/stacks_host.c -ldl
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fno-pie -no-pie -o "$common/heap_fixed" test/programs/heap_host.c
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fno-builtin -rdynamic -DOWN_MALLOC -o "$common/heap_own_malloc" test/programs/heap_host.c
 for preloaded in heap stacks; do
   ${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -fno-exceptions -fno-rtti -fvisibility=hidden -shared -fPIC \
     -o "$common/libstormlog_$preloaded.so" "preload/$preloaded.cc" -pthread -ldl
@@ -32,7 +32,7 @@ fake-nvml/without.sh "$fake" "$common/nocount/libnvidia-ml.so.1" nvmlDeviceGetCo
 ${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -o "$common/launcher" launcher/launcher.cc launcher/descendants.cc support/errno_name.cc
 
 shopt -s extglob
-sources=(recent_records.cc record_thinner.cc record_writer.cc sampler.cc device_worker.cc device_backends.cc device_owners.cc support/!(no_libstdcxx).cc sources/{nvidia,probe,drm}/*.cc
+sources=(sampler.cc {records,devices}/*.cc support/!(no_libstdcxx).cc sources/{nvidia,probe,drm}/*.cc
   sources/host/!(host_darwin|cgroup_none).cc test/*.cc test/*/*.cc)
 passed=0
 failed=0

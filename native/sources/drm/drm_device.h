@@ -7,7 +7,7 @@
 
 #include "../../support/unique_fd.h"
 #include "dmem.h"
-#include "drm_cards.h"
+#include "drm_sysfs.h"
 #include "kfd.h"
 #include "../source.h"
 

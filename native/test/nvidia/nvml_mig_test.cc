@@ -1,5 +1,5 @@
 // MIG devices, exact peaks by accounting, and events of the driver.
-#include "../../device_worker.h"
+#include "../../devices/device_worker.h"
 #include "../harness.h"
 #include "nvml_support.h"
 

@@ -1,4 +1,4 @@
-#include "../../device_worker.h"
+#include "../../devices/device_worker.h"
 #include "../harness.h"
 #include "nvml_support.h"
 

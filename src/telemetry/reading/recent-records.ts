@@ -4,7 +4,7 @@ import { HEADER_BYTES, RECORD_BYTES } from "../../sampler/record-layout.ts";
 
 /** What is added to a record file's name for the file of the newest records of a long run. */
 export const RECENT_ENDING = ".recent";
-/** As `native/recent_records.h` has them. */
+/** As `native/records/recent_records.h` has them. */
 export const RECENT_MAGIC = "SLGRCN\u0001\n";
 export const RECENT_CAPACITY = 16_384;
 

@@ -1,11 +1,11 @@
 #include "device_backends.h"
 
-#include "sources/nvidia/nvml.h"
+#include "../sources/nvidia/nvml.h"
 #if defined(__linux__)
-#include "sources/drm/drm.h"
-#include "sources/host/shared_memory.h"
+#include "../sources/drm/drm.h"
+#include "../sources/host/shared_memory.h"
 #elif defined(__APPLE__)
-#include "sources/apple/apple.h"
+#include "../sources/apple/apple.h"
 #endif
 
 namespace stormlog {

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "record_format.h"
-#include "support/keyed_digest.h"
-#include "support/unique_fd.h"
+#include "../record_format.h"
+#include "../support/keyed_digest.h"
+#include "../support/unique_fd.h"
 
 namespace stormlog {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "sources/device_backend.h"
-#include "support/spsc_ring.h"
-#include "support/thread.h"
+#include "../sources/device_backend.h"
+#include "../support/spsc_ring.h"
+#include "../support/thread.h"
 
 namespace stormlog {
 

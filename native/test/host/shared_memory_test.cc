@@ -1,7 +1,7 @@
 // The job's memory with each shared page counted once, from a made-up /proc.
-#include "../sources/host/shared_memory.h"
-#include "harness.h"
-#include "support.h"
+#include "../../sources/host/shared_memory.h"
+#include "../harness.h"
+#include "../support.h"
 
 using namespace stormlog;
 using namespace testing_support;

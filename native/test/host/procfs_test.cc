@@ -1,10 +1,10 @@
-#include "../sources/host/procfs.h"
+#include "../../sources/host/procfs.h"
 
 #include <cstdint>
 #include <random>
 
-#include "harness.h"
-#include "support.h"
+#include "../harness.h"
+#include "../support.h"
 
 using namespace stormlog;
 using testing_support::TempDirectory;

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "record_format.h"
-#include "sources/host/host_source.h"
-#include "support/pid_map.h"
+#include "../record_format.h"
+#include "../sources/host/host_source.h"
+#include "../support/pid_map.h"
 
 namespace stormlog {
 

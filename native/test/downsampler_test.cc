@@ -1,4 +1,4 @@
-#include "../record_thinner.h"
+#include "../records/downsampler.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -38,8 +38,8 @@ Record of(RecordKind kind, int32_t id, uint64_t timeNs, uint64_t value) {
   return record;
 }
 
-// All that came until `timeNs` is thinned.
-void end(RecordThinner& thinner, uint64_t timeNs) { thinner.advance(timeNs + RecordThinner::kHeldNs + 2 * RecordThinner::kMaxWindowNs); }
+// All that came until `timeNs` is downsampled.
+void end(Downsampler& downsampler, uint64_t timeNs) { downsampler.advance(timeNs + Downsampler::kLookbackNs + 2 * Downsampler::kMaxWindowNs); }
 
 uint64_t ticksOf(const Record& record) { return record.id > 1 ? static_cast<uint64_t>(record.id) : 1; }
 
@@ -47,11 +47,11 @@ uint64_t ticksOf(const Record& record) { return record.id > 1 ? static_cast<uint
 
 TEST("the first minutes are recorded reading by reading") {
   Capture out;
-  RecordThinner thinner(out, 10 * kSecond, "");
+  Downsampler downsampler(out, 10 * kSecond, "");
   uint64_t pushed = 0;
   for (uint64_t t = 0; t < 10 * kSecond; t += kTick, ++pushed) {
-    thinner.push(tree(t, 5));
-    thinner.advance(t);
+    downsampler.push(tree(t, 5));
+    downsampler.advance(t);
   }
   CHECK_EQ(out.records.size(), pushed);
   CHECK_EQ(out.records.back().id, -1);
@@ -59,15 +59,15 @@ TEST("the first minutes are recorded reading by reading") {
 
 TEST("several windows without a change are one record, which says for how many ticks it stands") {
   Capture out;
-  RecordThinner thinner(out, 0, "");
-  thinner.advance(2000 * kSecond);
+  Downsampler downsampler(out, 0, "");
+  downsampler.advance(2000 * kSecond);
   uint64_t pushed = 0;
   // Late by a different time at each tick: memory does not change by that.
   for (uint64_t t = 2000 * kSecond; t < 2010 * kSecond; t += kTick, ++pushed) {
-    thinner.advance(t);
-    thinner.push(tree(t, 5, t % 3));
+    downsampler.advance(t);
+    downsampler.push(tree(t, 5, t % 3));
   }
-  end(thinner, 2010 * kSecond);
+  end(downsampler, 2010 * kSecond);
   // Four windows are two seconds. Of the first window, which has nothing before it, also the first reading.
   CHECK(out.records.size() >= 6 && out.records.size() <= 7);
   uint64_t ticks = 0;
@@ -79,18 +79,18 @@ TEST("several windows without a change are one record, which says for how many t
 
 TEST("a series that is read less often than a window lasts is also one record for several of them, while steps go on") {
   Capture out;
-  RecordThinner thinner(out, 0, "");
+  Downsampler downsampler(out, 0, "");
   const uint64_t begin = 400 * kSecond;
   for (uint64_t t = begin; t < begin + 10 * kSecond; t += 90 * kMillisecond) {
-    thinner.advance(t);
+    downsampler.advance(t);
     Record heap = of(RecordKind::kAllocator, 3, t, 50);
     // By the timer and at the ends of steps.
     heap.setReason(t / (90 * kMillisecond) % 2 == 0 ? 1 : 2);
     heap.set(3, t / kSecond);
-    thinner.push(heap);
-    thinner.push(of(RecordKind::kProcess, 7, t, 50));
+    downsampler.push(heap);
+    downsampler.push(of(RecordKind::kProcess, 7, t, 50));
   }
-  end(thinner, begin + 10 * kSecond);
+  end(downsampler, begin + 10 * kSecond);
   const auto countOf = [&](RecordKind kind) {
     return std::count_if(out.records.begin(), out.records.end(), [&](const Record& record) { return record.kind == kind; });
   };
@@ -101,15 +101,15 @@ TEST("a series that is read less often than a window lasts is also one record fo
 
 TEST("the last reading before a change is kept") {
   Capture out;
-  RecordThinner thinner(out, 0, "");
+  Downsampler downsampler(out, 0, "");
   const uint64_t begin = 2000 * kSecond;
   const uint64_t change = begin + 7300 * kMillisecond;
   uint64_t ticks = 0;
   for (uint64_t t = begin; t < begin + 10 * kSecond; t += kTick, ++ticks) {
-    thinner.advance(t);
-    thinner.push(tree(t, t < change ? 5 : 9));
+    downsampler.advance(t);
+    downsampler.push(tree(t, t < change ? 5 : 9));
   }
-  end(thinner, begin + 10 * kSecond);
+  end(downsampler, begin + 10 * kSecond);
   const auto after = std::find_if(out.records.begin(), out.records.end(), [](const Record& record) { return record.v[1] == 9; });
   CHECK(after != out.records.begin() && after != out.records.end());
   CHECK_EQ(after->timeNs, change);
@@ -122,12 +122,12 @@ TEST("the last reading before a change is kept") {
 TEST("a window is a share of the run so far, and at most ten seconds") {
   for (const uint64_t begin : {400 * kSecond, 100000 * kSecond}) {
     Capture out;
-    RecordThinner thinner(out, 0, "");
+    Downsampler downsampler(out, 0, "");
     for (uint64_t t = begin; t < begin + 30 * kSecond; t += kTick) {
-      thinner.advance(t);
-      thinner.push(tree(t, t));
+      downsampler.advance(t);
+      downsampler.push(tree(t, t));
     }
-    end(thinner, begin + 30 * kSecond);
+    end(downsampler, begin + 30 * kSecond);
     // The lowest and the last reading of each. A window begins with the first reading after the one before.
     const size_t windows = begin == 400 * kSecond ? 290 : 3;
     CHECK(out.records.size() + 2 >= 2 * windows && out.records.size() <= 2 * windows + 2);
@@ -138,15 +138,15 @@ TEST("no extreme of any series is lost, and each stays in order") {
   std::mt19937_64 random(20261125);
   Capture all;
   Capture out;
-  RecordThinner thinner(out, 0, "");
+  Downsampler downsampler(out, 0, "");
   const uint64_t begin = 3600 * kSecond;
   uint64_t ticks = 0;
   const auto push = [&](const Record& record) {
     all.push(record);
-    thinner.push(record);
+    downsampler.push(record);
   };
   for (uint64_t t = begin; t < begin + 60 * kSecond; t += kTick, ++ticks) {
-    thinner.advance(t);
+    downsampler.advance(t);
     push(tree(t, random() % 1000000));
     for (int32_t id = 0; id < 5; ++id) {
       if (random() % 4 == 0) push(of(RecordKind::kProcess, id, t, random() % (id + 1)));
@@ -155,7 +155,7 @@ TEST("no extreme of any series is lost, and each stays in order") {
       if (random() % 9 == 0) push(reading);
     }
   }
-  end(thinner, begin + 60 * kSecond);
+  end(downsampler, begin + 60 * kSecond);
   CHECK(out.records.size() * 5 < all.records.size());
   using Key = std::tuple<int, int, int>;
   const auto extremes = [](const Capture& from) {
@@ -189,17 +189,17 @@ TEST("no extreme of any series is lost, and each stays in order") {
 
 TEST("an event is written after the readings before it") {
   Capture out;
-  RecordThinner thinner(out, 0, "");
-  thinner.advance(2000 * kSecond);
+  Downsampler downsampler(out, 0, "");
+  downsampler.advance(2000 * kSecond);
   const auto at = [](uint64_t ms) { return 2000 * kSecond + ms * kMillisecond; };
-  thinner.push(of(RecordKind::kProcess, 7, at(1), 10));
-  thinner.push(of(RecordKind::kProcess, 8, at(1), 10));
-  thinner.push(of(RecordKind::kProcess, 7, at(2), 30));
-  thinner.push(of(RecordKind::kProcessExit, 7, at(3), 30));
-  thinner.push(of(RecordKind::kError, -1, at(5), 2));
+  downsampler.push(of(RecordKind::kProcess, 7, at(1), 10));
+  downsampler.push(of(RecordKind::kProcess, 8, at(1), 10));
+  downsampler.push(of(RecordKind::kProcess, 7, at(2), 30));
+  downsampler.push(of(RecordKind::kProcessExit, 7, at(3), 30));
+  downsampler.push(of(RecordKind::kError, -1, at(5), 2));
   // A pid that is used again is another series.
-  thinner.push(of(RecordKind::kProcess, 7, at(6), 1));
-  end(thinner, at(6));
+  downsampler.push(of(RecordKind::kProcess, 7, at(6), 1));
+  end(downsampler, at(6));
   CHECK_EQ(out.records.size(), 6);
   CHECK(out.records[0].id == 7 && out.records[1].v[0] == 30 && out.records[2].kind == RecordKind::kProcessExit);
   CHECK(out.records[3].kind == RecordKind::kError);
@@ -207,12 +207,12 @@ TEST("an event is written after the readings before it") {
 
 TEST("the last ten seconds before memory runs out, and before the end, are written reading by reading") {
   Capture out;
-  RecordThinner thinner(out, 0, "");
+  Downsampler downsampler(out, 0, "");
   uint64_t t = 2000 * kSecond;
   const auto forSeconds = [&](uint64_t seconds) {
     for (const uint64_t until = t + seconds * kSecond; t < until; t += kTick) {
-      thinner.advance(t);
-      thinner.push(tree(t, 5));
+      downsampler.advance(t);
+      downsampler.push(tree(t, 5));
     }
   };
   const auto since = [&](uint64_t fromNs) {
@@ -223,13 +223,13 @@ TEST("the last ten seconds before memory runs out, and before the end, are writt
   forSeconds(60);
   Record oom = of(RecordKind::kAllocator, 3, t, 50);
   oom.setReason(3);
-  thinner.push(oom);
+  downsampler.push(oom);
   CHECK(out.records.back().kind == RecordKind::kAllocator);
   CHECK_EQ(since(t - 10 * kSecond), 2000);
   const uint64_t atError = t;
   forSeconds(60);
   CHECK_EQ(since(atError), 24);
-  thinner.push(of(RecordKind::kStop, -1, t, 0));
+  downsampler.push(of(RecordKind::kStop, -1, t, 0));
   CHECK(out.records.back().kind == RecordKind::kStop);
   CHECK_EQ(since(t - 10 * kSecond), 2000);
   uint64_t ticks = 0;
@@ -237,31 +237,31 @@ TEST("the last ten seconds before memory runs out, and before the end, are writt
   CHECK_EQ(ticks, 2 * 60 * 200);
 }
 
-TEST("more series than the thinner has room for are written reading by reading") {
+TEST("more series than the downsampler has room for are written reading by reading") {
   Capture out;
-  RecordThinner thinner(out, 0, "");
-  thinner.advance(2000 * kSecond);
-  const int32_t more = static_cast<int32_t>(RecordThinner::kCapacity) + 50;
+  Downsampler downsampler(out, 0, "");
+  downsampler.advance(2000 * kSecond);
+  const int32_t more = static_cast<int32_t>(Downsampler::kCapacity) + 50;
   for (uint64_t turn = 0; turn < 4; ++turn) {
-    for (int32_t id = 0; id < more; ++id) thinner.push(of(RecordKind::kProcess, id, 2000 * kSecond + turn, 1));
+    for (int32_t id = 0; id < more; ++id) downsampler.push(of(RecordKind::kProcess, id, 2000 * kSecond + turn, 1));
   }
-  end(thinner, 2001 * kSecond);
-  CHECK_EQ(out.records.size(), 4 * 50 + 2 * RecordThinner::kCapacity);
+  end(downsampler, 2001 * kSecond);
+  CHECK_EQ(out.records.size(), 4 * 50 + 2 * Downsampler::kCapacity);
 }
 
 TEST("processes that have ended leave their room to others") {
   Capture out;
-  RecordThinner thinner(out, 0, "");
+  Downsampler downsampler(out, 0, "");
   uint64_t t = 20000 * kSecond;
-  const int32_t processes = 4 * static_cast<int32_t>(RecordThinner::kCapacity);
+  const int32_t processes = 4 * static_cast<int32_t>(Downsampler::kCapacity);
   // Fifty a second, each with ten readings, of which the first and the last remain, and its end. There is room for
   // those of one window of five seconds, not of four.
   for (int32_t id = 0; id < processes; ++id, t += 4 * kTick) {
-    thinner.advance(t);
-    for (uint64_t reading = 0; reading < 10; ++reading) thinner.push(of(RecordKind::kProcess, id, t + reading, 1));
-    thinner.push(of(RecordKind::kProcessExit, id, t + 10, 1));
+    downsampler.advance(t);
+    for (uint64_t reading = 0; reading < 10; ++reading) downsampler.push(of(RecordKind::kProcess, id, t + reading, 1));
+    downsampler.push(of(RecordKind::kProcessExit, id, t + 10, 1));
   }
-  end(thinner, t);
+  end(downsampler, t);
   CHECK_EQ(out.records.size(), static_cast<size_t>(3 * processes));
 }
 
@@ -269,16 +269,16 @@ TEST("what is held stands in a file, until all of it is in the record") {
   TempDirectory directory;
   const std::string path = directory / "a.rec.recent";
   Capture out;
-  RecordThinner thinner(out, 0, path);
-  thinner.advance(2000 * kSecond);
+  Downsampler downsampler(out, 0, path);
+  downsampler.advance(2000 * kSecond);
   // More records than fit, so that the queue wraps around.
   uint64_t t = 2000 * kSecond;
   for (uint64_t i = 0; i < 20000; ++i, t += kTick) {
-    thinner.push(tree(t, i));
-    thinner.advance(t);
-    if (i % 18 == 0) thinner.flush();
+    downsampler.push(tree(t, i));
+    downsampler.advance(t);
+    if (i % 18 == 0) downsampler.flush();
   }
-  thinner.flush();
+  downsampler.flush();
   FILE* file = std::fopen(path.c_str(), "r");
   CHECK(file != nullptr);
   unsigned char header[kHeaderBytes];
@@ -298,8 +298,8 @@ TEST("what is held stands in a file, until all of it is in the record") {
   }
   CHECK_EQ(expected, numbers[0]);
   std::fclose(file);
-  thinner.push(of(RecordKind::kStop, -1, t, 0));
-  thinner.close();
+  downsampler.push(of(RecordKind::kStop, -1, t, 0));
+  downsampler.close();
   CHECK(std::fopen(path.c_str(), "r") == nullptr);
 }
 
@@ -307,12 +307,12 @@ TEST("a file that is in the way is not touched, and nothing is lost without one"
   TempDirectory directory;
   directory.write("a.rec.recent", "mine");
   Capture out;
-  RecordThinner thinner(out, 0, directory / "a.rec.recent");
-  thinner.advance(2000 * kSecond);
-  thinner.push(tree(2000 * kSecond, 5));
-  thinner.flush();
-  thinner.push(of(RecordKind::kStop, -1, 2001 * kSecond, 0));
-  thinner.close();
+  Downsampler downsampler(out, 0, directory / "a.rec.recent");
+  downsampler.advance(2000 * kSecond);
+  downsampler.push(tree(2000 * kSecond, 5));
+  downsampler.flush();
+  downsampler.push(of(RecordKind::kStop, -1, 2001 * kSecond, 0));
+  downsampler.close();
   CHECK_EQ(out.records.size(), 2);
   FILE* file = std::fopen((directory / "a.rec.recent").c_str(), "r");
   char text[8] = {};

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "record_format.h"
-#include "support/unique_fd.h"
+#include "../record_format.h"
+#include "../support/unique_fd.h"
 
 namespace stormlog {
 

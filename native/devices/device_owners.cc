@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "sources/device_backend.h"
+#include "../sources/device_backend.h"
 
 namespace stormlog {
 

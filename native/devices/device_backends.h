@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sources/device_backend.h"
+#include "../sources/device_backend.h"
 
 namespace stormlog {
 
@@ -22,7 +22,7 @@ struct NamedBackend {
   std::unique_ptr<DeviceBackend> backend;
 };
 
-// The reader of the job's shared memory (sources/shared_memory.h); null where the platform has none.
+// The reader of the job's shared memory (sources/host/shared_memory.h); null where the platform has none.
 std::unique_ptr<DeviceBackend> createSharedMemory(const std::string& procRoot, int rootPid);
 
 // In the order in which their devices are reported. A backend that finds nothing costs a thread's start and end.

@@ -1,9 +1,9 @@
-#include "record_thinner.h"
+#include "downsampler.h"
 
 #include <cstring>
 #include <new>
 
-#include "probe_ring.h"
+#include "../probe_ring.h"
 
 namespace stormlog {
 namespace {
@@ -31,8 +31,8 @@ bool isReading(const Record& record) {
 bool isOutOfMemory(const Record& record) { return record.kind == RecordKind::kAllocator && reasonOf(record) == kProbeOom; }
 
 uint64_t widthAt(uint64_t timeNs) {
-  const uint64_t share = timeNs / RecordThinner::kWindowShare;
-  return share < RecordThinner::kMaxWindowNs ? share + 1 : RecordThinner::kMaxWindowNs;
+  const uint64_t share = timeNs / Downsampler::kWindowShare;
+  return share < Downsampler::kMaxWindowNs ? share + 1 : Downsampler::kMaxWindowNs;
 }
 
 // The values that a series is compared by. The fourth of an allocator's reading is its step, which has no extremes. A
@@ -65,12 +65,12 @@ size_t hashOf(const Record& record) {
 
 }  // namespace
 
-RecordThinner::RecordThinner(RecordSink& out, uint64_t denseNs, std::string recent)
+Downsampler::Downsampler(RecordSink& out, uint64_t denseNs, std::string recent)
     : out_(out), denseNs_(denseNs), recentFile_(std::move(recent)), storage_(new unsigned char[kCapacity * sizeof(Series)]), slots_(new int16_t[kSlots]) {
   for (size_t i = 0; i < kSlots; ++i) slots_[i] = -1;
 }
 
-void RecordThinner::push(const Record& record) {
+void Downsampler::push(const Record& record) {
   if (windowEndNs_ == 0) {
     out_.push(record);
     return;
@@ -80,25 +80,25 @@ void RecordThinner::push(const Record& record) {
   if (record.kind == RecordKind::kStop || isOutOfMemory(record)) writeHeld();
 }
 
-void RecordThinner::advance(uint64_t timeNs) {
+void Downsampler::advance(uint64_t timeNs) {
   if (timeNs < denseNs_) return;
   if (windowEndNs_ == 0) {
     windowEndNs_ = timeNs + widthAt(timeNs);
     held_.open(recentFile_.c_str());
   }
-  while (windowEndNs_ + kHeldNs <= timeNs) {
+  while (windowEndNs_ + kLookbackNs <= timeNs) {
     while (!held_.empty() && held_.front().timeNs < windowEndNs_) take(held_.pop());
     endWindow(false);
     windowEndNs_ += widthAt(windowEndNs_);
   }
 }
 
-void RecordThinner::writeHeld() {
+void Downsampler::writeHeld() {
   endWindow(true);
   while (!held_.empty()) out_.push(held_.pop());
 }
 
-void RecordThinner::take(const Record& record) {
+void Downsampler::take(const Record& record) {
   if (isReading(record)) {
     Series* series = seriesOf(record);
     if (series != nullptr) {
@@ -125,11 +125,11 @@ void RecordThinner::take(const Record& record) {
   out_.push(record);
 }
 
-bool RecordThinner::isDue(const Series& series) const {
+bool Downsampler::isDue(const Series& series) const {
   return windowEndNs_ > series.before.timeNs + kStillWindows * widthAt(windowEndNs_);
 }
 
-void RecordThinner::endWindow(bool all) {
+void Downsampler::endWindow(bool all) {
   for (size_t i = 0; i < kSlots; ++i) slots_[i] = -1;
   size_t left = 0;
   for (size_t i = 0; i < size_; ++i) {
@@ -143,7 +143,7 @@ void RecordThinner::endWindow(bool all) {
   size_ = left;
 }
 
-RecordThinner::Series* RecordThinner::seriesOf(const Record& record) {
+Downsampler::Series* Downsampler::seriesOf(const Record& record) {
   for (size_t slot = hashOf(record) & (kSlots - 1);; slot = (slot + 1) & (kSlots - 1)) {
     const int16_t index = slots_[slot];
     if (index < 0) break;
@@ -156,22 +156,22 @@ RecordThinner::Series* RecordThinner::seriesOf(const Record& record) {
   return &series;
 }
 
-void RecordThinner::place(size_t index) {
+void Downsampler::place(size_t index) {
   size_t slot = hashOf(seriesAt(index).before) & (kSlots - 1);
   while (slots_[slot] >= 0) slot = (slot + 1) & (kSlots - 1);
   slots_[slot] = static_cast<int16_t>(index);
 }
 
-void RecordThinner::add(Series& series, const Record& record) {
+void Downsampler::add(Series& series, const Record& record) {
   uint64_t values[kValues];
   uint8_t known = 0;
   valuesOf(record, values, known);
   const bool changes = !same(series.before, record);
   // The last reading before a change is kept too.
   if (changes && !series.changed) write(series);
-  const Kept kept{record, series.readings};
+  const Extremum reading{record, series.readings};
   if (series.readings == 0) {
-    series.first = kept;
+    series.first = reading;
     series.known = 0;
     series.changed = !series.written;
   }
@@ -183,28 +183,28 @@ void RecordThinner::add(Series& series, const Record& record) {
     series.known = static_cast<uint8_t>(series.known | bit);
     if (begins || values[i] < series.low[i]) {
       series.low[i] = values[i];
-      series.lowest[i] = kept;
+      series.lowest[i] = reading;
     }
     if (begins || values[i] > series.high[i]) {
       series.high[i] = values[i];
-      series.highest[i] = kept;
+      series.highest[i] = reading;
     }
   }
-  series.last = kept;
+  series.last = reading;
   ++series.readings;
 }
 
-void RecordThinner::write(Series& series) {
+void Downsampler::write(Series& series) {
   if (series.readings == 0) return;
-  const Kept* chosen[2 + 2 * kValues];
+  const Extremum* chosen[2 + 2 * kValues];
   size_t count = 0;
-  const auto choose = [&](const Kept& kept) {
+  const auto choose = [&](const Extremum& reading) {
     size_t at = count;
-    for (; at > 0 && chosen[at - 1]->turn >= kept.turn; --at) {
-      if (chosen[at - 1]->turn == kept.turn) return;
+    for (; at > 0 && chosen[at - 1]->turn >= reading.turn; --at) {
+      if (chosen[at - 1]->turn == reading.turn) return;
     }
     for (size_t i = count; i > at; --i) chosen[i] = chosen[i - 1];
-    chosen[at] = &kept;
+    chosen[at] = &reading;
     ++count;
   };
   if (series.changed) {
@@ -229,7 +229,7 @@ void RecordThinner::write(Series& series) {
   series.readings = 0;
 }
 
-void RecordThinner::writeOf(RecordKind kind, int32_t id, bool ended) {
+void Downsampler::writeOf(RecordKind kind, int32_t id, bool ended) {
   for (size_t i = 0; i < size_; ++i) {
     Series& series = seriesAt(i);
     if (series.before.kind != kind || series.before.id != id) continue;

@@ -1,9 +1,9 @@
 #include <sys/prctl.h>
 
-#include "../sources/host/host_source.h"
-#include "../sources/host/procfs.h"
-#include "harness.h"
-#include "support.h"
+#include "../../sources/host/host_source.h"
+#include "../../sources/host/procfs.h"
+#include "../harness.h"
+#include "../support.h"
 
 using namespace stormlog;
 using testing_support::Capture;

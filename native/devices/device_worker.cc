@@ -1,10 +1,10 @@
 #include "device_worker.h"
 
-#include "governor.h"
+#include "../governor.h"
 #include "list_pacing.h"
-#include "support/clock.h"
-#include "support/stop_flag.h"
-#include "tick_schedule.h"
+#include "../support/clock.h"
+#include "../support/stop_flag.h"
+#include "../tick_schedule.h"
 
 namespace stormlog {
 namespace {

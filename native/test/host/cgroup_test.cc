@@ -1,8 +1,8 @@
 // Whether the root's control group holds the job alone, from a made-up /proc and a made-up group.
-#include "../sources/host/cgroup_source.h"
-#include "../sources/host/host_source.h"
-#include "harness.h"
-#include "support.h"
+#include "../../sources/host/cgroup_source.h"
+#include "../../sources/host/host_source.h"
+#include "../harness.h"
+#include "../support.h"
 
 using namespace stormlog;
 using namespace testing_support;

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "support/clock.h"
+#include "../support/clock.h"
 
 namespace stormlog {
 

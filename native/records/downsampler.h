@@ -13,15 +13,15 @@
 #include <string>
 
 #include "recent_records.h"
-#include "record_format.h"
-#include "support/clock.h"
+#include "../record_format.h"
+#include "../support/clock.h"
 
 namespace stormlog {
 
 // For how long every reading is written. Changing it changes the data that long runs are judged by.
 constexpr uint64_t kDenseNs = 300 * kSecond;
 
-class RecordThinner final : public RecordSink {
+class Downsampler final : public RecordSink {
  public:
   // A window is this share of the time since the start: so short that a bin of the analysis has several. The extremes
   // of one or two windows would hide a leak below teeth that last about as long (`bench/long`).
@@ -30,20 +30,21 @@ class RecordThinner final : public RecordSink {
   static constexpr uint64_t kMaxWindowNs = 10 * kSecond;
   // So many windows without a change are one record.
   static constexpr uint64_t kStillWindows = 4;
-  // How long readings are held back before they are thinned: the time before an error that `oom/` shows.
-  static constexpr uint64_t kHeldNs = 10 * kSecond;
+  // How long readings are held back before they are downsampled: the time before an error that `oom/` shows.
+  static constexpr uint64_t kLookbackNs = 10 * kSecond;
   // Series beyond this number are written reading by reading.
   static constexpr size_t kCapacity = 512;
 
   // Writes to `out`, which outlives it. `recent` is the path of the file of held records, which is created once the run
   // is long.
-  RecordThinner(RecordSink& out, uint64_t denseNs, std::string recent);
+  Downsampler(RecordSink& out, uint64_t denseNs, std::string recent);
 
   // Takes a record. A reading at an out-of-memory error, and the last record of a run, are written at once, after all
   // held records.
   void push(const Record& record) override;
 
-  // Thins the windows that ended more than `kHeldNs` before `timeNs` (nanoseconds since the start of the run).
+  // Downsamples the windows that ended more than `kLookbackNs` before `timeNs` (nanoseconds since the start of the
+  // run).
   void advance(uint64_t timeNs);
 
   // Writes the held records to their file.
@@ -57,7 +58,8 @@ class RecordThinner final : public RecordSink {
   // Four times as many as series, so that probes stay short.
   static constexpr size_t kSlots = 4 * kCapacity;
 
-  struct Kept {
+  // A reading of a window that may be written: the first, the last, or one with an extreme value.
+  struct Extremum {
     Record record;
     // Its index among the readings of its window.
     uint32_t turn = 0;
@@ -67,10 +69,10 @@ class RecordThinner final : public RecordSink {
     // Identifies the series. With `written` it is also the last reading that was written.
     Record before;
     bool written = false;
-    Kept first;
-    Kept last;
-    Kept lowest[kValues];
-    Kept highest[kValues];
+    Extremum first;
+    Extremum last;
+    Extremum lowest[kValues];
+    Extremum highest[kValues];
     uint64_t low[kValues] = {};
     uint64_t high[kValues] = {};
     // A bit for each value that was known in the window.
