@@ -68,13 +68,13 @@ class Reading:
 
             self.backends = self.backends + torch_devices.backends(module)
         elif name == "tensorflow":
-            from . import tensorflow_devices
+            from . import framework_devices
 
-            self.backends = self.backends + [tensorflow_devices.TensorFlow(module)]
+            self.backends = self.backends + [framework_devices.TensorFlow(module)]
         elif name == "jax":
-            from . import jax_devices
+            from . import framework_devices
 
-            self.backends = self.backends + [jax_devices.Jax(module)]
+            self.backends = self.backends + [framework_devices.Jax(module)]
 
     def tick(self):
         """

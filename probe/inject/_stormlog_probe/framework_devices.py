@@ -1,4 +1,4 @@
-"""TensorFlow's GPU allocator, once its context is initialised: current and peak bytes per device."""
+"""Bytes of the GPU allocators of TensorFlow and JAX, once they are initialised. Reads only, and never resets."""
 
 import sys
 
@@ -6,6 +6,8 @@ from . import ring
 
 
 class TensorFlow:
+    """Current and peak bytes of each GPU."""
+
     kind = ring.TENSORFLOW
 
     def __init__(self, module):
@@ -33,6 +35,34 @@ class TensorFlow:
             self.peaks_reset = self.peaks_reset or (peak or 0) < self._peaks.get(index, 0)
             self._peaks[index] = peak or 0
             found.append((index, (info.get("current"), None, None, peak)))
+        return found
+
+
+class Jax:
+    """Bytes in use, their peak, and the bytes of the pool, for each local device."""
+
+    kind = ring.JAX
+    # XLA has no function that resets them.
+    peaks_reset = False
+
+    def __init__(self, module):
+        self._module = module
+
+    def initialized(self):
+        # `jax.local_devices()` would itself choose and start a backend.
+        bridge = sys.modules.get("jax._src.xla_bridge")
+        return bool(getattr(bridge, "_backends", None))
+
+    def read(self):
+        if not self.initialized():
+            return []
+        found = []
+        for index, device in enumerate(self._module.local_devices()):
+            stats = device.memory_stats()
+            # The CPU backend has none: its arrays are in the heap.
+            if stats:
+                pool = stats.get("pool_bytes", stats.get("bytes_reserved"))
+                found.append((index, (stats.get("bytes_in_use"), pool, None, stats.get("peak_bytes_in_use"))))
         return found
 
 
