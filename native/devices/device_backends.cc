@@ -2,7 +2,7 @@
 
 #include "../sources/nvidia/nvml.h"
 #if defined(__linux__)
-#include "../sources/drm/drm.h"
+#include "../sources/drm/drm_backend.h"
 #include "../sources/host/shared_memory.h"
 #elif defined(__APPLE__)
 #include "../sources/apple/apple.h"
@@ -14,8 +14,9 @@ std::vector<NamedBackend> createDeviceBackends(const BackendOptions& options) {
   std::vector<NamedBackend> all;
   all.push_back(NamedBackend{"nvml", std::unique_ptr<DeviceBackend>(new NvmlBackend(options.nvmlPath))});
 #if defined(__linux__)
-  all.push_back(NamedBackend{"drm", createDrmBackend(drmRoot("STORMLOG_GATE_SYSFS", options.sysRoot),
-                                                     drmRoot("STORMLOG_GATE_PROC", options.procRoot))});
+  const std::string sysRoot = drmRoot("STORMLOG_GATE_SYSFS", options.sysRoot);
+  const std::string procRoot = drmRoot("STORMLOG_GATE_PROC", options.procRoot);
+  all.push_back(NamedBackend{"drm", std::unique_ptr<DeviceBackend>(new DrmBackend(sysRoot, procRoot))});
 #elif defined(__APPLE__)
   all.push_back(NamedBackend{"apple", createAppleBackend()});
 #endif

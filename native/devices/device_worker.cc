@@ -255,11 +255,8 @@ bool DeviceWorker::watchdog(uint64_t nowNs, Record& out) {
     reportedDevice_ = shared_->backend->workingOn();
     if (reportedDevice_ < 0 && shared_->described.size() == 1) reportedDevice_ = shared_->described[0].index;
   }
-  out = Record{};
-  out.timeNs = shared_->sinceZero(nowNs);
-  out.kind = RecordKind::kDeviceEvent;
-  out.id = reportedDevice_;
-  out.set(0, static_cast<uint64_t>(stalls ? DeviceEvent::kStalled : DeviceEvent::kRecovered));
+  const DeviceEvent event = stalls ? DeviceEvent::kStalled : DeviceEvent::kRecovered;
+  out = deviceEvent(event, RecordSource::kNone, reportedDevice_, shared_->sinceZero(nowNs));
   out.set(1, nowNs - (stalls ? since : reportedNs_));
   reportedNs_ = stalls ? since : 0;
   return true;

@@ -3,8 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
+
+#include "../support/whole_io.h"
 
 namespace stormlog {
 
@@ -40,30 +41,17 @@ void RecentRecords::flush() {
   while (done && from < head_) {
     const uint64_t first = from % kCapacity;
     const uint64_t count = head_ - from < kCapacity - first ? head_ - from : kCapacity - first;
-    done = writeAt(slot(from), count * sizeof(Record), kHeaderBytes + first * sizeof(Record));
+    const size_t size = count * sizeof(Record);
+    done = writeWholeAt(fd_.get(), slot(from), size, kHeaderBytes + first * sizeof(Record)) == size;
     from += count;
   }
   const uint64_t numbers[3] = {head_, tail_, kCapacity};
   unsigned char header[kHeaderBytes] = {};
   memcpy(header, kRecentMagic, sizeof kRecentMagic);
   memcpy(header + sizeof kRecentMagic, numbers, sizeof numbers);
-  if (!done || !writeAt(header, sizeof header, 0)) fd_.reset();
+  if (!done || writeWholeAt(fd_.get(), header, sizeof header, 0) != sizeof header) fd_.reset();
   writtenHead_ = head_;
   writtenTail_ = tail_;
-}
-
-bool RecentRecords::writeAt(const void* data, size_t size, uint64_t at) {
-  const char* bytes = static_cast<const char*>(data);
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t n = ::pwrite(fd_.get(), bytes + done, size - done, static_cast<off_t>(at + done));
-    if (n > 0) {
-      done += static_cast<size_t>(n);
-    } else if (n == 0 || errno != EINTR) {
-      return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace stormlog

@@ -40,7 +40,6 @@ class RecentRecords {
 
  private:
   unsigned char* slot(uint64_t number) const { return &bytes_[number % kCapacity * sizeof(Record)]; }
-  bool writeAt(const void* data, size_t size, uint64_t at);
 
   std::unique_ptr<unsigned char[]> bytes_;
   UniqueFd fd_;

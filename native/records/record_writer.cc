@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "../support/whole_io.h"
+
 namespace stormlog {
 
 int RecordWriter::open(const char* path, const FileHeader& header) {
@@ -53,19 +55,12 @@ void RecordWriter::flush() {
 void RecordWriter::close() { flush(); }
 
 ssize_t RecordWriter::readBack(void* out, size_t size) {
-  char* bytes = static_cast<char*>(out);
   const uint64_t left = digested_.bytes() - readBack_.bytes();
   if (size > left) size = static_cast<size_t>(left);
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t n = ::pread(fd_.get(), bytes + done, size - done, static_cast<off_t>(readBack_.bytes() + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return -1;
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
+  const size_t done = readWhole(fd_.get(), out, size, readBack_.bytes());
+  if (done < size && errno != 0) return -1;
   // A file that was cut within a word cannot be intact; the whole words are digested.
-  readBack_.add(bytes, done);
+  readBack_.add(out, done);
   return static_cast<ssize_t>(done);
 }
 
@@ -74,20 +69,8 @@ bool RecordWriter::intact() const {
 }
 
 size_t RecordWriter::writeAll(const void* data, size_t size) {
-  const char* bytes = static_cast<const char*>(data);
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t n = ::write(fd_.get(), bytes + done, size - done);
-    if (n > 0) {
-      done += static_cast<size_t>(n);
-    } else if (n < 0 && errno != EINTR) {
-      error_ = errno;
-      break;
-    } else if (n == 0) {
-      error_ = EIO;
-      break;
-    }
-  }
+  const size_t done = writeWhole(fd_.get(), data, size);
+  if (done < size) error_ = errno != 0 ? errno : EIO;
   return done;
 }
 

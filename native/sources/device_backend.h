@@ -44,10 +44,13 @@ class DeviceBackend : public Source {
   // in a thread of its own beside `sample`.
   virtual void watch(uint64_t /*timeZeroNs*/, RecordSink& /*out*/, const StopFlag& /*stop*/) {}
 
-  virtual const std::vector<DeviceReport>& devices() const = 0;
+  virtual const std::vector<DeviceReport>& devices() const { return reports_; }
 
   // Sum over devices at the last sample; false when no device answered.
-  virtual bool usedBytes(uint64_t& out) const = 0;
+  virtual bool usedBytes(uint64_t& out) const {
+    out = usedSum_;
+    return usedKnown_;
+  }
 
   // The device of the current call, so that a call that does not return has a name; -1 = unknown.
   // Any thread.
@@ -56,9 +59,21 @@ class DeviceBackend : public Source {
  protected:
   void working(int device) { workingOn_.store(device, std::memory_order_relaxed); }
 
+  void forgetUsed() {
+    usedSum_ = 0;
+    usedKnown_ = false;
+  }
+  void addUsed(uint64_t bytes) {
+    usedSum_ += bytes;
+    usedKnown_ = true;
+  }
+
   const JobPids* pids_ = nullptr;
+  std::vector<DeviceReport> reports_;
 
  private:
+  uint64_t usedSum_ = 0;
+  bool usedKnown_ = false;
   std::atomic<int> workingOn_{-1};
 };
 

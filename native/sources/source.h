@@ -42,7 +42,34 @@ struct DeviceReport {
   int listUnknown = 0;
   // What cannot be read, and why; "" when everything can.
   std::string reason;
+
+  void addReason(const std::string& text) {
+    if (!text.empty()) reason += (reason.empty() ? "" : "; ") + text;
+  }
 };
+
+// A record without values.
+inline Record recordOf(RecordKind kind, RecordSource source, int32_t id, uint64_t timeNs) {
+  Record record;
+  record.timeNs = timeNs;
+  record.kind = kind;
+  record.source = source;
+  record.id = id;
+  return record;
+}
+
+inline Record deviceEvent(DeviceEvent event, RecordSource source, int32_t device, uint64_t timeNs) {
+  Record record = recordOf(RecordKind::kDeviceEvent, source, device, timeNs);
+  record.set(0, static_cast<uint64_t>(event));
+  return record;
+}
+
+// The memory of a process on a device: kDeviceProcess or kDeviceProcessPeak.
+inline Record deviceProcess(RecordKind kind, RecordSource source, int32_t pid, int device, uint64_t timeNs) {
+  Record record = recordOf(kind, source, pid, timeNs);
+  record.set(1, static_cast<uint64_t>(device));
+  return record;
+}
 
 class Source {
  public:

@@ -95,7 +95,7 @@ class AppleBackend final : public DeviceBackend {
       accelerators_.push_back(IoObject(next));
       describe(accelerators_.back().get());
     }
-    report.available = !devices_.empty();
+    report.available = !reports_.empty();
     if (!report.available) {
       report.reason = "no graphics is visible";
       return report;
@@ -105,29 +105,17 @@ class AppleBackend final : public DeviceBackend {
   }
 
   void sample(uint64_t timeNs, RecordSink& out) override {
-    usedSum_ = 0;
-    usedKnown_ = false;
+    forgetUsed();
     for (size_t i = 0; i < accelerators_.size(); ++i) {
-      Record record;
-      record.timeNs = timeNs;
-      record.kind = RecordKind::kDevice;
-      record.source = RecordSource::kApple;
-      record.id = devices_[i].index;
+      Record record = recordOf(RecordKind::kDevice, RecordSource::kApple, reports_[i].index, timeNs);
       working(record.id);
       if (!appleRecord(read(accelerators_[i].get()), totalBytes_, record)) {
         errors_.note(out, timeNs, RecordSource::kApple, record.id, ENODATA, 0);
         continue;
       }
       out.push(record);
-      usedSum_ += record.v[0];
-      usedKnown_ = true;
+      addUsed(record.v[0]);
     }
-  }
-
-  const std::vector<DeviceReport>& devices() const override { return devices_; }
-  bool usedBytes(uint64_t& out) const override {
-    out = usedSum_;
-    return usedKnown_;
   }
 
  private:
@@ -144,8 +132,8 @@ class AppleBackend final : public DeviceBackend {
 
   void describe(io_registry_entry_t entry) {
     DeviceReport report;
-    report.index = kAppleDevices + static_cast<int>(devices_.size());
-    report.name = "mps:" + std::to_string(devices_.size());
+    report.index = kAppleDevices + static_cast<int>(reports_.size());
+    report.name = "mps:" + std::to_string(reports_.size());
     report.backend = "apple";
     report.model = modelOf(entry);
     report.unified = true;
@@ -159,18 +147,14 @@ class AppleBackend final : public DeviceBackend {
       report.reason = "its driver does not report memory";
     }
     if (isParavirtual(className, report.model.c_str())) {
-      if (!report.reason.empty()) report.reason += "; ";
-      report.reason += "it is the graphics of a virtual machine, on which PyTorch's MPS backend does not work";
+      report.addReason("it is the graphics of a virtual machine, on which PyTorch's MPS backend does not work");
     }
-    devices_.push_back(report);
+    reports_.push_back(report);
   }
 
   std::vector<IoObject> accelerators_;
-  std::vector<DeviceReport> devices_;
   ErrorLog errors_;
   uint64_t totalBytes_ = 0;
-  uint64_t usedSum_ = 0;
-  bool usedKnown_ = false;
 };
 
 }  // namespace

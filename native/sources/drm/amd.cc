@@ -50,7 +50,7 @@ void openMemory(DrmDevice& amd, const std::string& device) {
   }
   amd.total = amd.readTotal();
   amd.report.totalBytes = amd.total;
-  if (!amd.used) addReason(amd.report, "the driver shows no memory counter (mem_info_vram_used)");
+  if (!amd.used) amd.report.addReason("the driver shows no memory counter (mem_info_vram_used)");
 }
 
 DrmDevice makeCard(const std::string& sysRoot, const DrmCard& card, const KfdNode* node) {
@@ -75,7 +75,7 @@ DrmDevice makeCard(const std::string& sysRoot, const DrmCard& card, const KfdNod
   std::vector<std::string> nodeFiles;
   if (card.renderMinor >= 0) nodeFiles.push_back(amd.renderNode());
   if (node != nullptr) nodeFiles.push_back("kfd");
-  addReason(report, nodeTrouble(sysRoot, nodeFiles));
+  report.addReason(nodeTrouble(sysRoot, nodeFiles));
   return amd;
 }
 
@@ -93,7 +93,7 @@ DrmDevice makePartition(const DrmDevice& card, int parent, const std::string& mo
   part.total = node.memoryBytes;
   part.report.totalBytes = node.memoryBytes;
   part.used = openSys(node.directory + "/mem_banks/0/used_memory");
-  if (!part.used) addReason(part.report, "the driver does not show how much of a partition is used in all: only what each process holds");
+  if (!part.used) part.report.addReason("the driver does not show how much of a partition is used in all: only what each process holds");
   return part;
 }
 

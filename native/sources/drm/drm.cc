@@ -1,5 +1,4 @@
 // Finding the cards, naming them, and reading their memory.
-#include "drm.h"
 
 #include <sys/resource.h>
 
@@ -10,6 +9,7 @@
 
 #include "../../support/clock.h"
 #include "../../support/errno_name.h"
+#include "../../support/pid_namespace.h"
 #include "drm_backend.h"
 #include "drm_sysfs.h"
 
@@ -21,8 +21,6 @@ constexpr uint64_t kFirstRetryNs = 20 * kMillisecond;
 constexpr uint64_t kMaxRetryNs = 1 * kSecond;
 // Reading known descriptors again takes at most 1/400 of the time: half of what the worker allows for process lists.
 constexpr uint64_t kQuickShare = 400;
-// The link of a process's pid namespace when it is the machine's own (a fixed number in the kernel).
-constexpr char kMachineNamespace[] = "pid:[4026531836]";
 
 // A share of this process's limit of open files, and at most what the largest machines need.
 size_t maxKept() {
@@ -84,7 +82,7 @@ void DrmBackend::finishReports() {
         if (report.unified) report.capabilities.push_back("memory:shared");
         if (devices_[i].fromDmem) report.capabilities.push_back("memory:dmem");
       } else {
-        addReason(report, std::string("its memory cannot be read (") + errnoName(error) + ")");
+        report.addReason(std::string("its memory cannot be read (") + errnoName(error) + ")");
       }
     }
     anyWithoutUsed_ |= !devices_[i].canReadUsed() && !devices_[i].hasPartitions && !kfd_.counts(static_cast<int>(i));
@@ -126,8 +124,7 @@ SourceReport DrmBackend::probe() {
   jobPids_.reset(new int[JobPids::kCapacity]);
   scratchPids_.reset(new int[JobPids::kCapacity]);
   leaveOut_.reset(new bool[devices_.size()]());
-  const std::string space = sysLinkName(procRoot_ + "/self/ns/pid");
-  foreignPids_ = !space.empty() && space != kMachineNamespace;
+  foreignPids_ = inPidNamespace(procRoot_);
   report.available = true;
   report.capabilities.push_back("memory");
   if (kfd_.available()) report.capabilities.push_back(foreignPids_ ? "kfd:host-pids" : "kfd");
@@ -137,15 +134,10 @@ SourceReport DrmBackend::probe() {
 }
 
 void DrmBackend::event(DeviceEvent what, int id, uint64_t code, uint64_t timeNs, RecordSink& out) const {
-  Record record;
-  record.timeNs = timeNs;
-  record.kind = RecordKind::kDeviceEvent;
-  record.source = RecordSource::kAmd;
+  Record record = deviceEvent(what, RecordSource::kAmd, id, timeNs);
   for (const DrmDevice& device : devices_) {
     if (device.report.index == id) record.source = device.source;
   }
-  record.id = id;
-  record.set(0, static_cast<uint64_t>(what));
   record.set(1, code);
   out.push(record);
 }
@@ -165,8 +157,7 @@ void DrmBackend::fail(size_t i, int error, uint64_t timeNs, RecordSink& out) {
 }
 
 void DrmBackend::sample(uint64_t timeNs, RecordSink& out) {
-  usedSum_ = 0;
-  usedKnown_ = false;
+  forgetUsed();
   if (readsDmem_) dmem_.read();
   for (size_t i = 0; i < devices_.size(); ++i) {
     DrmDevice& device = devices_[i];
@@ -184,11 +175,7 @@ void DrmBackend::sample(uint64_t timeNs, RecordSink& out) {
       state.backoffNs = 0;
       event(DeviceEvent::kRecovered, device.report.index, timeNs - state.failingSinceNs, timeNs, out);
     }
-    Record record;
-    record.timeNs = timeNs;
-    record.kind = RecordKind::kDevice;
-    record.source = device.source;
-    record.id = device.report.index;
+    Record record = recordOf(RecordKind::kDevice, device.source, device.report.index, timeNs);
     record.set(0, used);
     if (state.total > 0) {
       record.set(1, state.total);
@@ -196,10 +183,7 @@ void DrmBackend::sample(uint64_t timeNs, RecordSink& out) {
     }
     out.push(record);
     // A partition's memory is its card's too.
-    if (device.parent < 0) {
-      usedSum_ += used;
-      usedKnown_ = true;
-    }
+    if (device.parent < 0) addUsed(used);
     state.used = used;
     state.usedKnown = true;
     constexpr uint64_t kStep = 32 << 20;
@@ -237,10 +221,6 @@ void DrmBackend::checkDevices(uint64_t timeNs, RecordSink& out) {
 std::string drmRoot(const char* variable, const std::string& usual) {
   const char* given = std::getenv(variable);
   return given != nullptr && given[0] == '/' ? given : usual;
-}
-
-std::unique_ptr<DeviceBackend> createDrmBackend(const std::string& sysRoot, const std::string& procRoot) {
-  return std::unique_ptr<DeviceBackend>(new DrmBackend(sysRoot, procRoot));
 }
 
 }  // namespace stormlog

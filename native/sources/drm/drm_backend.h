@@ -1,3 +1,5 @@
+// Cards of AMD and Intel on Linux, through what the kernel shows of graphics devices (DRM): memory by sysfs and the
+// dmem group, processes by AMD's compute driver and by fdinfo. NVIDIA's cards are left to NVML.
 #pragma once
 
 #include <memory>
@@ -14,8 +16,13 @@
 
 namespace stormlog {
 
+// An absolute path in the environment in place of the usual root: STORMLOG_GATE_SYSFS for "/sys", STORMLOG_GATE_PROC
+// for "/proc".
+std::string drmRoot(const char* variable, const std::string& usual);
+
 class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
  public:
+  // The roots are "/sys" and "/proc", or made-up trees of the same shape.
   DrmBackend(const std::string& sysRoot, const std::string& procRoot);
 
   SourceReport probe() override;
@@ -23,11 +30,6 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
   void sampleProcesses(uint64_t timeNs, RecordSink& out) override;
   bool wantsProcesses() const override;
   void finish(uint64_t timeNs, RecordSink& out) override;
-  const std::vector<DeviceReport>& devices() const override { return reports_; }
-  bool usedBytes(uint64_t& out) const override {
-    out = usedSum_;
-    return usedKnown_;
-  }
 
  private:
   // State of a device between readings.
@@ -71,7 +73,6 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
   const std::string sysRoot_;
   const std::string procRoot_;
   std::vector<DrmDevice> devices_;
-  std::vector<DeviceReport> reports_;
   std::vector<State> states_;
   ErrorLog errors_;
   KfdProcesses kfd_;
@@ -97,8 +98,6 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
   bool foreignPids_ = false;
   bool moved_ = false;
   bool readsDmem_ = false;
-  uint64_t usedSum_ = 0;
-  bool usedKnown_ = false;
   // While fdinfo is read: where its errors go.
   RecordSink* sink_ = nullptr;
   uint64_t sinkTimeNs_ = 0;

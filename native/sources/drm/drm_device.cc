@@ -63,10 +63,4 @@ std::string pciModel(const char* vendorName, const std::string& device) {
   return known ? std::string(vendorName) + " " + vendor.substr(2) + ":" + model.substr(2) : vendorName;
 }
 
-void addReason(DeviceReport& report, const std::string& text) {
-  if (text.empty()) return;
-  if (!report.reason.empty()) report.reason += "; ";
-  report.reason += text;
-}
-
 }  // namespace stormlog

@@ -62,7 +62,4 @@ std::string driverName(const std::string& sysRoot, const std::string& driver);
 // "AMD 1002:744c"
 std::string pciModel(const char* vendorName, const std::string& device);
 
-// Appends to the reason why parts of the device cannot be read.
-void addReason(DeviceReport& report, const std::string& text);
-
 }  // namespace stormlog

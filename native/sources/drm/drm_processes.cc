@@ -104,13 +104,9 @@ void DrmBackend::gather(bool look) {
 size_t DrmBackend::emitEntry(const DrmUsage& entry, uint64_t timeNs, RecordSink& out) const {
   const DrmDevice& device = devices_[entry.device];
   const bool theirNumber = foreignPids_ && entry.computeKnown && !entry.openKnown;
-  Record record;
-  record.timeNs = timeNs;
-  record.kind = RecordKind::kDeviceProcess;
-  record.source = entry.computeDecides() ? RecordSource::kKfd : RecordSource::kFdinfo;
-  record.id = entry.pid;
+  const RecordSource source = entry.computeDecides() ? RecordSource::kKfd : RecordSource::kFdinfo;
+  Record record = deviceProcess(RecordKind::kDeviceProcess, source, entry.pid, device.report.index, timeNs);
   if (entry.known()) record.set(0, entry.bytes());
-  record.set(1, static_cast<uint64_t>(device.report.index));
   // For pids that are not the job's, the host thread determines the owner.
   if (theirNumber) record.v[2] = kOwnerUnknown;
   else if (isJobs(entry.pid)) record.set(2, 1);
@@ -155,22 +151,15 @@ void DrmBackend::emitLists(bool onlyWithoutUsed, uint64_t beganNs, uint64_t time
       if (byGroup && isJobs(entry.pid)) --entries;
       else unknown += emitEntry(entry, timeNs, out);
     }
-    Record record;
-    record.timeNs = timeNs;
     if (byGroup) {
-      record.kind = RecordKind::kDeviceProcess;
-      record.source = RecordSource::kDmem;
-      record.set(0, ofGroup);
-      record.set(1, static_cast<uint64_t>(device.report.index));
-      record.set(2, 1);
-      out.push(record);
+      Record job = deviceProcess(RecordKind::kDeviceProcess, RecordSource::kDmem, -1, device.report.index, timeNs);
+      job.set(0, ofGroup);
+      job.set(2, 1);
+      out.push(job);
       ++entries;
-      record = Record{};
-      record.timeNs = timeNs;
     }
-    record.kind = RecordKind::kDeviceList;
-    record.source = kfd_.counts(place) ? RecordSource::kKfd : RecordSource::kFdinfo;
-    record.id = device.report.index;
+    const RecordSource source = kfd_.counts(place) ? RecordSource::kKfd : RecordSource::kFdinfo;
+    Record record = recordOf(RecordKind::kDeviceList, source, device.report.index, timeNs);
     record.set(0, entries);
     record.set(1, took);
     record.set(2, unknown);
@@ -203,12 +192,8 @@ void DrmBackend::emitGroupPeaks(uint64_t timeNs, RecordSink& out) {
     // A peak that has not risen since the first reading may be from before the job.
     if (peak <= state.firstPeak) continue;
     state.firstPeak = peak;
-    Record record;
-    record.timeNs = timeNs;
-    record.kind = RecordKind::kDeviceProcessPeak;
-    record.source = RecordSource::kDmem;
+    Record record = deviceProcess(RecordKind::kDeviceProcessPeak, RecordSource::kDmem, -1, devices_[i].report.index, timeNs);
     record.set(0, peak);
-    record.set(1, static_cast<uint64_t>(devices_[i].report.index));
     record.set(2, 0);
     out.push(record);
   }

@@ -42,10 +42,10 @@ void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& ca
     report.totalBytes = intel.total;
     report.unified = intel.total == 0 && card.pci == kIntegrated;
     if (!intel.canReadUsed()) {
-      addReason(report, report.unified ? "it uses the machine's memory, and the driver shows only what each process holds of it"
+      report.addReason(report.unified ? "it uses the machine's memory, and the driver shows only what each process holds of it"
                                        : "this kernel does not show how much of the card is used in all: only what each process holds");
     }
-    if (card.renderMinor >= 0) addReason(report, nodeTrouble(sysRoot, {intel.renderNode()}));
+    if (card.renderMinor >= 0) report.addReason(nodeTrouble(sysRoot, {intel.renderNode()}));
     devices.push_back(static_cast<DrmDevice&&>(intel));
   }
 }

@@ -34,16 +34,6 @@ bool endsAll(int code) { return code == kNvmlVersionMismatch || code == kNvmlUnk
 // Codes for the handle of a MIG device whose instance was recreated.
 bool handleDied(int code) { return code == kNvmlInvalidArgument || code == kNvmlNotFound || code == kNvmlGpuNotFound; }
 
-Record eventOf(DeviceEvent event, int device, uint64_t timeNs) {
-  Record record;
-  record.timeNs = timeNs;
-  record.kind = RecordKind::kDeviceEvent;
-  record.source = RecordSource::kNvml;
-  record.id = device;
-  record.set(0, static_cast<uint64_t>(event));
-  return record;
-}
-
 }  // namespace
 
 int NvmlBackend::read(NvmlState& device, Record& record) {
@@ -103,7 +93,7 @@ void NvmlBackend::fail(NvmlState& device, int code, uint64_t timeNs, RecordSink&
 
 void NvmlBackend::answers(NvmlState& device, uint64_t timeNs, RecordSink& out) {
   device.failing = false;
-  Record record = eventOf(DeviceEvent::kRecovered, device.index, timeNs);
+  Record record = deviceEvent(DeviceEvent::kRecovered, RecordSource::kNvml, device.index, timeNs);
   record.set(1, timeNs - device.failingSinceNs);
   out.push(record);
 }
@@ -112,14 +102,13 @@ void NvmlBackend::checkCapacity(NvmlState& device, uint64_t total, uint64_t time
   const bool first = device.total == 0;
   device.total = total;
   if (first) return;
-  Record record = eventOf(DeviceEvent::kCapacityChanged, device.index, timeNs);
+  Record record = deviceEvent(DeviceEvent::kCapacityChanged, RecordSource::kNvml, device.index, timeNs);
   record.set(1, total);
   out.push(record);
 }
 
 void NvmlBackend::sample(uint64_t timeNs, RecordSink& out) {
-  usedSum_ = 0;
-  usedKnown_ = false;
+  forgetUsed();
   accounting_.follow(pids_);
   for (NvmlState& device : states_) {
     if (over_) return;
@@ -131,11 +120,7 @@ void NvmlBackend::sample(uint64_t timeNs, RecordSink& out) {
         device.handle = handle;
       }
     }
-    Record record;
-    record.timeNs = timeNs;
-    record.kind = RecordKind::kDevice;
-    record.source = RecordSource::kNvml;
-    record.id = device.index;
+    Record record = recordOf(RecordKind::kDevice, RecordSource::kNvml, device.index, timeNs);
     const int code = device.sampled ? read(device, record) : kNvmlSuccess;
     if (code != kNvmlSuccess) {
       device.usedKnown = false;
@@ -149,8 +134,7 @@ void NvmlBackend::sample(uint64_t timeNs, RecordSink& out) {
     if (!device.usedKnown) continue;
     if (record.v[1] != device.total) checkCapacity(device, record.v[1], timeNs, out);
     device.used = record.v[0];
-    usedSum_ += device.used;
-    usedKnown_ = true;
+    addUsed(device.used);
     if (!device.listed) continue;
     const uint64_t change = device.used > device.usedAtList ? device.used - device.usedAtList : device.usedAtList - device.used;
     if (change >= kUnexplainedBytes) unexplained_ = true;
@@ -161,7 +145,7 @@ void NvmlBackend::checkCount(uint64_t timeNs, RecordSink& out) {
   unsigned count = 0;
   if (api_.deviceCount(&count) != kNvmlSuccess || count == count_) return;
   count_ = count;
-  Record record = eventOf(DeviceEvent::kCountChanged, -1, timeNs);
+  Record record = deviceEvent(DeviceEvent::kCountChanged, RecordSource::kNvml, -1, timeNs);
   record.set(1, count);
   out.push(record);
 }
@@ -208,7 +192,7 @@ void NvmlBackend::listDevice(NvmlState& device, bool everything, uint64_t timeNs
     }
     // A recreated MIG device is found by the next memory query.
     const bool remade = device.parent >= 0 && handleDied(code);
-    device.refused[kind] = (isFinal(code) && !remade) || code == kNvmlStrangeLayout;
+    device.refused[kind] = isFinal(code) && !remade;
     // A list that misses the entries of this kind would be incomplete.
     partial |= device.hadEntries[kind] && !device.refused[kind];
     if (device.refused[kind]) device.hadEntries[kind] = false;
@@ -218,31 +202,20 @@ void NvmlBackend::listDevice(NvmlState& device, bool everything, uint64_t timeNs
   if (listRounds_ == 1) {
     DeviceReport& report = *reportOf(device.index);
     if (compute) report.capabilities.push_back("processes");
-    if (trouble != kNvmlSuccess) {
-      report.reason += (report.reason.empty() ? "" : "; ") + std::string("its processes cannot be listed: ") + nvmlCodeName(trouble);
-    }
+    if (trouble != kNvmlSuccess) report.addReason("its processes cannot be listed: " + nvmlCodeName(trouble));
   }
   if (!compute || partial) return;
   uint64_t unknown = 0;
   for (const NvmlProcess& process : lists_.processes()) {
-    Record record;
-    record.timeNs = timeNs;
-    record.kind = RecordKind::kDeviceProcess;
-    record.source = RecordSource::kNvml;
-    record.id = static_cast<int>(process.pid);
+    Record record = deviceProcess(RecordKind::kDeviceProcess, RecordSource::kNvml, static_cast<int>(process.pid), device.index, timeNs);
     if (process.known) record.set(0, process.used);
-    record.set(1, static_cast<uint64_t>(device.index));
     if (foreignPids_) record.v[2] = kOwnerUnknown;
     record.set(3, process.kinds);
     unknown += process.known ? 0 : 1;
     out.push(record);
     accounting_.seen(device, process.pid);
   }
-  Record list;
-  list.timeNs = timeNs;
-  list.kind = RecordKind::kDeviceList;
-  list.source = RecordSource::kNvml;
-  list.id = device.index;
+  Record list = recordOf(RecordKind::kDeviceList, RecordSource::kNvml, device.index, timeNs);
   list.set(0, lists_.processes().size());
   list.set(1, monotonicNs() - began);
   list.set(2, unknown);

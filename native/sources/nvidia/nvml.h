@@ -35,11 +35,6 @@ class NvmlBackend final : public DeviceBackend {
   void finish(uint64_t timeNs, RecordSink& out) override;
   bool watches() const override { return health_.watches(); }
   void watch(uint64_t timeZeroNs, RecordSink& out, const StopFlag& stop) override { health_.watch(timeZeroNs, out, stop); }
-  const std::vector<DeviceReport>& devices() const override { return reports_; }
-  bool usedBytes(uint64_t& out) const override {
-    out = usedSum_;
-    return usedKnown_;
-  }
 
  private:
   // nvml_devices.cc: finds the devices.
@@ -66,7 +61,6 @@ class NvmlBackend final : public DeviceBackend {
   NvmlAccounting accounting_;
   NvmlHealth health_;
   std::vector<NvmlState> states_;
-  std::vector<DeviceReport> reports_;
   std::string driver_;
   std::string nvmlVersion_;
   unsigned count_ = 0;
@@ -77,8 +71,6 @@ class NvmlBackend final : public DeviceBackend {
   uint64_t listRounds_ = 0;
   uint64_t listedVersion_ = 0;
   bool unexplained_ = false;
-  uint64_t usedSum_ = 0;
-  bool usedKnown_ = false;
 };
 
 }  // namespace stormlog

@@ -78,13 +78,8 @@ void NvmlAccounting::readOne(const NvmlState& device, Followed& followed, uint64
   followed.done = ended;
   if (!known || (stats.maxMemoryUsage == followed.peak && !ended)) return;
   followed.peak = stats.maxMemoryUsage;
-  Record record;
-  record.timeNs = timeNs;
-  record.kind = RecordKind::kDeviceProcessPeak;
-  record.source = RecordSource::kNvml;
-  record.id = followed.pid;
+  Record record = deviceProcess(RecordKind::kDeviceProcessPeak, RecordSource::kNvml, followed.pid, device.index, timeNs);
   record.set(0, stats.maxMemoryUsage);
-  record.set(1, static_cast<uint64_t>(device.index));
   record.set(2, ended ? 1 : 0);
   out.push(record);
 }

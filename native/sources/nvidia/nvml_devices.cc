@@ -207,7 +207,7 @@ void NvmlBackend::readAbilities(NvmlState& state, DeviceReport& report) {
     // Later readings show whether that is permanent.
     report.reason = "its memory cannot be read: " + nvmlCodeName(code);
   }
-  if (!lists_.has(0)) report.reason += report.reason.empty() ? "the driver library has no process lists" : "; the driver library has no process lists";
+  if (!lists_.has(0)) report.addReason("the driver library has no process lists");
   if (foreignPids_) report.capabilities.push_back("pids:host");
   const std::string accounting = accounting_.probe(state);
   if (!accounting.empty()) report.capabilities.push_back(accounting);

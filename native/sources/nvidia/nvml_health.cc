@@ -49,22 +49,14 @@ void NvmlHealth::checkRows(uint64_t timeNs, RecordSink& out) {
     const int64_t now = device.replaced < 0 ? -1 : replacedRows(device.handle);
     if (now <= device.replaced) continue;
     device.replaced = now;
-    Record record;
-    record.timeNs = timeNs;
-    record.kind = RecordKind::kDeviceEvent;
-    record.source = RecordSource::kNvml;
-    record.id = device.index;
-    record.set(0, static_cast<uint64_t>(DeviceEvent::kRowRemap));
+    Record record = deviceEvent(DeviceEvent::kRowRemap, RecordSource::kNvml, device.index, timeNs);
     record.set(1, static_cast<uint64_t>(now));
     out.push(record);
   }
 }
 
 void NvmlHealth::report(const NvmlEventData& event, uint64_t timeNs, RecordSink& out) const {
-  Record record;
-  record.timeNs = timeNs;
-  record.kind = RecordKind::kDeviceEvent;
-  record.source = RecordSource::kNvml;
+  Record record = recordOf(RecordKind::kDeviceEvent, RecordSource::kNvml, -1, timeNs);
   for (const Device& device : devices_) {
     if (device.handle == event.device) record.id = device.index;
   }

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "../../record_format.h"
 #include "../../support/stop_flag.h"
+#include "../source.h"
 #include "nvml_api.h"
 #include "nvml_device.h"
 

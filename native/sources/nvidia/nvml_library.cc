@@ -8,7 +8,6 @@
 
 #if defined(__linux__)
 #include "../../support/system_libraries.h"
-#include "../../support/written_files.h"
 #endif
 
 namespace stormlog {

@@ -1,11 +1,9 @@
 #include "probe_file.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 
 #include "../../support/clock.h"
+#include "../../support/whole_io.h"
 
 namespace stormlog {
 namespace {
@@ -17,17 +15,6 @@ constexpr uint32_t kLooks = 3;
 // A header that contradicts what was read before may be half written, by a process that is not running right now. After
 // this many drains (a second) the file counts as foreign.
 constexpr uint32_t kDoubts = 25;
-
-// Bytes read, less than `size` at the end of the file or on an error.
-size_t readAt(int fd, void* into, size_t size, uint64_t offset) {
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t n = pread(fd, static_cast<char*>(into) + done, size - done, static_cast<off_t>(offset + done));
-    if (n > 0) done += static_cast<size_t>(n);
-    else if (n == 0 || errno != EINTR) break;
-  }
-  return done;
-}
 
 bool isRing(const ProbeHeader& header) {
   const uint32_t capacity = header.capacity;
@@ -50,7 +37,7 @@ void ProbeFile::adopt(UniqueFd fd, uint64_t nowNs) {
 
 ProbeFile::Answer ProbeFile::readHeader(uint64_t nowNs) {
   ProbeHeader now;
-  const size_t n = readAt(fd_.get(), &now, sizeof now, 0);
+  const size_t n = readWhole(fd_.get(), &now, sizeof now, 0);
   if (capacity_ != 0) {
     if (n < sizeof now) return Answer::kTruncated;
     // A ring never changes its shape, and its head never falls.
@@ -66,7 +53,7 @@ ProbeFile::Answer ProbeFile::readHeader(uint64_t nowNs) {
 }
 
 bool ProbeFile::readHead(uint64_t& head) const {
-  return readAt(fd_.get(), &head, sizeof head, offsetof(ProbeHeader, head)) == sizeof head;
+  return readWhole(fd_.get(), &head, sizeof head, offsetof(ProbeHeader, head)) == sizeof head;
 }
 
 ProbeFile::Answer ProbeFile::doubt() { return ++doubts_ < kDoubts ? Answer::kIdle : Answer::kForeign; }
@@ -102,7 +89,7 @@ ProbeFile::Answer ProbeFile::readRecords(Visitor& visitor, Batch& batch, uint64_
     const uint64_t slot = tail_ & (capacity_ - 1);
     if (count > capacity_ - slot) count = capacity_ - slot;
     const size_t size = static_cast<size_t>(count) * kProbeRecordBytes;
-    if (readAt(fd_.get(), batch.records, size, kProbeHeaderBytes + slot * kProbeRecordBytes) < size) return Answer::kTruncated;
+    if (readWhole(fd_.get(), batch.records, size, kProbeHeaderBytes + slot * kProbeRecordBytes) < size) return Answer::kTruncated;
     // A writer may have changed what was just read: only records that are still in the ring afterwards are valid.
     uint64_t after = 0;
     if (!readHead(after)) return Answer::kTruncated;

@@ -30,11 +30,7 @@ bool known(const ProbeRecord& record, unsigned value) { return (record.valid >> 
 
 // `pid` -1: by the step file.
 void pushStep(RecordSink& out, uint64_t timeNs, int32_t pid, uint64_t step) {
-  Record record;
-  record.timeNs = timeNs;
-  record.kind = RecordKind::kStep;
-  record.source = RecordSource::kProbe;
-  record.id = pid;
+  Record record = recordOf(RecordKind::kStep, RecordSource::kProbe, pid, timeNs);
   record.set(0, step);
   out.push(record);
 }
@@ -77,9 +73,7 @@ class ProbeSource::Delivery final : public ProbeFile::Visitor {
       source_.errors_.note(out_, timeNs_, RecordSource::kProbe, file_.pid, 0, kProbeRecordImpossible);
       return;
     }
-    Record made;
-    made.timeNs = record.timeNs - source_.startNs_;
-    made.source = RecordSource::kProbe;
+    const uint64_t timeNs = record.timeNs - source_.startNs_;
     const bool step = known(record, kProbeStepNumber);
     if (step) {
       file_.step = record.v[kProbeStepNumber];
@@ -87,14 +81,13 @@ class ProbeSource::Delivery final : public ProbeFile::Visitor {
     }
     constexpr uint16_t kLevels = 1 << kProbeAllocated | 1 << kProbeReserved | 1 << kProbeActive;
     if (record.deviceKind == kProbeNoDevice || (record.valid & kLevels) == 0) {
-      if (step) pushStep(out_, made.timeNs, file_.pid, file_.step);
+      if (step) pushStep(out_, timeNs, file_.pid, file_.step);
       return;
     }
-    Stream* stream = streamOf(record, made.timeNs);
+    Stream* stream = streamOf(record, timeNs);
     if (stream == nullptr) return;
-    reportPeaks(*stream, record, made.timeNs);
-    made.kind = RecordKind::kAllocator;
-    made.id = stream->id;
+    reportPeaks(*stream, record, timeNs);
+    Record made = recordOf(RecordKind::kAllocator, RecordSource::kProbe, stream->id, timeNs);
     if (known(record, kProbeAllocated)) made.set(0, record.v[kProbeAllocated]);
     if (known(record, kProbeReserved)) made.set(1, record.v[kProbeReserved]);
     if (known(record, kProbeActive)) made.set(2, record.v[kProbeActive]);
@@ -131,11 +124,7 @@ class ProbeSource::Delivery final : public ProbeFile::Visitor {
     }
     if (fresh || stream.identity != now) {
       stream.identity = now;
-      Record made;
-      made.timeNs = timeNs;
-      made.kind = RecordKind::kStream;
-      made.source = RecordSource::kProbe;
-      made.id = stream.id;
+      Record made = recordOf(RecordKind::kStream, RecordSource::kProbe, stream.id, timeNs);
       made.set(0, static_cast<uint64_t>(file_.pid));
       made.set(1, stream.deviceKind);
       made.set(2, stream.deviceIndex);
@@ -146,7 +135,7 @@ class ProbeSource::Delivery final : public ProbeFile::Visitor {
   }
 
   void reportPeaks(Stream& stream, const ProbeRecord& record, uint64_t timeNs) {
-    Record made;
+    Record made = recordOf(RecordKind::kAllocatorPeaks, RecordSource::kProbe, stream.id, timeNs);
     bool changed = false;
     for (unsigned i = 0; i < 4; ++i) {
       if (!known(record, kPeakValues[i])) continue;
@@ -156,12 +145,7 @@ class ProbeSource::Delivery final : public ProbeFile::Visitor {
       stream.peaksKnown = static_cast<uint8_t>(stream.peaksKnown | 1u << i);
       made.set(i, value);
     }
-    if (!changed) return;
-    made.timeNs = timeNs;
-    made.kind = RecordKind::kAllocatorPeaks;
-    made.source = RecordSource::kProbe;
-    made.id = stream.id;
-    out_.push(made);
+    if (changed) out_.push(made);
   }
 
   ProbeSource& source_;
@@ -239,11 +223,7 @@ void ProbeSource::reportLost(File& file, uint64_t timeNs, RecordSink& out, bool 
   const uint64_t lost = file.ring.lost();
   if (lost == file.reportedLost || (!all && lost < 2 * file.reportedLost)) return;
   file.reportedLost = lost;
-  Record made;
-  made.timeNs = timeNs;
-  made.kind = RecordKind::kError;
-  made.source = RecordSource::kProbe;
-  made.id = file.pid;
+  Record made = recordOf(RecordKind::kError, RecordSource::kProbe, file.pid, timeNs);
   made.set(0, 0);
   made.set(1, kProbeRecordsLost);
   made.set(2, lost);

@@ -17,8 +17,8 @@ TEST("a machine without a card, or without /sys, has no such devices and a reaso
   CHECK(none.report.name == "drm");
   CHECK(none.report.reason == "no card of AMD or Intel is visible");
   CHECK_EQ(none.sample().records.size() + none.list().records.size(), 0);
-  auto missing = createDrmBackend("/nonexistent", "/nonexistent");
-  CHECK(!missing->probe().available);
+  DrmBackend missing("/nonexistent", "/nonexistent");
+  CHECK(!missing.probe().available);
 }
 
 TEST("NVIDIA's cards are left to its library; others that are not read are named with their driver") {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "../../sources/drm/drm.h"
+#include "../../sources/drm/drm_backend.h"
 #include "../support.h"
 
 namespace testing_support {
@@ -115,7 +115,7 @@ inline std::string xeClient(const std::string& pci, int client, uint64_t vramKib
 // A backend over a tree that follows given pids.
 struct DrmUnderTest {
   explicit DrmUnderTest(const DrmTree& tree, const std::string& proc = "") {
-    backend = stormlog::createDrmBackend(tree.sys(), proc.empty() ? tree.proc() : proc);
+    backend.reset(new stormlog::DrmBackend(tree.sys(), proc.empty() ? tree.proc() : proc));
     report = backend->probe();
     backend->follow(&pids);
   }

@@ -3,9 +3,7 @@
 #include <sys/wait.h>
 
 #include "../../sources/nvidia/nvml_library.h"
-#include "../../support/loader_cache.h"
 #include "../../support/system_libraries.h"
-#include "../../support/written_files.h"
 #include "../harness.h"
 #include "../support.h"
 
