@@ -70,7 +70,7 @@ enum pidNamespace { PIDS_AS_THEY_ARE, PIDS_OF_HOST, PIDS_CONVERTED, PIDS_CONVERT
 struct scenario {
   char path[4096], directory[4096], follow[4096], calls[4096];
   char driver[80], nvml[80];
-  int cuda, initCode, v2Code, api, stride;
+  int cuda, initCode, v2Code, api;
   long hangInitMs, attachMs;
   unsigned devices;
   atomic_long growing;
@@ -114,4 +114,4 @@ unsigned countNow(const struct scenario *s);
 int readFollowed(const struct scenario *s, struct followed *out, int max);
 
 /* The driver's version as a number that compares: 535.98 is 53598. */
-enum { API_510 = 51000, API_535_98 = 53598, API_550 = 55000 };
+enum { API_510 = 51000, API_535_98 = 53598 };

@@ -122,29 +122,12 @@ static int answer(const char *function, enum processKind kind, void *device, uns
   return ok ? OK : INSUFFICIENT_SIZE;
 }
 
-/* The third layout had three sizes under one name, which some drivers from 535.98 on lack. */
-static int strideOfV3(void) {
-  const struct scenario *s = inForce();
-  if (s == NULL) return 24;
-  if (s->api < API_510 || (s->api >= API_535_98 && s->api < API_550)) return 0;
-  if (s->stride == 16 || s->stride == 24 || s->stride == 32) return s->stride;
-  return s->api / 100 == 535 && s->api < API_535_98 ? 32 : 24;
-}
-
-static int answerV3(const char *function, enum processKind kind, void *device, unsigned *count, char *out) {
-  const int stride = strideOfV3();
-  return stride == 0 ? FUNCTION_NOT_FOUND : answer(function, kind, device, count, out, (size_t)stride);
-}
-
 EXPORT int nvmlDeviceGetComputeRunningProcesses(void *d, unsigned *n, char *out) { return answer(__func__, COMPUTE, d, n, out, 16); }
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *d, unsigned *n, char *out) { return answer(__func__, COMPUTE, d, n, out, 24); }
-EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, char *out) { return answerV3(__func__, COMPUTE, d, n, out); }
 EXPORT int nvmlDeviceGetGraphicsRunningProcesses(void *d, unsigned *n, char *out) { return answer(__func__, GRAPHICS, d, n, out, 16); }
 EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v2(void *d, unsigned *n, char *out) { return answer(__func__, GRAPHICS, d, n, out, 24); }
-EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(void *d, unsigned *n, char *out) { return answerV3(__func__, GRAPHICS, d, n, out); }
 EXPORT int nvmlDeviceGetMPSComputeRunningProcesses(void *d, unsigned *n, char *out) { return answer(__func__, MPS, d, n, out, 16); }
 EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v2(void *d, unsigned *n, char *out) { return answer(__func__, MPS, d, n, out, 24); }
-EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v3(void *d, unsigned *n, char *out) { return answerV3(__func__, MPS, d, n, out); }
 
 struct detailList { unsigned version, mode, count; struct v3 *entries; };
 _Static_assert(sizeof(struct detailList) == 24, "nvmlProcessDetailList_v1_t");

@@ -135,7 +135,6 @@ static void aboutAll(struct scenario *s, const char *word, const char *rest) {
   else if (strcmp(word, "cuda") == 0) s->cuda = atoi(rest);
   else if (strcmp(word, "v2-code") == 0) s->v2Code = atoi(rest);
   else if (strcmp(word, "api") == 0) s->api = versionOf(rest);
-  else if (strcmp(word, "stride") == 0) s->stride = atoi(rest);
   else if (strcmp(word, "grow") == 0) atomic_store(&s->growing, atol(rest));
   else if (strcmp(word, "follow") == 0) pathOf(s, s->follow, sizeof s->follow, rest);
   else if (strcmp(word, "calls") == 0) pathOf(s, s->calls, sizeof s->calls, rest);

@@ -20,7 +20,8 @@ import { measuredAll } from "./testing/measured-all.ts";
 
 const KEPT_BY_DRIVER = 300 * MIB;
 const V2_LISTS = processLists("_v2");
-const ALL_LISTS = [...processLists(""), ...V2_LISTS, ...processLists("_v3"), "nvmlDeviceGetRunningProcessDetailList"];
+const SMALL_LISTS = [...processLists(""), ...V2_LISTS];
+const ALL_LISTS = [...SMALL_LISTS, "nvmlDeviceGetRunningProcessDetailList"];
 
 const twoGpus = ["devices 2", "driver 580.65.06"].concat(
   [0, 1].flatMap((gpu) => [
@@ -46,9 +47,8 @@ const run = measuredAll<Seen>(
         "refused version word": () => seen([...ONE_GPU, "v2-code 25"]),
         "no second memory query": () => seen(ONE_GPU, TRAIN, { without: ["nvmlDeviceGetMemoryInfo_v2"] }),
         "470": () => seen([...withDriver("470.10.1"), "api 470"]),
-        "third list of 16": () => seen([...ONE_GPU, "stride 16"], TRAIN, { without: V2_LISTS }),
-        "third list of 24": () => seen([...ONE_GPU, "stride 24"], TRAIN, { without: V2_LISTS }),
-        "third list of 32": () => seen([...withDriver("535.54.03"), "api 535.54"], TRAIN, { without: V2_LISTS }),
+        "rows of 16": () => seen(ONE_GPU, TRAIN, { without: V2_LISTS }),
+        "rows of 32": () => seen(ONE_GPU, TRAIN, { without: SMALL_LISTS }),
         "list that grows": () => seen([...ONE_GPU, "grow 1"]),
         "lists refused": () => seen([...ONE_GPU, "error 0 0 4 processes"]),
         "lists unsupported": () => seen([...ONE_GPU, "error 0 0 3 processes"]),
@@ -104,7 +104,7 @@ describe.skipIf(absent !== null)(`memory of a device${absent === null ? "" : ` (
 });
 
 describe.skipIf(absent !== null)("processes of a device", () => {
-  it.each(["third list of 16", "third list of 24", "third list of 32", "list that grows"])(
+  it.each(["rows of 16", "rows of 32", "list that grows"])(
     "the process list is read correctly from every layout: %s",
     (name) => {
       const device = deviceOf(run(name), "cuda:0");

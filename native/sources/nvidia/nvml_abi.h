@@ -24,8 +24,6 @@ enum NvmlCode : int {
   kNvmlArgumentVersionMismatch = 25,
   kNvmlGpuNotFound = 28,
   kNvmlUnknown = 999,
-  // Ours: the library returned rows of an unknown layout.
-  kNvmlStrangeLayout = 100001,
 };
 
 struct NvmlMemoryV1 {
@@ -55,7 +53,7 @@ struct NvmlPciInfo {
   char busId[32];
 };
 
-// The longest form of a row of a process list; the shorter ones (16 and 24 bytes) are its beginning.
+// The longest form of a row of a process list. The shorter ones (16 and 24 bytes) are its beginning.
 struct NvmlProcessRow {
   uint32_t pid;
   uint64_t usedGpuMemory;

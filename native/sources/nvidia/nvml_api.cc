@@ -56,7 +56,6 @@ void NvmlApi::lookUpAll() {
   for (size_t i = 0; i < 3; ++i) {
     const std::string name = kLists[i];
     lookUp(library_, (name + "_v2").c_str(), lists[i].v2);
-    lookUp(library_, (name + "_v3").c_str(), lists[i].v3);
     lookUp(library_, name.c_str(), lists[i].v1);
   }
   lookUp(library_, "nvmlDeviceGetRunningProcessDetailList", processDetails);
@@ -104,7 +103,6 @@ std::string nvmlCodeName(int code) {
     case 27: return "NOT_READY";
     case 28: return "GPU_NOT_FOUND";
     case 999: return "UNKNOWN";
-    case kNvmlStrangeLayout: return "a layout that is not known";
     default: return "code " + std::to_string(code);
   }
 }

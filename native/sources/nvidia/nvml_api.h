@@ -10,10 +10,8 @@ namespace stormlog {
 // The versions of one kind of process list; null where the library lacks it.
 struct NvmlListCalls {
   using Call = int (*)(NvmlHandle, unsigned* count, void* rows);
-  // Rows of 24 bytes, always.
+  // Rows of 24 bytes. Every library that has a "_v3", whose rows differ from driver to driver, has this one, too.
   Call v2 = nullptr;
-  // Rows of 16, 24 or 32 bytes, by driver, under one name.
-  Call v3 = nullptr;
   // Rows of 16 bytes.
   Call v1 = nullptr;
 };

@@ -28,8 +28,7 @@ class NvmlProcessLists {
   bool has(unsigned kind) const;
 
   void clear() { processes_.clear(); }
-  // Adds what one list of one device holds. Returns an NVML code; kNvmlStrangeLayout when the layout of the rows is
-  // unknown.
+  // Adds what one list of one device holds. Returns an NVML code.
   int read(NvmlHandle device, unsigned kind);
 
   // One entry per pid: a process may be in several lists with the same memory, which must not add up.
@@ -39,10 +38,8 @@ class NvmlProcessLists {
 
  private:
   int call(NvmlHandle device, unsigned kind, unsigned& count);
-  int callGrowing(NvmlListCalls::Call function, NvmlHandle device, unsigned& count);
-  int callUnknownStride(NvmlListCalls::Call function, NvmlHandle device, unsigned& count);
-  int callDetails(NvmlHandle device, unsigned kind, unsigned& count);
-  void fill(uint8_t pattern);
+  template <typename Read>
+  int callGrowing(unsigned& count, Read read);
   void merge(unsigned kind, const uint8_t* row);
 
   // The driver caps a list at 950 processes. A library that asks for more than kMaxCapacity is broken.
@@ -54,12 +51,9 @@ class NvmlProcessLists {
   NvmlListCalls calls_[kKinds];
   int (*details_)(NvmlHandle, NvmlProcessDetailList*) = nullptr;
   std::vector<uint8_t> rows_;
-  std::vector<uint8_t> other_;
   unsigned capacity_ = kFirstCapacity;
   // Bytes from row to row in the last result.
   size_t stride_ = 0;
-  // The same for the "_v3" lists once it is known; a property of the driver.
-  size_t v3Stride_ = 0;
   unsigned lastRows_ = 0;
   std::vector<NvmlProcess> processes_;
 };

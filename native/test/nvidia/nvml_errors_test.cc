@@ -179,7 +179,7 @@ TEST("each optional symbol may be missing: what it is for is missing, and nothin
       "nvmlInitWithFlags", "nvmlShutdown", "nvmlSystemGetDriverVersion", "nvmlSystemGetNVMLVersion", "nvmlDeviceGetCount_v2",
       "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByUUID", "nvmlDeviceGetName", "nvmlDeviceGetUUID", "nvmlDeviceGetPciInfo_v3",
       "nvmlDeviceGetPersistenceMode", "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetComputeRunningProcesses_v2",
-      "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses_v2",
+      "nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses_v2",
       "nvmlDeviceGetMPSComputeRunningProcesses_v2", "nvmlDeviceGetRunningProcessDetailList", "nvmlDeviceGetMigMode",
       "nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex", "nvmlDeviceGetAccountingMode", "nvmlDeviceGetAccountingStats",
       "nvmlDeviceGetAccountingPids", "nvmlEventSetCreate", "nvmlEventSetWait_v2", "nvmlDeviceRegisterEvents", "nvmlDeviceGetRemappedRows",

@@ -35,37 +35,6 @@ std::string compute(const char* suffix) { return std::string("nvmlDeviceGetCompu
 
 }  // namespace
 
-TEST("rows of 16, 24 and 32 bytes under one name are distinguished, with one process and with five") {
-  for (const char* stride : {"16", "24", "32"}) {
-    for (int count = 1; count <= 5; count += 4) {
-      std::string text = std::string("devices 1\nat 0 0 1000 0 100000\nstride ") + stride + "\n";
-      for (int i = 0; i < count; ++i) text += "proc 0 0 " + std::to_string(4001 + i) + " " + std::to_string((i + 1) * 1000) + "\n";
-      Scenario scenario(text);
-      TempDirectory directory;
-      Listed listed(libraryWithout(directory, {compute("_v2"), compute("")}));
-      CHECK_EQ(listed.entries.size(), count);
-      for (size_t i = 0; i < listed.entries.size(); ++i) {
-        CHECK_EQ(listed.entries[i].id, 4001 + static_cast<int>(i));
-        CHECK_EQ(listed.entries[i].v[0], (i + 1) * 1000);
-        CHECK_EQ(listed.entries[i].v[3], 1);
-        CHECK_EQ(listed.entries[i].valid, 11);
-      }
-    }
-  }
-}
-
-TEST("without a process the size of a row stays open until there is one") {
-  Scenario scenario("devices 1\nat 0 0 1000 0 100000\nstride 32\nproc 60 0 4001 5000\n");
-  TempDirectory directory;
-  Listed listed(libraryWithout(directory, {compute("_v2"), compute("")}));
-  CHECK_EQ(listed.entries.size(), 0);
-  CHECK_EQ(listed.out.last(RecordKind::kDeviceList)->v[0], 0);
-  sleepMs(80);
-  listed.backend.sampleProcesses(2, listed.out);
-  CHECK_EQ(entriesOf(listed.out, 0, 2).size(), 1);
-  CHECK_EQ(entriesOf(listed.out, 0, 2)[0].v[0], 5000);
-}
-
 TEST("each driver's own set of lists is read") {
   for (const char* api : {"470", "510", "535.54", "535.98", "550", "565", "580"}) {
     Scenario scenario(std::string("devices 1\nat 0 0 1000 0 100000\nproc 0 0 4001 5000\nproc 0 0 4002 6000\napi ") + api + "\n");
@@ -79,7 +48,7 @@ TEST("each driver's own set of lists is read") {
   }
   Scenario scenario("devices 1\nat 0 0 1000 0 100000\nproc 0 0 4001 5000\n");
   TempDirectory directory;
-  Listed details(libraryWithout(directory, {compute(""), compute("_v2"), compute("_v3")}));
+  Listed details(libraryWithout(directory, {compute(""), compute("_v2")}));
   CHECK_EQ(details.entries.size(), 1);
   CHECK(!details.entries.empty() && details.entries[0].v[0] == 5000);
 }

@@ -20,12 +20,11 @@ export interface FakeNvml {
 
 /** Symbols that drivers of a version lack, by the version's name in a scenario's `api`. */
 const LACKING: Readonly<Record<string, readonly string[]>> = {
-  "470": ["nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetRunningProcessDetailList", ...processLists("_v3")],
-  "535.98": processLists("_v3"),
+  "470": ["nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetRunningProcessDetailList"],
 };
 
-/** The three process lists of a version: "", "_v2" or "_v3". */
-export function processLists(version: "" | "_v2" | "_v3"): string[] {
+/** The three process lists of a version: "" or "_v2". */
+export function processLists(version: "" | "_v2"): string[] {
   return ["Compute", "Graphics", "MPSCompute"].map((kind) => `nvmlDeviceGet${kind}RunningProcesses${version}`);
 }
 
