@@ -168,8 +168,6 @@ describe("processes and devices", () => {
       pids: Float64Array.of(pid),
       bytes: Float64Array.of(9),
       owners: Float64Array.of(1),
-      durationNs: Float64Array.of(1),
-      unknown: 0,
     });
     const stream = { pid: 5, kind: AllocatorKind.cuda, index: 0, role: ProcessRole.plain } as RecordedStream;
     const mapped = (of: DeviceLists[], streams = [stream]) =>

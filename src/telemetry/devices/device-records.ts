@@ -1,13 +1,7 @@
 import { RecordSource } from "../../sampler/record-layout.ts";
-import { GrowableColumn } from "../recording/growable.ts";
-import type {
-  DeviceColumns,
-  DeviceLists,
-  DeviceProcessPeak,
-  RecordedDeviceEvent,
-} from "../recording/record-columns.ts";
-
-type Values = readonly [number, number, number, number];
+import { GrowableColumns } from "../recording/growable.ts";
+import type { DeviceLists, DeviceProcessPeak, RecordedDeviceEvent, RecordFile } from "../recording/record-columns.ts";
+import type { RecordValues } from "../recording/recorded-streams.ts";
 
 /** More devices than any machine has. A damaged file could name millions. */
 const MAX_DEVICES = 512;
@@ -16,61 +10,15 @@ const MAX_LISTED = 20_000;
 /** Pid of an entry for the job as a whole, from a source without processes. */
 export const WHOLE_JOB = -1;
 
-interface Entry {
-  readonly pid: number;
-  bytes: number;
-  readonly owner: number;
-}
-
-class DeviceBuilder {
-  readonly #index: number;
-  readonly #timeNs = new GrowableColumn();
-  readonly #used = new GrowableColumn();
-  readonly #total = new GrowableColumn();
-  readonly #free = new GrowableColumn();
-  readonly #driver = new GrowableColumn();
-
-  constructor(index: number) {
-    this.#index = index;
-  }
-
-  push(timeNs: number, [used, total, free, driver]: Values): void {
-    this.#timeNs.push(timeNs);
-    this.#used.push(used);
-    this.#total.push(total);
-    this.#free.push(free);
-    this.#driver.push(driver);
-  }
-
-  take(): DeviceColumns {
-    return {
-      index: this.#index,
-      timeNs: this.#timeNs.take(),
-      used: this.#used.take(),
-      total: this.#total.take(),
-      free: this.#free.take(),
-      driver: this.#driver.take(),
-    };
-  }
-}
+const sampleColumns = () => new GrowableColumns("timeNs", "used", "total", "free", "driver");
 
 /** The process lists of one device: entries are collected until the record that ends the list. */
 class ListsBuilder {
-  readonly #index: number;
-  readonly #timeNs = new GrowableColumn();
-  readonly #ends = new GrowableColumn();
-  readonly #pids = new GrowableColumn();
-  readonly #bytes = new GrowableColumn();
-  readonly #owners = new GrowableColumn();
-  readonly #durationNs = new GrowableColumn();
-  #pending = new Map<number, Entry>();
+  readonly #lists = new GrowableColumns("timeNs", "ends");
+  readonly #entries = new GrowableColumns("pids", "bytes", "owners");
+  #pending = new Map<number, { readonly pid: number; bytes: number; readonly owner: number }>();
   #pendingNs = -1;
   #pendingCount = 0;
-  #unknown = 0;
-
-  constructor(index: number) {
-    this.#index = index;
-  }
 
   /** Returns the number of dropped entries of an unfinished list before this one. */
   entry(timeNs: number, pid: number, bytes: number, owner: number): number {
@@ -90,59 +38,37 @@ class ListsBuilder {
   }
 
   /** False for a list that runs backwards, or with missing entries, whose owners are unknown. */
-  end(timeNs: number, announced: number, durationNs: number): boolean {
+  end(timeNs: number, announced: number): boolean {
     const own = timeNs === this.#pendingNs;
     const entries = own ? [...this.#pending.values()] : [];
     const whole = Number.isNaN(announced) || (own ? this.#pendingCount : 0) >= announced;
     this.#pending.clear();
     this.#pendingNs = -1;
-    if (timeNs < this.#timeNs.last() || !whole) return false;
+    if (timeNs < this.#lists.last() || !whole) return false;
     for (const { pid, bytes, owner } of entries) {
-      this.#pids.push(pid);
-      this.#bytes.push(bytes);
-      this.#owners.push(owner);
-      if (Number.isNaN(bytes)) this.#unknown++;
+      this.#entries.push(pid, bytes, owner);
     }
-    this.#timeNs.push(timeNs);
-    this.#ends.push(this.#pids.length);
-    this.#durationNs.push(durationNs);
+    this.#lists.push(timeNs, this.#entries.length);
     return true;
   }
 
-  take(): DeviceLists {
-    return {
-      index: this.#index,
-      timeNs: this.#timeNs.take(),
-      ends: this.#ends.take(),
-      pids: this.#pids.take(),
-      bytes: this.#bytes.take(),
-      owners: this.#owners.take(),
-      durationNs: this.#durationNs.take(),
-      unknown: this.#unknown,
-    };
+  take(): Omit<DeviceLists, "index"> {
+    return { ...this.#lists.take(), ...this.#entries.take() };
   }
-}
-
-/** The device records of a record file. */
-export interface DeviceRecordsTaken {
-  readonly devices: readonly DeviceColumns[];
-  readonly lists: readonly DeviceLists[];
-  readonly processPeaks: readonly DeviceProcessPeak[];
-  readonly deviceEvents: readonly RecordedDeviceEvent[];
 }
 
 /** Collects device records; each method returns false for an invalid one. `dropped`: entries of unfinished lists. */
 export class DeviceRecords {
-  readonly #devices = new Map<number, DeviceBuilder>();
+  readonly #devices = new Map<number, ReturnType<typeof sampleColumns>>();
   readonly #lists = new Map<number, ListsBuilder>();
   readonly #peaks = new Map<string, DeviceProcessPeak>();
   readonly #events: RecordedDeviceEvent[] = [];
   /** Entries of process lists without an end. */
   dropped = 0;
 
-  sample(timeNs: number, id: number, values: Values): boolean {
-    const device = found(this.#devices, id, () => new DeviceBuilder(id));
-    device?.push(timeNs, values);
+  sample(timeNs: number, id: number, values: RecordValues): boolean {
+    const device = found(this.#devices, id, sampleColumns);
+    device?.push(timeNs, ...values);
     return device !== undefined;
   }
 
@@ -150,20 +76,20 @@ export class DeviceRecords {
    * @param source a {@link RecordSource}: NVIDIA's driver reports 0 when unknown, and a process on a device uses more
    * than 0
    */
-  process(timeNs: number, pid: number, source: number, [bytes, index, owner]: Values): boolean {
+  process(timeNs: number, pid: number, source: number, [bytes, index, owner]: RecordValues): boolean {
     if (pid < WHOLE_JOB || pid === 0 || (pid === WHOLE_JOB && owner !== 1)) return false;
-    const lists = found(this.#lists, index, () => new ListsBuilder(index));
+    const lists = found(this.#lists, index, () => new ListsBuilder());
     if (lists === undefined) return false;
     const known = source === RecordSource.nvml && bytes === 0 ? Number.NaN : bytes;
     this.dropped += lists.entry(timeNs, pid, known, owner === 1 || owner === 0 ? owner : Number.NaN);
     return true;
   }
 
-  list(timeNs: number, id: number, [announced, durationNs]: Values): boolean {
-    return found(this.#lists, id, () => new ListsBuilder(id))?.end(timeNs, announced, durationNs) ?? false;
+  list(timeNs: number, id: number, [announced]: RecordValues): boolean {
+    return found(this.#lists, id, () => new ListsBuilder())?.end(timeNs, announced) ?? false;
   }
 
-  processPeak(pid: number, source: number, [bytes, index, ended]: Values): boolean {
+  processPeak(pid: number, source: number, [bytes, index, ended]: RecordValues): boolean {
     if (pid < WHOLE_JOB || pid === 0 || !isIndex(index)) return false;
     // The driver reports 0 when it kept no account.
     if (Number.isNaN(bytes) || bytes === 0) return true;
@@ -180,7 +106,7 @@ export class DeviceRecords {
     return true;
   }
 
-  event(timeNs: number, index: number, source: number, [kind, code]: Values): boolean {
+  event(timeNs: number, index: number, source: number, [kind, code]: RecordValues): boolean {
     if (Number.isNaN(kind)) return false;
     if (this.#events.length < MAX_LISTED) {
       this.#events.push({ timeNs, index, source, kind, code: Number.isNaN(code) ? null : code });
@@ -188,11 +114,11 @@ export class DeviceRecords {
     return true;
   }
 
-  take(): DeviceRecordsTaken {
+  take(): Pick<RecordFile, "devices" | "lists" | "processPeaks" | "deviceEvents"> {
     return {
-      devices: ordered(this.#devices).map((device) => device.take()),
+      devices: ordered(this.#devices).map(([index, device]) => ({ index, ...device.take() })),
       lists: ordered(this.#lists)
-        .map((lists) => lists.take())
+        .map(([index, lists]) => ({ index, ...lists.take() }))
         .filter(({ timeNs }) => timeNs.length > 0),
       processPeaks: [...this.#peaks.values()],
       deviceEvents: this.#events,
@@ -210,4 +136,4 @@ function found<T>(map: Map<number, T>, index: number, make: () => T): T | undefi
   return made;
 }
 
-const ordered = <T>(map: ReadonlyMap<number, T>): T[] => [...map].sort(([a], [b]) => a - b).map(([, value]) => value);
+const ordered = <T>(map: ReadonlyMap<number, T>): [number, T][] => [...map].sort(([a], [b]) => a - b);

@@ -1,7 +1,7 @@
 import { invalidInput } from "../../core/errors.ts";
 import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, RecordKind } from "../../sampler/record-layout.ts";
 import { DeviceRecords } from "../devices/device-records.ts";
-import { GrowableColumn } from "../recording/growable.ts";
+import { GrowableColumns } from "../recording/growable.ts";
 import { readChunks } from "../recording/input-file.ts";
 import { ProcessHistory } from "../recording/process-history.ts";
 import type {
@@ -25,29 +25,9 @@ const MAX_HOLE_BYTES = 1 << 20;
 const HIGH_WORD_LIMIT = 2 ** 21;
 
 class RecordParser {
-  readonly #tree = {
-    timeNs: new GrowableColumn(),
-    rss: new GrowableColumn(),
-    anon: new GrowableColumn(),
-    shmem: new GrowableColumn(),
-    processes: new GrowableColumn(),
-    ticks: new GrowableColumn(),
-  };
-  readonly #cgroup = {
-    timeNs: new GrowableColumn(),
-    current: new GrowableColumn(),
-    peak: new GrowableColumn(),
-    oomKills: new GrowableColumn(),
-    anonShmem: new GrowableColumn(),
-  };
-  readonly #shared = {
-    timeNs: new GrowableColumn(),
-    tookNs: new GrowableColumn(),
-    once: new GrowableColumn(),
-    mapped: new GrowableColumn(),
-    charged: new GrowableColumn(),
-    unread: new GrowableColumn(),
-  };
+  readonly #tree = new GrowableColumns("timeNs", "rss", "anon", "shmem", "processes", "ticks");
+  readonly #cgroup = new GrowableColumns("timeNs", "current", "peak", "oomKills", "anonShmem");
+  readonly #shared = new GrowableColumns("timeNs", "tookNs", "once", "mapped", "charged", "unread");
   readonly #devices = new DeviceRecords();
   readonly #processes = new ProcessHistory();
   readonly #streams = new StreamsBuilder();
@@ -103,33 +83,24 @@ class RecordParser {
   #take(kind: number, timeNs: number, id: number): boolean {
     switch (kind) {
       case RecordKind.tree: {
-        const tree = this.#tree;
-        tree.timeNs.push(timeNs);
-        tree.rss.push(this.#value(0));
-        tree.anon.push(this.#value(1));
-        tree.shmem.push(this.#value(2));
-        const known = (this.#view.getUint8(this.#at + 9) & 8) !== 0;
-        tree.processes.push(known ? this.#view.getUint32(this.#at + 40, true) : Number.NaN);
-        tree.ticks.push(Math.max(1, id));
+        const isCounted = (this.#view.getUint8(this.#at + 9) & 8) !== 0;
+        const processes = isCounted ? this.#view.getUint32(this.#at + 40, true) : Number.NaN;
+        this.#tree.push(timeNs, this.#value(0), this.#value(1), this.#value(2), processes, Math.max(1, id));
         return true;
       }
       case RecordKind.process:
         this.#processes.reading(id, timeNs, this.#value(0), this.#value(1), this.#value(3));
         return true;
       case RecordKind.cgroup:
-        this.#cgroup.timeNs.push(timeNs);
-        this.#cgroup.current.push(this.#value(0));
-        this.#cgroup.peak.push(this.#value(1));
-        this.#cgroup.oomKills.push(this.#value(2));
-        this.#cgroup.anonShmem.push(this.#value(3));
+        this.#cgroup.push(timeNs, ...this.#four());
         return true;
       case RecordKind.hostShared:
-        this.#shared.timeNs.push(timeNs);
-        this.#shared.tookNs.push(id < 0 ? Number.NaN : id * 1000);
-        this.#shared.once.push(this.#value(0));
-        this.#shared.mapped.push(this.#value(1));
-        this.#shared.charged.push(this.#value(2));
-        this.#shared.unread.push(this.#view.getUint32(this.#at + 44, true));
+        this.#shared.push(
+          timeNs,
+          id < 0 ? Number.NaN : id * 1000,
+          ...this.#four().slice(0, 3),
+          this.#view.getUint32(this.#at + 44, true),
+        );
         return true;
       case RecordKind.device:
         return this.#devices.sample(timeNs, id, this.#four());
@@ -152,8 +123,7 @@ class RecordParser {
         return true;
       case RecordKind.rate:
         if (this.#rates.length < MAX_LISTED) {
-          const [hostPeriodNs, devicePeriodNs, cpuNs, missedTicks] = this.#four();
-          this.#rates.push({ timeNs, hostPeriodNs, devicePeriodNs, cpuNs, missedTicks });
+          this.#rates.push({ timeNs, hostPeriodNs: this.#value(0), devicePeriodNs: this.#value(1) });
         }
         return true;
       case RecordKind.stop: {
@@ -161,6 +131,7 @@ class RecordParser {
         this.#stop = { timeNs, ticks, missedTicks, hostCpuNs, deviceCpuNs };
         return true;
       }
+      // `smaps_rollup` of a process at the end of a run, for other readers of the file.
       case RecordKind.rollup:
         return true;
       case RecordKind.stream:
@@ -197,34 +168,11 @@ class RecordParser {
   }
 
   finish(cutBytes: number): RecordFile {
-    const tree = this.#tree;
-    const cgroup = this.#cgroup;
-    const shared = this.#shared;
     return {
       header: this.#header,
-      tree: {
-        timeNs: tree.timeNs.take(),
-        rss: tree.rss.take(),
-        anon: tree.anon.take(),
-        shmem: tree.shmem.take(),
-        processes: tree.processes.take(),
-        ticks: tree.ticks.take(),
-      },
-      cgroup: {
-        timeNs: cgroup.timeNs.take(),
-        current: cgroup.current.take(),
-        peak: cgroup.peak.take(),
-        oomKills: cgroup.oomKills.take(),
-        anonShmem: cgroup.anonShmem.take(),
-      },
-      shared: {
-        timeNs: shared.timeNs.take(),
-        tookNs: shared.tookNs.take(),
-        once: shared.once.take(),
-        mapped: shared.mapped.take(),
-        charged: shared.charged.take(),
-        unread: shared.unread.take(),
-      },
+      tree: this.#tree.take(),
+      cgroup: this.#cgroup.take(),
+      shared: this.#shared.take(),
       ...this.#devices.take(),
       processes: this.#processes,
       ...this.#streams.take(lostRings(this.#errors)),

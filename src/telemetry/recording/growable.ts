@@ -19,20 +19,6 @@ export class GrowableColumn {
     this.#chunk[this.#used++] = value;
   }
 
-  /** Appends NaN until the column has `length` values. */
-  padTo(length: number): void {
-    while (this.length < length) this.push(Number.NaN);
-  }
-
-  /** Replaces the last value. The column must not be empty. */
-  setLast(value: number): void {
-    if (this.#used > 0) this.#chunk[this.#used - 1] = value;
-    else {
-      const previous = this.#full.at(-1);
-      if (previous) previous[previous.length - 1] = value;
-    }
-  }
-
   /** The last value, NaN when there is none. */
   last(): number {
     if (this.#used > 0) return this.#chunk[this.#used - 1] ?? Number.NaN;
@@ -60,5 +46,36 @@ export class GrowableColumn {
     this.#before += this.#chunk.length;
     this.#chunk = new Float64Array(Math.min(LARGEST_CHUNK, Math.max(FIRST_CHUNK, this.#chunk.length * 2)));
     this.#used = 0;
+  }
+}
+
+/** Columns of one length by name, filled a row at a time. */
+export class GrowableColumns<Name extends string> {
+  readonly #names: readonly Name[];
+  readonly #columns: readonly GrowableColumn[];
+
+  constructor(...names: readonly Name[]) {
+    this.#names = names;
+    this.#columns = names.map(() => new GrowableColumn());
+  }
+
+  get length(): number {
+    return this.#columns[0]?.length ?? 0;
+  }
+
+  /** @param row one value for each name, in their order */
+  push(...row: readonly number[]): void {
+    for (let i = 0; i < this.#columns.length; i++) this.#columns[i]!.push(row[i]!);
+  }
+
+  /** The last value of the first column, NaN when there is none. */
+  last(): number {
+    return this.#columns[0]?.last() ?? Number.NaN;
+  }
+
+  /** All values; the columns are empty afterwards. */
+  take(): Record<Name, Float64Array> {
+    const taken = this.#names.map((name, i) => [name, this.#columns[i]!.take()] as const);
+    return Object.fromEntries(taken) as Record<Name, Float64Array>;
   }
 }

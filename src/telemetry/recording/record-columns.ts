@@ -69,10 +69,6 @@ export interface DeviceLists {
   readonly bytes: Float64Array;
   /** 1 = the measured job's, 0 = not, NaN = unknown. */
   readonly owners: Float64Array;
-  /** Duration of each read. */
-  readonly durationNs: Float64Array;
-  /** Entries without a size. */
-  readonly unknown: number;
 }
 
 /** The driver's own high-water mark of one process on one device. */
@@ -111,8 +107,6 @@ export interface RecordedRate {
   readonly timeNs: number;
   readonly hostPeriodNs: number;
   readonly devicePeriodNs: number;
-  readonly cpuNs: number;
-  readonly missedTicks: number;
 }
 
 /** Totals written by a clean stop. */

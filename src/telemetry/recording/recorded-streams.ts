@@ -1,5 +1,8 @@
 import { AllocatorKind, ProbeFlag, ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
-import { GrowableColumn } from "./growable.ts";
+import { GrowableColumns } from "./growable.ts";
+
+/** The four values of a record; NaN = unknown. */
+export type RecordValues = readonly [number, number, number, number];
 
 /** The allocator's own marks, the largest ones; NaN = not recorded. Bytes and counts. */
 export interface AllocatorMarks {
@@ -46,8 +49,6 @@ export interface StepColumns {
  */
 const POOLS_FROM = 256;
 
-type Values = readonly [number, number, number, number];
-
 /** Maximum number of processes. Further ones, as in a fork storm under a preloaded library, are only counted. */
 const MAX_STREAMS = 20_000;
 /**
@@ -76,9 +77,7 @@ class StreamBuilder {
   #worldSize: number | null = null;
   #role: ProcessRole = ProcessRole.plain;
   #peaksReset = false;
-  readonly #timeNs = new GrowableColumn();
-  readonly #values = [new GrowableColumn(), new GrowableColumn(), new GrowableColumn(), new GrowableColumn()];
-  readonly #reasons = new GrowableColumn();
+  readonly #rows = new GrowableColumns("timeNs", "allocated", "reserved", "active", "steps", "reasons");
   readonly #marks: [number, number, number, number] = [Number.NaN, Number.NaN, Number.NaN, Number.NaN];
 
   constructor(id: number, pid: number, kind: AllocatorKind, index: number) {
@@ -105,16 +104,13 @@ class StreamBuilder {
   }
 
   /** False for a row that runs further backwards than a row can be late. */
-  sample(timeNs: number, values: Values, reason: number): boolean {
-    const at = orderedTime(timeNs, this.#timeNs.last());
-    if (at === null) return false;
-    this.#timeNs.push(at);
-    for (const [i, value] of values.entries()) this.#values[i]!.push(value);
-    this.#reasons.push(reason);
-    return true;
+  sample(timeNs: number, values: RecordValues, reason: number): boolean {
+    const at = orderedTime(timeNs, this.#rows.last());
+    if (at !== null) this.#rows.push(at, ...values, reason);
+    return at !== null;
   }
 
-  peaks(values: Values): void {
+  peaks(values: RecordValues): void {
     for (const [i, value] of values.entries()) {
       const before = this.#marks[i]!;
       if (value < before) this.#peaksReset = true;
@@ -124,9 +120,9 @@ class StreamBuilder {
 
   /** @param lostPids processes of which a ring was lost */
   take(lostPids: ReadonlySet<number>): RecordedStream {
-    const [allocated, reserved, active, steps] = this.#values.map((column) => column.take());
     const [peakAllocated, peakReserved, retries, ooms] = this.#marks;
-    const reasons = Uint8Array.from(this.#reasons.take());
+    const { reasons: numbers, ...columns } = this.#rows.take();
+    const reasons = Uint8Array.from(numbers);
     return {
       id: this.id,
       pid: this.#pid,
@@ -136,11 +132,7 @@ class StreamBuilder {
       worldSize: this.#worldSize,
       role: this.#role,
       peaksReset: this.#peaksReset,
-      timeNs: this.#timeNs.take(),
-      allocated: allocated!,
-      reserved: reserved!,
-      active: active!,
-      steps: steps!,
+      ...columns,
       reasons,
       marks: { allocated: peakAllocated, reserved: peakReserved, retries, ooms },
       cut: lostPids.has(this.#pid) && !endedInOrder({ reasons }),
@@ -151,9 +143,9 @@ class StreamBuilder {
 /** Collects the probe's records of a record file. Each method returns false for an invalid record. */
 export class StreamsBuilder {
   readonly #streams = new Map<number, StreamBuilder>();
-  readonly #steps = new Map<number, { readonly timeNs: GrowableColumn; readonly steps: GrowableColumn }>();
+  readonly #steps = new Map<number, GrowableColumns<"timeNs" | "steps">>();
 
-  stream(id: number, [pid, kind, index, identity]: Values): boolean {
+  stream(id: number, [pid, kind, index, identity]: RecordValues): boolean {
     if (id < 0 || !(pid > 0) || !isKind(kind) || !(index >= 0)) return false;
     let stream = this.#streams.get(id);
     if (stream === undefined) {
@@ -166,11 +158,11 @@ export class StreamsBuilder {
     return true;
   }
 
-  sample(id: number, timeNs: number, values: Values, reason: number): boolean {
+  sample(id: number, timeNs: number, values: RecordValues, reason: number): boolean {
     return this.#streams.get(id)?.sample(timeNs, values, reason) ?? false;
   }
 
-  peaks(id: number, values: Values): boolean {
+  peaks(id: number, values: RecordValues): boolean {
     const stream = this.#streams.get(id);
     stream?.peaks(values);
     return stream !== undefined;
@@ -181,14 +173,12 @@ export class StreamsBuilder {
     let columns = this.#steps.get(pid);
     if (columns === undefined) {
       if (this.#steps.size >= MAX_STREAMS) return false;
-      columns = { timeNs: new GrowableColumn(), steps: new GrowableColumn() };
+      columns = new GrowableColumns("timeNs", "steps");
       this.#steps.set(pid, columns);
     }
-    const at = orderedTime(timeNs, columns.timeNs.last());
-    if (at === null) return false;
-    columns.timeNs.push(at);
-    columns.steps.push(step);
-    return true;
+    const at = orderedTime(timeNs, columns.last());
+    if (at !== null) columns.push(at, step);
+    return at !== null;
   }
 
   take(lostPids: ReadonlySet<number>): {
@@ -203,7 +193,7 @@ export class StreamsBuilder {
     return {
       streams: all.filter((stream) => !isPool(stream)),
       pools: all.flatMap((stream) => (isPool(stream) ? [{ ...stream, index: stream.index - POOLS_FROM }] : [])),
-      steps: [...this.#steps].map(([pid, { timeNs, steps }]) => ({ pid, timeNs: timeNs.take(), steps: steps.take() })),
+      steps: [...this.#steps].map(([pid, columns]) => ({ pid, ...columns.take() })),
     };
   }
 }
