@@ -17,7 +17,7 @@ import { FeaturesFileSchema } from "../src/report/bundle/features-document.ts";
 import { BundleManifestSchema } from "../src/report/bundle/manifest.ts";
 import { REPORT_KIND, StormlogReportSchema } from "../src/report/documents/envelope.ts";
 import { AnalysisSchema, JudgementSchema, PayloadSchema } from "../src/report/model/report-schema.ts";
-import { RecordingInfoSchema } from "../src/telemetry/recording/run-info.ts";
+import { RecordingInfoSchema } from "../src/telemetry/recording/recording-schema.ts";
 
 interface Published {
   readonly title: string;

@@ -3,6 +3,13 @@ import { invalidInput } from "./errors.ts";
 /** A JSON object as it was read. */
 export type Json = Readonly<Record<string, unknown>>;
 
+/** A type as a validator infers it, unchangeable at every level. */
+export type DeepReadonly<T> = T extends readonly (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+    : T;
+
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { DRIFT_CLASSES, PACKAGE_RELATIONS } from "../../analysis/series/document.ts";
 import { DAY } from "../../core/units.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
-import { RecordingInfoSchema } from "../../telemetry/recording/run-info.ts";
+import { RecordingInfoSchema } from "../../telemetry/recording/recording-schema.ts";
 import { CAUSES, RUN_ROLES } from "./gate-report.ts";
 import { PeakReportSchema, StackedPeaksSchema } from "./peak-report.ts";
 

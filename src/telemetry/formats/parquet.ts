@@ -5,7 +5,8 @@ import * as v from "valibot";
 import { codeOf, GateError, invalidInput, messageOf } from "../../core/errors.ts";
 import { fileError, statInput } from "../recording/input-file.ts";
 import { COLUMNS, COUNTS, type Column, ofKnownMetric, type Recording, type SampleTable } from "../recording/model.ts";
-import { HEALTH_KINDS } from "../recording/recorded-device.ts";
+import { DeviceHealthSchema } from "../recording/recorded-device.ts";
+import { KnownPeakSchema, RecordingMarkSchema } from "../recording/recording-schema.ts";
 import { ownSource } from "./parquet-own.ts";
 import { numberOf, openParquet, type ParquetSource } from "./parquet-source.ts";
 
@@ -39,39 +40,9 @@ const LayoutSchema = v.object({
       highwater: ColumnNames,
     }),
   ),
-  peaks: v.pipe(
-    v.array(
-      v.object({
-        rank: v.number(),
-        device: v.string(),
-        metric: v.string(),
-        bytes: v.number(),
-        kind: v.picklist(["exact", "sampled"]),
-        source: v.string(),
-      }),
-    ),
-    v.transform(ofKnownMetric),
-  ),
-  marks: v.array(
-    v.object({
-      timeNs: v.number(),
-      kind: v.picklist(["process-start", "process-exit", "phase", "oom", "source-error", "rate-change", "stop"]),
-      text: v.string(),
-      pid: v.optional(v.number()),
-    }),
-  ),
-  health: v.optional(
-    v.array(
-      v.object({
-        timeNs: v.number(),
-        rank: v.number(),
-        device: v.string(),
-        kind: v.picklist(HEALTH_KINDS),
-        code: v.nullable(v.number()),
-        count: v.number(),
-      }),
-    ),
-  ),
+  peaks: v.pipe(v.array(v.object({ ...KnownPeakSchema.entries, metric: v.string() })), v.transform(ofKnownMetric)),
+  marks: v.array(RecordingMarkSchema),
+  health: v.optional(v.array(DeviceHealthSchema)),
 });
 type Layout = v.InferOutput<typeof LayoutSchema>;
 
@@ -304,12 +275,7 @@ export async function readParquetSource(file: string, source: ParquetSource): Pr
     epochNs: layout.epoch_ns === null ? null : BigInt(layout.epoch_ns),
     tables: await readTables(source, layout),
     peaks: layout.peaks,
-    marks: layout.marks.map(({ timeNs, kind, text: words, pid }) => ({
-      timeNs,
-      kind,
-      text: words,
-      ...(pid === undefined ? {} : { pid }),
-    })),
+    marks: layout.marks,
     events: null,
     worldSize: layout.world_size,
     missing: layout.missing,

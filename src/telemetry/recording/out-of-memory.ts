@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import type { DeepReadonly } from "../../core/json.ts";
 
 const text = v.string();
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
@@ -63,7 +64,7 @@ export const OutOfMemorySchema = v.object({
   /** Evidence, one sentence each. */
   evidence: v.array(text),
 });
-export type OutOfMemory = v.InferOutput<typeof OutOfMemorySchema>;
+export type OutOfMemory = DeepReadonly<v.InferOutput<typeof OutOfMemorySchema>>;
 
 /** Maximum number of kept frames of a stack. */
 export const MAX_FRAMES = 32;

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import type { DeepReadonly } from "../../core/json.ts";
 import { DEVICE_BACKENDS, type DeviceReport, vendorOf } from "../../sampler/sampler.ts";
 
 /**
@@ -67,7 +68,7 @@ export const RecordedDeviceSchema = v.object({
   process_lists: count,
   gap: v.nullable(GapSharesSchema),
 });
-export type RecordedDevice = v.InferOutput<typeof RecordedDeviceSchema>;
+export type RecordedDevice = DeepReadonly<v.InferOutput<typeof RecordedDeviceSchema>>;
 
 /** Kinds of device events. */
 export const HEALTH_KINDS = [
@@ -86,18 +87,19 @@ export const HEALTH_KINDS = [
 ] as const;
 
 /** An event of a device during the measurement. */
-export interface DeviceHealth {
+export const DeviceHealthSchema = v.object({
   /** On the recording's clock. */
-  readonly timeNs: number;
-  readonly rank: number;
+  timeNs: v.number(),
+  rank: v.number(),
   /** Name of its series; "all" for all devices of a driver. */
-  readonly device: string;
-  readonly kind: (typeof HEALTH_KINDS)[number];
+  device: v.string(),
+  kind: v.picklist(HEALTH_KINDS),
   /** Xid number, NVML code, new size or count, or nanoseconds of a stall, depending on the kind; null for others. */
-  readonly code: number | null;
+  code: v.nullable(v.number()),
   /** Number of occurrences. */
-  readonly count: number;
-}
+  count: v.number(),
+});
+export type DeviceHealth = DeepReadonly<v.InferOutput<typeof DeviceHealthSchema>>;
 
 /** Capability of a device whose lists may show pids outside this process tree: the gate runs in a pid namespace. */
 export const NAMESPACED_PIDS = "pids:namespaced";

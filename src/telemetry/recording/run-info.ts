@@ -4,10 +4,8 @@ import { invalidInput, messageOf } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 import { issueText } from "../../core/issue-text.ts";
 import { fileError } from "./input-file.ts";
-import { METRICS } from "./metrics.ts";
 import { ofKnownMetric, type RecordingInfo, skippedText, unknownMetrics } from "./model.ts";
-import { OutOfMemorySchema } from "./out-of-memory.ts";
-import { RecordedDeviceSchema } from "./recorded-device.ts";
+import { RecordingInfoSchema } from "./recording-schema.ts";
 
 /** Name of the document that describes a run, in its run directory. */
 export const RECORDING_FILE = "recording.json";
@@ -15,111 +13,6 @@ export const RECORDING_FILE = "recording.json";
 export const PROBE_FOLDER = "probe";
 /** Far above the description of a run with thousands of processes. */
 const MAX_BYTES = 64 * 1024 * 1024;
-
-const nullable = <T extends v.GenericSchema>(schema: T) => v.nullable(schema);
-const digits = v.pipe(v.string(), v.regex(/^-?\d{1,20}$/));
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
-
-const ExitSchema = v.variant("kind", [
-  v.object({ kind: v.literal("running") }),
-  v.object({ kind: v.literal("exited"), code: v.number() }),
-  v.object({ kind: v.literal("signaled"), signal: v.string() }),
-  v.object({ kind: v.literal("timeout"), after_s: v.number() }),
-  v.object({ kind: v.literal("interrupted"), signal: v.string() }),
-  v.object({ kind: v.literal("not-started"), code: v.string(), message: v.string() }),
-]);
-
-const PeakSchema = v.object({
-  rank: count,
-  device: v.string(),
-  metric: v.picklist(METRICS),
-  bytes: v.number(),
-  kind: v.picklist(["exact", "sampled"]),
-  source: v.string(),
-});
-
-const ProbeSchema = v.object({
-  processes: v.array(
-    v.object({
-      pid: count,
-      parent: nullable(v.number()),
-      rank: nullable(count),
-      local_rank: nullable(count),
-      world_size: nullable(count),
-      role: v.picklist(["plain", "rank", "agent", "child"]),
-      framework: nullable(v.string()),
-      versions: v.record(v.string(), v.string()),
-      python: nullable(v.string()),
-      heap: nullable(v.string()),
-      python_heap: v.optional(nullable(v.string())),
-      allocator_conf: nullable(v.string()),
-      steps_from: nullable(v.string()),
-      devices: v.array(
-        v.object({
-          own_name: v.string(),
-          name: v.string(),
-          model: nullable(v.string()),
-          uuid: nullable(v.string()),
-          total_bytes: nullable(v.number()),
-          driver_index: nullable(count),
-        }),
-      ),
-      error: nullable(v.string()),
-      phases: v.optional(v.array(v.object({ name: v.string(), began_ns: v.number(), ended_ns: nullable(v.number()) }))),
-      phases_dropped: v.optional(count),
-    }),
-  ),
-  processes_total: count,
-});
-
-/** `recording.json`, version 1. Unknown keys are ignored, so that a later minor release may add some. */
-export const RecordingInfoSchema = v.object({
-  schema: v.literal("stormlog.recording/1"),
-  complete: v.boolean(),
-  scenario: v.string(),
-  run: count,
-  session: v.string(),
-  commit: nullable(v.string()),
-  command: v.object({ argv: v.array(v.string()), shell: v.boolean(), cwd: v.string() }),
-  exit: ExitSchema,
-  clock: v.object({ monotonic_start_ns: digits, epoch_ns: digits, duration_s: nullable(v.number()) }),
-  identity: v.object({
-    rank: count,
-    local_rank: count,
-    world_size: v.pipe(count, v.minValue(1)),
-    job_id: nullable(v.string()),
-    host: v.string(),
-    pid: v.number(),
-  }),
-  fingerprint: v.record(v.string(), v.union([v.string(), v.number(), v.null()])),
-  sampler: v.object({
-    kind: v.picklist(["native", "fallback"]),
-    reason: nullable(v.string()),
-    host_period_ns: v.number(),
-    device_period_ns: v.number(),
-    host_rate_hz: nullable(v.number()),
-    device_rate_hz: nullable(v.number()),
-    ticks: nullable(v.number()),
-    missed_ticks: nullable(v.number()),
-    cpu_s: nullable(v.number()),
-    cpu_budget_percent: nullable(v.number()),
-  }),
-  sources: v.array(
-    v.object({
-      name: v.string(),
-      available: v.boolean(),
-      reason: nullable(v.string()),
-      capabilities: v.array(v.string()),
-    }),
-  ),
-  peaks: v.array(PeakSchema),
-  output: nullable(v.object({ bytes: v.number(), kept_bytes: v.number() })),
-  lost: v.array(v.string()),
-  cut: v.optional(v.array(v.object({ rank: count, device: v.string(), metric: v.picklist(METRICS) }))),
-  probe: v.optional(ProbeSchema),
-  oom: v.optional(OutOfMemorySchema),
-  devices: v.optional(v.array(RecordedDeviceSchema)),
-});
 
 const Named = v.array(v.looseObject({ metric: v.string() }));
 const NamedMetrics = v.looseObject({ peaks: Named, cut: v.optional(Named), lost: v.array(v.string()) });
