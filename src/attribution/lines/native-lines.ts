@@ -1,11 +1,10 @@
 import path from "node:path";
 import type { LinePackage } from "../../analysis/series/document.ts";
-import { type AttributedLine, locationKey } from "../../snapshot/growth/attributed-line.ts";
+import { type AttributedLine, placeOf } from "../../snapshot/growth/attributed-line.ts";
 import { mergedOverProcesses } from "../../snapshot/growth/attribution.ts";
-import { placeOf } from "../../snapshot/growth/held-growth.ts";
 import { growthByLine, type LiveEntry } from "../../snapshot/growth/line-growth.ts";
 import type { NativeSample } from "../../snapshot/growth/native-document.ts";
-import type { Frame } from "../../snapshot/model/frames.ts";
+import { type Frame, lineKey } from "../../snapshot/model/frames.ts";
 import type { NativeSamples } from "../native/native-files.ts";
 import { ownedBy, type Placed } from "../native/native-owner.ts";
 import { sourceAt, symbolAt } from "../native/native-site.ts";
@@ -74,7 +73,7 @@ export async function nativeLines(options: NativeOptions): Promise<readonly Nati
   );
   const { named } = nameLines(attribution, host, covered);
   const placed = named.flatMap((one) => {
-    const [main] = [...(owners.get(locationKey(one.line))?.values() ?? [])].sort((a, b) => b.bytes - a.bytes);
+    const [main] = [...(owners.get(lineKey(one.line))?.values() ?? [])].sort((a, b) => b.bytes - a.bytes);
     return main === undefined ? [] : [{ named: one, owned: main.owned }];
   });
   const packages = installedPackages(
@@ -116,7 +115,7 @@ function linesOf(
       // What the interpreter allocates, tracemalloc sees.
       if (owned === null || owned.place === null || owned.isInterpreter) return [];
       if (known.some(({ file, line }) => file === owned.frame.file && line === owned.frame.line)) return [];
-      const key = locationKey(owned.frame);
+      const key = lineKey(owned.frame);
       const places = owners.get(key) ?? new Map<string, OwnedBytes>();
       owners.set(key, places);
       const place = `${owned.place.path}\0${owned.place.offset}`;

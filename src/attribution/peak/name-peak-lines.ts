@@ -1,6 +1,6 @@
 import { groupBy } from "../../core/group-by.ts";
 import { functionKey, type LinePair, linePairs } from "../../snapshot/live/line-pairs.ts";
-import { lineKey } from "../../snapshot/live/owners.ts";
+import { lineKey } from "../../snapshot/model/frames.ts";
 import type { HeldPart } from "./held-parts.ts";
 
 /** A held part with the text of its line; null where that could not be read. */

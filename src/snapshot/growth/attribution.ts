@@ -1,6 +1,6 @@
 import { groupBy } from "../../core/group-by.ts";
-import type { Frame } from "../model/frames.ts";
-import { type AttributedLine, locationKey } from "./attributed-line.ts";
+import { type Frame, lineKey } from "../model/frames.ts";
+import type { AttributedLine } from "./attributed-line.ts";
 import { deviceLines } from "./device-lines.ts";
 import { heldGrowth } from "./held-growth.ts";
 import type { LineGrowth } from "./line-growth.ts";
@@ -75,7 +75,7 @@ export function attribute(
   const lines = merged
     .map((line) => ({ ...line, share: shareOf(line.growthBytes, whole.get(line.device) ?? 0) ?? 0 }))
     .filter(({ share }) => share >= MIN_SHARE)
-    .sort((a, b) => b.growthBytes - a.growthBytes || (locationKey(a) < locationKey(b) ? -1 : 1));
+    .sort((a, b) => b.growthBytes - a.growthBytes || (lineKey(a) < lineKey(b) ? -1 : 1));
   const jumps = mergedOverProcesses(found.filter(({ trend }) => trend === "once"));
   return {
     lines,
@@ -100,7 +100,7 @@ function shareOf(part: number, whole: number): number | null {
 
 /** The same line of several processes (ranks) as one, with summed bytes and the other fields of the largest. */
 export function mergedOverProcesses(lines: readonly AttributedLine[]): AttributedLine[] {
-  return [...groupBy(lines, (line) => `${line.device}\0${locationKey(line)}`).values()].flatMap((group) => {
+  return [...groupBy(lines, (line) => `${line.device}\0${lineKey(line)}`).values()].flatMap((group) => {
     const [largest] = [...group].sort((a, b) => b.growthBytes - a.growthBytes);
     if (largest === undefined) return [];
     const sum = (of: (line: AttributedLine) => number): number => group.reduce((total, line) => total + of(line), 0);

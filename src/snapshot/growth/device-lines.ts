@@ -1,6 +1,6 @@
-import { type Frame, ownerOf } from "../model/frames.ts";
-import { type AttributedLine, locationKey } from "./attributed-line.ts";
-import { factsOf, placeOf } from "./held-growth.ts";
+import { type Frame, lineKey, ownerOf } from "../model/frames.ts";
+import { type AttributedLine, placeOf } from "./attributed-line.ts";
+import { factsOf } from "./held-growth.ts";
 import { hintFor } from "./hints.ts";
 import type { GrowthLine } from "./line-growth.ts";
 import type { LinesSample } from "./lines-document.ts";
@@ -19,7 +19,7 @@ export function deviceLines(
   const retainers = retainersByLine(device, moments, isUserFrame);
   const facts = factsOf(moments);
   return lines.map((line) => {
-    const retainer = retainers.get(locationKey(line));
+    const retainer = retainers.get(lineKey(line));
     const place = retainer === undefined ? undefined : ownerOf(retainer.stack, isUserFrame)?.frame;
     const entry: HeldEntry = {
       bytes: line.lastBytes,
@@ -53,7 +53,7 @@ function retainersByLine(
     for (const { device: own, bytes, stack, retainer } of heldOnDevices) {
       const owner = ownerOf(stack, isUserFrame);
       if (own !== device || owner === null || !retainer.stack.some(isUserFrame)) continue;
-      const key = locationKey(owner.frame);
+      const key = lineKey(owner.frame);
       const line = weights.get(key) ?? new Map<Retainer, number>();
       line.set(retainer, (line.get(retainer) ?? 0) + bytes);
       weights.set(key, line);

@@ -1,6 +1,6 @@
 import { groupBy } from "../../core/group-by.ts";
-import { type Frame, ownerOf } from "../model/frames.ts";
-import { type AttributedLine, locationKey } from "./attributed-line.ts";
+import { type Frame, lineKey, ownerOf } from "../model/frames.ts";
+import { type AttributedLine, placeOf } from "./attributed-line.ts";
 import { type Contribution, type HintEvidence, hintFor } from "./hints.ts";
 import { type GrowthLine, growthByLine } from "./line-growth.ts";
 import type { LinesSample } from "./lines-document.ts";
@@ -52,7 +52,7 @@ export function heldGrowth(moments: readonly LinesSample[], isUserFrame: IsUserF
     const isMoved = (entry: HeldEntry): boolean => retainers.has(makingKey(entry));
     const candidates = [...found.lines, ...found.discarded.filter(({ trend }) => trend === "once")];
     return candidates.filter(isResolved).map((line) => {
-      const parts = contributions.get(locationKey(line)) ?? [];
+      const parts = contributions.get(lineKey(line)) ?? [];
       const main = parts[0]?.entry;
       const held: HeldLine = {
         ...placeOf(line),
@@ -79,26 +79,6 @@ export function factsOf(moments: readonly LinesSample[]): Facts {
     optimizersGrown:
       first === undefined || last === undefined ? null : (last.optimizers ?? 0) - (first.optimizers ?? 0),
     gradientsNeverZeroed: last?.gradients_never_zeroed ?? null,
-  };
-}
-
-/** Common fields of a growing line and an attributed line. */
-export function placeOf(line: GrowthLine) {
-  const { file, line: number, function: name, user, trend, bytesPerStep, bytesPerSecond } = line;
-  const { growthBytes, bytes, countGrowth, share, stack } = line;
-  return {
-    file,
-    line: number,
-    function: name,
-    user,
-    trend,
-    bytesPerStep,
-    bytesPerSecond,
-    growthBytes,
-    bytes,
-    countGrowth,
-    share,
-    stack,
   };
 }
 
@@ -173,7 +153,7 @@ function contributionsByLine(
     const retainer = retainers.get(key);
     const owner = ownerOf(retainer === undefined ? entry.stack : retainer.stack, isUserFrame);
     if (owner === null) continue;
-    const place = locationKey(owner.frame);
+    const place = lineKey(owner.frame);
     const own = found.get(place) ?? [];
     own.push({ entry: retainer === undefined ? entry : { ...entry, retainer }, growthBytes });
     found.set(place, own);

@@ -43,7 +43,6 @@ describe("growthByLine", () => {
       trend: "grows",
       bytesPerStep: 1.5 * MIB,
       bytesPerSecond: 7.5 * MIB,
-      bytesPerMoment: 15 * MIB,
       growthBytes: 60 * MIB,
       countGrowth: 4,
       firstBytes: 15 * MIB,

@@ -1,4 +1,4 @@
-import { type Frame, NO_FRAMES, ownerOf } from "../model/frames.ts";
+import { type Frame, lineKey, NO_FRAMES, ownerOf } from "../model/frames.ts";
 
 export type { Frame } from "../model/frames.ts";
 
@@ -48,8 +48,6 @@ export interface GrowthLine {
   readonly bytesPerStep: number | null;
   /** Least-squares slope over the clock; null where samples have no clock. */
   readonly bytesPerSecond: number | null;
-  /** Growth over the number of intervals between samples. */
-  readonly bytesPerMoment: number;
   readonly growthBytes: number;
   readonly countGrowth: number;
   /** Of the whole growth, 0 to 1; see {@link LineGrowth.totalGrowthBytes}. */
@@ -99,7 +97,7 @@ function sumByLine(samples: readonly LiveSample[], options: LineGrowthOptions): 
   for (const [at, { entries }] of samples.entries()) {
     for (const { bytes, count, kind, stack } of entries) {
       const owner = ownerOf(stack, options.isUserFrame) ?? { frame: NO_FRAMES, user: false };
-      const key = `${owner.frame.file}\0${owner.frame.line}\0${owner.frame.function}`;
+      const key = lineKey(owner.frame);
       let line = lines.get(key);
       if (line === undefined) {
         line = {
@@ -214,7 +212,6 @@ export function growthByLine(samples: readonly LiveSample[], options: LineGrowth
       monotone: trend === "grows",
       bytesPerStep: slopeOver(steps, sums.bytes),
       bytesPerSecond: slopeOver(seconds, sums.bytes),
-      bytesPerMoment: (lastBytes - firstBytes) / (samples.length - 1),
       growthBytes: lastBytes - firstBytes,
       countGrowth: (sums.counts.at(-1) ?? 0) - (sums.counts[0] ?? 0),
       firstBytes,

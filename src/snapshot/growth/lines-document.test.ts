@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { linesSeries, parseLines } from "./lines-document.ts";
+import { parseLines } from "./lines-document.ts";
 
 const document = (extra: object = {}) => ({
   schema: "stormlog.lines/1",
@@ -83,23 +83,5 @@ describe("parseLines", () => {
 
   it("rejects a value that is not an object", () => {
     expect(() => parseLines(null, "x")).toThrow(expect.objectContaining({ code: "LINES_INVALID" }));
-  });
-});
-
-describe("linesSeries", () => {
-  it("separates processes and sources and orders the samples", () => {
-    const moments = [
-      parseLines(document({ moment: 1, step: 20 }), "b"),
-      parseLines(document({ moment: 0, step: 10 }), "a"),
-      parseLines(document({ source: "torch-cpu" }), "c"),
-      parseLines(document({ pid: 8 }), "d"),
-    ];
-    expect(
-      linesSeries(moments).map(({ pid, source, samples }) => [pid, source, samples.map(({ step }) => step)]),
-    ).toEqual([
-      [7, "tracemalloc", [10, 20]],
-      [7, "torch-cpu", [120]],
-      [8, "tracemalloc", [120]],
-    ]);
   });
 });

@@ -1,47 +1,57 @@
-import type { Frame } from "../model/frames.ts";
+import * as v from "valibot";
+import type { DeepReadonly } from "../../core/json.ts";
 import type { LiveEntry, LiveSample } from "./line-growth.ts";
 
-/** Counts of the autograd graphs of a retainer, by kind. */
-export interface GraphEvidence {
-  /** Tensors whose graph is not part of another tensor's. */
-  readonly roots: number;
-  /** Roots with one element: losses. */
-  readonly scalars: number;
-  /** Graphs after a backward pass: the nodes are alive, the saved tensors are freed. */
-  readonly freed: number;
-  /** Graphs with tensors saved for a backward pass. */
-  readonly saving: number;
-  /** Graphs that end in a tensor that is not a parameter of a model. */
-  readonly leaves: number;
-  /** Graphs that end in parameters of a model. */
-  readonly parameters: number;
-}
+export const whole = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+export const FramesSchema = v.array(v.object({ file: v.string(), line: whole, function: v.string() }));
 
 /** What retains memory: a container that grows, or a tensor with its graph. */
-export interface Retainer {
+export const RetainerSchema = v.object({
   /** Type of the container ("list", "dict", …); "graph" of a tensor, "gradient" of a parameter. */
-  readonly container: string;
+  container: v.string(),
   /** Name of the variable, global or attribute; null when unknown. */
-  readonly name: string | null;
+  name: v.nullable(v.string()),
   /** Function of the local variable, or class of the attribute's object; null for a global. */
-  readonly owner: string | null;
+  owner: v.nullable(v.string()),
   /** Elements; null for a graph. */
-  readonly length: number | null;
+  length: v.optional(v.nullable(whole), null),
   /** Stack of the container's last growth, or of the tensor's creation; innermost first, empty when unknown. */
-  readonly stack: readonly Frame[];
-  readonly graphs: GraphEvidence | null;
-}
+  stack: FramesSchema,
+  /** Counts of its autograd graphs, by kind. */
+  graphs: v.optional(
+    v.nullable(
+      v.object({
+        /** Tensors whose graph is not part of another tensor's. */
+        roots: whole,
+        /** Roots with one element: losses. */
+        scalars: whole,
+        /** Graphs after a backward pass: the nodes are alive, the saved tensors are freed. */
+        freed: whole,
+        /** Graphs with tensors saved for a backward pass. */
+        saving: whole,
+        /** Graphs that end in a tensor that is not a parameter of a model. */
+        leaves: whole,
+        /** Graphs that end in parameters of a model. */
+        parameters: whole,
+      }),
+    ),
+    null,
+  ),
+});
+export type Retainer = DeepReadonly<v.InferOutput<typeof RetainerSchema>>;
+export type GraphEvidence = NonNullable<Retainer["graphs"]>;
 
 /** An allocation stack with the origin and the retainer of its memory. */
 export interface HeldEntry extends LiveEntry {
   /** Operator of the framework that created it ("aten.clone.default"). */
-  readonly operator?: string;
+  readonly operator?: string | undefined;
   /** Whether autograd recorded the operator. */
-  readonly grad?: boolean;
+  readonly grad?: boolean | undefined;
   /** Whether it has the lower precision of an autocast scope. */
-  readonly autocast?: boolean;
+  readonly autocast?: boolean | undefined;
   /** Part of the step ("forward", "backward", "optimizer") that created the original of the copy. */
-  readonly copiedFrom?: string;
+  readonly copiedFrom?: string | undefined;
   readonly retainer?: Retainer;
 }
 

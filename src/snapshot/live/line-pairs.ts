@@ -1,6 +1,5 @@
 import { groupBy } from "../../core/group-by.ts";
-import type { Frame } from "../model/frames.ts";
-import { lineKey } from "./owners.ts";
+import { type Frame, lineKey } from "../model/frames.ts";
 
 /** A line on both sides of a comparison, or on one. */
 export interface LinePair<T> {

@@ -11,11 +11,6 @@ export interface Owners {
   readonly lines: readonly { readonly frame: Frame; readonly user: boolean }[];
 }
 
-/** Key of a line across snapshots. */
-export function lineKey({ file, line, function: name }: Frame): string {
-  return `${file}\0${line}\0${name}`;
-}
-
 /** The innermost frame of user code of every stack, else its innermost frame, else {@link NO_LINE}. */
 export function ownersOf(stacks: Stacks, isUserFrame: (frame: Frame) => boolean): Owners {
   const line = new Uint32Array(stacks.count);

@@ -1,8 +1,8 @@
 import { groupBy } from "../../core/group-by.ts";
-import type { Frame } from "../model/frames.ts";
+import { type Frame, lineKey } from "../model/frames.ts";
 import { Action, State, type TorchSnapshot, type TraceTable } from "../model/snapshot.ts";
 import { devicesOf } from "./live.ts";
-import { lineKey, NO_LINE, type Owners } from "./owners.ts";
+import { NO_LINE, type Owners } from "./owners.ts";
 import { deviceSeries, freesAllocation } from "./replay.ts";
 import { type Category, categoryByLifetime, phaseOfStack, type Release } from "./tensor-category.ts";
 import { TracePhases } from "./trace-phases.ts";

@@ -1,8 +1,8 @@
 import { arrangeLines, type GrowthLine, growthByLine, type LineGrowth, type LineTrend } from "../growth/line-growth.ts";
-import type { Frame } from "../model/frames.ts";
+import { type Frame, lineKey } from "../model/frames.ts";
 import { State, type TorchSnapshot, type TraceTable } from "../model/snapshot.ts";
 import { devicesOf, liveSample } from "./live.ts";
-import { lineKey, NO_LINE, type Owners, ownersOf } from "./owners.ts";
+import { NO_LINE, type Owners, ownersOf } from "./owners.ts";
 import { stepEnds } from "./steps.ts";
 import { type LineSurvivors, survivorsByLine, type TraceWindow } from "./survivors.ts";
 

@@ -10,6 +10,9 @@ export interface Frame {
 /** Memory that was allocated before recording began, or by a thread without Python. */
 export const NO_FRAMES: Frame = { file: "<no stack>", line: 0, function: "" };
 
+/** The identity of a source line. */
+export const lineKey = ({ file, line, function: name }: Frame): string => `${file}\0${line}\0${name}`;
+
 const FOREIGN_FOLDER =
   /(?:^|\/)(?:site-packages|dist-packages|node_modules)\/|(?:^|\/)lib(?:64)?\/(?:python|pypy)3[\d.]*\/|\/Python3\d*\/Lib\/|\/Python\.framework\/Versions\/3[\d.]*\/lib\//;
 const GENERATED = /^(?:$|\?\?|<frozen|<built-in|<__array_function__|<eval_with_key|<no stack>|node:)/;

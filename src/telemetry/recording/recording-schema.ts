@@ -110,8 +110,8 @@ const ProbeSummarySchema = v.object({
 export type ProbeSummary = DeepReadonly<v.InferOutput<typeof ProbeSummarySchema>>;
 
 /**
- * `recording.json`, version 1: written before the command (`complete: false`) and after it. Unknown keys are ignored, so
- * that a later minor release may add some.
+ * `recording.json`, version 1: written before the command (`complete: false`) and after it.
+ * Unknown keys are ignored, so that a later minor release may add some.
  */
 export const RecordingInfoSchema = v.object({
   schema: v.literal("stormlog.recording/1"),
