@@ -1,18 +1,37 @@
 import { isObject } from "../../../core/json.ts";
-import { EVENT_FIELDS } from "../../../telemetry/formats/stormlog/serialize.ts";
+import type { Counters } from "../../../telemetry/formats/stormlog/serialize.ts";
 import { MAX_RANK } from "../../../telemetry/recording/model.ts";
 import type { SourceRecord } from "./json-values.ts";
 import { RecordProblem } from "./problem.ts";
 
-const IDENTITY_FIELDS: ReadonlySet<string> = new Set(["job_id", "rank", "local_rank", "world_size"]);
+export const IDENTITY_FIELDS = ["job_id", "rank", "local_rank", "world_size"] as const;
 
-/** Keys that must be present in version 2, nullable ones included. */
-export const REQUIRED_FIELDS: readonly string[] = EVENT_FIELDS.filter((field) => !IDENTITY_FIELDS.has(field));
+/** Counters that version 2 allows to be null. */
+export const NULLABLE_IN_V2: ReadonlySet<string> = new Set([
+  "allocator_active_bytes",
+  "allocator_inactive_bytes",
+  "device_free_bytes",
+  "device_total_bytes",
+]);
 
-/** Fields that count bytes and therefore are never negative. */
-export const BYTE_FIELDS: ReadonlySet<string> = new Set(
-  EVENT_FIELDS.filter((field) => field.endsWith("_bytes") && field !== "allocator_change_bytes"),
-);
+/** @throws RecordProblem for a negative count of bytes, which only a change may be */
+export function checkSigns(counters: Partial<Counters>): void {
+  for (const [field, value] of Object.entries(counters)) {
+    if (value === null || value >= 0 || field === "allocator_change_bytes") continue;
+    const suffix = NULLABLE_IN_V2.has(field) ? " when provided" : "";
+    throw new RecordProblem(`${field} must be >= 0${suffix}`, "NEGATIVE_BYTES");
+  }
+}
+
+/** @throws RecordProblem for more used or free memory than there is */
+export function checkTotal(counters: Counters): void {
+  const total = counters.device_total_bytes;
+  for (const field of ["device_used_bytes", "device_free_bytes"] as const) {
+    const value = counters[field];
+    if (total === null || value === null || value <= total) continue;
+    throw new RecordProblem(`${field} cannot exceed device_total_bytes`);
+  }
+}
 
 /** Typed access to one record with Stormlog's own messages. A missing key reads as undefined. */
 export class Fields {

@@ -1,13 +1,13 @@
 import { isObject } from "../../../core/json.ts";
 import { MIB } from "../../../core/units.ts";
+import { type Counters, counterProperties } from "../../../telemetry/formats/stormlog/serialize.ts";
 import type { TelemetryEvent } from "../../../telemetry/recording/model.ts";
-import { Fields, identityOf } from "./fields.ts";
+import { checkSigns, checkTotal, Fields, IDENTITY_FIELDS, identityOf } from "./fields.ts";
 import type { SourceRecord } from "./json-values.ts";
 import { RecordProblem } from "./problem.ts";
 
 const NS_PER_S = 1_000_000_000;
 const METADATA_PREFIX = "metadata_";
-const IDENTITY: ReadonlySet<string> = new Set(["job_id", "rank", "local_rank", "world_size"]);
 const TOTAL_KEYS = ["total_memory", "device_total", "total_bytes"];
 const BACKEND_COLLECTORS: Readonly<Record<string, string>> = {
   mps: "stormlog.mps_tracker",
@@ -82,11 +82,6 @@ function collectorOf(fields: Fields, metadata: Fields, deviceId: number, fallbac
   return deviceId === -1 ? "stormlog.cpu_tracker" : "stormlog.cuda_tracker";
 }
 
-function sign(value: number | null, field: string, when: string): number | null {
-  if (value !== null && value < 0) throw new RecordProblem(`${field} must be >= 0${when}`, "NEGATIVE_BYTES");
-  return value;
-}
-
 /**
  * Converts a record without `schema_version` to version 2: each field from the first source that the record has.
  * @throws RecordProblem
@@ -115,17 +110,18 @@ export function legacyEvent(record: SourceRecord, defaultCollector: string): Tel
   const pidSource = fields.has("pid") ? fields : metadata;
   const hostSource = fields.has("host") ? fields : metadata;
   const contextField = fields.has("context") ? "context" : "message";
-  sign(allocated, "allocator_allocated_bytes", "");
-  sign(reserved, "allocator_reserved_bytes", "");
-  sign(active, "allocator_active_bytes", " when provided");
-  sign(inactive, "allocator_inactive_bytes", " when provided");
-  sign(used, "device_used_bytes", "");
-  sign(free, "device_free_bytes", " when provided");
-  sign(total, "device_total_bytes", " when provided");
-  if (total !== null && used > total) throw new RecordProblem("device_used_bytes cannot exceed device_total_bytes");
-  if (total !== null && free !== null && free > total) {
-    throw new RecordProblem("device_free_bytes cannot exceed device_total_bytes");
-  }
+  const counters: Counters = {
+    allocator_allocated_bytes: allocated,
+    allocator_reserved_bytes: reserved,
+    allocator_active_bytes: active,
+    allocator_inactive_bytes: inactive,
+    allocator_change_bytes: change,
+    device_used_bytes: used,
+    device_free_bytes: free,
+    device_total_bytes: total,
+  };
+  checkSigns(counters);
+  checkTotal(counters);
   const pid = pidSource.has("pid") ? pidSource.integer("pid") : -1;
   if (pid < -1) throw new RecordProblem("pid must be >= -1");
   const samplingIntervalMs = firstOf(fields, ["sampling_interval_ms"], 0);
@@ -139,15 +135,10 @@ export function legacyEvent(record: SourceRecord, defaultCollector: string): Tel
     host: hostSource.has("host") ? hostSource.requiredText("host") : "unknown",
     ...identityOf(fields, extra),
     deviceId,
-    allocatorAllocated: allocated,
-    allocatorReserved: reserved,
-    allocatorActive: active,
-    allocatorInactive: inactive,
-    allocatorChange: change,
-    deviceUsed: used,
-    deviceFree: free,
-    deviceTotal: total,
+    ...counterProperties(counters),
     context: fields.optionalText(contextField),
-    metadata: Object.fromEntries(Object.entries(extra).filter(([key]) => !IDENTITY.has(key))),
+    metadata: Object.fromEntries(
+      Object.entries(extra).filter(([key]) => !IDENTITY_FIELDS.some((name) => name === key)),
+    ),
   };
 }

@@ -22,7 +22,6 @@ const NAMES: ReadonlyMap<string, unknown> = new Map<string, unknown>([
 const NUMBER = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const NAME = /[A-Za-z_]+/y;
 const SPACE = /\s*/y;
-const CLOSING = { "[": "]", "(": ")" } as const;
 
 class NotALiteral extends Error {}
 
@@ -61,8 +60,9 @@ class LiteralReader {
     this.#match(SPACE);
     const char = this.#text[this.#at];
     if (char === "'" || char === '"') return this.#string();
-    if (char === "{") return this.#dictionary(depth);
-    if (char === "[" || char === "(") return this.#list(depth, CLOSING[char]);
+    if (char === "{") return Object.fromEntries(this.#items("}", () => this.#member(depth + 1)));
+    if (char === "[") return this.#items("]", () => this.#value(depth + 1));
+    if (char === "(") return this.#items(")", () => this.#value(depth + 1));
     const number = this.#match(NUMBER);
     if (number !== "") {
       const value = Number(number);
@@ -75,28 +75,22 @@ class LiteralReader {
     return NAMES.get(name);
   }
 
-  #dictionary(depth: number): Record<string, unknown> {
-    const entries: [string, unknown][] = [];
-    this.#at++;
-    while (!this.#take("}")) {
-      if (entries.length > 0 && !this.#take(",")) throw new NotALiteral();
-      if (this.#take("}")) break;
-      const key = this.#value(depth + 1);
-      if ((typeof key !== "string" && typeof key !== "number") || !this.#take(":")) throw new NotALiteral();
-      entries.push([String(key), this.#value(depth + 1)]);
-    }
-    return Object.fromEntries(entries);
-  }
-
-  #list(depth: number, closing: string): unknown[] {
-    const items: unknown[] = [];
+  /** Items up to the closing bracket, with a comma between them and perhaps after the last. */
+  #items<T>(closing: string, item: () => T): T[] {
+    const items: T[] = [];
     this.#at++;
     while (!this.#take(closing)) {
       if (items.length > 0 && !this.#take(",")) throw new NotALiteral();
       if (this.#take(closing)) break;
-      items.push(this.#value(depth + 1));
+      items.push(item());
     }
     return items;
+  }
+
+  #member(depth: number): [string, unknown] {
+    const key = this.#value(depth);
+    if ((typeof key !== "string" && typeof key !== "number") || !this.#take(":")) throw new NotALiteral();
+    return [String(key), this.#value(depth)];
   }
 
   #string(): string {

@@ -1,24 +1,26 @@
 import { isObject } from "../../../core/json.ts";
-import { EVENT_FIELDS } from "../../../telemetry/formats/stormlog/serialize.ts";
+import {
+  COUNTER_FIELDS,
+  type CounterField,
+  type Counters,
+  counterProperties,
+  EVENT_FIELDS,
+} from "../../../telemetry/formats/stormlog/serialize.ts";
 import type { TelemetryEvent } from "../../../telemetry/recording/model.ts";
-import { BYTE_FIELDS, Fields, identityOf, REQUIRED_FIELDS } from "./fields.ts";
+import { checkSigns, checkTotal, Fields, IDENTITY_FIELDS, identityOf, NULLABLE_IN_V2 } from "./fields.ts";
 import type { SourceRecord } from "./json-values.ts";
 import { legacyEvent } from "./legacy.ts";
 import { RecordProblem } from "./problem.ts";
 
-const NULLABLE_IN_V2: ReadonlySet<string> = new Set([
-  "allocator_active_bytes",
-  "allocator_inactive_bytes",
-  "device_free_bytes",
-  "device_total_bytes",
-]);
-const COUNTERS = EVENT_FIELDS.filter((field) => field.endsWith("_bytes"));
 /** Counters in the order of checks: the types of a group before its signs. */
-const COUNTER_GROUPS = ["allocator_", "device_"].map((group) => COUNTERS.filter((field) => field.startsWith(group)));
-const IDENTITY = ["job_id", "rank", "local_rank", "world_size"] as const;
+const COUNTER_GROUPS = ["allocator_", "device_"].map((group) =>
+  COUNTER_FIELDS.filter((field) => field.startsWith(group)),
+);
+/** Keys that must be present in version 2, nullable ones included. */
+const REQUIRED_FIELDS = EVENT_FIELDS.filter((field) => !IDENTITY_FIELDS.some((name) => name === field));
 
 /** Capability of a version 4 counter; `change` follows `allocated`. */
-const CAPABILITY_OF: Readonly<Record<string, string>> = {
+const CAPABILITY_OF: Readonly<Record<CounterField, string>> = {
   allocator_allocated_bytes: "supports_allocator_allocated",
   allocator_reserved_bytes: "supports_allocator_reserved",
   allocator_active_bytes: "supports_allocator_active",
@@ -66,18 +68,6 @@ function checkKeys(fields: Fields, version: Version): void {
   if (CHECKED_KEYS.size < MAX_CHECKED) CHECKED_KEYS.set(signature, version);
 }
 
-/** A counter that is required in versions 2 and 3 and nullable in version 4. */
-function counter(fields: Fields, field: string, version: Version): number | null {
-  const nullable = version === 4 || NULLABLE_IN_V2.has(field);
-  return nullable ? fields.optionalInteger(field) : fields.integer(field);
-}
-
-function checkSign(field: string, value: number | null): void {
-  if (value === null || value >= 0 || !BYTE_FIELDS.has(field)) return;
-  const suffix = NULLABLE_IN_V2.has(field) ? " when provided" : "";
-  throw new RecordProblem(`${field} must be >= 0${suffix}`, "NEGATIVE_BYTES");
-}
-
 function checkCapabilities(fields: Fields, metadata: Readonly<Record<string, unknown>>): void {
   const capabilities = metadata.memory_capabilities;
   if (!isObject(capabilities)) throw new RecordProblem("metadata.memory_capabilities must be an object");
@@ -98,8 +88,8 @@ function checkCapabilities(fields: Fields, metadata: Readonly<Record<string, unk
   }
   const partial = metadata.collector_partial_fields;
   const partialFields: readonly unknown[] = Array.isArray(partial) ? partial : [];
-  for (const field of COUNTERS) {
-    const capability = CAPABILITY_OF[field]!;
+  for (const field of COUNTER_FIELDS) {
+    const capability = CAPABILITY_OF[field];
     const isNull = fields.values[field] === null;
     if (capabilities[capability] === false && !isNull) {
       throw new RecordProblem(`${field} must be null when ${capability} is false`);
@@ -130,19 +120,16 @@ function versionedEvent(record: SourceRecord): TelemetryEvent {
   if (version !== 2) fields.requiredText("session_id");
   checkExplicitIdentity(fields);
   const deviceId = fields.integer("device_id");
-  const values = new Map<string, number | null>();
-  for (const counters of COUNTER_GROUPS) {
-    for (const field of counters) values.set(field, counter(fields, field, version));
-    for (const field of counters) checkSign(field, values.get(field) ?? null);
-  }
-  const of = (field: string): number | null => values.get(field) ?? null;
-  const total = of("device_total_bytes");
-  for (const field of ["device_used_bytes", "device_free_bytes"]) {
-    const value = of(field);
-    if (total !== null && value !== null && value > total) {
-      throw new RecordProblem(`${field} cannot exceed device_total_bytes`);
+  const counters: Partial<Record<CounterField, number | null>> = {};
+  for (const group of COUNTER_GROUPS) {
+    for (const field of group) {
+      const nullable = version === 4 || NULLABLE_IN_V2.has(field);
+      counters[field] = nullable ? fields.optionalInteger(field) : fields.integer(field);
     }
+    checkSigns(counters);
   }
+  const whole = counters as Counters;
+  checkTotal(whole);
   const context = fields.optionalText("context");
   const metadata = fields.metadata();
   if (version === 4) checkCapabilities(fields, metadata);
@@ -155,25 +142,16 @@ function versionedEvent(record: SourceRecord): TelemetryEvent {
     host,
     ...identityOf(fields),
     deviceId,
-    allocatorAllocated: of("allocator_allocated_bytes"),
-    allocatorReserved: of("allocator_reserved_bytes"),
-    allocatorActive: of("allocator_active_bytes"),
-    allocatorInactive: of("allocator_inactive_bytes"),
-    allocatorChange: of("allocator_change_bytes"),
-    deviceUsed: of("device_used_bytes"),
-    deviceFree: of("device_free_bytes"),
-    deviceTotal: total,
+    ...counterProperties(whole),
     context,
     metadata,
-    ...(version === 4 ? V4 : {}),
+    ...(version === 4 ? { isV4: true } : {}),
   };
 }
 
-const V4 = { isV4: true } as const;
-
 /** Identity keys that are present must have their type. Only job_id may be null. */
 function checkExplicitIdentity(fields: Fields): void {
-  for (const field of IDENTITY) {
+  for (const field of IDENTITY_FIELDS) {
     if (!fields.has(field)) continue;
     if (field === "job_id") {
       if (fields.values.job_id !== null) fields.requiredText("job_id");

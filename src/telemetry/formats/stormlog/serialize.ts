@@ -1,81 +1,50 @@
 import type { TelemetryEvent } from "../../recording/model.ts";
 
-/** The 22 keys of a version 2 event in canonical order, which is also the order of CSV columns. */
-export const EVENT_FIELDS = [
-  "schema_version",
-  "timestamp_ns",
-  "event_type",
-  "collector",
-  "sampling_interval_ms",
-  "pid",
-  "host",
-  "job_id",
-  "rank",
-  "local_rank",
-  "world_size",
-  "device_id",
-  "allocator_allocated_bytes",
-  "allocator_reserved_bytes",
-  "allocator_active_bytes",
-  "allocator_inactive_bytes",
-  "allocator_change_bytes",
-  "device_used_bytes",
-  "device_free_bytes",
-  "device_total_bytes",
-  "context",
-  "metadata",
-] as const;
+/** The 22 keys of a version 2 event in canonical order, with what holds their values; null = the version itself. */
+const PROPERTIES = {
+  schema_version: null,
+  timestamp_ns: "timestampNs",
+  event_type: "eventType",
+  collector: "collector",
+  sampling_interval_ms: "samplingIntervalMs",
+  pid: "pid",
+  host: "host",
+  job_id: "jobId",
+  rank: "rank",
+  local_rank: "localRank",
+  world_size: "worldSize",
+  device_id: "deviceId",
+  allocator_allocated_bytes: "allocatorAllocated",
+  allocator_reserved_bytes: "allocatorReserved",
+  allocator_active_bytes: "allocatorActive",
+  allocator_inactive_bytes: "allocatorInactive",
+  allocator_change_bytes: "allocatorChange",
+  device_used_bytes: "deviceUsed",
+  device_free_bytes: "deviceFree",
+  device_total_bytes: "deviceTotal",
+  context: "context",
+  metadata: "metadata",
+} as const satisfies Readonly<Record<string, keyof TelemetryEvent | null>>;
 
-type FieldName = (typeof EVENT_FIELDS)[number];
+export type EventField = keyof typeof PROPERTIES;
+/** In canonical order, which is also that of CSV columns. */
+export const EVENT_FIELDS = Object.keys(PROPERTIES) as EventField[];
+
+/** Keys of the byte counters. */
+export type CounterField = Extract<EventField, `${string}_bytes`>;
+export const COUNTER_FIELDS = EVENT_FIELDS.filter((field): field is CounterField => field.endsWith("_bytes"));
+export type Counters = Readonly<Record<CounterField, number | null>>;
+
+/** Counters by key as the properties of an event. */
+export function counterProperties(counters: Counters) {
+  const properties = COUNTER_FIELDS.map((field) => [PROPERTIES[field], counters[field]] as const);
+  return Object.fromEntries(properties) as Pick<TelemetryEvent, (typeof PROPERTIES)[CounterField]>;
+}
 
 /** The value of one schema field. Timestamps stay exact as bigint. */
-function fieldValue(event: TelemetryEvent, field: FieldName): unknown {
-  switch (field) {
-    case "schema_version":
-      return 2;
-    case "timestamp_ns":
-      return event.timestampNs;
-    case "event_type":
-      return event.eventType;
-    case "collector":
-      return event.collector;
-    case "sampling_interval_ms":
-      return event.samplingIntervalMs;
-    case "pid":
-      return event.pid;
-    case "host":
-      return event.host;
-    case "job_id":
-      return event.jobId;
-    case "rank":
-      return event.rank;
-    case "local_rank":
-      return event.localRank;
-    case "world_size":
-      return event.worldSize;
-    case "device_id":
-      return event.deviceId;
-    case "allocator_allocated_bytes":
-      return event.allocatorAllocated;
-    case "allocator_reserved_bytes":
-      return event.allocatorReserved;
-    case "allocator_active_bytes":
-      return event.allocatorActive;
-    case "allocator_inactive_bytes":
-      return event.allocatorInactive;
-    case "allocator_change_bytes":
-      return event.allocatorChange;
-    case "device_used_bytes":
-      return event.deviceUsed;
-    case "device_free_bytes":
-      return event.deviceFree;
-    case "device_total_bytes":
-      return event.deviceTotal;
-    case "context":
-      return event.context;
-    case "metadata":
-      return event.metadata;
-  }
+function fieldValue(event: TelemetryEvent, field: EventField): unknown {
+  const property = PROPERTIES[field];
+  return property === null ? 2 : event[property];
 }
 
 const indented = (value: unknown, indent: string) => JSON.stringify(value, null, 2).replaceAll("\n", `\n${indent}`);
