@@ -4,7 +4,7 @@ import { deviceSeries, reservedBytes } from "../snapshot/live/replay.ts";
 import { stepAt, stepEnds } from "../snapshot/live/steps.ts";
 import { snapshotName } from "../snapshot/model/file-names.ts";
 import { Action, type TorchSnapshot, type TraceTable } from "../snapshot/model/snapshot.ts";
-import type { Recording, RecordingMark, SampleTable } from "../telemetry/recording/model.ts";
+import { emptyRecording, type Recording, type RecordingMark, type SampleTable } from "../telemetry/recording/model.ts";
 import type { Telemetry } from "../telemetry/recording/telemetry.ts";
 
 const NS_PER_US = 1000;
@@ -66,14 +66,11 @@ export function snapshotTelemetry(snapshot: TorchSnapshot, file: string): Teleme
   const ends = stepEnds(snapshot.annotations);
   const damaged: string[] = [];
   const recording: Recording = {
+    ...emptyRecording(
+      devicesOf(snapshot).map((device) => tableOf(snapshot, device, rank ?? 0, startUs, ends, damaged)),
+    ),
     epochNs: startUs === null ? null : BigInt(Math.round(startUs)) * 1000n,
-    tables: devicesOf(snapshot).map((device) => tableOf(snapshot, device, rank ?? 0, startUs, ends, damaged)),
-    peaks: [],
     marks: outOfMemoryMarks(snapshot.traces, startUs),
-    events: null,
-    worldSize: null,
-    missing: {},
-    info: null,
   };
   const traced = snapshot.traces.length > 0;
   const notes = traced

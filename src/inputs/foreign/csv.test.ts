@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
 import { draws } from "../../core/testing/draws.ts";
+import { isGenericHeader, isGpuLogHeader, isNvidiaSmiHeader } from "./csv/dialects.ts";
 import { detectDelimiter } from "./csv/scan.ts";
-import { isGenericHeader, parseGenericCsv } from "./generic-csv.ts";
-import { isGpuLogHeader, isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./nvidia-smi.ts";
+import { parseGenericCsv, parseNvidiaSmiCsv } from "./delimited.ts";
 
 const generic = (text: string | Buffer, delimiter = ",") => parseGenericCsv([Buffer.from(text)], delimiter, "in.csv");
 const nvidia = (text: string) => parseNvidiaSmiCsv([Buffer.from(text)], ",", "smi.csv");

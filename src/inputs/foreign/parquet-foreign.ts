@@ -3,7 +3,14 @@ import { fieldOf } from "../../telemetry/formats/parquet.ts";
 import { numberOf, type ParquetSource } from "../../telemetry/formats/parquet-source.ts";
 import { checkTableCount } from "../../telemetry/recording/input-file.ts";
 import { isMetric } from "../../telemetry/recording/metrics.ts";
-import { COLUMNS, type Column, MAX_RANK, type Recording, type SampleTable } from "../../telemetry/recording/model.ts";
+import {
+  COLUMNS,
+  type Column,
+  emptyRecording,
+  MAX_RANK,
+  type Recording,
+  type SampleTable,
+} from "../../telemetry/recording/model.ts";
 
 interface Group {
   readonly rank: number;
@@ -111,7 +118,7 @@ export async function readForeignParquet(file: string, source: ParquetSource): P
       highwater: new Set(),
     };
   });
-  return { epochNs: null, tables, peaks: [], marks: [], events: null, worldSize: null, missing, info: null };
+  return { ...emptyRecording(tables), missing };
 }
 
 function impossibleBytes({ row, field, value }: { row: number; field: string; value: number }, file: string): Error {

@@ -1,10 +1,10 @@
 import { invalidInput } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
 import { readChunks } from "../../telemetry/recording/input-file.ts";
-import type { Recording } from "../../telemetry/recording/model.ts";
+import { emptyRecording, type Recording } from "../../telemetry/recording/model.ts";
 import type { Telemetry } from "../../telemetry/recording/telemetry.ts";
 import { looksLikeEvent, readJsonEvents, type TimelineDocument, timelineOf } from "./stormlog/event-source.ts";
-import { eventsToRecording, outOfOrder, unorderedEvents } from "./stormlog/events-recording.ts";
+import { eventsTelemetry } from "./stormlog/events-recording.ts";
 import { type JsonText, jsonValues, parseJson } from "./stormlog/json-values.ts";
 import { isTraceMlSummary, traceMlRecording } from "./traceml.ts";
 
@@ -42,25 +42,15 @@ function timelineRecording(timeline: TimelineDocument, path: string): Recording 
   if ([...allocated, ...reserved].some((bytes) => bytes < 0)) {
     throw invalidInput("NEGATIVE_BYTES", "the timeline has negative byte counts", path);
   }
-  return {
-    epochNs: BigInt(Math.round(first * 1e6)) * 1000n,
-    tables: [
-      {
-        rank: 0,
-        device: "cuda:0",
-        timeNs: Float64Array.from(timestamps, (time) => Math.round((time - first) * 1e9)),
-        steps: null,
-        columns: { allocated: Float64Array.from(allocated), reserved: Float64Array.from(reserved) },
-        highwater: new Set(),
-      },
-    ],
-    peaks: [],
-    marks: [],
-    events: null,
-    worldSize: null,
-    missing: {},
-    info: null,
+  const table = {
+    rank: 0,
+    device: "cuda:0",
+    timeNs: Float64Array.from(timestamps, (time) => Math.round((time - first) * 1e9)),
+    steps: null,
+    columns: { allocated: Float64Array.from(allocated), reserved: Float64Array.from(reserved) },
+    highwater: new Set<never>(),
   };
+  return { ...emptyRecording([table]), epochNs: BigInt(Math.round(first * 1e6)) * 1000n };
 }
 
 /** Recognises a JSON file of one object. Null for telemetry events and unknown objects. */
@@ -131,12 +121,5 @@ function telemetryOf(values: Generator<JsonText, void, undefined>, path: string)
       }
     }
   }
-  const { events, notes } = readJsonEvents(chained(first, values), path);
-  const unordered = unorderedEvents(events);
-  return {
-    kind: "recording",
-    format: "stormlog-json",
-    recording: eventsToRecording(events, path),
-    notes: unordered > 0 ? [...notes, outOfOrder(unordered, "events")] : notes,
-  };
+  return { format: "stormlog-json", ...eventsTelemetry(readJsonEvents(chained(first, values), path), path) };
 }

@@ -7,15 +7,15 @@ import { readChunks, readHead, refuseCompressed, statInput } from "../../telemet
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Telemetry } from "../../telemetry/recording/telemetry.ts";
+import { isGenericHeader, isGpuLogHeader, isNvidiaSmiHeader } from "./csv/dialects.ts";
 import { detectDelimiter, scanCsv, utf16Encoding } from "./csv/scan.ts";
-import { isGenericHeader, parseGenericCsv } from "./generic-csv.ts";
-import { isGpuLogHeader, isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./nvidia-smi.ts";
+import { parseGenericCsv, parseNvidiaSmiCsv } from "./delimited.ts";
 import { readForeignParquet } from "./parquet-foreign.ts";
 import { readDirectory } from "./read-directory.ts";
 import { readJsonTelemetry } from "./read-json.ts";
 import { SQLITE_MAGIC } from "./sqlite.ts";
 import { isEventHeader, readCsvEvents } from "./stormlog/event-source.ts";
-import { eventsToRecording, outOfOrder, unorderedEvents } from "./stormlog/events-recording.ts";
+import { eventsTelemetry } from "./stormlog/events-recording.ts";
 import { readTraceMlDatabase } from "./traceml-sqlite.ts";
 
 const HEAD_BYTES = 64 << 10;
@@ -75,14 +75,7 @@ function readText(path: string, head: Buffer): Telemetry {
   if (encoding === null && head.includes(0)) throw unknown(path, "the file is binary and its format is unknown");
   const { header, delimiter } = headerOf(text);
   if (isEventHeader(header)) {
-    const { events, notes } = readCsvEvents(readChunks(path), delimiter, path);
-    const unordered = unorderedEvents(events);
-    return {
-      kind: "recording",
-      format: "stormlog-csv",
-      recording: eventsToRecording(events, path),
-      notes: unordered > 0 ? [...notes, outOfOrder(unordered, "events")] : notes,
-    };
+    return { format: "stormlog-csv", ...eventsTelemetry(readCsvEvents(readChunks(path), delimiter, path), path) };
   }
   if (isNvidiaSmiHeader(header)) {
     return { kind: "recording", format: "nvidia-smi-csv", ...parseNvidiaSmiCsv(readChunks(path), delimiter, path) };

@@ -1,8 +1,8 @@
 import type { SqlValue } from "sql.js";
 import { invalidInput } from "../../core/errors.ts";
-import { GrowableColumn } from "../../telemetry/recording/growable.ts";
+import { GrowableColumns } from "../../telemetry/recording/growable.ts";
 import { checkTableCount } from "../../telemetry/recording/input-file.ts";
-import { MAX_RANK, type Recording, type SampleTable } from "../../telemetry/recording/model.ts";
+import { emptyRecording, MAX_RANK, type Recording, type SampleTable } from "../../telemetry/recording/model.ts";
 import { columnsOfTable, type Rows, readSqlite } from "./sqlite.ts";
 
 const TABLE = "step_memory_samples";
@@ -34,19 +34,31 @@ function deviceName(device: SqlValue | undefined, localRank: number): string {
   return `${kind}:${index}`;
 }
 
-interface HostTable {
-  readonly rank: number;
-  readonly time: GrowableColumn;
-  readonly host: GrowableColumn;
-}
+/** Tables by rank and device while rows are read in the order of their arrival; `clock` is Unix seconds. */
+class OpenTables<Name extends string> {
+  readonly #open = new Map<string, { rank: number; device: string; columns: GrowableColumns<"clock" | Name> }>();
+  readonly #file: string;
+  readonly #names: readonly Name[];
 
-interface OpenTable {
-  readonly rank: number;
-  readonly device: string;
-  readonly time: GrowableColumn;
-  readonly steps: GrowableColumn;
-  readonly allocated: GrowableColumn;
-  readonly reserved: GrowableColumn;
+  constructor(file: string, ...names: readonly Name[]) {
+    this.#file = file;
+    this.#names = names;
+  }
+
+  push(rank: number, device: string, ...row: readonly number[]): void {
+    const key = `${rank} ${device}`;
+    let table = this.#open.get(key);
+    if (!table) {
+      checkTableCount(this.#open.size + 1, this.#file);
+      table = { rank, device, columns: new GrowableColumns<"clock" | Name>("clock", ...this.#names) };
+      this.#open.set(key, table);
+    }
+    table.columns.push(...row);
+  }
+
+  take() {
+    return [...this.#open.values()].map(({ rank, device, columns }) => ({ rank, device, ...columns.take() }));
+  }
 }
 
 /** A byte count of a row; NaN, and counted, when it is missing. */
@@ -65,26 +77,20 @@ function rankOf(value: SqlValue | undefined, table: string, row: number, file: s
   throw invalidInput("RANK_INVALID", `row ${row} of ${table}: ${JSON.stringify(value)} is not a rank`, file);
 }
 
-/** Host memory of each rank's process, in the order of arrival. */
-function hostTables(rows: Rows, file: string, missing: Record<string, number>): HostTable[] {
+/** Host memory of each rank's process. */
+function hostTables(rows: Rows, file: string, missing: Record<string, number>) {
+  const open = new OpenTables(file, "host");
   const columns = columnsOfTable(rows, PROCESS_TABLE);
   if (!columns.has("ram_used_bytes")) return [];
   const fields = [selected(columns, "global_rank", "rank"), selected(columns, "sample_ts_s"), "ram_used_bytes"];
-  const open = new Map<number, HostTable>();
   let row = 0;
   for (const [rankText, time, used] of rows(`SELECT ${fields.join(", ")} FROM ${PROCESS_TABLE} ORDER BY rowid`)) {
     row++;
     const rank = rankOf(rankText, PROCESS_TABLE, row, file);
-    let table = open.get(rank);
-    if (!table) {
-      checkTableCount(open.size + 1, file);
-      table = { rank, time: new GrowableColumn(), host: new GrowableColumn() };
-      open.set(rank, table);
-    }
-    table.time.push(number(time));
-    table.host.push(bytesOf(used, "ram_used_bytes", missing, `${file}, row ${row} of ${PROCESS_TABLE}`));
+    const bytes = bytesOf(used, "ram_used_bytes", missing, `${file}, row ${row} of ${PROCESS_TABLE}`);
+    open.push(rank, "host", number(time), bytes);
   }
-  return [...open.values()];
+  return open.take();
 }
 
 /** Largest capacity of all processes, bytes; NaN when the run did not record it. */
@@ -110,7 +116,7 @@ function recordingOf(rows: Rows, file: string): { readonly recording: Recording;
         "are read as pickles: dump them with torch.cuda.memory._dump_snapshot.",
     );
   }
-  const open = new Map<string, OpenTable>();
+  const open = new OpenTables(file, "steps", "allocated", "reserved");
   const missing: Record<string, number> = {};
   let worldSize = Number.NaN;
   const fields = [
@@ -129,73 +135,50 @@ function recordingOf(rows: Rows, file: string): { readonly recording: Recording;
   )) {
     row++;
     const rank = rankOf(rankText, TABLE, row, file);
-    const device = deviceName(deviceText, number(local));
-    const key = `${rank} ${device}`;
-    let table = open.get(key);
-    if (!table) {
-      const column = () => new GrowableColumn();
-      checkTableCount(open.size + 1, file);
-      table = { rank, device, time: column(), steps: column(), allocated: column(), reserved: column() };
-      open.set(key, table);
-    }
     if (number(world) >= 1) worldSize = Math.max(Number.isNaN(worldSize) ? 1 : worldSize, number(world));
     const where = `${file}, row ${row} of ${TABLE}`;
-    table.time.push(number(time));
-    table.steps.push(number(step));
     const [held, got] = [
       bytesOf(allocated, "peak_alloc_bytes", missing, where),
       bytesOf(reserved, "peak_reserved_bytes", missing, where),
     ];
-    table.allocated.push(held);
-    table.reserved.push(got);
+    open.push(rank, deviceName(deviceText, number(local)), number(time), number(step), held, got);
     usable ||= !Number.isNaN(held) || !Number.isNaN(got);
   }
   const world = { worldSize: worldSize >= 1 ? worldSize : null, missing };
   const host = usable ? [] : hostTables(rows, file, missing);
   if (host.length > 0) {
-    const tables = host.map(({ rank, time, host }) => ({
-      table: { rank, device: "host", steps: null, columns: { host: host.take() } },
-      clock: time.take(),
-    }));
+    const tables = host.map(({ host, ...table }) => ({ ...table, steps: null, columns: { host } }));
     return { recording: { ...clocked(tables), ...world }, notes: [HOST_NOTE] };
   }
   if (row === 0)
     throw invalidInput("INPUT_EMPTY", `the table ${TABLE} has no rows`, file, "Was a GPU seen by that run?");
-  return { recording: { ...finished([...open.values()], capacityOf(rows)), ...world }, notes: [PEAKS_NOTE] };
-}
-
-function finished(open: readonly OpenTable[], capacity: number): Omit<Recording, "worldSize" | "missing"> {
-  return clocked(
-    open.map(({ rank, device, time, steps, allocated, reserved }) => {
-      const clock = time.take();
-      const total = Number.isNaN(capacity) || device === "host" ? null : new Float64Array(clock.length).fill(capacity);
-      const columns = { allocated: allocated.take(), reserved: reserved.take(), ...(total === null ? {} : { total }) };
-      return { table: { rank, device, steps: steps.take(), columns }, clock };
-    }),
-  );
+  const capacity = capacityOf(rows);
+  const tables = open.take().map(({ allocated, reserved, ...table }) => {
+    const isKnown = !Number.isNaN(capacity) && table.device !== "host";
+    const total = isKnown ? { total: new Float64Array(allocated.length).fill(capacity) } : {};
+    return { ...table, columns: { allocated, reserved, ...total } };
+  });
+  return { recording: { ...clocked(tables), ...world }, notes: [PEAKS_NOTE] };
 }
 
 /** Tables on one clock, which starts at the first sample of any of them; Unix seconds become nanoseconds. */
 function clocked(
-  open: readonly { readonly table: Omit<SampleTable, "timeNs" | "highwater">; readonly clock: Float64Array }[],
-): Omit<Recording, "worldSize" | "missing"> {
+  open: readonly (Omit<SampleTable, "timeNs" | "highwater"> & { readonly clock: Float64Array })[],
+): Recording {
   let start = Number.POSITIVE_INFINITY;
   for (const { clock } of open) for (const at of clock) if (at < start) start = at;
   const hasClock = Number.isFinite(start);
   const tables = open.map(
-    ({ table, clock }): SampleTable => ({
+    ({ clock, ...table }): SampleTable => ({
       ...table,
       timeNs: hasClock ? clock.map((at) => Math.round((at - start) * 1e9)) : null,
       highwater: new Set(),
     }),
   );
+  const byDevice = (a: SampleTable, b: SampleTable) => (a.device < b.device ? -1 : a.device > b.device ? 1 : 0);
   return {
+    ...emptyRecording(tables.sort((a, b) => a.rank - b.rank || byDevice(a, b))),
     epochNs: hasClock ? BigInt(Math.round(start * 1e6)) * 1000n : null,
-    tables: tables.sort((a, b) => a.rank - b.rank || (a.device < b.device ? -1 : a.device > b.device ? 1 : 0)),
-    peaks: [],
-    marks: [],
-    events: null,
-    info: null,
   };
 }
 

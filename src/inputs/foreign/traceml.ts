@@ -1,7 +1,13 @@
 import { invalidInput } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
 import { checkTableCount } from "../../telemetry/recording/input-file.ts";
-import { type KnownPeak, MAX_RANK, type Recording, type SampleTable } from "../../telemetry/recording/model.ts";
+import {
+  emptyRecording,
+  type KnownPeak,
+  MAX_RANK,
+  type Recording,
+  type SampleTable,
+} from "../../telemetry/recording/model.ts";
 
 /** Source of the numbers: the summary stores the mean of the per-step peaks of its window, not a peak. */
 const SOURCE = "TraceML summary, mean of per-step peaks";
@@ -116,13 +122,9 @@ export function traceMlRecording(document: Readonly<Record<string, unknown>>, na
   }
   const worldSize = number(member(document, "meta", "world_size"));
   return {
-    epochNs: null,
-    tables: tables.sort((a, b) => a.rank - b.rank),
+    ...emptyRecording(tables.sort((a, b) => a.rank - b.rank)),
     peaks,
-    marks: [],
-    events: null,
     worldSize: worldSize >= 1 ? worldSize : null,
     missing,
-    info: null,
   };
 }

@@ -4,7 +4,15 @@ import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import * as v from "valibot";
 import { codeOf, GateError, invalidInput, messageOf } from "../../core/errors.ts";
 import { fileError, statInput } from "../recording/input-file.ts";
-import { COLUMNS, COUNTS, type Column, ofKnownMetric, type Recording, type SampleTable } from "../recording/model.ts";
+import {
+  COLUMNS,
+  COUNTS,
+  type Column,
+  emptyRecording,
+  ofKnownMetric,
+  type Recording,
+  type SampleTable,
+} from "../recording/model.ts";
 import { DeviceHealthSchema } from "../recording/recorded-device.ts";
 import { KnownPeakSchema, RecordingMarkSchema } from "../recording/recording-schema.ts";
 import { ownSource } from "./parquet-own.ts";
@@ -272,14 +280,12 @@ export async function readParquetSource(file: string, source: ParquetSource): Pr
   if (text === undefined) throw new Error(`${file} has no layout of ours`);
   const layout = v.parse(LayoutSchema, JSON.parse(text), { abortEarly: true });
   return {
+    ...emptyRecording(await readTables(source, layout)),
     epochNs: layout.epoch_ns === null ? null : BigInt(layout.epoch_ns),
-    tables: await readTables(source, layout),
     peaks: layout.peaks,
     marks: layout.marks,
-    events: null,
     worldSize: layout.world_size,
     missing: layout.missing,
-    info: null,
     ...(layout.health === undefined ? {} : { health: layout.health }),
   };
 }

@@ -127,3 +127,15 @@ export interface Recording {
   /** Device events; absent if the source does not record them. */
   readonly health?: readonly DeviceHealth[];
 }
+
+/** A recording of which nothing but the tables is known. */
+export const emptyRecording = (tables: readonly SampleTable[]): Recording => ({
+  epochNs: null,
+  tables,
+  peaks: [],
+  marks: [],
+  events: null,
+  worldSize: null,
+  missing: {},
+  info: null,
+});

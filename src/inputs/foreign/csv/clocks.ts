@@ -13,9 +13,6 @@ export const CLOCKS: ReadonlyMap<string, number | null> = new Map([
   ["time_ms", 1e-3],
 ]);
 
-/** Names of the step counter, best first. */
-export const STEP_COUNTERS = ["step", "iteration"] as const;
-
 /** Note on calendar times without a time zone, as nvidia-smi prints them. */
 export const NO_ZONE = "timestamps have no time zone and are read as UTC";
 

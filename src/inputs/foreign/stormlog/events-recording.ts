@@ -1,6 +1,13 @@
-import { GrowableColumn } from "../../../telemetry/recording/growable.ts";
+import { groupBy } from "../../../core/group-by.ts";
 import { checkTableCount } from "../../../telemetry/recording/input-file.ts";
-import type { Column, Recording, SampleTable, TelemetryEvent } from "../../../telemetry/recording/model.ts";
+import {
+  type Column,
+  emptyRecording,
+  type Recording,
+  type SampleTable,
+  type TelemetryEvent,
+} from "../../../telemetry/recording/model.ts";
+import type { EventSource } from "./event-source.ts";
 
 const COUNTERS = [
   ["allocated", "allocatorAllocated"],
@@ -34,31 +41,14 @@ function deviceNameOf(event: TelemetryEvent): string {
   return `${event.collector.includes("mps") ? "mps" : "cuda"}:${event.deviceId}`;
 }
 
-class EventTable {
-  readonly rank: number;
-  readonly device: string;
-  readonly #time = new GrowableColumn();
-  readonly #columns = COUNTERS.map(() => new GrowableColumn());
-
-  constructor(rank: number, device: string) {
-    this.rank = rank;
-    this.device = device;
+function tableOf(rank: number, device: string, events: readonly TelemetryEvent[], epochNs: bigint): SampleTable {
+  const columns: Partial<Record<Column, Float64Array>> = {};
+  for (const [column, counter] of COUNTERS) {
+    const values = Float64Array.from(events, (event) => event[counter] ?? Number.NaN);
+    if (ALWAYS.has(column) || values.some((value) => !Number.isNaN(value))) columns[column] = values;
   }
-
-  add(event: TelemetryEvent, epochNs: bigint): void {
-    this.#time.push(Number(event.timestampNs - epochNs));
-    for (const [i, [, counter]] of COUNTERS.entries()) this.#columns[i]!.push(event[counter] ?? Number.NaN);
-  }
-
-  finish(): SampleTable {
-    const columns: Partial<Record<Column, Float64Array>> = {};
-    for (const [i, [column]] of COUNTERS.entries()) {
-      const values = this.#columns[i]!.take();
-      if (ALWAYS.has(column) || values.some((value) => !Number.isNaN(value))) columns[column] = values;
-    }
-    const { rank, device } = this;
-    return { rank, device, timeNs: this.#time.take(), steps: null, columns, highwater: new Set() };
-  }
+  const timeNs = Float64Array.from(events, ({ timestampNs }) => Number(timestampNs - epochNs));
+  return { rank, device, timeNs, steps: null, columns, highwater: new Set() };
 }
 
 /** Events as a recording: a table per (rank, device) in file order; all events with counters if none is a `sample`. */
@@ -69,28 +59,14 @@ export function eventsToRecording(events: readonly TelemetryEvent[], name: strin
     if (event.timestampNs < epochNs) epochNs = event.timestampNs;
     if (event.worldSize > worldSize) worldSize = event.worldSize;
   }
-  const groups = new Map<
-    string,
-    { readonly rank: number; readonly device: string; readonly events: TelemetryEvent[] }
-  >();
-  for (const event of events) {
-    const device = deviceNameOf(event);
-    const key = `${event.rank} ${device}`;
-    const group = groups.get(key);
-    if (group) group.events.push(event);
-    else groups.set(key, { rank: event.rank, device, events: [event] });
-    checkTableCount(groups.size, name);
-  }
+  const groups = groupBy(events, (event) => `${event.rank} ${deviceNameOf(event)}`);
+  checkTableCount(groups.size, name);
   const tables: SampleTable[] = [];
   for (const group of groups.values()) {
-    const samples = group.events.some((event) => typeOf(event) === "sample");
-    const rows = group.events.filter((event) =>
-      samples ? typeOf(event) === "sample" : !NOT_A_READING.has(typeOf(event)),
-    );
-    if (rows.length === 0) continue;
-    const table = new EventTable(group.rank, group.device);
-    for (const event of rows) table.add(event, epochNs);
-    tables.push(table.finish());
+    const samples = group.some((event) => typeOf(event) === "sample");
+    const rows = group.filter((event) => (samples ? typeOf(event) === "sample" : !NOT_A_READING.has(typeOf(event))));
+    const [first] = rows;
+    if (first !== undefined) tables.push(tableOf(first.rank, deviceNameOf(first), rows, epochNs));
   }
   const marks = events
     .filter((event) => typeof event.metadata.oom_reason === "string")
@@ -100,15 +76,22 @@ export function eventsToRecording(events: readonly TelemetryEvent[], name: strin
       text: event.context ?? String(event.metadata.oom_reason),
     }));
   return {
+    ...emptyRecording(tables.sort((a, b) => a.rank - b.rank)),
     epochNs: events.length === 0 ? null : epochNs,
-    tables: tables.sort((a, b) => a.rank - b.rank),
-    peaks: [],
     marks,
     events,
     worldSize: events.length === 0 ? null : worldSize,
-    missing: {},
-    info: null,
   };
+}
+
+/** Events as a read input, with a note on those out of order. */
+export function eventsTelemetry({ events, notes }: EventSource, name: string) {
+  const unordered = unorderedEvents(events);
+  return {
+    kind: "recording",
+    recording: eventsToRecording(events, name),
+    notes: unordered > 0 ? [...notes, outOfOrder(unordered, "events")] : notes,
+  } as const;
 }
 
 /** The note on samples that are not later than the one before: the analysis puts them in order. */
