@@ -92,15 +92,13 @@ describe("readSnapshot", () => {
     ]);
   });
 
-  it("reads settings and annotations", () => {
+  it("reads annotations", () => {
     const external_annotations = [
       { name: "Optimizer.step#Adam.step", stage: "START", device: 0, time_us: 5 },
       { name: "odd", stage: "START" },
       { name: "x", stage: "END", device: null, time_us: 6 },
     ];
-    const allocator_settings = { conf: "a:b", split: -1, threshold: 0.5, on: true, divisions: { "1": 0 }, none: null };
-    const snapshot = read({ segments: [], external_annotations, allocator_settings });
-    expect(snapshot.settings).toEqual(allocator_settings);
+    const snapshot = read({ segments: [], external_annotations });
     expect(snapshot.annotations).toEqual([
       { name: "Optimizer.step#Adam.step", stage: "START", device: 0, timeUs: 5 },
       { name: "x", stage: "END", device: null, timeUs: 6 },

@@ -77,11 +77,9 @@ describe("layouts", () => {
     expect(native).toBe(python);
   });
 
-  it("layouts name steps, settings and annotations where they have them", () => {
+  it("layouts name steps where they have them", () => {
     expect(documentOf("layout-29-p5.pickle").snapshots[0]?.step).toBe(3);
     expect(documentOf("layout-21-p4.pickle").snapshots[0]?.step).toBeNull();
-    expect(fixture("layout-21-p4.pickle").settings).toMatchObject({ roundup_power2_divisions: { "1": 0 } });
-    expect(fixture("layout-20-p4.pickle").settings).toBeNull();
   });
 });
 

@@ -1,12 +1,5 @@
 import { type GateError, invalidInput } from "../../core/errors.ts";
-import type {
-  Annotation,
-  BlockTable,
-  SegmentTable,
-  SettingValue,
-  TorchSnapshot,
-  TraceTable,
-} from "../model/snapshot.ts";
+import type { Annotation, BlockTable, SegmentTable, TorchSnapshot, TraceTable } from "../model/snapshot.ts";
 import type { Budget } from "../pickle/budget.ts";
 import type { PickleResult } from "../pickle/machine.ts";
 import { idOf, Kind, kindOf } from "../pickle/values.ts";
@@ -20,8 +13,6 @@ import { NO_STACK } from "./stacks.ts";
 const BLOCK_BYTES = 33;
 const SEGMENT_BYTES = 42;
 const ANNOTATION_BYTES = 120;
-/** Settings are one flat dict with one nested dict. */
-const DEEPEST_SETTING = 4;
 
 function notSnapshot(what: string, where: string): GateError {
   return invalidInput(
@@ -219,30 +210,6 @@ class Assembly {
     return all;
   }
 
-  settings(dict: number | null, depth = 0): { readonly [key: string]: SettingValue } | null {
-    if (dict === null || this.#builder.dicts.classOf(dict) > Class.other) return null;
-    const items = this.#builder.loose.get(dict) ?? [];
-    this.#budget.charge(ANNOTATION_BYTES * items.length);
-    return Object.fromEntries(
-      items.map(({ key, kind, value }): [string, SettingValue] => {
-        const name = this.#builder.strings.text(key);
-        switch (kind) {
-          case Kind.bool:
-            return [name, value !== 0];
-          case Kind.int:
-          case Kind.float:
-            return [name, Number.isFinite(value) ? value : null];
-          case Kind.string:
-            return [name, this.#builder.strings.text(value)];
-          case Kind.dict:
-            return [name, depth < DEEPEST_SETTING ? this.settings(value, depth + 1) : null];
-          default:
-            return [name, null];
-        }
-      }),
-    );
-  }
-
   snapshot(root: PickleResult): TorchSnapshot {
     const top = this.#top(root);
     const builder = this.#builder;
@@ -251,13 +218,12 @@ class Assembly {
       traces: this.traces(top.traces),
       stacks: builder.stacks,
       annotations: this.annotations(top.annotations),
-      settings: this.settings(top.settings),
-      poolName: (pool) => builder.pools.name(pool),
+      poolName: (pool) => builder.poolNames[pool] ?? "?",
     };
   }
 
   #top(root: PickleResult): Record<keyof typeof TopField, number | null> {
-    const none = { segments: null, traces: null, settings: null, annotations: null };
+    const none = { segments: null, traces: null, annotations: null };
     const kind = kindOf(root.tag);
     const id = idOf(root.tag);
     if (kind === Kind.list) {
@@ -275,12 +241,7 @@ class Assembly {
       const value = own.get(row, TopField[name]);
       return Number.isNaN(value) ? null : value;
     };
-    const top = {
-      segments: field("segments"),
-      traces: field("traces"),
-      settings: field("settings"),
-      annotations: field("annotations"),
-    };
+    const top = { segments: field("segments"), traces: field("traces"), annotations: field("annotations") };
     if (top.segments === null && top.traces === null) {
       throw notSnapshot('"segments" and "device_traces" are no lists', this.#where);
     }

@@ -3,7 +3,6 @@ import type { Budget } from "../pickle/budget.ts";
 import { idOf, isNumber, Kind, kindOf, MAX_ID, type PickleBuilder, tagOf, type Values } from "../pickle/values.ts";
 import { Class, Containers } from "./containers.ts";
 import { CLASS_OF_KEY, FIELDS, type FieldRule, WIDTHS } from "./fields.ts";
-import { PoolTable } from "./pools.ts";
 import { Rows } from "./rows.ts";
 import { NO_RUN, Runs } from "./runs.ts";
 import { EMPTY_STACK, NO_STACK, OpenStack, StackTable } from "./stacks.ts";
@@ -11,7 +10,7 @@ import { StringTable } from "./strings.ts";
 import { TraceRows } from "./trace-rows.ts";
 
 /** Key, kind and value of an item of a dict whose class is not known (yet). */
-export interface LooseItem {
+interface LooseItem {
   readonly key: number;
   readonly kind: number;
   readonly value: number;
@@ -22,6 +21,7 @@ const FIRST_BYTES = FIRST_TEXTS.map((text) => encoder.encode(text));
 
 /** Memory of a loose item, as an object in a map. */
 const LOOSE_BYTES = 150;
+const POOL_BYTES = 200;
 
 const STRING = tagOf(Kind.string, 0);
 
@@ -44,15 +44,17 @@ const isAmount = (kind: number): boolean => kind === Kind.int || kind === Kind.f
 export class SnapshotBuilder implements PickleBuilder {
   readonly strings: StringTable;
   readonly stacks: StackTable;
-  readonly pools = new PoolTable();
+  /** "a:b" by number, deduplicated. */
+  readonly poolNames = ["0:0"];
   readonly runs: Runs;
   readonly dicts: Containers;
   readonly lists: Containers;
   readonly traces: TraceRows;
   /** Rows by class. */
   readonly rows: readonly (Rows | undefined)[];
+  readonly #pools = new Map<string, number>();
   /** Items of dicts without a class, by dict id. */
-  readonly loose = new Map<number, LooseItem[]>();
+  readonly #loose = new Map<number, LooseItem[]>();
   readonly #open: OpenStack;
   readonly #budget: Budget;
   /** A frame got other items after it may have been in a stack. */
@@ -158,13 +160,25 @@ export class SnapshotBuilder implements PickleBuilder {
   tuple(items: Values, from: number, to: number): number {
     const { tags, numbers } = items;
     if (to - from === 2 && kindOf(tags[from] as number) === Kind.int && kindOf(tags[from + 1] as number) === Kind.int) {
-      const pool = this.pools.number(numbers[from] as number, numbers[from + 1] as number, this.#budget);
-      return tagOf(Kind.pool, pool);
+      return tagOf(Kind.pool, this.#pool(numbers[from] as number, numbers[from + 1] as number));
     }
     // A tuple of frames is treated like a list.
     const list = this.lists.add();
     this.append(list, items, from, to);
     return tagOf(Kind.list, list);
+  }
+
+  /** Number of a memory pool; the allocator's own, (0, 0), has 0. */
+  #pool(first: number, second: number): number {
+    if (first === 0 && second === 0) return 0;
+    const name = `${first}:${second}`;
+    let number = this.#pools.get(name);
+    if (number === undefined) {
+      this.#budget.charge(POOL_BYTES);
+      number = this.poolNames.push(name) - 1;
+      this.#pools.set(name, number);
+    }
+    return number;
   }
 
   #openStack(list: number, own: number): void {
@@ -190,23 +204,23 @@ export class SnapshotBuilder implements PickleBuilder {
     if (from === to) return;
     this.#budget.charge((LOOSE_BYTES * (to - from)) / 2);
     this.dicts.set(dict, Class.other, 0);
-    const kept = this.loose.get(dict) ?? [];
+    const kept = this.#loose.get(dict) ?? [];
     for (let i = from; i < to; i += 2) {
       const key = keyOf(items.tags[i] as number);
       if (key > MAX_ID) continue;
       kept.push({ key, kind: kindOf(items.tags[i + 1] as number), value: numberOrId(items, i + 1) });
     }
-    this.loose.set(dict, kept);
+    this.#loose.set(dict, kept);
   }
 
   /** Assigns a dict its class and its row, and moves its earlier items there. */
   #become(dict: number, found: number): void {
-    const items = this.loose.get(dict);
+    const items = this.#loose.get(dict);
     if (found === Class.trace) this.dicts.set(dict, found, this.traces.add());
     else if (found === Class.frame) this.dicts.set(dict, found, this.stacks.frame(0, 0, 0));
     else this.dicts.set(dict, found, this.rows[found]?.add() ?? 0);
     if (items === undefined) return;
-    this.loose.delete(dict);
+    this.#loose.delete(dict);
     const tags = new Int32Array(2 * items.length);
     const numbers = new Float64Array(2 * items.length);
     for (const [i, { key, kind, value }] of items.entries()) {
@@ -287,9 +301,6 @@ export class SnapshotBuilder implements PickleBuilder {
         break;
       case "list":
         if (kind === Kind.list) rows?.set(row, rule.field, value);
-        break;
-      case "dict":
-        if (kind === Kind.dict) rows?.set(row, rule.field, value);
         break;
       case "pool":
         if (kind === Kind.pool) rows?.set(row, rule.field, value);

@@ -6,35 +6,31 @@ export const SegmentField = {
   device: 0,
   address: 1,
   totalSize: 2,
-  allocatedSize: 3,
-  activeSize: 4,
-  requestedSize: 5,
-  stream: 6,
-  pool: 7,
-  expandable: 8,
+  stream: 3,
+  pool: 4,
+  expandable: 5,
   /** String id of "large" or "small". */
-  type: 9,
-  stack: 10,
+  type: 6,
   /** List id of its blocks. */
-  blocks: 11,
+  blocks: 7,
 } as const;
 
 export const BlockField = { address: 0, size: 1, requestedSize: 2, state: 3, stack: 4, history: 5 } as const;
 export const HistoryField = { realSize: 0, stack: 1 } as const;
 export const AnnotationField = { name: 0, stage: 1, device: 2, time: 3 } as const;
-/** List ids, and the dict id of the settings. */
-export const TopField = { segments: 0, traces: 1, settings: 2, annotations: 3 } as const;
+/** List ids. */
+export const TopField = { segments: 0, traces: 1, annotations: 2 } as const;
 
 export const WIDTHS: Readonly<Record<number, number>> = {
-  [Class.segment]: 12,
+  [Class.segment]: 8,
   [Class.block]: 6,
   [Class.history]: 2,
   [Class.annotation]: 4,
-  [Class.top]: 4,
+  [Class.top]: 3,
 };
 
-/** Value of a field: a number, a boolean, the id of a string, list, dict or pool, or the stack of a list of frames. */
-export type FieldValue = "number" | "address" | "truth" | "text" | "list" | "dict" | "pool" | "stack" | "state";
+/** Value of a field: a number, a boolean, the id of a string, list or pool, or the stack of a list of frames. */
+export type FieldValue = "number" | "address" | "truth" | "text" | "list" | "pool" | "stack" | "state";
 
 export interface FieldRule {
   readonly field: number;
@@ -50,14 +46,10 @@ export const FIELDS: Readonly<Record<number, ReadonlyMap<number, FieldRule>>> = 
     device: [SegmentField.device, "number"],
     address: [SegmentField.address, "address"],
     total_size: [SegmentField.totalSize, "number"],
-    allocated_size: [SegmentField.allocatedSize, "number"],
-    active_size: [SegmentField.activeSize, "number"],
-    requested_size: [SegmentField.requestedSize, "number"],
     stream: [SegmentField.stream, "address"],
     segment_pool_id: [SegmentField.pool, "pool"],
     is_expandable: [SegmentField.expandable, "truth"],
     segment_type: [SegmentField.type, "text"],
-    frames: [SegmentField.stack, "stack"],
     blocks: [SegmentField.blocks, "list"],
   }),
   [Class.block]: rules({
@@ -78,7 +70,6 @@ export const FIELDS: Readonly<Record<number, ReadonlyMap<number, FieldRule>>> = 
   [Class.top]: rules({
     segments: [TopField.segments, "list"],
     device_traces: [TopField.traces, "list"],
-    allocator_settings: [TopField.settings, "dict"],
     external_annotations: [TopField.annotations, "list"],
   }),
 };

@@ -15,10 +15,6 @@ export class Rows {
     this.#budget = budget;
   }
 
-  get count(): number {
-    return this.#used;
-  }
-
   add(): number {
     if ((this.#used & (PAGE - 1)) === 0) {
       this.#budget.charge(8 * PAGE * this.#width);

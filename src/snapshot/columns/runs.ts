@@ -22,7 +22,11 @@ export class Runs {
       return tail;
     }
     const run = this.#used++;
-    if (run === this.#starts.length) this.#grow();
+    if (run === this.#starts.length) {
+      this.#starts = this.#budget.longer(this.#starts);
+      this.#counts = this.#budget.longer(this.#counts);
+      this.#nexts = this.#budget.longer(this.#nexts);
+    }
     this.#starts[run] = row;
     this.#counts[run] = 1;
     this.#nexts[run] = NO_RUN;
@@ -42,18 +46,5 @@ export class Runs {
     let sum = 0;
     for (const { count } of this.from(head)) sum += count;
     return sum;
-  }
-
-  #grow(): void {
-    const size = 2 * this.#starts.length;
-    this.#budget.charge(12 * size);
-    const longer = (old: Uint32Array): Uint32Array<ArrayBuffer> => {
-      const more = new Uint32Array(size);
-      more.set(old);
-      return more;
-    };
-    this.#starts = longer(this.#starts);
-    this.#counts = longer(this.#counts);
-    this.#nexts = longer(this.#nexts);
   }
 }

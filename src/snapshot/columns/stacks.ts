@@ -2,8 +2,8 @@ import type { Frame } from "../model/frames.ts";
 import type { Budget } from "../pickle/budget.ts";
 import { idOf, Kind, kindOf } from "../pickle/values.ts";
 import { Class, type Containers } from "./containers.ts";
+import { HashSlots } from "./hash-slots.ts";
 import type { StringTable } from "./strings.ts";
-import { TripleTable } from "./triple-table.ts";
 
 /** The entry has no stack. */
 export const NO_STACK = 0;
@@ -11,25 +11,25 @@ export const NO_STACK = 0;
 export const EMPTY_STACK = 1;
 /** Deeper frames are dropped. CPython's default recursion limit is 1000. */
 const MAX_FRAMES = 4096;
+/** {@link NO_STACK} and {@link EMPTY_STACK} have no frames. */
+const FIRST_STACK = 2;
 const PAGE_BITS = 14;
 const PAGE = 1 << PAGE_BITS;
-/** Maximum probes for an equal stack. A file with colliding stacks keeps some twice and takes no more time. */
-const MAX_PROBES = 32;
 
 /** Deduplicated frames and stacks. A stack is a sequence of frame numbers, innermost first. */
 export class StackTable {
   /** String ids of file and function, and the line. */
-  readonly #frames: TripleTable;
+  readonly #frames: HashSlots;
+  #files = new Uint32Array(1 << 10);
+  #names = new Uint32Array(1 << 10);
+  #lines = new Uint32Array(1 << 10);
   /** Frame numbers of all stacks; none crosses a page. */
   readonly #pages: Uint32Array[] = [];
   #filled = PAGE;
   #starts = new Uint32Array(1 << 10);
   #depths = new Uint16Array(1 << 10);
-  #hashes = new Uint32Array(1 << 10);
-  /** Stack + 1 by hash; 0 = free. */
-  #slots = new Uint32Array(1 << 11);
-  /** {@link NO_STACK} and {@link EMPTY_STACK} have no frames. */
-  #used = 2;
+  /** Number of each stack minus {@link FIRST_STACK}. */
+  readonly #ids: HashSlots;
   readonly #shown = new Map<number, Frame>();
   readonly #strings: StringTable;
   readonly #budget: Budget;
@@ -37,12 +37,13 @@ export class StackTable {
   constructor(strings: StringTable, budget: Budget) {
     this.#strings = strings;
     this.#budget = budget;
-    this.#frames = new TripleTable(budget);
+    this.#frames = new HashSlots(budget);
+    this.#ids = new HashSlots(budget);
   }
 
   /** Number of stacks, including {@link NO_STACK} and {@link EMPTY_STACK}. */
   get count(): number {
-    return this.#used;
+    return this.#ids.count + FIRST_STACK;
   }
 
   get frameCount(): number {
@@ -51,16 +52,25 @@ export class StackTable {
 
   /** Number of a frame from the ids of its strings. */
   frame(file: number, name: number, line: number): number {
-    return this.#frames.number(file, name, line);
+    const frames = this.#frames;
+    for (let id = frames.first(mixed(file, name, line)); id >= 0; id = frames.next()) {
+      if (this.#files[id] === file && this.#names[id] === name && this.#lines[id] === line) return id;
+    }
+    const id = frames.add();
+    if (id === this.#files.length) {
+      this.#files = this.#budget.longer(this.#files);
+      this.#names = this.#budget.longer(this.#names);
+      this.#lines = this.#budget.longer(this.#lines);
+    }
+    this.#files[id] = file;
+    this.#names[id] = name;
+    this.#lines[id] = line;
+    return id;
   }
 
   /** String ids of a frame, and its line. */
   parts(frame: number): { readonly file: number; readonly name: number; readonly line: number } {
-    return {
-      file: this.#frames.first[frame] ?? 0,
-      name: this.#frames.second[frame] ?? 0,
-      line: this.#frames.third[frame] ?? 0,
-    };
+    return { file: this.#files[frame] ?? 0, name: this.#names[frame] ?? 0, line: this.#lines[frame] ?? 0 };
   }
 
   frameAt(frame: number): Frame {
@@ -82,24 +92,14 @@ export class StackTable {
       hash = Math.imul(hash ^ (frames[i] as number), 0x9e3779b1);
       hash ^= hash >>> 15;
     }
-    hash >>>= 0;
-    const mask = this.#slots.length - 1;
-    let slot = hash & mask;
-    let free = -1;
-    for (let probe = 0; probe < MAX_PROBES; probe++) {
-      const stack = (this.#slots[slot] as number) - 1;
-      if (stack < 0) {
-        free = slot;
-        break;
-      }
-      if (this.#hashes[stack] === hash && this.#equals(stack, frames, depth)) return stack;
-      slot = (slot + 1) & mask;
+    for (let id = this.#ids.first(hash >>> 0); id >= 0; id = this.#ids.next()) {
+      if (this.#equals(id + FIRST_STACK, frames, depth)) return id + FIRST_STACK;
     }
-    return this.#add(frames, depth, hash, free);
+    return this.#add(frames, depth);
   }
 
   depth(stack: number): number {
-    return stack < this.#used ? (this.#depths[stack] as number) : 0;
+    return stack < this.count ? (this.#depths[stack] as number) : 0;
   }
 
   /** Number of the frame at `depth`, 0 = the innermost. */
@@ -132,55 +132,32 @@ export class StackTable {
     return true;
   }
 
-  #add(frames: Uint32Array, depth: number, hash: number, free: number): number {
+  #add(frames: Uint32Array, depth: number): number {
     if (this.#filled + depth > PAGE) {
       this.#budget.charge(4 * PAGE);
       this.#pages.push(new Uint32Array(PAGE));
       this.#filled = 0;
     }
-    const stack = this.#used++;
-    if (stack === this.#starts.length) this.#grow();
+    const stack = this.#ids.add() + FIRST_STACK;
+    if (stack === this.#starts.length) {
+      this.#starts = this.#budget.longer(this.#starts);
+      this.#depths = this.#budget.longer(this.#depths);
+    }
     const last = this.#pages.length - 1;
     (this.#pages[last] as Uint32Array).set(frames.subarray(0, depth), this.#filled);
     this.#starts[stack] = last * PAGE + this.#filled;
     this.#depths[stack] = depth;
-    this.#hashes[stack] = hash;
     this.#filled += depth;
-    if (free >= 0) this.#slots[free] = stack + 1;
-    if (2 * this.#used > this.#slots.length) this.#rehash();
     return stack;
   }
+}
 
-  #grow(): void {
-    const size = 2 * this.#starts.length;
-    this.#budget.charge(10 * size);
-    const starts = new Uint32Array(size);
-    const depths = new Uint16Array(size);
-    const hashes = new Uint32Array(size);
-    starts.set(this.#starts);
-    depths.set(this.#depths);
-    hashes.set(this.#hashes);
-    this.#starts = starts;
-    this.#depths = depths;
-    this.#hashes = hashes;
-  }
-
-  #rehash(): void {
-    const size = 2 * this.#slots.length;
-    this.#budget.charge(4 * size);
-    const slots = new Uint32Array(size);
-    for (let stack = 2; stack < this.#used; stack++) {
-      let slot = (this.#hashes[stack] as number) & (size - 1);
-      for (let probe = 0; probe < MAX_PROBES; probe++) {
-        if (slots[slot] === 0) {
-          slots[slot] = stack + 1;
-          break;
-        }
-        slot = (slot + 1) & (size - 1);
-      }
-    }
-    this.#slots = slots;
-  }
+/** Finaliser in the style of MurmurHash3. */
+function mixed(a: number, b: number, c: number): number {
+  let hash = Math.imul(a, 0xcc9e2d51) ^ Math.imul(b, 0x1b873593) ^ Math.imul(c, 0xe6546b64);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
 }
 
 /** The list of frames that is being written. It becomes a stack when another list begins or its stack is requested. */

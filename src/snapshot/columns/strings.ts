@@ -1,8 +1,7 @@
 import type { Budget } from "../pickle/budget.ts";
 import { MAX_ID } from "../pickle/values.ts";
+import { HashSlots } from "./hash-slots.ts";
 
-/** Maximum probes for an equal string. A file with colliding strings keeps some twice and takes no more time. */
-const MAX_PROBES = 32;
 /** FNV-1a, 32 bits (RFC 9923). */
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
@@ -12,10 +11,7 @@ export class StringTable {
   #bytes = new Uint8Array(1 << 14);
   /** End of each string, which is the begin of the next. */
   #ends = new Uint32Array(1 << 10);
-  #hashes = new Uint32Array(1 << 10);
-  /** String id + 1 by hash; 0 = free. */
-  #slots = new Uint32Array(1 << 11);
-  #count = 0;
+  readonly #ids: HashSlots;
   readonly #budget: Budget;
   readonly #decoder = new TextDecoder();
   readonly #decoded = new Map<number, string>();
@@ -23,6 +19,7 @@ export class StringTable {
   /** `first`: UTF-8 strings that get the ids 0, 1, … */
   constructor(budget: Budget, first: readonly Uint8Array[]) {
     this.#budget = budget;
+    this.#ids = new HashSlots(budget);
     for (const bytes of first) this.intern(bytes, 0, bytes.length);
   }
 
@@ -31,19 +28,10 @@ export class StringTable {
     const to = from + length;
     for (let i = from; i < to; i++) hash = Math.imul(hash ^ (source[i] as number), FNV_PRIME);
     hash = (hash ^ (hash >>> 15)) >>> 0;
-    const mask = this.#slots.length - 1;
-    let slot = hash & mask;
-    let free = -1;
-    for (let probe = 0; probe < MAX_PROBES; probe++) {
-      const id = (this.#slots[slot] as number) - 1;
-      if (id < 0) {
-        free = slot;
-        break;
-      }
-      if (this.#hashes[id] === hash && this.#equals(id, source, from, length)) return id;
-      slot = (slot + 1) & mask;
+    for (let id = this.#ids.first(hash); id >= 0; id = this.#ids.next()) {
+      if (this.#equals(id, source, from, length)) return id;
     }
-    return this.#add(source, from, length, hash, free);
+    return this.#add(source, from, length);
   }
 
   text(id: number): string {
@@ -62,50 +50,15 @@ export class StringTable {
     return true;
   }
 
-  #add(source: Uint8Array, from: number, length: number, hash: number, free: number): number {
-    const id = this.#count++;
+  #add(source: Uint8Array, from: number, length: number): number {
+    const id = this.#ids.add();
     if (id > MAX_ID) this.#budget.charge(Number.POSITIVE_INFINITY);
     const start = id === 0 ? 0 : (this.#ends[id - 1] as number);
     const end = start + length;
-    if (end > this.#bytes.length) {
-      const size = Math.max(end, 2 * this.#bytes.length);
-      this.#budget.charge(size);
-      const more = new Uint8Array(size);
-      more.set(this.#bytes);
-      this.#bytes = more;
-    }
+    if (end > this.#bytes.length) this.#bytes = this.#budget.longer(this.#bytes, end);
     this.#bytes.set(source.subarray(from, from + length), start);
-    if (id === this.#ends.length) {
-      this.#budget.charge(16 * id);
-      const ends = new Uint32Array(2 * id);
-      const hashes = new Uint32Array(2 * id);
-      ends.set(this.#ends);
-      hashes.set(this.#hashes);
-      this.#ends = ends;
-      this.#hashes = hashes;
-    }
+    if (id === this.#ends.length) this.#ends = this.#budget.longer(this.#ends);
     this.#ends[id] = end;
-    this.#hashes[id] = hash;
-    if (free >= 0) this.#slots[free] = id + 1;
-    if (2 * this.#count > this.#slots.length) this.#rehash();
     return id;
-  }
-
-  #rehash(): void {
-    const size = 2 * this.#slots.length;
-    this.#budget.charge(4 * size);
-    const slots = new Uint32Array(size);
-    const mask = size - 1;
-    for (let id = 0; id < this.#count; id++) {
-      let slot = (this.#hashes[id] as number) & mask;
-      for (let probe = 0; probe < MAX_PROBES; probe++) {
-        if (slots[slot] === 0) {
-          slots[slot] = id + 1;
-          break;
-        }
-        slot = (slot + 1) & mask;
-      }
-    }
-    this.#slots = slots;
   }
 }

@@ -7,17 +7,9 @@ const PAGE = 1 << PAGE_BITS;
 const ROW_BYTES = 1 + 4 * 8 + 2 * 4;
 
 /** One page of trace rows: one array per column, so that a row costs 41 bytes. */
-export interface TracePage {
-  readonly action: Uint8Array;
-  readonly addr: Float64Array;
-  readonly size: Float64Array;
-  readonly stream: Float64Array;
-  readonly time: Float64Array;
-  readonly stack: Uint32Array;
-  readonly pool: Uint32Array;
-}
+export type TracePage = ReturnType<typeof newPage>;
 
-function newPage(rows: number): TracePage {
+function newPage(rows: number) {
   return {
     action: new Uint8Array(rows),
     addr: new Float64Array(rows),
@@ -29,6 +21,8 @@ function newPage(rows: number): TracePage {
   };
 }
 
+const COLUMNS = Object.keys(newPage(0)) as (keyof TracePage)[];
+
 /** Columns of trace entries. Unknown numbers are NaN, an unknown stack {@link NO_STACK}, an unknown pool 0. */
 export class TraceRows {
   #pages: TracePage[] = [];
@@ -37,10 +31,6 @@ export class TraceRows {
 
   constructor(budget: Budget) {
     this.#budget = budget;
-  }
-
-  get count(): number {
-    return this.#used;
   }
 
   /** A new row without values. */
@@ -80,13 +70,7 @@ export class TraceRows {
         const from = row & (PAGE - 1);
         const part = Math.min(start + count - row, PAGE - from);
         const page = this.page(row);
-        all.action.set(page.action.subarray(from, from + part), to);
-        all.addr.set(page.addr.subarray(from, from + part), to);
-        all.size.set(page.size.subarray(from, from + part), to);
-        all.stream.set(page.stream.subarray(from, from + part), to);
-        all.time.set(page.time.subarray(from, from + part), to);
-        all.stack.set(page.stack.subarray(from, from + part), to);
-        all.pool.set(page.pool.subarray(from, from + part), to);
+        for (const name of COLUMNS) all[name].set(page[name].subarray(from, from + part), to);
         to += part;
         row += part;
       }

@@ -18,8 +18,6 @@ const KEYS = [
   "real_size",
   "device",
   "total_size",
-  "allocated_size",
-  "active_size",
   "segment_type",
   "segment_pool_id",
   "is_expandable",
@@ -27,7 +25,6 @@ const KEYS = [
   "stage",
   "segments",
   "device_traces",
-  "allocator_settings",
   "external_annotations",
 ] as const;
 

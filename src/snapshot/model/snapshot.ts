@@ -69,8 +69,6 @@ export interface Annotation {
   readonly timeUs: number;
 }
 
-export type SettingValue = string | number | boolean | null | { readonly [key: string]: SettingValue };
-
 /** A memory snapshot of PyTorch, of any version since 1.13. */
 export interface TorchSnapshot {
   readonly segments: SegmentTable;
@@ -79,8 +77,6 @@ export interface TorchSnapshot {
   readonly traces: readonly TraceTable[];
   readonly stacks: Stacks;
   readonly annotations: readonly Annotation[];
-  /** `allocator_settings`; null where the file has none. */
-  readonly settings: { readonly [key: string]: SettingValue } | null;
   /** "a:b", the allocator's own is "0:0". */
   readonly poolName: (pool: number) => string;
 }

@@ -16,6 +16,15 @@ export class Budget {
     this.#where = where;
   }
 
+  /** A copy of an array with twice the length, or `least`. */
+  longer<T extends Uint8Array | Uint16Array | Uint32Array>(array: T, least = 0): T {
+    const length = Math.max(least, 2 * array.length);
+    this.charge(array.BYTES_PER_ELEMENT * length);
+    const copy = new (array.constructor as new (length: number) => T)(length);
+    copy.set(array);
+    return copy;
+  }
+
   /** @throws GateError SNAPSHOT_TOO_COSTLY */
   charge(bytes: number): void {
     this.#spent += bytes;

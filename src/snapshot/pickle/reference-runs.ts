@@ -101,12 +101,7 @@ export class ReferenceRuns {
   #keep(slot: number, length: number, contents: number): void {
     const end = this.#used + HEAD + length;
     if (end > MAX_WORDS) return;
-    if (end > this.#words.length) {
-      this.#budget.charge(8 * this.#words.length);
-      const more = new Uint32Array(2 * this.#words.length);
-      more.set(this.#words);
-      this.#words = more;
-    }
+    if (end > this.#words.length) this.#words = this.#budget.longer(this.#words);
     this.#words[this.#used] = length;
     this.#words[this.#used + 1] = contents;
     this.#words.set(this.#indices.subarray(0, length), this.#used + HEAD);
