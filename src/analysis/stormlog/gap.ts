@@ -1,7 +1,6 @@
 import tCdf from "@stdlib/stats-base-dists-t-cdf";
 import { mean as average } from "../../stats/moments.ts";
 import type { Finding, Severity } from "../series/document.ts";
-import { formatStormlogBytes } from "./format-bytes.ts";
 
 /** Thresholds under Stormlog's names (`gap_ratio_threshold`, `gap_spike_zscore`, …), with its defaults. */
 export interface GapThresholds {
@@ -233,4 +232,21 @@ function fragmentation(
         : `Allocator fragmentation averaging ${percent} suggests reserved-but-unused memory is inflating the device footprint.`,
     remediation: REMEDIATION.fragmentation_like,
   };
+}
+
+const LABELS = ["B", "KB", "MB", "GB", "TB", "PB"] as const;
+
+/**
+ * Formats a size like Stormlog: powers of 1024 under decimal labels, two decimals, negative values never scaled. Only
+ * for strings that must match Stormlog's. All others use binary units.
+ */
+export function formatStormlogBytes(bytes: number): string {
+  if (bytes === 0) return "0 B";
+  let value = bytes;
+  let label = 0;
+  while (value >= 1024 && label < LABELS.length - 1) {
+    value /= 1024;
+    label++;
+  }
+  return `${value.toFixed(2)} ${LABELS[label]}`;
 }

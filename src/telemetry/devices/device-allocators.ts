@@ -1,4 +1,5 @@
 import { AllocatorKind, SampleReason } from "../../sampler/record-layout.ts";
+import { someKnown } from "../recording/growable.ts";
 import type { Column, KnownPeak, ProbeSummary, SampleTable } from "../recording/model.ts";
 import { probeDeviceName } from "../recording/probe-devices.ts";
 import type { ProcessHistory } from "../recording/process-history.ts";
@@ -72,8 +73,6 @@ function single(stream: RecordedStream): Omit<SampleTable, "rank" | "device"> {
     atStep: stream.reasons.map((reason) => Number(reason === SampleReason.step)),
   };
 }
-
-const someKnown = (values: Float64Array): boolean => values.some((value) => !Number.isNaN(value));
 
 /** Without columns and step marks that have no values; steps of the rank where the rows have none. */
 function tidied(table: SampleTable, timeline: StepTimeline | null): SampleTable {

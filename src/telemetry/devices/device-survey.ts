@@ -1,3 +1,4 @@
+import { ProcessRole } from "../../sampler/record-layout.ts";
 import type { RecordingInfo } from "../recording/model.ts";
 import type { DeviceColumns, DeviceLists, RecordFile } from "../recording/record-columns.ts";
 import { NAMESPACED_PIDS, type RecordedDevice } from "../recording/recorded-device.ts";
@@ -11,7 +12,6 @@ import {
   listsSeen,
 } from "./device-attribution.ts";
 import { type DeviceLocation, type DeviceUsers, deviceLocations } from "./device-locations.ts";
-import { rankOfPid } from "./device-ranks.ts";
 
 /** All records and info of one device. */
 export interface SurveyedDevice {
@@ -136,4 +136,33 @@ export function aloneOn({ recorded, lists, columns }: SurveyedDevice): boolean {
   const pids = new Set(lists.pids);
   const { before } = listsSeen(lists, null);
   return pids.size === 1 && (before === null || before.size === 0);
+}
+
+/** Number of ancestors that are searched for the rank of a process. */
+const GENERATIONS = 32;
+
+/** A process's rank: its own, its nearest ancestor's, or the recording's. A launcher of ranks has none. */
+function rankOfPid(
+  { streams, processes }: Pick<RecordFile, "streams" | "processes">,
+  info: RecordingInfo | null,
+): (pid: number) => number {
+  const ownRank = info?.identity.rank ?? 0;
+  const ranks = new Map<number, number>();
+  const parents = new Map<number, number>();
+  for (const { pid, rank, role } of streams) if (rank !== null && role !== ProcessRole.agent) ranks.set(pid, rank);
+  for (const { pid, parent, rank, role } of info?.probe?.processes ?? []) {
+    if (rank !== null && role !== "agent") ranks.set(pid, rank);
+    if (parent !== null) parents.set(pid, parent);
+  }
+  // A reused pid belongs to the later process.
+  for (const { pid, parent } of processes.all) if (!Number.isNaN(parent)) parents.set(pid, parent);
+  return (pid) => {
+    let at: number | undefined = pid;
+    for (let i = 0; i < GENERATIONS && at !== undefined; i++) {
+      const rank = ranks.get(at);
+      if (rank !== undefined) return rank;
+      at = parents.get(at);
+    }
+    return ownRank;
+  };
 }

@@ -1,8 +1,9 @@
-import { closeSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
-import type { SchemaElement } from "hyparquet";
+import { closeSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
+import type { ColumnMetaData, SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import * as v from "valibot";
 import { codeOf, GateError, invalidInput, messageOf } from "../../core/errors.ts";
+import { openRegular } from "../../core/files.ts";
 import { fileError, statInput } from "../recording/input-file.ts";
 import {
   COLUMNS,
@@ -15,8 +16,9 @@ import {
 } from "../recording/model.ts";
 import { DeviceHealthSchema } from "../recording/recorded-device.ts";
 import { KnownPeakSchema, RecordingMarkSchema } from "../recording/recording-schema.ts";
-import { ownSource } from "./parquet-own.ts";
-import { numberOf, openParquet, type ParquetSource } from "./parquet-source.ts";
+import { bounded, readChunk } from "./parquet-chunk.ts";
+import { TooLarge, UnsupportedEncoding } from "./parquet-delta.ts";
+import { numberOf, openParquet, type ParquetSource, type TakeChunk } from "./parquet-source.ts";
 
 /** Name of a byte column in a file; a count is not bytes. */
 export const fieldOf = (column: Column) => (COUNTS.has(column) ? column : `${column}_bytes`);
@@ -288,4 +290,56 @@ export async function readParquetSource(file: string, source: ParquetSource): Pr
     missing: layout.missing,
     ...(layout.health === undefined ? {} : { health: layout.health }),
   };
+}
+
+/** The bytes of one column of one row group. */
+function bytesOf(descriptor: number, fileBytes: number, chunk: ColumnMetaData): Uint8Array {
+  const from = Number(chunk.data_page_offset);
+  const size = Number(chunk.total_compressed_size);
+  if (!(from >= 0 && size >= 0 && from + size <= fileBytes)) throw new UnsupportedEncoding("a column beyond the file");
+  const bytes = new Uint8Array(size);
+  for (let at = 0; at < size; ) {
+    const read = readSync(descriptor, bytes, at, size - at, from + at);
+    if (read === 0) throw new UnsupportedEncoding("a column beyond the file");
+    at += read;
+  }
+  return bytes;
+}
+
+/**
+ * Reads a file of our own writer, one column of a row group at a time. Whole numbers have a reader that terminates for
+ * any bytes; hyparquet reads the rest, but makes BigInts and loops forever on some damaged pages.
+ * @param general the same file opened by hyparquet
+ */
+function ownSource(file: string, general: ParquetSource): ParquetSource {
+  const each = async (columns: readonly string[], take: TakeChunk) => {
+    const snappy = bounded((await import("hyparquet")).snappyUncompress);
+    const others = new Set(columns.filter((name) => general.columns.get(name) !== "INT64"));
+    const wanted = new Set(columns.filter((name) => !others.has(name)));
+    const { fd: descriptor, stats } = openRegular(file);
+    try {
+      const { size } = stats;
+      let from = 0;
+      for (const group of general.metadata.row_groups) {
+        const rows = Number(group.num_rows);
+        for (const { meta_data: chunk } of group.columns) {
+          const name = chunk?.path_in_schema[0];
+          if (chunk === undefined || name === undefined || !wanted.has(name)) continue;
+          try {
+            const values = readChunk(bytesOf(descriptor, size, chunk), chunk, rows, snappy);
+            if (values !== null) take(name, values, from);
+          } catch (error) {
+            if (!(error instanceof TooLarge)) throw error;
+            wanted.delete(name);
+            others.add(name);
+          }
+        }
+        from += rows;
+      }
+    } finally {
+      closeSync(descriptor);
+    }
+    await general.each([...others], take);
+  };
+  return { ...general, each };
 }

@@ -1,22 +1,20 @@
 import { existsSync, lstatSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
-import { readTail } from "../../core/files.ts";
+import { messageOf } from "../../core/errors.ts";
+import { makeDirectories, readTail, writeAtomicallySync } from "../../core/files.ts";
 import { writeParquet } from "../formats/parquet.ts";
-import type { Recording, RecordingInfo } from "../recording/model.ts";
+import type { Column, Recording, RecordingInfo, SampleTable } from "../recording/model.ts";
 import type { OutOfMemory } from "../recording/out-of-memory.ts";
 import type { ProbeOom } from "../recording/probe-record.ts";
 import { PROBE_FOLDER } from "../recording/run-info.ts";
-import { EvidenceWriter, OOM_FOLDER } from "./evidence-writer.ts";
 import { findMessages } from "./messages.ts";
 import { readProbeOoms, smallText } from "./probe-files.ts";
 import { inOrder, probeWitness } from "./probe-witness.ts";
 import { recordedTraceback, tracebackText } from "./stack.ts";
 import { stormlogDump } from "./stormlog-dump.ts";
-import { cutToWindow, oomWindow } from "./window.ts";
 
-/** Stormlog's flight recorder limits per run: number of dumps, total bytes. The oldest are removed first. */
+/** Stormlog's flight recorder keeps so many dumps per run. */
 const MAX_DUMPS = 5;
-const MAX_DUMP_BYTES = 256 * 1024 * 1024;
 /** Size of the output's end that is stored with the error, bytes. */
 const TAIL_BYTES = 64 * 1024;
 
@@ -71,30 +69,18 @@ function writeDumps(
   recording: Recording,
   info: RecordingInfo,
 ): string | null {
-  const written: { readonly name: string; readonly bytes: number }[] = [];
+  let newest: string | null = null;
   for (const [i, oom] of errors.entries()) {
     const span = oomWindow(recording, oom.time_ns);
     const dump =
       span === null ? null : stormlogDump({ window: cutToWindow(recording, span), oom, info, sequence: i + 1 });
     if (dump === null) continue;
-    const entries = Object.entries(dump.files);
     // The manifest is written last: a dump without one is incomplete.
-    const whole = entries.every(([name, text]) => writer.text(`${dump.name}/${name}`, text));
-    if (!whole) {
-      writer.remove(dump.name);
-      continue;
-    }
-    written.push({ name: dump.name, bytes: entries.reduce((sum, [, text]) => sum + Buffer.byteLength(text), 0) });
+    if (Object.entries(dump.files).every(([name, text]) => writer.text(`${dump.name}/${name}`, text)))
+      newest = `${OOM_FOLDER}/${dump.name}`;
+    else writer.remove(dump.name);
   }
-  let total = written.reduce((sum, { bytes }) => sum + bytes, 0);
-  while (written.length > 1 && total > MAX_DUMP_BYTES) {
-    const oldest = written.shift();
-    if (oldest === undefined) break;
-    writer.remove(oldest.name);
-    total -= oldest.bytes;
-  }
-  const newest = written.at(-1);
-  return newest === undefined ? null : `${OOM_FOLDER}/${newest.name}`;
+  return newest;
 }
 
 /**
@@ -105,7 +91,7 @@ function writeDumps(
  *     traceback.txt     the stack of the failing request
  *     output-tail.txt   the end of the command's output
  *     <pid>.<n>.oom.<k> the probe's own records, with their .pickle snapshots and the .info of their processes
- *     oom_dump_…        one dump per error in the layout of Stormlog's flight recorder, at most 5 and 256 MiB
+ *     oom_dump_…        one dump per error in the layout of Stormlog's flight recorder, at most 5
  *
  * Nothing is thrown, so that a full disk does not affect the run's other evidence.
  */
@@ -159,4 +145,121 @@ export function writeOomEvidence(
   const loss = writer.loss();
   const empty = span === null ? ["no sample is older than the error"] : [];
   return { files: writer.files, dump, notes: [...empty, ...(loss === null ? [] : [loss])] };
+}
+
+/** A span of a recording, nanoseconds since its time zero. */
+interface OomWindow {
+  readonly fromNs: number;
+  readonly toNs: number;
+}
+
+/** Time kept before an out-of-memory error, and after one that the run survived, nanoseconds. */
+const BEFORE_NS = 10e9;
+const AFTER_NS = 1e9;
+
+/** Time of the last sample of any table; null when no table has a clock. */
+function lastSample(recording: Recording): number | null {
+  let last: number | null = null;
+  for (const { timeNs } of recording.tables) {
+    for (const time of timeNs ?? []) if (Number.isFinite(time) && (last === null || time > last)) last = time;
+  }
+  return last;
+}
+
+/** Ten seconds up to the error and one beyond it, or up to the last sample at an unknown time. Null without samples. */
+function oomWindow(recording: Recording, timeNs: number | null): OomWindow | null {
+  const last = lastSample(recording);
+  if (last === null) return null;
+  const at = timeNs === null ? last : Math.min(timeNs, last);
+  return { fromNs: Math.max(0, at - BEFORE_NS), toNs: Math.min(last, at + AFTER_NS) };
+}
+
+function rowsWithin(table: SampleTable, { fromNs, toNs }: OomWindow): SampleTable | null {
+  const { timeNs } = table;
+  if (timeNs === null) return null;
+  const rows: number[] = [];
+  for (const [row, time] of timeNs.entries()) if (time >= fromNs && time <= toNs) rows.push(row);
+  if (rows.length === 0) return null;
+  const pick = (values: Float64Array) => Float64Array.from(rows, (row) => values[row] ?? Number.NaN);
+  const columns: Partial<Record<Column, Float64Array>> = {};
+  for (const [name, values] of Object.entries(table.columns) as [Column, Float64Array][]) columns[name] = pick(values);
+  const { atStep } = table;
+  return {
+    ...table,
+    timeNs: pick(timeNs),
+    steps: table.steps === null ? null : pick(table.steps),
+    columns,
+    ...(atStep === undefined ? {} : { atStep: Uint8Array.from(rows, (row) => atStep[row] ?? 0) }),
+  };
+}
+
+/** All samples of the window at full rate, with times of the whole recording. */
+function cutToWindow(recording: Recording, window: OomWindow): Recording {
+  return {
+    ...recording,
+    tables: recording.tables.map((table) => rowsWithin(table, window)).filter((table) => table !== null),
+    marks: recording.marks.filter(({ timeNs }) => timeNs >= window.fromNs && timeNs <= window.toNs),
+  };
+}
+
+/** Directory of the out-of-memory evidence in a run directory. */
+const OOM_FOLDER = "oom";
+
+/** Maximum number of named files that could not be written. */
+const MAX_NAMED = 5;
+
+/** Writes files one after another. A failure (a full disk) is recorded and does not prevent the others. */
+class EvidenceWriter {
+  readonly files: string[] = [];
+  readonly #failed: string[] = [];
+  #cause = "";
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** @returns whether it was written */
+  put(name: string, write: (file: string) => void): boolean {
+    const file = path.join(this.#directory, name);
+    try {
+      makeDirectories(path.dirname(file));
+      write(file);
+    } catch (error) {
+      this.#failed.push(name);
+      if (this.#cause === "") this.#cause = messageOf(error);
+      this.#delete(file);
+      return false;
+    }
+    this.files.push(`${OOM_FOLDER}/${name}`);
+    return true;
+  }
+
+  text(name: string, text: string): boolean {
+    return this.put(name, (file) => writeAtomicallySync(file, text));
+  }
+
+  /** Removes a whole directory. */
+  remove(name: string): void {
+    this.#delete(path.join(this.#directory, name));
+    const gone = `${OOM_FOLDER}/${name}/`;
+    this.files.splice(0, this.files.length, ...this.files.filter((file) => !file.startsWith(gone)));
+  }
+
+  /** One sentence about all files that could not be written; null without any. */
+  loss(): string | null {
+    if (this.#failed.length === 0) return null;
+    const named = this.#failed.slice(0, MAX_NAMED).join(", ");
+    const more = this.#failed.length > MAX_NAMED ? ` and ${this.#failed.length - MAX_NAMED} more` : "";
+    return `${OOM_FOLDER}/ is not complete: ${named}${more} could not be written (${this.#cause})`;
+  }
+
+  /** A partial file is worse than none. If it cannot be deleted, it stays. */
+  #delete(file: string): void {
+    try {
+      rmSync(file, { recursive: true, force: true });
+    } catch {
+      // The recorded cause explains it.
+    }
+  }
 }

@@ -1,5 +1,6 @@
 import { plural } from "../../core/text.ts";
 import { ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
+import { someKnown } from "../recording/growable.ts";
 import type { Metric } from "../recording/metrics.ts";
 import type { Column, KnownPeak, ProbeSummary, SampleTable } from "../recording/model.ts";
 import type { RecordedStream } from "../recording/recorded-streams.ts";
@@ -91,8 +92,6 @@ function heapOf(
   return { tables: [table], peaks, lost: othersCounted(as.name, rank, main, streams), cut: main.cut };
 }
 
-const isKnown = (values: Float64Array): boolean => values.some((value) => !Number.isNaN(value));
-
 /** The C heap of a rank. */
 export const hostHeap = (
   rank: number,
@@ -108,8 +107,8 @@ export const hostHeap = (
     },
     // Mimalloc does not count what is in use.
     columns: ({ allocated, reserved }) => ({
-      ...(isKnown(allocated) ? { allocated } : {}),
-      ...(isKnown(reserved) ? { reserved } : {}),
+      ...(someKnown(allocated) ? { allocated } : {}),
+      ...(someKnown(reserved) ? { reserved } : {}),
     }),
     peaks: ["allocated", "reserved"],
   });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { formatStormlogBytes } from "./format-bytes.ts";
+import { formatStormlogBytes } from "./gap.ts";
 
 it.each([
   [0, "0 B"],

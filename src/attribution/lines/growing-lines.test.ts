@@ -2,8 +2,8 @@ import { expect, it } from "vitest";
 import type { LinePackage } from "../../analysis/series/document.ts";
 import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
+import { withPackageShares } from "./growing-lines.ts";
 import type { NamedLine } from "./name-lines.ts";
-import { withPackageShares } from "./package-share.ts";
 
 const growth = { device: "host" } as JudgedGrowth;
 const lineOf = (file: string, share: number, kind: NamedLine["kind"] = "contributing"): NamedLine => ({
