@@ -1,12 +1,6 @@
 import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
-import type {
-  GrowthRow,
-  LiveRow,
-  PoolRow,
-  SnapshotDocument,
-  SourceLocation,
-  SurvivorRow,
-} from "../../snapshot/live/tables.ts";
+import type { GrowthRow, LiveRow, PoolRow, SnapshotDocument, SurvivorRow } from "../../snapshot/live/tables.ts";
+import type { Frame } from "../../snapshot/model/frames.ts";
 import { sizeCell } from "../wording/wording.ts";
 import { type Paint, painter } from "./ansi.ts";
 import { alignRows, type Cell, cell, clip, safe, usableWidth, wrapText } from "./terminal-table.ts";
@@ -17,7 +11,7 @@ const MAX_DISCARDED = 4;
 const SHOWN_CALLERS = 4;
 
 /** "train.py:48", or the file alone where the line is unknown. */
-function locationText({ file, line }: SourceLocation): string {
+function locationText({ file, line }: Frame): string {
   return safe(line > 0 ? `${file}:${line}` : file);
 }
 
@@ -146,7 +140,7 @@ function growthSection({ growth, discarded, snapshots, survivors }: SnapshotDocu
 }
 
 /** The frames outside the line itself, innermost first. */
-function callersOf(row: GrowthRow | undefined): readonly SourceLocation[] {
+function callersOf(row: GrowthRow | undefined): readonly Frame[] {
   if (row === undefined) return [];
   const own = row.stack.findIndex(({ file, line }) => file === row.file && line === row.line);
   return own < 0 ? [] : row.stack.slice(own + 1, own + 1 + SHOWN_CALLERS);

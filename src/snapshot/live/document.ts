@@ -2,7 +2,7 @@ import { byProcess, type SnapshotName } from "../model/file-names.ts";
 import { type Frame, relativePath, userFrames } from "../model/frames.ts";
 import { Action, State, type TorchSnapshot } from "../model/snapshot.ts";
 import { poolUse } from "./fragmentation.ts";
-import { allocatedBytes, devicesOf, type LiveLine, largestBlocks, liveByLine } from "./live.ts";
+import { allocatedBytes, devicesOf, largestBlocks, liveByLine } from "./live.ts";
 import { ownersOf } from "./owners.ts";
 import { compareLines, growthOverSnapshots, type SnapshotLine } from "./snapshot-growth.ts";
 import { stepEnds } from "./steps.ts";
@@ -15,7 +15,6 @@ import type {
   Origin,
   PoolRow,
   SnapshotDocument,
-  SourceLocation,
   SurvivorRow,
 } from "./tables.ts";
 
@@ -114,7 +113,7 @@ export function snapshotDocument(
 ): SnapshotDocument {
   const root = rootOf(files, options.root);
   const isUserFrame = userFrames({ root: options.root, exclude: options.exclude ?? [] });
-  const place = ({ file, line, function: name }: Frame): SourceLocation => ({
+  const place = ({ file, line, function: name }: Frame): Frame => ({
     file: relativePath(file, root),
     line,
     function: name,
@@ -132,52 +131,22 @@ export function snapshotDocument(
     const { snapshot } = last;
     const { rank } = last.name;
     const origin = (device: number): Origin => ({ snapshot: last.file, rank, device: deviceName(device) });
+    const row = <T extends { readonly device: number }>({ device, ...rest }: T) => ({ ...origin(device), ...rest });
     const owners = ownersOf(snapshot.stacks, isUserFrame);
-    for (const line of liveByLine(snapshot, owners)) live.push({ ...origin(line.device), ...liveRow(line, place) });
+    for (const line of liveByLine(snapshot, owners)) {
+      live.push({ ...row(line), ...place(line), stack: line.stack.map(place) });
+    }
     for (const block of largestBlocks(snapshot, owners, LISTED_BLOCKS)) {
-      largest.push({
-        ...origin(block.device),
-        ...place(block.frame),
-        bytes: block.bytes,
-        requested_bytes: block.requestedBytes,
-      });
+      largest.push({ ...row(block), ...place(block) });
     }
-    for (const use of poolUse(snapshot)) {
-      pools.push({
-        ...origin(use.device),
-        pool: use.pool,
-        segments: use.segments,
-        reserved_bytes: use.reservedBytes,
-        allocated_bytes: use.allocatedBytes,
-        requested_bytes: use.requestedBytes,
-        rounding_bytes: use.requestedBytes === null ? null : use.allocatedBytes - use.requestedBytes,
-        pending_free_bytes: use.pendingFreeBytes,
-        inactive_bytes: use.inactiveBytes,
-        largest_inactive_bytes: use.largestInactiveBytes,
-        releasable_bytes: use.releasableBytes,
-        fragmentation: use.fragmentation,
-      });
-    }
+    pools.push(...poolUse(snapshot).map(row));
     for (const trace of snapshot.traces) {
       const window = { from: 0, to: trace.length, before: null };
       const survived = survivorsByLine(snapshot, owners, trace, window, stepEnds(snapshot.annotations));
-      for (const own of survived.lines.values()) {
-        const owner = owners.lines[own.line];
+      for (const [line, own] of survived.lines) {
+        const owner = owners.lines[line];
         if (owner === undefined || own.survivors === 0) continue;
-        survivors.push({
-          ...origin(trace.device),
-          ...place(owner.frame),
-          trend: own.trend,
-          allocations: own.allocations,
-          allocated_bytes: own.allocatedBytes,
-          survivors: own.survivors,
-          surviving_bytes: own.survivingBytes,
-          surviving_bytes_by_age: own.bytesByPart,
-          oldest_s: own.oldestS,
-          median_s: own.medianS,
-          oldest_steps: own.oldestSteps,
-          bytes_per_step: own.bytesPerStep,
-        });
+        survivors.push({ ...origin(trace.device), ...place(owner.frame), ...own });
       }
       if (!survived.conclusive) {
         notes.push(
@@ -187,7 +156,7 @@ export function snapshotDocument(
     }
     const moments = group.map((one) => ({ snapshot: one.snapshot, step: stepOf(one) }));
     for (const { device, growth: found, traced } of growthOverSnapshots(moments, isUserFrame)) {
-      const row = (line: SnapshotLine): GrowthRow => ({
+      const growthRow = (line: SnapshotLine): GrowthRow => ({
         ...place(line),
         rank,
         device: deviceName(device),
@@ -202,8 +171,8 @@ export function snapshotDocument(
         bytes: line.bytes,
         stack: line.stack.map(place),
       });
-      growth.push(...found.lines.map(row));
-      discarded.push(...found.discarded.map(row));
+      growth.push(...found.lines.map(growthRow));
+      discarded.push(...found.discarded.map(growthRow));
       if (group.length === 2 && !traced && found.lines.some(({ trend }) => trend === "unproven")) {
         notes.push(
           "two snapshots cannot distinguish a leak from a one-time allocation: take a third at the same point of a step",
@@ -230,17 +199,4 @@ function byTrend(a: GrowthRow, b: GrowthRow): number {
     { trend: a.trend, keptShare: a.kept_share, growthBytes: a.growth_bytes },
     { trend: b.trend, keptShare: b.kept_share, growthBytes: b.growth_bytes },
   );
-}
-
-function liveRow(line: LiveLine, place: (frame: Frame) => SourceLocation): Omit<LiveRow, keyof Origin> {
-  return {
-    ...place(line.frame),
-    user: line.user,
-    bytes: line.bytes,
-    requested_bytes: line.requestedBytes,
-    blocks: line.blocks,
-    largest_block_bytes: line.largestBytes,
-    pending_free_bytes: line.pendingFreeBytes,
-    stack: line.stack.map(place),
-  };
 }

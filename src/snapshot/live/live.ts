@@ -1,7 +1,9 @@
+import { groupBy } from "../../core/group-by.ts";
 import type { LiveEntry, LiveSample } from "../growth/line-growth.ts";
-import type { Frame } from "../model/frames.ts";
+import { NO_FRAMES } from "../model/frames.ts";
 import { State, type TorchSnapshot } from "../model/snapshot.ts";
 import type { Owners } from "./owners.ts";
+import type { BlockRow, LiveRow, OnDevice } from "./tables.ts";
 
 /** Maximum number of frames shown of a stack, innermost first. */
 const SHOWN_FRAMES = 40;
@@ -9,32 +11,6 @@ const SHOWN_FRAMES = 40;
 const KEPT_FRAMES = 400;
 /** Maximum number of stacks of a line in a sample; smaller ones count with the largest. */
 const STACKS_OF_A_LINE = 4;
-
-/** Memory of one line on one device. */
-export interface LiveLine {
-  readonly device: number;
-  readonly frame: Frame;
-  readonly user: boolean;
-  /** Rounded sizes of the blocks that are allocated. */
-  readonly bytes: number;
-  /** Requested bytes; null where a block in the file lacks them. */
-  readonly requestedBytes: number | null;
-  readonly blocks: number;
-  readonly largestBytes: number;
-  /** Freed, but possibly still in use by another stream; not in {@link bytes}. */
-  readonly pendingFreeBytes: number;
-  /** The stack with the most bytes, innermost first. */
-  readonly stack: readonly Frame[];
-}
-
-/** A block that is allocated. */
-export interface LiveBlock {
-  readonly device: number;
-  readonly bytes: number;
-  readonly requestedBytes: number | null;
-  readonly frame: Frame;
-  readonly stack: readonly Frame[];
-}
 
 const isPending = (state: number): boolean => state === State.pendingFree || state === State.awaitingFree;
 
@@ -81,9 +57,9 @@ class LargestStack {
 }
 
 /** Live memory by device and line, most bytes first. */
-export function liveByLine(snapshot: TorchSnapshot, owners: Owners): LiveLine[] {
+export function liveByLine(snapshot: TorchSnapshot, owners: Owners): OnDevice<LiveRow>[] {
   const { blocks, stacks } = snapshot;
-  const all: LiveLine[] = [];
+  const all: OnDevice<LiveRow>[] = [];
   for (const device of devicesOf(snapshot)) {
     const sums = new Map<
       number,
@@ -113,34 +89,34 @@ export function liveByLine(snapshot: TorchSnapshot, owners: Owners): LiveLine[] 
       if (owner === undefined) continue;
       all.push({
         device,
-        ...owner,
+        ...owner.frame,
+        user: owner.user,
         bytes: sum.bytes,
-        requestedBytes: Number.isNaN(sum.requested) ? null : sum.requested,
+        requested_bytes: Number.isNaN(sum.requested) ? null : sum.requested,
         blocks: sum.blocks,
-        largestBytes: sum.largest,
-        pendingFreeBytes: sum.pending,
+        largest_block_bytes: sum.largest,
+        pending_free_bytes: sum.pending,
         stack: stacks.list(largest.of(line), SHOWN_FRAMES),
       });
     }
   }
-  return all.sort((a, b) => b.bytes - a.bytes || b.pendingFreeBytes - a.pendingFreeBytes);
+  return all.sort((a, b) => b.bytes - a.bytes || b.pending_free_bytes - a.pending_free_bytes);
 }
 
 /** The largest allocated blocks, at most `most`. */
-export function largestBlocks(snapshot: TorchSnapshot, owners: Owners, most: number): LiveBlock[] {
-  const { blocks, stacks } = snapshot;
+export function largestBlocks(snapshot: TorchSnapshot, owners: Owners, most: number): OnDevice<BlockRow>[] {
+  const { blocks } = snapshot;
   const live: number[] = [];
   for (let i = 0; i < blocks.count; i++) if (blocks.state[i] === State.allocated) live.push(i);
   live.sort((a, b) => (blocks.size[b] as number) - (blocks.size[a] as number) || a - b);
   return live.slice(0, most).map((block) => {
-    const stack = blocks.stack[block] as number;
+    const owner = owners.lines[owners.line[blocks.stack[block] as number] as number] ?? owners.lines[0];
     const requested = blocks.requested[block] as number;
     return {
       device: deviceOf(snapshot, block),
       bytes: blocks.size[block] as number,
-      requestedBytes: Number.isNaN(requested) ? null : requested,
-      frame: (owners.lines[owners.line[stack] as number] ?? owners.lines[0])?.frame as Frame,
-      stack: stacks.list(stack, SHOWN_FRAMES),
+      requested_bytes: Number.isNaN(requested) ? null : requested,
+      ...(owner?.frame ?? NO_FRAMES),
     };
   });
 }
@@ -165,13 +141,7 @@ export function liveSample(snapshot: TorchSnapshot, owners: Owners, device: numb
     totalBytes += blocks.size[i] as number;
     byStack.set(stack, sum);
   }
-  const byLine = new Map<number, [number, { bytes: number; count: number }][]>();
-  for (const entry of byStack) {
-    const line = owners.line[entry[0]] as number;
-    const own = byLine.get(line);
-    if (own === undefined) byLine.set(line, [entry]);
-    else own.push(entry);
-  }
+  const byLine = groupBy(byStack, ([stack]) => owners.line[stack] as number);
   const entries: LiveEntry[] = [];
   for (const own of byLine.values()) {
     own.sort(([, a], [, b]) => b.bytes - a.bytes);

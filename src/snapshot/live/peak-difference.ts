@@ -5,10 +5,9 @@ import { poolUse } from "./fragmentation.ts";
 import { type LinePair, linePairs } from "./line-pairs.ts";
 import { ownersOf } from "./owners.ts";
 import { type PeakComposition, type PeakLine, type PeakPart, peakCompositions } from "./peak-composition.ts";
-import type { SourceLocation } from "./tables.ts";
 
 /** One line at both peaks; a side without it has 0 bytes and no location. */
-export interface LineDifference extends SourceLocation {
+export interface LineDifference extends Frame {
   readonly user: boolean;
   /** Its number before, where it moved. */
   readonly line_before: number | null;
@@ -18,7 +17,7 @@ export interface LineDifference extends SourceLocation {
   readonly before_blocks: number;
   readonly after_blocks: number;
   /** The stack with the most bytes, innermost first. */
-  readonly stack: readonly SourceLocation[];
+  readonly stack: readonly Frame[];
 }
 
 /** Reserved memory of a pool when the snapshots were taken; null where a snapshot does not have the pool. */
@@ -68,7 +67,7 @@ export interface SnapshotDifference {
 
 interface Side {
   readonly compositions: readonly PeakComposition[];
-  readonly place: (frame: Frame) => SourceLocation;
+  readonly place: (frame: Frame) => Frame;
   readonly pools: ReturnType<typeof poolUse>;
 }
 
@@ -82,7 +81,7 @@ function sideOf(one: NamedSnapshot, root: string | null): Side {
   };
 }
 
-type Located = PeakLine & { readonly at: SourceLocation };
+type Located = PeakLine & { readonly at: Frame };
 
 function lineDifference({ before, after }: LinePair<Located>, sides: Sides): LineDifference {
   const shown = after ?? before;
@@ -111,11 +110,11 @@ function poolDifferences({ before, after }: Sides, device: number): readonly Poo
   const of = ({ pools }: Side) => new Map(pools.filter((one) => one.device === device).map((one) => [one.pool, one]));
   const [a, b] = [of(before), of(after)];
   const held = (use: ReturnType<typeof poolUse>[number] | undefined): number | null =>
-    use === undefined ? null : use.inactiveBytes - use.releasableBytes;
+    use === undefined ? null : use.inactive_bytes - use.releasable_bytes;
   return [...new Set([...a.keys(), ...b.keys()])].sort().map((pool) => ({
     pool,
-    before_reserved_bytes: a.get(pool)?.reservedBytes ?? null,
-    after_reserved_bytes: b.get(pool)?.reservedBytes ?? null,
+    before_reserved_bytes: a.get(pool)?.reserved_bytes ?? null,
+    after_reserved_bytes: b.get(pool)?.reserved_bytes ?? null,
     before_held_free_bytes: held(a.get(pool)),
     after_held_free_bytes: held(b.get(pool)),
   }));

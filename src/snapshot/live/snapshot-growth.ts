@@ -135,7 +135,7 @@ function judge(
   if (own !== undefined && trace.complete) return own.trend ?? "churn";
   if (own !== undefined && snapshots < 3) {
     if (own.trend !== null) return own.trend;
-    if (own.survivingBytes >= TRACED_SHARE * line.lastBytes) return "churn";
+    if (own.surviving_bytes >= TRACED_SHARE * line.lastBytes) return "churn";
   }
   const replaced = kept !== null && kept < KEPT_SHARE;
   if (snapshots < 3) return replaced ? "churn" : line.trend;
@@ -182,7 +182,7 @@ export function growthOverSnapshots(
         const own = survivors?.conclusive ? survivors.lines.get(lineOf(line)) : undefined;
         const keptShare = kept.get(lineKey(line)) ?? null;
         const trend = judge(line, snapshots.length, { complete, own }, keptShare);
-        const bytesPerStep = line.bytesPerStep ?? own?.bytesPerStep ?? null;
+        const bytesPerStep = line.bytesPerStep ?? own?.bytes_per_step ?? null;
         return { ...line, trend, monotone: trend === "grows", bytesPerStep };
       });
       const arranged = arrangeLines(judged, growth.totalGrowthBytes);

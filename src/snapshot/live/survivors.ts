@@ -1,8 +1,10 @@
 import { GrowableColumn } from "../../telemetry/recording/growable.ts";
-import { type LineTrend, trendOf } from "../growth/line-growth.ts";
+import { trendOf } from "../growth/line-growth.ts";
+import type { Frame } from "../model/frames.ts";
 import { Action, State, type TorchSnapshot, type TraceTable } from "../model/snapshot.ts";
 import { NO_LINE, type Owners } from "./owners.ts";
 import { stepAt } from "./steps.ts";
+import type { Origin, SurvivorRow } from "./tables.ts";
 
 /** Number of segments of a window whose minimum of live memory is compared; also the number of age classes. */
 const PARTS = 5;
@@ -22,28 +24,7 @@ export interface TraceWindow {
 }
 
 /** Fate of one line's allocations within a window of a trace. */
-export interface LineSurvivors {
-  readonly line: number;
-  /** Allocations within the window, and their bytes. */
-  readonly allocations: number;
-  readonly allocatedBytes: number;
-  /** Those still alive at the end. */
-  readonly survivors: number;
-  readonly survivingBytes: number;
-  /** Surviving bytes by the segment of the window in which they were allocated, oldest first. */
-  readonly bytesByPart: readonly number[];
-  /** Seconds since the oldest and the median survivor were allocated; null without clock or survivors. */
-  readonly oldestS: number | null;
-  readonly medianS: number | null;
-  /** Steps since then; null without annotated steps. */
-  readonly oldestSteps: number | null;
-  /** Live bytes at the minimum of each segment; relative to the window's start where `before` is unknown. */
-  readonly floors: readonly number[];
-  /** Survivors of the steps that ended within the window, per step; null without annotated steps. */
-  readonly bytesPerStep: number | null;
-  /** Trend within the window; null when it does not end higher or the window is not {@link Survivors.conclusive}. */
-  readonly trend: LineTrend | null;
-}
+export type LineSurvivors = Omit<SurvivorRow, keyof Origin | keyof Frame>;
 
 /** Fate of everything allocated within a window of a trace. */
 export interface Survivors {
@@ -225,7 +206,7 @@ export function survivorsByLine(
   const startUs = trace.time[window.from] as number;
   const result = new Map<number, LineSurvivors>();
   for (const [line, own] of tallies) {
-    result.set(line, describe(line, own, { trace, ends, startUs, endUs, steps, parts: floors.length, conclusive }));
+    result.set(line, describe(own, { trace, ends, startUs, endUs, steps, parts: floors.length, conclusive }));
   }
   return { lines: result, conclusive };
 }
@@ -252,7 +233,7 @@ function perStep(survivors: Tally["survivors"], { trace, steps, startUs, endUs }
   return bytes / (last - first);
 }
 
-function describe(line: number, own: Tally, facts: WindowFacts): LineSurvivors {
+function describe(own: Tally, facts: WindowFacts): LineSurvivors {
   const { trace, ends, endUs, steps } = facts;
   while (own.floors.length < facts.parts) own.floors.push(own.live);
   const bytesByPart = new Array<number>(PARTS).fill(0);
@@ -274,18 +255,16 @@ function describe(line: number, own: Tally, facts: WindowFacts): LineSurvivors {
   // Churn may hide retained memory of the same line, so survivors of nearly every segment count as well.
   const keepsAdding = facts.conclusive && spread >= PARTS - 1 && (own.floors.at(-1) ?? 0) > (own.floors[0] ?? 0);
   return {
-    line,
     allocations: own.allocations,
-    allocatedBytes: own.allocatedBytes,
+    allocated_bytes: own.allocatedBytes,
     survivors: survivors.length,
-    survivingBytes,
-    bytesByPart,
-    oldestS: age(oldest),
-    medianS: age(survivors[survivors.length >> 1]),
-    oldestSteps:
+    surviving_bytes: survivingBytes,
+    surviving_bytes_by_age: bytesByPart,
+    oldest_s: age(oldest),
+    median_s: age(survivors[survivors.length >> 1]),
+    oldest_steps:
       steps.length > 0 && !Number.isNaN(oldestTime) ? stepAt(steps, endUs) - stepAt(steps, oldestTime) : null,
-    floors: own.floors,
-    bytesPerStep: perStep(survivors, facts),
+    bytes_per_step: perStep(survivors, facts),
     trend: keepsAdding ? "grows" : moved,
   };
 }

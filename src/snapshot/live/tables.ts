@@ -1,11 +1,5 @@
 import type { LineTrend } from "../growth/line-growth.ts";
-
-/** Where memory was allocated; `line` is 0 and `function` "" when not recorded. */
-export interface SourceLocation {
-  readonly file: string;
-  readonly line: number;
-  readonly function: string;
-}
+import type { Frame } from "../model/frames.ts";
 
 /** File, rank and device of a row. */
 export interface Origin {
@@ -31,23 +25,28 @@ export interface FileRow {
   readonly out_of_memory: readonly { readonly requested_bytes: number | null; readonly free_bytes: number | null }[];
 }
 
-export interface LiveRow extends Origin, SourceLocation {
+/** Memory of one line, at the innermost line of user code; `line` is 0 and `function` "" when not recorded. */
+export interface LiveRow extends Origin, Frame {
   /** Whether the line is user code; false where the stack has no such frame. */
   readonly user: boolean;
+  /** Rounded sizes of the blocks that are allocated. */
   readonly bytes: number;
+  /** Null where a block in the file lacks them. */
   readonly requested_bytes: number | null;
   readonly blocks: number;
   readonly largest_block_bytes: number;
+  /** Freed, but possibly still in use by another stream; not in {@link bytes}. */
   readonly pending_free_bytes: number;
-  readonly stack: readonly SourceLocation[];
+  /** The stack with the most bytes, innermost first. */
+  readonly stack: readonly Frame[];
 }
 
-export interface BlockRow extends Origin, SourceLocation {
+export interface BlockRow extends Origin, Frame {
   readonly bytes: number;
   readonly requested_bytes: number | null;
 }
 
-export interface GrowthRow extends SourceLocation {
+export interface GrowthRow extends Frame {
   readonly rank: number | null;
   readonly device: string;
   readonly user: boolean;
@@ -62,37 +61,53 @@ export interface GrowthRow extends SourceLocation {
   readonly kept_share: number | null;
   /** In each snapshot. */
   readonly bytes: readonly number[];
-  readonly stack: readonly SourceLocation[];
+  readonly stack: readonly Frame[];
 }
 
-export interface SurvivorRow extends Origin, SourceLocation {
+/** Fate of one line's allocations within a trace. */
+export interface SurvivorRow extends Origin, Frame {
+  /** Null when the line does not end higher, or the trace is too short. */
   readonly trend: LineTrend | null;
   readonly allocations: number;
   readonly allocated_bytes: number;
+  /** Those still alive at the end. */
   readonly survivors: number;
   readonly surviving_bytes: number;
   /** By time of allocation: the trace in five segments, the oldest first. */
   readonly surviving_bytes_by_age: readonly number[];
+  /** Seconds since the oldest and the median survivor were allocated; null without clock or survivors. */
   readonly oldest_s: number | null;
   readonly median_s: number | null;
+  /** Steps since then; null without annotated steps. */
   readonly oldest_steps: number | null;
+  /** Survivors of the steps that ended within the trace, per step; null without annotated steps. */
   readonly bytes_per_step: number | null;
 }
 
+/** Use of the reserved memory of one pool of one device. */
 export interface PoolRow extends Origin {
+  /** "a:b"; "0:0" is the allocator's own pool, others belong to CUDA graphs and user pools. */
   readonly pool: string;
   readonly segments: number;
   readonly reserved_bytes: number;
   readonly allocated_bytes: number;
+  /** Of the allocated ones; null where the file does not contain them. */
   readonly requested_bytes: number | null;
   /** Allocated minus requested. */
   readonly rounding_bytes: number | null;
+  /** Freed, but possibly still in use by another stream. */
   readonly pending_free_bytes: number;
+  /** Reserved and not in use: reserved - allocated - pending. */
   readonly inactive_bytes: number;
   readonly largest_inactive_bytes: number;
+  /** Segments without live blocks, which `empty_cache` would free. */
   readonly releasable_bytes: number;
+  /** 1 - largest inactive block / inactive bytes: 0 = one block, near 1 = many; null without free memory. */
   readonly fragmentation: number | null;
 }
+
+/** A row as one device of a snapshot gives it. */
+export type OnDevice<Row extends Origin> = Omit<Row, keyof Origin> & { readonly device: number };
 
 /** `stormlog.snapshot/1`: the tables of memory snapshots. */
 export interface SnapshotDocument {
