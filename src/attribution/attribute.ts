@@ -18,7 +18,7 @@ import {
   settledPart,
 } from "./run/attribution-plan.ts";
 import { type JudgedGrowth, judgedGrowths } from "./run/judged-growth.ts";
-import { type AttributionSubject, EXTRA_TIME_S, type MeasuredOnce } from "./run-once.ts";
+import { type AttributionSubject, EXTRA_TIME_S, type MeasuredOnce, pipReportOf } from "./run-once.ts";
 
 /** The result of the attribution runs of a scenario. */
 export interface AttributedGrowth {
@@ -60,8 +60,7 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   const found = await growingLines({
     directory: finished.directory,
     cwd: scenario.cwd,
-    // The variable by which pip is asked for the report.
-    pipReport: scenario.env.PIP_REPORT ?? request.env.PIP_REPORT ?? null,
+    pipReport: pipReportOf(subject),
     probe: finished.info.probe,
     unseen,
     severity: judgement.verdict === "fail" ? "critical" : "warning",

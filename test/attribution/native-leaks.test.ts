@@ -31,7 +31,6 @@ async function linesOf(command: readonly [string, ...string[]], cwd: string) {
   const samples = readNativeSamples(ran.directory);
   const lines = await nativeLines({
     samples,
-    cwd,
     pipReport: null,
     isUserFrame,
     growths: [GROWTH],
@@ -86,13 +85,13 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
       expect(ran.code, ran.stderr).toBe(0);
       const { lines } = ran.attribution;
       const samples = readNativeSamples(ran.directory);
-      const called = calledPackages(lines, samples, FIXTURES, null);
+      const called = calledPackages(lines, samples, null);
       const found = new Map(lines.map((line) => [line.line, called.get(line)?.name ?? null]));
       expect(found.get(lineWith(script, "# leaks\n"))).toBe("numpy");
       expect(found.get(lineWith(script, "# leaks too"))).toBeNull();
       // Its memory is that of Python's lines, and no other.
       const isUserFrame = userFrames({ root: FIXTURES, exclude: [] });
-      const options = { samples, cwd: FIXTURES, pipReport: null, growths: [GROWTH], slowdown: 1, known: [] };
+      const options = { samples, pipReport: null, growths: [GROWTH], slowdown: 1, known: [] };
       expect(await nativeLines({ ...options, isUserFrame })).toEqual([]);
     },
   );

@@ -2,7 +2,6 @@ import type { Finding, LinePackage, Severity } from "../../analysis/series/docum
 import { messageOf } from "../../core/errors.ts";
 import { probeDirectory } from "../../core/probe-directory.ts";
 import { plural } from "../../core/text.ts";
-import { git } from "../../git/git.ts";
 import { LEAK_LINE } from "../../report/wording/source-line.ts";
 import { type AttributedLine, attribute, type ProcessEvidence } from "../../snapshot/growth/attribution.ts";
 import { type Frame, userFrames } from "../../snapshot/model/frames.ts";
@@ -14,16 +13,10 @@ import { linePackages } from "../packages/line-packages.ts";
 import { type AttributionEvidence, attributionEvidence } from "../run/attribution-evidence.ts";
 import { MIN_MOMENTS } from "../run/attribution-plan.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
+import { rootOf } from "../run-once.ts";
 import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-finding.ts";
 import { isLost, tracedGrowth, tracedRate } from "./lost-memory.ts";
-import {
-  type Covered,
-  MAX_SLOWDOWN,
-  MIN_LEAK_SHARE,
-  type NamedLine,
-  nameLines,
-  type Unexplained,
-} from "./name-lines.ts";
+import { coveredBy, MAX_SLOWDOWN, MIN_LEAK_SHARE, type NamedLine, nameLines, type Unexplained } from "./name-lines.ts";
 import { type NativeLine, nativeLines } from "./native-lines.ts";
 import { SourceTexts } from "./source-texts.ts";
 
@@ -42,7 +35,7 @@ interface AttributionRun {
   readonly directory: string;
   /** Working directory of the command; lines are named relative to its repository. */
   readonly cwd: string;
-  /** Pip's installation report; null for none. */
+  /** Absolute path of pip's installation report; null for none. */
   readonly pipReport: string | null;
   readonly probe: ProbeSummary | undefined;
   /** Why the command's own program is not seen; null where it is. */
@@ -66,24 +59,6 @@ function rankOf(line: AttributedLine, probe: ProbeSummary | undefined): number |
   return ranks.size === 1 && only !== undefined ? only : null;
 }
 
-/** What the moments of the process that was recorded longest cover. */
-function coveredBy(processes: readonly ProcessEvidence[], slowdown: number): Covered {
-  const span = (values: readonly (number | null)[]): number | null => {
-    const known = values.filter((value) => value !== null);
-    return known.length < 2 ? null : Math.max(...known) - Math.min(...known);
-  };
-  const longest = (of: (process: ProcessEvidence) => number | null): number | null => {
-    const known = processes.map(of).filter((value) => value !== null);
-    return known.length === 0 ? null : Math.max(...known);
-  };
-  const nanoseconds = longest(({ moments }) => span(moments.map(({ sample }) => sample.timeNs)));
-  return {
-    steps: longest(({ moments }) => span(moments.map(({ sample }) => sample.step))),
-    seconds: nanoseconds === null ? null : nanoseconds / 1e9,
-    slowdown,
-  };
-}
-
 /** Native memory that explains what no line of the interpreters does, and what is left of that. */
 async function nativeGrowth(
   run: AttributionRun,
@@ -95,10 +70,9 @@ async function nativeGrowth(
     readonly known: readonly AttributedLine[];
   },
 ): Promise<{ readonly lines: readonly NativeLine[]; readonly unexplained: readonly Unexplained[] }> {
-  const { cwd, pipReport } = run;
   const wanted = unexplained.filter(({ growth, share }) => growth.device === "host" && share >= MIN_UNEXPLAINED);
   const growths = wanted.map(({ growth }) => growth);
-  const lines = await nativeLines({ ...options, cwd, pipReport, growths });
+  const lines = await nativeLines({ ...options, pipReport: run.pipReport, growths });
   const left = new Map(unexplained.map(({ growth, share }) => [growth, share] as const));
   const capped = lines.map((one): NativeLine => {
     const { growth, share } = one.named;
@@ -139,13 +113,12 @@ function packagesOf(
   const byFrames = linePackages(lines, cwd, pipReport);
   // Where it is known what keeps the memory, the program's own code does.
   const others = lines.filter((line) => !byFrames.has(line) && line.placed === "allocated" && line.keptBy === null);
-  return new Map([...byFrames, ...calledPackages(others, samples, cwd, pipReport)]);
+  return new Map([...byFrames, ...calledPackages(others, samples, pipReport)]);
 }
 
 /** Read the files of an attribution run, and name the lines that explain the verdict's growth, the largest first. */
 export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
-  const top = await git(run.cwd, ["rev-parse", "--show-toplevel"]);
-  const root = top.ok && top.stdout !== "" ? top.stdout : run.cwd;
+  const root = await rootOf(run.cwd);
   const isUserFrame = userFrames({ root, exclude: [probeDirectory()] });
   let evidence: AttributionEvidence;
   try {
@@ -155,7 +128,11 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   }
   const attribution = attribute(evidence.processes, { isUserFrame });
   const slowdown = run.slowdown(tracedRate(evidence.processes));
-  const { named: single, unexplained } = nameLines(attribution, run.growths, coveredBy(evidence.processes, slowdown));
+  const covered = coveredBy(
+    evidence.processes.map(({ moments }) => moments.map(({ sample }) => sample)),
+    slowdown,
+  );
+  const { named: single, unexplained } = nameLines(attribution, run.growths, covered);
   const samples = readNativeSamples(run.directory);
   const packages = packagesOf(
     [...single.map(({ line }) => line), ...unexplained.flatMap(({ staying }) => staying ?? [])],

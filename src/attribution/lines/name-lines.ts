@@ -1,4 +1,5 @@
 import type { AttributedLine, Attribution } from "../../snapshot/growth/attribution.ts";
+import type { LiveSample } from "../../snapshot/growth/line-growth.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
 
 /** Smallest share of the verdict's growth of a line that is named as its cause, and of one that is mentioned. */
@@ -55,6 +56,26 @@ export interface Covered {
   readonly seconds: number | null;
   /** How much slower than the judged run the attribution run went; 1 or more. */
   readonly slowdown: number;
+}
+
+/** What the moments of the process that was recorded longest cover. */
+export function coveredBy(
+  processes: readonly (readonly Pick<LiveSample, "step" | "timeNs">[])[],
+  slowdown: number,
+): Covered {
+  const longest = (of: (moment: Pick<LiveSample, "step" | "timeNs">) => number | null): number | null => {
+    const spans = processes.flatMap((moments) => {
+      const known = moments.map(of).filter((value) => value !== null);
+      return known.length < 2 ? [] : [Math.max(...known) - Math.min(...known)];
+    });
+    return spans.length === 0 ? null : Math.max(...spans);
+  };
+  const nanoseconds = longest(({ timeNs }) => timeNs);
+  return {
+    steps: longest(({ step }) => step),
+    seconds: nanoseconds === null ? null : nanoseconds / 1e9,
+    slowdown,
+  };
 }
 
 /** Number of moments at which the line's retained bytes rose. */

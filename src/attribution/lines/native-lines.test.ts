@@ -75,7 +75,6 @@ function write(moments: readonly (readonly Written[])[]): void {
 async function found(known: readonly NativeLine[] = []): Promise<readonly NativeLine[]> {
   return nativeLines({
     samples: readNativeSamples(path.join(root, "run")),
-    cwd: "/app",
     pipReport: null,
     isUserFrame,
     growths: [growth],

@@ -1,4 +1,3 @@
-import path from "node:path";
 import type { LinePackage } from "../../analysis/series/document.ts";
 import { type AttributedLine, placeOf } from "../../snapshot/growth/attributed-line.ts";
 import { mergedOverProcesses } from "../../snapshot/growth/attribution.ts";
@@ -9,9 +8,9 @@ import type { NativeSamples } from "../native/native-files.ts";
 import { ownedBy, type Placed } from "../native/native-owner.ts";
 import { sourceAt, symbolAt } from "../native/native-site.ts";
 import { MIN_SAMPLES_GROWN } from "../packages/called-packages.ts";
-import { installedPackages } from "../packages/installed-packages.ts";
+import { packagesBy } from "../packages/installed-packages.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
-import { type Covered, type NamedLine, nameLines } from "./name-lines.ts";
+import { coveredBy, type NamedLine, nameLines } from "./name-lines.ts";
 
 /** The place in a native module that allocates growing memory. */
 export interface NativeSite {
@@ -41,9 +40,7 @@ interface OwnedBytes {
 
 interface NativeOptions {
   readonly samples: NativeSamples;
-  /** Working directory of the command. */
-  readonly cwd: string;
-  /** Pip's installation report; null for none. */
+  /** Absolute path of pip's installation report; null for none. */
   readonly pipReport: string | null;
   readonly isUserFrame: (frame: Frame) => boolean;
   readonly growths: readonly JudgedGrowth[];
@@ -76,15 +73,12 @@ export async function nativeLines(options: NativeOptions): Promise<readonly Nati
     const [main] = [...(owners.get(lineKey(one.line))?.values() ?? [])].sort((a, b) => b.bytes - a.bytes);
     return main === undefined ? [] : [{ named: one, owned: main.owned }];
   });
-  const packages = installedPackages(
-    placed.map(({ owned }) => owned.place.path),
-    options.pipReport === null ? null : path.resolve(options.cwd, options.pipReport),
+  const packages = packagesBy(
+    placed.map((one) => ({ of: one, file: one.owned.place.path, relation: "called" as const })),
+    options.pipReport,
   );
   const found: NativeLine[] = [];
-  for (const one of placed) {
-    const known = packages.get(one.owned.place.path);
-    found.push(await resolved(one.named, one.owned, known === undefined ? null : { ...known, relation: "called" }));
-  }
+  for (const one of placed) found.push(await resolved(one.named, one.owned, packages.get(one) ?? null));
   return found;
 }
 
@@ -93,7 +87,7 @@ async function resolved(
   { python, called, place }: Placed,
   found: LinePackage | null,
 ): Promise<NativeLine> {
-  const symbol = symbolAt(place.path, place.offset);
+  const symbol = symbolAt(place);
   const site: NativeSite = { module: place.path, package: found, symbol, called };
   if (python) return { named, site, hasLine: true };
   const source = await sourceAt(place.path, place.offset);
@@ -138,20 +132,4 @@ function linesOf(
       keptBy: null,
       hint: null,
     }));
-}
-
-function coveredBy(processes: readonly (readonly NativeSample[])[], slowdown: number): Covered {
-  const spans = processes.flatMap((samples) => {
-    const [first, last] = [samples[0], samples.at(-1)];
-    return first === undefined || last === undefined ? [] : [{ first, last }];
-  });
-  const steps = spans.flatMap(({ first, last }) =>
-    first.step === null || last.step === null ? [] : [last.step - first.step],
-  );
-  const seconds = spans.map(({ first, last }) => (last.timeNs - first.timeNs) / 1e9);
-  return {
-    steps: steps.length === 0 ? null : Math.max(...steps),
-    seconds: seconds.length === 0 ? null : Math.max(...seconds),
-    slowdown,
-  };
 }

@@ -1,9 +1,8 @@
-import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import { readJson } from "../../core/files.ts";
 import { groupBy } from "../../core/group-by.ts";
 import { type NativeSample, parseNative } from "../../snapshot/growth/native-document.ts";
-import { keepProbeFiles, processOf } from "../run/probe-output.ts";
+import { keepProbeFiles, processOf, readKept } from "../run/probe-output.ts";
 
 const NATIVE_FILE = /^(\d{1,10}\.\d{1,9})\.native\.(\d{1,6})\.json$/;
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -22,20 +21,15 @@ export interface NativeSamples {
  */
 export function readNativeSamples(directory: string): NativeSamples {
   const notes: string[] = [];
-  const read = keepProbeFiles(directory, NATIVE_FILE).flatMap((file) => {
-    try {
-      const refuse = () =>
-        new GateError("LINES_INVALID", "the list of stacks is damaged or too large", { kind: "error" });
-      const sample = parseNative(readJson(file, refuse, MAX_BYTES), file);
-      // Programs that allocate next to nothing, such as a shell.
-      return sample.stacks.length === 0 ? [] : [{ process: processOf(file), sample }];
-    } catch (error) {
-      if (!(error instanceof GateError)) throw error;
-      notes.push(`${path.basename(file)}: ${error.message}`);
-      return [];
-    }
+  const refuse = () => new GateError("LINES_INVALID", "the list of stacks is damaged or too large", { kind: "error" });
+  const parse = (file: string) => ({
+    process: processOf(file),
+    sample: parseNative(readJson(file, refuse, MAX_BYTES), file),
   });
-  const processes = [...groupBy(read, ({ process }) => process)].map(([id, own]) => {
+  const read = readKept(keepProbeFiles(directory, NATIVE_FILE), parse, (note) => notes.push(note));
+  // Programs without stacks allocate next to nothing, such as a shell.
+  const seen = read.filter(({ sample }) => sample.stacks.length > 0);
+  const processes = [...groupBy(seen, ({ process }) => process)].map(([id, own]) => {
     const samples = own.map(({ sample }) => sample).sort((a, b) => a.moment - b.moment);
     return [id, samples] as const;
   });

@@ -1,16 +1,24 @@
 import path from "node:path";
 import { helperEnvironment, helperPrograms, runChild } from "../../core/process/child.ts";
 import type { Frame } from "../../snapshot/model/frames.ts";
-import { readElfSymbols } from "./elf-symbols.ts";
+import { type ElfSymbols, readElfSymbols } from "./elf-symbols.ts";
+import type { ModuleOffset } from "./native-owner.ts";
 
 const ADDR2LINE_MS = 20_000;
 
-/** Name of the function that contains a place of a file, as the linker has it; null when no symbol covers it. */
-export function symbolAt(file: string, offset: number): string | null {
-  const symbols = readElfSymbols(file);
-  const address = symbols?.addressOf(offset) ?? null;
-  return symbols === null || address === null ? null : symbols.functionAt(address);
+/** Names of the functions that contain places, as the linker has them; null when no symbol covers one. */
+export function symbolNames(): (place: ModuleOffset) => string | null {
+  const files = new Map<string, ElfSymbols | null>();
+  return ({ path: file, offset }) => {
+    const symbols = files.has(file) ? (files.get(file) ?? null) : readElfSymbols(file);
+    files.set(file, symbols);
+    const address = symbols?.addressOf(offset) ?? null;
+    return symbols === null || address === null ? null : symbols.functionAt(address);
+  };
 }
+
+/** That of one place. */
+export const symbolAt = (place: ModuleOffset): string | null => symbolNames()(place);
 
 /** The source line of a place of a file, by its debug information and `addr2line`; null without either. */
 export async function sourceAt(file: string, offset: number): Promise<Frame | null> {

@@ -1,11 +1,10 @@
-import path from "node:path";
 import type { LinePackage } from "../../analysis/series/document.ts";
 import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
 import type { NativeSample, NativeStack } from "../../snapshot/growth/native-document.ts";
-import { type ElfSymbols, readElfSymbols } from "../native/elf-symbols.ts";
 import type { NativeSamples } from "../native/native-files.ts";
 import { calledPlace, type ModuleOffset } from "../native/native-owner.ts";
-import { installedPackages } from "./installed-packages.ts";
+import { symbolNames } from "../native/native-site.ts";
+import { packagesBy } from "./installed-packages.ts";
 import { PYTORCH } from "./line-packages.ts";
 
 /** Below so many more samples their Poisson spread is more than a quarter of the growth. */
@@ -23,37 +22,20 @@ interface Growth {
  * The installed packages whose compiled code allocates what lines of Python keep, although no Python frame of theirs is
  * on the stack; a line that calls none is absent.
  * @param lines lines that allocate what grows; those of another language have no samples
- * @param cwd working directory of the command
- * @param pipReport pip's installation report; null for none
+ * @param pipReport absolute path of pip's installation report; null for none
  */
 export function calledPackages<T extends AttributedLine>(
   lines: readonly T[],
   { processes }: NativeSamples,
-  cwd: string,
   pipReport: string | null,
 ): ReadonlyMap<T, LinePackage> {
-  const files = new Map<string, ElfSymbols | null>();
-  const nameOf = ({ path: file, offset }: ModuleOffset): string | null => {
-    const symbols = files.has(file) ? (files.get(file) ?? null) : readElfSymbols(file);
-    files.set(file, symbols);
-    const address = symbols?.addressOf(offset) ?? null;
-    return symbols === null || address === null ? null : symbols.functionAt(address);
-  };
+  const nameOf = symbolNames();
   const called = lines.flatMap((line) => {
     const own = processes.filter(([id]) => line.processes.includes(id)).map(([, samples]) => samples);
     const file = calledFile(line, own, nameOf);
-    return file === null ? [] : [{ line, file }];
+    return file === null ? [] : [{ of: line, file, relation: "called" as const }];
   });
-  const packages = installedPackages(
-    called.map(({ file }) => file),
-    pipReport === null ? null : path.resolve(cwd, pipReport),
-  );
-  return new Map(
-    called.flatMap(({ line, file }) => {
-      const known = packages.get(file);
-      return known === undefined ? [] : [[line, { ...known, relation: "called" as const }] as const];
-    }),
-  );
+  return packagesBy(called, pipReport);
 }
 
 /**

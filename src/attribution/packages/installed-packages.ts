@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import path from "node:path";
-import type { Package } from "../../analysis/series/document.ts";
+import type { LinePackage, Package } from "../../analysis/series/document.ts";
 import { readBounded } from "../../core/files.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { normalName } from "../../core/locks.ts";
@@ -203,4 +203,21 @@ export function installedPackages(
     }
   }
   return found;
+}
+
+/** The installed package of each thing, by a file of it; a thing without one is absent. */
+export function packagesBy<T>(
+  files: readonly { readonly of: T; readonly file: string; readonly relation: LinePackage["relation"] }[],
+  pipReport: string | null,
+): ReadonlyMap<T, LinePackage> {
+  const packages = installedPackages(
+    files.map(({ file }) => file),
+    pipReport,
+  );
+  return new Map(
+    files.flatMap(({ of, file, relation }) => {
+      const known = packages.get(file);
+      return known === undefined ? [] : [[of, { ...known, relation }] as const];
+    }),
+  );
 }

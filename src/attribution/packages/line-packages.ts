@@ -2,7 +2,7 @@ import path from "node:path";
 import type { LinePackage } from "../../analysis/series/document.ts";
 import type { AttributedLine } from "../../snapshot/growth/attribution.ts";
 import { type Frame, relativePath } from "../../snapshot/model/frames.ts";
-import { installedPackages, isPackageFile } from "./installed-packages.ts";
+import { isPackageFile, packagesBy } from "./installed-packages.ts";
 
 /** A frame of a package, and where it is on the stack of a line. */
 export interface PackageFrame {
@@ -35,25 +35,18 @@ export function packageFrame(line: StackedLine): PackageFrame | null {
 /**
  * The installed packages that lines belong to; a line without one is absent.
  * @param cwd working directory of the command, in which relative names of files are resolved
- * @param pipReport pip's installation report; null for none
+ * @param pipReport absolute path of pip's installation report; null for none
  */
 export function linePackages<T extends StackedLine>(
   lines: readonly T[],
   cwd: string,
   pipReport: string | null = null,
 ): ReadonlyMap<T, LinePackage> {
-  const frames = lines.flatMap((line) => {
+  const files = lines.flatMap((line) => {
     const found = packageFrame(line);
-    return found === null ? [] : [{ line, ...found, file: path.resolve(cwd, relativePath(found.frame.file, null)) }];
+    if (found === null) return [];
+    const file = path.resolve(cwd, relativePath(found.frame.file, null));
+    return [{ of: line, file, relation: found.relation }];
   });
-  const packages = installedPackages(
-    frames.map(({ file }) => file),
-    pipReport === null ? null : path.resolve(cwd, pipReport),
-  );
-  return new Map(
-    frames.flatMap(({ line, file, relation }) => {
-      const known = packages.get(file);
-      return known === undefined ? [] : [[line, { ...known, relation }] as const];
-    }),
-  );
+  return packagesBy(files, pipReport);
 }

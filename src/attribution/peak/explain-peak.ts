@@ -4,7 +4,6 @@ import type { Finding } from "../../analysis/series/document.ts";
 import { probeDirectory, withPreload } from "../../core/probe-directory.ts";
 import { type Command, namesNode } from "../../core/process/command.ts";
 import { formatDuration } from "../../core/units.ts";
-import { git } from "../../git/git.ts";
 import { NATIVE_UNSEEN } from "../../measure/environment/probe-environment.ts";
 import { causesOf } from "../../report/headline/causes.ts";
 import type { PeakReport } from "../../report/model/peak-report.ts";
@@ -13,7 +12,7 @@ import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import { symbolAt } from "../native/native-site.ts";
 import { notPreloaded, unseenProgram } from "../native/unseen-program.ts";
-import { installedPackages } from "../packages/installed-packages.ts";
+import { packagesBy } from "../packages/installed-packages.ts";
 import { linePackages, PYTORCH } from "../packages/line-packages.ts";
 import { judgedGrowths } from "../run/judged-growth.ts";
 import {
@@ -21,8 +20,10 @@ import {
   EXTRA_TIME_S,
   type MeasuredOnce,
   type OncePlan,
+  pipReportOf,
   type RanOnce,
   type RunOnce,
+  rootOf,
 } from "../run-once.ts";
 import { higherLines, largestLines, type PeakLine } from "./name-peak-lines.ts";
 import { type PlacedPeakLine, peakFinding } from "./peak-finding.ts";
@@ -123,8 +124,7 @@ export async function explainPeak(subject: PeakSubject, check: Check): Promise<E
   const unseen = await unseenProgram(scenario.command, scenario.cwd, given.PATH);
   const env = { ...peakEnvironment(planned, given), ...notPreloaded(unseen) };
   const limitS = durationS + EXTRA_TIME_S;
-  const top = await git(scenario.cwd, ["rev-parse", "--show-toplevel"]);
-  const root = top.ok && top.stdout !== "" ? top.stdout : scenario.cwd;
+  const root = await rootOf(scenario.cwd);
   const candidate = await peakRun(subject, "the peak", limitS, () => subject.run({ number: 1, env, limitS }));
   if (candidate === null) return { findings: [], peak: null };
   const after = await peakOfRun(candidate.directory, { device: check.device, root, other: root, warn });
@@ -232,25 +232,26 @@ function storedWith({ stored }: PeakSubject, check: Check): ComparedPeak | null 
 }
 
 /** The named lines with the package and the function that allocate. */
-function placed(named: readonly PeakLine[], root: string, { scenario, request }: AttributionSubject): PlacedPeakLine[] {
-  const report = scenario.env.PIP_REPORT ?? request.env.PIP_REPORT ?? null;
-  const pipReport = report === null ? null : path.resolve(scenario.cwd, report);
-  const modules = named.flatMap(({ line: { place } }) =>
-    place === null || PYTORCH.test(place.path) ? [] : [place.path],
-  );
-  const native = installedPackages(modules, pipReport);
+function placed(named: readonly PeakLine[], root: string, subject: AttributionSubject): PlacedPeakLine[] {
+  const pipReport = pipReportOf(subject);
+  const modules = named.flatMap((one) => {
+    const { place } = one.line;
+    return place === null || PYTORCH.test(place.path)
+      ? []
+      : [{ of: one, file: place.path, relation: "called" as const }];
+  });
+  const native = packagesBy(modules, pipReport);
   const stacked = named.map(({ line: { at, stack } }) => {
     return { ...at, user: true, placed: "allocated", keptBy: null, stack } as const;
   });
   const python = linePackages(stacked, root, pipReport);
   return named.map((one, index): PlacedPeakLine => {
     const { place } = one.line;
-    const module = place === null ? undefined : native.get(place.path);
     const frame = stacked[index];
     return {
       ...one,
-      package: module === undefined ? ((frame && python.get(frame)) ?? null) : { ...module, relation: "called" },
-      symbol: place === null ? null : symbolAt(place.path, place.offset),
+      package: native.get(one) ?? (frame && python.get(frame)) ?? null,
+      symbol: place === null ? null : symbolAt(place),
     };
   });
 }

@@ -1,15 +1,13 @@
-import path from "node:path";
-import { GateError, messageOf } from "../../core/errors.ts";
+import { messageOf } from "../../core/errors.ts";
 import { groupBy } from "../../core/group-by.ts";
 import { probeDirectory } from "../../core/probe-directory.ts";
 import { readSnapshotFile } from "../../inputs/snapshot-input.ts";
 import { type Frame, relativePath, userFrames } from "../../snapshot/model/frames.ts";
-import type { TorchSnapshot } from "../../snapshot/model/snapshot.ts";
 import { SourceTexts } from "../lines/source-texts.ts";
 import { readNativeSamples } from "../native/native-files.ts";
 import { sourceAt, symbolAt } from "../native/native-site.ts";
 import { SNAPSHOT_FILE } from "../run/attribution-evidence.ts";
-import { keepProbeFiles } from "../run/probe-output.ts";
+import { keepProbeFiles, readKept } from "../run/probe-output.ts";
 import { type HeldOptions, type HeldPart, heldInHeap, heldOnDevice } from "./held-parts.ts";
 import type { ReadPart } from "./name-peak-lines.ts";
 
@@ -67,7 +65,7 @@ async function readPeak(directory: string, { device, root, other, warn }: PeakOf
   const read = (part: HeldPart): ReadPart => ({ ...part, code: part.at.line > 0 ? texts.at(part.at) : null });
   if (device !== "host") {
     const index = Number(device.split(":")[1] ?? 0);
-    const held = heldOnDevice(readSnapshots(snapshots, warn), index, options);
+    const held = heldOnDevice(readKept(snapshots, readSnapshotFile, warn), index, options);
     return { parts: held.parts.map(read), unseen: held.unseen, inputs, moment: null };
   }
   for (const note of [...notes, ...newest.flatMap((sample) => sample.notes)]) warn(note);
@@ -99,19 +97,7 @@ async function placesInSource(
       continue;
     }
     const source = await sourceAt(file, offset);
-    found.set(key, source === null ? named(symbolAt(file, offset) ?? "") : { ...source, file: relative(source.file) });
+    found.set(key, source === null ? named(symbolAt(first.place) ?? "") : { ...source, file: relative(source.file) });
   }
   return found;
-}
-
-function readSnapshots(files: readonly string[], warn: (note: string) => void): readonly TorchSnapshot[] {
-  return files.flatMap((file) => {
-    try {
-      return [readSnapshotFile(file)];
-    } catch (error) {
-      if (!(error instanceof GateError)) throw error;
-      warn(`${path.basename(file)}: ${error.message}`);
-      return [];
-    }
-  });
 }

@@ -8,7 +8,7 @@ import { type LinesSample, parseLines } from "../../snapshot/growth/lines-docume
 import { growthOverSnapshots } from "../../snapshot/live/snapshot-growth.ts";
 import { snapshotName } from "../../snapshot/model/file-names.ts";
 import type { Frame } from "../../snapshot/model/frames.ts";
-import { keepProbeFiles, processOf } from "./probe-output.ts";
+import { keepProbeFiles, processOf, readKept } from "./probe-output.ts";
 
 const LINES_FILE = /^(\d{1,10}\.\d{1,9})\.lines\.\d{1,6}(?:\.[a-z0-9-]{1,40})?\.json$/;
 export const SNAPSHOT_FILE = /^(\d{1,10}\.\d{1,9})\.snapshot\.\d{1,6}\.pickle$/;
@@ -39,31 +39,19 @@ function readLines(file: string): LinesSample {
  */
 export function attributionEvidence(directory: string, isUserFrame: (frame: Frame) => boolean): AttributionEvidence {
   const notes: string[] = [];
-  const attempt = <T>(file: string, read: () => T): T | null => {
-    try {
-      return read();
-    } catch (error) {
-      if (!(error instanceof GateError)) throw error;
-      notes.push(`${path.basename(file)}: ${error.message}`);
-      return null;
-    }
-  };
+  const note = (text: string) => notes.push(text);
   const files = [LINES_FILE, SNAPSHOT_FILE].flatMap((wanted) => keepProbeFiles(directory, wanted));
   const byProcess = groupBy(files, processOf);
   const processes = [...byProcess].slice(0, MAX_PROCESSES).map(([process, own]): ProcessEvidence => {
-    const samples = own.flatMap((file) => {
-      if (!LINES_FILE.test(path.basename(file))) return [];
-      const sample = attempt(file, () => readLines(file));
-      return sample === null ? [] : [sample];
-    });
+    const named = (wanted: RegExp) => own.filter((file) => wanted.test(path.basename(file)));
+    const samples = readKept(named(LINES_FILE), readLines, note);
     // A snapshot has no step number, but the lines taken with it do.
     const steps = new Map(samples.map(({ moment, sample }) => [moment, sample.step]));
-    const snapshots = own.flatMap((file) => {
-      if (!SNAPSHOT_FILE.test(path.basename(file))) return [];
-      const snapshot = attempt(file, () => readSnapshotFile(file));
+    const read = (file: string) => {
       const { moment } = snapshotName(file);
-      return snapshot === null ? [] : [{ snapshot, step: moment === null ? null : (steps.get(moment) ?? null) }];
-    });
+      return { snapshot: readSnapshotFile(file), step: moment === null ? null : (steps.get(moment) ?? null) };
+    };
+    const snapshots = readKept(named(SNAPSHOT_FILE), read, note);
     const devices = growthOverSnapshots(snapshots, isUserFrame);
     return {
       process,

@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, renameSync } from "node:fs";
 import path from "node:path";
+import { GateError } from "../../core/errors.ts";
 import { makeDirectories } from "../../core/files.ts";
 import { PROBE_FOLDER } from "../../telemetry/recording/run-info.ts";
 
@@ -25,6 +26,19 @@ export function keepProbeFiles(directory: string, wanted: RegExp): readonly stri
   if (regular.length > 0) makeDirectories(to);
   for (const name of regular) renameSync(path.join(from, name), path.join(to, name));
   return regular.sort((a, b) => a.localeCompare(b, "en", { numeric: true })).map((name) => path.join(to, name));
+}
+
+/** What `read` makes of each file of the probe; a file that it refuses is a note. */
+export function readKept<T>(files: readonly string[], read: (file: string) => T, note: (text: string) => void): T[] {
+  return files.flatMap((file) => {
+    try {
+      return [read(file)];
+    } catch (error) {
+      if (!(error instanceof GateError)) throw error;
+      note(`${path.basename(file)}: ${error.message}`);
+      return [];
+    }
+  });
 }
 
 /** "<pid>.<n>", the process image that wrote a file of the probe. */
