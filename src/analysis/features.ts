@@ -68,7 +68,7 @@ export interface FeatureLimits {
 
 export function extractFeatures(
   recording: Recording,
-  { horizon, gapThresholds, deviceCapacityBytes, phases: judged }: ResolvedOptions,
+  { horizon, deviceCapacityBytes, phases: judged }: ResolvedOptions,
   limits?: FeatureLimits,
 ): RecordingFeatures {
   const context: SeriesContext = { peaks: groupBy(recording.peaks, seriesKey), horizon, deviceCapacityBytes };
@@ -97,7 +97,7 @@ export function extractFeatures(
     judgedPhases: analysePhases(recording, judged),
     devices,
     jobPeaks: jobPeaks(recording),
-    gapFindings: gaps.flatMap((samples) => gapFindings(samples, gapThresholds)),
+    gapFindings: gaps.flatMap(gapFindings),
     fragmentationRules: [...new Set(gaps.map(fragmentationRule))],
     collectives: collectiveFindings(attributeCollectives(recording.events ?? [])),
     curves: rankCurves(measured, recording.epochNs ?? 0n),

@@ -6,10 +6,12 @@ export function mean(values: ArrayLike<number>, from = 0, to = values.length): n
 }
 
 /** Sample standard deviation, s = √(Σ(xᵢ − x̄)² / (n − 1)). 0 for fewer than two values. */
-export function standardDeviation(values: readonly number[]): number {
+export function standardDeviation(values: ArrayLike<number>): number {
   if (values.length < 2) return 0;
   const centre = mean(values);
-  return Math.sqrt(values.reduce((sum, x) => sum + (x - centre) ** 2, 0) / (values.length - 1));
+  let squares = 0;
+  for (let i = 0; i < values.length; i++) squares += (values[i]! - centre) ** 2;
+  return Math.sqrt(squares / (values.length - 1));
 }
 
 /** Pooled standard deviation, sₚ = √(Σ(nᵢ − 1)sᵢ² / Σ(nᵢ − 1)). Null when no group has two values. */

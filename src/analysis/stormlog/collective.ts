@@ -1,43 +1,20 @@
 import { groupBy } from "../../core/group-by.ts";
 import { MIB } from "../../core/units.ts";
-import { mean } from "../../stats/moments.ts";
+import { mean, standardDeviation } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
 import type { TelemetryEvent } from "../../telemetry/recording/model.ts";
 import { roundTo } from "./gap.ts";
 
-/** Thresholds for the attribution of a gap spike to communication. Sizes in bytes, windows in milliseconds. */
-type CollectivePreset = ReturnType<typeof preset>;
-
-export const COLLECTIVE_PRESETS = {
-  low: preset(8, 256, 0.06, 3, 120, 100, 100, 0.6, 0.7),
-  medium: preset(6, 128, 0.04, 2.5, 150, 120, 120, 0.5, 0.5),
-  high: preset(5, 64, 0.025, 1.8, 180, 160, 180, 0.34, 0.35),
-} as const satisfies Record<string, CollectivePreset>;
-export type CollectiveSensitivity = keyof typeof COLLECTIVE_PRESETS;
-
-function preset(
-  minSamplesPerRank: number,
-  minGapMib: number,
-  minGapRatio: number,
-  robustZscore: number,
-  markerWindowMs: number,
-  paddingMs: number,
-  synchronyWindowMs: number,
-  minSynchrony: number,
-  minConfidence: number,
-) {
-  return {
-    minSamplesPerRank,
-    minGapBytes: minGapMib * MIB,
-    minGapRatio,
-    robustZscore,
-    markerWindowMs,
-    paddingMs,
-    synchronyWindowMs,
-    minSynchrony,
-    minConfidence,
-  };
-}
+/** Stormlog's medium thresholds for the attribution of a gap spike to communication. Windows in nanoseconds. */
+const MIN_SAMPLES = 6;
+const MIN_GAP_BYTES = 128 * MIB;
+const MIN_GAP_RATIO = 0.04;
+const MIN_ZSCORE = 2.5;
+const MARKER_WINDOW_NS = 150_000_000n;
+const SYNCHRONY_WINDOW_NS = 120_000_000n;
+const PADDING_NS = 120_000_000n;
+const MIN_SYNCHRONY = 0.5;
+const MIN_CONFIDENCE = 0.5;
 
 const MARKER_TOKENS = [
   "nccl",
@@ -85,8 +62,6 @@ interface Spike {
   readonly zscore: number;
 }
 
-const MS = 1_000_000n;
-const ms = (count: number): bigint => BigInt(count) * MS;
 const distance = (a: bigint, b: bigint): bigint => (a < b ? b - a : a - b);
 
 const earliest = (times: readonly bigint[]): bigint => times.reduce((first, at) => (at < first ? at : first));
@@ -107,15 +82,13 @@ export function isCollectiveMarker(event: TelemetryEvent): boolean {
   return false;
 }
 
-function spikesOf(rank: number, samples: readonly TelemetryEvent[], rule: CollectivePreset): Spike[] {
-  if (samples.length < rule.minSamplesPerRank) return [];
+function spikesOf(rank: number, samples: readonly TelemetryEvent[]): Spike[] {
+  if (samples.length < MIN_SAMPLES) return [];
   const gaps = Float64Array.from(samples, (event) => Math.max(0, event.deviceUsed! - event.allocatorReserved!));
   const centre = median(gaps);
   const spread = median(gaps.map((gap) => Math.abs(gap - centre)));
   const average = mean(gaps);
-  let squares = 0;
-  for (const gap of gaps) squares += (gap - average) ** 2;
-  const deviation = Math.sqrt(squares / (gaps.length - 1));
+  const deviation = standardDeviation(gaps);
   const zscore = (gap: number): number => {
     if (spread > 0) return Math.max(0, (0.6745 * (gap - centre)) / spread);
     return deviation > 0 ? Math.max(0, (gap - average) / deviation) : 0;
@@ -123,27 +96,21 @@ function spikesOf(rank: number, samples: readonly TelemetryEvent[], rule: Collec
   return samples.flatMap((event, i) => {
     const gap = gaps[i]!;
     const ratio = event.deviceTotal !== null && event.deviceTotal > 0 ? gap / event.deviceTotal : null;
-    const large = gap >= rule.minGapBytes || (ratio !== null && ratio >= rule.minGapRatio);
+    const large = gap >= MIN_GAP_BYTES || (ratio !== null && ratio >= MIN_GAP_RATIO);
     const z = zscore(gap);
-    return large && z >= rule.robustZscore ? [{ rank, at: event.timestampNs, gap, ratio, zscore: z }] : [];
+    return large && z >= MIN_ZSCORE ? [{ rank, at: event.timestampNs, gap, ratio, zscore: z }] : [];
   });
 }
 
-function confidenceOf(
-  spike: Spike,
-  markerHits: number,
-  ranks: number,
-  synchrony: number,
-  rule: CollectivePreset,
-): number {
+function confidenceOf(spike: Spike, markerHits: number, ranks: number, synchrony: number): number {
   const size = Math.max(
-    Math.min(1, spike.gap / rule.minGapBytes),
-    spike.ratio === null ? 0 : Math.min(1, spike.ratio / rule.minGapRatio),
+    Math.min(1, spike.gap / MIN_GAP_BYTES),
+    spike.ratio === null ? 0 : Math.min(1, spike.ratio / MIN_GAP_RATIO),
   );
   const score =
     (markerHits > 0 ? WEIGHTS.marker : -PENALTIES.noMarker) +
     WEIGHTS.synchrony * synchrony +
-    WEIGHTS.zscore * Math.min(1, spike.zscore / rule.robustZscore) +
+    WEIGHTS.zscore * Math.min(1, spike.zscore / MIN_ZSCORE) +
     WEIGHTS.size * size -
     (ranks <= 1 ? PENALTIES.singleRank : 0) -
     (spike.ratio === null ? PENALTIES.noTotal : 0);
@@ -155,11 +122,7 @@ function confidenceOf(
  * other ranks, and the size of the spike. Attributions of one rank whose intervals overlap are merged, and the one with
  * the highest confidence stays.
  */
-export function attributeCollectives(
-  events: readonly TelemetryEvent[],
-  sensitivity: CollectiveSensitivity = "medium",
-): CollectiveAttribution[] {
-  const rule: CollectivePreset = COLLECTIVE_PRESETS[sensitivity];
+export function attributeCollectives(events: readonly TelemetryEvent[]): CollectiveAttribution[] {
   if (events.length === 0) return [];
   const start = earliest(events.map((event) => event.timestampNs));
   const markers = events.filter(isCollectiveMarker);
@@ -170,22 +133,22 @@ export function attributeCollectives(
   const samples = groupBy(usable, ({ rank }) => rank);
   const worldSize = events.reduce((max, event) => Math.max(max, event.worldSize, event.rank + 1), 1);
   const ranks = [...samples.keys()].sort((a, b) => a - b);
-  const spikes = ranks.flatMap((rank) => spikesOf(rank, samples.get(rank)!, rule));
+  const spikes = ranks.flatMap((rank) => spikesOf(rank, samples.get(rank)!));
 
   const attributions = spikes.flatMap((spike): CollectiveAttribution[] => {
     const near = markers.filter(
-      (marker) => marker.rank === spike.rank && distance(marker.timestampNs, spike.at) <= ms(rule.markerWindowMs),
+      (marker) => marker.rank === spike.rank && distance(marker.timestampNs, spike.at) <= MARKER_WINDOW_NS,
     );
     const together = new Set(
-      spikes.filter((other) => distance(other.at, spike.at) <= ms(rule.synchronyWindowMs)).map((other) => other.rank),
+      spikes.filter((other) => distance(other.at, spike.at) <= SYNCHRONY_WINDOW_NS).map((other) => other.rank),
     );
     const ratio = worldSize > 1 ? Math.min(1, (together.size - 1) / (worldSize - 1)) : 0;
-    const synchronous = ratio >= rule.minSynchrony;
-    const confidence = confidenceOf(spike, near.length, together.size, ratio, rule);
-    if (confidence < rule.minConfidence || (near.length === 0 && !synchronous)) return [];
+    const synchronous = ratio >= MIN_SYNCHRONY;
+    const confidence = confidenceOf(spike, near.length, together.size, ratio);
+    if (confidence < MIN_CONFIDENCE || (near.length === 0 && !synchronous)) return [];
     const times = [spike.at, ...near.map((marker) => marker.timestampNs)];
-    const from = earliest(times) - ms(rule.paddingMs);
-    const to = latest(times) + ms(rule.paddingMs);
+    const from = earliest(times) - PADDING_NS;
+    const to = latest(times) + PADDING_NS;
     const reasonCodes = [
       "allocator_device_divergence",
       ...(synchronous ? ["cross_rank_synchrony"] : []),

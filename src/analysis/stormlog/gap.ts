@@ -1,22 +1,12 @@
 import tCdf from "@stdlib/stats-base-dists-t-cdf";
-import { mean as average } from "../../stats/moments.ts";
+import { mean as average, standardDeviation } from "../../stats/moments.ts";
 import type { Finding, Severity } from "../series/document.ts";
 
-/** Thresholds under Stormlog's names (`gap_ratio_threshold`, `gap_spike_zscore`, …), with its defaults. */
-export interface GapThresholds {
-  /** Minimum gap as a share of the device; nothing is reported while all gaps are smaller. */
-  readonly ratio: number;
-  readonly spikeZscore: number;
-  readonly driftRSquared: number;
-  readonly fragmentationRatio: number;
-}
-
-export const DEFAULT_GAP_THRESHOLDS: GapThresholds = {
-  ratio: 0.05,
-  spikeZscore: 2,
-  driftRSquared: 0.6,
-  fragmentationRatio: 0.3,
-};
+/** Stormlog's defaults. Nothing is reported while all gaps are a smaller share of the device. */
+const MIN_GAP_RATIO = 0.05;
+const SPIKE_ZSCORE = 2;
+const DRIFT_R_SQUARED = 0.6;
+const FRAGMENTATION_RATIO = 0.3;
 
 const MIN_SAMPLES = 3;
 const MIN_DRIFT_SAMPLES = 5;
@@ -78,19 +68,17 @@ const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warnin
  * Stormlog's analysis of the gap between device-used and allocator-reserved memory of one rank: at most one finding of
  * each kind, by severity, then confidence. A zero time span (all timestamps equal) yields no drift.
  */
-export function gapFindings(samples: GapSamples, thresholds: GapThresholds = DEFAULT_GAP_THRESHOLDS): Finding[] {
+export function gapFindings(samples: GapSamples): Finding[] {
   const rows = usableRows(samples);
   if (rows.length < MIN_SAMPLES) return [];
   const gap = new Float64Array(rows.length);
   let widest = 0;
   for (let k = 0; k < gap.length; k++) gap[k] = samples.used[rows[k]!]! - samples.reserved[rows[k]!]!;
   for (let k = 0; k < gap.length; k++) widest = Math.max(widest, Math.abs(gap[k]! / samples.total[rows[k]!]!));
-  if (widest < thresholds.ratio) return [];
-  const findings = [
-    spikes(samples, gap, thresholds),
-    drift(samples, rows, gap, thresholds),
-    fragmentation(samples, rows, gap, thresholds),
-  ].filter((finding) => finding !== null);
+  if (widest < MIN_GAP_RATIO) return [];
+  const findings = [spikes(samples, gap), drift(samples, rows, gap), fragmentation(samples, rows, gap)].filter(
+    (finding) => finding !== null,
+  );
   return findings.sort(
     (a, b) => SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity] || b.confidence - a.confidence,
   );
@@ -105,18 +93,16 @@ function usableRows({ total, used, reserved }: GapSamples): Uint32Array {
   return rows.subarray(0, count);
 }
 
-function spikes(samples: GapSamples, gap: Float64Array, thresholds: GapThresholds): Finding | null {
+function spikes(samples: GapSamples, gap: Float64Array): Finding | null {
   const mean = average(gap);
-  let squares = 0;
-  for (const value of gap) squares += (value - mean) ** 2;
-  const deviation = Math.sqrt(squares / (gap.length - 1));
+  const deviation = standardDeviation(gap);
   if (deviation === 0) return null;
   let count = 0;
   let top = Number.NEGATIVE_INFINITY;
   let maxGap = Number.NEGATIVE_INFINITY;
   for (const value of gap) {
     const z = (value - mean) / deviation;
-    if (z > thresholds.spikeZscore) {
+    if (z > SPIKE_ZSCORE) {
       count++;
       maxGap = Math.max(maxGap, value);
     }
@@ -125,8 +111,8 @@ function spikes(samples: GapSamples, gap: Float64Array, thresholds: GapThreshold
   if (count === 0) return null;
   return {
     classification: "transient_spike",
-    severity: top > 2 * thresholds.spikeZscore ? "critical" : "warning",
-    confidence: roundTo(Math.min(1, top / (3 * thresholds.spikeZscore)), 3),
+    severity: top > 2 * SPIKE_ZSCORE ? "critical" : "warning",
+    confidence: roundTo(Math.min(1, top / (3 * SPIKE_ZSCORE)), 3),
     rank: samples.rank,
     device: samples.device,
     metric: "used",
@@ -142,7 +128,7 @@ function spikes(samples: GapSamples, gap: Float64Array, thresholds: GapThreshold
   };
 }
 
-function drift(samples: GapSamples, rows: Uint32Array, gap: Float64Array, thresholds: GapThresholds): Finding | null {
+function drift(samples: GapSamples, rows: Uint32Array, gap: Float64Array): Finding | null {
   const n = gap.length;
   if (n < MIN_DRIFT_SAMPLES) return null;
   const origin = samples.timeNs[rows[0]!]!;
@@ -162,7 +148,7 @@ function drift(samples: GapSamples, rows: Uint32Array, gap: Float64Array, thresh
   const slope = sxy / sxx;
   const r = Math.max(-1, Math.min(1, sxy / Math.sqrt(sxx * syy)));
   const rSquared = r * r;
-  if (!(slope > 0) || rSquared < thresholds.driftRSquared) return null;
+  if (!(slope > 0) || rSquared < DRIFT_R_SQUARED) return null;
   const degrees = n - 2;
   const t = r * Math.sqrt(degrees / Math.max(1e-20, (1 - r) * (1 + r)));
   const slopePerSecond = slope * 1e9;
@@ -194,12 +180,7 @@ function fragmentationRatio({ reserved, allocated, inactive }: GapSamples, i: nu
   return Math.max(0, part / whole);
 }
 
-function fragmentation(
-  samples: GapSamples,
-  rows: Uint32Array,
-  gap: Float64Array,
-  thresholds: GapThresholds,
-): Finding | null {
+function fragmentation(samples: GapSamples, rows: Uint32Array, gap: Float64Array): Finding | null {
   let sum = 0;
   let worst = Number.NEGATIVE_INFINITY;
   let count = 0;
@@ -212,11 +193,11 @@ function fragmentation(
   }
   const mean = sum / count;
   const percent = `${roundTo(mean * 100, 0)}%`;
-  if (count === 0 || mean < thresholds.fragmentationRatio) return null;
+  if (count === 0 || mean < FRAGMENTATION_RATIO) return null;
   return {
     classification: "fragmentation_like",
     severity: mean > CRITICAL_FRAGMENTATION ? "critical" : "warning",
-    confidence: roundTo(Math.min(1, mean / (2 * thresholds.fragmentationRatio)), 3),
+    confidence: roundTo(Math.min(1, mean / (2 * FRAGMENTATION_RATIO)), 3),
     rank: samples.rank,
     device: samples.device,
     metric: "reserved",
