@@ -25,7 +25,7 @@ describe("the page of troubles", () => {
   });
 
   it("docs/troubleshooting.md has the text of every reason for a failed upload", () => {
-    const { text } = sources.find(({ name }) => name.endsWith("github/artifacts/upload-failure.ts")) ?? { text: "" };
+    const { text } = sources.find(({ name }) => name.endsWith("github/artifacts/artifact.ts")) ?? { text: "" };
     const reasons = [...text.matchAll(/=>\s*["`]([a-z][^("`$.]+)/gi)].map(([, words = ""]) => words.trim());
     expect(reasons.length).toBeGreaterThan(8);
     const plain = page.replace(/`/g, "");

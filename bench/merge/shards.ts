@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { writeFeatures } from "../../src/report/bundle/run-features.ts";
+import { writeFeatures } from "../../src/report/bundle/features-document.ts";
 import type { Recording, SampleTable } from "../../src/telemetry/recording/model.ts";
 import { writeRunFiles } from "../../src/telemetry/run-directory.ts";
 import { recordingInfo } from "../../src/telemetry/testing/recordings.ts";

@@ -7,7 +7,7 @@ import { parseMeasurements } from "../../src/analysis/parse-measurements.ts";
 import { parseStored } from "../../src/baseline/store.ts";
 import { parseConfig } from "../../src/config/load.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { readRecords } from "../../src/github/artifacts/zip-records.ts";
+import { readRecords } from "../../src/github/artifacts/zip-entry.ts";
 import { parseGenericCsv, parseNvidiaSmiCsv } from "../../src/inputs/foreign/delimited.ts";
 import { readTelemetry } from "../../src/inputs/foreign/read.ts";
 import { readJsonEvents } from "../../src/inputs/foreign/stormlog/event-source.ts";

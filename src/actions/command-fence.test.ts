@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { raiseCommandFence } from "./command-fence.ts";
+import { raiseCommandFence } from "./stop-commands.ts";
 
 function recorded() {
   let text = "";

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { disableCompileCache, guardFileCommands } from "./file-commands.ts";
+import { disableCompileCache, guardFileCommands } from "./stop-commands.ts";
 
 let directory: string;
 let env: Record<string, string>;

@@ -1,15 +1,47 @@
-import { GateError } from "../core/errors.ts";
+import { GateError, usageError } from "../core/errors.ts";
 import type { Environment } from "../core/process/environment.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
-import { ageDays, maxAgeDays, QUIET_DAYS } from "./age.ts";
-import { type ComparableCommits, comparableCommits, unknownCommits } from "./ancestors.ts";
+import { type ComparableCommits, comparableCommits, type HistoryPort, unknownCommits } from "./ancestors.ts";
 import { absent, type BaselineAnswer, found, NextStep } from "./answer.ts";
-import type { HistoryPort } from "./history-port.ts";
-import { fingerprintHash, identityConflicts, identityOf } from "./identity.ts";
+import { fingerprintHash, identityConflicts, identityOf, scenarioDirectory } from "./identity.ts";
 import { type BaselineRecord, comparedEpochs, selectRuns } from "./record.ts";
-import { scenarioDirectory } from "./scenario-name.ts";
 import type { StoreOpeners } from "./spec.ts";
 import type { BaselineStore, StoreContent, StoredRecord } from "./store.ts";
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Maximum age of the newest comparable run, days. Drivers, images and data change under a baseline that is not
+ * refreshed, and each change alone stays below every limit. Half a year is longer than any release train that still
+ * measures.
+ */
+export const MAX_AGE_DAYS = 180;
+
+/** A nightly job writes a ref, so a newest run older than this means that the job has stopped. Only a warning, days. */
+export const QUIET_DAYS = 30;
+
+const VARIABLE = "STORMLOG_GATE_BASELINE_MAX_DAYS";
+
+/**
+ * Maximum age of a baseline in days, from the environment; null = any age.
+ * @throws GateError OPTION_INVALID (usage)
+ */
+function maxAgeDays(env: Environment): number | null {
+  const text = env[VARIABLE];
+  if (text === undefined || text === "") return MAX_AGE_DAYS;
+  if (text === "off") return null;
+  const days = Number(text);
+  if (!Number.isFinite(days) || days <= 0) {
+    throw usageError("OPTION_INVALID", `${VARIABLE} is "${text}"`, 'Set a number of days above 0, or "off".');
+  }
+  return days;
+}
+
+/** Days between the newest of some times (ISO 8601) and now; null when none of them can be parsed. */
+function ageDays(times: readonly string[], now: Date): number | null {
+  const read = times.map((time) => Date.parse(time)).filter((ms) => !Number.isNaN(ms));
+  return read.length === 0 ? null : (now.getTime() - Math.max(...read)) / DAY_MS;
+}
 
 export interface LoadContext extends StoreOpeners {
   /** Directory of relative specs. */

@@ -2,14 +2,14 @@ import { invalidInput } from "../core/errors.ts";
 import { fetchMissing } from "../git/fetch.ts";
 import { git } from "../git/git.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
-import { depthOf, withDepth } from "./history.ts";
+import { scenarioDirectory } from "./identity.ts";
 import type { BaselineRecord } from "./record.ts";
 import { pruneRecord, serializeRecord } from "./record-size.ts";
-import { scenarioDirectory } from "./scenario-name.ts";
 import {
   type BaselineStore,
   busy,
   contentOf,
+  depthOf,
   isStoredName,
   parseStored,
   peakName,
@@ -17,6 +17,7 @@ import {
   type StoreContent,
   type StoredRecord,
   unwritable,
+  withDepth,
 } from "./store.ts";
 
 const ATTEMPTS = 60;

@@ -6,8 +6,8 @@ import { type JsonProblem, NOT_A_FILE, readJson } from "../core/files.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { type AbsentBaseline, absent, type BaselineAnswer, found, NextStep, noneOf } from "./answer.ts";
 import { type LoadContext, normalizeDefinition, readStore, type ScenarioQuery, selectBaseline } from "./from-store.ts";
+import { scenarioDirectory } from "./identity.ts";
 import { parseBaselineRecord, selectRuns } from "./record.ts";
-import { scenarioDirectory } from "./scenario-name.ts";
 import { type BaselineSpec, parseBaselineSpec, type StoreOpeners } from "./spec.ts";
 import type { BaselineStore } from "./store.ts";
 

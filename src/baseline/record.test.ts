@@ -4,7 +4,7 @@ import type { MeasuredSeries } from "../analysis/measurements.ts";
 import { DRIFT_CLASSES } from "../analysis/series/document.ts";
 import { METRICS } from "../telemetry/recording/metrics.ts";
 import { found } from "./answer.ts";
-import { fingerprintHash } from "./identity.ts";
+import { fingerprintHash, scenarioDirectory } from "./identity.ts";
 import {
   acceptRuns,
   addRuns,
@@ -19,7 +19,6 @@ import {
   withEnvelopes,
 } from "./record.ts";
 import { MAX_RECORD_BYTES, MAX_RUN_BYTES, pruneRecord, serializeRecord } from "./record-size.ts";
-import { scenarioDirectory } from "./scenario-name.ts";
 
 function newRun(index: number, series: readonly MeasuredSeries[], commit: string | null = null): NewRun {
   const timeIso = new Date(Date.UTC(2026, 0, 1, 0, index)).toISOString();

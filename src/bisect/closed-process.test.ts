@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { closeSearch, readableVariables } from "./closed-process.ts";
+import { closeSearch, readableVariables } from "./tool-environment.ts";
 
 describe("variables that searched code can read", () => {
   const environments: Readonly<Record<number, string>> = { 1: "A_TOKEN=a", 20: "B_TOKEN=b\0PATH=/bin" };

@@ -6,7 +6,7 @@ import { GateError, messageOf } from "../core/errors.ts";
 import { makeDirectories } from "../core/files.ts";
 import { packageVersion } from "../core/package-root.ts";
 import type { DeviceReport } from "../sampler/sampler.ts";
-import type { Diagnosis } from "./diagnosis.ts";
+import type { Diagnosis } from "./doctor-devices.ts";
 
 /** `stormlog-diagnose-YYYYMMDD-HHMMSS[-n]` (UTC) below an existing directory, else the directory itself. */
 function targetDirectory(output: string, now: Date): string {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { GIB } from "../core/units.ts";
 import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
-import type { Diagnosis } from "./diagnosis.ts";
-import { deviceDiagnoses } from "./doctor-devices.ts";
+import { type Diagnosis, deviceDiagnoses } from "./doctor-devices.ts";
 import type { HostEnvironment } from "./host-environment.ts";
 
 const MACHINE: HostEnvironment = { wsl: false, container: false, ownPids: false, nvidiaNodes: "openable" };

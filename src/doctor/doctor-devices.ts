@@ -1,9 +1,23 @@
 import { formatBytes } from "../core/units.ts";
 import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
 import type { SamplerSupport } from "../sampler/start.ts";
-import { type Diagnosis, hintOf } from "./diagnosis.ts";
 import { libraryTrouble, type Trouble, troubleIn } from "./doctor-remedies.ts";
 import type { HostEnvironment } from "./host-environment.ts";
+
+/** Result of one check of the machine. `limited` works in part; `missing` does not work. */
+export interface Diagnosis {
+  readonly name: string;
+  readonly status: "ok" | "limited" | "missing";
+  readonly detail: string;
+  /** Remedies, one per line; null when none is needed. */
+  readonly hint: string | null;
+}
+
+/** Lines of advice as a hint. */
+function hintOf(lines: readonly (string | null)[]): string | null {
+  const given = lines.filter((line): line is string => line !== null);
+  return given.length === 0 ? null : given.join("\n");
+}
 
 /** Older drivers report no memory by process inside a container. */
 const MIN_DRIVER_IN_CONTAINER = [565, 57] as const;

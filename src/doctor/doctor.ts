@@ -7,8 +7,7 @@ import { scrubEnvironment } from "../measure/environment/scrub-environment.ts";
 import { findPrebuild } from "../sampler/prebuild.ts";
 import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
 import { detectSampler, NATIVE_PLATFORMS, type SamplerSupport } from "../sampler/start.ts";
-import type { Diagnosis } from "./diagnosis.ts";
-import { deviceDiagnoses } from "./doctor-devices.ts";
+import { type Diagnosis, deviceDiagnoses } from "./doctor-devices.ts";
 import { detectEnvironment, rootsFrom } from "./host-environment.ts";
 
 async function versionOf(file: string, args: readonly string[], env = helperEnvironment()): Promise<string | null> {

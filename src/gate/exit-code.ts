@@ -1,8 +1,12 @@
 import type { UnjudgedMode } from "../config/gate-request.ts";
 import { assertNever } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import type { GateReport, ScenarioReport, Verdict } from "../report/model/gate-report.ts";
-import { VERDICTS_BY_URGENCY } from "../report/model/severity.ts";
+import {
+  type GateReport,
+  type ScenarioReport,
+  VERDICTS_BY_URGENCY,
+  type Verdict,
+} from "../report/model/gate-report.ts";
 import { isHardBreach } from "../verdict/model/judgement.ts";
 
 /** The verdict of the whole invocation: the worst of its scenarios. Without any scenario it is unjudged, never pass. */

@@ -2,9 +2,8 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { GateError, invalidInput } from "../core/errors.ts";
 import { treeBelow } from "../core/tree.ts";
-import { readManifest } from "../report/bundle/bundle.ts";
+import { type BundleManifest, readManifest } from "../report/bundle/bundle.ts";
 import { corruptBundle, verifyFiles } from "../report/bundle/bundle-files.ts";
-import type { BundleManifest } from "../report/bundle/manifest.ts";
 
 /** Files of a run that a reader of recordings opens. */
 const RUN_FILE = /^runs\/.+\/(?:recording\.json|samples\.parquet|samples\.rec|probe\/[^/]+)$/;

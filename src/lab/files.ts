@@ -4,14 +4,13 @@ import path from "node:path";
 import { codeOf, GateError, invalidInput } from "../core/errors.ts";
 import { makeDirectories } from "../core/files.ts";
 import { svgToPng } from "../report/timeline/timeline-png.ts";
-import { readReplay } from "./replay.ts";
+import { readReplay, stateInput } from "./replay.ts";
 import { type LabCurve, labCurve } from "./report/curve.ts";
 import { type LabDocument, type LabPattern, parseLabDocument } from "./report/document.ts";
 import { type LabPicture, labHtml } from "./report/html.ts";
 import { type LabCurves, labMultiples } from "./report/multiples.ts";
 import { labMarkdown } from "./report/report.ts";
 import { LAB_FILE, LAB_STATES, type LabStateName } from "./round.ts";
-import { stateInput } from "./state.ts";
 
 /** A round that was run, or recordings that are read as one. */
 export interface LabRound {

@@ -1,5 +1,7 @@
 import path from "node:path";
+import { NextStep } from "../baseline/answer.ts";
 import { openFileStore } from "../baseline/file-store.ts";
+import { type LoadContext, loadFirstBaseline } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { gateRequest, scenarioDefinition } from "../config/options.ts";
 import { assertNever, GateError } from "../core/errors.ts";
@@ -10,13 +12,14 @@ import type { GatePorts } from "../gate/ports/ports.ts";
 import { lastPrinted, refreshScenario } from "../gate/refresh.ts";
 import { runGate } from "../gate/run-gate.ts";
 import { randomId } from "../measure/session/session.ts";
+import type { GateReport } from "../report/model/gate-report.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
+import { compareFingerprints, describeMismatches, mismatches } from "../verdict/fingerprint.ts";
+import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import { labAvailability } from "./availability.ts";
-import { lackingRecord } from "./baseline.ts";
 import { type CatalogueEntry, labDirectory } from "./catalogue.ts";
-import { labEnvironment } from "./environment.ts";
 import { type JudgedState, measuredPattern, unmeasuredPattern } from "./pattern.ts";
-import type { LabDocument, LabPattern } from "./report/document.ts";
+import { type LabDocument, type LabPattern, labEnvironment } from "./report/document.ts";
 import { unwritable } from "./unwritable.ts";
 
 export const LAB_STATES = ["leaky", "fixed"] as const;
@@ -286,4 +289,25 @@ export function surprises(
     const expected = catalogue.find((entry) => entry.name === name)?.expected ?? "caught";
     return outcome !== expected && !(expected === "not-visible" && outcome === "warned");
   });
+}
+
+/**
+ * Why a given store cannot judge a pattern in the environment of its first run: it has no record of the pattern, a
+ * record of another environment only, or too few runs. Null for any other cause: a store that is absent or damaged is
+ * an error, which a round must not hide by measuring its own baseline.
+ * @param report of the pattern's fixed state, judged by that store
+ * @throws GateError as `loadFirstBaseline`
+ */
+async function lackingRecord(spec: string, report: GateReport, context: LoadContext): Promise<string | null> {
+  const [scenario] = report.scenarios;
+  if (scenario === undefined) return null;
+  const answer = await loadFirstBaseline([spec], scenario.scenario, scenario.fingerprint, context);
+  if (answer.kind === "absent") {
+    return !answer.missing && answer.nextStep === NextStep.record ? answer.reason : null;
+  }
+  const differing = mismatches(compareFingerprints(answer.measurements.fingerprint, scenario.fingerprint));
+  if (differing.length > 0) return `${spec} has records of another environment only (${describeMismatches(differing)})`;
+  const { runs } = answer.summary;
+  const needed = DEFAULT_POLICY.minBaselineRuns;
+  return runs < needed ? `${spec} has ${runs} runs of it and needs ${needed}` : null;
 }

@@ -6,7 +6,7 @@ import { randomId } from "../measure/session/session.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { labAvailability } from "./availability.ts";
 import { labDirectory } from "./catalogue.ts";
-import { labEnvironment } from "./environment.ts";
+import { labEnvironment } from "./report/document.ts";
 import { type ScaleAnswer, type ScaleDocument, type ScaleProbe, sightOf } from "./report/scale-document.ts";
 import { formatSize } from "./report/scale-table.ts";
 import { dropBundles, prepareScaleDirectory, writeScaleDocument } from "./scale-files.ts";

@@ -1,6 +1,6 @@
 import { copyFileSync, linkSync } from "node:fs";
 import path from "node:path";
-import { scenarioDirectory } from "../baseline/scenario-name.ts";
+import { scenarioDirectory } from "../baseline/identity.ts";
 import { makeDirectories } from "../core/files.ts";
 import { type ListedFile, writeError } from "../report/bundle/bundle-files.ts";
 import type { RunReport, RunRole, ScenarioReport } from "../report/model/gate-report.ts";

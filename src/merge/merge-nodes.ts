@@ -2,13 +2,14 @@ import type { SeriesAnalysis } from "../analysis/series/document.ts";
 import { identityConflicts } from "../baseline/identity.ts";
 import { overallVerdict } from "../gate/exit-code.ts";
 import { decidingCheck } from "../report/headline/causes.ts";
-import { type ScenarioReport, scenarioReport, type Verdict } from "../report/model/gate-report.ts";
-import { verdictUrgency } from "../report/model/severity.ts";
+import { type ScenarioReport, scenarioReport, type Verdict, verdictUrgency } from "../report/model/gate-report.ts";
 import { combine } from "../verdict/model/combine.ts";
 import type { Check, FingerprintDifference, Judgement } from "../verdict/model/judgement.ts";
 import { checkOf } from "../verdict/rules/check.ts";
 import { bySeverity } from "./shard-findings.ts";
-import { SHARD_RUN } from "./shard-run.ts";
+
+/** The run directory of a job's recordings within their leg; the merged bundle renumbers it. */
+export const SHARD_RUN = "runs/recordings/1";
 
 /** One scenario of one leg. */
 export interface LegScenario {

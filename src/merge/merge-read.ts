@@ -1,11 +1,12 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import { scenarioDirectory } from "../baseline/scenario-name.ts";
+import { scenarioDirectory } from "../baseline/identity.ts";
 import { GateError } from "../core/errors.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
 import { alteredFiles, corruptBundle, type ListedFile } from "../report/bundle/bundle-files.ts";
 import type { GateReport } from "../report/model/gate-report.ts";
 import { compareNames, legNames, withoutCopies } from "./merge-legs.ts";
+import { SHARD_RUN } from "./merge-nodes.ts";
 import type { MissingLeg } from "./merge-report.ts";
 import { SHARD_INVALID } from "./shard-features.ts";
 import { type FoundInputs, type FoundShard, findInputs } from "./shard-find.ts";
@@ -13,7 +14,6 @@ import { groupShards, type NamedShard, type ShardJob } from "./shard-jobs.ts";
 import { readShards, type Verification } from "./shard-pool.ts";
 import { failureOf, type Shard, type ShardFailure } from "./shard-read.ts";
 import { reportOfShards, type ShardPolicy } from "./shard-report.ts";
-import { SHARD_RUN } from "./shard-run.ts";
 
 /** Files of one directory, and their location within the leg. */
 export interface Evidence {

@@ -2,14 +2,40 @@ import type { UnjudgedMode } from "../config/gate-request.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
-import { overallVerdict, reportVerdict, scalingVerdicts } from "../gate/exit-code.ts";
+import { exitCodeOf, failsByBudgetOrOom, overallVerdict, reportVerdict, scalingVerdicts } from "../gate/exit-code.ts";
 import { randomId } from "../measure/session/session.ts";
-import type { GateReport, Scaling, ScenarioReport } from "../report/model/gate-report.ts";
-import { withBoundedTimelines } from "../report/timeline/merged-timelines.ts";
+import {
+  byUrgency,
+  type GateReport,
+  type Scaling,
+  type ScenarioReport,
+  type Verdict,
+} from "../report/model/gate-report.ts";
 import type { Judgement } from "../verdict/model/judgement.ts";
-import { mergedExitCode } from "./merge-exit.ts";
 import { type AbsentLeg, compareNames, joinedName } from "./merge-legs.ts";
 import { groupNodes, type LegScenario, missingRanks, unitedScenario } from "./merge-nodes.ts";
+
+/** The first of these that applies, in the order of the contract. */
+const BEFORE_ANY_VERDICT = [ExitCode.interrupted, ExitCode.usage, ExitCode.invalidInput] as const;
+
+/**
+ * Exit status of a merged verdict: the worst; `others` (interrupted, missing legs) apply under every `unjudged`.
+ * @param verdicts on several scenarios together
+ */
+function mergedExitCode(
+  scenarios: readonly ScenarioReport[],
+  others: readonly number[],
+  unjudged: UnjudgedMode,
+  verdicts: readonly Verdict[] = [],
+): ExitCode {
+  const first = BEFORE_ANY_VERDICT.find((code) => others.includes(code));
+  if (first !== undefined) return first;
+  if (scenarios.some(failsByBudgetOrOom)) return ExitCode.gateFailed;
+  // In a job where one node fails by its memory and another by its command, the command comes first.
+  if (scenarios.some(({ verdict, error }) => error !== null && verdict !== "unjudged")) return ExitCode.error;
+  const code = exitCodeOf(scenarios, unjudged, false, verdicts);
+  return code === ExitCode.pass && others.includes(ExitCode.unjudged) ? ExitCode.unjudged : code;
+}
 
 /** A leg with a report. */
 export interface ReportedLeg {
@@ -220,4 +246,32 @@ export function mergedReport(input: MergedReportInput): GateReport {
     ...policy,
     ...scaling,
   };
+}
+
+/** Points of all stored timelines together: about 20 MB of JSON, a third of the size limit of a report. */
+const MAX_POINTS = 1_000_000;
+
+/** A stored series has at most this many points. */
+const STORED_POINTS = 800;
+
+/**
+ * The scenarios, the least urgent without timelines where all have more than `most` points, so that the report of
+ * hundreds of legs can be read back. The run directories still contain the samples.
+ */
+export function withBoundedTimelines(
+  scenarios: readonly ScenarioReport[],
+  most: number = MAX_POINTS,
+): readonly ScenarioReport[] {
+  let left = most;
+  const kept = new Set<ScenarioReport>();
+  for (const scenario of byUrgency(scenarios)) {
+    const points = (scenario.timeline?.series ?? []).reduce(
+      (sum, { time_s, steps }) => sum + (steps === undefined ? 2 : 3) * Math.min(time_s.length, STORED_POINTS),
+      0,
+    );
+    if (points > left) continue;
+    left -= points;
+    kept.add(scenario);
+  }
+  return scenarios.map((scenario) => (kept.has(scenario) ? scenario : { ...scenario, timeline: null }));
 }

@@ -2,9 +2,8 @@ import type { UnjudgedMode } from "../config/gate-request.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { firstReasons, plural } from "../core/text.ts";
-import type { GateReport, Verdict } from "../report/model/gate-report.ts";
+import { type GateReport, type Verdict, verdictUrgency } from "../report/model/gate-report.ts";
 import type { Section } from "../report/model/section.ts";
-import { verdictUrgency } from "../report/model/severity.ts";
 import { type AbsentLeg, absentLegs, type ExpectedLegs, joinedName } from "./merge-legs.ts";
 import { groupNodes, missingRanks } from "./merge-nodes.ts";
 import {

@@ -8,12 +8,14 @@ import { readBounded } from "../core/files.ts";
 import type { Horizon } from "../core/units.ts";
 import { alteredFiles, bundleFiles, type ListedFile } from "../report/bundle/bundle-files.ts";
 import {
+  computeFeatures,
   FEATURES_FILE,
+  isRunFile,
+  leftOutText,
   MAX_FEATURES_BYTES,
   parseFeatures,
   type StoredFeatures,
 } from "../report/bundle/features-document.ts";
-import { computeFeatures, isRunFile, leftOutText } from "../report/bundle/run-features.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { RECORDING_FILE, readRecordingFile, readRecordingInfo } from "../telemetry/recording/run-info.ts";
 import { SAMPLES_FILE } from "../telemetry/run-directory.ts";

@@ -4,8 +4,7 @@ import type { Horizon } from "../core/units.ts";
 import { outputTail } from "../gate/run/output-tail.ts";
 import { type RunEnding, runEnding } from "../gate/run/run-ending.ts";
 import type { ListedFile } from "../report/bundle/bundle-files.ts";
-import type { SampleSpan, StoredFeatures } from "../report/bundle/features-document.ts";
-import { computeFeatures } from "../report/bundle/run-features.ts";
+import { computeFeatures, type SampleSpan, type StoredFeatures } from "../report/bundle/features-document.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { checkFeatures, storedFeatures } from "./shard-features.ts";
 

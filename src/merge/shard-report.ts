@@ -7,16 +7,16 @@ import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { plural } from "../core/text.ts";
 import type { Horizon } from "../core/units.ts";
-import { withExplanations } from "../report/headline/open-findings.ts";
+import { withExplanations } from "../report/headline/causes.ts";
 import { type GateReport, type ScenarioReport, scenarioReport, type Verdict } from "../report/model/gate-report.ts";
 import type { Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
 import { judge } from "../verdict/judge.ts";
 import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import { DONE, isHardBreach, type Judgement } from "../verdict/model/judgement.ts";
 import type { Budget } from "../verdict/model/policy.ts";
+import { SHARD_RUN } from "./merge-nodes.ts";
 import { bySeverity, collapsedFindings } from "./shard-findings.ts";
 import type { NamedShard, ShardJob } from "./shard-jobs.ts";
-import { SHARD_RUN } from "./shard-run.ts";
 
 /** The limits by which recordings are judged. */
 export interface ShardPolicy {

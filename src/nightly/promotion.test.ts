@@ -8,7 +8,7 @@ import {
   type Promotion,
   type PromotionPolicy,
   promotionText,
-} from "./promotion.ts";
+} from "./state.ts";
 
 const ASKED: PromotionPolicy = { mode: "advisory", promoteAfter: 20 };
 

@@ -1,7 +1,7 @@
 import "../testing/property-seed.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { raiseCommandFence } from "../../src/actions/command-fence.ts";
+import { raiseCommandFence } from "../../src/actions/stop-commands.ts";
 import { parseCommands } from "./testing/mini-runner.ts";
 
 const OURS = "::notice::ours\n";

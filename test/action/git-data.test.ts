@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MAX_STORED_BYTES } from "../../src/baseline/store.ts";
 import { readRecordsAt } from "../../src/github/repository/file-at.ts";
-import type { GitData } from "../../src/github/repository/git-data.ts";
-import { openGitData } from "../../src/github/repository/git-data-client.ts";
+import { type GitData, openGitData } from "../../src/github/repository/git-data-client.ts";
 import { unpacedClient } from "./testing/client.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { GitHubDouble } from "./testing/github-double.ts";

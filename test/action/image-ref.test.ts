@@ -5,8 +5,7 @@ import type { SubAction } from "../../src/actions/sub-action.ts";
 import type { Octokit } from "../../src/github/api/octokit.ts";
 import { runContext } from "../../src/github/api/run-context.ts";
 import { expireImages, imagePath, imageRef, publishImages } from "../../src/github/comment/image-ref.ts";
-import type { GitData } from "../../src/github/repository/git-data.ts";
-import { openGitData } from "../../src/github/repository/git-data-client.ts";
+import { type GitData, openGitData } from "../../src/github/repository/git-data-client.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 

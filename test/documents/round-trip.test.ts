@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { describe, expect, test } from "vitest";
 import { MeasurementsSchema } from "../../src/analysis/measurements.ts";
 import { parseState, serializeState } from "../../src/nightly/state.ts";
-import { BundleManifestSchema } from "../../src/report/bundle/manifest.ts";
+import { BundleManifestSchema } from "../../src/report/bundle/bundle.ts";
 import { parseStormlogReport, stormlogReport } from "../../src/report/documents/envelope.ts";
 import { payloadOf } from "../../src/report/model/payload.ts";
 import { JudgementSchema } from "../../src/report/model/report-schema.ts";

@@ -203,7 +203,7 @@ describe("init", () => {
   });
 
   it("init pins a released version by its commit, without an exemption from pinning", async () => {
-    const { gateWorkflow } = await import("../../src/cli/init/gate-workflow.ts");
+    const { gateWorkflow } = await import("../../src/cli/init/workflows.ts");
     const written = gateWorkflow({
       runsOn: "gpu",
       ownRunner: true,

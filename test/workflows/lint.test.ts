@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { CHECKOUT } from "../../src/cli/init/pins.ts";
+import { CHECKOUT } from "../../src/cli/init/workflows.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { actionlintFindings, zizmorFindings } from "./testing/lint.ts";
 import { Repository } from "./testing/repository.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { usageError } from "../../core/errors.ts";
 import { escapeMarkdown, escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { isStatus } from "../../github/api/api-error.ts";
-import { degradedWarning } from "../../github/api/degrade.ts";
+import { degradedWarning, isStatus } from "../../github/api/degrade.ts";
 import { runSectionReader } from "../../github/artifacts/run-sections.ts";
 import { stickyComment } from "../../github/comment/comment.ts";
 import { type GateRun, hasFailedJob, newestGateRun, runFailedJobsAgain, sameRunNow } from "../../github/gate-run.ts";
@@ -10,9 +10,36 @@ import { readAcceptances, readComment } from "../../github/pull-request/acceptan
 import { recordedRun } from "../../github/pull-request/resolve-pull-request.ts";
 import { matchAcceptance } from "../../verdict/difference.ts";
 import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
+import { choice, gateIdInput, type Input } from "../input-values.ts";
 import type { SubAction } from "../sub-action.ts";
 import { type AcceptRequest, readAcceptRequest } from "./event.ts";
-import { type AcceptSettings, acceptSettings } from "./settings.ts";
+
+/** Inputs of `accept/action.yml`, checked. */
+interface AcceptSettings {
+  readonly gateId: string;
+  /** File name or id of the workflow whose failed jobs run again; null = the one that left evidence of this gate. */
+  readonly workflow: string | null;
+  readonly pullRequest: number | null;
+  readonly rerun: boolean;
+}
+
+/** @throws GateError INPUT_INVALID (usage) */
+function acceptSettings(input: Input): AcceptSettings {
+  const invalid = (name: string, hint: string): never => {
+    throw usageError("INPUT_INVALID", `input ${name} is "${input(name)}"`, hint);
+  };
+  const gateId = gateIdInput(input);
+  const workflow = input("workflow") ?? null;
+  if (workflow !== null && !/^[A-Za-z0-9][A-Za-z0-9._ -]{0,199}$/.test(workflow)) {
+    invalid("workflow", "It takes the name of a file in .github/workflows, or the number of a workflow.");
+  }
+  const given = input("pull-request");
+  const pullRequest = given === undefined ? null : Number(given);
+  if (given !== undefined && (!/^[1-9]\d{0,8}$/.test(given) || pullRequest === null)) {
+    invalid("pull-request", "It takes the number of a pull request.");
+  }
+  return { gateId, workflow, pullRequest, rerun: choice(input, "rerun", ["auto", "never"], "auto") === "auto" };
+}
 
 type Asked = Exclude<AcceptRequest, { kind: "none" }>;
 type Weighed = Pick<Acceptances, "accepted" | "refused">;

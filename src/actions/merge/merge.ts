@@ -1,23 +1,56 @@
 import { error } from "@actions/core";
+import type { UnjudgedMode } from "../../config/gate-request.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { plural } from "../../core/text.ts";
 import { withDeadline } from "../../github/api/deadline.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
-import { upsertSectionComment } from "../../github/comment/section-comment.ts";
+import { type ImageMode, upsertSectionComment } from "../../github/comment/section-comment.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { outputsOf } from "../../github/outputs.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
+import { type ExpectedLegs, parseExpected } from "../../merge/merge-legs.ts";
 import { answerSentence } from "../../report/headline/sentence.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
+import { worstScenario } from "../../report/model/gate-report.ts";
 import type { Section } from "../../report/model/section.ts";
-import { worstScenario } from "../../report/model/severity.ts";
 import { decidingScaling } from "../../report/wording/scaling-text.ts";
+import { choice, gateIdInput, type Input, imageInput } from "../input-values.ts";
 import type { Ground } from "../report/claims.ts";
 import { openSource } from "../report/source.ts";
 import type { SubAction } from "../sub-action.ts";
 import { Legs, type LegsNow } from "./legs.ts";
-import { type MergeSettings, mergeSettings } from "./settings.ts";
+
+/** GitHub's record of the jobs that measured, as `needs.<job>.result` has it. */
+export type NeedsResult = "success" | "failure" | "cancelled" | "skipped";
+
+/** Inputs of `merge/action.yml`, checked. */
+export interface MergeSettings {
+  readonly gateId: string;
+  readonly expected: ExpectedLegs | null;
+  /** Null = not given. */
+  readonly result: NeedsResult | null;
+  readonly comment: boolean;
+  readonly image: ImageMode;
+  /** Whether the verdict decides the step's result; errors and missing legs always do. */
+  readonly verdictFails: boolean;
+  readonly unjudged: UnjudgedMode;
+}
+
+/** @throws GateError INPUT_INVALID, EXPECT_INVALID (usage) */
+function mergeSettings(input: Input): MergeSettings {
+  const expect = input("expect");
+  const results = ["success", "failure", "cancelled", "skipped"] as const;
+  return {
+    gateId: gateIdInput(input),
+    expected: expect === undefined ? null : parseExpected(expect),
+    result: input("result") === undefined ? null : choice(input, "result", results, "success"),
+    comment: choice(input, "comment", ["auto", "never"], "auto") === "auto",
+    image: imageInput(input),
+    verdictFails: choice(input, "fail-on", ["regression", "never"], "regression") === "regression",
+    unjudged: choice(input, "unjudged", ["fail", "warn", "pass"], "warn"),
+  };
+}
 
 const TITLE = "Stormlog merge";
 const LOOK_DEADLINE_MS = 60_000;

@@ -3,7 +3,7 @@ import type { BaselineStore } from "../../baseline/store.ts";
 import { gateRequestFromInputs } from "../../config/from-action-inputs.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import { usageError } from "../../core/errors.ts";
-import type { GitData } from "../../github/repository/git-data.ts";
+import type { GitData } from "../../github/repository/git-data-client.ts";
 import { openRefStore } from "../../github/repository/ref-store.ts";
 import { freeBundleDirectory } from "../bundle-directory.ts";
 import type { SubAction } from "../sub-action.ts";

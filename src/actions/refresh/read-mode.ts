@@ -1,7 +1,7 @@
 import { ExitCode } from "../../core/exit-codes.ts";
 import { withDeadline } from "../../github/api/deadline.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
-import type { GitData } from "../../github/repository/git-data.ts";
+import type { GitData } from "../../github/repository/git-data-client.ts";
 import type { SubAction } from "../sub-action.ts";
 import { loadNightlyState } from "./session-files.ts";
 import type { RefreshSettings } from "./settings.ts";

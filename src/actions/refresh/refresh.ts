@@ -21,9 +21,8 @@ import {
   runNightly,
   storeMeasured,
 } from "../../nightly/nightly-run.ts";
-import { currentMode, type GateMode } from "../../nightly/promotion.ts";
 import { selfTest } from "../../nightly/self-test.ts";
-import type { NightlyEntry, Trial } from "../../nightly/state.ts";
+import { currentMode, type GateMode, type NightlyEntry, type Trial } from "../../nightly/state.ts";
 import { renderSummary } from "../../report/markdown/summary-markdown.ts";
 import type { GateReport } from "../../report/model/gate-report.ts";
 import { covers } from "../../verdict/difference.ts";

@@ -1,18 +1,20 @@
 import { GateError } from "../../core/errors.ts";
-import type { GitData, RefSnapshot } from "../../github/repository/git-data.ts";
-import { afterSession, currentMode, type GateMode, type PromotionPolicy } from "../../nightly/promotion.ts";
+import type { GitData, RefSnapshot } from "../../github/repository/git-data-client.ts";
 import {
+  afterSession,
+  currentMode,
   emptyState,
+  type GateMode,
   type NightlyEntry,
   type NightlyState,
+  type PromotionPolicy,
   parseState,
   serializeState,
   type Trial,
   withSessions,
   withTrials,
 } from "../../nightly/state.ts";
-import { nightlyBadge } from "../../report/documents/badge.ts";
-import { selfTestBadge } from "../../report/documents/self-test-badge.ts";
+import { nightlyBadge, selfTestBadge } from "../../report/documents/badge.ts";
 import { selfTestPage, tallyOf } from "../../report/markdown/self-test-page.ts";
 import type { Verdict } from "../../report/model/gate-report.ts";
 import { keyName } from "./settings.ts";

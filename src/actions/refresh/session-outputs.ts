@@ -1,4 +1,4 @@
-import type { GateMode } from "../../nightly/promotion.ts";
+import type { GateMode } from "../../nightly/state.ts";
 import type { Verdict } from "../../report/model/gate-report.ts";
 import type { SubAction } from "../sub-action.ts";
 import { failOn } from "./read-mode.ts";

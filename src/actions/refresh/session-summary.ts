@@ -1,7 +1,12 @@
 import { formatBytes } from "../../core/units.ts";
 import type { NightlyRun } from "../../nightly/nightly-run.ts";
-import { type Promotion, type PromotionPolicy, promotionText } from "../../nightly/promotion.ts";
-import type { NightlyEntry, Trial } from "../../nightly/state.ts";
+import {
+  type NightlyEntry,
+  type Promotion,
+  type PromotionPolicy,
+  promotionText,
+  type Trial,
+} from "../../nightly/state.ts";
 import { md, table } from "../../report/markdown/markdown-text.ts";
 import { levelLine, nightsOf, nightTable, sessionOutcomeText } from "./session-text.ts";
 

@@ -1,5 +1,5 @@
 import { usageError } from "../../core/errors.ts";
-import type { PromotionPolicy } from "../../nightly/promotion.ts";
+import type { PromotionPolicy } from "../../nightly/state.ts";
 import { choice, gateIdInput, type Input, legInput, wholeInput } from "../input-values.ts";
 
 /** What the workflow asks of a refresh, beside what is measured and how. */

@@ -1,7 +1,7 @@
 import { withDeadline } from "../../github/api/deadline.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
 import { expireImages } from "../../github/comment/image-ref.ts";
-import type { GitData } from "../../github/repository/git-data.ts";
+import type { GitData } from "../../github/repository/git-data-client.ts";
 import type { SubAction } from "../sub-action.ts";
 
 /** Maximum time for removing old pictures, milliseconds. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { readReportEvent } from "./event.ts";
+import { readReportEvent } from "./report.ts";
 
 const directory = mkdtempSync(path.join(tmpdir(), "stormlog-event-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

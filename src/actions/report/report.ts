@@ -1,18 +1,78 @@
+import { usageError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
+import { readEvent } from "../../core/files.ts";
+import type { Environment } from "../../core/process/environment.ts";
+import { plural } from "../../core/text.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
+import { stickyComment } from "../../github/comment/comment.ts";
 import { imageRef } from "../../github/comment/image-ref.ts";
-import { upsertSectionComment } from "../../github/comment/section-comment.ts";
+import { type ImageMode, upsertSectionComment } from "../../github/comment/section-comment.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
 import type { Verdict } from "../../report/model/gate-report.ts";
-import { verdictOfSections } from "../../report/model/section-verdict.ts";
+import { verdictOfSections } from "../../report/model/section.ts";
+import { choice, gateIdInput, type Input, imageInput } from "../input-values.ts";
 import type { SubAction } from "../sub-action.ts";
 import { callsItselfAccepted, type Ground, type HeldClaims, holdClaims } from "./claims.ts";
-import { type ReportEvent, readReportEvent } from "./event.ts";
-import { upsertMissingComment } from "./missing.ts";
 import { doubtNotes, recordNotes } from "./notes.ts";
-import { type ReportSettings, reportSettings } from "./settings.ts";
-import { openSource, type ReportSource } from "./source.ts";
+import { type FoundPullRequest, openSource, type ReportSource } from "./source.ts";
+
+/** What matters of the triggering event, which the runner wrote from GitHub's data: no code of a change touched it. */
+interface ReportEvent {
+  /** The finished run that a `workflow_run` event is about. */
+  readonly workflowRunId: number | null;
+  /** True for the event of a pull request that was closed. */
+  readonly closed: boolean;
+}
+
+function property(value: unknown, key: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, key)
+    ? (value as Readonly<Record<string, unknown>>)[key]
+    : undefined;
+}
+
+/** Read the event named by `GITHUB_EVENT_PATH`; a missing or broken file contains nothing. */
+export function readReportEvent(env: Environment): ReportEvent {
+  let payload: unknown;
+  try {
+    payload = readEvent(env.GITHUB_EVENT_PATH ?? "");
+  } catch {
+    return { workflowRunId: null, closed: false };
+  }
+  const id = property(property(payload, "workflow_run"), "id");
+  const about = env.GITHUB_EVENT_NAME ?? "";
+  return {
+    workflowRunId: about === "workflow_run" && Number.isSafeInteger(id) && Number(id) > 0 ? Number(id) : null,
+    closed: /^pull_request(_target)?$/.test(about) && property(payload, "action") === "closed",
+  };
+}
+
+/** Inputs of `report/action.yml`, checked. */
+interface ReportSettings {
+  readonly gateId: string;
+  readonly image: ImageMode;
+  readonly comment: boolean;
+  /** The run to report; null = that of the event, else this one. */
+  readonly runId: number | null;
+  /** Whether this job fails when the gate did. It never passes what the gate failed. */
+  readonly verdictFails: boolean;
+}
+
+/** @throws GateError INPUT_INVALID (usage) */
+export function reportSettings(input: Input): ReportSettings {
+  const run = input("run-id");
+  const runId = run === undefined ? null : Number(run);
+  if (run !== undefined && (!/^\d+$/.test(run) || !Number.isSafeInteger(runId) || runId === 0)) {
+    throw usageError("INPUT_INVALID", `input run-id is "${run}"`, "It takes the number of a workflow run.");
+  }
+  return {
+    gateId: gateIdInput(input),
+    image: imageInput(input),
+    comment: choice(input, "comment", ["auto", "never"], "auto") === "auto",
+    runId,
+    verdictFails: choice(input, "fail-on", ["regression", "never"], "never") === "regression",
+  };
+}
 
 /** The outcome of the step. */
 interface Answer {
@@ -154,4 +214,34 @@ function notesOf({ record, reader }: ReportSource, held: HeldClaims): readonly s
     ...recordNotes(record, verdictOfSections(sections, null).verdict),
     ...doubtNotes({ refused: reader.refused(), unaccepted, embellished }),
   ];
+}
+
+/** Runs that were skipped leave nothing, and nothing is reported. */
+const QUIET: readonly (string | null)[] = ["skipped", "action_required", "stale", "neutral"];
+
+/** Comment that a run left no section: an older commit's verdict must not seem to hold. Returns the page, or null. */
+async function upsertMissingComment(
+  { octokit, context, log, warn }: SubAction,
+  gateId: string,
+  { record, reader }: ReportSource,
+  pullRequest: FoundPullRequest,
+): Promise<string | null> {
+  if (QUIET.includes(record.conclusion)) {
+    log("The run measured nothing and reported so; no comment is written.");
+    return null;
+  }
+  const { owner, repo, serverUrl } = context;
+  const refused = reader.refused().length;
+  const why =
+    refused === 0
+      ? "The run left no measurements"
+      : `${plural(refused, "artifact")} of the run looked like measurements and could not be trusted`;
+  const recorded =
+    record.conclusion === null ? "" : ` GitHub recorded it as ${record.conclusion.replace(/[^a-z]/g, " ")}.`;
+  const run = `[the run](${serverUrl}/${owner}/${repo}/actions/runs/${record.runId})`;
+  const text = `### ❔ Memory: unjudged\n\n**${why}.**${recorded} See the log of ${run}.\n`;
+  const target = { owner, repo, pullRequest: pullRequest.number, headSha: pullRequest.headSha, key: gateId };
+  const result = await stickyComment(octokit, target, text);
+  if (result.action === "failed") warn(result.warning);
+  return "url" in result ? result.url : null;
 }

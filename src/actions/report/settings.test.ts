@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { reportSettings } from "./settings.ts";
+import { reportSettings } from "./report.ts";
 
 const settings = (inputs: Readonly<Record<string, string>> = {}) => reportSettings((name) => inputs[name]);
 

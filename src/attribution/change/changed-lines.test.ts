@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Finding } from "../../analysis/series/document.ts";
-import type { HistoryPort } from "../../baseline/history-port.ts";
+import type { HistoryPort } from "../../baseline/ancestors.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import { LEAK_LINE } from "../../report/wording/source-line.ts";
 import { markChangedLines } from "./changed-lines.ts";

@@ -6,7 +6,7 @@ import { readBounded } from "../../core/files.ts";
 import { LOCK_PATTERNS, lockedPackages, packageChanges } from "../../core/locks.ts";
 import { cutText } from "../../core/text.ts";
 import { git } from "../../git/git.ts";
-import { changesPackage } from "../../report/headline/lock-text.ts";
+import { changesPackage } from "../../report/headline/line-answer.ts";
 import type { LockChange, LockChanges } from "../../report/model/gate-report.ts";
 import { measuredRange } from "./measured-range.ts";
 

@@ -1,7 +1,7 @@
+import { scenarioDirectory } from "../../baseline/identity.ts";
 import { storeOf } from "../../baseline/load.ts";
 import { earlierRuns, MIN_EPOCH_RUNS, selectRuns } from "../../baseline/record.ts";
 import { MAX_RECORD_BYTES, serializeRecord } from "../../baseline/record-size.ts";
-import { scenarioDirectory } from "../../baseline/scenario-name.ts";
 import type { BaselineStore, StoredRecord } from "../../baseline/store.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import { DEFAULTS } from "../../config/run-options.ts";

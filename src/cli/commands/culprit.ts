@@ -5,7 +5,7 @@ import { isUvLock, uvRequirements } from "../../bisect/uv-lock.ts";
 import { DEFAULTS } from "../../config/run-options.ts";
 import { codeOf, invalidInput, usageError } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
-import { changeText } from "../../report/headline/lock-text.ts";
+import { changeText } from "../../report/headline/line-answer.ts";
 import type { Invocation } from "../console/command.ts";
 import { interruptSignal } from "../console/ports.ts";
 import { checkSearch, printSearch, search, searchEnvironment } from "./search-command.ts";

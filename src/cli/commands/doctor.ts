@@ -2,8 +2,8 @@ import { styleText } from "node:util";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { writeDiagnoseDirectory } from "../../doctor/diagnose-directory.ts";
-import type { Diagnosis } from "../../doctor/diagnosis.ts";
 import { diagnose } from "../../doctor/doctor.ts";
+import type { Diagnosis } from "../../doctor/doctor-devices.ts";
 import type { Invocation } from "../console/command.ts";
 
 const MARK = { ok: ["✓", "green"], limited: ["–", "yellow"], missing: ["✗", "red"] } as const;

@@ -6,8 +6,7 @@ import { ExitCode } from "../../core/exit-codes.ts";
 import { exportBundle } from "../../inputs/export-bundle.ts";
 import { EXPORT_FORMATS, type ExportFormat } from "../../inputs/export-format.ts";
 import type { Invocation } from "../console/command.ts";
-import { writeAll } from "../console/console.ts";
-import { writeOutputFile } from "../console/output-file.ts";
+import { writeAll, writeOutputFile } from "../console/console.ts";
 
 /** Formats that are one JSON document themselves, to which `--json` adds nothing. */
 const JSON_FORMATS: ReadonlySet<ExportFormat> = new Set<ExportFormat>(["json", "sarif"]);

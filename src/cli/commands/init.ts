@@ -1,21 +1,44 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { DEFAULTS } from "../../config/run-options.ts";
 import { GateError, messageOf } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { makeDirectories } from "../../core/files.ts";
+import { METRICS } from "../../telemetry/recording/metrics.ts";
 import type { Invocation } from "../console/command.ts";
 import { programArgv } from "../console/program.ts";
-import { acceptWorkflow } from "../init/accept-workflow.ts";
-import { baselinesWorkflow } from "../init/baselines-workflow.ts";
 import { type Choices, runner, visibility } from "../init/choices.ts";
-import { CONFIG } from "../init/config-file.ts";
 import { detectRepository, type RepositoryLayout } from "../init/detect.ts";
-import { forkReportWorkflow } from "../init/fork-report-workflow.ts";
-import { gateWorkflow } from "../init/gate-workflow.ts";
-import { ignoredDirectories } from "../init/ignore-file.ts";
 import { nextSteps } from "../init/next-steps.ts";
-import { ownPin } from "../init/pins.ts";
+import { acceptWorkflow, baselinesWorkflow, forkReportWorkflow, gateWorkflow, ownPin } from "../init/workflows.ts";
+import { LAB_DIRECTORY, SCALE_DIRECTORY } from "../lab/options.ts";
+
+/** The commented configuration. Everything that is not commented out is valid. */
+export const CONFIG = `# Stormlog Gate: what is measured and how it is judged (schema stormlog.config/1).
+schema: stormlog.config/1
+
+scenarios:
+  - name: train                      # the baseline is stored under this name
+    run: python train.py --steps 200 # a string runs in \`sh -c\`; a list ["python", "train.py"] runs without a shell
+    # cwd: .
+    # env: { CUDA_VISIBLE_DEVICES: "0" }
+    # timeout: 900                   # seconds for one run
+    # horizon: 1000000               # steps (or "72h") of a production run: growth is extrapolated to it
+    # budget: { allocated: 12GiB }   # absolute limits on peaks, of any of these metrics:
+    #   ${METRICS.join(", ")}
+    # repeats: auto                  # one run, more only to confirm a breach
+
+# Where accepted measurements are. Without this line the Action reads the hidden ref that the nightly workflow writes,
+# then baselines/ in the repository; the command line reads baselines/, which \`stormlog-gate baseline refresh\` writes.
+# baseline: file:baselines
+
+# policy:
+#   unjudged: warn                   # exit status when nothing is comparable: fail, warn or pass
+#   base-run: auto                   # re-run the base commit before failing: auto, off, or a command
+#   max-runs: 10
+#   max-minutes: 30
+`;
 
 const CONFIG_FILE = "stormlog-gate.yml";
 
@@ -127,4 +150,35 @@ export async function init({ flags, text, console }: Invocation): Promise<number
   for (const line of lines) console.print(escapeTerminal(line));
   console.document({ written: isIgnoring ? [...written, shown(ignore)] : written, kept });
   return ExitCode.pass;
+}
+
+/** Directories of evidence, which do not belong into a repository. */
+const DIRECTORIES = [
+  DEFAULTS.bundle,
+  DEFAULTS.recording,
+  DEFAULTS.merged,
+  DEFAULTS.demo,
+  DEFAULTS.bisect,
+  DEFAULTS.culprit,
+  LAB_DIRECTORY,
+  SCALE_DIRECTORY,
+] as const;
+
+/** Whether a line of `.gitignore` covers a directory wherever it is, in the forms that people write. */
+function covers(line: string, directory: string): boolean {
+  const pattern = line
+    .trim()
+    .replace(/^(\*\*\/|\/)/, "")
+    .replace(/\/(\*\*?)?$/, "");
+  return pattern === directory || pattern === "stormlog-*";
+}
+
+/** What is to be appended to a `.gitignore` (null = none yet), in its line ending; empty when it has all of it. */
+export function ignoredDirectories(present: string | null): string {
+  const lines = (present ?? "").split(/\r?\n/);
+  const missing = DIRECTORIES.filter((directory) => !lines.some((line) => covers(line, directory)));
+  if (missing.length === 0) return "";
+  const end = present?.includes("\r\n") ? "\r\n" : "\n";
+  const gap = present === null || present === "" ? "" : /\n$/.test(present) ? end : end + end;
+  return [`${gap}# Evidence of Stormlog Gate`, ...missing.map((directory) => `${directory}/`), ""].join(end);
 }

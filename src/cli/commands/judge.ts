@@ -1,18 +1,33 @@
 import { parseBudget, parseHorizon } from "../../config/options.ts";
-import { usageError } from "../../core/errors.ts";
+import { assertNever, usageError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { type JudgeableInput, judgeableInput } from "../../inputs/measurements-input.ts";
 import { pairScenarios } from "../../inputs/scenario-pairs.ts";
-import { verdictUrgency } from "../../report/model/severity.ts";
+import { verdictUrgency } from "../../report/model/gate-report.ts";
 import { renderScenariosTerminal } from "../../report/terminal/comparison-terminal.ts";
 import { renderJudgementTerminal } from "../../report/terminal/terminal.ts";
 import { judge } from "../../verdict/judge.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
-import type { Judgement } from "../../verdict/model/judgement.ts";
+import type { CheckVerdict, Judgement } from "../../verdict/model/judgement.ts";
 import { judgementDocument } from "../../verdict/model/judgement-document.ts";
-import { answerExit } from "../console/answer-exit.ts";
 import type { Invocation } from "../console/command.ts";
+
+/** Exit status of a command that answers with a verdict, with `--exit-code`. */
+function answerExit(verdict: CheckVerdict, unjudged: "fail" | "warn" | "pass"): ExitCode {
+  switch (verdict) {
+    case "pass":
+      return ExitCode.pass;
+    case "warn":
+      return ExitCode.findings;
+    case "fail":
+      return ExitCode.gateFailed;
+    case "unjudged":
+      return unjudged === "fail" ? ExitCode.unjudged : ExitCode.pass;
+    default:
+      return assertNever(verdict);
+  }
+}
 
 const UNJUDGED = ["fail", "warn", "pass"] as const;
 

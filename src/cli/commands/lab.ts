@@ -1,11 +1,34 @@
+import path from "node:path";
 import { usageError } from "../../core/errors.ts";
+import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { selectPatterns } from "../../lab/catalogue.ts";
+import { readRounds, writeLabReport } from "../../lab/files.ts";
+import { labTerminal } from "../../lab/report/terminal.ts";
 import { actionOf, GLOBAL_OPTIONS, type Invocation } from "../console/command.ts";
-import { reportRounds } from "../lab/report.ts";
-import { printRows } from "../lab/rows.ts";
-import { runRound } from "../lab/run.ts";
+import { shownPath } from "../console/program.ts";
+import { LAB_DIRECTORY } from "../lab/options.ts";
+import { printRows, runRound } from "../lab/run.ts";
 import { scalePattern } from "../lab/scale.ts";
+
+/** `lab report`: rounds and recordings side by side. */
+async function reportRounds({ console, positionals, text }: Invocation): Promise<number> {
+  const places = positionals.slice(1);
+  if (places.length === 0)
+    throw usageError(
+      "ARGUMENT_MISSING",
+      "`lab report` needs a directory of `lab run`, or one with recordings",
+      `The default of \`lab run\` is ${LAB_DIRECTORY}; recordings are in PATTERN/leaky and PATTERN/fixed.`,
+    );
+  const rounds = await readRounds(places.map((place) => path.resolve(place)));
+  const documents = rounds.map(({ document }) => document);
+  for (const line of labTerminal(documents, console.width)) console.print(line);
+  const files = text.output === undefined ? [] : await writeLabReport(path.resolve(text.output), rounds);
+  if (files.length > 0) console.print("");
+  for (const file of files) console.print(`wrote ${escapeTerminal(shownPath(file))}`);
+  console.document({ rounds: documents, files: files.map(shownPath) });
+  return ExitCode.pass;
+}
 
 function list({ console, positionals }: Invocation): number {
   const entries = selectPatterns(positionals.slice(1));

@@ -7,8 +7,7 @@ import { parseExpected } from "../../merge/merge-legs.ts";
 import { stormlogReport } from "../../report/documents/envelope.ts";
 import { renderTerminal } from "../../report/terminal/terminal.ts";
 import type { Invocation } from "../console/command.ts";
-import { programArgv } from "../console/program.ts";
-import { shownPath } from "../console/shown-path.ts";
+import { programArgv, shownPath } from "../console/program.ts";
 import { unjudgedOption } from "./judge.ts";
 import { legBundles, reportCommands } from "./report-commands.ts";
 

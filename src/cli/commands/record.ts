@@ -9,7 +9,7 @@ import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Invocation } from "../console/command.ts";
 import { requestOf } from "../console/gate-request.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
-import { shownPath } from "../console/shown-path.ts";
+import { shownPath } from "../console/program.ts";
 
 export async function record(invocation: Invocation): Promise<number> {
   const { console, text } = invocation;

@@ -14,7 +14,7 @@ async function loadReport() {
     import("../console/next-commands.ts"),
     import("../console/program.ts"),
     import("../../report/terminal/terminal.ts"),
-    import("../console/shown-path.ts"),
+    import("../console/program.ts"),
   ]);
   return { limitsFor, nextCommands, programArgv, renderTerminal, shownPath };
 }

@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
 import path from "node:path";
-import { closeSearch } from "../../bisect/closed-process.ts";
 import { gateJudge } from "../../bisect/judge-state.ts";
 import { type FinishedSearch, runSearch, type Subject, searchCost } from "../../bisect/run-search.ts";
 import { openState, type Step } from "../../bisect/state.ts";
-import { toolEnvironment } from "../../bisect/tool-environment.ts";
+import { closeSearch, toolEnvironment } from "../../bisect/tool-environment.ts";
 import { gateRequest } from "../../config/options.ts";
 import { usageError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
@@ -13,7 +12,7 @@ import { isWorkflow } from "../../core/process/environment.ts";
 import { oneLine } from "../../core/text.ts";
 import type { Invocation } from "../console/command.ts";
 import { consolePorts } from "../console/ports.ts";
-import { shownPath } from "../console/shown-path.ts";
+import { shownPath } from "../console/program.ts";
 
 /** A search of one command line, ready to run. */
 export interface Search {

@@ -6,7 +6,7 @@ import { renderSnapshotTerminal } from "../../report/terminal/snapshot-terminal.
 import { snapshotDocument } from "../../snapshot/live/document.ts";
 import { type SnapshotDifference, snapshotDifference } from "../../snapshot/live/peak-difference.ts";
 import type { Invocation } from "../console/command.ts";
-import { writeOutputFile } from "../console/output-file.ts";
+import { writeOutputFile } from "../console/console.ts";
 
 export async function snapshot({ positionals, text, flags, console }: Invocation): Promise<number> {
   const output = outputOf(text.output, flags.diff === true);

@@ -1,5 +1,5 @@
-import { writeSync } from "node:fs";
-import { codeOf, GateError } from "../../core/errors.ts";
+import { writeFileSync, writeSync } from "node:fs";
+import { codeOf, GateError, messageOf } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { oneLine } from "../../core/text.ts";
 import { clip } from "../../report/terminal/terminal-table.ts";
@@ -96,4 +96,16 @@ export function processConsole(options: { readonly json: boolean; readonly color
         }
       : null,
   };
+}
+
+/** Write a file that the user named. @throws GateError WRITE_FAILED */
+export function writeOutputFile(file: string, content: string | Uint8Array): void {
+  try {
+    writeFileSync(file, content);
+  } catch (error) {
+    throw new GateError("WRITE_FAILED", `${file} cannot be written: ${messageOf(error)}`, {
+      kind: "error",
+      where: file,
+    });
+  }
 }

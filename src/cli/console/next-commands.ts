@@ -1,7 +1,7 @@
 import { shellWord } from "../../core/escape.ts";
 import type { ScenarioReport } from "../../report/model/gate-report.ts";
 import type { Invocation } from "./command.ts";
-import { shownPath } from "./shown-path.ts";
+import { shownPath } from "./program.ts";
 
 /** Longer commands, as programs of many lines after `-c`, are not repeated. */
 const MAX_COMMAND = 400;

@@ -2,7 +2,13 @@ import { realpathSync } from "node:fs";
 import path from "node:path";
 import { shellWord } from "../../core/escape.ts";
 import type { Environment } from "../../core/process/environment.ts";
-import { shownPath } from "./shown-path.ts";
+
+/** A path as a person reads it: from the working directory when it lies below it, else absolute. */
+export function shownPath(absolute: string): string {
+  const relative = path.relative(process.cwd(), absolute);
+  if (relative === "") return ".";
+  return relative.split(path.sep)[0] === ".." ? absolute : relative;
+}
 
 function realPath(file: string): string | null {
   try {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ignoredDirectories } from "./ignore-file.ts";
+import { ignoredDirectories } from "../commands/init.ts";
 
 const NAMES = ["bundle", "recording", "merged", "demo", "bisect", "culprit", "lab", "lab-scale"];
 const ALL = NAMES.map((name) => `stormlog-${name}/\n`).join("");

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ownPin } from "./pins.ts";
+import { ownPin } from "./workflows.ts";
 
 let root: string;
 beforeEach(() => {

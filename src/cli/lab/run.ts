@@ -5,13 +5,23 @@ import { ExitCode } from "../../core/exit-codes.ts";
 import { CATALOGUE, selectPatterns } from "../../lab/catalogue.ts";
 import { LAB_OUTCOMES, type LabDocument, type LabPattern } from "../../lab/report/document.ts";
 import { CATALOGUE_COLUMNS, catalogueRow, OUTCOME_TEXT, outcomeText, roundTitle } from "../../lab/report/table.ts";
-import { terminalLine } from "../../lab/report/terminal.ts";
+import { outsideRows, terminalLine } from "../../lab/report/terminal.ts";
 import { LAB_FILE, runLab, surprises } from "../../lab/round.ts";
 import type { Invocation } from "../console/command.ts";
+import type { Console } from "../console/console.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
-import { shownPath } from "../console/shown-path.ts";
+import { shownPath } from "../console/program.ts";
 import { baselineRuns, choice, DEVICES, LAB_DIRECTORY, SCALES, whole } from "./options.ts";
-import { printRows } from "./rows.ts";
+
+/** Print a table of outside text, each column as wide as it needs. */
+export function printRows(
+  console: Console,
+  head: readonly string[],
+  right: readonly boolean[],
+  rows: readonly (readonly string[])[],
+): void {
+  for (const line of outsideRows([head, ...rows], right)) console.print(line);
+}
 
 function summary(document: LabDocument): string {
   const counts = LAB_OUTCOMES.map(

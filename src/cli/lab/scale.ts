@@ -11,7 +11,7 @@ import { checkSetting, LAB_SCALES, type LabScale, type ScaleSetting, usualBounds
 import { wrapText } from "../../report/terminal/terminal-table.ts";
 import type { Invocation } from "../console/command.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
-import { shownPath } from "../console/shown-path.ts";
+import { shownPath } from "../console/program.ts";
 import { baselineRuns, choice, DEVICES, SCALE_DIRECTORY, SCALES, whole } from "./options.ts";
 
 /** Maximum ratio of the smallest visible to the largest invisible size: other days may differ by over a quarter. */

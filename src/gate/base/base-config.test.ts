@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { HistoryPort } from "../../baseline/history-port.ts";
+import type { HistoryPort } from "../../baseline/ancestors.ts";
 import { readBaseConfig } from "./base-config.ts";
 
 /** Real repositories: `main` moves on after the branch `topic` left it, and each has its own configuration. */

@@ -1,6 +1,5 @@
 import path from "node:path";
-import { mergeBase, namedBases, portBase, queuedBranch } from "../../baseline/ancestors.ts";
-import type { HistoryPort } from "../../baseline/history-port.ts";
+import { type HistoryPort, mergeBase, namedBases, portBase, queuedBranch } from "../../baseline/ancestors.ts";
 import { messageOf } from "../../core/errors.ts";
 import { ciJob, type Environment, inPipeline, withTargetBranch } from "../../core/process/environment.ts";
 import { fetchMissing } from "../../git/fetch.ts";

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { HistoryPort } from "../../baseline/history-port.ts";
+import type { HistoryPort } from "../../baseline/ancestors.ts";
 import type { ScenarioRequest } from "../../config/gate-request.ts";
 import { baseRunPlanner, checkOutBase } from "./base-run.ts";
 

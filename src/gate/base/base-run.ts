@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import path from "node:path";
-import { baseCommit } from "../../baseline/ancestors.ts";
-import type { HistoryPort } from "../../baseline/history-port.ts";
+import { baseCommit, type HistoryPort } from "../../baseline/ancestors.ts";
 import type { BaseRun, ScenarioRequest } from "../../config/gate-request.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Command } from "../../core/process/command.ts";

@@ -1,4 +1,4 @@
-import type { HistoryPort } from "../../baseline/history-port.ts";
+import type { HistoryPort } from "../../baseline/ancestors.ts";
 import type { BaselineStore } from "../../baseline/store.ts";
 import type { GateReport, ScenarioReport } from "../../report/model/gate-report.ts";
 import type { AcceptCommand } from "../../report/wording/next-steps.ts";

@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { namedBase } from "../../baseline/ancestors.ts";
-import { scenarioDirectory } from "../../baseline/scenario-name.ts";
+import { scenarioDirectory } from "../../baseline/identity.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { isWorkflow } from "../../core/process/environment.ts";
 import { hideSecrets } from "../../core/process/hide-secrets.ts";

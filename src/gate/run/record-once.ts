@@ -10,7 +10,7 @@ import { claimShardDirectory, shardOrigin, withCommandsJob } from "./shard-origi
 /** The run with the features of its samples stored beside them; `merge` computes what is missing. */
 async function withFeatures(finished: FinishedRun): Promise<FinishedRun> {
   if (finished.writeError !== null || finished.recording === null) return finished;
-  const { writeFeatures } = await import("../../report/bundle/run-features.ts");
+  const { writeFeatures } = await import("../../report/bundle/features-document.ts");
   try {
     await writeFeatures(finished.directory);
     return finished;

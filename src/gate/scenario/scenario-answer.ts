@@ -1,8 +1,7 @@
 import type { AnalysisDocument } from "../../analysis/series/document.ts";
 import type { Band } from "../../baseline/band.ts";
-import { decidingCheck } from "../../report/headline/causes.ts";
+import { decidingCheck, withExplanations } from "../../report/headline/causes.ts";
 import { decisiveRun } from "../../report/headline/decisive-run.ts";
-import { withExplanations } from "../../report/headline/open-findings.ts";
 import { stackedRows } from "../../report/headline/peak-answer.ts";
 import { answerSentence } from "../../report/headline/sentence.ts";
 import type { RunReport, ScenarioReport, Timeline } from "../../report/model/gate-report.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { WritePace } from "./write-pace.ts";
+import { WritePace } from "./octokit.ts";
 
 describe("the pace of writes", () => {
   it("lets ten writes follow each other, then one a second, and refills while nothing is written", async () => {

@@ -1,13 +1,14 @@
 import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { lstat, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
+import { invalidInput } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 import { bundleFiles } from "../../report/bundle/bundle-files.ts";
-import { type Deadline, withDeadline } from "../api/deadline.ts";
+import { type Deadline, DeadlineError, withDeadline } from "../api/deadline.ts";
 import { degradedWarning } from "../api/degrade.ts";
 import { artifactUrl, type RunContext } from "../api/run-context.ts";
 import { artifactNames } from "./artifact-name.ts";
-import type { ListedArtifact } from "./artifact-read.ts";
-import { explainUpload } from "./upload-failure.ts";
 
 /** The artifact service of the running job, as little of it as the gate needs. */
 export interface ArtifactStore {
@@ -41,7 +42,6 @@ export function actionsArtifactStore(): ArtifactStore {
     },
 
     async read(artifact, maxBytes) {
-      const { readArtifact } = await import("./artifact-read.ts");
       return readArtifact(artifact, maxBytes);
     },
 
@@ -152,5 +152,112 @@ export async function uploadTimeline(job: ArtifactJob, htmlFile: string, scratch
   } catch (error) {
     const attempt = { what: "upload the interactive timeline", permission: null, instead: "It is in the bundle." };
     return { ok: false, warning: degradedWarning(attempt, explainUpload(error)) };
+  }
+}
+
+/** Text of an upload's failure -> meaning and remedy. The client throws plain errors without a code. */
+const MEANINGS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] = [
+  [
+    /unable to get the (ACTIONS_RUNTIME_TOKEN|ACTIONS_RESULTS_URL)/i,
+    ([, name]) => `this runner offers no artifact service (${name} is not set).`,
+  ],
+  [
+    /not currently supported on GHES/i,
+    () =>
+      "GitHub Enterprise Server has another artifact service. Upload the directory in the output bundle-path with " +
+      "actions/upload-artifact@v3-node20 in a step of your own.",
+  ],
+  [
+    /invalid token specified|failed to get backend ids/i,
+    () => "the runner's token for the artifact service (ACTIONS_RUNTIME_TOKEN) cannot be read.",
+  ],
+  [
+    /storage quota|insufficient usage/i,
+    () =>
+      "the artifact storage of this account is full (insufficient usage). Delete old artifacts, shorten retention-days, or raise the limit.",
+  ],
+  [
+    /\(409\)|already exists/i,
+    () => "every name it tried is taken in this run (409). Give each job its own artifact-name, or the input matrix.",
+  ],
+  [
+    /\(401\)/,
+    () => "the artifact service refused the job's token (401). It ends with the job, at the latest after 24 hours.",
+  ],
+  [/\((429)\)/, () => "the artifact service asks for fewer requests (429), five times. Run the job again later."],
+  [/\((5\d\d)\)/, ([, status]) => `the artifact service failed (${status}), five times. Run the job again later.`],
+  [
+    /is not valid JSON|Unexpected (token|end of JSON)/i,
+    () => "the artifact service's answer is not JSON. Is there a proxy in between?",
+  ],
+  [
+    /\b(E[A-Z]{4,}|UND_ERR_\w+)\b/,
+    ([, code]) =>
+      `the artifact service or its store could not be reached (${code}). Check the runner's network and proxy.`,
+  ],
+  [
+    /<Code>(\w{1,60})<\/Code>/,
+    ([, code]) => `the store behind the artifact service refused the upload (${code}). Run the job again.`,
+  ],
+  [
+    /FinalizeArtifact.*?(?:: )?(?:\(\d+\) )?([^:()]*(?:mismatch|digest|hash)[^:]*)/i,
+    ([, detail]) => `the artifact service received other bytes than were sent (${detail?.trim()}). Run the job again.`,
+  ],
+  [/response from backend was not ok/i, () => "the artifact service refused it without a reason. Run the job again."],
+  [/non-retryable error: Failed request: (\(\d+\) .*)$/, ([, detail]) => `the artifact service refused it: ${detail}.`],
+];
+
+/** Add meaning and remedy to a failure, for {@link degradedWarning}. @returns the given error when it is unknown */
+export function explainUpload(error: unknown): unknown {
+  if (error instanceof DeadlineError || !(error instanceof Error)) return error;
+  const text = error.message.replace(/\s+/g, " ");
+  for (const [pattern, meaning] of MEANINGS) {
+    const found = pattern.exec(text);
+    if (found !== null) return new Error(meaning(found));
+  }
+  return error;
+}
+
+export interface ListedArtifact {
+  readonly id: number;
+  readonly name: string;
+  /** Stored bytes. */
+  readonly size: number;
+  /** `sha256:…` of the stored bytes; null where the service did not report it. */
+  readonly digest: string | null;
+}
+
+function tooLarge(name: string, bytes: number, maxBytes: number): never {
+  throw invalidInput("ARTIFACT_TOO_LARGE", `the artifact ${name} has ${bytes} bytes, more than ${maxBytes}`, name);
+}
+
+/**
+ * The stored bytes of an artifact of this workflow run, never unpacked. The client only writes files, so they pass
+ * through a directory of their own that is removed again.
+ * @param maxBytes larger ones are refused before anything is fetched, and again by what arrived
+ * @throws GateError ARTIFACT_TOO_LARGE, ARTIFACT_DIGEST (exit 5), and what the client throws
+ */
+async function readArtifact(artifact: ListedArtifact, maxBytes: number): Promise<Uint8Array> {
+  const { id, name, size, digest } = artifact;
+  if (!(size <= maxBytes)) tooLarge(name, size, maxBytes);
+  const { DefaultArtifactClient } = await import("@actions/artifact");
+  const directory = await mkdtemp(path.join(tmpdir(), "stormlog-artifact-"));
+  try {
+    const { digestMismatch } = await new DefaultArtifactClient().downloadArtifact(id, {
+      path: directory,
+      skipDecompress: true,
+      ...(digest === null ? {} : { expectedHash: digest }),
+    });
+    if (digestMismatch === true) {
+      throw invalidInput("ARTIFACT_DIGEST", `the artifact ${name} is not what was stored: its digest differs`, name);
+    }
+    const [file, ...others] = await readdir(directory);
+    if (file === undefined || others.length > 0) throw new Error(`the artifact ${name} did not arrive as one file`);
+    const found = await lstat(path.join(directory, file));
+    if (!found.isFile()) throw new Error(`the artifact ${name} did not arrive as a file`);
+    if (found.size > maxBytes) tooLarge(name, found.size, maxBytes);
+    return await readFile(path.join(directory, file));
+  } finally {
+    await rm(directory, { recursive: true, force: true });
   }
 }

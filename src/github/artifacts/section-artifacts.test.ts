@@ -5,8 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MAX_SECTION_BYTES, type Section, sectionText } from "../../report/model/section.ts";
 import { sampleReport } from "../../report/testing/sample-report.ts";
 import { runContext } from "../api/run-context.ts";
-import type { ArtifactStore } from "./artifact.ts";
-import type { ListedArtifact } from "./artifact-read.ts";
+import type { ArtifactStore, ListedArtifact } from "./artifact.ts";
 import { MAX_SECTIONS, newestSections, sectionReader, uploadSection } from "./section-artifacts.ts";
 
 const BASE: Section = {

@@ -1,9 +1,8 @@
 import { GateError, invalidInput } from "../../core/errors.ts";
 import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/model/section.ts";
 import { degradedWarning } from "../api/degrade.ts";
-import { type ArtifactJob, type ArtifactStore, type Upload, uploadRaw } from "./artifact.ts";
+import { type ArtifactJob, type ArtifactStore, type ListedArtifact, type Upload, uploadRaw } from "./artifact.ts";
 import { artifactNames } from "./artifact-name.ts";
-import type { ListedArtifact } from "./artifact-read.ts";
 
 /** More legs than GitHub allows a matrix to have. */
 export const MAX_SECTIONS = 256;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DeadlineError } from "../api/deadline.ts";
 import { degradedWarning } from "../api/degrade.ts";
-import { explainUpload } from "./upload-failure.ts";
+import { explainUpload } from "./artifact.ts";
 
 const ATTEMPT = { what: "upload", permission: null, instead: "It is there." };
 const explained = (message: string): string => degradedWarning(ATTEMPT, explainUpload(new Error(message)));

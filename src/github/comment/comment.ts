@@ -1,5 +1,4 @@
-import { isStatus } from "../api/api-error.ts";
-import { degradedWarning } from "../api/degrade.ts";
+import { degradedWarning, isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import { markerKey, OwnAuthor, sameText } from "../api/own-texts.ts";
 import type { Repository } from "../api/run-context.ts";

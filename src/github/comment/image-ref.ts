@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { isStatus } from "../api/api-error.ts";
+import { isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
-import type { GitData } from "../repository/git-data.ts";
+import type { GitData } from "../repository/git-data-client.ts";
 
 /** Where all picture refs live. */
 const IMAGES = "refs/stormlog/images/";

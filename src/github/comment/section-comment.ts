@@ -4,7 +4,7 @@ import type { PictureAddress } from "../../report/markdown/scenario.ts";
 import type { Section } from "../../report/model/section.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
-import type { GitData } from "../repository/git-data.ts";
+import type { GitData } from "../repository/git-data-client.ts";
 import { type CommentResult, MAX_COMMENT_CHARS, upsertComment } from "./comment.ts";
 import { SectionPictures } from "./section-pictures.ts";
 

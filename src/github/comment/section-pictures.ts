@@ -1,11 +1,11 @@
 import { picturedSections } from "../../report/markdown/comment-markdown.ts";
+import { worstScenario } from "../../report/model/gate-report.ts";
 import type { Section } from "../../report/model/section.ts";
-import { worstScenario } from "../../report/model/severity.ts";
 import { renderTimelinePng } from "../../report/timeline/timeline-png.ts";
 import { withDeadline } from "../api/deadline.ts";
 import { degradedWarning } from "../api/degrade.ts";
 import type { Repository } from "../api/run-context.ts";
-import type { GitData } from "../repository/git-data.ts";
+import type { GitData } from "../repository/git-data-client.ts";
 import { type ImageAddresses, publishImages, type ReportImage } from "./image-ref.ts";
 
 /** A comment, which has 30 s, waits no longer for its pictures to be stored. */

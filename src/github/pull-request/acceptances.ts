@@ -1,6 +1,5 @@
 import type { Acceptance, Acceptances, AcceptanceWay, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
-import { isStatus } from "../api/api-error.ts";
-import { degradedWarning } from "../api/degrade.ts";
+import { degradedWarning, isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 import { readCommentPages } from "./comment-pages.ts";

@@ -1,4 +1,4 @@
-import { isStatus } from "../api/api-error.ts";
+import { isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import { sameText } from "../api/own-texts.ts";
 import type { Repository } from "../api/run-context.ts";

@@ -1,8 +1,7 @@
-import type { HistoryPort } from "../../baseline/history-port.ts";
+import type { HistoryPort } from "../../baseline/ancestors.ts";
 import { GateError } from "../../core/errors.ts";
-import { isStatus } from "../api/api-error.ts";
 import { withDeadline } from "../api/deadline.ts";
-import { type Attempt, degradedWarning } from "../api/degrade.ts";
+import { type Attempt, degradedWarning, isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 

@@ -1,7 +1,6 @@
 import { MAX_STORED_BYTES } from "../../baseline/store.ts";
-import { isStatus } from "../api/api-error.ts";
 import { withDeadline } from "../api/deadline.ts";
-import { degradedWarning } from "../api/degrade.ts";
+import { degradedWarning, isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 

@@ -1,4 +1,4 @@
-import { apiFailure, isAmbiguous, isStatus } from "../api/api-error.ts";
+import { apiFailure, isAmbiguous, isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 

@@ -1,5 +1,5 @@
+import { scenarioDirectory } from "../../baseline/identity.ts";
 import { pruneRecord, serializeRecord } from "../../baseline/record-size.ts";
-import { scenarioDirectory } from "../../baseline/scenario-name.ts";
 import {
   type BaselineStore,
   contentOf,
@@ -16,7 +16,7 @@ import {
 import { GateError } from "../../core/errors.ts";
 import { DeadlineError, withDeadline } from "../api/deadline.ts";
 import { degradedWarning } from "../api/degrade.ts";
-import type { GitData, RefSnapshot, TreeFile } from "./git-data.ts";
+import type { GitData, RefSnapshot, TreeFile } from "./git-data-client.ts";
 
 /** Maximum wait for the baselines of a scenario, and for writing one with all attempts, milliseconds. */
 const READ_MS = 30_000;

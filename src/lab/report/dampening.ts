@@ -3,7 +3,7 @@ import { median } from "../../stats/order-statistics.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type BackendCell, type ComparisonRow, compareRounds, type PairRow } from "./comparison.ts";
 import type { LabDocument } from "./document.ts";
-import { ratioText } from "./table.ts";
+import { patternRatioText, peakText, ratioText } from "./table.ts";
 
 /** Ratios within this factor count as equal: peaks of one program differ by some percent from run to run. */
 const ALIKE = 1.05;
@@ -75,7 +75,7 @@ function whyQuieter(row: ComparisonRow, pair: PairRow, names: readonly string[])
 }
 
 /** The widest difference of a row and its causes, or why it has none. */
-export function rowSentence(row: ComparisonRow, names: readonly string[]): string {
+function rowSentence(row: ComparisonRow, names: readonly string[]): string {
   const ran = row.cells.flatMap((cell, index) => (cell?.pattern.leaky?.out_of_memory ? [names[index] ?? ""] : []));
   if (ran.length > 0) {
     const everywhere = ran.length > 1 && ran.length === row.cells.filter((cell) => cell !== null).length;
@@ -128,4 +128,50 @@ export function dampening(rounds: readonly LabDocument[]): readonly string[] {
   return rounds.flatMap((_, a) =>
     rounds.slice(a + 1).flatMap((__, offset) => pairSentence(rows, a, a + 1 + offset, names) ?? []),
   );
+}
+
+/** A column of the table across backends. Its texts are unescaped. */
+export interface LabColumn {
+  readonly name: string;
+  readonly align: "l" | "r";
+}
+
+/** The table across backends, independent of the output format. */
+export interface LabTable {
+  readonly columns: readonly LabColumn[];
+  /** A row per pattern: its cells, and a sentence with the quieter backend and the causes. */
+  readonly rows: readonly { readonly name: string; readonly cells: readonly string[]; readonly sentence: string }[];
+}
+
+/** "mps over cuda: 5.56x". Of more than two rounds, the two that are furthest apart. */
+function widestText({ widest }: ComparisonRow, names: readonly string[]): string {
+  return widest === null ? "–" : `${names[widest.louder]} over ${names[widest.quieter]}: ${ratioText(widest.factor)}`;
+}
+
+/** Leaky, fixed and ratio of each round, then the louder one and the factor. */
+export function comparisonTable(rounds: readonly LabDocument[]): LabTable {
+  const names = roundNames(rounds);
+  const columns: readonly LabColumn[] = [
+    { name: "pattern", align: "l" },
+    ...names.flatMap((name): readonly LabColumn[] => [
+      { name: `${name} leaky`, align: "r" },
+      { name: "fixed", align: "r" },
+      { name: "ratio", align: "r" },
+    ]),
+    { name: rounds.length > 2 ? "loudest over quietest" : "louder over quieter", align: "l" },
+  ];
+  const rows = compareRounds(rounds).map((row) => ({
+    name: row.name,
+    cells: [
+      row.name,
+      ...row.cells.flatMap((cell) =>
+        cell === null
+          ? ["not run", "–", "–"]
+          : [peakText(cell.pattern.leaky), peakText(cell.pattern.fixed), patternRatioText(cell.pattern)],
+      ),
+      widestText(row, names),
+    ],
+    sentence: rowSentence(row, names),
+  }));
+  return { columns, rows };
 }

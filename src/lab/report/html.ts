@@ -1,7 +1,6 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { INK } from "../../report/drawing/palette.ts";
-import { comparisonTable } from "./columns.ts";
-import { dampening } from "./dampening.ts";
+import { comparisonTable, dampening } from "./dampening.ts";
 import type { LabDocument } from "./document.ts";
 import { colorOf } from "./panel.ts";
 import { pictureAltText } from "./report.ts";

@@ -1,6 +1,5 @@
 import { md, table } from "../../report/markdown/markdown-text.ts";
-import { comparisonTable } from "./columns.ts";
-import { dampening } from "./dampening.ts";
+import { comparisonTable, dampening } from "./dampening.ts";
 import type { LabDocument } from "./document.ts";
 import { catalogueMarkdown, roundTitle } from "./table.ts";
 

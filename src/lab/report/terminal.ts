@@ -1,7 +1,6 @@
 import { escapeTerminal } from "../../core/escape.ts";
 import { alignRows, cell, wrapText } from "../../report/terminal/terminal-table.ts";
-import { comparisonTable } from "./columns.ts";
-import { dampening } from "./dampening.ts";
+import { comparisonTable, dampening } from "./dampening.ts";
 import type { LabDocument } from "./document.ts";
 import { CATALOGUE_COLUMNS, catalogueRow, roundTitle } from "./table.ts";
 

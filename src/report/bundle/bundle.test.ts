@@ -10,8 +10,7 @@ import type { GateReport } from "../model/gate-report.ts";
 import { renderTerminal } from "../terminal/terminal.ts";
 import { sampleAnalysis, sampleRecordingInfo, sampleReport, sampleScenario } from "../testing/sample-report.ts";
 import { renderTimelineSvg } from "../timeline/timeline-svg.ts";
-import { prepareBundle, readBundle, readManifest, writeBundle } from "./bundle.ts";
-import { BundleManifestSchema } from "./manifest.ts";
+import { BundleManifestSchema, prepareBundle, readBundle, readManifest, writeBundle } from "./bundle.ts";
 
 let directory: string;
 beforeEach(async () => {

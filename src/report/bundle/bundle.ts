@@ -8,12 +8,29 @@ import { GateError, invalidInput, messageOf, usageError } from "../../core/error
 import { type JsonProblem, makeDirectories, PARTIAL, readJson } from "../../core/files.ts";
 import { issueText } from "../../core/issue-text.ts";
 import type { StormlogReport } from "../documents/envelope.ts";
-import type { GateReport, Timeline } from "../model/gate-report.ts";
-import { worstScenario } from "../model/severity.ts";
+import { type GateReport, type Timeline, worstScenario } from "../model/gate-report.ts";
 import type { AcceptCommand } from "../wording/next-steps.ts";
 import { type ListedFile, listFiles, verifyFiles, writeBundleFile, writeError } from "./bundle-files.ts";
 import { LOCK_FILE, lockBundle, unlockBundle } from "./bundle-lock.ts";
-import { type BundleManifest, BundleManifestSchema, MANIFEST_FILE } from "./manifest.ts";
+
+export const MANIFEST_FILE = "manifest.json";
+
+/** The contents of a bundle, with the keys of Stormlog's manifests; `risk_detected` is true for warn and fail. */
+export const BundleManifestSchema = v.object({
+  version: v.literal(1),
+  created_iso: v.string(),
+  command_line: v.array(v.string()),
+  files: v.array(
+    v.object({ path: v.string(), bytes: v.pipe(v.number(), v.integer(), v.minValue(0)), sha256: v.string() }),
+  ),
+  /** Null until the gate has ended. */
+  exit_code: v.nullable(v.pipe(v.number(), v.integer())),
+  risk_detected: v.boolean(),
+  /** False when files are missing, or when the gate was killed. */
+  complete: v.boolean(),
+  missing: v.array(v.object({ path: v.string(), reason: v.string() })),
+});
+export type BundleManifest = v.InferOutput<typeof BundleManifestSchema>;
 
 /** The reports of a bundle. A telemetry loader must not pick up any of these names. */
 const PICTURES = { light: "timeline.png", dark: "timeline-dark.png" } as const;
@@ -103,7 +120,7 @@ export async function writeBundle(
   // Loaded on use: a bundle is prepared before measuring, and written long after.
   const [{ stormlogReport }, { measurementDocuments }, { renderSummary }, { renderTimelineHtml }] = await Promise.all([
     import("../documents/envelope.ts"),
-    import("../documents/measurements-document.ts"),
+    import("../documents/envelope.ts"),
     import("../markdown/summary-markdown.ts"),
     import("../timeline/timeline-html.ts"),
   ]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FingerprintDifference } from "../../verdict/model/judgement.ts";
 import { sampleJudgement, sampleScenario } from "../testing/sample-report.ts";
-import { comparisonNote } from "./comparison-note.ts";
+import { comparisonNote } from "./sentence.ts";
 
 const noteOf = (...fingerprint: FingerprintDifference[]) =>
   comparisonNote(sampleScenario("pass", { judgement: sampleJudgement("pass", { fingerprint }) }));

@@ -6,7 +6,7 @@ import {
   sampleScenario,
   sampleSeriesAnalysis,
 } from "../testing/sample-report.ts";
-import { couldDetect } from "./could-detect.ts";
+import { couldDetect } from "./detectable.ts";
 
 const key = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
 

@@ -1,6 +1,40 @@
 import { formatShort } from "../../core/units.ts";
+import type { Check } from "../../verdict/model/judgement.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
-import { couldDetect } from "./could-detect.ts";
+import { describingSeries } from "./decisive-run.ts";
+
+/** The smallest changes that the runs of a scenario could have shown, bytes; null = not known. */
+interface Detectable {
+  readonly growth: number | null;
+  /** At the peak; null without a baseline, whose spread decides. */
+  readonly peak: number | null;
+}
+
+function largest(values: readonly (number | null)[]): number | null {
+  const known = values.flatMap((value) => (value !== null && Number.isFinite(value) ? [value] : []));
+  return known.length === 0 ? null : Math.max(...known);
+}
+
+/**
+ * What the runs of a scenario could have detected in every gating series: by the checks against the baseline where
+ * there are any, and otherwise, for growth, by the noise of the newest candidate run alone. Without any check, in the
+ * series that describes the run.
+ */
+export function couldDetect(scenario: ScenarioReport): Detectable {
+  const gating = (scenario.judgement?.checks ?? []).filter((check) => check.gating);
+  const byBaseline = (kind: Check["kind"]) =>
+    largest(gating.flatMap((check) => (check.kind === kind && check.limit === "baseline" ? [check.mde_bytes] : [])));
+  const keys = new Set(gating.map(({ rank, device, metric }) => `${rank} ${device} ${metric}`));
+  const newest = scenario.runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null)?.analysis;
+  const series =
+    keys.size === 0
+      ? [describingSeries(scenario.runs)]
+      : (newest?.series.filter(({ rank, device, metric }) => keys.has(`${rank} ${device} ${metric}`)) ?? []);
+  return {
+    growth: byBaseline("growth") ?? largest(series.map((one) => one?.mde_bytes ?? null)),
+    peak: byBaseline("peak"),
+  };
+}
 
 /** The smallest changes that the runs could detect: "+2.00 MiB at the peak, 8.00 MiB of growth". Null when unknown. */
 export function detectable(scenario: ScenarioReport): string | null {

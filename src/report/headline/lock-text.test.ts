@@ -4,7 +4,7 @@ import { renderSummary } from "../markdown/summary-markdown.ts";
 import type { LockChange, ScenarioReport } from "../model/gate-report.ts";
 import { renderTerminal } from "../terminal/terminal.ts";
 import { SAMPLE_FINDING, sampleReport, sampleScenario } from "../testing/sample-report.ts";
-import { lockText, ownLockText } from "./lock-text.ts";
+import { lockText, ownLockText } from "./line-answer.ts";
 
 const CHANGES: readonly LockChange[] = [
   { ecosystem: "python", name: "numpy", from: "1.26.0", to: "2.0.0" },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Finding } from "../../analysis/series/document.ts";
 import { SAMPLE_FINDING, sampleCheck, sampleJudgement, sampleScenario } from "../testing/sample-report.ts";
-import { withExplanations } from "./open-findings.ts";
+import { withExplanations } from "./causes.ts";
 
 const finding = (classification: string, remedy: string): Finding => ({
   ...SAMPLE_FINDING,

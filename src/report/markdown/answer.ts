@@ -1,9 +1,8 @@
 import { cutText, plural } from "../../core/text.ts";
 import { formatShort } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
-import { type Cause, causesOf } from "../headline/causes.ts";
-import { comparisonNote } from "../headline/comparison-note.ts";
-import { decisiveRun } from "../headline/decisive-run.ts";
+import { type Cause, causesOf, openFindings } from "../headline/causes.ts";
+import { decisiveRun, rowName, rowSize, shownRows } from "../headline/decisive-run.ts";
 import {
   growthShare,
   type LineAnswer,
@@ -11,19 +10,16 @@ import {
   moreText,
   namedLine,
   oneTimeText,
+  ownLockText,
   peakLines,
   unattributed,
 } from "../headline/line-answer.ts";
-import { ownLockText } from "../headline/lock-text.ts";
-import { openFindings } from "../headline/open-findings.ts";
 import { higherParts, higherText } from "../headline/peak-answer.ts";
-import { rowName, rowSize, shownRows } from "../headline/rows.ts";
-import { answerSentence, certainty, leakAmount } from "../headline/sentence.ts";
+import { answerSentence, certainty, comparisonNote, leakAmount } from "../headline/sentence.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../model/gate-report.ts";
-import { changedText } from "../wording/changed-text.ts";
 import { nextSteps } from "../wording/next-steps.ts";
 import { reproduceCommand } from "../wording/reproduce.ts";
-import { capital, findingName } from "../wording/wording.ts";
+import { capital, changedText, findingName } from "../wording/wording.ts";
 import { codeBlock, md, table } from "./markdown-text.ts";
 
 export const SIGN: Readonly<Record<Verdict, string>> = {

@@ -1,17 +1,21 @@
 import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
-import type { Section } from "../model/section.ts";
-import { loadOfSection, type SectionsVerdict, tightestSection, verdictOfSections } from "../model/section-verdict.ts";
-import { verdictUrgency, worstScenario } from "../model/severity.ts";
+import { answerSentence } from "../headline/sentence.ts";
+import { verdictUrgency, worstScenario } from "../model/gate-report.ts";
+import {
+  loadOfSection,
+  type Section,
+  type SectionsVerdict,
+  tightestSection,
+  verdictOfSections,
+} from "../model/section.ts";
 import { decidingScaling } from "../wording/scaling-text.ts";
-import { costText } from "../wording/wording.ts";
+import { capital, costText } from "../wording/wording.ts";
 import { headingText, SIGN } from "./answer.ts";
 import { fitParts, type Part } from "./comment-fit.ts";
-import { type Leg, legTable, nameLegs } from "./comment-legs.ts";
-import { evidenceUrls } from "./comment-links.ts";
 import { folded } from "./details.ts";
-import { md } from "./markdown-text.ts";
-import { type PictureAddress, pictureParts } from "./scenario.ts";
+import { evidenceLinks, evidenceUrls, md, type RunPages, table } from "./markdown-text.ts";
+import { type PictureAddress, pictureParts, spark } from "./scenario.ts";
 import { gateName, notesParts, qualifier, renderSummary, reportParts, warningParts } from "./summary-markdown.ts";
 
 export interface CommentOptions {
@@ -172,4 +176,49 @@ function footer(legs: readonly Leg[]): string {
     costText(cost),
   ];
   return `<sub>${items.join(" · ")}</sub>`;
+}
+
+/** Rows of one table; further legs are named below it. */
+const MAX_ROWS = 80;
+
+/** A section with the name of its leg. */
+interface Leg {
+  readonly section: Section;
+  /** Plain text, unique within the comment. */
+  readonly name: string;
+}
+
+/** Sections with the names of their legs; jobs that share a name are numbered. */
+function nameLegs(sections: readonly Section[]): readonly Leg[] {
+  const seen = new Map<string, number>();
+  const several = (leg: string | null) => sections.filter((other) => other.leg === leg).length > 1;
+  return sections.map((section) => {
+    const base = section.leg ?? "job";
+    const n = (seen.get(base) ?? 0) + 1;
+    seen.set(base, n);
+    return { section, name: several(section.leg) ? `${base} (${n})` : base };
+  });
+}
+
+/** A row per leg: its verdict, its memory as a line of block letters, the reason, and its evidence. */
+function legTable(legs: readonly Leg[], links: RunPages): string {
+  const shown = legs.slice(0, MAX_ROWS);
+  const rows = shown.map(({ section, name }) => {
+    const { report } = section;
+    const worst = worstScenario(report);
+    const line = worst === null ? "" : spark(worst, 12);
+    const scenario = report.scenarios.length > 1 && worst !== null ? `${worst.scenario}: ` : "";
+    const why =
+      decidingScaling(report) ?? (worst === null ? "nothing was measured" : `${scenario}${answerSentence(worst)}`);
+    return [
+      `${SIGN[report.verdict]}&nbsp;${report.verdict}`,
+      md(name, 80),
+      line === "" ? "" : `\`${line}\``,
+      md(capital(why), 140),
+      evidenceLinks(evidenceUrls(section, links), { html: "timeline", bundle: "bundle" }).join(" · "),
+    ];
+  });
+  const text = table(["", "Leg", "Memory", "Why", "Evidence"], ["l", "l", "l", "l", "l"], rows);
+  const more = legs.slice(MAX_ROWS).map(({ section, name }) => `${SIGN[section.report.verdict]} ${md(name, 80)}`);
+  return more.length === 0 ? text : `${text}\n\nAnd ${more.length} more: ${more.join(", ")}.`;
 }

@@ -1,14 +1,32 @@
+import type { Finding } from "../../analysis/series/document.ts";
 import { countedNotes, plural } from "../../core/text.ts";
+import { formatBytesDelta } from "../../core/units.ts";
 import type { FingerprintDifference } from "../../verdict/model/judgement.ts";
 import { detectable } from "../headline/detectable.ts";
-import { lockText } from "../headline/lock-text.ts";
+import { lockText, packageText, percent } from "../headline/line-answer.ts";
 import { peakColumns, peakNotes, peakTables } from "../headline/peak-answer.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
-import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../wording/phase-text.ts";
-import { baselineText, capital, differenceText, exitText, shownRunText } from "../wording/wording.ts";
-import { nextText } from "./answer.ts";
-import { checksText, findingsText } from "./checks.ts";
-import { linesMarkdown, splitLines } from "./leak-lines.ts";
+import { LEAK_LINE } from "../wording/source-line.ts";
+import {
+  baselineText,
+  capital,
+  checkCells,
+  checkName,
+  differenceText,
+  exitText,
+  findingName,
+  findingSeries,
+  moreText,
+  PHASE_COLUMNS,
+  PHASE_RIGHT,
+  phaseCells,
+  phaseNotes,
+  shownChecks,
+  shownPhases,
+  shownRunText,
+  sortChecks,
+} from "../wording/wording.ts";
+import { nextText, SIGN, unbroken } from "./answer.ts";
 import { md, table } from "./markdown-text.ts";
 
 const MAX_DIFFERENCES = 12;
@@ -129,4 +147,97 @@ function peakText({ peak }: ScenarioReport): string | null {
 function lostText({ runs }: ScenarioReport): string | null {
   const lost = countedNotes(runs.flatMap((run) => run.info.lost)).slice(0, MAX_LOST);
   return lost.length === 0 ? null : `Not recorded:\n\n${lost.map((text) => `- ${md(text)}`).join("\n")}`;
+}
+
+const SEVERITY_SIGN = { critical: "🔴", warning: "🟠", info: "🔵" } as const;
+const MAX_CHECKS = 24;
+const MAX_REASONS = 5;
+const MAX_FINDINGS = 6;
+
+/** The checks with candidate, baseline, limit and smallest detectable change, and the reasons of those not passed. */
+function checksText(scenario: ScenarioReport): string {
+  const checks = scenario.judgement?.checks ?? [];
+  const shown = shownChecks(checks, MAX_CHECKS);
+  const rows = shown.rows.flatMap(({ check, more }) => {
+    const cells = checkCells(check);
+    const advisory = check.gating || check.verdict === "pass" ? "" : " (advisory)";
+    const row = [
+      `${SIGN[check.verdict]} ${md(checkName(check, checks), 80)}${advisory}`,
+      check.verdict === "fail" ? `**${unbroken(cells.candidate)}**` : unbroken(cells.candidate),
+      unbroken(cells.baseline),
+      unbroken(cells.limit),
+      unbroken(cells.sees),
+    ];
+    return more === 0 ? [row] : [row, [`…${moreText(more)}`, "", "", "", ""]];
+  });
+  const out = [table(["Check", "Candidate", "Baseline", "Limit", "Would detect"], ["l", "r", "r", "r", "r"], rows)];
+  if (shown.hidden > 0) out.push(`…and ${shown.hidden} more in the bundle.`);
+  const reasons = sortChecks(checks)
+    .filter(({ verdict }) => verdict !== "pass")
+    .slice(0, MAX_REASONS);
+  if (reasons.length > 0) {
+    out.push(reasons.map((check) => `- ${md(checkName(check, checks), 80)}: ${md(check.reason, 300)}`).join("\n"));
+  }
+  return out.join("\n\n");
+}
+
+/** Findings with their hint; null when there are none. */
+function findingsText(findings: readonly Finding[]): string | null {
+  if (findings.length === 0) return null;
+  const lines = findings.slice(0, MAX_FINDINGS).map((finding) => {
+    const series = findingSeries(finding);
+    const name = `**${md(findingName(finding), 60)}**${series === "" ? "" : ` (${md(series, 80)})`}`;
+    const hint = finding.remediation[0] === undefined ? "" : `  \n  ↳ ${md(finding.remediation[0], 300)}`;
+    return `- ${SEVERITY_SIGN[finding.severity]} ${name}: ${md(finding.description, 400)}${hint}`;
+  });
+  if (findings.length > MAX_FINDINGS) lines.push(`- …and ${findings.length - MAX_FINDINGS} more in the bundle`);
+  return `**Findings**\n\n${lines.join("\n")}`;
+}
+
+const MAX_LINES = 5;
+
+/** Findings that name the line that holds growing memory, and the others. */
+export function splitLines(findings: readonly Finding[]): {
+  readonly lines: readonly Finding[];
+  readonly others: readonly Finding[];
+} {
+  return {
+    lines: findings.filter(({ classification }) => classification === LEAK_LINE),
+    others: findings.filter(({ classification }) => classification !== LEAK_LINE),
+  };
+}
+
+/** "+1.9 KiB per step" or "+2.0 MiB/s"; "–" when neither is known. */
+function growthRate({ evidence }: Finding): string {
+  const { bytes_per_step: perStep, bytes_per_s: perSecond } = evidence;
+  if (typeof perStep === "number") return `${formatBytesDelta(perStep)} per step`;
+  return typeof perSecond === "number" ? `${formatBytesDelta(perSecond)}/s` : "–";
+}
+
+/** "97 %" of the growth observed inside the process; "–" when unknown. */
+function growthShare({ evidence: { share } }: Finding): string {
+  return typeof share === "number" ? percent(share) : "–";
+}
+
+/** A table of the growing lines with their code, and the usual fix for the first; null when no line is known. */
+export function linesMarkdown(lines: readonly Finding[]): string | null {
+  const first = lines[0];
+  if (first === undefined) return null;
+  const rows = lines.slice(0, MAX_LINES).map((finding) => {
+    const { line, function: name, code } = finding.evidence;
+    const where = `**${md(String(line ?? "?"), 120)}**${typeof name === "string" ? ` ${md(name, 60)}` : ""}`;
+    const found =
+      finding.package === undefined ? "" : `, ${md(packageText(finding.package, finding.evidence.placed), 160)}`;
+    return [
+      `${where}${found}`,
+      typeof code === "string" ? md(code, 90) : "",
+      growthRate(finding),
+      growthShare(finding),
+    ];
+  });
+  const out = ["**The line that grows**", table(["Line", "Code", "Growth", "Share"], ["l", "l", "r", "r"], rows)];
+  if (lines.length > MAX_LINES) out.push(`…and ${lines.length - MAX_LINES} more in the bundle.`);
+  const hint = first.remediation[0];
+  if (hint !== undefined) out.push(`↳ ${md(hint, 400)}`);
+  return out.join("\n\n");
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Finding } from "../../analysis/series/document.ts";
-import { linesMarkdown, splitLines } from "./leak-lines.ts";
+import { linesMarkdown, splitLines } from "./details.ts";
 
 function line(evidence: Finding["evidence"], remediation: readonly string[] = []): Finding {
   return {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { selfTestBadge } from "../documents/self-test-badge.ts";
+import { selfTestBadge } from "../documents/badge.ts";
 import { type ShownTrial, selfTestPage, tallyOf } from "./self-test-page.ts";
 
 const trial = (kind: ShownTrial["kind"], failed: boolean, scenario = "train"): ShownTrial => ({

@@ -1,16 +1,20 @@
 import { countedNotes, plural } from "../../core/text.ts";
-import type { GateReport } from "../model/gate-report.ts";
-import { byUrgency, worstScenario } from "../model/severity.ts";
-import { decidingScaling, withoutRepeated } from "../wording/scaling-text.ts";
+import { byUrgency, type GateReport, type Scaling, worstScenario } from "../model/gate-report.ts";
+import {
+  decidingScaling,
+  fitsTexts,
+  lawText,
+  pointText,
+  scalingBreach,
+  scalingTitle,
+  withoutRepeated,
+} from "../wording/scaling-text.ts";
 import { costText } from "../wording/wording.ts";
-import { policyText } from "./acceptance.ts";
 import { countsText, headingText, leadText, reproduceText, SIGN } from "./answer.ts";
 import { fitParts, type Part } from "./comment-fit.ts";
-import { evidenceLinks } from "./comment-links.ts";
 import { folded, noteList, scenarioDetails } from "./details.ts";
-import { md } from "./markdown-text.ts";
-import { scalingText } from "./scaling.ts";
-import { errorText, type PictureOptions, pictureParts, scenarioParts, scenarioTable } from "./scenario.ts";
+import { evidenceLinks, md, table } from "./markdown-text.ts";
+import { errorText, type PictureOptions, pictureParts, policyText, scenarioParts, scenarioTable } from "./scenario.ts";
 
 export interface SummaryOptions extends PictureOptions {
   readonly bundleUrl?: string | null;
@@ -145,4 +149,19 @@ function footer(report: GateReport, options: SummaryOptions): string {
   if (report.commit !== null) links.push(md(report.commit.slice(0, 10)));
   links.push(costText(report.cost));
   return `<sub>${links.join(" · ")}</sub>`;
+}
+
+/** Peaks over the values of `--vary`: what breached, a table, the law and what fits. */
+export function scalingText(scaling: Scaling): string {
+  const { scenario, name, points } = scaling;
+  const breach = scalingBreach(scaling);
+  const rows = points.map((point) => [md(point.value, 60), pointText(point, "–")]);
+  return [
+    `**${md(scenario, 80)}: ${md(scalingTitle(scaling), 120)}**`,
+    ...(breach === null ? [] : [`**${md(breach, 300)}**`]),
+    table([md(name, 60), "Peak"], ["r", "r"], rows),
+    [lawText(scaling), ...fitsTexts(scaling)].map((text) => `- ${md(text, 300)}`).join("\n"),
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n");
 }

@@ -4,8 +4,8 @@ import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import type { DeviceDifference, SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
 import { LINE_STYLES, THEMES, type Theme, type ThemeName } from "../drawing/palette.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
+import { BAR, box, stackedBar } from "./composition-svg.ts";
 import { differenceOf, type PeakRow, peakRows } from "./peak-rows.ts";
-import { BAR, box, stackedBar } from "./stacked-bars.ts";
 
 /** Letters of 18 px stay readable where a page shows the picture 600 px wide. */
 const WIDTH = 1200;

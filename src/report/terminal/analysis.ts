@@ -3,9 +3,8 @@ import { plural } from "../../core/text.ts";
 import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import { sizeCell } from "../wording/wording.ts";
-import { type Paint, painter } from "./ansi.ts";
-import { findingLines } from "./findings.ts";
-import { alignRows, type Cell, cell, clip, safe, usableWidth } from "./terminal-table.ts";
+import { findingLines } from "./details.ts";
+import { alignRows, type Cell, cell, clip, type Paint, painter, safe, usableWidth } from "./terminal-table.ts";
 
 const MAX_SERIES = 40;
 

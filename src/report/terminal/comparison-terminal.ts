@@ -14,9 +14,8 @@ import {
   seriesName,
 } from "../../verdict/model/series-index.ts";
 import { VERDICT_LOOK } from "../drawing/palette.ts";
-import { painter, paintVerdict } from "./ansi.ts";
 import { renderJudgementTerminal } from "./terminal.ts";
-import { alignRows, cell, safe } from "./terminal-table.ts";
+import { alignRows, cell, painter, paintVerdict, safe } from "./terminal-table.ts";
 
 interface ComparisonSide {
   readonly name: string;

@@ -1,17 +1,70 @@
+import type { Finding } from "../../analysis/series/document.ts";
 import { plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { judgementDocument } from "../../verdict/model/judgement-document.ts";
 import { VERDICT_LOOK } from "../drawing/palette.ts";
 import { detectable } from "../headline/detectable.ts";
-import { lockText } from "../headline/lock-text.ts";
+import { lockText } from "../headline/line-answer.ts";
 import { peakColumns, peakNotes, peakTables } from "../headline/peak-answer.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
-import { moreText, shownChecks } from "../wording/shown-checks.ts";
-import { baselineText, checkCells, checkName, differenceText, shownRunText, sortChecks } from "../wording/wording.ts";
-import { type Paint, paintVerdict } from "./ansi.ts";
-import { findingLines } from "./findings.ts";
-import { phaseLines } from "./phases.ts";
-import { alignRows, cell, clip, noteLines, safe } from "./terminal-table.ts";
+import {
+  baselineText,
+  checkCells,
+  checkName,
+  differenceText,
+  findingName,
+  findingSeries,
+  moreText,
+  PHASE_COLUMNS,
+  PHASE_RIGHT,
+  phaseCells,
+  phaseNotes,
+  shownChecks,
+  shownPhases,
+  shownRunText,
+  sortChecks,
+} from "../wording/wording.ts";
+import { alignRows, cell, clip, noteLines, type Paint, paintVerdict, safe, wrapText } from "./terminal-table.ts";
+
+const MAX_PHASES = 16;
+
+/** Memory by the phases that the program names, as a small table; empty where it names none. */
+function phaseLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
+  const memory = shownPhases(scenario);
+  if (memory === null) return [];
+  const shown = memory.phases.slice(0, MAX_PHASES);
+  const rows = shown.map((phase) => {
+    const [entered, ...sizes] = phaseCells(phase);
+    const name = clip(`  ${safe(phase.name)}`, Math.max(16, width - 52));
+    return [cell(name), cell(entered, paint.dim), ...sizes.map((text) => cell(text))];
+  });
+  const head = PHASE_COLUMNS.map((name, i) => cell(i === 0 ? `  ${name}` : name, paint.dim));
+  const notes = phaseNotes(memory, memory.phases.length - shown.length);
+  return [...alignRows([head, ...rows], PHASE_RIGHT), ...noteLines(notes, paint, width)];
+}
+
+const MAX_FINDINGS = 8;
+
+/** Findings, each with its source line and the advice. */
+export function findingLines(findings: readonly Finding[], paint: Paint, width: number): string[] {
+  const color = { critical: paint.red, warning: paint.yellow, info: paint.dim } as const;
+  const lines = findings.slice(0, MAX_FINDINGS).flatMap((finding) => {
+    const series = findingSeries(finding);
+    const name = `${findingName(finding)}${series === "" ? "" : ` (${series})`}`;
+    const text = wrapText(safe(`● ${name}: ${finding.description}`), width - 2, "  ");
+    const hint = finding.remediation[0];
+    const { code } = finding.evidence;
+    return [
+      ...text.map((line, i) => `  ${i === 0 ? line.replace("●", color[finding.severity]("●")) : line}`),
+      ...(typeof code === "string" && code !== "" ? [`      ${safe(code.slice(0, Math.max(20, width - 8)))}`] : []),
+      ...(hint === undefined
+        ? []
+        : wrapText(`↳ ${safe(hint)}`, width - 4, "  ").map((line) => paint.dim(`    ${line}`))),
+    ];
+  });
+  const more = findings.length - MAX_FINDINGS;
+  return more > 0 ? [...lines, paint.dim(`  and ${more} more`)] : lines;
+}
 
 const MAX_CHECKS = 16;
 const MAX_REASONS = 12;

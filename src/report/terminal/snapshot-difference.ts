@@ -7,8 +7,17 @@ import type {
   SnapshotDifference,
 } from "../../snapshot/live/peak-difference.ts";
 import { sizeCell } from "../wording/wording.ts";
-import { type Paint, painter } from "./ansi.ts";
-import { alignRows, type Cell, cell, clip, safe, usableWidth, wrapText } from "./terminal-table.ts";
+import {
+  alignRows,
+  type Cell,
+  cell,
+  clip,
+  type Paint,
+  painter,
+  safe,
+  usableWidth,
+  wrapText,
+} from "./terminal-table.ts";
 
 const MAX_ROWS = 12;
 /** Callers shown of the first line. */

@@ -2,8 +2,17 @@ import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.
 import type { GrowthRow, LiveRow, PoolRow, SnapshotDocument, SurvivorRow } from "../../snapshot/live/tables.ts";
 import type { Frame } from "../../snapshot/model/frames.ts";
 import { sizeCell } from "../wording/wording.ts";
-import { type Paint, painter } from "./ansi.ts";
-import { alignRows, type Cell, cell, clip, safe, usableWidth, wrapText } from "./terminal-table.ts";
+import {
+  alignRows,
+  type Cell,
+  cell,
+  clip,
+  type Paint,
+  painter,
+  safe,
+  usableWidth,
+  wrapText,
+} from "./terminal-table.ts";
 
 const MAX_ROWS = 12;
 const MAX_DISCARDED = 4;

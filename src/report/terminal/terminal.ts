@@ -2,34 +2,57 @@ import { shellWord } from "../../core/escape.ts";
 import { countedNotes, plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { VERDICT_LOOK } from "../drawing/palette.ts";
-import { comparisonNote } from "../headline/comparison-note.ts";
+import { openFindings } from "../headline/causes.ts";
+import { rowName, rowSize, shownRows } from "../headline/decisive-run.ts";
 import {
   type LineAnswer,
   leakLine,
   lineNote,
   namedLine,
   oneTimeText,
+  ownLockText,
   peakLines,
   unattributed,
 } from "../headline/line-answer.ts";
-import { ownLockText } from "../headline/lock-text.ts";
-import { openFindings } from "../headline/open-findings.ts";
 import { higherParts, higherText } from "../headline/peak-answer.ts";
-import { rowName, rowSize, shownRows } from "../headline/rows.ts";
-import { answerSentence, judgementSentence } from "../headline/sentence.ts";
-import type { GateReport, ScenarioReport, Verdict } from "../model/gate-report.ts";
-import { urgency } from "../model/severity.ts";
-import { acceptedNote, knownLeakNotes, policyNotes } from "../wording/acceptance.ts";
-import { changedText } from "../wording/changed-text.ts";
+import { answerSentence, comparisonNote, judgementSentence } from "../headline/sentence.ts";
+import { type GateReport, type Scaling, type ScenarioReport, urgency, type Verdict } from "../model/gate-report.ts";
 import { ACCEPT, nextSteps, REFRESH, RUN } from "../wording/next-steps.ts";
 import { reproduceCommand } from "../wording/reproduce.ts";
-import { withoutRepeated } from "../wording/scaling-text.ts";
+import {
+  fitsTexts,
+  lawText,
+  pointText,
+  scalingBreach,
+  scalingTitle,
+  withoutRepeated,
+} from "../wording/scaling-text.ts";
 import { sparkline } from "../wording/sparkline.ts";
-import { capital, costText, exitText, failedExit, findingName } from "../wording/wording.ts";
-import { type Paint, painter, paintVerdict } from "./ansi.ts";
+import {
+  acceptedNote,
+  capital,
+  changedText,
+  costText,
+  exitText,
+  failedExit,
+  findingName,
+  knownLeakNotes,
+  policyNotes,
+} from "../wording/wording.ts";
 import { checkLines, detailLines, judgementNotes } from "./details.ts";
-import { scalingLines } from "./scaling.ts";
-import { alignRows, cell, clip, displayWidth, noteLines, safe, usableWidth, wrapText } from "./terminal-table.ts";
+import {
+  alignRows,
+  cell,
+  clip,
+  displayWidth,
+  noteLines,
+  type Paint,
+  painter,
+  paintVerdict,
+  safe,
+  usableWidth,
+  wrapText,
+} from "./terminal-table.ts";
 
 export interface TerminalOptions {
   readonly color: boolean;
@@ -292,4 +315,29 @@ function errorLines(scenario: ScenarioReport, paint: Paint, width: number): stri
     );
   }
   return lines;
+}
+
+const BAR = 24;
+
+/** Peaks over the values of `--vary`, the law through them, and what fits. */
+export function scalingLines(scaling: Scaling, paint: Paint, width: number): string[] {
+  const { points, name } = scaling;
+  const most = Math.max(1, ...points.map(({ bytes }) => bytes ?? 0));
+  const rows = alignRows(
+    points.map((point) => [
+      cell(`  ${clip(safe(`${name}=${point.value}`), 32)}`),
+      cell(pointText(point, "not measured")),
+      cell("█".repeat(Math.round((BAR * (point.bytes ?? 0)) / most)), paint.cyan),
+    ]),
+    [false, true],
+  );
+  const wrap = (text: string) => wrapText(safe(text), width, "  ").map((line) => `  ${line}`);
+  const breach = scalingBreach(scaling);
+  return [
+    `${paint.bold(clip(safe(scaling.scenario), 40))}  ${safe(scalingTitle(scaling))}`,
+    ...rows,
+    ...wrap(lawText(scaling)),
+    ...fitsTexts(scaling).flatMap(wrap),
+    ...(breach === null ? [] : wrap(breach).map(scaling.verdict === "fail" ? paint.red : paint.yellow)),
+  ];
 }

@@ -4,16 +4,15 @@ import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { THEMES, VERDICT_LOOK } from "../drawing/palette.ts";
-import { leakLine, lineNote, peakLines, percent } from "../headline/line-answer.ts";
-import { lockText } from "../headline/lock-text.ts";
+import { rowSize, shownRows } from "../headline/decisive-run.ts";
+import { leakLine, lineNote, lockText, peakLines, percent } from "../headline/line-answer.ts";
 import { peakColumns, peakNotes, peakTables, stackedRows } from "../headline/peak-answer.ts";
-import { rowSize, shownRows } from "../headline/rows.ts";
 import { answerSentence } from "../headline/sentence.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { drawComposition, renderFlame } from "../peaks/composition-svg.ts";
-import { acceptedNote, knownLeakNotes } from "../wording/acceptance.ts";
 import { ACCEPT, type AcceptCommand, nextSteps, RUN } from "../wording/next-steps.ts";
 import {
+  acceptedNote,
   baselineText,
   capital,
   checkCells,
@@ -22,6 +21,7 @@ import {
   exitText,
   findingName,
   findingSeries,
+  knownLeakNotes,
   shownRunText,
   sizeCell,
   sortChecks,

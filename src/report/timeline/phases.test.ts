@@ -2,9 +2,8 @@ import { describe, expect, it } from "vitest";
 import { THEMES } from "../drawing/palette.ts";
 import { payloadOf, reportOf } from "../model/payload.ts";
 import { sampleReport, sampleScenario, sampleTimeline } from "../testing/sample-report.ts";
-import { drawPhases } from "./phases.ts";
 import { renderTimelinePng } from "./timeline-png.ts";
-import { renderTimelineSvg } from "./timeline-svg.ts";
+import { drawPhases, renderTimelineSvg } from "./timeline-svg.ts";
 
 const LAYOUT = { left: 100, right: 1100, bottom: 400, xOf: (time: number) => 100 + time * 10, theme: THEMES.light };
 const stretch = (name: string, from_s: number, to_s: number) => ({ name, from_s, to_s });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Finding } from "../../analysis/series/document.ts";
-import { changedText } from "./changed-text.ts";
+import { changedText } from "./wording.ts";
 
 describe("the text about a line and the change", () => {
   it.each<[Finding["evidence"], string | null]>([

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { scalingText } from "../markdown/scaling.ts";
+import { scalingText } from "../markdown/summary-markdown.ts";
 import type { Scaling } from "../model/gate-report.ts";
-import { painter } from "../terminal/ansi.ts";
-import { scalingLines } from "../terminal/scaling.ts";
+import { scalingLines } from "../terminal/terminal.ts";
+import { painter } from "../terminal/terminal-table.ts";
 import { sampleReport, sampleScenario } from "../testing/sample-report.ts";
 import { decidingScaling, fitsTexts, lawText, scalingBreach, withoutRepeated } from "./scaling-text.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { renderSummary } from "../markdown/summary-markdown.ts";
 import { renderTerminal } from "../terminal/terminal.ts";
 import { sampleCheck, sampleJudgement, sampleReport } from "../testing/sample-report.ts";
-import { moreText, shownChecks } from "./shown-checks.ts";
+import { moreText, shownChecks } from "./wording.ts";
 
 const ranks = Array.from({ length: 1024 }, (_, rank) =>
   sampleCheck({

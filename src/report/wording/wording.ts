@@ -1,11 +1,12 @@
+import type { PhaseMemory, PhasesMemory } from "../../analysis/growth/phases.ts";
 import type { Finding } from "../../analysis/series/document.ts";
+import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
-import { formatBytes, formatDuration } from "../../core/units.ts";
+import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { ExitState } from "../../telemetry/recording/model.ts";
 import type { Check, FingerprintDifference } from "../../verdict/model/judgement.ts";
-import type { GateReport, ScenarioReport, Timeline } from "../model/gate-report.ts";
-import { verdictUrgency } from "../model/severity.ts";
+import { type GateReport, type ScenarioReport, type Timeline, verdictUrgency } from "../model/gate-report.ts";
 
 /** Phrases that all written reports share, not escaped: each renderer escapes outside text where it prints it. */
 
@@ -117,4 +118,132 @@ export function costText({ runs, minutes }: GateReport["cost"]): string {
 
 export function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** Whether the change wrote the line that a finding names; null when that is unknown. Contains outside text. */
+export function changedText({ evidence }: Finding, reader: "terminal" | "pull-request" = "terminal"): string | null {
+  switch (evidence.changed) {
+    case "changed":
+      return reader === "pull-request" ? "changed in this pull request" : "changed since the base commit";
+    case "unchanged":
+      if (typeof evidence.called_from === "string") {
+        return `unchanged; called from ${evidence.called_from}, which changed`;
+      }
+      return typeof evidence.nearest_change === "string"
+        ? `unchanged; the nearest change is ${evidence.nearest_change}`
+        : "unchanged";
+    default:
+      return null;
+  }
+}
+
+/** Settings listed in a terminal; the rest is in the bundle. */
+const MAX_CHANGES = 8;
+/** The beginning of a command identifies it. */
+const MAX_VALUE = 60;
+
+/** Who accepted a difference, and why; not escaped. Null where it was not accepted. */
+export function acceptedNote({ accepted }: ScenarioReport): string | null {
+  return accepted === undefined ? null : `Accepted by ${accepted.by} (${accepted.via}): ${accepted.reason}`;
+}
+
+/** The known leaks that explain a growth, one sentence each, not escaped. */
+export function knownLeakNotes({ known_leaks: known = [] }: ScenarioReport): readonly string[] {
+  return known.map(
+    ({ package: name, version, at, until, reason }) =>
+      `Known leak of ${name} ${version} at ${at} until ${until}: ${reason}`,
+  );
+}
+
+/** The changes to the gate's own settings, one line each, not escaped. */
+export function policyNotes(report: GateReport): readonly string[] {
+  const { policy_changes: changes = [], policy_accepted: accepted } = report;
+  if (changes.length === 0) return [];
+  const value = (text: string | null): string => (text === null ? "not set" : text.slice(0, MAX_VALUE));
+  const left = changes.length - MAX_CHANGES;
+  return [
+    accepted === undefined
+      ? "This change alters the gate's own settings. Those of the base commit are in force:"
+      : `This change alters the gate's own settings, accepted by ${accepted.by} (${accepted.via}): ${accepted.reason}`,
+    ...changes.slice(0, MAX_CHANGES).map(({ path, base, head }) => `  ${path}: ${value(base)} → ${value(head)}`),
+    ...(left > 0 ? [`  and ${left} more in the bundle`] : []),
+  ];
+}
+
+/** The columns of a table of phases, and which of them align right. */
+export const PHASE_COLUMNS = ["phase", "entered", "time", "highest", "growth"] as const;
+export const PHASE_RIGHT = [false, true, true, true, true] as const;
+
+/** The phases of the newest candidate run that named any; null when none did. */
+export function shownPhases({ runs }: ScenarioReport): PhasesMemory | null {
+  return runs.findLast(({ role, phases }) => role === "candidate" && phases !== undefined)?.phases ?? null;
+}
+
+/** The cells after the name. */
+export function phaseCells(phase: PhaseMemory): readonly [string, string, string, string] {
+  const { entered, unended, processes, seconds, growth_bytes: growth } = phase;
+  const inProcesses = processes > 1 ? ` in ${processes} processes` : "";
+  const open = unended === 0 ? "" : unended === entered ? ", not ended" : `, ${unended} not ended`;
+  return [
+    `${entered}${inProcesses}${open}`,
+    seconds === null ? "–" : formatDuration(seconds),
+    sizeCell(phase.highest_bytes),
+    growth === null ? "–" : formatBytesDelta(growth),
+  ];
+}
+
+/** Which memory the sizes measure, and what the table omits; not escaped. */
+export function phaseNotes(memory: PhasesMemory, hidden: number): readonly string[] {
+  const { metric, device, phases, dropped } = memory;
+  const of =
+    metric === "host"
+      ? "host memory of the process tree"
+      : device === "host"
+        ? "memory allocated from the heap"
+        : `memory allocated on ${device ?? "the devices"}`;
+  const median = phases.some(({ entered }) => entered > 1) ? ", median over entries" : "";
+  return [
+    `Sizes: samples of the ${of}; growth from entry to end${median}.`,
+    ...(hidden > 0 ? [`report.json lists ${plural(hidden, "more phase", "more phases")}.`] : []),
+    ...(dropped > 0 ? [`${plural(dropped, "further entry was", "further entries were")} dropped.`] : []),
+  ];
+}
+
+interface ShownChecks {
+  readonly rows: readonly { readonly check: Check; readonly more: number }[];
+  readonly hidden: number;
+}
+
+/** More ranks of one kind add nothing for a reader. */
+const MAX_ALIKE = 4;
+
+/** How near a check is to its limit, or without one how large its value is: larger is worse. */
+function badness({ candidate_bytes: candidate, threshold_bytes: threshold }: Check): number {
+  if (candidate === null || !Number.isFinite(candidate)) return Number.NEGATIVE_INFINITY;
+  return threshold !== null && threshold > 0 ? candidate / threshold : candidate;
+}
+
+/**
+ * The checks to show, the worst first: all up to `most`; above that, the worst ranks of each kind (verdict, metric,
+ * aspect, limit) with the number of ranks omitted (`more`), and the number of checks of omitted kinds (`hidden`).
+ */
+export function shownChecks(checks: readonly Check[], most: number): ShownChecks {
+  const sorted = sortChecks(checks);
+  if (sorted.length <= most) return { rows: sorted.map((check) => ({ check, more: 0 })), hidden: 0 };
+  const kinds = [
+    ...groupBy(sorted, ({ verdict, gating, aspect, limit, metric }) =>
+      JSON.stringify([verdict, gating, aspect, limit, metric]),
+    ).values(),
+  ];
+  const each = Math.max(1, Math.min(MAX_ALIKE, Math.floor(most / kinds.length)));
+  const rows = kinds.slice(0, most).flatMap((own) => {
+    const worst = [...own].sort((a, b) => badness(b) - badness(a) || a.rank - b.rank).slice(0, each);
+    return worst.map((check, at) => ({ check, more: at === worst.length - 1 ? own.length - worst.length : 0 }));
+  });
+  return { rows, hidden: kinds.slice(most).reduce((sum, own) => sum + own.length, 0) };
+}
+
+/** "and 1,020 more like them" */
+export function moreText(more: number): string {
+  return `and ${more.toLocaleString("en-US")} more like ${more === 1 ? "it" : "them"}`;
 }

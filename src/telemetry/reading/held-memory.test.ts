@@ -111,7 +111,7 @@ describe("the memory that a process tree holds", () => {
     expect(host).toEqual([220, 220, 210, 210]);
   });
 
-  it("after the last reading nothing is held that is less than its part of the sum", () => {
+  it("the memory that a tree holds after the last reading is never less than its part of the sum", () => {
     const { host } = held(tick(0, 20, 400, 2), reading(0, 220), tick(500, 30, 400, 2), tick(600, 5, 0, 1));
     expect(host).toEqual([220, 230, 3]);
   });

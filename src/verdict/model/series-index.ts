@@ -78,7 +78,7 @@ export function indexSeries(measurements: Measurements | null): readonly SeriesH
 /** From this version of the analysis on, `host` is what the tree holds; before, the sum that is `host_sum` now. */
 const HELD_SINCE = 9;
 
-/** The candidate's series as a baseline has them that earlier versions alone measured; `host_sum` is absent where it is `host`. */
+/** The candidate's series as in a baseline of earlier versions alone; `host_sum` is absent where `host` is the same. */
 export function likeBaseline(
   candidate: readonly SeriesHistory[],
   baseline: readonly SeriesHistory[],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sampleScenario, sampleTimeline } from "../testing/sample-report.ts";
-import { withBoundedTimelines } from "./merged-timelines.ts";
+import { sampleScenario, sampleTimeline } from "../report/testing/sample-report.ts";
+import { withBoundedTimelines } from "./merge-report.ts";
 
 describe("timelines of many legs", () => {
   const scenarios = [
