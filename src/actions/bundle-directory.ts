@@ -12,7 +12,6 @@ export function freeBundleDirectory(env: Environment, name: string): string {
     makeDirectories(parent);
   } catch (cause) {
     throw new GateError("RUNNER_TEMP_UNWRITABLE", `no directory can be made in RUNNER_TEMP: ${messageOf(cause)}`, {
-      kind: "error",
       where: parent,
       hint: "RUNNER_TEMP has to name a directory that the runner's user may write.",
       cause,

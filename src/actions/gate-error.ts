@@ -4,5 +4,5 @@ import { limitsError } from "../core/process/own-limits.ts";
 export function asGateError(error: unknown): GateError {
   if (error instanceof GateError) return error;
   const hint = "This is a bug in Stormlog Gate. Re-run the job with debug logging for a stack trace.";
-  return limitsError(error) ?? new GateError("INTERNAL", messageOf(error), { kind: "error", hint, cause: error });
+  return limitsError(error) ?? new GateError("INTERNAL", messageOf(error), { hint, cause: error });
 }

@@ -104,10 +104,7 @@ function keptError(names: readonly string[]): GateError {
   return new GateError(
     "FILE_COMMANDS_CHANGED",
     `the measured command wrote to files of this step (${names.join(", ")}), and what it wrote could not be removed${why}`,
-    {
-      kind: "error",
-      hint: "Use nothing of this job, and measure in a job without a writing token.",
-    },
+    { hint: "Use nothing of this job, and measure in a job without a writing token." },
   );
 }
 

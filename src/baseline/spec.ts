@@ -26,7 +26,6 @@ export interface StoreOpeners {
 function unreachable(name: string): BaselineStore {
   const fail = async (): Promise<never> => {
     throw new GateError("BASELINE_STORE_UNREADABLE", `${name} is read over GitHub's API, in a workflow with a token.`, {
-      kind: "error",
       where: name,
     });
   };

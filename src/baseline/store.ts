@@ -107,15 +107,11 @@ export function contentOf(texts: readonly { readonly name: string; readonly text
 }
 
 export function unwritable(store: string, reason: string): GateError {
-  return new GateError("BASELINE_STORE_UNWRITABLE", `${store} cannot be written: ${reason}`, {
-    kind: "error",
-    where: store,
-  });
+  return new GateError("BASELINE_STORE_UNWRITABLE", `${store} cannot be written: ${reason}`, { where: store });
 }
 
 export function busy(store: string): GateError {
   return new GateError("BASELINE_STORE_BUSY", `${store} was changed by other writers at every attempt`, {
-    kind: "error",
     where: store,
     hint: "Try again when fewer jobs write baselines at the same time.",
   });

@@ -106,7 +106,7 @@ export function commitSubject(
         throw new GateError(
           "SEARCH_ENVIRONMENT_FAILED",
           `commit ${commit.slice(0, 12)} cannot be checked out: ${messageOf(error)}`,
-          { kind: "error", hint: "Repair the cause (free disk space, a complete clone), then add --resume." },
+          { hint: "Repair the cause (free disk space, a complete clone), then add --resume." },
         );
       }
       const cwd = path.join(tree, inside);

@@ -50,7 +50,7 @@ export function gateJudge(directory: string, requestFor: RequestFor, ports: Gate
       if (judged.verdict === "fail" || judged.verdict === "error" || ports.interrupt.aborted) return judged;
       const request = requestFor(state, bundle, []);
       const [scenario] = request.scenarios;
-      if (scenario === undefined) throw new GateError("NOTHING_MEASURED", "there is nothing to run", { kind: "error" });
+      if (scenario === undefined) throw new GateError("NOTHING_MEASURED", "there is nothing to run");
       const baseline = openFileStore(`file:${store}`, store);
       const runs = DEFAULT_POLICY.minBaselineRuns;
       await refreshScenario(request, scenario, { runs, store: baseline }, ports);

@@ -112,7 +112,6 @@ function programOf(name: string, PATH: string | undefined): string {
   const program = programsOf({ PATH }).find(name);
   if (program !== null) return program.path;
   throw new GateError("SEARCH_ENVIRONMENT_FAILED", `${name} is not on PATH`, {
-    kind: "error",
     hint: "Install it, or name another installer with --tool.",
   });
 }

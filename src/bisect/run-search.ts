@@ -161,7 +161,6 @@ function required({ name, verdict, sentence, bundle }: Step): void {
   if (verdict !== null && verdict !== "error") return;
   const output = bundle === null ? "" : ` Its output is in ${bundle} (runs/*/*/output.log).`;
   throw new GateError("SEARCH_ENVIRONMENT_FAILED", `the ${name} state cannot be run: ${sentence}`, {
-    kind: "error",
     hint: `Both ends of the search must build and run in a clean directory.${output}`,
   });
 }

@@ -55,7 +55,6 @@ export async function saveState(directory: string, state: SearchState): Promise<
   } catch (error) {
     const code = codeOf(error) ?? String(error);
     throw new GateError("SEARCH_UNWRITABLE", `the state of the search cannot be written (${code})`, {
-      kind: "error",
       where: directory,
       hint: code === "ENOSPC" ? "Free space on the disk, then add --resume." : "Name another directory with --output.",
     });

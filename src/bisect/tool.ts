@@ -55,7 +55,6 @@ export async function runTool(
 /** The error of an environment that fails whatever the state. */
 export function failed(message: string): GateError {
   return new GateError("SEARCH_ENVIRONMENT_FAILED", message, {
-    kind: "error",
     hint: "Nothing was decided from this state. Repair the cause, then add --resume.",
   });
 }

@@ -15,7 +15,6 @@ function checkOwnDirectory(): void {
     process.cwd();
   } catch {
     throw new GateError("CWD_GONE", "the working directory does not exist any more", {
-      kind: "error",
       hint: "Change to a directory that exists.",
     });
   }
@@ -55,8 +54,7 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
 /** A limit of the machine that ended the work anywhere, such as while a part of the program was loaded. */
 function limitReached(error: unknown): GateError | null {
   const message = messageOf(error);
-  const limited = (name: string, what: string, hint: string) =>
-    new GateError(name, what, { kind: "error", hint, cause: error });
+  const limited = (name: string, what: string, hint: string) => new GateError(name, what, { hint, cause: error });
   switch (codeOf(error)) {
     case "EMFILE":
     case "ENFILE":

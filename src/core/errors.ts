@@ -11,7 +11,8 @@ const EXIT_BY_KIND = {
 } as const satisfies Record<ErrorKind, ExitCode>;
 
 export interface GateErrorOptions {
-  readonly kind: ErrorKind;
+  /** Absent = "error". */
+  readonly kind?: ErrorKind;
   /** What the user should do next, one sentence. */
   readonly hint?: string;
   /** File, option or command the problem sits in. */
@@ -27,12 +28,12 @@ export class GateError extends Error {
   readonly hint: string | undefined;
   readonly where: string | undefined;
 
-  constructor(code: string, message: string, options: GateErrorOptions) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(code: string, message: string, { kind = "error", hint, where, cause }: GateErrorOptions = {}) {
+    super(message, cause === undefined ? undefined : { cause });
     this.code = code;
-    this.kind = options.kind;
-    this.hint = options.hint;
-    this.where = options.where;
+    this.kind = kind;
+    this.hint = hint;
+    this.where = where;
   }
 
   get exitCode(): ExitCode {

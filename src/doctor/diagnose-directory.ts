@@ -97,10 +97,7 @@ export async function writeDiagnoseDirectory(
       await writeFile(path.join(directory, name), `${JSON.stringify(content, null, 2)}\n`);
     }
   } catch (error) {
-    throw new GateError("WRITE_FAILED", `${directory} cannot be written: ${messageOf(error)}`, {
-      kind: "error",
-      where: directory,
-    });
+    throw new GateError("WRITE_FAILED", `${directory} cannot be written: ${messageOf(error)}`, { where: directory });
   }
   return directory;
 }

@@ -48,7 +48,6 @@ async function freshDirectory(directory: string): Promise<void> {
   } catch (error) {
     const code = codeOf(error) ?? String(error);
     throw new GateError("DEMO_FOLDER_UNWRITABLE", `the demo's directory cannot be written (${code})`, {
-      kind: "error",
       where: directory,
       hint: "Run the demo in a directory that this user may write.",
     });

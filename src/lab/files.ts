@@ -124,10 +124,7 @@ export async function writeLabReport(directory: string, rounds: readonly LabRoun
     for (const [file, content] of files) await writeFile(file, content);
   } catch (error) {
     const code = codeOf(error) ?? String(error);
-    throw new GateError("OUTPUT_UNWRITABLE", `the report cannot be written (${code})`, {
-      kind: "error",
-      where: directory,
-    });
+    throw new GateError("OUTPUT_UNWRITABLE", `the report cannot be written (${code})`, { where: directory });
   }
   return files.map(([file]) => file);
 }

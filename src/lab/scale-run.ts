@@ -99,18 +99,11 @@ export async function statedBytes(pattern: SizedPattern, batch: number | null, s
     ({ stdout: output } = await promisify(execFile)(program, args, { env, timeout: STATEMENT_MS, signal }));
   } catch (error) {
     const { stderr, message } = error as Error & { readonly stderr?: string };
-    throw new GateError(
-      "LAB_STATEMENT_MISSING",
-      `${pattern.entry.name} cannot be run: ${lastLine(stderr) ?? message}`,
-      {
-        kind: "error",
-      },
-    );
+    throw new GateError("LAB_STATEMENT_MISSING", `${pattern.entry.name} cannot be run: ${lastLine(stderr) ?? message}`);
   }
   const facts = factsIn(output);
   if (facts === null)
     throw new GateError("LAB_STATEMENT_MISSING", `${pattern.entry.name} does not report what it keeps`, {
-      kind: "error",
       hint: "Its last line of output has to begin with `leak-lab: `.",
     });
   return facts.leak_bytes_per_step;

@@ -305,10 +305,7 @@ export async function searchScale(
   const { bounds, ...rest } = options;
   const missing = (await labAvailability(rest.python)).reason(rest.entry);
   if (missing !== null)
-    throw new GateError("LAB_SCALE_BROKEN", missing, {
-      kind: "error",
-      hint: "Nothing was measured, and nothing was written.",
-    });
+    throw new GateError("LAB_SCALE_BROKEN", missing, { hint: "Nothing was measured, and nothing was written." });
   await prepareScaleDirectory(rest.directory);
   // An empty name would make each run a session of its own, without a baseline of the same session.
   const session = rest.env.STORMLOG_GATE_SESSION || randomId();

@@ -56,11 +56,7 @@ export function reader(file: string, queue: ShardTask[], take: Take): Promise<vo
       queue.length = 0;
       const message = `a thread that reads recordings failed${task === undefined ? "" : ` at ${task.directory}`} (${messageOf(cause)})`;
       const hint = "Merge fewer recordings at once.";
-      reject(
-        cause instanceof GateError
-          ? cause
-          : new GateError("MERGE_READER_LOST", message, { kind: "error", hint, cause }),
-      );
+      reject(cause instanceof GateError ? cause : new GateError("MERGE_READER_LOST", message, { hint, cause }));
     };
     worker.on("message", (answer: ShardAnswer) => {
       try {

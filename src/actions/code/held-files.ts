@@ -111,7 +111,6 @@ export class ActionFiles implements HeldFiles {
     if (content === undefined || digest === undefined) return null;
     if (sha256(content.bytes) === digest) return content.bytes;
     throw new GateError("CODE_CHANGED", `${name} is not the file that this Action was built with`, {
-      kind: "error",
       where: path.join(this.#code.dist, name),
       hint: "Run the job again: it downloads the Action again. An earlier step of the job may have changed its files.",
     });

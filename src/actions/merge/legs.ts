@@ -93,7 +93,6 @@ export class Legs {
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
       throw new GateError("SECTIONS_UNREADABLE", `the sections of the legs cannot be read: ${messageOf(cause)}`, {
-        kind: "error",
         hint: "Re-run this job. The measurements of the legs are kept.",
         cause,
       });

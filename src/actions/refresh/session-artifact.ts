@@ -113,10 +113,7 @@ export async function downloadSession(
     .find(({ artifacts }) => artifacts.length > 0);
   const [artifact, ...others] = found?.artifacts ?? [];
   if (found === undefined || artifact === undefined) {
-    throw new GateError("SESSION_MISSING", "the measuring job of this run left no session", {
-      kind: "error",
-      hint: HINT,
-    });
+    throw new GateError("SESSION_MISSING", "the measuring job of this run left no session", { hint: HINT });
   }
   if (others.length > 0) throw refuse(`${others.length + 1} artifacts have its name`);
   const handed = readSession(await store.read(artifact, MAX_BYTES), artifact.name);

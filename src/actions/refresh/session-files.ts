@@ -55,7 +55,6 @@ async function readState(gitData: GitData, snapshot: RefSnapshot | null, file: s
       return read.state;
     case "newer":
       throw new GateError("NIGHTLY_STATE_NEWER", `${file} has schema ${read.schema}, which this version cannot keep`, {
-        kind: "error",
         where: file,
         hint: "Use a newer stormlog-gate.",
       });

@@ -73,7 +73,6 @@ async function checkRecords(store: BaselineStore, { scenarios }: GateRequest): P
   );
   if (damaged === undefined) return;
   throw new GateError("BASELINE_STORE_UNWRITABLE", `a record of ${store.name} is damaged: ${damaged}`, {
-    kind: "error",
     where: store.name,
     hint: "Remove that record, or restore it from git, and refresh again. `baseline verify` lists all damaged records.",
   });
@@ -232,7 +231,7 @@ async function missingRuns(
   throw new GateError(
     "ENVIRONMENT_DIFFERS",
     `scenario "${record.scenario}" was accepted from another environment than this one: the runs were added to ${measured.name}, and not to ${name}`,
-    { kind: "error", hint: "Measure the missing runs where the bundle was made, with the same command and options." },
+    { hint: "Measure the missing runs where the bundle was made, with the same command and options." },
   );
 }
 

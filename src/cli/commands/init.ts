@@ -96,10 +96,7 @@ function write(file: string, put: () => void): void {
   try {
     put();
   } catch (error) {
-    throw new GateError("WRITE_FAILED", `${file} cannot be written: ${messageOf(error)}`, {
-      kind: "error",
-      where: file,
-    });
+    throw new GateError("WRITE_FAILED", `${file} cannot be written: ${messageOf(error)}`, { where: file });
   }
 }
 

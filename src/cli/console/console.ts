@@ -37,7 +37,6 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
       }
       if (code === "EPIPE") return;
       throw new GateError("OUTPUT_UNWRITABLE", `the output cannot be written (${code})`, {
-        kind: "error",
         hint: code === "ENOSPC" ? "The disk behind it is full." : "Check where it is redirected to.",
       });
     }
@@ -103,9 +102,6 @@ export function writeOutputFile(file: string, content: string | Uint8Array): voi
   try {
     writeFileSync(file, content);
   } catch (error) {
-    throw new GateError("WRITE_FAILED", `${file} cannot be written: ${messageOf(error)}`, {
-      kind: "error",
-      where: file,
-    });
+    throw new GateError("WRITE_FAILED", `${file} cannot be written: ${messageOf(error)}`, { where: file });
   }
 }

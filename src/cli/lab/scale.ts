@@ -89,7 +89,6 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
     if (interrupt.signal.aborted) return ExitCode.interrupted;
     if (document.answer.kind === "broken") {
       throw new GateError("LAB_SCALE_BROKEN", document.answer.reason, {
-        kind: "error",
         where: shown(SCALE_FILE),
         hint: "Fix that first: until then the size cannot be judged.",
       });

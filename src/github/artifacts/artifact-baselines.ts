@@ -57,7 +57,6 @@ class ArtifactStore implements BaselineStore {
     } catch (error) {
       const attempt = { what: `read the baselines of ${this.name}`, permission: "actions: read", instead: "" };
       throw new GateError("BASELINE_STORE_UNREADABLE", degradedWarning(attempt, error).trim(), {
-        kind: "error",
         where: this.name,
         cause: error,
       });

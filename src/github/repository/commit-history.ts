@@ -111,7 +111,7 @@ class CommitHistory implements HistoryPort {
     try {
       return await withDeadline({ ms: WAIT_MS }, async () => ask(await this.#client()));
     } catch (error) {
-      throw new GateError("HISTORY_UNKNOWN", degradedWarning(attempt, error).trim(), { kind: "error", cause: error });
+      throw new GateError("HISTORY_UNKNOWN", degradedWarning(attempt, error).trim(), { cause: error });
     }
   }
 }

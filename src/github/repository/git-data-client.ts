@@ -116,7 +116,6 @@ class GitDataClient implements GitData {
     const content = Buffer.from(data.content, data.encoding === "base64" ? "base64" : "utf8");
     if (sha.length === 40 && blobId(content) !== sha) {
       throw new GateError("GIT_OBJECT_DAMAGED", `GitHub answered other bytes than those of object ${sha}`, {
-        kind: "error",
         where: sha,
         hint: "Run the job again.",
       });
@@ -178,7 +177,6 @@ class GitDataClient implements GitData {
     const { data } = await octokit.rest.git.getTree({ ...this.#repository, tree_sha: commit, recursive: "1" });
     if (data.truncated) {
       throw new GateError("GIT_TREE_TRUNCATED", `GitHub listed only part of the files of commit ${commit}`, {
-        kind: "error",
         where: commit,
         hint: "The ref holds more files than one answer can list: delete those of scenarios that are gone.",
       });

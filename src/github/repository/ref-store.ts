@@ -50,7 +50,6 @@ class RefStore implements BaselineStore {
       if (error instanceof GateError) throw error;
       const attempt = { what: `read the baselines of ${this.name}`, permission: "contents: read", instead: "" };
       const unreadable = new GateError("BASELINE_STORE_UNREADABLE", degradedWarning(attempt, error).trim(), {
-        kind: "error",
         where: this.name,
         cause: error,
       });

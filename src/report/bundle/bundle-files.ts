@@ -30,7 +30,6 @@ export function writeError(cause: unknown, where: string): GateError {
     full ? "DISK_FULL" : denied ? "NO_PERMISSION" : "BUNDLE_WRITE_FAILED",
     full ? "the disk is full" : denied ? "permission denied" : `${reason} (${code ?? "unknown reason"})`,
     {
-      kind: "error",
       where,
       hint: full
         ? "Free some space and run again. The bundle contains what was written before."

@@ -72,7 +72,6 @@ export async function unlockBundle(directory: string): Promise<void> {
 
 function inUse(directory: string, message: string): GateError {
   return new GateError("BUNDLE_IN_USE", message, {
-    kind: "error",
     where: directory,
     hint: "Wait until it ends, or choose another directory with --bundle.",
   });

@@ -27,7 +27,6 @@ export function readAsset(name: AssetName): Buffer {
     bytes = heldFiles()?.read(`assets/${name}`) ?? readFileSync(assetPath(name));
   } catch (cause) {
     throw new GateError("ASSET_MISSING", `cannot read ${name}, a file of this package`, {
-      kind: "error",
       where: path.join(packageRoot(), "dist", "assets"),
       hint: "Reinstall stormlog-gate.",
       cause,

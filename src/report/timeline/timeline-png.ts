@@ -27,11 +27,7 @@ function checkAddressSpace(): void {
     throw new GateError(
       PICTURE_UNAVAILABLE,
       "the timeline could not be drawn as a picture: the address space is limited",
-      {
-        kind: "error",
-        hint: "Raise the limit (ulimit -v). The interactive timeline is complete.",
-        cause,
-      },
+      { hint: "Raise the limit (ulimit -v). The interactive timeline is complete.", cause },
     );
   }
 }
