@@ -43,11 +43,28 @@ function bounded(
 }
 
 /** Where the timeline is shown. @throws GateError INPUT_INVALID (usage) */
-export function imageInput(input: Input): ImageMode {
+function imageInput(input: Input): ImageMode {
   const mode = choice(input, "image", ["auto", "ref", "none", "mermaid"], "auto");
   if (mode !== "mermaid") return mode;
   notice("image: mermaid draws no chart any more. It means auto.");
   return "auto";
+}
+
+/** Whether an input that may be `auto` or `never` is `auto`. @throws GateError INPUT_INVALID (usage) */
+export function isAuto(input: Input, name: string): boolean {
+  return choice(input, name, ["auto", "never"], "auto") === "auto";
+}
+
+/** The inputs of every step that publishes a verdict. @throws GateError INPUT_INVALID (usage) */
+export function publishingInputs(input: Input, failOn: "regression" | "never") {
+  return {
+    /** Name of the gate; all its jobs share one comment. */
+    gateId: gateIdInput(input),
+    comment: isAuto(input, "comment"),
+    image: imageInput(input),
+    /** Whether the verdict decides the step's result; errors and missing legs always do. */
+    verdictFails: choice(input, "fail-on", ["regression", "never"], failOn) === "regression",
+  } as const;
 }
 
 /** The name of the gate; all its jobs share one comment. @throws GateError INPUT_INVALID (usage) */

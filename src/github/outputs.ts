@@ -3,23 +3,8 @@ import type { GateReport, ScenarioReport } from "../report/model/gate-report.ts"
 import type { Check, CheckVerdict } from "../verdict/model/judgement.ts";
 import { checkDocument } from "../verdict/model/judgement-document.ts";
 
-/** Every output of `action.yml`. Unknown is an empty text, never 0. */
-export interface Outputs {
-  readonly verdict: string;
-  readonly "exit-code": string;
-  readonly confirmed: string;
-  readonly results: string;
-  readonly class: string;
-  readonly "peak-bytes": string;
-  readonly "slope-bytes-per-step": string;
-  readonly "slope-bytes-per-s": string;
-  readonly "bundle-path": string;
-  readonly "report-path": string;
-  readonly "artifact-id": string;
-  readonly "artifact-url": string;
-  readonly "timeline-url": string;
-  readonly "comment-url": string;
-}
+/** Every output of `action.yml` by name. Unknown is an empty text, never 0. */
+export type Outputs = Readonly<ReturnType<typeof outputsOf>>;
 
 /** What publishing adds to the report's own outputs. */
 export interface Published {
@@ -30,6 +15,16 @@ export interface Published {
   readonly timelineUrl: string | null;
   readonly commentUrl: string | null;
 }
+
+/** What of a step that publishes nothing is known. */
+export const NOT_PUBLISHED: Published = {
+  bundlePath: "",
+  reportPath: "",
+  artifactId: null,
+  artifactUrl: null,
+  timelineUrl: null,
+  commentUrl: null,
+};
 
 /** An output may have 1 MiB; `results` keeps well below it and is marked when it was cut. */
 const MAX_RESULTS_CHARS = 400_000;
@@ -47,7 +42,7 @@ function seriesOf(scenario: ScenarioReport): readonly SeriesAnalysis[] {
 }
 
 /** The series the scalar outputs speak of: that of the worst gating check, else the first that has a peak. */
-export function worstGatingSeries(report: GateReport): SeriesAnalysis | null {
+export function worstGatingSeries(report: Pick<GateReport, "scenarios">): SeriesAnalysis | null {
   const gating = report.scenarios
     .flatMap((scenario) => (scenario.judgement?.checks ?? []).map((check) => ({ scenario, check })))
     .filter(({ check }) => check.gating)
@@ -66,7 +61,7 @@ function numberText(value: number | null | undefined): string {
   return value === null || value === undefined || !Number.isFinite(value) ? "" : String(value);
 }
 
-function resultsOf(report: GateReport): string {
+function resultsOf(report: Pick<GateReport, "scenarios">): string {
   const results = report.scenarios.map(({ scenario, verdict, error, judgement }) => ({
     scenario,
     verdict,
@@ -80,7 +75,10 @@ function resultsOf(report: GateReport): string {
 }
 
 /** The outputs of a gate with a report. */
-export function outputsOf(report: GateReport, published: Published): Outputs {
+export function outputsOf(
+  report: Pick<GateReport, "verdict" | "exit_code" | "confirmed" | "scenarios">,
+  published: Published = NOT_PUBLISHED,
+) {
   const worst = worstGatingSeries(report);
   return {
     verdict: report.verdict,
@@ -91,27 +89,6 @@ export function outputsOf(report: GateReport, published: Published): Outputs {
     "peak-bytes": numberText(worst?.peak_bytes),
     "slope-bytes-per-step": numberText(worst?.slope_bytes_per_step),
     "slope-bytes-per-s": numberText(worst?.slope_bytes_per_s),
-    ...publishedOutputs(published),
-  };
-}
-
-/** The outputs of a gate that could not do its work at all. */
-export function errorOutputs(exitCode: number, published: Published): Outputs {
-  return {
-    verdict: "error",
-    "exit-code": String(exitCode),
-    confirmed: "false",
-    results: "[]",
-    class: "",
-    "peak-bytes": "",
-    "slope-bytes-per-step": "",
-    "slope-bytes-per-s": "",
-    ...publishedOutputs(published),
-  };
-}
-
-function publishedOutputs(published: Published) {
-  return {
     "bundle-path": published.bundlePath,
     "report-path": published.reportPath,
     "artifact-id": numberText(published.artifactId),
@@ -119,4 +96,9 @@ function publishedOutputs(published: Published) {
     "timeline-url": published.timelineUrl ?? "",
     "comment-url": published.commentUrl ?? "",
   };
+}
+
+/** The outputs of a gate that could not do its work at all. */
+export function errorOutputs(exitCode: number, published: Published): Outputs {
+  return outputsOf({ verdict: "error", exit_code: exitCode, confirmed: false, scenarios: [] }, published);
 }

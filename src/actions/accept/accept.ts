@@ -10,35 +10,31 @@ import { readAcceptances, readComment } from "../../github/pull-request/acceptan
 import { recordedRun } from "../../github/pull-request/resolve-pull-request.ts";
 import { matchAcceptance } from "../../verdict/difference.ts";
 import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
-import { choice, gateIdInput, type Input } from "../input-values.ts";
+import { gateIdInput, type Input, isAuto } from "../input-values.ts";
 import type { SubAction } from "../sub-action.ts";
 import { type AcceptRequest, readAcceptRequest } from "./event.ts";
 
 /** Inputs of `accept/action.yml`, checked. */
-interface AcceptSettings {
-  readonly gateId: string;
-  /** File name or id of the workflow whose failed jobs run again; null = the one that left evidence of this gate. */
-  readonly workflow: string | null;
-  readonly pullRequest: number | null;
-  readonly rerun: boolean;
-}
+type AcceptSettings = ReturnType<typeof acceptSettings>;
 
 /** @throws GateError INPUT_INVALID (usage) */
-function acceptSettings(input: Input): AcceptSettings {
-  const invalid = (name: string, hint: string): never => {
-    throw usageError("INPUT_INVALID", `input ${name} is "${input(name)}"`, hint);
-  };
+function acceptSettings(input: Input) {
   const gateId = gateIdInput(input);
-  const workflow = input("workflow") ?? null;
-  if (workflow !== null && !/^[A-Za-z0-9][A-Za-z0-9._ -]{0,199}$/.test(workflow)) {
-    invalid("workflow", "It takes the name of a file in .github/workflows, or the number of a workflow.");
-  }
-  const given = input("pull-request");
-  const pullRequest = given === undefined ? null : Number(given);
-  if (given !== undefined && (!/^[1-9]\d{0,8}$/.test(given) || pullRequest === null)) {
-    invalid("pull-request", "It takes the number of a pull request.");
-  }
-  return { gateId, workflow, pullRequest, rerun: choice(input, "rerun", ["auto", "never"], "auto") === "auto" };
+  const matching = (name: string, pattern: RegExp, hint: string): string | null => {
+    const given = input(name) ?? null;
+    if (given === null || pattern.test(given)) return given;
+    throw usageError("INPUT_INVALID", `input ${name} is "${given}"`, hint);
+  };
+  const workflowHint = "It takes the name of a file in .github/workflows, or the number of a workflow.";
+  const workflow = matching("workflow", /^[A-Za-z0-9][A-Za-z0-9._ -]{0,199}$/, workflowHint);
+  const pullRequest = matching("pull-request", /^[1-9]\d{0,8}$/, "It takes the number of a pull request.");
+  return {
+    gateId,
+    /** File name or id of the workflow whose failed jobs run again; null = the one that left evidence of this gate. */
+    workflow,
+    pullRequest: pullRequest === null ? null : Number(pullRequest),
+    rerun: isAuto(input, "rerun"),
+  } as const;
 }
 
 type Asked = Exclude<AcceptRequest, { kind: "none" }>;

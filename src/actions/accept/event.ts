@@ -1,6 +1,6 @@
-import { readEvent } from "../../core/files.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import { ACCEPT_LABEL } from "../../github/pull-request/acceptances.ts";
+import { eventField, eventNumber, eventOf } from "../../github/pull-request/pull-request.ts";
 import { commandsOf } from "../../github/pull-request/trailers.ts";
 
 /** What started this step, by its event: a hint where to look, never a reason to trust. */
@@ -11,35 +11,21 @@ export type AcceptRequest =
   /** Nothing for this step; `reason` for the log. */
   | { readonly kind: "none"; readonly reason: string };
 
-function property(value: unknown, ...path: readonly string[]): unknown {
-  let current = value;
-  for (const key of path) {
-    if (typeof current !== "object" || current === null || !Object.hasOwn(current, key)) return undefined;
-    current = (current as Readonly<Record<string, unknown>>)[key];
-  }
-  return current;
-}
-
-function positive(value: unknown): number | null {
-  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : null;
-}
-
 function ofComment(payload: unknown): AcceptRequest {
   const none = (reason: string): AcceptRequest => ({ kind: "none", reason });
-  if (property(payload, "action") !== "created") return none("the comment is not a new one");
-  const issue = property(payload, "issue");
-  if (property(issue, "pull_request") === undefined) return none("the comment is on an issue");
-  const body = property(payload, "comment", "body");
+  if (eventField(payload, "action") !== "created") return none("the comment is not a new one");
+  if (eventField(payload, "issue", "pull_request") === undefined) return none("the comment is on an issue");
+  const body = eventField(payload, "comment", "body");
   // A command that an edit added later is ignored: a new comment is needed.
   if (typeof body !== "string" || commandsOf(body).length === 0) return none("the comment accepts nothing");
-  const [pullRequest, comment] = [positive(property(issue, "number")), positive(property(payload, "comment", "id"))];
+  const [pullRequest, comment] = [eventNumber(payload, "issue", "number"), eventNumber(payload, "comment", "id")];
   if (pullRequest === null || comment === null) return none("the event names no comment");
   return { kind: "comment", pullRequest, comment };
 }
 
 function ofLabel(payload: unknown): AcceptRequest {
-  const pullRequest = positive(property(payload, "pull_request", "number"));
-  const set = property(payload, "action") === "labeled" && property(payload, "label", "name") === ACCEPT_LABEL;
+  const pullRequest = eventNumber(payload, "pull_request", "number");
+  const set = eventField(payload, "action") === "labeled" && eventField(payload, "label", "name") === ACCEPT_LABEL;
   if (!set || pullRequest === null) return { kind: "none", reason: `the label ${ACCEPT_LABEL} was not set` };
   return { kind: "label", pullRequest };
 }
@@ -47,12 +33,8 @@ function ofLabel(payload: unknown): AcceptRequest {
 /** Read the event; a number given by hand comes first. */
 export function readAcceptRequest(env: Environment, byHand: number | null): AcceptRequest {
   if (byHand !== null) return { kind: "by-hand", pullRequest: byHand };
-  let payload: unknown;
-  try {
-    payload = readEvent(env.GITHUB_EVENT_PATH ?? "");
-  } catch {
-    return { kind: "none", reason: "the event is missing" };
-  }
+  const payload = eventOf(env);
+  if (payload === undefined) return { kind: "none", reason: "the event is missing" };
   switch (env.GITHUB_EVENT_NAME) {
     case "issue_comment":
       return ofComment(payload);

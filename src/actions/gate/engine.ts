@@ -10,7 +10,7 @@ import { connect, type Octokit } from "../../github/api/octokit.ts";
 import { type Repository, type RunContext, runContext } from "../../github/api/run-context.ts";
 import { openArtifactStore } from "../../github/artifacts/artifact-baselines.ts";
 import { readAcceptances } from "../../github/pull-request/acceptances.ts";
-import { readPullRequest } from "../../github/pull-request/pull-request.ts";
+import { copiedPullRequest, readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openCommitHistory } from "../../github/repository/commit-history.ts";
 import { readFileAt, readRecordsAt } from "../../github/repository/file-at.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
@@ -24,8 +24,7 @@ const MAX_WAIT_S = 15;
 const DEADLINE_MS = 30_000;
 const AFTER_INTERRUPT_MS = 1000;
 
-/** Branches of NVIDIA's copy-pr-bot, and those of GitHub's merge queue, which name their pull request. */
-const COPIED = /^refs\/heads\/pull-request\/([1-9]\d{0,8})$/;
+/** Branches of GitHub's merge queue name their pull request. */
 const QUEUED = /^refs\/heads\/gh-readonly-queue\/.+\/pr-([1-9]\d{0,8})-[0-9a-f]{40,64}$/;
 
 /** A pull request that is measured here; the head is null where the measured commit is another one. */
@@ -41,8 +40,8 @@ export function measuredPullRequest(
 ): Measured | null {
   const pull = readPullRequest(env);
   if (pull !== null) return { number: pull.number, headSha: pull.headSha };
-  const copied = eventName === "push" ? COPIED.exec(ref ?? "")?.[1] : undefined;
-  if (copied !== undefined) return { number: Number(copied), headSha: sha };
+  const copied = eventName === "push" ? copiedPullRequest(ref) : null;
+  if (copied !== null) return { number: copied, headSha: sha };
   const queued = eventName === "merge_group" ? QUEUED.exec(ref ?? "")?.[1] : undefined;
   return queued === undefined ? null : { number: Number(queued), headSha: null };
 }

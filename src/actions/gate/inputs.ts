@@ -1,8 +1,7 @@
 import { RUN_OPTION_ENTRIES } from "../../config/run-options.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import { safeArtifactName } from "../../github/artifacts/artifact-name.ts";
-import type { ImageMode } from "../../github/comment/section-comment.ts";
-import { choice, gateIdInput, type Input, imageInput, legInput, numberInput, wholeInput } from "../input-values.ts";
+import { type Input, legInput, numberInput, publishingInputs, wholeInput } from "../input-values.ts";
 
 /** Inputs of `action.yml` that are not options of `run`. */
 const OWN_INPUTS = [
@@ -40,21 +39,7 @@ export function readInputs(env: Environment): ActionInputs {
 }
 
 /** What the Action itself does with the answer; the rest of the inputs is the engine's. */
-export interface PublishSettings {
-  readonly token: string | null;
-  /** Name of the gate; all its jobs share one comment. */
-  readonly gateId: string;
-  /** Leg of the matrix; null where there is none. */
-  readonly leg: string | null;
-  readonly comment: boolean;
-  readonly image: ImageMode;
-  readonly artifactName: string;
-  readonly retentionDays: number | null;
-  /** Whether the verdict decides the step's result; errors of the command always do. */
-  readonly verdictFails: boolean;
-  /** Maximum time of the whole step, milliseconds. */
-  readonly timeoutMs: number;
-}
+type PublishSettings = ReturnType<typeof publishSettings>;
 
 /** A step whose inputs are checked. */
 export interface GateStep {
@@ -68,20 +53,20 @@ export interface GateStep {
 const DEFAULT_TIMEOUT_MINUTES = 60;
 
 /** Check the inputs about publishing. @throws GateError INPUT_INVALID (usage) */
-export function publishSettings(inputs: ActionInputs): PublishSettings {
+export function publishSettings(inputs: ActionInputs) {
   const input: Input = (name) => inputs[name];
-  const gateId = gateIdInput(input);
+  const publishing = publishingInputs(input, "regression");
   const leg = legInput(input);
   const minutes = numberInput(input, "timeout-minutes", 0.05, 35 * 24 * 60) ?? DEFAULT_TIMEOUT_MINUTES;
+  const usualName = `stormlog-${publishing.gateId}${leg === null ? "" : `-${leg}`}`;
   return {
+    ...publishing,
     token: inputs.token ?? null,
-    gateId,
+    /** Leg of the matrix; null where there is none. */
     leg,
-    comment: choice(input, "comment", ["auto", "never"], "auto") === "auto",
-    image: imageInput(input),
-    artifactName: safeArtifactName(inputs["artifact-name"] ?? `stormlog-${gateId}${leg === null ? "" : `-${leg}`}`),
+    artifactName: safeArtifactName(inputs["artifact-name"] ?? usualName),
     retentionDays: wholeInput(input, "retention-days", 1, 90),
-    verdictFails: choice(input, "fail-on", ["regression", "never"], "regression") === "regression",
+    /** Maximum time of the whole step, milliseconds. */
     timeoutMs: minutes * 60_000,
-  };
+  } as const;
 }

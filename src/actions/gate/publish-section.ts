@@ -8,7 +8,7 @@ import { type KnownRun, runContext } from "../../github/api/run-context.ts";
 import type { ArtifactJob, ArtifactStore } from "../../github/artifacts/artifact.ts";
 import { newestSections, sectionReader, uploadSection } from "../../github/artifacts/section-artifacts.ts";
 import { commentWarning } from "../../github/comment/comment.ts";
-import { type SectionCommentResult, upsertSectionComment } from "../../github/comment/section-comment.ts";
+import { keepSectionComment } from "../../github/comment/section-comment.ts";
 import { type PullRequest, readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
 import type { GateReport } from "../../report/model/gate-report.ts";
@@ -136,17 +136,17 @@ async function writeComment(
   const ms = leg === null ? COMMENT_DEADLINE_MS : COMMENT_OF_LEGS_DEADLINE_MS;
   const refused = (): readonly string[] => sections?.refused() ?? [];
   let held: readonly Section[] = [own];
-  let result: SectionCommentResult;
+  const warnings: string[] = [];
   try {
-    result = await withDeadline({ ms, interrupt, msAfterInterrupt: AFTER_INTERRUPT_MS }, async (signal) => {
+    const commentUrl = await withDeadline({ ms, interrupt, msAfterInterrupt: AFTER_INTERRUPT_MS }, async (signal) => {
       const octokit = await connect({ token, context: known, signal, maxWaitS: COMMENT_DEADLINE_MS / 2000, log });
       // Legs that end together would wait for each other at the ref; `report` and `merge` add the pictures.
       const pictures = image === "ref" || (image === "auto" && leg === null);
-      return upsertSectionComment({
+      const comment = {
         octokit,
         gitData: pictures ? openGitData(octokit, known, { log }) : null,
         context: known,
-        pullRequest: { number: pullRequest.number, headSha: pullRequest.headSha },
+        pullRequest,
         gateId,
         // Without the other legs' sections a shared comment would lose them: this leg then has a comment of its own.
         ...(sections === null && leg !== null ? { key: `${gateId}/${leg}` } : {}),
@@ -162,16 +162,11 @@ async function writeComment(
         runId: known.runId,
         image,
         log,
-      });
+      };
+      return keepSectionComment(comment, (message) => warnings.push(message));
     });
+    return { commentUrl, warnings };
   } catch (error) {
     return { commentUrl: null, warnings: [commentWarning(error)] };
   }
-  if (result.action === "failed") return { commentUrl: null, warnings: [result.warning] };
-  if (result.action === "outdated") {
-    log("The pull request has a newer commit; its own run keeps the comment.");
-    return { commentUrl: null, warnings: result.warnings };
-  }
-  log(`Pull request comment ${result.action}: ${result.url}`);
-  return { commentUrl: result.url, warnings: result.warnings };
 }

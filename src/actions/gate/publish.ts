@@ -11,7 +11,7 @@ import {
 } from "../../github/artifacts/artifact.ts";
 import { commentWarning } from "../../github/comment/comment.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
-import type { Published } from "../../github/outputs.ts";
+import { NOT_PUBLISHED, type Published } from "../../github/outputs.ts";
 import type { SummaryOptions } from "../../report/markdown/summary-markdown.ts";
 import type { GateReport } from "../../report/model/gate-report.ts";
 import { asGateError } from "../gate-error.ts";
@@ -80,14 +80,8 @@ const existing = (file: string): string => (existsSync(file) ? file : "");
 
 /** What of a step that publishes nothing is known: its bundle on the runner, where there is one. */
 export function nothingPublished(bundleDir: string): Published {
-  return {
-    bundlePath: existing(bundleDir),
-    reportPath: existing(path.join(bundleDir, "report.json")),
-    artifactId: null,
-    artifactUrl: null,
-    timelineUrl: null,
-    commentUrl: null,
-  };
+  const reportPath = path.join(bundleDir, "report.json");
+  return { ...NOT_PUBLISHED, bundlePath: existing(bundleDir), reportPath: existing(reportPath) };
 }
 
 /** Publish a report as artifact, comment and job summary. Never throws for what the network does. */

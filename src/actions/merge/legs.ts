@@ -7,7 +7,7 @@ import { answerOfSections, type SectionsAnswer, uniteSections } from "../../merg
 import type { Section } from "../../report/model/section.ts";
 import { callsItselfAccepted, type Ground, holdClaims } from "../report/claims.ts";
 import type { SubAction } from "../sub-action.ts";
-import type { MergeSettings } from "./merge.ts";
+import type { MergeSettings } from "./settings.ts";
 
 /** Limit for reading all sections. */
 const READ_DEADLINE_MS = 120_000;

@@ -1,56 +1,24 @@
 import { error } from "@actions/core";
-import type { UnjudgedMode } from "../../config/gate-request.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { plural } from "../../core/text.ts";
 import { withDeadline } from "../../github/api/deadline.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
-import { type ImageMode, upsertSectionComment } from "../../github/comment/section-comment.ts";
+import { commentWarning } from "../../github/comment/comment.ts";
+import { keepSectionComment } from "../../github/comment/section-comment.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { outputsOf } from "../../github/outputs.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
-import { type ExpectedLegs, parseExpected } from "../../merge/merge-legs.ts";
 import { answerSentence } from "../../report/headline/sentence.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
 import { worstScenario } from "../../report/model/gate-report.ts";
 import type { Section } from "../../report/model/section.ts";
 import { decidingScaling } from "../../report/wording/scaling-text.ts";
-import { choice, gateIdInput, type Input, imageInput } from "../input-values.ts";
 import type { Ground } from "../report/claims.ts";
 import { openSource } from "../report/source.ts";
 import type { SubAction } from "../sub-action.ts";
 import { Legs, type LegsNow } from "./legs.ts";
-
-/** GitHub's record of the jobs that measured, as `needs.<job>.result` has it. */
-export type NeedsResult = "success" | "failure" | "cancelled" | "skipped";
-
-/** Inputs of `merge/action.yml`, checked. */
-export interface MergeSettings {
-  readonly gateId: string;
-  readonly expected: ExpectedLegs | null;
-  /** Null = not given. */
-  readonly result: NeedsResult | null;
-  readonly comment: boolean;
-  readonly image: ImageMode;
-  /** Whether the verdict decides the step's result; errors and missing legs always do. */
-  readonly verdictFails: boolean;
-  readonly unjudged: UnjudgedMode;
-}
-
-/** @throws GateError INPUT_INVALID, EXPECT_INVALID (usage) */
-function mergeSettings(input: Input): MergeSettings {
-  const expect = input("expect");
-  const results = ["success", "failure", "cancelled", "skipped"] as const;
-  return {
-    gateId: gateIdInput(input),
-    expected: expect === undefined ? null : parseExpected(expect),
-    result: input("result") === undefined ? null : choice(input, "result", results, "success"),
-    comment: choice(input, "comment", ["auto", "never"], "auto") === "auto",
-    image: imageInput(input),
-    verdictFails: choice(input, "fail-on", ["regression", "never"], "regression") === "regression",
-    unjudged: choice(input, "unjudged", ["fail", "warn", "pass"], "warn"),
-  };
-}
+import { type MergeSettings, mergeSettings } from "./settings.ts";
 
 const TITLE = "Stormlog merge";
 const LOOK_DEADLINE_MS = 60_000;
@@ -86,72 +54,59 @@ export async function merge(action: SubAction): Promise<number> {
 async function lookUp(action: SubAction, settings: MergeSettings, accepted: boolean): Promise<Known> {
   const { context, signal, warn } = action;
   const deadline = { ms: LOOK_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
+  const without = (untrusted: boolean): Known => ({
+    pullRequest: null,
+    ground: { live: null, headSha: null, untrusted },
+  });
   try {
     return await withDeadline(deadline, async () => {
-      const source = await openSource(action, settings.gateId, context.runId);
-      const { untrusted } = source.record;
-      if (source.pullRequest.kind === "none")
-        return { pullRequest: null, ground: { live: null, headSha: null, untrusted } };
-      const { pullRequest } = source;
-      const live = accepted ? await source.acceptances(pullRequest) : null;
-      return { pullRequest, ground: { live, headSha: pullRequest.headSha, untrusted } };
+      const { pullRequest, record, acceptances } = await openSource(action, settings.gateId, context.runId);
+      if (pullRequest.kind === "none") return without(record.untrusted);
+      const live = accepted ? await acceptances(pullRequest) : null;
+      return { pullRequest, ground: { live, headSha: pullRequest.headSha, untrusted: record.untrusted } };
     });
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
     const instead = "No comment was written. The job summary has the verdict.";
     warn(degradedWarning({ what: "look up the pull request", permission: "pull-requests: read", instead }, cause));
-    const untrusted = readPullRequest(action.env)?.fromFork ?? false;
-    return { pullRequest: null, ground: { live: null, headSha: null, untrusted } };
+    return without(readPullRequest(action.env)?.fromFork ?? false);
   }
 }
 
 async function keepComment(
-  action: SubAction,
-  settings: MergeSettings,
+  { octokit, context, signal, log, warn }: SubAction,
+  { comment, gateId, image }: MergeSettings,
   { pullRequest }: Known,
   read: () => Promise<LegsNow>,
 ): Promise<string | null> {
-  if (!settings.comment || pullRequest === null) return null;
-  const { octokit, context, signal, log, warn } = action;
-  const { owner, repo, serverUrl, runId } = context;
-  const { gateId, image } = settings;
+  if (!comment || pullRequest === null) return null;
   let now: LegsNow | null = null;
+  const kept = {
+    octokit,
+    gitData: openGitData(octokit, context),
+    context,
+    pullRequest,
+    gateId,
+    sections: async () => {
+      now = await read();
+      return now.sections;
+    },
+    runId: context.runId,
+    image,
+    get expected() {
+      return now?.answer.expected ?? null;
+    },
+    notes: () => (now === null ? [] : notesOf(now)),
+    log,
+  };
   try {
     const deadline = { ms: COMMENT_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
-    const kept = await withDeadline(deadline, () =>
-      upsertSectionComment({
-        octokit,
-        gitData: image === "none" ? null : openGitData(octokit, { owner, repo }),
-        context: { serverUrl, owner, repo },
-        pullRequest: { number: pullRequest.number, headSha: pullRequest.headSha },
-        gateId,
-        sections: async () => {
-          now = await read();
-          return now.sections;
-        },
-        runId,
-        image,
-        get expected() {
-          return now?.answer.expected ?? null;
-        },
-        notes: () => (now === null ? [] : notesOf(now)),
-        log,
-      }),
-    );
-    for (const warning of kept.warnings) warn(warning);
-    if (kept.action === "failed") warn(kept.warning);
-    else if (kept.action === "outdated") log("The pull request has a newer commit; its own run keeps the comment.");
-    else {
-      log(`Pull request comment ${kept.action}: ${kept.url}`);
-      return kept.url;
-    }
+    return await withDeadline(deadline, () => keepSectionComment(kept, warn));
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
-    const instead = "The verdict is the result of this job. Its summary has the details.";
-    const what = "update the pull request comment";
-    warn(degradedWarning({ what, permission: "pull-requests: write", instead }, cause));
+    warn(commentWarning(cause, "The verdict is the result of this job. Its summary has the details."));
+    return null;
   }
-  return null;
 }
 
 function notesOf({ answer, notes }: LegsNow): readonly string[] {
@@ -177,15 +132,6 @@ function legsText(sections: readonly Section[]): string {
   );
 }
 
-const NOT_PUBLISHED = {
-  bundlePath: "",
-  reportPath: "",
-  artifactId: null,
-  artifactUrl: null,
-  timelineUrl: null,
-  commentUrl: null,
-};
-
 function report(action: SubAction, settings: MergeSettings, now: LegsNow): number {
   const { context, setOutput, env, log, warn } = action;
   const { sections, answer } = now;
@@ -193,7 +139,7 @@ function report(action: SubAction, settings: MergeSettings, now: LegsNow): numbe
   const { verdict, exit_code: code } = report;
   setOutput("verdict", verdict);
   setOutput("exit-code", String(code));
-  setOutput("results", outputsOf(report, NOT_PUBLISHED).results);
+  setOutput("results", outputsOf(report).results);
   setOutput("legs", legsText(sections));
   const { owner, repo, serverUrl, runId } = context;
   const summary = renderComment(sections, {

@@ -1,7 +1,7 @@
 import { type GateError, usageError } from "../../core/errors.ts";
-import { readEvent } from "../../core/files.ts";
 import { withDeadline } from "../../github/api/deadline.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
+import { eventField, eventOf } from "../../github/pull-request/pull-request.ts";
 import type { SubAction } from "../sub-action.ts";
 
 /** What is known of the repository, branch and event of a refresh. */
@@ -59,22 +59,6 @@ export function refusal(place: GitLocation, requireProtected: boolean): GateErro
   return null;
 }
 
-interface EventRepository {
-  readonly default_branch?: unknown;
-  readonly fork?: unknown;
-}
-
-/** The repository in the event: written by GitHub when the run began, and sufficient when its API is unreachable. */
-function eventRepository(file: string | undefined): EventRepository {
-  if (!file) return {};
-  try {
-    const { repository } = readEvent(file) as { repository?: EventRepository };
-    return repository ?? {};
-  } catch {
-    return {};
-  }
-}
-
 /** Ask GitHub where this runs. Without an answer the event and the runner's variables are used, with one warning. */
 export async function readGitLocation(action: SubAction): Promise<GitLocation> {
   const { context, octokit, env } = action;
@@ -98,11 +82,13 @@ export async function readGitLocation(action: SubAction): Promise<GitLocation> {
       instead: "The event that started this run was used.",
     };
     action.warn(degradedWarning(attempt, error));
-    const { default_branch, fork } = eventRepository(env.GITHUB_EVENT_PATH);
+    // Written by GitHub when the run began, and sufficient when its API is unreachable.
+    const event = eventOf(env);
+    const [branch, fork] = ["default_branch", "fork"].map((name) => eventField(event, "repository", name));
     return {
       eventName,
       ref,
-      defaultBranch: typeof default_branch === "string" ? default_branch : null,
+      defaultBranch: typeof branch === "string" ? branch : null,
       fork: typeof fork === "boolean" ? fork : null,
       isProtected: envProtected,
     };

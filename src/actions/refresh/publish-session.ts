@@ -5,9 +5,9 @@ import { closeIssue, type IssueText, upsertIssue } from "../../github/repository
 import type { Compositions } from "../../nightly/compositions.ts";
 import type { NightlyRun } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
+import { attempted } from "../attempted.ts";
 import type { SubAction } from "../sub-action.ts";
 import { anchorIssue, anchorMoves, anchorProposal } from "./anchor-proposal.ts";
-import { attempted } from "./attempted.ts";
 import { closedIssueText, type IssueContext, isReported, openIssueText } from "./issue-text.ts";
 import { recordsProposal } from "./records-proposal.ts";
 import { joinedBaseline } from "./session-text.ts";

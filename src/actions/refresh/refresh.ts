@@ -26,9 +26,9 @@ import { currentMode, type GateMode, type NightlyEntry, type Trial } from "../..
 import { renderSummary } from "../../report/markdown/summary-markdown.ts";
 import type { GateReport } from "../../report/model/gate-report.ts";
 import { covers } from "../../verdict/difference.ts";
+import { attempted } from "../attempted.ts";
 import { withStopCommands } from "../stop-commands.ts";
 import type { SubAction } from "../sub-action.ts";
-import { attempted } from "./attempted.ts";
 import { readGitLocation, refusal } from "./eligible.ts";
 import { sessionRequest, sessionStore } from "./measure-session.ts";
 import { proposeAnchors, proposeRecords, reportBreach } from "./publish-session.ts";

@@ -1,17 +1,16 @@
 import { usageError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { readEvent } from "../../core/files.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import { plural } from "../../core/text.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
-import { stickyComment } from "../../github/comment/comment.ts";
+import { commentWarning, stickyComment } from "../../github/comment/comment.ts";
 import { imageRef } from "../../github/comment/image-ref.ts";
-import { type ImageMode, upsertSectionComment } from "../../github/comment/section-comment.ts";
-import { readPullRequest } from "../../github/pull-request/pull-request.ts";
+import { keepSectionComment } from "../../github/comment/section-comment.ts";
+import { eventField, eventNumber, eventOf, readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
 import type { Verdict } from "../../report/model/gate-report.ts";
 import { verdictOfSections } from "../../report/model/section.ts";
-import { choice, gateIdInput, type Input, imageInput } from "../input-values.ts";
+import { type Input, publishingInputs } from "../input-values.ts";
 import type { SubAction } from "../sub-action.ts";
 import { callsItselfAccepted, type Ground, type HeldClaims, holdClaims } from "./claims.ts";
 import { doubtNotes, recordNotes } from "./notes.ts";
@@ -25,53 +24,31 @@ interface ReportEvent {
   readonly closed: boolean;
 }
 
-function property(value: unknown, key: string): unknown {
-  return typeof value === "object" && value !== null && Object.hasOwn(value, key)
-    ? (value as Readonly<Record<string, unknown>>)[key]
-    : undefined;
-}
-
 /** Read the event named by `GITHUB_EVENT_PATH`; a missing or broken file contains nothing. */
 export function readReportEvent(env: Environment): ReportEvent {
-  let payload: unknown;
-  try {
-    payload = readEvent(env.GITHUB_EVENT_PATH ?? "");
-  } catch {
-    return { workflowRunId: null, closed: false };
-  }
-  const id = property(property(payload, "workflow_run"), "id");
+  const payload = eventOf(env);
   const about = env.GITHUB_EVENT_NAME ?? "";
   return {
-    workflowRunId: about === "workflow_run" && Number.isSafeInteger(id) && Number(id) > 0 ? Number(id) : null,
-    closed: /^pull_request(_target)?$/.test(about) && property(payload, "action") === "closed",
+    workflowRunId: about === "workflow_run" ? eventNumber(payload, "workflow_run", "id") : null,
+    closed: /^pull_request(_target)?$/.test(about) && eventField(payload, "action") === "closed",
   };
 }
 
-/** Inputs of `report/action.yml`, checked. */
-interface ReportSettings {
-  readonly gateId: string;
-  readonly image: ImageMode;
-  readonly comment: boolean;
-  /** The run to report; null = that of the event, else this one. */
-  readonly runId: number | null;
-  /** Whether this job fails when the gate did. It never passes what the gate failed. */
-  readonly verdictFails: boolean;
-}
+/** Inputs of `report/action.yml`, checked. It never passes what the gate failed. */
+type ReportSettings = ReturnType<typeof reportSettings>;
 
 /** @throws GateError INPUT_INVALID (usage) */
-export function reportSettings(input: Input): ReportSettings {
+export function reportSettings(input: Input) {
   const run = input("run-id");
   const runId = run === undefined ? null : Number(run);
   if (run !== undefined && (!/^\d+$/.test(run) || !Number.isSafeInteger(runId) || runId === 0)) {
     throw usageError("INPUT_INVALID", `input run-id is "${run}"`, "It takes the number of a workflow run.");
   }
   return {
-    gateId: gateIdInput(input),
-    image: imageInput(input),
-    comment: choice(input, "comment", ["auto", "never"], "auto") === "auto",
+    ...publishingInputs(input, "never"),
+    /** The run to report; null = that of the event, else this one. */
     runId,
-    verdictFails: choice(input, "fail-on", ["regression", "never"], "never") === "regression",
-  };
+  } as const;
 }
 
 /** The outcome of the step. */
@@ -81,6 +58,9 @@ interface Answer {
   /** False when GitHub recorded a failure, whatever the sections contain. */
   readonly succeeded: boolean;
 }
+
+/** What a reader has where this step fails. */
+const ELSEWHERE = "The verdict is the result of the gate's job. Its summary and artifact have the details.";
 
 /** Post the report of a gate's jobs, in the same run or in `workflow_run` after a fork's. Runs no changed code. */
 export async function report(action: SubAction): Promise<number> {
@@ -96,16 +76,9 @@ export async function report(action: SubAction): Promise<number> {
     return settings.verdictFails ? exitCode(answer) : ExitCode.pass;
   } catch (error) {
     if (action.signal.aborted) throw action.signal.reason;
-    action.warn(
-      degradedWarning(
-        {
-          what: "read the sections of the run",
-          permission: settings.runId === null && event.workflowRunId === null ? null : "actions: read",
-          instead: "The verdict is the result of the gate's job. Its summary and artifact have the details.",
-        },
-        error,
-      ),
-    );
+    const permission = settings.runId === null && event.workflowRunId === null ? null : "actions: read";
+    const attempt = { what: "read the sections of the run", permission, instead: ELSEWHERE };
+    action.warn(degradedWarning(attempt, error));
     return settings.verdictFails ? ExitCode.error : ExitCode.pass;
   }
 }
@@ -123,7 +96,7 @@ async function forgetImages({ octokit, context, env, log, warn, setOutput }: Sub
   setOutput("pull-request", String(pullRequest.number));
   const ref = imageRef(pullRequest.number);
   try {
-    await openGitData(octokit, { owner: context.owner, repo: context.repo }).deleteRef(ref);
+    await openGitData(octokit, context).deleteRef(ref);
     log(`Pull request ${pullRequest.number} is closed: removed ${ref}`);
   } catch (error) {
     const instead = "The nightly refresh removes the pictures of closed pull requests.";
@@ -168,13 +141,12 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
     if (url !== null) setOutput("comment-url", url);
     return answer;
   }
-  const { owner, repo } = context;
   try {
-    const result = await upsertSectionComment({
+    const comment = {
       octokit: action.octokit,
-      gitData: settings.image === "none" ? null : openGitData(action.octokit, { owner, repo }),
-      context: { serverUrl: context.serverUrl, owner, repo },
-      pullRequest: { number: pullRequest.number, headSha: pullRequest.headSha },
+      gitData: openGitData(action.octokit, context),
+      context,
+      pullRequest,
       gateId: settings.gateId,
       sections: async () => {
         held = await read();
@@ -185,27 +157,14 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
       expected,
       notes: () => notesOf(source, held),
       log,
-    });
-    for (const warning of result.warnings) warn(warning);
-    if (result.action === "failed") warn(result.warning);
-    else if (result.action === "outdated") log("The pull request has a newer commit; its own run keeps the comment.");
-    else {
-      log(`Pull request comment ${result.action}: ${result.url}`);
-      setOutput("comment-url", result.url);
-    }
+    };
+    const url = await keepSectionComment(comment, warn);
+    if (url !== null) setOutput("comment-url", url);
   } catch (error) {
     if (action.signal.aborted) throw action.signal.reason;
-    warn(commentProblem(error));
+    warn(commentWarning(error, ELSEWHERE));
   }
   return answer;
-}
-
-function commentProblem(error: unknown): string {
-  const instead = "The verdict is the result of the gate's job. Its summary and artifact have the details.";
-  return degradedWarning(
-    { what: "update the pull request comment", permission: "pull-requests: write", instead },
-    error,
-  );
 }
 
 function notesOf({ record, reader }: ReportSource, held: HeldClaims): readonly string[] {

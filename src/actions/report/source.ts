@@ -4,7 +4,7 @@ import { type ArtifactStore, actionsArtifactStore } from "../../github/artifacts
 import { runSectionReader } from "../../github/artifacts/run-sections.ts";
 import { type SectionReader, sectionReader } from "../../github/artifacts/section-artifacts.ts";
 import { readAcceptances } from "../../github/pull-request/acceptances.ts";
-import { readPullRequest } from "../../github/pull-request/pull-request.ts";
+import { copiedPullRequest, readPullRequest } from "../../github/pull-request/pull-request.ts";
 import {
   pullRequestAt,
   type RecordedRun,
@@ -59,12 +59,6 @@ async function sameRun(action: SubAction, gateId: string, runId: number, store: 
     record: { runId, conclusion: null, jobs: null, untrusted },
     acceptances: acceptancesOf(action),
   };
-}
-
-/** Number of the pull request for which copy-pr-bot pushed a branch. */
-function copiedPullRequest(ref: string | null): number | null {
-  const number = /^refs\/heads\/pull-request\/([1-9][0-9]{0,8})$/.exec(ref ?? "")?.[1];
-  return number === undefined ? null : Number(number);
 }
 
 async function otherRun(action: SubAction, gateId: string, runId: number): Promise<ReportSource> {

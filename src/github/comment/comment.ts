@@ -186,13 +186,12 @@ export async function stickyComment(octokit: Octokit, target: CommentTarget, tex
 }
 
 /** The one warning for a comment that could not be kept. */
-export function commentWarning(error: unknown): string {
+export function commentWarning(
+  error: unknown,
+  instead = "The verdict is unaffected. The job summary shows the text of the comment.",
+): string {
   return degradedWarning(
-    {
-      what: "update the pull request comment",
-      permission: "pull-requests: write",
-      instead: "The verdict is unaffected. The job summary shows the text of the comment.",
-    },
+    { what: "update the pull request comment", permission: "pull-requests: write", instead },
     error,
   );
 }

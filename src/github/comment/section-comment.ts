@@ -100,6 +100,26 @@ export async function upsertSectionComment(given: SectionComment): Promise<Secti
   return { ...result, warnings: pictures?.warnings ?? [], sections };
 }
 
+/**
+ * {@link upsertSectionComment}, with its warnings and what came of it in the log.
+ * @returns the comment's page; null where none was written
+ */
+export async function keepSectionComment(
+  given: SectionComment,
+  warn: (message: string) => void,
+): Promise<string | null> {
+  const result = await upsertSectionComment(given);
+  for (const warning of result.warnings) warn(warning);
+  if (result.action === "failed") warn(result.warning);
+  else if (result.action === "outdated")
+    given.log("The pull request has a newer commit; its own run keeps the comment.");
+  else {
+    given.log(`Pull request comment ${result.action}: ${result.url}`);
+    return result.url;
+  }
+  return null;
+}
+
 function openPictures({ gitData, context, pullRequest, image, log }: SectionComment): SectionPictures | null {
   if (gitData === null || image === "none") return null;
   return new SectionPictures({ gitData, repository: context, pullRequest: pullRequest.number, image, log });

@@ -1,5 +1,6 @@
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
+import { copiedPullRequest } from "./pull-request.ts";
 
 /** GitHub's own record of a workflow run. The code of the run controls none of it but the names. */
 export interface RecordedRun {
@@ -25,8 +26,6 @@ export type Resolved =
   | { readonly kind: "none"; readonly reason: string; readonly odd: boolean };
 
 const SHA = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
-/** Branches to which NVIDIA's copy-pr-bot pushes what a maintainer has looked at. */
-const COPIED_BRANCH = /^pull-request\/([1-9][0-9]{0,8})$/;
 /** More open pull requests from one branch than occur in practice. */
 const MAX_PAGES = 3;
 
@@ -131,12 +130,12 @@ export async function resolvePullRequest(
     case "pull_request":
       return fromBranch(octokit, repository, run);
     case "push": {
-      const number = COPIED_BRANCH.exec(run.headBranch ?? "")?.[1];
-      if (number === undefined) return none("it was started by a push, which has no pull request");
+      const number = copiedPullRequest(`refs/heads/${run.headBranch}`);
+      if (number === null) return none("it was started by a push, which has no pull request");
       if (!sameName(run.headRepository, `${repository.owner}/${repository.repo}`)) {
         return none("its branch is not one of this repository", true);
       }
-      return pullRequestAt(octokit, repository, Number(number), run.headSha);
+      return pullRequestAt(octokit, repository, number, run.headSha);
     }
     default:
       return none(

@@ -4,6 +4,7 @@ import { withDeadline } from "../api/deadline.ts";
 import { type Attempt, degradedWarning, isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
+import { copiedPullRequest } from "../pull-request/pull-request.ts";
 
 /** Maximum wait for one answer about the history, milliseconds. */
 const WAIT_MS = 45_000;
@@ -12,15 +13,6 @@ const MAX_PAGES = 3;
 /** Commits asked about one by one, at most: a record holds 50 runs worth comparing with. */
 const MAX_SINGLE = 50;
 const PARALLEL = 6;
-
-/** Branches on which NVIDIA's copy-pr-bot puts a pull request for runners that never see pull requests. */
-const COPIED = /^refs\/heads\/pull-request\/(\d{1,9})$/;
-
-/** Number of the pull request that a branch is the copy of; null for any other ref. */
-function copiedPullRequest(ref: string | null): number | null {
-  const [, digits] = COPIED.exec(ref ?? "") ?? [];
-  return digits === undefined ? null : Number(digits);
-}
 
 const ATTEMPT: Attempt = { what: "ask GitHub for the history", permission: "contents: read", instead: "" };
 const PULL_ATTEMPT: Attempt = {
