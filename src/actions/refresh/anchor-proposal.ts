@@ -1,4 +1,3 @@
-import type { GateRequest } from "../../config/gate-request.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { cutText, oneLine } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
@@ -15,12 +14,13 @@ import { policyOf } from "../../gate/scenario/scenario-report.ts";
 import { git } from "../../git/git.ts";
 import type { Proposal, ProposedFile } from "../../github/repository/anchor-pull-request.ts";
 import type { IssueText } from "../../github/repository/issue-upsert.ts";
-import type { NightlyScenario } from "../../nightly/nightly-run.ts";
+import type { NightlyRun, NightlyScenario } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { codeBlock, md, table } from "../../report/markdown/markdown-text.ts";
 import { ANCHOR_MARGIN } from "../../verdict/model/defaults.ts";
+import type { Refresh } from "./measure-session.ts";
 import { joinedBaseline, levelLine, nightsOf, nightTable } from "./session-text.ts";
-import { keyName, type RefreshSettings } from "./settings.ts";
+import { keyName } from "./settings.ts";
 
 /** An anchor that the level of a nightly session exceeds. */
 export interface AnchorMove {
@@ -31,15 +31,11 @@ export interface AnchorMove {
 }
 
 /** Anchors exceeded by more than the margin; with `propose` also missing ones. A held-back session proposes nothing. */
-export function anchorMoves(
-  request: GateRequest,
-  scenarios: readonly NightlyScenario[],
-  anchors: readonly Anchor[],
-  mode: RefreshSettings["anchor"],
-  setIso: string,
-): readonly AnchorMove[] {
+export function anchorMoves({ request, settings, anchors }: Refresh, nightly: NightlyRun): readonly AnchorMove[] {
+  const { anchor: mode } = settings;
+  const setIso = nightly.outcome.report.generated_at_utc;
   if (mode === "off") return [];
-  return scenarios.flatMap((one): AnchorMove[] => {
+  return nightly.scenarios.flatMap((one): AnchorMove[] => {
     const { night, scenario, older } = one;
     if (!joinedBaseline(one) || night.runs.length === 0) return [];
     const fingerprint = night.fingerprint ?? {};
@@ -113,18 +109,16 @@ const titleOf = (moves: readonly AnchorMove[], key: string): string => {
 
 /** The pull request that moves them. */
 export async function anchorProposal(
-  request: GateRequest,
+  { request, settings, anchors, defaultBranch: base }: Refresh,
   moves: readonly AnchorMove[],
-  anchors: readonly Anchor[],
   nights: readonly NightlyEntry[],
-  place: { readonly key: string; readonly base: string },
-): Promise<Proposal & { readonly files: readonly ProposedFile[] }> {
+): Promise<AnchorProposal> {
   const prefix = await git(request.root, ["rev-parse", "--show-prefix"]);
-  const title = titleOf(moves, place.key);
+  const title = titleOf(moves, settings.key);
   const moved = moves.reduce<readonly Anchor[]>((all, { to }) => withAnchor(all, to), anchors);
   return {
-    branch: `stormlog/anchors-${keyName(place.key)}`,
-    base: place.base,
+    branch: `stormlog/anchors-${keyName(settings.key)}`,
+    base,
     title,
     message: title,
     files: [{ path: `${prefix.ok ? prefix.stdout : ""}${ANCHORS_FILE}`, content: serializeAnchors(moved) }],
@@ -136,9 +130,11 @@ export async function anchorProposal(
   };
 }
 
+type AnchorProposal = Proposal & { readonly files: readonly ProposedFile[] };
+
 /** The same as an issue, where pull requests are not allowed. */
 export function anchorIssue(
-  proposal: Proposal & { readonly files: readonly ProposedFile[] },
+  proposal: AnchorProposal,
   moves: readonly AnchorMove[],
   nights: readonly NightlyEntry[],
 ): IssueText {

@@ -1,13 +1,38 @@
+import { existsSync } from "node:fs";
 import { parseBaselineSpec } from "../../baseline/spec.ts";
-import type { BaselineStore } from "../../baseline/store.ts";
+import { type BaselineStore, recordName, type StoredRecord } from "../../baseline/store.ts";
 import { gateRequestFromInputs } from "../../config/from-action-inputs.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import { usageError } from "../../core/errors.ts";
+import type { GatePorts } from "../../gate/ports/ports.ts";
+import type { Anchor } from "../../gate/scenario/anchor.ts";
+import { withDeadline } from "../../github/api/deadline.ts";
+import { actionsArtifactStore, uploadBundle } from "../../github/artifacts/artifact.ts";
+import { acceptedOnMain } from "../../github/pull-request/acceptances.ts";
 import type { GitData } from "../../github/repository/git-data-client.ts";
 import { openRefStore } from "../../github/repository/ref-store.ts";
+import { type Compositions, keepCompositions, measureCompositions } from "../../nightly/compositions.ts";
+import {
+  type Breach,
+  type NightlyRun,
+  type NightlyScenario,
+  runNightly,
+  storeMeasured,
+} from "../../nightly/nightly-run.ts";
+import { selfTest } from "../../nightly/self-test.ts";
+import type { Trial } from "../../nightly/state.ts";
+import { covers } from "../../verdict/difference.ts";
 import { freeBundleDirectory } from "../bundle-directory.ts";
+import { withStopCommands } from "../stop-commands.ts";
 import type { SubAction } from "../sub-action.ts";
+import { downloadSession, type SessionOwner } from "./session-artifact.ts";
+import { joinedBaseline } from "./session-text.ts";
 import type { RefreshSettings } from "./settings.ts";
+
+/** Maximum time to look for acceptances of a breach, and to upload the evidence, milliseconds. */
+const ACCEPTED_DEADLINE_MS = 90_000;
+const UPLOAD_DEADLINE_MS = 60_000;
+const AFTER_INTERRUPT_MS = 5000;
 
 /** Inputs about what is measured and how; the same as the gate's. */
 export const MEASURED = [
@@ -28,6 +53,28 @@ export const MEASURED = [
 /** Enough for a first session of five runs, its confirmation and three base runs. */
 const DEFAULT_MAX_RUNS = "16";
 
+/** A refresh that may measure or store: what its parts work with. */
+export interface Refresh {
+  readonly action: SubAction;
+  readonly settings: RefreshSettings;
+  readonly request: GateRequest;
+  readonly gitData: GitData;
+  /** Ref with the history and the badges. */
+  readonly ref: string;
+  readonly anchors: readonly Anchor[];
+  readonly defaultBranch: string;
+}
+
+/** A session that was measured. */
+export interface Measured {
+  readonly nightly: NightlyRun;
+  readonly compositions: Compositions;
+  readonly trials: readonly Trial[];
+  readonly notes: readonly string[];
+  /** Artifact with the evidence; null where there is none. */
+  readonly bundleArtifact: number | null;
+}
+
 /** The request of a nightly session: what the gate would measure, with the limits of a session. */
 export function sessionRequest(action: SubAction, settings: RefreshSettings): GateRequest {
   const inputs = Object.fromEntries(MEASURED.map((name) => [name, action.input(name)]));
@@ -38,11 +85,149 @@ export function sessionRequest(action: SubAction, settings: RefreshSettings): Ga
   return { ...request, bundle: freeBundleDirectory(action.env, settings.artifactName) };
 }
 
+/** The run and gate that a session is of. */
+export function ownerOf({ action: { context }, settings }: Refresh): SessionOwner {
+  return { key: settings.key, commit: context.sha, attempt: context.runAttempt };
+}
+
+/** What every upload of this step has in common. */
+export function artifactJob({ action: { context, signal }, settings: { retentionDays } }: Refresh) {
+  const deadline = { ms: UPLOAD_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
+  return { store: actionsArtifactStore(), context, retentionDays, deadline };
+}
+
 /** The store that the session goes to. @throws GateError BASELINE_SPEC_INVALID (usage) */
-export function sessionStore(settings: RefreshSettings, request: GateRequest, gitData: GitData): BaselineStore {
-  const spec = parseBaselineSpec(settings.baseline, request.root);
+function sessionStore({ settings: { baseline }, request, gitData }: Refresh): BaselineStore {
+  const spec = parseBaselineSpec(baseline, request.root);
   if (spec.kind !== "store")
-    throw usageError("BASELINE_SPEC_INVALID", `"${settings.baseline}" is not a store that can be written`);
-  if (spec.store.kind === "file") return spec.store;
-  return openRefStore(gitData, settings.baseline, settings.baseline.slice("ref:".length));
+    throw usageError("BASELINE_SPEC_INVALID", `"${baseline}" is not a store that can be written`);
+  return spec.store.kind === "file" ? spec.store : openRefStore(gitData, baseline, baseline.slice("ref:".length));
+}
+
+/** A store that is only read: what is written to it is seen in this process alone. */
+function stagedStore(store: BaselineStore): BaselineStore {
+  const changed = new Map<string, StoredRecord>();
+  return {
+    name: store.name,
+    kind: store.kind,
+    async list(scenario) {
+      const content = await store.list(scenario);
+      const records = content.records.filter(({ name }) => !changed.has(name));
+      return { ...content, records: [...records, ...changed.values()] };
+    },
+    async update(scenario, fingerprint, change) {
+      const name = recordName(scenario, fingerprint);
+      const { records } = changed.has(name) ? { records: [] } : await store.list(scenario);
+      const current = changed.get(name) ?? records.find((one) => one.name === name);
+      const stored = { name, record: change(current?.record ?? null) };
+      changed.set(name, stored);
+      return stored;
+    },
+  };
+}
+
+/** Whether a breach was accepted in the pull request that brought it: who, and why. */
+async function acceptedReason({ octokit, context, signal, log }: SubAction, breach: Breach): Promise<string | null> {
+  const { difference, commit, since } = breach;
+  if (difference === null || commit === null) return null;
+  const known = await withDeadline({ ms: ACCEPTED_DEADLINE_MS, interrupt: signal }, () =>
+    acceptedOnMain(octokit, context, commit, since),
+  );
+  const match = known.find(({ acceptance }) => covers(acceptance, { token: difference }));
+  if (match !== undefined) {
+    return `${match.acceptance.reason} (accepted by ${match.acceptance.by} in #${match.pullRequest})`;
+  }
+  const others = known.map(({ acceptance, pullRequest }) => `${acceptance.difference} in #${pullRequest}`).join(", ");
+  if (others !== "")
+    log(`Accepted before the merge: ${others}. None covers this session's difference (${difference}).`);
+  return null;
+}
+
+/** What a nightly run is made with; only a job that stores what it measures asks for acceptances. */
+function nightlyOptions({ action, settings }: Refresh, store: BaselineStore, asks: boolean, warn = action.log) {
+  return {
+    store,
+    spec: settings.baseline,
+    runs: settings.runs,
+    accept: settings.accept,
+    accepted: async (breach: Breach) => (asks ? acceptedReason(action, breach) : null),
+    warn,
+  };
+}
+
+/** What the next gate compares with: the approved runs, including the new ones when they were approved. */
+function nextBaseline({ sessionOutcome, older, night }: NightlyScenario) {
+  if (!joinedBaseline({ sessionOutcome })) return null;
+  const before = sessionOutcome.kind === "epoch" ? [] : (older?.runs ?? []);
+  return { ...night, runs: [...before, ...night.runs] };
+}
+
+/** The self-test of every scenario that joined the baseline. */
+async function selfTests({ settings, request }: Refresh, nightly: NightlyRun, ports: GatePorts) {
+  const trials: Trial[] = [];
+  const notes: string[] = [];
+  const { session, commit } = nightly.outcome.report;
+  for (const one of settings.selfTest ? nightly.scenarios : []) {
+    if (ports.interrupt.aborted) break;
+    const baseline = nextBaseline(one);
+    if (baseline === null) {
+      notes.push(`${one.report.scenario}: no self-test, because the session did not join the baseline`);
+      continue;
+    }
+    const tested = await selfTest(request, one.scenario, { baseline, session, commit }, ports);
+    trials.push(...tested.trials);
+    notes.push(...tested.notes);
+  }
+  return { trials, notes };
+}
+
+/** Measure a session and judge it. A session for another job is stored in this process alone. */
+async function measure(here: Refresh): Promise<Omit<Measured, "bundleArtifact">> {
+  const { action, settings, request } = here;
+  const staged = settings.stage === "measure";
+  const own = sessionStore(here);
+  const store = staged ? stagedStore(own) : own;
+  return withStopCommands("Stormlog Gate: measuring the nightly session", action, async (base) => {
+    // The store that is written is also the one that is read, so that nothing is fetched twice.
+    const ports: GatePorts = { ...base, ...(store.kind === "ref" ? { openRef: () => store } : {}) };
+    const nightly = await runNightly(request, nightlyOptions(here, store, !staged, ports.log), ports);
+    const { trials, notes } = await selfTests(here, nightly, ports);
+    const joined = settings.composition ? nightly.scenarios.filter(joinedBaseline) : [];
+    const { compositions, notes: unmeasured } = await measureCompositions(request, joined, store, ports);
+    const unkept = staged ? [] : await keepCompositions(compositions, joined, store);
+    return { nightly, compositions, trials, notes: [...notes, ...unmeasured, ...unkept] };
+  });
+}
+
+/** The uploaded bundle's id; null where there is none, and with one warning where it could not be uploaded. */
+async function upload(here: Refresh): Promise<number | null> {
+  const { bundle } = here.request;
+  if (!existsSync(bundle)) return null;
+  const answer = await uploadBundle({ ...artifactJob(here), name: here.settings.artifactName }, bundle);
+  if (answer.ok) return answer.id;
+  here.action.warn(answer.warning);
+  return null;
+}
+
+/** Measure a session, and upload its evidence also when that failed. */
+export async function measureSession(here: Refresh): Promise<Measured> {
+  let bundleArtifact: number | null = null;
+  let measured: Omit<Measured, "bundleArtifact">;
+  try {
+    measured = await measure(here);
+  } finally {
+    bundleArtifact = await upload(here);
+  }
+  return { ...measured, bundleArtifact };
+}
+
+/** The session of this run's measuring job, stored now. Runs nothing of the program. */
+export async function storeHanded(here: Refresh): Promise<Measured> {
+  const { request } = here;
+  const handed = await downloadSession(actionsArtifactStore(), ownerOf(here), request);
+  const store = sessionStore(here);
+  const nightly = await storeMeasured(request, handed, nightlyOptions(here, store, true), new Date());
+  const { compositions, trials, bundleArtifact } = handed;
+  const unkept = await keepCompositions(compositions, nightly.scenarios.filter(joinedBaseline), store);
+  return { nightly, compositions, trials, notes: [...handed.notes, ...unkept], bundleArtifact };
 }

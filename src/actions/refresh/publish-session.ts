@@ -1,21 +1,16 @@
-import type { GateRequest } from "../../config/gate-request.ts";
-import type { Anchor } from "../../gate/scenario/anchor.ts";
 import { pullRequestsRefused, upsertProposal } from "../../github/repository/anchor-pull-request.ts";
 import { closeIssue, type IssueText, upsertIssue } from "../../github/repository/issue-upsert.ts";
-import type { Compositions } from "../../nightly/compositions.ts";
 import type { NightlyRun } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { attempted } from "../attempted.ts";
-import type { SubAction } from "../sub-action.ts";
 import { anchorIssue, anchorMoves, anchorProposal } from "./anchor-proposal.ts";
 import { closedIssueText, type IssueContext, isReported, openIssueText } from "./issue-text.ts";
+import type { Measured, Refresh } from "./measure-session.ts";
 import { recordsProposal } from "./records-proposal.ts";
 import { joinedBaseline } from "./session-text.ts";
-import type { RefreshSettings } from "./settings.ts";
 
 /** Maximum time to write an issue or a pull request, in several requests a second apart, milliseconds. */
 const DEADLINE_MS = 60_000;
-
 /** Maximum characters of an issue, below the limit at which GitHub cuts it. */
 const MAX_TEXT = 58_000;
 
@@ -25,13 +20,12 @@ function bounded(text: IssueText): IssueText {
 
 /** Report what exceeds its limits in one issue, and close it once nothing does. @returns its page, or null */
 export async function reportBreach(
-  action: SubAction,
-  settings: RefreshSettings,
+  { action, settings }: Refresh,
   nightly: NightlyRun,
   context: IssueContext,
 ): Promise<string | null> {
   if (!settings.issue) return null;
-  const { octokit } = action;
+  const { octokit, log } = action;
   const { owner, repo } = action.context;
   const target = { owner, repo, key: settings.key };
   const breached = nightly.scenarios.some(isReported);
@@ -48,36 +42,23 @@ export async function reportBreach(
       ? await upsertIssue(octokit, target, bounded(openIssueText(nightly.scenarios, context)))
       : await closeIssue(octokit, target, bounded(closedIssueText(nightly.scenarios, context)));
     if (result.action === "none") return null;
-    action.log(`Issue ${result.action}: ${result.url}`);
+    log(`Issue ${result.action}: ${result.url}`);
     return result.url;
   });
 }
 
-export interface AnchorTarget {
-  readonly anchors: readonly Anchor[];
-  readonly nights: readonly NightlyEntry[];
-  readonly defaultBranch: string;
-}
-
 /** Propose to move anchors: a pull request, or an issue where those are not allowed. @returns its page, or null */
 export async function proposeAnchors(
-  action: SubAction,
-  settings: RefreshSettings,
-  request: GateRequest,
+  here: Refresh,
   nightly: NightlyRun,
-  place: AnchorTarget,
+  nights: readonly NightlyEntry[],
 ): Promise<string | null> {
-  const { octokit } = action;
+  const { action, settings } = here;
+  const { octokit, log } = action;
   const { owner, repo } = action.context;
-  const { anchors, nights } = place;
-  const setIso = nightly.outcome.report.generated_at_utc;
-  const moves = anchorMoves(request, nightly.scenarios, anchors, settings.anchor, setIso);
-  const target = { owner, repo, key: `${settings.key}.anchor` };
+  const moves = anchorMoves(here, nightly);
   if (moves.length === 0) return null;
-  const proposal = await anchorProposal(request, moves, anchors, nights, {
-    key: settings.key,
-    base: place.defaultBranch,
-  });
+  const proposal = await anchorProposal(here, moves, nights);
   const attempt = {
     what: "propose the release anchor",
     permission: "contents: write, pull-requests: write",
@@ -87,13 +68,14 @@ export async function proposeAnchors(
     try {
       const result = await upsertProposal(octokit, { owner, repo }, proposal);
       if (result.action === "nothing") return null;
-      action.log(`Pull request with the release anchor ${result.action}: ${result.url}`);
+      log(`Pull request with the release anchor ${result.action}: ${result.url}`);
       return result.url;
     } catch (error) {
       if (!pullRequestsRefused(error)) throw error;
+      const target = { owner, repo, key: `${settings.key}.anchor` };
       const issue = await upsertIssue(octokit, target, bounded(anchorIssue(proposal, moves, nights)));
       if (issue.action === "none") return null;
-      action.log(`Pull requests are not allowed here; issue with the release anchor ${issue.action}: ${issue.url}`);
+      log(`Pull requests are not allowed here; issue with the release anchor ${issue.action}: ${issue.url}`);
       return issue.url;
     }
   });
@@ -101,28 +83,21 @@ export async function proposeAnchors(
 
 /** Propose the new records of a `file:` store, where that is asked for. */
 export async function proposeRecords(
-  action: SubAction,
-  settings: RefreshSettings,
-  request: GateRequest,
-  { nightly, compositions }: { readonly nightly: NightlyRun; readonly compositions: Compositions },
-  place: Omit<AnchorTarget, "anchors">,
+  here: Refresh,
+  measured: Measured,
+  nights: readonly NightlyEntry[],
 ): Promise<void> {
+  const { action, settings } = here;
   if (settings.save !== "pull-request" || !settings.baseline.startsWith("file:")) return;
-  const { owner, repo } = action.context;
   const attempt = {
     what: "propose the baselines",
     permission: "contents: write, pull-requests: write",
     instead: "The records are in the working tree.",
   };
   await attempted(action, 2 * DEADLINE_MS, attempt, async () => {
-    const proposal = await recordsProposal(
-      request,
-      settings,
-      { nightly, compositions },
-      { base: place.defaultBranch, nights: place.nights },
-    );
+    const proposal = await recordsProposal(here, measured, nights);
     if (proposal === null) return;
-    const result = await upsertProposal(action.octokit, { owner, repo }, proposal);
+    const result = await upsertProposal(action.octokit, action.context, proposal);
     if (result.action !== "nothing") action.log(`Pull request with the baselines ${result.action}: ${result.url}`);
   });
 }

@@ -6,12 +6,11 @@ import { peakName, recordName } from "../../baseline/store.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import { git } from "../../git/git.ts";
 import type { Proposal, ProposedFile, ReadFile } from "../../github/repository/anchor-pull-request.ts";
-import type { Compositions } from "../../nightly/compositions.ts";
-import type { NightlyRun } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { md } from "../../report/markdown/markdown-text.ts";
+import type { Measured, Refresh } from "./measure-session.ts";
 import { nightsOf, nightTable, sessionOutcomeText } from "./session-text.ts";
-import { keyName, type RefreshSettings } from "./settings.ts";
+import { keyName } from "./settings.ts";
 
 /** Directory of a `file:` store as a path within the repository; null when it lies outside. */
 async function storeDirectory(request: GateRequest, baseline: string): Promise<string | null> {
@@ -27,23 +26,15 @@ async function storeDirectory(request: GateRequest, baseline: string): Promise<s
  * @returns null when nothing was stored, or the store lies outside the repository
  */
 export async function recordsProposal(
-  request: GateRequest,
-  settings: RefreshSettings,
-  { nightly, compositions }: { readonly nightly: NightlyRun; readonly compositions: Compositions },
-  place: { readonly base: string; readonly nights: readonly NightlyEntry[] },
+  { request, settings, defaultBranch: base }: Refresh,
+  { nightly, compositions }: Measured,
+  nights: readonly NightlyEntry[],
 ): Promise<Proposal | null> {
   const directory = await storeDirectory(request, settings.baseline);
-  const changed = nightly.scenarios.flatMap(({ change, report }) =>
-    change === null
-      ? []
-      : [
-          {
-            change,
-            name: recordName(report.scenario, report.fingerprint),
-            composition: compositions.get(report.scenario) ?? null,
-          },
-        ],
-  );
+  const changed = nightly.scenarios.flatMap(({ change, report }) => {
+    const name = recordName(report.scenario, report.fingerprint);
+    return change === null ? [] : [{ change, name, composition: compositions.get(report.scenario) ?? null }];
+  });
   if (directory === null || changed.length === 0) return null;
   const files = async (read: ReadFile): Promise<readonly ProposedFile[]> => {
     const proposed = changed.map(async ({ change, name, composition }): Promise<ProposedFile[]> => {
@@ -57,20 +48,20 @@ export async function recordsProposal(
     });
     return (await Promise.all(proposed)).flat();
   };
-  const named = settings.key === "default" ? "" : ` (${settings.key})`;
+  const title = `Memory baselines of the main branch${settings.key === "default" ? "" : ` (${settings.key})`}`;
   const parts = nightly.scenarios.flatMap(({ report, sessionOutcome, entry }) => [
     `### ${md(report.scenario, 80)}`,
     "",
     `Verdict **${report.verdict}**; the session ${md(sessionOutcomeText(sessionOutcome), 300)}.`,
     "",
-    nightTable(nightsOf(place.nights, entry)),
+    nightTable(nightsOf(nights, entry)),
     "",
   ]);
   return {
     branch: `stormlog/baselines-${keyName(settings.key)}`,
-    base: place.base,
-    title: `Memory baselines of the main branch${named}`,
-    message: `Memory baselines of the main branch${named}`,
+    base,
+    title,
+    message: title,
     body: [
       "Sessions that the nightly run measured. Later sessions are added until this is merged.",
       "GitHub starts no checks for a pull request that a job has opened: close it and open it again to start them.",
