@@ -16,7 +16,8 @@ import { NightlyStateSchema } from "../src/nightly/state.ts";
 import { BundleManifestSchema } from "../src/report/bundle/bundle.ts";
 import { FeaturesFileSchema } from "../src/report/bundle/features-document.ts";
 import { REPORT_KIND, StormlogReportSchema } from "../src/report/documents/envelope.ts";
-import { AnalysisSchema, JudgementSchema, PayloadSchema } from "../src/report/model/report-schema.ts";
+import { AnalysisSchema } from "../src/report/model/analysis-schema.ts";
+import { JudgementSchema, PayloadSchema } from "../src/report/model/report-schema.ts";
 import { RecordingInfoSchema } from "../src/telemetry/recording/recording-schema.ts";
 
 interface Published {

@@ -36,15 +36,20 @@ for (const letter of ascii + SYMBOLS) {
 }
 if (missing.length > 0) throw new Error(`the font has no glyph for ${missing.join(" ")}`);
 
-const entries = Object.entries(widths).map(([letter, width]) => `[${JSON.stringify(letter)}, ${width}]`);
+const lettersOf = {};
+for (const [letter, width] of Object.entries(widths)) lettersOf[width] = letter + (lettersOf[width] ?? "");
+const entries = Object.entries(lettersOf).map(([width, letters]) => `${width}: ${JSON.stringify(letters)}`);
 writeFileSync(
   `${root}src/report/drawing/font-metrics.ts`,
   `// Made by scripts/make-font.mjs; do not edit.
 
-/** Advance width of every letter of the shipped font, in thousandths of the font size. */
-export const LETTER_WIDTHS: ReadonlyMap<string, number> = new Map([
+/** The letters of the shipped font by their advance width in thousandths of the font size. */
+const LETTERS: Readonly<Record<number, string>> = {
   ${entries.join(",\n  ")},
-]);
+};
+export const LETTER_WIDTHS: ReadonlyMap<string, number> = new Map(
+  Object.entries(LETTERS).flatMap(([width, letters]) => [...letters].map((letter) => [letter, Number(width)] as const)),
+);
 `,
 );
 console.log(`${subset.length} bytes, ${Object.keys(widths).length} letters`);

@@ -8,7 +8,8 @@ import { invalidInput, usageError } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 import { keptSession } from "../measure/session/session.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
-import { comparableRole, type RunRole, type ScenarioReport } from "../report/model/gate-report.ts";
+import { comparableRole, type ScenarioReport } from "../report/model/gate-report.ts";
+import type { RunRole } from "../report/model/report-schema.ts";
 
 /** The successful runs of a scenario in one role, as judged. */
 export function successfulRuns(

@@ -3,7 +3,8 @@ import type { GateRequest } from "../config/gate-request.ts";
 import { type KnownLeak, RATE } from "../config/schema.ts";
 import { normalName } from "../core/locks.ts";
 import { formatBytes, parseSize } from "../core/units.ts";
-import type { KnownLeakUse, ScenarioReport } from "../report/model/gate-report.ts";
+import type { ScenarioReport } from "../report/model/gate-report.ts";
+import type { KnownLeakUse } from "../report/model/report-schema.ts";
 import { LEAK_LINE, UNATTRIBUTED_GROWTH } from "../report/wording/source-line.ts";
 import type { Check } from "../verdict/model/judgement.ts";
 

@@ -1,7 +1,8 @@
 import type { GateRequest } from "../config/gate-request.ts";
 import { groupBy } from "../core/group-by.ts";
 import { formatBytes } from "../core/units.ts";
-import { comparableRole, type RunReport, type Scaling, type ScenarioReport } from "../report/model/gate-report.ts";
+import { comparableRole, type RunReport, type ScenarioReport } from "../report/model/gate-report.ts";
+import type { Scaling } from "../report/model/report-schema.ts";
 import { coefficientText } from "../report/wording/scaling-text.ts";
 import { median } from "../stats/order-statistics.ts";
 import { fitPowerLaw, largestWithin, MIN_POINTS, type PowerLaw } from "../stats/power-law.ts";

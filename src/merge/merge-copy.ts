@@ -3,7 +3,8 @@ import path from "node:path";
 import { scenarioDirectory } from "../baseline/identity.ts";
 import { makeDirectories } from "../core/files.ts";
 import { type ListedFile, writeError } from "../report/bundle/bundle-files.ts";
-import type { RunReport, RunRole, ScenarioReport } from "../report/model/gate-report.ts";
+import type { RunReport, ScenarioReport } from "../report/model/gate-report.ts";
+import type { RunRole } from "../report/model/report-schema.ts";
 import type { Evidence } from "./merge-read.ts";
 import type { Job } from "./merge-report.ts";
 

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { draws } from "../core/testing/draws.ts";
 import { overallVerdict } from "../gate/exit-code.ts";
 import { parseStormlogReport, stormlogReport } from "../report/documents/envelope.ts";
-import type { GateReport, Scaling, Verdict } from "../report/model/gate-report.ts";
+import type { GateReport, Verdict } from "../report/model/gate-report.ts";
+import type { Scaling } from "../report/model/report-schema.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
 import { type MissingLeg, mergedReport, planJobs, type ReportedLeg, scenarioOfJob } from "./merge-report.ts";
 

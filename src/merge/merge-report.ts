@@ -4,13 +4,8 @@ import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { exitCodeOf, failsByBudgetOrOom, overallVerdict, reportVerdict, scalingVerdicts } from "../gate/exit-code.ts";
 import { randomId } from "../measure/session/session.ts";
-import {
-  byUrgency,
-  type GateReport,
-  type Scaling,
-  type ScenarioReport,
-  type Verdict,
-} from "../report/model/gate-report.ts";
+import { byUrgency, type GateReport, type ScenarioReport, type Verdict } from "../report/model/gate-report.ts";
+import type { Scaling } from "../report/model/report-schema.ts";
 import type { Judgement } from "../verdict/model/judgement.ts";
 import { type AbsentLeg, compareNames, joinedName } from "./merge-legs.ts";
 import { groupNodes, type LegScenario, missingRanks, unitedScenario } from "./merge-nodes.ts";

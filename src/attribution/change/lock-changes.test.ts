@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LinePackage } from "../../analysis/series/document.ts";
 import type { Environment } from "../../core/process/environment.ts";
-import type { LockChanges } from "../../report/model/gate-report.ts";
+import type { LockChanges } from "../../report/model/report-schema.ts";
 import { SAMPLE_FINDING } from "../../report/testing/sample-report.ts";
 import { lockChanges } from "./lock-changes.ts";
 

@@ -7,7 +7,7 @@ import { LOCK_PATTERNS, lockedPackages, packageChanges } from "../../core/locks.
 import { cutText } from "../../core/text.ts";
 import { git } from "../../git/git.ts";
 import { changesPackage } from "../../report/headline/line-answer.ts";
-import type { LockChange, LockChanges } from "../../report/model/gate-report.ts";
+import type { LockChange, LockChanges } from "../../report/model/report-schema.ts";
 import { measuredRange } from "./measured-range.ts";
 
 /** Lock files that are compared. */

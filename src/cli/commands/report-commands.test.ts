@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { storeOf } from "../../baseline/load.ts";
 import { acceptBundles } from "../../gate/accept.ts";
 import { prepareBundle, writeBundle } from "../../report/bundle/bundle.ts";
-import { type GateReport, type Scaling, type ScenarioReport, scenarioReport } from "../../report/model/gate-report.ts";
+import { type GateReport, type ScenarioReport, scenarioReport } from "../../report/model/gate-report.ts";
+import type { Scaling } from "../../report/model/report-schema.ts";
 import {
   sampleAnalysis,
   sampleJudgement,

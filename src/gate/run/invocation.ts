@@ -7,7 +7,8 @@ import { isWorkflow } from "../../core/process/environment.ts";
 import { hideSecrets } from "../../core/process/hide-secrets.ts";
 import { git, isTreeModified } from "../../git/git.ts";
 import { argvOf } from "../../measure/session/request.ts";
-import type { Invocation, ScenarioReport } from "../../report/model/gate-report.ts";
+import type { ScenarioReport } from "../../report/model/gate-report.ts";
+import type { Invocation } from "../../report/model/report-schema.ts";
 
 async function answer(cwd: string, args: readonly string[]): Promise<string | null> {
   const { ok, stdout } = await git(cwd, args);

@@ -3,13 +3,9 @@ import { type Finding, isBackground } from "../../analysis/series/document.ts";
 import type { BaselineAnswer } from "../../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { GateError } from "../../core/errors.ts";
-import {
-  type LockChanges,
-  type ScenarioError,
-  type ScenarioReport,
-  scenarioReport,
-} from "../../report/model/gate-report.ts";
+import { type ScenarioReport, scenarioReport } from "../../report/model/gate-report.ts";
 import type { PeakReport } from "../../report/model/peak-report.ts";
+import type { LockChanges, ScenarioError } from "../../report/model/report-schema.ts";
 import { judge } from "../../verdict/judge.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import { DONE, isHardBreach, type Judgement } from "../../verdict/model/judgement.ts";

@@ -8,7 +8,7 @@ import { absent, type BaselineAnswer } from "../../baseline/answer.ts";
 import { scenarioDirectory } from "../../baseline/identity.ts";
 import type { LoadedBaselines } from "../../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
-import type { LockChanges } from "../../report/model/gate-report.ts";
+import type { LockChanges } from "../../report/model/report-schema.ts";
 import { judge } from "../../verdict/judge.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
 import type { Policy } from "../../verdict/model/policy.ts";

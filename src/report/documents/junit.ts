@@ -3,7 +3,8 @@ import { formatBytes } from "../../core/units.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { causesOf } from "../headline/causes.ts";
 import { answerSentence } from "../headline/sentence.ts";
-import type { GateReport, Scaling, ScenarioReport } from "../model/gate-report.ts";
+import type { GateReport, ScenarioReport } from "../model/gate-report.ts";
+import type { Scaling } from "../model/report-schema.ts";
 import { checkName } from "../wording/wording.ts";
 
 /**

@@ -2,7 +2,8 @@ import type { Finding, LinePackage, Package } from "../../analysis/series/docume
 import { normalName } from "../../core/locks.ts";
 import { plural } from "../../core/text.ts";
 import { formatShort } from "../../core/units.ts";
-import type { LockChange, ScenarioReport } from "../model/gate-report.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
+import type { LockChange } from "../model/report-schema.ts";
 import {
   LEAK_LINE,
   ONE_TIME_LINE,

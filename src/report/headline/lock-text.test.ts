@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { LinePackage } from "../../analysis/series/document.ts";
 import { renderSummary } from "../markdown/summary-markdown.ts";
-import type { LockChange, ScenarioReport } from "../model/gate-report.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
+import type { LockChange } from "../model/report-schema.ts";
 import { renderTerminal } from "../terminal/terminal.ts";
 import { SAMPLE_FINDING, sampleReport, sampleScenario } from "../testing/sample-report.ts";
 import { lockText, ownLockText } from "./line-answer.ts";

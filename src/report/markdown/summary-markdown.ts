@@ -1,5 +1,6 @@
 import { countedNotes, plural } from "../../core/text.ts";
-import { byUrgency, type GateReport, type Scaling, worstScenario } from "../model/gate-report.ts";
+import { byUrgency, type GateReport, worstScenario } from "../model/gate-report.ts";
+import type { Scaling } from "../model/report-schema.ts";
 import {
   decidingScaling,
   fitsTexts,

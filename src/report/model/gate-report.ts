@@ -6,6 +6,17 @@ import type { Fingerprint, RecordingInfo } from "../../telemetry/recording/model
 import type { Acceptance } from "../../verdict/model/acceptance.ts";
 import type { CheckVerdict, Judgement } from "../../verdict/model/judgement.ts";
 import type { PeakReport, PeakRow } from "./peak-report.ts";
+import type {
+  BaselineSummary,
+  CausedBy,
+  Invocation,
+  KnownLeakUse,
+  LockChanges,
+  PolicyChange,
+  RunRole,
+  Scaling,
+  ScenarioError,
+} from "./report-schema.ts";
 
 /** The verdict of a scenario or gate; `error` when a command could not be measured or judged. */
 export type Verdict = CheckVerdict | "error";
@@ -73,13 +84,6 @@ export interface Timeline {
   readonly run?: { readonly number: number; readonly of: number };
 }
 
-/**
- * Why a run was made. Attribution slows and enlarges a run, so it is evidence and never judged. A superseded run is one
- * of the candidate in whose place those are judged in which V8 collected.
- */
-export const RUN_ROLES = ["candidate", "base", "attribution", "superseded"] as const;
-export type RunRole = (typeof RUN_ROLES)[number];
-
 /** The role of the runs that measured the command as it is, so that others can be compared with them. */
 export const comparableRole = (runs: readonly Pick<RunReport, "role">[]): RunRole =>
   runs.some(({ role }) => role === "superseded") ? "superseded" : "candidate";
@@ -93,79 +97,6 @@ export interface RunReport {
   readonly analysis: AnalysisDocument | null;
   /** Memory by the phases that the program names; absent where it names none. */
   readonly phases?: PhasesMemory;
-}
-
-export interface BaselineSummary {
-  /** `file:baselines`, `ref:…`, a path. */
-  readonly source: string;
-  readonly runs: number;
-  readonly sessions: number;
-  readonly newest_iso: string | null;
-  readonly commit: string | null;
-  /** Runs of the level before, whose spread is used while the accepted level has too few runs. */
-  readonly earlier_runs?: number;
-}
-
-/** Why a command could not be measured or judged: stable code and message. */
-export interface ScenarioError {
-  readonly code: string;
-  readonly message: string;
-  readonly hint: string | null;
-  /** Last lines the command printed, unescaped. */
-  readonly output_tail?: string;
-}
-
-/** How the gate was started: `report/wording/reproduce.ts` makes of it the command that measures the same again. */
-export interface Invocation {
-  /** Directory, relative to the repository; "" = its top, null = outside one. */
-  readonly directory: string | null;
-  /** Config file, relative to `directory`; null without one. */
-  readonly config: string | null;
-  /** The command where it was given on the spot; null = the config file has it. */
-  readonly command: readonly string[] | null;
-  /** Options of `run`, as words. */
-  readonly options: readonly string[];
-  /** Baseline specs; null = those of the config file, or the command line's own. */
-  readonly baselines: readonly string[] | null;
-  /** Ref the change will be merged into; null when it is not named. */
-  readonly base: string | null;
-  /** Whether a clone may lack the commit, as that of a pull request's merge. */
-  readonly fetch: boolean;
-  /** Whether measured files differ from the commit. */
-  readonly modified: boolean;
-}
-
-/** What a pull request did to a scenario of its base commit, which makes it unjudged until that is accepted. */
-export const CAUSES = ["edited", "renamed", "removed"] as const;
-export type CausedBy = (typeof CAUSES)[number];
-
-/** A package that a change locks to another version. Its texts come from the lock: escape them where printed. */
-export interface LockChange {
-  readonly ecosystem: "python" | "node";
-  readonly name: string;
-  /** Null = not locked before. */
-  readonly from: string | null;
-  /** Null = locked no longer. */
-  readonly to: string | null;
-}
-
-/** What a change does to lock files. */
-export interface LockChanges {
-  /** Number of changed packages, of which `packages` has the first. */
-  readonly total: number;
-  /** That of the named line first. */
-  readonly packages: readonly LockChange[];
-}
-
-/** An entry of `policy.known-leaks` by which a red scenario only warns. Escape its texts where they are printed. */
-export interface KnownLeakUse {
-  readonly package: string;
-  readonly version: string;
-  /** Line or function. */
-  readonly at: string;
-  /** Last day on which it applies, `2027-01-31`. */
-  readonly until: string;
-  readonly reason: string;
 }
 
 interface ScenarioFacts {
@@ -212,54 +143,6 @@ export function scenarioReport(
   if (facts.runs.length > 0 && error !== null) return { ...facts, kind: "failed", judgement, error };
   if (facts.runs.length > 0 && judgement !== null) return { ...facts, kind: "judged", judgement, error: null };
   return { ...facts, kind: "missing", judgement, error };
-}
-
-/** A setting that a pull request changes in its own gate; in force only after someone accepts it. */
-export interface PolicyChange {
-  /** Its key in the config file: `scenarios.train.budget.host`. */
-  readonly path: string;
-  /** As written; null = not set. */
-  readonly base: string | null;
-  readonly head: string | null;
-}
-
-/** The peak at one value of `--vary`. */
-export interface ScalingPoint {
-  readonly value: string;
-  /** Null = no peak was measured, or its run failed. */
-  readonly bytes: number | null;
-  /** Present where the command failed, was interrupted or ran out of memory. */
-  readonly failed?: boolean;
-}
-
-/** Peak memory over the values of `--vary`, for one scenario. Sizes in bytes. */
-export interface Scaling {
-  /** The scenario that was varied, and the name whose value changes. */
-  readonly scenario: string;
-  readonly name: string;
-  /** The series whose peak it is: "host", or the allocator of a device. */
-  readonly metric: string;
-  readonly device: string;
-  /** In the order they were run. */
-  readonly points: readonly ScalingPoint[];
-  /** peak = a + b x^exponent, with its 95 % interval; null, with the reason, where nothing was fitted. */
-  readonly fit: {
-    readonly a_bytes: number;
-    readonly b_bytes: number;
-    readonly exponent: number;
-    readonly low: number;
-    readonly high: number;
-  } | null;
-  readonly no_fit: string | null;
-  /** The largest value that fits a size, with its 95 % interval; null where none does. */
-  readonly fits: readonly {
-    readonly name: string;
-    readonly bytes: number;
-    readonly largest: { readonly value: number; readonly low: number; readonly high: number } | null;
-  }[];
-  readonly verdict: "pass" | "fail" | "unjudged" | null;
-  /** Why the limits of `policy.scaling` are breached or not judged; null without limits, or within them. */
-  readonly reason: string | null;
 }
 
 export interface GateReport {

@@ -44,7 +44,7 @@ export const PeakReportSchema = v.object({
 /** What a picture of the peak shows. */
 export const StackedPeaksSchema = v.object({ rows: rows(v.object({ name: text, ...Sizes })), ...Sizes });
 
-type Deep<T> = T extends readonly (infer E)[]
+export type Deep<T> = T extends readonly (infer E)[]
   ? T extends readonly [unknown, ...unknown[]]
     ? Readonly<T>
     : readonly Deep<E>[]

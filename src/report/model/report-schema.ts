@@ -1,165 +1,30 @@
 import * as v from "valibot";
-import { DRIFT_CLASSES, PACKAGE_RELATIONS } from "../../analysis/series/document.ts";
 import { DAY } from "../../core/units.ts";
-import { METRICS } from "../../telemetry/recording/metrics.ts";
 import { RecordingInfoSchema } from "../../telemetry/recording/recording-schema.ts";
-import { CAUSES, RUN_ROLES } from "./gate-report.ts";
-import { PeakReportSchema, StackedPeaksSchema } from "./peak-report.ts";
+import {
+  AnalysisSchema,
+  count,
+  driftClass,
+  FindingSchema,
+  list,
+  metric,
+  number,
+  ofRanks,
+  text,
+} from "./analysis-schema.ts";
+import { type Deep, PeakReportSchema, StackedPeaksSchema } from "./peak-report.ts";
 
 /** Validators of a report's `payload`, which may come from a fork: each value is checked and bounded before its use. */
 
-const MAX = 10_000;
 const MAX_POINTS = 20_000;
-/** Series, checks and ranks of a job: 100,000 ranks with a dozen of them each. The file's size bounds the parsing. */
-const MAX_OF_RANKS = 2_000_000;
-
-/** Above every measurement, and small enough that sums and scales stay finite. */
-const LARGEST = 1e100;
-
-export const number = v.pipe(v.number(), v.minValue(-LARGEST), v.maxValue(LARGEST));
-export const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
-const text = v.pipe(v.string(), v.maxLength(20_000));
 /** Maximum number of values of `--vary`, and of known leaks. */
 const MAX_VALUES = 40;
 
-const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX));
-const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX_OF_RANKS));
 const points = v.pipe(v.array(number), v.maxLength(MAX_POINTS));
 const values = v.pipe(v.array(v.nullable(number)), v.maxLength(MAX_POINTS));
 const scalar = v.union([text, number, v.null()]);
-const metric = v.picklist(METRICS);
-const driftClass = v.picklist(DRIFT_CLASSES);
 const checkVerdict = v.picklist(["pass", "warn", "fail", "unjudged"]);
 const VerdictSchema = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
-
-export const SeriesSchema = v.object({
-  rank: count,
-  device: text,
-  metric,
-  highwater: v.boolean(),
-  samples: count,
-  duration_s: v.nullable(number),
-  steps: v.nullable(number),
-  peak_bytes: v.nullable(number),
-  peak_kind: v.picklist(["exact", "sampled"]),
-  slope_bytes_per_s: v.nullable(number),
-  slope_bytes_per_step: v.nullable(number),
-  slope_interval: v.nullable(v.tuple([number, number])),
-  growth_bytes: v.nullable(number),
-  class: driftClass,
-  mde_bytes: v.nullable(number),
-  steps_to_oom: v.nullable(number),
-  seconds_to_oom: v.nullable(number),
-  cut: v.optional(v.boolean()),
-});
-
-export const FindingSchema = v.object({
-  classification: text,
-  severity: v.picklist(["info", "warning", "critical"]),
-  confidence: number,
-  rank: v.nullable(count),
-  device: v.nullable(text),
-  metric: v.nullable(metric),
-  evidence: v.record(text, v.union([text, number, v.boolean(), v.null()])),
-  description: text,
-  package: v.exactOptional(
-    v.object({
-      ecosystem: v.picklist(["python", "node"]),
-      name: text,
-      version: text,
-      deprecated: v.exactOptional(text),
-      yanked: v.exactOptional(v.literal(true)),
-      relation: v.picklist(PACKAGE_RELATIONS),
-    }),
-  ),
-  explained_by: v.exactOptional(text),
-  remediation: list(text),
-});
-
-/** `stormlog.analysis/1`, the output of `analyze`. */
-export const AnalysisSchema = v.object({
-  schema: v.literal("stormlog.analysis/1"),
-  analysis_version: v.exactOptional(v.pipe(count, v.minValue(1))),
-  series: ofRanks(SeriesSchema),
-  phases: v.exactOptional(
-    list(
-      v.object({
-        phase: text,
-        rank: count,
-        device: text,
-        metric,
-        occurrences: count,
-        peak_bytes: v.nullable(number),
-        growth_bytes: v.nullable(number),
-        class: driftClass,
-      }),
-    ),
-  ),
-  findings: list(FindingSchema),
-  diagnosis: list(
-    v.object({
-      kind: v.picklist([
-        "CREEP_CONFIRMED",
-        "CREEP_EARLY",
-        "HIGH_PRESSURE",
-        "IMBALANCE",
-        "BALANCED",
-        "NO_DATA",
-        "NO_GPU",
-      ]),
-      status: text,
-      severity: v.picklist(["info", "warn", "crit"]),
-      worst_rank: v.nullable(count),
-    }),
-  ),
-  ranks: v.object({
-    job_id: v.nullable(text),
-    world_size: count,
-    participating_ranks: ofRanks(count),
-    missing_ranks: ofRanks(count),
-    rank_sample_counts: v.record(text, count),
-    alignment_offsets_ns: v.record(text, text),
-    clock: v.exactOptional(
-      v.object({
-        used: v.picklist(["first-samples", "wall-clock", "both"]),
-        wall_clock_ranks: ofRanks(count),
-        first_samples_error_ns: v.nullable(number),
-        wall_clock_error_ns: v.nullable(number),
-      }),
-    ),
-    cluster_onset_timestamp_ns: v.nullable(text),
-    first_cause_suspects: list(
-      v.object({
-        rank: count,
-        first_spike_timestamp_ns: text,
-        aligned_first_spike_timestamp_ns: text,
-        peak_delta_bytes: number,
-        spike_window_samples: count,
-        lead_over_cluster_onset_ns: text,
-        confidence: v.picklist(["high", "medium", "low"]),
-        evidence: v.object({ device_used_delta_bytes: number, supporting_ranks_at_or_before_onset: count }),
-      }),
-    ),
-    suspects: v.exactOptional(
-      ofRanks(
-        v.object({
-          rank: count,
-          device: text,
-          metric,
-          confidence: v.picklist(["high", "medium", "low"]),
-          basis: v.picklist(["departure", "class"]),
-          growth_bytes: number,
-          onset_step: v.nullable(number),
-          onset_s: v.nullable(number),
-        }),
-      ),
-    ),
-    notes: list(text),
-  }),
-  rules: v.optional(v.object({ fragmentation_like: list(v.picklist(["0.3.10", "0.4.3"])) })),
-  missing: v.record(text, count),
-  notes: v.optional(list(text)),
-});
 
 const CheckSchema = v.object({
   rank: count,
@@ -281,86 +146,123 @@ const AcceptanceSchema = v.object({
   url: v.nullable(text),
 });
 
-/** How the gate was started; words of a command line. */
+/** How the gate was started: `report/wording/reproduce.ts` makes of it the command that measures the same again. */
 const InvocationSchema = v.object({
+  /** Directory, relative to the repository; "" = its top, null = outside one. */
   directory: v.nullable(text),
+  /** Config file, relative to `directory`; null without one. */
   config: v.nullable(text),
+  /** The command where it was given on the spot; null = the config file has it. */
   command: v.nullable(list(text)),
+  /** Options of `run`, as words. */
   options: list(text),
+  /** Baseline specs; null = those of the config file, or the command line's own. */
   baselines: v.nullable(list(text)),
+  /** Ref the change will be merged into; null when it is not named. */
   base: v.nullable(text),
+  /** Whether a clone may lack the commit, as that of a pull request's merge. */
   fetch: v.boolean(),
+  /** Whether measured files differ from the commit. */
   modified: v.boolean(),
 });
+export type Invocation = Deep<v.InferOutput<typeof InvocationSchema>>;
+
+/** Why a command could not be measured or judged: stable code, message, and its last lines of output, unescaped. */
+const ErrorSchema = v.object({ code: text, message: text, hint: v.nullable(text), output_tail: v.exactOptional(text) });
+export type ScenarioError = Deep<v.InferOutput<typeof ErrorSchema>>;
+
+const BaselineSchema = v.object({
+  /** `file:baselines`, `ref:…`, a path. */
+  source: text,
+  runs: count,
+  sessions: count,
+  newest_iso: v.nullable(text),
+  commit: v.nullable(text),
+  /** Runs of the level before, whose spread is used while the accepted level has too few runs. */
+  earlier_runs: v.exactOptional(count),
+});
+export type BaselineSummary = Deep<v.InferOutput<typeof BaselineSchema>>;
+
+/** What a change does to lock files: the number of changed packages, and the first of them, the named line's before. */
+const LockChangesSchema = v.object({
+  total: count,
+  /** Texts of the lock: escape them where printed. Null = not locked before, or no longer. */
+  packages: list(
+    v.object({ ecosystem: v.picklist(["python", "node"]), name: text, from: v.nullable(text), to: v.nullable(text) }),
+  ),
+});
+export type LockChanges = Deep<v.InferOutput<typeof LockChangesSchema>>;
+export type LockChange = LockChanges["packages"][number];
+
+/** An entry of `policy.known-leaks` by which a red scenario only warns. Escape its texts where they are printed. */
+const KnownLeakSchema = v.object({
+  package: text,
+  version: text,
+  /** Line or function. */
+  at: text,
+  /** Last day on which it applies, `2027-01-31`. */
+  until: v.pipe(text, v.regex(DAY)),
+  reason: text,
+});
+export type KnownLeakUse = Deep<v.InferOutput<typeof KnownLeakSchema>>;
+
+/**
+ * Why a run was made. Attribution slows and enlarges a run, so it is evidence and never judged. A superseded run is one
+ * of the candidate in whose place those are judged in which V8 collected.
+ */
+const role = v.picklist(["candidate", "base", "attribution", "superseded"]);
+export type RunRole = v.InferOutput<typeof role>;
+
+/** What a pull request did to a scenario of its base commit, which makes it unjudged until that is accepted. */
+const causedBy = v.picklist(["edited", "renamed", "removed"]);
+export type CausedBy = v.InferOutput<typeof causedBy>;
 
 const ScenarioSchema = v.object({
   scenario: text,
   verdict: VerdictSchema,
   judgement: v.nullable(JudgementSchema),
-  error: v.nullable(
-    v.object({ code: text, message: text, hint: v.nullable(text), output_tail: v.exactOptional(text) }),
-  ),
+  error: v.nullable(ErrorSchema),
   runs: list(
     v.object({
-      role: v.picklist(RUN_ROLES),
+      role,
       directory: text,
       info: RecordingInfoSchema,
       analysis: v.nullable(AnalysisSchema),
       phases: v.exactOptional(PhasesSchema),
     }),
   ),
-  baseline: v.nullable(
-    v.object({
-      source: text,
-      runs: count,
-      sessions: count,
-      newest_iso: v.nullable(text),
-      commit: v.nullable(text),
-      earlier_runs: v.exactOptional(count),
-    }),
-  ),
+  baseline: v.nullable(BaselineSchema),
   fingerprint: v.record(text, scalar),
   findings: list(FindingSchema),
   timeline: v.nullable(TimelineSchema),
   difference: v.exactOptional(text),
-  caused_by: v.exactOptional(v.picklist(CAUSES)),
-  lock_changes: v.exactOptional(
-    v.object({
-      total: count,
-      packages: list(
-        v.object({
-          ecosystem: v.picklist(["python", "node"]),
-          name: text,
-          from: v.nullable(text),
-          to: v.nullable(text),
-        }),
-      ),
-    }),
-  ),
+  caused_by: v.exactOptional(causedBy),
+  lock_changes: v.exactOptional(LockChangesSchema),
   peak: v.exactOptional(PeakReportSchema),
   interference: v.exactOptional(list(text)),
   invocation: v.exactOptional(InvocationSchema),
   accepted: v.exactOptional(AcceptanceSchema),
-  known_leaks: v.exactOptional(
-    v.pipe(
-      list(v.object({ package: text, version: text, at: text, until: v.pipe(text, v.regex(DAY)), reason: text })),
-      v.maxLength(MAX_VALUES),
-    ),
-  ),
+  known_leaks: v.exactOptional(v.pipe(list(KnownLeakSchema), v.maxLength(MAX_VALUES))),
 });
 
-/** Peak memory over the values of `--vary`. */
+/** The peak at one value of `--vary`: null = no peak was measured, or its run failed; `failed` = its run failed. */
+const PointSchema = v.object({ value: text, bytes: v.nullable(number), failed: v.exactOptional(v.boolean()) });
+export type ScalingPoint = Deep<v.InferOutput<typeof PointSchema>>;
+
+/** Peak memory over the values of `--vary`, for one scenario. Sizes in bytes. */
 const ScalingSchema = v.object({
+  /** The scenario that was varied, and the name whose value changes. */
   scenario: text,
   name: text,
+  /** The series whose peak it is: "host", or the allocator of a device. */
   metric: text,
   device: text,
-  points: v.pipe(
-    list(v.object({ value: text, bytes: v.nullable(number), failed: v.exactOptional(v.boolean()) })),
-    v.maxLength(MAX_VALUES),
-  ),
+  /** In the order they were run. */
+  points: v.pipe(list(PointSchema), v.maxLength(MAX_VALUES)),
+  /** peak = a + b x^exponent, with its 95 % interval; null, with the reason, where nothing was fitted. */
   fit: v.nullable(v.object({ a_bytes: number, b_bytes: number, exponent: number, low: number, high: number })),
   no_fit: v.nullable(text),
+  /** The largest value that fits a size, with its 95 % interval; null where none does. */
   fits: list(
     v.object({
       name: text,
@@ -369,8 +271,20 @@ const ScalingSchema = v.object({
     }),
   ),
   verdict: v.nullable(v.picklist(["pass", "fail", "unjudged"])),
+  /** Why the limits of `policy.scaling` are breached or not judged; null without limits, or within them. */
   reason: v.nullable(text),
 });
+export type Scaling = Deep<v.InferOutput<typeof ScalingSchema>>;
+
+/** A setting that a pull request changes in its own gate; in force only after someone accepts it. */
+const PolicyChangeSchema = v.object({
+  /** Its key in the config file: `scenarios.train.budget.host`. */
+  path: text,
+  /** As written; null = not set. */
+  base: v.nullable(text),
+  head: v.nullable(text),
+});
+export type PolicyChange = Deep<v.InferOutput<typeof PolicyChangeSchema>>;
 
 /** The gate's own data in a `memory_gate` report. */
 export const PayloadSchema = v.object({
@@ -383,7 +297,7 @@ export const PayloadSchema = v.object({
   cost: v.object({ runs: count, minutes: number }),
   warnings: list(text),
   scenarios: list(ScenarioSchema),
-  policy_changes: v.exactOptional(list(v.object({ path: text, base: v.nullable(text), head: v.nullable(text) }))),
+  policy_changes: v.exactOptional(list(PolicyChangeSchema)),
   policy_difference: v.exactOptional(text),
   policy_accepted: v.exactOptional(AcceptanceSchema),
   scaling: v.exactOptional(list(ScalingSchema)),

@@ -16,7 +16,8 @@ import {
 } from "../headline/line-answer.ts";
 import { higherParts, higherText } from "../headline/peak-answer.ts";
 import { answerSentence, comparisonNote, judgementSentence } from "../headline/sentence.ts";
-import { type GateReport, type Scaling, type ScenarioReport, urgency, type Verdict } from "../model/gate-report.ts";
+import { type GateReport, type ScenarioReport, urgency, type Verdict } from "../model/gate-report.ts";
+import type { Scaling } from "../model/report-schema.ts";
 import { ACCEPT, nextSteps, REFRESH, RUN } from "../wording/next-steps.ts";
 import { reproduceCommand } from "../wording/reproduce.ts";
 import {

@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { draws } from "../../core/testing/draws.ts";
-import type { BaselineSummary, Invocation, ScenarioReport } from "../model/gate-report.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
+import type { BaselineSummary, Invocation } from "../model/report-schema.ts";
 import { sampleScenario } from "../testing/sample-report.ts";
 import { reproduceCommand } from "./reproduce.ts";
 

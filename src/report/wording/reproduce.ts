@@ -1,6 +1,7 @@
 import { replaceHidden, shellWord } from "../../core/escape.ts";
 import { hideSecrets } from "../../core/process/hide-secrets.ts";
-import type { GateReport, Invocation, ScenarioReport } from "../model/gate-report.ts";
+import type { GateReport, ScenarioReport } from "../model/gate-report.ts";
+import type { Invocation } from "../model/report-schema.ts";
 import { nameInLeg } from "./next-steps.ts";
 
 /** How to see a red verdict again elsewhere. */

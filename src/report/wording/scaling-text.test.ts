@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { scalingText } from "../markdown/summary-markdown.ts";
-import type { Scaling } from "../model/gate-report.ts";
+import type { Scaling } from "../model/report-schema.ts";
 import { scalingLines } from "../terminal/terminal.ts";
 import { painter } from "../terminal/terminal-table.ts";
 import { sampleReport, sampleScenario } from "../testing/sample-report.ts";

@@ -1,6 +1,7 @@
 import { formatBytes } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
-import type { GateReport, Scaling, ScalingPoint, ScenarioReport } from "../model/gate-report.ts";
+import type { GateReport, ScenarioReport } from "../model/gate-report.ts";
+import type { Scaling, ScalingPoint } from "../model/report-schema.ts";
 
 /** Digits of a value that was predicted: its interval allows no more. */
 const DIGITS = 3;
