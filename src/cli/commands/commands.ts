@@ -11,16 +11,15 @@ import { AXES, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES } from "../lab/op
 import type { BaselineAction } from "./baseline.ts";
 import type { LabAction } from "./lab.ts";
 
+const flag = (description: string): OptionSpec => ({ type: "boolean", description });
+const text = (description: string, valueHint: string): OptionSpec => ({ type: "string", description, valueHint });
+
 /** An option of `run` as the command line parses and explains it. */
 function runOption(name: RunOptionName): OptionSpec {
   const option: RunOption = RUN_OPTIONS[name];
   const standard = option.default === undefined ? "" : ` (default ${option.default})`;
-  return {
-    type: "string",
-    description: `${option.description}${standard}${option.multiple ? "; repeatable" : ""}`.replaceAll("`", ""),
-    valueHint: option.value,
-    ...(option.multiple ? { multiple: true } : {}),
-  };
+  const description = `${option.description}${standard}${option.multiple ? "; repeatable" : ""}`.replaceAll("`", "");
+  return { ...text(description, option.value), ...(option.multiple ? { multiple: true } : {}) };
 }
 
 /** The options of `run` that a command has, or all of them. */
@@ -43,13 +42,9 @@ const SEARCH_EXITS = {
 /** Options of both searches. */
 function searchOptions(name: "bisect" | "culprit"): Readonly<Record<string, OptionSpec>> {
   return {
-    output: {
-      type: "string",
-      description: `Directory for the state and the evidence of each step (default ${DEFAULTS[name]})`,
-      valueHint: "DIR",
-    },
-    resume: { type: "boolean", description: "Continue the search in this directory" },
-    "in-action": { type: "boolean", description: "Allow the search in a workflow, where it takes many runs" },
+    output: text(`Directory for the state and the evidence of each step (default ${DEFAULTS[name]})`, "DIR"),
+    resume: flag("Continue the search in this directory"),
+    "in-action": flag("Allow the search in a workflow, where it takes many runs"),
     ...runOptions(({ notInSearches }) => !notInSearches),
   };
 }
@@ -74,13 +69,9 @@ const SPECS = {
     example: "stormlog-gate init --runner self-hosted,gpu --visibility private",
     exits: ["pass", "error"],
     options: {
-      force: { type: "boolean", description: "Overwrite files that exist" },
-      runner: {
-        type: "string",
-        description: "Labels of the runner that measures, as in self-hosted,gpu",
-        valueHint: "LABELS",
-      },
-      visibility: { type: "string", description: "Whether the repository is public or private", valueHint: "WHO" },
+      force: flag("Overwrite files that exist"),
+      runner: text("Labels of the runner that measures, as in self-hosted,gpu", "LABELS"),
+      visibility: text("Whether the repository is public or private", "WHO"),
     },
   },
   doctor: {
@@ -90,7 +81,7 @@ const SPECS = {
     positionals: {},
     example: "stormlog-gate doctor --output diagnosis",
     exits: ["pass", "error"],
-    options: { output: { type: "string", description: "Also write a Stormlog diagnose directory", valueHint: "DIR" } },
+    options: { output: text("Also write a Stormlog diagnose directory", "DIR") },
   },
   record: {
     name: "record",
@@ -102,11 +93,10 @@ const SPECS = {
     takesCommand: true,
     options: {
       ...runOptions(({ group }) => group === "measure"),
-      output: {
-        type: "string",
-        description: `Run directory to create, or the directory above one for each rank or node (default ${DEFAULTS.recording})`,
-        valueHint: "DIR",
-      },
+      output: text(
+        `Run directory to create, or the directory above one for each rank or node (default ${DEFAULTS.recording})`,
+        "DIR",
+      ),
     },
   },
   run: {
@@ -127,13 +117,9 @@ const SPECS = {
     example: "stormlog-gate analyze stormlog-recording",
     exits: ["pass", "error", "findings", "invalidInput"],
     options: {
-      batch: { type: "boolean", description: "One JSON document per input, one line each" },
-      horizon: {
-        type: "string",
-        description: "Production length at which growth is judged",
-        valueHint: "STEPS|HOURSh",
-      },
-      "exit-code": { type: "boolean", description: "Exit 3 when there are findings of warning or worse" },
+      batch: flag("One JSON document per input, one line each"),
+      horizon: text("Production length at which growth is judged", "STEPS|HOURSh"),
+      "exit-code": flag("Exit 3 when there are findings of warning or worse"),
     },
   },
   judge: {
@@ -144,22 +130,14 @@ const SPECS = {
     example: "stormlog-gate judge --baseline base/measurements.json --candidate stormlog-bundle --exit-code",
     exits: ["pass", "error", "findings", "gateFailed", "invalidInput", "unjudged"],
     options: {
-      baseline: { type: "string", description: "Measurements, baseline record or bundle", valueHint: "B" },
-      candidate: { type: "string", description: "Measurements, bundle or recording", valueHint: "C" },
-      anchor: {
-        type: "string",
-        description: "Measurements of the last release, against slow creep",
-        valueHint: "FILE",
-      },
+      baseline: text("Measurements, baseline record or bundle", "B"),
+      candidate: text("Measurements, bundle or recording", "C"),
+      anchor: text("Measurements of the last release, against slow creep", "FILE"),
       budget: runOption("budget"),
       horizon: runOption("horizon"),
       unjudged: runOption("unjudged"),
-      "base-run": {
-        type: "string",
-        description: "Whether the base commit can be re-run: auto or off",
-        valueHint: "auto|off",
-      },
-      "exit-code": { type: "boolean", description: "Exit with the verdict's status" },
+      "base-run": text("Whether the base commit can be re-run: auto or off", "auto|off"),
+      "exit-code": flag("Exit with the verdict's status"),
     },
   },
   compare: {
@@ -176,7 +154,7 @@ const SPECS = {
     options: {
       horizon: runOption("horizon"),
       unjudged: runOption("unjudged"),
-      "exit-code": { type: "boolean", description: "Exit with the verdict's status" },
+      "exit-code": flag("Exit with the verdict's status"),
     },
   },
   baseline: {
@@ -199,22 +177,10 @@ const SPECS = {
     takesCommand: true,
     options: {
       ...runOptions(({ group }) => group === "measure"),
-      baseline: {
-        type: "string",
-        multiple: true,
-        description: "The store: file:DIR or ref:NAME (default file:baselines)",
-        valueHint: "SPEC",
-      },
-      runs: {
-        type: "string",
-        description: "Runs per refresh, or runs of an accepted level (default 5)",
-        valueHint: "N",
-      },
-      composition: {
-        type: "boolean",
-        description: "Run once more after a refresh, and store what the peak consists of",
-      },
-      reason: { type: "string", description: "Why a new level is accepted", valueHint: "TEXT" },
+      baseline: { ...text("The store: file:DIR or ref:NAME (default file:baselines)", "SPEC"), multiple: true },
+      runs: text("Runs per refresh, or runs of an accepted level (default 5)", "N"),
+      composition: flag("Run once more after a refresh, and store what the peak consists of"),
+      reason: text("Why a new level is accepted", "TEXT"),
       vary: runOption("vary"),
     },
   },
@@ -226,17 +192,13 @@ const SPECS = {
     example: "stormlog-gate merge legs/a legs/b --expect 2 --bundle merged",
     exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged"],
     options: {
-      bundle: { type: "string", description: `The merged bundle (default ${DEFAULTS.merged})`, valueHint: "OUT" },
-      expect: {
-        type: "string",
-        description: "Number of legs, or their names; a missing one is never a pass",
-        valueHint: "N|NAMES",
-      },
+      bundle: text(`The merged bundle (default ${DEFAULTS.merged})`, "OUT"),
+      expect: text("Number of legs, or their names; a missing one is never a pass", "N|NAMES"),
       baseline: { ...runOption("baseline"), description: "Judge what was merged by this baseline; repeatable" },
       horizon: runOption("horizon"),
       budget: runOption("budget"),
       unjudged: runOption("unjudged"),
-      verify: { type: "boolean", description: "Compare the stored features of every rank with its samples" },
+      verify: flag("Compare the stored features of every rank with its samples"),
     },
   },
   bisect: {
@@ -249,13 +211,9 @@ const SPECS = {
     takesCommand: true,
     withoutConfig: true,
     options: {
-      good: { type: "string", description: "Revision whose verdict is green", valueHint: "REV" },
-      bad: { type: "string", description: "Later revision whose verdict is red", valueHint: "REV" },
-      setup: {
-        type: "string",
-        description: "Shell command that builds a checkout; commits where it fails are skipped",
-        valueHint: "CMD",
-      },
+      good: text("Revision whose verdict is green", "REV"),
+      bad: text("Later revision whose verdict is red", "REV"),
+      setup: text("Shell command that builds a checkout; commits where it fails are skipped", "CMD"),
       ...searchOptions("bisect"),
     },
   },
@@ -269,13 +227,9 @@ const SPECS = {
     takesCommand: true,
     withoutConfig: true,
     options: {
-      good: { type: "string", description: "Lock file whose verdict is green", valueHint: "LOCK" },
-      bad: { type: "string", description: "Lock file whose verdict is red", valueHint: "LOCK" },
-      tool: {
-        type: "string",
-        description: "Installer: pip (default for requirements) or uv, npm for package-lock.json",
-        valueHint: "NAME",
-      },
+      good: text("Lock file whose verdict is green", "LOCK"),
+      bad: text("Lock file whose verdict is red", "LOCK"),
+      tool: text("Installer: pip (default for requirements) or uv, npm for package-lock.json", "NAME"),
       ...searchOptions("culprit"),
     },
   },
@@ -287,18 +241,10 @@ const SPECS = {
     example: "stormlog-gate snapshot step-100.pickle step-200.pickle",
     exits: ["pass", "error", "findings", "invalidInput"],
     options: {
-      root: {
-        type: "string",
-        description: "Directory that source files are named from (default: here)",
-        valueHint: "DIR",
-      },
-      diff: { type: "boolean", description: "Compare the peaks of two snapshots by line" },
-      output: {
-        type: "string",
-        description: "With --diff, write it into a file as well: .md, .svg or .png (and a dark .svg or .png)",
-        valueHint: "FILE",
-      },
-      "exit-code": { type: "boolean", description: "Exit 3 when a line grows, or with --diff when a peak is higher" },
+      root: text("Directory that source files are named from (default: here)", "DIR"),
+      diff: flag("Compare the peaks of two snapshots by line"),
+      output: text("With --diff, write it into a file as well: .md, .svg or .png (and a dark .svg or .png)", "FILE"),
+      "exit-code": flag("Exit 3 when a line grows, or with --diff when a peak is higher"),
     },
   },
   show: {
@@ -308,7 +254,7 @@ const SPECS = {
     positionals: { "[BUNDLE]": `The bundle (default ${DEFAULTS.bundle})` },
     example: "stormlog-gate show stormlog-bundle",
     exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged"],
-    options: { "exit-code": { type: "boolean", description: "Exit with the status of the bundle's gate" } },
+    options: { "exit-code": flag("Exit with the status of the bundle's gate") },
   },
   export: {
     name: "export",
@@ -318,8 +264,8 @@ const SPECS = {
     example: "stormlog-gate export stormlog-bundle --format junit --output gate.xml",
     exits: ["pass", "error", "invalidInput"],
     options: {
-      format: { type: "string", description: "What to write", valueHint: EXPORT_FORMATS.join("|") },
-      output: { type: "string", description: "File to write (default stdout)", valueHint: "FILE" },
+      format: text("What to write", EXPORT_FORMATS.join("|")),
+      output: text("File to write (default stdout)", "FILE"),
     },
   },
   lab: {
@@ -341,30 +287,20 @@ const SPECS = {
     example: "stormlog-gate lab run node_cache --runs 5",
     exits: ["pass", "error", "invalidInput", "interrupted"],
     options: {
-      device: { type: "string", description: "Device of the patterns (default auto)", valueHint: DEVICES.join("|") },
-      scale: { type: "string", description: "Size of a run (default tiny)", valueHint: SCALES.join("|") },
-      steps: { type: "string", description: "Steps of a run (default: the scale's)", valueHint: "N" },
-      batch: { type: "string", description: "Images in a batch (scale; default: the scale's)", valueHint: "N" },
-      by: {
-        type: "string",
-        description: "What a search varies (scale; default steps)",
-        valueHint: AXES.join("|"),
-      },
-      from: { type: "string", description: "Smallest size of a search", valueHint: "N" },
-      to: { type: "string", description: "Largest size of a search (default 64 times the scale's)", valueHint: "N" },
-      python: { type: "string", description: "Python with the frameworks (default python3)", valueHint: "PROGRAM" },
-      runs: { type: "string", description: "Runs of the fixed state for the baseline (default 5)", valueHint: "N" },
-      baseline: {
-        type: "string",
-        multiple: true,
-        description: "Judge by a stored baseline instead of measuring one",
-        valueHint: "SPEC",
-      },
-      output: {
-        type: "string",
-        description: `Directory of the results (run: ${LAB_DIRECTORY}, scale: ${SCALE_DIRECTORY}/PATTERN) or of the report`,
-        valueHint: "DIR",
-      },
+      device: text("Device of the patterns (default auto)", DEVICES.join("|")),
+      scale: text("Size of a run (default tiny)", SCALES.join("|")),
+      steps: text("Steps of a run (default: the scale's)", "N"),
+      batch: text("Images in a batch (scale; default: the scale's)", "N"),
+      by: text("What a search varies (scale; default steps)", AXES.join("|")),
+      from: text("Smallest size of a search", "N"),
+      to: text("Largest size of a search (default 64 times the scale's)", "N"),
+      python: text("Python with the frameworks (default python3)", "PROGRAM"),
+      runs: text("Runs of the fixed state for the baseline (default 5)", "N"),
+      baseline: { ...text("Judge by a stored baseline instead of measuring one", "SPEC"), multiple: true },
+      output: text(
+        `Directory of the results (run: ${LAB_DIRECTORY}, scale: ${SCALE_DIRECTORY}/PATTERN) or of the report`,
+        "DIR",
+      ),
     },
   },
 } satisfies Readonly<Record<string, CommandSpec>>;
