@@ -1,5 +1,5 @@
-import { escapeHtml } from "../../core/escape.ts";
 import { INK } from "../../report/drawing/palette.ts";
+import { MIDDLE, svgDocument, svgText } from "../../report/drawing/svg.ts";
 import { fitText, textWidth } from "../../report/drawing/text-width.ts";
 import type { LabCurve } from "./curve.ts";
 import { roundNames } from "./dampening.ts";
@@ -44,7 +44,7 @@ function legend(names: readonly string[]): Legend {
     if (x > MARGIN && x + needed > WIDTH - MARGIN) [x, row] = [MARGIN, row + 1];
     const y = row * LEGEND_ROW;
     const dashes = dash === "" ? "" : ` stroke-dasharray="${dash}"`;
-    const out = `<path d="M${x.toFixed(1)} ${y - 6}h${SWATCH}" stroke="${color}" stroke-width="${width}"${dashes}/><text x="${(x + SWATCH + 8).toFixed(1)}" y="${y}" font-size="${LEGEND_SIZE}" fill="${INK.text}">${escapeHtml(text)}</text>`;
+    const out = `<path d="M${x.toFixed(1)} ${y - 6}h${SWATCH}" stroke="${color}" stroke-width="${width}"${dashes}/>${svgText(text, x + SWATCH + 8, y, LEGEND_SIZE, INK.text)}`;
     x += needed + 26;
     return out;
   });
@@ -88,17 +88,11 @@ export function labMultiples(rounds: readonly LabDocument[], curves: LabCurves):
     return drawPanel(name, shown, box, rounds.length > 1);
   });
   const height = top + Math.max(1, Math.ceil(patterns.length / columns)) * (PANEL_HEIGHT + 22);
-  const nothing =
-    patterns.length > 0
-      ? ""
-      : `<text x="${WIDTH / 2}" y="${top + 120}" font-size="20" text-anchor="middle" fill="${INK.soft}">No pattern was measured.</text>`;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="DejaVu Sans, sans-serif">`,
-    `<rect width="${WIDTH}" height="${height}" fill="${INK.paper}"/>`,
+  const nothing = svgText("No pattern was measured.", WIDTH / 2, top + 120, 20, INK.soft, MIDDLE);
+  return svgDocument(WIDTH, height, INK.paper, [
     `<g transform="translate(0 40)">${key.svg}</g>`,
     `<text x="${MARGIN}" y="${40 + key.height}" font-size="${LEGEND_SIZE}" fill="${INK.soft}">${axesText(rounds.length)}</text>`,
     ...panels,
-    nothing,
-    "</svg>",
-  ].join("\n");
+    patterns.length > 0 ? "" : nothing,
+  ]);
 }

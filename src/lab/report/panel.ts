@@ -1,6 +1,6 @@
-import { escapeHtml } from "../../core/escape.ts";
 import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/drawing/palette.ts";
 import { byteTicks, labelsWithUnit, ticks } from "../../report/drawing/scale.ts";
+import { END, MIDDLE, svgText } from "../../report/drawing/svg.ts";
 import { fitText, textWidth } from "../../report/drawing/text-width.ts";
 import type { LabCurve } from "./curve.ts";
 import type { LabPattern } from "./document.ts";
@@ -98,7 +98,7 @@ function lengthText(layouts: readonly PanelLayout[]): string {
 }
 
 function heading(layouts: readonly PanelLayout[], name: string, box: PanelBox, named: boolean): string {
-  const title = `<text x="${box.x}" y="${box.y + 20}" font-size="${TITLE_SIZE}" fill="${INK.text}">${escapeHtml(fitText(name, TITLE_SIZE, box.width))}</text>`;
+  const title = svgText(fitText(name, TITLE_SIZE, box.width), box.x, box.y + 20, TITLE_SIZE, INK.text);
   const parts = layouts.map(({ name: layout, index, pattern }) => {
     const text = named ? `${layout} ${patternRatioText(pattern)}` : patternRatioText(pattern);
     return { text, color: named ? colorOf(index) : INK.soft };
@@ -106,7 +106,7 @@ function heading(layouts: readonly PanelLayout[], name: string, box: PanelBox, n
   let x = box.x;
   const ratios = parts.map(({ text, color }) => {
     const shown = fitText(text, TEXT_SIZE, Math.max(0, box.x + box.width - x));
-    const out = `<text x="${x.toFixed(1)}" y="${box.y + 42}" font-size="${TEXT_SIZE}" fill="${color}">${escapeHtml(shown)}</text>`;
+    const out = svgText(shown, x, box.y + 42, TEXT_SIZE, color);
     x += textWidth(shown, TEXT_SIZE) + 18;
     return out;
   });
@@ -126,7 +126,7 @@ export function drawPanel(name: string, layouts: readonly PanelLayout[], box: Pa
   const head = heading(layouts, name, box, relative);
   if (lines.length === 0) {
     const text = fitText(emptyText(layouts), TEXT_SIZE, box.width - 24);
-    return `${head}<rect x="${box.x}" y="${top}" width="${box.width}" height="${bottom - top}" fill="${INK.grid}" fill-opacity="0.45"/><text x="${box.x + box.width / 2}" y="${(top + bottom) / 2 + 6}" font-size="${TEXT_SIZE}" text-anchor="middle" fill="${INK.soft}">${escapeHtml(text)}</text>`;
+    return `${head}<rect x="${box.x}" y="${top}" width="${box.width}" height="${bottom - top}" fill="${INK.grid}" fill-opacity="0.45"/>${svgText(text, box.x + box.width / 2, (top + bottom) / 2 + 6, TEXT_SIZE, INK.soft, MIDDLE)}`;
   }
   const { low, high } = heights(lines);
   const sizes = relative ? ticks(low, high, 5, { unit: "x" }) : byteTicks(low, high, 4);
@@ -141,7 +141,7 @@ export function drawPanel(name: string, layouts: readonly PanelLayout[], box: Pa
     const line = `<path d="M${left.toFixed(1)} ${y}H${right}" stroke="${ink}" stroke-width="1.2"/>`;
     // At the very top its number would touch the heading.
     if (yOf(value) - top < TEXT_SIZE / 2) return line;
-    return `${line}<text x="${(left - 8).toFixed(1)}" y="${(yOf(value) + 5.5).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="end" fill="${INK.soft}">${labels[i]}</text>`;
+    return line + svgText(labels[i] ?? "", left - 8, yOf(value) + 5.5, TEXT_SIZE, INK.soft, END);
   });
   const paths = lines.map(({ state, index, x, y, ranOut }) => {
     const points = x.map((at, i) => `${i === 0 ? "M" : "L"}${xOf(at).toFixed(1)} ${yOf(y[i] ?? low).toFixed(1)}`);
@@ -151,7 +151,7 @@ export function drawPanel(name: string, layouts: readonly PanelLayout[], box: Pa
     const path = `<path d="${points.join("")}${points.length === 1 ? "h2.5" : ""}" fill="none" stroke="${colorOf(index)}" stroke-width="${width}"${dashes} stroke-linejoin="round" stroke-linecap="round"/>`;
     return ranOut ? path + ranOutMark(xOf(x.at(-1) ?? 0), yOf(y.at(-1) ?? low), left, right) : path;
   });
-  const foot = `<path d="M${left.toFixed(1)} ${bottom}H${right}" stroke="${INK.axis}" stroke-width="1.4"/><text x="${right}" y="${bottom + 20}" font-size="${TEXT_SIZE}" text-anchor="end" fill="${INK.soft}">${lengthText(layouts)}</text>`;
+  const foot = `<path d="M${left.toFixed(1)} ${bottom}H${right}" stroke="${INK.axis}" stroke-width="1.4"/>${svgText(lengthText(layouts), right, bottom + 20, TEXT_SIZE, INK.soft, END)}`;
   return [head, ...grid, ...paths, foot].join("");
 }
 
@@ -160,5 +160,5 @@ function ranOutMark(x: number, y: number, left: number, right: number): string {
   const label = "out of memory";
   const fits = x + 14 + textWidth(label, TEXT_SIZE) <= right;
   const at = fits ? x + 12 : Math.max(x - 12, left + textWidth(label, TEXT_SIZE));
-  return `<path d="M${(x - 6).toFixed(1)} ${(y - 6).toFixed(1)}l12 12m0 -12l-12 12" stroke="${LIMIT_LINE.color}" stroke-width="3"/><text x="${at.toFixed(1)}" y="${(y + 6).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="${fits ? "start" : "end"}" fill="${LIMIT_LINE.color}">${label}</text>`;
+  return `<path d="M${(x - 6).toFixed(1)} ${(y - 6).toFixed(1)}l12 12m0 -12l-12 12" stroke="${LIMIT_LINE.color}" stroke-width="3"/>${svgText(label, at, y + 6, TEXT_SIZE, LIMIT_LINE.color, fits ? "" : END)}`;
 }

@@ -1,6 +1,6 @@
-import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
 import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/drawing/palette.ts";
+import { svgDocument, svgText } from "../../report/drawing/svg.ts";
 import { fitText, textWidth } from "../../report/drawing/text-width.ts";
 import { type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
 import { answerText, formatSize } from "./scale-table.ts";
@@ -52,7 +52,7 @@ function sizeTicks(axis: LogAxis): readonly number[] {
 }
 
 const text = (label: string, x: number, y: number, size: number, color: string, anchor = "start"): string =>
-  `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" font-size="${size}" fill="${color}" text-anchor="${anchor}">${escapeHtml(label)}</text>`;
+  svgText(label, x, y, size, color, ` text-anchor="${anchor}"`);
 
 /** Text over lines, on a background of its own. */
 function plate(label: string, x: number, y: number, color: string, anchor: "start" | "middle" | "end"): string {
@@ -250,14 +250,11 @@ function twoLines(label: string, size: number, width: number): readonly string[]
 export function scalePicture(document: ScaleDocument): string {
   const probes = measured(document.probes);
   const sentence = twoLines(answerText(document), 19, WIDTH - 2 * MARGIN);
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="DejaVu Sans, sans-serif">`,
-    `<rect width="${WIDTH}" height="${HEIGHT}" fill="${INK.paper}"/>`,
+  return svgDocument(WIDTH, HEIGHT, INK.paper, [
     text(fitText(`${document.pattern}, by ${document.by}`, 26, WIDTH - 2 * MARGIN), MARGIN, 44, 26, INK.text),
     ...sentence.map((label, i) => text(fitText(label, 19, WIDTH - 2 * MARGIN), MARGIN, 76 + 26 * i, 19, INK.soft)),
     probes.length === 0
       ? text("No size has a figure that could be drawn.", WIDTH / 2, HEIGHT / 2, 22, INK.soft, "middle")
       : plot(document, probes),
-    "</svg>",
-  ].join("\n");
+  ]);
 }

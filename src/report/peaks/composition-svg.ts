@@ -1,6 +1,7 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes, formatShort } from "../../core/units.ts";
 import { LINE_STYLES, type Theme } from "../drawing/palette.ts";
+import { svgSwatch, svgText } from "../drawing/svg.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import type { PeakRow } from "../model/peak-report.ts";
 
@@ -66,7 +67,7 @@ export function drawComposition({ rows: all, bytes, compared_bytes: compared }: 
   const rows = all.filter((row) => Math.max(row.bytes, row.compared_bytes ?? 0) >= smallest);
   const { left, right, top, theme } = area;
   const text = (x: number, y: number, content: string, color: string, more = ""): string =>
-    `<text x="${x.toFixed(1)}" y="${y}" font-size="${SIZE}" fill="${color}"${more}>${escapeHtml(content)}</text>`;
+    svgText(content, x, y, SIZE, color, more);
   const start = left + 130;
   const room = 100;
   const scale = (right - start - room) / Math.max(bytes, compared ?? 0, 1);
@@ -94,10 +95,7 @@ export function drawComposition({ rows: all, bytes, compared_bytes: compared }: 
       x = left;
       y += ROW - 6;
     }
-    out.push(
-      `<rect x="${x.toFixed(1)}" y="${y + 3}" width="16" height="16" rx="3" fill="${colorAt(index, row.name, theme)}"/>`,
-      text(x + 24, y + SIZE - 1, label, theme.text),
-    );
+    out.push(svgSwatch(x, y + 3, colorAt(index, row.name, theme)), text(x + 24, y + SIZE - 1, label, theme.text));
     x += width + 26;
   });
   return { svg: out.join("\n"), bottom: y + ROW };

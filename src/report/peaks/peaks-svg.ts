@@ -1,8 +1,8 @@
 import { assertNever } from "../../core/errors.ts";
-import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import type { DeviceDifference, SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
 import { LINE_STYLES, THEMES, type Theme, type ThemeName } from "../drawing/palette.ts";
+import { END, svgDocument, svgSwatch, svgText } from "../drawing/svg.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import { BAR, box, stackedBar } from "./composition-svg.ts";
 import { differenceOf, type PeakRow, peakRows } from "./peak-rows.ts";
@@ -47,16 +47,10 @@ export function renderPeaksSvg(document: SnapshotDifference, themeName: ThemeNam
   });
   const rest = shown.length === 0 ? "No device is in these snapshots." : hidden > 0 ? `and ${hidden} more devices` : "";
   if (rest !== "") {
-    sections.push(text(MARGIN, top + SIZE, rest, theme.soft));
+    sections.push(svgText(rest, MARGIN, top + SIZE, SIZE, theme.soft));
     top += ROW;
   }
-  const height = Math.round(top);
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="DejaVu Sans, sans-serif">`,
-    `<rect width="${WIDTH}" height="${height}" fill="${theme.paper}"/>`,
-    ...sections,
-    "</svg>",
-  ].join("\n");
+  return svgDocument(WIDTH, Math.round(top), theme.paper, sections);
 }
 
 function drawDevice(device: DeviceDifference, top: number, theme: Theme): Drawn {
@@ -67,7 +61,8 @@ function drawDevice(device: DeviceDifference, top: number, theme: Theme): Drawn 
   });
   const bars = drawStacks(rows, { before, after }, top + 44, theme);
   const steps = drawWaterfall(rows, { before, after }, bars.bottom + 24, theme);
-  const head = `<text x="${MARGIN}" y="${top + TITLE_SIZE}" font-size="${TITLE_SIZE}" fill="${theme.text}">${escapeHtml(fitText(title, TITLE_SIZE, RIGHT - MARGIN))}</text>`;
+  const shown = fitText(title, TITLE_SIZE, RIGHT - MARGIN);
+  const head = svgText(shown, MARGIN, top + TITLE_SIZE, TITLE_SIZE, theme.text);
   return { svg: [head, bars.svg, steps.svg].join("\n"), bottom: steps.bottom };
 }
 
@@ -96,7 +91,7 @@ function drawStacks(rows: readonly ColoredRow[], peaks: Peaks, top: number, them
   const svg = (["before", "after"] as const).flatMap((side, i) => {
     const y = top + i * ROW;
     const parts = rows.map((row) => ({ bytes: row[side], color: row.color }));
-    return [text(MARGIN, y + SIZE, side, theme.soft), stackedBar(parts, { x: left, y, scale }, theme)];
+    return [svgText(side, MARGIN, y + SIZE, SIZE, theme.soft), stackedBar(parts, { x: left, y, scale }, theme)];
   });
   return { svg: svg.join("\n"), bottom: top + 2 * ROW };
 }
@@ -115,9 +110,9 @@ function drawWaterfall(all: readonly ColoredRow[], { before, after }: Peaks, top
     const y = top + index * ROW;
     const room = CHART - 16 - textWidth(size, SIZE);
     out.push(
-      `<rect x="${MARGIN}" y="${y + 3}" width="16" height="16" rx="3" fill="${color}"/>`,
-      text(NAME, y + SIZE, fitText(name, SIZE, room - NAME - 16), theme.text),
-      `<text x="${CHART - 16}" y="${y + SIZE}" font-size="${SIZE}" fill="${theme.text}" text-anchor="end">${escapeHtml(size)}</text>`,
+      svgSwatch(MARGIN, y + 3, color),
+      svgText(fitText(name, SIZE, room - NAME - 16), NAME, y + SIZE, SIZE, theme.text),
+      svgText(size, CHART - 16, y + SIZE, SIZE, theme.text, END),
       box(
         { x: Math.min(xOf(from), xOf(to)), y, width: Math.max(1, Math.abs(xOf(to) - xOf(from))), color: fill },
         theme,
@@ -137,14 +132,7 @@ function drawWaterfall(all: readonly ColoredRow[], { before, after }: Peaks, top
   const last = rows.length + 1;
   line(last, "after", formatBytes(after), theme.paper, after, low, theme.band);
   const bottom = top + last * ROW + BAR;
-  if (low > 0) {
-    const note = `These bars begin at ${formatBytes(low)}.`;
-    out.push(
-      `<text x="${RIGHT}" y="${bottom + 26}" font-size="${SIZE}" fill="${theme.soft}" text-anchor="end">${escapeHtml(note)}</text>`,
-    );
-  }
+  const note = `These bars begin at ${formatBytes(low)}.`;
+  if (low > 0) out.push(svgText(note, RIGHT, bottom + 26, SIZE, theme.soft, END));
   return { svg: out.join("\n"), bottom: bottom + (low > 0 ? 30 : 0) };
 }
-
-const text = (x: number, y: number, content: string, color: string): string =>
-  `<text x="${x}" y="${y}" font-size="${SIZE}" fill="${color}">${escapeHtml(content)}</text>`;

@@ -2,6 +2,7 @@ import { escapeHtml } from "../../core/escape.ts";
 import { formatShort } from "../../core/units.ts";
 import { BUDGET_DASH, LIMIT_DASH, type Theme } from "../drawing/palette.ts";
 import type { Ticks } from "../drawing/scale.ts";
+import { END, MIDDLE, svgText } from "../drawing/svg.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import { decimate, type Line } from "../model/decimate.ts";
 import { type LabelRequest, type Point, placeLabels, type Stroke } from "./labels.ts";
@@ -289,7 +290,7 @@ export function drawSizes({ values, labels }: Ticks, plane: Plane): string {
   return values
     .map((value, i) => {
       const y = yOf(value, plane);
-      return `<path d="M${left} ${y.toFixed(1)}H${right}" stroke="${theme.grid}" stroke-width="${i === 0 ? 2 : 1.2}"/><text x="${left - 10}" y="${(y + 6).toFixed(1)}" font-size="${LABEL_SIZE}" fill="${theme.soft}" text-anchor="end">${labels[i]}</text>`;
+      return `<path d="M${left} ${y.toFixed(1)}H${right}" stroke="${theme.grid}" stroke-width="${i === 0 ? 2 : 1.2}"/>${svgText(labels[i] ?? "", left - 10, y + 6, LABEL_SIZE, theme.soft, END)}`;
     })
     .join("\n");
 }
@@ -303,7 +304,7 @@ export function drawPositions({ values, labels }: Ticks, plane: Plane): string {
       const half = textWidth(labels[i]!, LABEL_SIZE) / 2;
       // The edges of the picture would cut the outermost labels.
       const at = Math.max(left - 40 + half, Math.min(right + 20 - half, x));
-      return `<path d="M${x.toFixed(1)} ${bottom}v5" stroke="${theme.soft}" stroke-width="1.2"/><text x="${at.toFixed(1)}" y="${bottom + 25}" font-size="${LABEL_SIZE}" fill="${theme.soft}" text-anchor="middle">${labels[i]}</text>`;
+      return `<path d="M${x.toFixed(1)} ${bottom}v5" stroke="${theme.soft}" stroke-width="1.2"/>${svgText(labels[i] ?? "", at, bottom + 25, LABEL_SIZE, theme.soft, MIDDLE)}`;
     })
     .join("\n");
 }

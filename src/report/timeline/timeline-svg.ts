@@ -1,7 +1,7 @@
-import { escapeHtml } from "../../core/escape.ts";
 import { oneLine } from "../../core/text.ts";
 import { THEMES, type Theme, type ThemeName, VERDICT_LOOK } from "../drawing/palette.ts";
 import { byteTicks, labelsWithUnit, ticks, timeTicks } from "../drawing/scale.ts";
+import { END, MIDDLE, svgDocument, svgText } from "../drawing/svg.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import { percent } from "../headline/line-answer.ts";
 import type { Timeline } from "../model/gate-report.ts";
@@ -37,18 +37,7 @@ export function renderTimelineSvg(timeline: Timeline, themeName: ThemeName = "li
       ? { svg: "", bottom: body.bottom }
       : drawComposition(timeline.peak, { left: MARGIN, right: RIGHT, top: body.bottom + 8, theme });
   const foot = drawFoot(timeline, peak.bottom, theme);
-  const height = Math.round(foot.bottom);
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="DejaVu Sans, sans-serif">`,
-    `<rect width="${WIDTH}" height="${height}" fill="${theme.paper}"/>`,
-    header.svg,
-    body.svg,
-    peak.svg,
-    foot.svg,
-    "</svg>",
-  ]
-    .filter((part) => part !== "")
-    .join("\n");
+  return svgDocument(WIDTH, Math.round(foot.bottom), theme.paper, [header.svg, body.svg, peak.svg, foot.svg]);
 }
 
 /** Verdict and cause as a sentence of one or two lines. */
@@ -61,10 +50,9 @@ function drawHeader(timeline: Timeline, theme: Theme): { readonly svg: string; r
   const lines = wrap(sentence.filter((text) => text !== "").join(": "), [RIGHT - start, RIGHT - MARGIN]);
   const svg = [
     `<rect x="${MARGIN}" y="20" width="${pill.toFixed(1)}" height="40" rx="6" fill="${look.color}"/>`,
-    `<text x="${MARGIN + 15}" y="47.5" font-size="21" fill="#ffffff">${escapeHtml(verdict)}</text>`,
-    ...lines.map(
-      (line, i) =>
-        `<text x="${i === 0 ? start.toFixed(1) : MARGIN}" y="${48 + i * (TITLE_LINE + 6)}" font-size="${TITLE_SIZE}" fill="${theme.text}">${escapeHtml(line)}</text>`,
+    svgText(verdict, MARGIN + 15, 47.5, 21, "#ffffff"),
+    ...lines.map((line, i) =>
+      svgText(line, i === 0 ? start : MARGIN, 48 + i * (TITLE_LINE + 6), TITLE_SIZE, theme.text),
     ),
   ];
   return { svg: svg.join("\n"), height: 72 + Math.max(0, lines.length - 1) * (TITLE_LINE + 2) };
@@ -76,7 +64,7 @@ function lowered(text: string): string {
 }
 
 function drawEmpty(top: number, theme: Theme): { readonly svg: string; readonly bottom: number } {
-  const svg = `<text x="${WIDTH / 2}" y="${top + 110}" font-size="22" fill="${theme.soft}" text-anchor="middle">No memory samples were recorded.</text>`;
+  const svg = svgText("No memory samples were recorded.", WIDTH / 2, top + 110, 22, theme.soft, MIDDLE);
   return { svg, bottom: top + 210 };
 }
 
@@ -134,11 +122,11 @@ function drawPanels(timeline: Timeline, axis: AxisView, top: number, theme: Them
 function drawHeading(view: PanelView, unit: string, top: number, theme: Theme, note: string): string {
   const room = Math.max(300, textWidth(note, LABEL_SIZE) + 30);
   const name = fitText(`${view.label}, ${unit}`, LABEL_SIZE, RIGHT - MARGIN - room);
-  const more =
-    note === ""
-      ? ""
-      : `<text x="${RIGHT}" y="${top + 19}" font-size="${LABEL_SIZE}" fill="${theme.soft}" text-anchor="end">${escapeHtml(note)}</text>`;
-  return `<text x="${MARGIN}" y="${top + 19}" font-size="${LABEL_SIZE}" font-weight="bold" fill="${theme.text}">${escapeHtml(name)}</text>${more}`;
+  const bold = ' font-weight="bold"';
+  return (
+    svgText(name, MARGIN, top + 19, LABEL_SIZE, theme.text, bold) +
+    svgText(note, RIGHT, top + 19, LABEL_SIZE, theme.soft, END)
+  );
 }
 
 /** The line of code that holds the memory. */
@@ -149,15 +137,13 @@ function drawFoot({ cause }: Timeline, top: number, theme: Theme): { readonly sv
   const location = fitText(cause.location, LABEL_SIZE, 480);
   const codeAt = MARGIN + 16 + textWidth(location, LABEL_SIZE) + 36;
   const code = fitText(cause.code ?? "", LABEL_SIZE, Math.max(0, end - textWidth(share, LABEL_SIZE) - 24 - codeAt));
-  const text = (x: number, color: string, content: string, anchor = "start") =>
-    content === ""
-      ? ""
-      : `<text x="${x.toFixed(1)}" y="${top + 35}" font-size="${LABEL_SIZE}" fill="${color}" text-anchor="${anchor}">${escapeHtml(content)}</text>`;
+  const text = (x: number, color: string, content: string, more?: string) =>
+    svgText(content, x, top + 35, LABEL_SIZE, color, more);
   const svg = [
     `<rect x="${MARGIN}" y="${top}" width="${RIGHT - MARGIN}" height="${FOOT - 4}" rx="6" fill="${theme.plate}"/>`,
     text(MARGIN + 16, theme.soft, location),
     text(codeAt, theme.text, code),
-    text(end, theme.soft, share, "end"),
+    text(end, theme.soft, share, END),
   ];
   return { svg: svg.filter((part) => part !== "").join("\n"), bottom: top + FOOT + 16 };
 }
@@ -212,7 +198,7 @@ export function drawPhases({ phases = [] }: Timeline, { left, right, bottom, xOf
       const room = width - 8;
       const text = room < MIN_NAME ? "" : fitText(name, NAME_SIZE, room);
       if (text === "" || textWidth(text, NAME_SIZE) > room) return box;
-      return `${box}<text x="${(from + width / 2).toFixed(1)}" y="${bottom - 7}" font-size="${NAME_SIZE}" text-anchor="middle" fill="${theme.text}">${escapeHtml(text)}</text>`;
+      return box + svgText(text, from + width / 2, bottom - 7, NAME_SIZE, theme.text, MIDDLE);
     })
     .join("\n");
 }
