@@ -85,24 +85,20 @@ async function refresh(invocation: Invocation): Promise<number> {
   const request = measuringRequest(invocation);
   await checkRecords(store, request);
   const interrupt = interruptSignal();
-  try {
-    const records: StoredRecord[] = [];
-    for (const scenario of request.scenarios) {
-      const ports = consolePorts(console, interrupt.signal, true);
-      const stored = await refreshScenario(request, scenario, { runs, store }, ports);
-      if (invocation.flags.composition) {
-        const { refreshPeak } = await import("../../gate/refresh-peak.ts");
-        await refreshPeak(request, scenario, { stored, store }, ports);
-      }
-      records.push(stored);
+  const records: StoredRecord[] = [];
+  for (const scenario of request.scenarios) {
+    const ports = consolePorts(console, interrupt, true);
+    const stored = await refreshScenario(request, scenario, { runs, store }, ports);
+    if (invocation.flags.composition) {
+      const { refreshPeak } = await import("../../gate/refresh-peak.ts");
+      await refreshPeak(request, scenario, { stored, store }, ports);
     }
-    for (const record of records) console.print(`${one(store.name)}/${line(record)}`);
-    console.print(followingStep(invocation, records));
-    console.document(records);
-    return ExitCode.pass;
-  } finally {
-    interrupt.dispose();
+    records.push(stored);
   }
+  for (const record of records) console.print(`${one(store.name)}/${line(record)}`);
+  console.print(followingStep(invocation, records));
+  console.document(records);
+  return ExitCode.pass;
 }
 
 async function list(invocation: Invocation, details: boolean): Promise<number> {
@@ -188,23 +184,19 @@ async function accept(invocation: Invocation): Promise<number> {
     },
   });
   const interrupt = interruptSignal();
-  try {
-    const records: StoredRecord[] = [];
-    for (const stored of accepted) {
-      const missing = wanted - selectRuns(stored.record, null).length;
-      const measured =
-        request === null || missing <= 0
-          ? stored
-          : await missingRuns(request, stored, { runs: missing, store }, consolePorts(console, interrupt.signal, true));
-      records.push(measured);
-      console.print(line(measured));
-      if (measured === stored && missing > 0) console.print(missingText(invocation, stored, wanted, missing));
-    }
-    console.document(records);
-    return ExitCode.pass;
-  } finally {
-    interrupt.dispose();
+  const records: StoredRecord[] = [];
+  for (const stored of accepted) {
+    const missing = wanted - selectRuns(stored.record, null).length;
+    const measured =
+      request === null || missing <= 0
+        ? stored
+        : await missingRuns(request, stored, { runs: missing, store }, consolePorts(console, interrupt, true));
+    records.push(measured);
+    console.print(line(measured));
+    if (measured === stored && missing > 0) console.print(missingText(invocation, stored, wanted, missing));
   }
+  console.document(records);
+  return ExitCode.pass;
 }
 
 /** How an accepted level of too few runs is judged, and the command that adds the missing ones. */

@@ -35,30 +35,26 @@ export async function culprit(invocation: Invocation): Promise<number> {
   const interrupt = interruptSignal();
   const env = searchEnvironment(invocation);
   const plain = async (lock: string, file: string): Promise<string> =>
-    isUvLock(lock) ? uvRequirements(lock, file, { env, interrupt: interrupt.signal }) : lock;
-  try {
-    const requirements = [await plain(locks[0], good), await plain(locks[1], bad)] as const;
-    const difference = lockDifference(...requirements, [good, bad]);
-    const tool = toolOf(text.tool, difference.kind, isUvLock(locks[1]) ? "uv" : undefined);
-    const finished = await search(invocation, command, {
-      identity: { kind: "culprit", locks, tool },
-      subject: packageSubject(difference, {
-        tool,
-        cwd: process.cwd(),
-        directory: path.resolve(text.output ?? DEFAULTS.culprit),
-        env,
-        interrupt: interrupt.signal,
-      }),
-      defaultOutput: DEFAULTS.culprit,
-      interrupt: interrupt.signal,
-    });
-    const { result } = finished;
-    const changes =
-      result.kind === "not-reproducible" ? [] : result.changes.flatMap((at) => difference.changes[at] ?? []);
-    const named = changes.map((change) => changeText({ name: change.name, from: change.good, to: change.bad }));
-    const many = changes.length > 1 ? [`${changes.length} packages that could only be judged together:`] : [];
-    return printSearch(invocation, finished, { lines: [...many, ...named], changes });
-  } finally {
-    interrupt.dispose();
-  }
+    isUvLock(lock) ? uvRequirements(lock, file, { env, interrupt }) : lock;
+  const requirements = [await plain(locks[0], good), await plain(locks[1], bad)] as const;
+  const difference = lockDifference(...requirements, [good, bad]);
+  const tool = toolOf(text.tool, difference.kind, isUvLock(locks[1]) ? "uv" : undefined);
+  const finished = await search(invocation, command, {
+    identity: { kind: "culprit", locks, tool },
+    subject: packageSubject(difference, {
+      tool,
+      cwd: process.cwd(),
+      directory: path.resolve(text.output ?? DEFAULTS.culprit),
+      env,
+      interrupt,
+    }),
+    defaultOutput: DEFAULTS.culprit,
+    interrupt,
+  });
+  const { result } = finished;
+  const changes =
+    result.kind === "not-reproducible" ? [] : result.changes.flatMap((at) => difference.changes[at] ?? []);
+  const named = changes.map((change) => changeText({ name: change.name, from: change.good, to: change.bad }));
+  const many = changes.length > 1 ? [`${changes.length} packages that could only be judged together:`] : [];
+  return printSearch(invocation, finished, { lines: [...many, ...named], changes });
 }

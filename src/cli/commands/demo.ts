@@ -38,55 +38,51 @@ export async function demo({ console, argv }: Invocation): Promise<number> {
   const started = performance.now();
   const program = programArgv();
   const directory = path.resolve(DIRECTORY);
-  try {
-    const reports = await runDemo(
-      directory,
-      argv,
-      process.env,
-      {
-        baseline: (runs) =>
-          console.print(
-            `Measuring the baseline: ${runs} clean runs of leak-lab/demo/workload.mjs, about two seconds each.\n`,
-          ),
-        judging: (state) => console.print(`\n── ${CHAPTER[state]} ──\n`),
-        judged: (state, report) => {
-          const measured = {
-            text: { scenario: "demo" },
-            lists: { baseline: [`file:${DIRECTORY}/baseline`] },
-            rest: [process.execPath, demoWorkload(), "clean"],
-          };
-          const commands = nextCommands(measured, path.join(directory, state), program);
-          const { color, width } = console;
-          console.print(
-            renderTerminal(report, {
-              color,
-              width,
-              bundle: `${DIRECTORY}/${state}`,
-              program,
-              commands: () => commands,
-            }),
-          );
-        },
+  const reports = await runDemo(
+    directory,
+    argv,
+    process.env,
+    {
+      baseline: (runs) =>
+        console.print(
+          `Measuring the baseline: ${runs} clean runs of leak-lab/demo/workload.mjs, about two seconds each.\n`,
+        ),
+      judging: (state) => console.print(`\n── ${CHAPTER[state]} ──\n`),
+      judged: (state, report) => {
+        const measured = {
+          text: { scenario: "demo" },
+          lists: { baseline: [`file:${DIRECTORY}/baseline`] },
+          rest: [process.execPath, demoWorkload(), "clean"],
+        };
+        const commands = nextCommands(measured, path.join(directory, state), program);
+        const { color, width } = console;
+        console.print(
+          renderTerminal(report, {
+            color,
+            width,
+            bundle: `${DIRECTORY}/${state}`,
+            program,
+            commands: () => commands,
+          }),
+        );
       },
-      consolePorts(console, interrupt.signal, true),
-    );
-    console.document(Object.fromEntries(DEMO_STATES.map((state) => [state, verdictOf(reports[state])])));
-    if (interrupt.signal.aborted) return ExitCode.interrupted;
-    const surprises = DEMO_STATES.filter((state) => reports[state]?.verdict !== EXPECTED[state]);
-    if (surprises.length > 0) {
-      throw new GateError("DEMO_SURPRISE", `the verdict on ${surprises.join(" and ")} was unexpected`, {
-        hint: `A very busy machine can cause this. The measurements are in ${DIRECTORY}/.`,
-      });
-    }
-    const seconds = Math.round((performance.now() - started) / 1000);
-    console.print(
-      `\nPass, fail, pass in ${seconds} s, by measurement. The leak again: ${DIRECTORY}/leaky/timeline.html, or`,
-    );
-    console.print(`  ${program} show ${DIRECTORY}/leaky`);
-    console.print("Then measure a command of your own in place of the one after `--`:");
-    for (const words of ["baseline refresh", "run"]) console.print(`  ${program} ${words} -- ${EXAMPLE}`);
-    return ExitCode.pass;
-  } finally {
-    interrupt.dispose();
+    },
+    consolePorts(console, interrupt, true),
+  );
+  console.document(Object.fromEntries(DEMO_STATES.map((state) => [state, verdictOf(reports[state])])));
+  if (interrupt.aborted) return ExitCode.interrupted;
+  const surprises = DEMO_STATES.filter((state) => reports[state]?.verdict !== EXPECTED[state]);
+  if (surprises.length > 0) {
+    throw new GateError("DEMO_SURPRISE", `the verdict on ${surprises.join(" and ")} was unexpected`, {
+      hint: `A very busy machine can cause this. The measurements are in ${DIRECTORY}/.`,
+    });
   }
+  const seconds = Math.round((performance.now() - started) / 1000);
+  console.print(
+    `\nPass, fail, pass in ${seconds} s, by measurement. The leak again: ${DIRECTORY}/leaky/timeline.html, or`,
+  );
+  console.print(`  ${program} show ${DIRECTORY}/leaky`);
+  console.print("Then measure a command of your own in place of the one after `--`:");
+  for (const words of ["baseline refresh", "run"]) console.print(`  ${program} ${words} -- ${EXAMPLE}`);
+  return ExitCode.pass;
 }

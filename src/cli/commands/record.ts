@@ -20,30 +20,26 @@ export async function record(invocation: Invocation): Promise<number> {
   }
   const output = path.resolve(text.output ?? DEFAULTS.recording);
   const interrupt = interruptSignal();
-  try {
-    const finished = await recordOnce(request, scenario, output, consolePorts(console, interrupt.signal));
-    const { info, ending } = finished;
-    for (const warning of finished.warnings) console.print(`warning: ${escapeTerminal(warning)}`);
-    const ranks = new Set(info.peaks.map(({ rank }) => rank)).size;
-    for (const peak of info.peaks) {
-      const rank = ranks > 1 || info.identity.world_size > 1 ? `rank ${peak.rank} ` : "";
-      console.print(
-        `${rank}${peak.device} ${metricLabel(peak.metric)}  peak ${formatBytes(peak.bytes)} (${peak.kind}, ${peak.source})`,
-      );
-    }
-    const rate = info.sampler.host_rate_hz === null ? "" : ` at ${info.sampler.host_rate_hz.toFixed(0)} Hz`;
+  const finished = await recordOnce(request, scenario, output, consolePorts(console, interrupt));
+  const { info, ending } = finished;
+  for (const warning of finished.warnings) console.print(`warning: ${escapeTerminal(warning)}`);
+  const ranks = new Set(info.peaks.map(({ rank }) => rank)).size;
+  for (const peak of info.peaks) {
+    const rank = ranks > 1 || info.identity.world_size > 1 ? `rank ${peak.rank} ` : "";
     console.print(
-      `Recorded ${formatDuration(info.clock.duration_s ?? 0)}${rate}: ${escapeTerminal(shownPath(finished.directory))}`,
+      `${rank}${peak.device} ${metricLabel(peak.metric)}  peak ${formatBytes(peak.bytes)} (${peak.kind}, ${peak.source})`,
     );
-    console.document(info);
-    if (ending.kind === "interrupted") return ExitCode.interrupted;
-    if (ending.kind === "failed") {
-      throw new GateError(ending.code, ending.message, { ...(ending.hint === null ? {} : { hint: ending.hint }) });
-    }
-    // A recording is all that is asked for here.
-    if (finished.writeError !== null) throw finished.writeError;
-    return ExitCode.pass;
-  } finally {
-    interrupt.dispose();
   }
+  const rate = info.sampler.host_rate_hz === null ? "" : ` at ${info.sampler.host_rate_hz.toFixed(0)} Hz`;
+  console.print(
+    `Recorded ${formatDuration(info.clock.duration_s ?? 0)}${rate}: ${escapeTerminal(shownPath(finished.directory))}`,
+  );
+  console.document(info);
+  if (ending.kind === "interrupted") return ExitCode.interrupted;
+  if (ending.kind === "failed") {
+    throw new GateError(ending.code, ending.message, { ...(ending.hint === null ? {} : { hint: ending.hint }) });
+  }
+  // A recording is all that is asked for here.
+  if (finished.writeError !== null) throw finished.writeError;
+  return ExitCode.pass;
 }

@@ -23,47 +23,43 @@ export async function run(invocation: Invocation): Promise<number> {
   const { console, flags } = invocation;
   const request = ownBundle(requestOf(invocation, { baselines: [DEFAULTS.baseline], unjudged: "fail" }));
   const interrupt = interruptSignal();
-  try {
-    const commandsFor = async (scenarios: readonly ScenarioReport[]) => {
-      const { limitsFor, nextCommands, programArgv } = await loadReport();
-      return (scenario: ScenarioReport) =>
-        nextCommands(invocation, request.bundle, programArgv(), {
-          scenario: scenarios.length > 1 ? scenario.scenario : undefined,
-          limits: limitsFor(scenario),
-        });
+  const commandsFor = async (scenarios: readonly ScenarioReport[]) => {
+    const { limitsFor, nextCommands, programArgv } = await loadReport();
+    return (scenario: ScenarioReport) =>
+      nextCommands(invocation, request.bundle, programArgv(), {
+        scenario: scenarios.length > 1 ? scenario.scenario : undefined,
+        limits: limitsFor(scenario),
+      });
+  };
+  const acceptCommand = async (scenarios: readonly ScenarioReport[]) => {
+    const commands = await commandsFor(scenarios);
+    return (scenario: ScenarioReport) => commands(scenario).accept;
+  };
+  let printed = 0;
+  const decided = async (report: GateReport) => {
+    const { renderTerminal, programArgv, shownPath } = await loadReport();
+    const commands = await commandsFor(report.scenarios);
+    const { color, width } = console;
+    const options = {
+      color,
+      width,
+      verbose: flags.verbose === true,
+      bundle: shownPath(request.bundle),
+      program: programArgv(),
+      commands,
     };
-    const acceptCommand = async (scenarios: readonly ScenarioReport[]) => {
-      const commands = await commandsFor(scenarios);
-      return (scenario: ScenarioReport) => commands(scenario).accept;
-    };
-    let printed = 0;
-    const decided = async (report: GateReport) => {
-      const { renderTerminal, programArgv, shownPath } = await loadReport();
-      const commands = await commandsFor(report.scenarios);
-      const { color, width } = console;
-      const options = {
-        color,
-        width,
-        verbose: flags.verbose === true,
-        bundle: shownPath(request.bundle),
-        program: programArgv(),
-        commands,
-      };
-      console.print(renderTerminal(report, options));
-      printed = report.warnings.length;
-    };
-    const ports = { ...consolePorts(console, interrupt.signal), acceptCommand, decided, load: loadReport };
-    const { report, bundleError } = await runGate(request, ports);
-    // An incomplete bundle has an error of its own.
-    if (bundleError === null)
-      for (const note of report.warnings.slice(printed)) console.print(`  note: ${escapeTerminal(oneLine(note))}`);
-    if (console.json) {
-      const { stormlogReport } = await import("../../report/documents/envelope.ts");
-      console.document(stormlogReport(report));
-    }
-    if (bundleError !== null) throw bundleError;
-    return report.exit_code;
-  } finally {
-    interrupt.dispose();
+    console.print(renderTerminal(report, options));
+    printed = report.warnings.length;
+  };
+  const ports = { ...consolePorts(console, interrupt), acceptCommand, decided, load: loadReport };
+  const { report, bundleError } = await runGate(request, ports);
+  // An incomplete bundle has an error of its own.
+  if (bundleError === null)
+    for (const note of report.warnings.slice(printed)) console.print(`  note: ${escapeTerminal(oneLine(note))}`);
+  if (console.json) {
+    const { stormlogReport } = await import("../../report/documents/envelope.ts");
+    console.document(stormlogReport(report));
   }
+  if (bundleError !== null) throw bundleError;
+  return report.exit_code;
 }

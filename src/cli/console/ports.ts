@@ -17,25 +17,15 @@ export function consolePorts(console: Console, interrupt: AbortSignal, quiet = f
     now: () => new Date(),
   };
 }
+
 /** A command that has not ended this long after a signal is given up; its launcher ends what it measured. */
 const EXIT_AFTER_MS = 5000;
 
 /** Turn SIGINT, SIGTERM and SIGHUP into an abort with the signal's name. Further signals change nothing. */
-export function interruptSignal(): { readonly signal: AbortSignal; readonly dispose: () => void } {
+export function interruptSignal(): AbortSignal {
   const controller = new AbortController();
-  const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  let timer: NodeJS.Timeout | undefined;
-  const stop = (name: string): void => {
-    controller.abort(name);
-    timer ??= setTimeout(() => process.exit(ExitCode.interrupted), EXIT_AFTER_MS).unref();
-  };
-  const handlers = names.map((name) => [name, () => stop(name)] as const);
-  for (const [name, handler] of handlers) process.on(name, handler);
-  return {
-    signal: controller.signal,
-    dispose: () => {
-      clearTimeout(timer);
-      for (const [name, handler] of handlers) process.off(name, handler);
-    },
-  };
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => controller.abort(name));
+  const giveUp = () => setTimeout(() => process.exit(ExitCode.interrupted), EXIT_AFTER_MS).unref();
+  controller.signal.addEventListener("abort", giveUp, { once: true });
+  return controller.signal;
 }

@@ -57,58 +57,54 @@ export async function runRound(invocation: Invocation): Promise<number> {
   const patterns = selectPatterns(named);
   const directory = path.resolve(text.output ?? LAB_DIRECTORY);
   const interrupt = interruptSignal();
-  try {
-    const document = await runLab(
-      {
-        patterns,
-        directory,
-        root: process.cwd(),
-        device: choice("device", text.device, DEVICES, "auto"),
-        scale: choice("scale", text.scale, SCALES, "tiny"),
-        steps: text.steps === undefined ? null : whole("steps", text.steps, 10_000_000),
-        // Patterns run in the lab's directory, while a given path is relative to this one.
-        python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
-        runs: baselineRuns(text.runs),
-        baseline: invocation.lists.baseline?.[0] ?? null,
-        argv,
-        env: process.env,
+  const document = await runLab(
+    {
+      patterns,
+      directory,
+      root: process.cwd(),
+      device: choice("device", text.device, DEVICES, "auto"),
+      scale: choice("scale", text.scale, SCALES, "tiny"),
+      steps: text.steps === undefined ? null : whole("steps", text.steps, 10_000_000),
+      // Patterns run in the lab's directory, while a given path is relative to this one.
+      python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
+      runs: baselineRuns(text.runs),
+      baseline: invocation.lists.baseline?.[0] ?? null,
+      argv,
+      env: process.env,
+    },
+    {
+      begins: ({ name, title }, number, of) => console.print(`\n${number} of ${of}  ${name}: ${title}`),
+      baseline: (_, runs, lacks) => {
+        const why = lacks === null ? "" : `${escapeTerminal(lacks)}: `;
+        console.print(`  ${why}${runs} runs of the fixed state become the baseline`);
       },
-      {
-        begins: ({ name, title }, number, of) => console.print(`\n${number} of ${of}  ${name}: ${title}`),
-        baseline: (_, runs, lacks) => {
-          const why = lacks === null ? "" : `${escapeTerminal(lacks)}: `;
-          console.print(`  ${why}${runs} runs of the fixed state become the baseline`);
-        },
-        judging: (_, state) => console.print(`  judging the ${state} state`),
-        ended: (pattern) => console.print(`  ${terminalLine(outcomeText(pattern))}`),
-      },
-      consolePorts(console, interrupt.signal, true),
+      judging: (_, state) => console.print(`  judging the ${state} state`),
+      ended: (pattern) => console.print(`  ${terminalLine(outcomeText(pattern))}`),
+    },
+    consolePorts(console, interrupt, true),
+  );
+  console.print(`\n${terminalLine(roundTitle(document))}\n`);
+  if (document.patterns.length > 0)
+    printRows(
+      console,
+      CATALOGUE_COLUMNS.map(([name]) => name),
+      CATALOGUE_COLUMNS.map(([, align]) => align === "r"),
+      document.patterns.map(catalogueRow),
     );
-    console.print(`\n${terminalLine(roundTitle(document))}\n`);
-    if (document.patterns.length > 0)
-      printRows(
-        console,
-        CATALOGUE_COLUMNS.map(([name]) => name),
-        CATALOGUE_COLUMNS.map(([, align]) => align === "r"),
-        document.patterns.map(catalogueRow),
-      );
-    const shown = shownPath(directory);
-    const report = `stormlog-gate lab report ${shellWord(shown)} --output lab-report`;
-    console.print(
-      `\n${summary(document)}. Evidence: ${escapeTerminal(shown)}; \`${escapeTerminal(report)}\` writes it as a page.`,
-    );
-    console.document(document);
-    if (interrupt.signal.aborted) return ExitCode.interrupted;
-    const odd = surprises(document, CATALOGUE, named);
-    if (odd.length > 0) {
-      throw new GateError("LAB_SURPRISE", `results differ from the catalogue: ${odd.map(surpriseText).join("; ")}`, {
-        kind: "error",
-        where: path.join(shown, LAB_FILE),
-        hint: surpriseHint(odd),
-      });
-    }
-    return ExitCode.pass;
-  } finally {
-    interrupt.dispose();
+  const shown = shownPath(directory);
+  const report = `stormlog-gate lab report ${shellWord(shown)} --output lab-report`;
+  console.print(
+    `\n${summary(document)}. Evidence: ${escapeTerminal(shown)}; \`${escapeTerminal(report)}\` writes it as a page.`,
+  );
+  console.document(document);
+  if (interrupt.aborted) return ExitCode.interrupted;
+  const odd = surprises(document, CATALOGUE, named);
+  if (odd.length > 0) {
+    throw new GateError("LAB_SURPRISE", `results differ from the catalogue: ${odd.map(surpriseText).join("; ")}`, {
+      kind: "error",
+      where: path.join(shown, LAB_FILE),
+      hint: surpriseHint(odd),
+    });
   }
+  return ExitCode.pass;
 }

@@ -61,40 +61,36 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
   const interrupt = interruptSignal();
   const { by }: { readonly by: ScaleAxis } = setting;
   const note = (words: string): void => console.print(sentence(words, console.width, "  ", "   "));
-  try {
-    console.print(`${entry.name}: ${entry.title}`);
-    const document = await searchScale(
-      {
-        entry,
-        setting,
-        directory,
-        bounds,
-        runs,
-        device: choice("device", text.device, DEVICES, "auto"),
-        python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
-        argv,
-        env: process.env,
-      },
-      {
-        baseline: (value, count) => note(`${count} fixed runs of ${formatSize(by, value)} become a baseline`),
-        guessed: (theory) => note(theoryText({ by, theory, from: bounds.from, to: bounds.to })),
-        probed: (probe, number) => note(`${number}. ${probeText(by, probe)}`),
-      },
-      consolePorts(console, interrupt.signal, true),
-    );
-    const shown = (file: string): string => escapeTerminal(shownPath(path.join(directory, file)));
-    console.print(`\n${sentence(answerText(document), console.width, "", "")}`);
-    console.print(`${shown(SCALE_FILE)}, ${shown(SCALE_PICTURE)} and the evidence beside them have the details.`);
-    console.document(document);
-    if (interrupt.signal.aborted) return ExitCode.interrupted;
-    if (document.answer.kind === "broken") {
-      throw new GateError("LAB_SCALE_BROKEN", document.answer.reason, {
-        where: shown(SCALE_FILE),
-        hint: "Fix that first: until then the size cannot be judged.",
-      });
-    }
-    return ExitCode.pass;
-  } finally {
-    interrupt.dispose();
+  console.print(`${entry.name}: ${entry.title}`);
+  const document = await searchScale(
+    {
+      entry,
+      setting,
+      directory,
+      bounds,
+      runs,
+      device: choice("device", text.device, DEVICES, "auto"),
+      python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
+      argv,
+      env: process.env,
+    },
+    {
+      baseline: (value, count) => note(`${count} fixed runs of ${formatSize(by, value)} become a baseline`),
+      guessed: (theory) => note(theoryText({ by, theory, from: bounds.from, to: bounds.to })),
+      probed: (probe, number) => note(`${number}. ${probeText(by, probe)}`),
+    },
+    consolePorts(console, interrupt, true),
+  );
+  const shown = (file: string): string => escapeTerminal(shownPath(path.join(directory, file)));
+  console.print(`\n${sentence(answerText(document), console.width, "", "")}`);
+  console.print(`${shown(SCALE_FILE)}, ${shown(SCALE_PICTURE)} and the evidence beside them have the details.`);
+  console.document(document);
+  if (interrupt.aborted) return ExitCode.interrupted;
+  if (document.answer.kind === "broken") {
+    throw new GateError("LAB_SCALE_BROKEN", document.answer.reason, {
+      where: shown(SCALE_FILE),
+      hint: "Fix that first: until then the size cannot be judged.",
+    });
   }
+  return ExitCode.pass;
 }

@@ -12,54 +12,29 @@ const TEXT_CHARS = 20_000;
 
 /** The gate's own part of a report document; everything needed to print and draw it again without the recordings. */
 export function payloadOf(report: GateReport): Payload {
-  return {
-    verdict: report.verdict,
-    exit_code: report.exit_code,
+  const { tool: _tool, generated_at_utc: _time, ...facts } = report;
+  return copy<Payload>({
+    ...facts,
     final: report.scenarios.every((scenario) => (scenario.judgement?.next ?? DONE).kind === "done"),
-    confirmed: report.confirmed,
-    session: report.session,
-    commit: report.commit,
-    cost: { runs: report.cost.runs, minutes: known(report.cost.minutes) ?? 0 },
+    cost: { ...report.cost, minutes: known(report.cost.minutes) ?? 0 },
     warnings: report.warnings.slice(0, 1000).map((warning) => warning.slice(0, TEXT_CHARS)),
     scenarios: report.scenarios.map(scenarioPayload),
-    ...(report.policy_changes === undefined
-      ? {}
-      : { policy_changes: report.policy_changes.map((one) => ({ ...one })) }),
-    ...(report.policy_difference === undefined ? {} : { policy_difference: report.policy_difference }),
-    ...(report.policy_accepted === undefined ? {} : { policy_accepted: { ...report.policy_accepted } }),
-    ...(report.scaling === undefined ? {} : { scaling: copy<NonNullable<Payload["scaling"]>>(report.scaling) }),
-  };
+  });
 }
 
-function scenarioPayload(scenario: ScenarioReport): Payload["scenarios"][number] {
-  const { verdict, error, timeline, ...rest } = scenario;
-  return copy<Payload["scenarios"][number]>({
-    scenario: rest.scenario,
-    verdict,
-    judgement: rest.judgement && judgementDocument(rest.judgement),
-    error:
-      error === null
-        ? null
-        : {
-            code: error.code,
-            message: error.message.slice(0, TEXT_CHARS),
-            hint: error.hint,
-            ...(error.output_tail === undefined ? {} : { output_tail: error.output_tail.slice(-TAIL_CHARS) }),
-          },
-    runs: rest.runs,
-    baseline: rest.baseline,
-    fingerprint: rest.fingerprint,
-    findings: rest.findings,
-    timeline: timeline === null ? null : timelinePayload(timeline),
-    ...(rest.difference === undefined ? {} : { difference: rest.difference }),
-    ...(rest.caused_by === undefined ? {} : { caused_by: rest.caused_by }),
-    ...(rest.lock_changes === undefined ? {} : { lock_changes: rest.lock_changes }),
-    ...(rest.peak === undefined ? {} : { peak: rest.peak }),
-    ...(rest.interference === undefined ? {} : { interference: rest.interference.slice(0, 100) }),
-    ...(rest.invocation === undefined ? {} : { invocation: rest.invocation }),
-    ...(rest.accepted === undefined ? {} : { accepted: rest.accepted }),
-    ...(rest.known_leaks === undefined ? {} : { known_leaks: rest.known_leaks }),
-  });
+function scenarioPayload({ kind: _kind, ...facts }: ScenarioReport) {
+  const { judgement, error, timeline } = facts;
+  return {
+    ...facts,
+    judgement: judgement && judgementDocument(judgement),
+    error: error && {
+      ...error,
+      message: error.message.slice(0, TEXT_CHARS),
+      output_tail: error.output_tail?.slice(-TAIL_CHARS),
+    },
+    timeline: timeline && timelinePayload(timeline),
+    interference: facts.interference?.slice(0, 100),
+  };
 }
 
 function timelinePayload(timeline: Timeline) {
@@ -79,7 +54,7 @@ function timelinePayload(timeline: Timeline) {
         metric: series.metric,
         gating: series.gating,
         time_s: [...thin.time_s].map((time) => Number(time.toFixed(4))),
-        ...(thin.steps === undefined ? {} : { steps: [...thin.steps].map((step) => known(Number(step.toFixed(3)))) }),
+        steps: thin.steps && [...thin.steps].map((step) => known(Number(step.toFixed(3)))),
         bytes: [...thin.bytes].map((value) => known(value)),
       };
     }),
@@ -97,18 +72,15 @@ export function reportOf(payload: Payload, tool: GateReport["tool"], generatedAt
       scenarioReport({
         ...facts,
         judgement: judgement && readJudgement(judgement),
-        timeline:
-          timeline === null
-            ? null
-            : {
-                ...timeline,
-                series: timeline.series.map(({ steps, ...series }) => ({
-                  ...series,
-                  time_s: Float64Array.from(series.time_s),
-                  ...(steps === undefined ? {} : { steps: columnOf(steps) }),
-                  bytes: columnOf(series.bytes),
-                })),
-              },
+        timeline: timeline && {
+          ...timeline,
+          series: timeline.series.map(({ steps, ...series }) => ({
+            ...series,
+            time_s: Float64Array.from(series.time_s),
+            ...(steps === undefined ? {} : { steps: columnOf(steps) }),
+            bytes: columnOf(series.bytes),
+          })),
+        },
       }),
     ),
   };
