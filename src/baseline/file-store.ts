@@ -5,13 +5,12 @@ import { treeBelow } from "../core/tree.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { BaselineRecord } from "./record.ts";
 import type { RecordClaim } from "./record-claim.ts";
-import { pruneRecord, serializeRecord } from "./record-size.ts";
 import {
   type BaselineStore,
   busy,
+  changedRecord,
   contentOf,
   MAX_STORED_BYTES,
-  parseStored,
   peakName,
   recordName,
   type StoreContent,
@@ -87,7 +86,7 @@ export function openFileStore(name: string, directory: string, staleMs?: number)
       const { ClaimLostError, NoTurnError, RecordClaim } = await import("./record-claim.ts");
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return { name: key, record: await replace(name, key, await RecordClaim.of(file, staleMs), change) };
+          return await replace(name, key, await RecordClaim.of(file, staleMs), change);
         } catch (error) {
           if (error instanceof NoTurnError) throw busy(name);
           if (error instanceof ClaimLostError) {
@@ -106,15 +105,11 @@ async function replace(
   key: string,
   claim: RecordClaim,
   change: (current: BaselineRecord | null) => BaselineRecord,
-): Promise<BaselineRecord> {
+): Promise<StoredRecord> {
   try {
-    const text = textOf(claim.file, key, store);
-    const current = text === null ? null : parseStored(key, text);
-    // An unreadable record is not overwritten, because a newer version may have written it.
-    if (current !== null && "skipped" in current) throw unwritable(store, current.skipped);
-    const record = pruneRecord(change(current?.record ?? null));
-    await claim.commit(serializeRecord(record));
-    return record;
+    const { text, value } = changedRecord(store, key, textOf(claim.file, key, store), change);
+    await claim.commit(text);
+    return value;
   } finally {
     await claim.drop();
   }

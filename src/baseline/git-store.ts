@@ -4,14 +4,13 @@ import { git } from "../git/git.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { scenarioDirectory } from "./identity.ts";
 import type { BaselineRecord } from "./record.ts";
-import { pruneRecord, serializeRecord } from "./record-size.ts";
 import {
   type BaselineStore,
   busy,
+  changedRecord,
   contentOf,
   depthOf,
   isStoredName,
-  parseStored,
   peakName,
   recordName,
   type StoreContent,
@@ -111,13 +110,7 @@ export function openGitStore(name: string, cwd: string, ref: string): BaselineSt
       change: (current: BaselineRecord | null) => BaselineRecord,
     ): Promise<StoredRecord> {
       const key = recordName(scenario, fingerprint);
-      const write = (current: string | null) => {
-        const known = current === null ? null : parseStored(key, current);
-        if (known !== null && "skipped" in known) throw unwritable(name, known.skipped);
-        const record = pruneRecord(change(known?.record ?? null));
-        return { text: serializeRecord(record), value: { name: key, record } };
-      };
-      return replace(key, write, `Baseline of ${key}`);
+      return replace(key, (current) => changedRecord(name, key, current, change), `Baseline of ${key}`);
     },
 
     async keepPeak(record: string, text: string): Promise<void> {

@@ -2,6 +2,7 @@ import { GateError } from "../core/errors.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { fingerprintHash, scenarioDirectory } from "./identity.ts";
 import { type BaselineRecord, parseBaselineRecord } from "./record.ts";
+import { pruneRecord, serializeRecord } from "./record-size.ts";
 
 /**
  * Maximum depth of a baseline ref's history before the next write begins a new root. A nightly refresh of several
@@ -87,6 +88,22 @@ export function parseStored(name: string, text: string): StoredRecord | { readon
     if (error instanceof GateError) return { skipped: `${error.message} (${error.code})` };
     return { skipped: `${name} is not complete JSON` };
   }
+}
+
+/**
+ * A record of a store after a change, with its new text. One that cannot be read is not overwritten: it may be a newer
+ * version's. @throws GateError BASELINE_STORE_UNWRITABLE
+ */
+export function changedRecord(
+  store: string,
+  name: string,
+  text: string | null,
+  change: (current: BaselineRecord | null) => BaselineRecord,
+): { readonly text: string; readonly value: StoredRecord } {
+  const known = text === null ? null : parseStored(name, text);
+  if (known !== null && "skipped" in known) throw unwritable(store, known.skipped);
+  const record = pruneRecord(change(known?.record ?? null));
+  return { text: serializeRecord(record), value: { name, record } };
 }
 
 /** The content of an existing store, from the text of its records in order; null = that record cannot be read. */

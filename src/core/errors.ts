@@ -14,9 +14,9 @@ export interface GateErrorOptions {
   /** Absent = "error". */
   readonly kind?: ErrorKind;
   /** What the user should do next, one sentence. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** File, option or command the problem sits in. */
-  readonly where?: string;
+  readonly where?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -43,16 +43,12 @@ export class GateError extends Error {
 
 /** Input that cannot be used as it is (exit 5). */
 export function invalidInput(code: string, message: string, where?: string, hint?: string): GateError {
-  return new GateError(code, message, {
-    kind: "invalid-input",
-    ...(where === undefined ? {} : { where }),
-    ...(hint === undefined ? {} : { hint }),
-  });
+  return new GateError(code, message, { kind: "invalid-input", where, hint });
 }
 
 /** A wrong option or argument (exit 2). */
 export function usageError(code: string, message: string, hint?: string): GateError {
-  return new GateError(code, message, { kind: "usage", ...(hint === undefined ? {} : { hint }) });
+  return new GateError(code, message, { kind: "usage", hint });
 }
 
 /** The message of whatever was thrown. */

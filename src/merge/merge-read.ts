@@ -140,7 +140,7 @@ async function findAll(given: readonly string[], warnings: string[]): Promise<Fo
 }
 
 function errorOf({ code, kind, message, hint, directory }: ShardFailure): GateError {
-  return new GateError(code, message, { kind, where: directory, ...(hint === null ? {} : { hint }) });
+  return new GateError(code, message, { kind, where: directory, hint: hint ?? undefined });
 }
 
 function unusable(name: string, directory: string, error: GateError): MergeLeg {

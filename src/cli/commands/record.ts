@@ -37,7 +37,7 @@ export async function record(invocation: Invocation): Promise<number> {
   console.document(info);
   if (ending.kind === "interrupted") return ExitCode.interrupted;
   if (ending.kind === "failed") {
-    throw new GateError(ending.code, ending.message, { ...(ending.hint === null ? {} : { hint: ending.hint }) });
+    throw new GateError(ending.code, ending.message, { hint: ending.hint ?? undefined });
   }
   // A recording is all that is asked for here.
   if (finished.writeError !== null) throw finished.writeError;

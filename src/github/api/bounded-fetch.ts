@@ -13,13 +13,14 @@ export class BadAnswerError extends Error {
   override readonly name = "BadAnswerError";
 }
 
-async function bodyOf(response: Response, maxBytes: number): Promise<Buffer> {
+/** A body that may be longer than announced. @param tooLarge what is thrown for one above the limit */
+export async function bodyOf(response: Response, maxBytes: number, tooLarge: () => Error): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   // Leaving the loop early also ends the transfer.
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw new BadAnswerError(`GitHub's answer is larger than ${maxBytes / 1024 ** 2} MiB`);
+    if (bytes > maxBytes) throw tooLarge();
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, bytes);
@@ -50,7 +51,8 @@ export function boundedFetch<Options extends FetchOptions>(
   return async (url, options) => {
     const response = await inner(url, options);
     const { status, statusText, headers } = response;
-    const body = await bodyOf(response, maxBytes);
+    const tooLarge = () => new BadAnswerError(`GitHub's answer is larger than ${maxBytes / 1024 ** 2} MiB`);
+    const body = await bodyOf(response, maxBytes, tooLarge);
     const wantsJson = /\bjson\b/i.test(options?.headers?.accept ?? "");
     if (response.ok && body.byteLength > 0 && wantsJson) checkJson(body, headers.get("content-type") ?? "");
     const whole = new Response(body.byteLength === 0 ? null : new Uint8Array(body), { status, statusText, headers });

@@ -1,4 +1,4 @@
-import { messageOf } from "../../core/errors.ts";
+import { GateError, messageOf } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { cutText } from "../../core/text.ts";
 import { DeadlineError } from "./deadline.ts";
@@ -121,4 +121,10 @@ function reason(error: unknown, permission: string | null): string {
 export function degradedWarning(attempt: Attempt, error: unknown): string {
   const why = reason(error, attempt.permission);
   return `Could not ${attempt.what}: ${why}${/[.!?…]$/.test(why) ? "" : "."} ${attempt.instead}`;
+}
+
+/** What is thrown for a store of baselines on GitHub that cannot be read. */
+export function unreadableStore(where: string, permission: string, cause: unknown): GateError {
+  const attempt = { what: `read the baselines of ${where}`, permission, instead: "" };
+  return new GateError("BASELINE_STORE_UNREADABLE", degradedWarning(attempt, cause).trim(), { where, cause });
 }

@@ -6,9 +6,8 @@ import {
   type StoredRecord,
   unwritable,
 } from "../../baseline/store.ts";
-import { GateError } from "../../core/errors.ts";
 import { withDeadline } from "../api/deadline.ts";
-import { degradedWarning } from "../api/degrade.ts";
+import { unreadableStore } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 import { downloadRunArtifact, listRunArtifacts, type RunArtifact } from "./artifact-download.ts";
@@ -55,11 +54,7 @@ class ArtifactStore implements BaselineStore {
     try {
       return await withDeadline({ ms: READ_MS }, () => this.#find());
     } catch (error) {
-      const attempt = { what: `read the baselines of ${this.name}`, permission: "actions: read", instead: "" };
-      throw new GateError("BASELINE_STORE_UNREADABLE", degradedWarning(attempt, error).trim(), {
-        where: this.name,
-        cause: error,
-      });
+      throw unreadableStore(this.name, "actions: read", error);
     }
   }
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { invalidInput } from "../../core/errors.ts";
+import { bodyOf } from "../api/bounded-fetch.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 
@@ -83,20 +84,6 @@ function fetchOf(octokit: Octokit): typeof fetch {
   return request?.fetch ?? fetch;
 }
 
-/** A body that may be longer than announced, read up to a limit. */
-async function boundedBody(response: Response, artifact: RunArtifact, maxBytes: number): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  if (response.body !== null) {
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-      length += chunk.byteLength;
-      if (length > maxBytes) throw refused(artifact, `is larger than ${maxBytes} bytes`);
-      chunks.push(chunk);
-    }
-  }
-  return Buffer.concat(chunks, length);
-}
-
 /** Stored bytes (zip or raw file) that match their digest. @throws GateError ARTIFACT_REFUSED, client errors */
 export async function downloadRunArtifact(
   source: ArtifactSource,
@@ -104,7 +91,8 @@ export async function downloadRunArtifact(
   maxBytes: number,
 ): Promise<Buffer> {
   if (artifact.expired) throw refused(artifact, "has expired");
-  if (artifact.bytes > maxBytes) throw refused(artifact, `is larger than ${maxBytes} bytes`);
+  const tooLarge = () => refused(artifact, `is larger than ${maxBytes} bytes`);
+  if (artifact.bytes > maxBytes) throw tooLarge();
   const digest = /^sha256:([0-9a-f]{64})$/.exec(artifact.digest ?? "")?.[1];
   if (digest === undefined) throw refused(artifact, "has no digest by which its bytes could be checked");
   const url = await storedAt(source, artifact);
@@ -113,7 +101,7 @@ export async function downloadRunArtifact(
     await response.body?.cancel();
     throw refused(artifact, `could not be fetched: the store answered ${response.status}`);
   }
-  const bytes = await boundedBody(response, artifact, maxBytes);
+  const bytes = await bodyOf(response, maxBytes, tooLarge);
   if (createHash("sha256").update(bytes).digest("hex") !== digest) {
     throw refused(artifact, "is not what was uploaded: its digest does not match");
   }

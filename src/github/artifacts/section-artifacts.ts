@@ -70,45 +70,60 @@ export function checkedSection(bytes: Uint8Array, artifact: string, run: Section
   return section;
 }
 
-/** Sections of one gate in the workflow run of this job, through its own artifact service: no permission is needed. */
-export function sectionReader(store: ArtifactStore, gateId: string, run: SectionRun): SectionReader {
-  const read = new Map<number, Section | null>();
+/**
+ * Sections of artifacts of one gate, each fetched once, with the reasons of those that are none.
+ * @param whereOf how an artifact is named in a refusal
+ */
+export function knownSections<Artifact extends Named>(
+  { gateId, run }: { readonly gateId: string; readonly run: SectionRun },
+  bytesOf: (artifact: Artifact) => Promise<Uint8Array>,
+  whereOf: (artifact: Artifact) => string,
+) {
+  const known = new Map<number, Section | null>();
   const refused = new Map<number, string>();
-
-  const take = async (artifact: ListedArtifact): Promise<void> => {
+  const take = async (artifact: Artifact): Promise<void> => {
     const { id, name } = artifact;
     try {
-      const section = checkedSection(await store.read(artifact, MAX_SECTION_BYTES), name, run, name);
+      const section = checkedSection(await bytesOf(artifact), name, run, whereOf(artifact));
       // "a" with the leg "b-c" and "a-b" with the leg "c" have the same name; the content decides.
-      read.set(id, section.gateId === gateId ? section : null);
+      known.set(id, section.gateId === gateId ? section : null);
     } catch (error) {
       // What cannot be fetched now may be fetched in the next round. What is not a section will never be one.
-      if (!(error instanceof GateError)) throw error;
-      read.set(id, null);
+      if (!(error instanceof GateError) || error.kind !== "invalid-input") throw error;
+      known.set(id, null);
       refused.set(id, error.message);
     }
   };
-
-  return {
-    async read() {
-      const named = (await store.list())
-        .filter(({ name }) => isNamedLike(name, gateId))
-        .sort((a, b) => b.id - a.id)
-        .slice(0, MAX_SECTIONS * 2);
-      const unread = named.filter(({ id }) => !read.has(id));
-      const worker = async (): Promise<void> => {
-        for (let next = unread.shift(); next !== undefined; next = unread.shift()) await take(next);
-      };
-      await Promise.all(Array.from({ length: AT_ONCE }, worker));
-      return newestSections(named.flatMap(({ id }) => read.get(id) ?? []));
-    },
-    refused: () => [...refused.values()],
+  const of = async (artifacts: readonly Artifact[]): Promise<readonly Section[]> => {
+    const unread = artifacts.filter(({ id }) => !known.has(id));
+    const worker = async (): Promise<void> => {
+      for (let next = unread.shift(); next !== undefined; next = unread.shift()) await take(next);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    return artifacts.flatMap(({ id }) => known.get(id) ?? []);
   };
+  return { of, refused: () => [...refused.values()] };
 }
 
-function isNamedLike(name: string, gateId: string): boolean {
-  const start = `${PREFIX}${gateId}`;
-  return name.endsWith(SUFFIX) && name.startsWith(start) && /^[.-]/.test(name.slice(start.length));
+/** Sections of one gate in the workflow run of this job, through its own artifact service: no permission is needed. */
+export function sectionReader(store: ArtifactStore, gateId: string, run: SectionRun): SectionReader {
+  const bytesOf = (artifact: ListedArtifact) => store.read(artifact, MAX_SECTION_BYTES);
+  const known = knownSections({ gateId, run }, bytesOf, ({ name }) => name);
+  const read = async () => {
+    const named = namedLike(await store.list(), gateId).sort((a, b) => b.id - a.id);
+    return newestSections(await known.of(named.slice(0, MAX_SECTIONS * 2)));
+  };
+  return { read, refused: known.refused };
+}
+
+type Named = Pick<ListedArtifact, "id" | "name">;
+
+/** The artifacts that are named like a section of a gate. */
+export function namedLike<Artifact extends Named>(listed: readonly Artifact[], gateId: string): Artifact[] {
+  const start = sectionName(gateId, null);
+  return listed.filter(
+    ({ name }) => name.startsWith(start) && name.endsWith(SUFFIX) && /^[.-]/.test(name.slice(start.length)),
+  );
 }
 
 /** Newest attempt of each leg, with all jobs that share a leg's name. @param sections newest first */

@@ -14,6 +14,7 @@ export interface EntryLimits {
 const MAX_RATIO = 200;
 /** Small entries may repeat themselves as they like: nothing is won by a bomb of this size. */
 const RATIO_COUNTS_FROM_BYTES = 64 * 1024;
+const OPENED = { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true } as const;
 const STORED = 0;
 const DEFLATED = 8;
 /** File type bits of Unix modes, in the upper half of an entry's external attributes. */
@@ -68,12 +69,7 @@ export async function readOnlyEntry(
 ): Promise<Buffer> {
   let archive: ZipFile | undefined;
   try {
-    archive = await fromBufferPromise(bytes, {
-      lazyEntries: true,
-      autoClose: false,
-      strictFileNames: true,
-      validateEntrySizes: true,
-    });
+    archive = await fromBufferPromise(bytes, OPENED);
     if (archive.entryCount !== 1) throw refused(where, `holds ${archive.entryCount} files instead of one`);
     for await (const entry of archive.eachEntry()) {
       const wrong = objection(entry, name, limits);
@@ -112,7 +108,7 @@ export async function readRecords(bytes: Buffer, where: string): Promise<readonl
   const records = new Map<string, string | null>();
   let total = 0;
   try {
-    archive = await fromBufferPromise(bytes, { lazyEntries: true, autoClose: false, strictFileNames: true });
+    archive = await fromBufferPromise(bytes, OPENED);
     if (archive.entryCount > MAX_ENTRIES) throw new Error(`holds ${archive.entryCount} files`);
     for await (const entry of archive.eachEntry()) {
       const name = recordNameOf(entry.fileName);

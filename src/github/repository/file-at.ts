@@ -7,6 +7,11 @@ import type { Repository } from "../api/run-context.ts";
 const WAIT_MS = 20_000;
 const MAX_CHARS = 1024 * 1024;
 
+function unreadable(path: string, cause: unknown): Error {
+  const attempt = { what: `read ${path} of the base commit`, permission: "contents: read", instead: "" };
+  return new Error(degradedWarning(attempt, cause).trim(), { cause });
+}
+
 /** Content at a path of a commit; null when the commit has none. */
 async function contentAt(octokit: Octokit, owner: string, repo: string, commit: string, path: string) {
   try {
@@ -34,10 +39,7 @@ export async function readFileAt(
     }
     return Buffer.from(data.content, "base64").toString("utf8").slice(0, MAX_CHARS);
   } catch (error) {
-    const what = `read ${path} of the base commit`;
-    throw new Error(degradedWarning({ what, permission: "contents: read", instead: "" }, error).trim(), {
-      cause: error,
-    });
+    throw unreadable(path, error);
   }
 }
 
@@ -70,9 +72,6 @@ export async function readRecordsAt(
       );
     });
   } catch (error) {
-    const what = `read ${directory} of the base commit`;
-    throw new Error(degradedWarning({ what, permission: "contents: read", instead: "" }, error).trim(), {
-      cause: error,
-    });
+    throw unreadable(directory, error);
   }
 }

@@ -1,11 +1,10 @@
 import { scenarioDirectory } from "../../baseline/identity.ts";
-import { pruneRecord, serializeRecord } from "../../baseline/record-size.ts";
 import {
   type BaselineStore,
+  changedRecord,
   contentOf,
   isStoredName,
   MAX_STORED_BYTES,
-  parseStored,
   peakName,
   recordName,
   type StoreContent,
@@ -15,7 +14,7 @@ import {
 } from "../../baseline/store.ts";
 import { GateError } from "../../core/errors.ts";
 import { DeadlineError, withDeadline } from "../api/deadline.ts";
-import { degradedWarning } from "../api/degrade.ts";
+import { degradedWarning, unreadableStore } from "../api/degrade.ts";
 import type { GitData, RefSnapshot, TreeFile } from "./git-data-client.ts";
 
 /** Maximum wait for the baselines of a scenario, and for writing one with all attempts, milliseconds. */
@@ -48,11 +47,7 @@ class RefStore implements BaselineStore {
       return await withDeadline({ ms: READ_MS }, () => this.#read(scenario));
     } catch (error) {
       if (error instanceof GateError) throw error;
-      const attempt = { what: `read the baselines of ${this.name}`, permission: "contents: read", instead: "" };
-      const unreadable = new GateError("BASELINE_STORE_UNREADABLE", degradedWarning(attempt, error).trim(), {
-        where: this.name,
-        cause: error,
-      });
+      const unreadable = unreadableStore(this.name, "contents: read", error);
       if (error instanceof DeadlineError) this.#silent = unreadable;
       throw unreadable;
     }
@@ -96,12 +91,14 @@ class RefStore implements BaselineStore {
     let written: StoredRecord | null = null;
     await this.#write(name, `Baseline of ${name}`, async (current) => {
       const file = current?.files.find(({ path }) => path === name);
-      const known = file === undefined ? null : parseStored(name, await this.#text(file));
-      // A record that cannot be read is not overwritten: it may be a newer version's.
-      if (known !== null && "skipped" in known) throw unwritable(this.name, known.skipped);
-      const record = pruneRecord(change(known?.record ?? null));
-      written = { name, record };
-      return serializeRecord(record);
+      const { text, value } = changedRecord(
+        this.name,
+        name,
+        file === undefined ? null : await this.#text(file),
+        change,
+      );
+      written = value;
+      return text;
     });
     if (written === null) throw unwritable(this.name, "there was nothing to write");
     return written;
