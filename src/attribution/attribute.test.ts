@@ -4,7 +4,7 @@ import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { ExitState } from "../telemetry/recording/model.ts";
 import { attributeGrowth } from "./attribute.ts";
-import type { AttributionSubject, MeasuredOnce, RanOnce } from "./run-once.ts";
+import type { AttributionSubject, MeasuredOnce, RanOnce } from "./run/run-once.ts";
 
 const STEPS = Float64Array.from({ length: 200 }, (_, i) => i + 1);
 const RECORDING = {

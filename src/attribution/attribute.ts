@@ -18,7 +18,7 @@ import {
   settledPart,
 } from "./run/attribution-plan.ts";
 import { type JudgedGrowth, judgedGrowths } from "./run/judged-growth.ts";
-import { type AttributionSubject, EXTRA_TIME_S, type MeasuredOnce, pipReportOf } from "./run-once.ts";
+import { type AttributionSubject, EXTRA_TIME_S, type MeasuredOnce, pipReportOf } from "./run/run-once.ts";
 
 /** The result of the attribution runs of a scenario. */
 export interface AttributedGrowth {

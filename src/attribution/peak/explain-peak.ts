@@ -24,7 +24,7 @@ import {
   type RanOnce,
   type RunOnce,
   rootOf,
-} from "../run-once.ts";
+} from "../run/run-once.ts";
 import { higherLines, largestLines, type PeakLine } from "./name-peak-lines.ts";
 import { type PlacedPeakLine, peakFinding } from "./peak-finding.ts";
 import { type PeakOfRun, peakOfRun } from "./peak-of-run.ts";

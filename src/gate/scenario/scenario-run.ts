@@ -3,7 +3,7 @@ import type { Measurements } from "../../analysis/measurements.ts";
 import type { Finding } from "../../analysis/series/document.ts";
 import type { AttributedGrowth } from "../../attribution/attribute.ts";
 import type { ExplainedPeak, PeakBase } from "../../attribution/peak/explain-peak.ts";
-import type { AttributionSubject } from "../../attribution/run-once.ts";
+import type { AttributionSubject } from "../../attribution/run/run-once.ts";
 import { absent, type BaselineAnswer } from "../../baseline/answer.ts";
 import { scenarioDirectory } from "../../baseline/identity.ts";
 import type { LoadedBaselines } from "../../baseline/load.ts";

@@ -35,7 +35,7 @@ describe("the layout of the record file", () => {
   });
 
   it("the layout of the newest records is the same in the native sampler and its readers", () => {
-    const text = header("recent_records.h");
+    const text = header("records/recent_records.h");
     expect(magic(text, "kRecentMagic")).toBe(RECENT_MAGIC);
     expect(text).toContain(`kCapacity = ${RECENT_CAPACITY};`);
   });

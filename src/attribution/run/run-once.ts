@@ -1,9 +1,9 @@
 import path from "node:path";
-import type { AnalysisDocument } from "../analysis/series/document.ts";
-import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
-import { git } from "../git/git.ts";
-import type { Recording, RecordingInfo } from "../telemetry/recording/model.ts";
-import type { Judgement } from "../verdict/model/judgement.ts";
+import type { AnalysisDocument } from "../../analysis/series/document.ts";
+import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
+import { git } from "../../git/git.ts";
+import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { Judgement } from "../../verdict/model/judgement.ts";
 
 /** A run as far as attribution reads it. */
 export interface MeasuredOnce {
