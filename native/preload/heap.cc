@@ -29,7 +29,6 @@ using namespace stormlog_heap;
 
 namespace {
 
-constexpr uint64_t kMillisecond = 1000 * 1000;
 constexpr uint32_t kCapacity = 2048;
 constexpr size_t kRingBytes = kProbeHeaderBytes + size_t{kCapacity} * kProbeRecordBytes;
 // Most processes of a build or a shell script end sooner than this, and leave no file.
@@ -40,10 +39,6 @@ constexpr uint64_t kStepGapNs = 1 * kMillisecond;
 constexpr uint64_t kTimerShare = 100;
 constexpr uint64_t kStepShare = 20;
 constexpr size_t kStackBytes = 128 * 1024;
-constexpr unsigned kMaxInstances = 10000;
-
-// CPU time alone: on a busy machine a thread often waits, which is not a cost of the reading.
-uint64_t threadCpuNs() { return readClock(CLOCK_THREAD_CPUTIME_ID); }
 
 // Everything below is written by one thread at a time, which holds `busy`. Only the end of the process waits for it.
 struct State {
@@ -70,39 +65,23 @@ ProbeHeader& headerOf(char* ring) { return *reinterpret_cast<ProbeHeader*>(ring)
 bool tryLock() { return !state.busy.test_and_set(std::memory_order_acquire); }
 void unlock() { state.busy.clear(std::memory_order_release); }
 
-char* mapRing(const char* path) {
-  const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+// <directory>/<pid>.<first free number>.probe and its .info
+char* makeRing() {
+  Text path;
+  const int fd = claimFile(state.directory, ".probe", O_RDWR, path);
   if (fd < 0) return nullptr;
   // Allocated, not only sized: touching a hole of a full disk would end the program with SIGBUS.
   void* map = posix_fallocate(fd, 0, static_cast<off_t>(kRingBytes)) == 0
                   ? mmap(nullptr, kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
                   : MAP_FAILED;
-  if (map == MAP_FAILED) unlink(path);
   // The program may close every descriptor it does not know, and use its number for a file of its own.
   close(fd);
-  errno = 0;
-  return map == MAP_FAILED ? nullptr : static_cast<char*>(map);
-}
-
-// <directory>/<pid>.<first free number>.probe and its .info
-char* makeRing() {
-  Text path;
-  for (unsigned instance = 0; instance < kMaxInstances; ++instance) {
-    path.clear();
-    path.add(state.directory).add("/").add(static_cast<uint64_t>(getpid())).add(".").add(static_cast<uint64_t>(instance));
-    const size_t stem = path.size();
-    path.add(".probe");
-    if (path.cut()) return nullptr;
-    char* ring = mapRing(path.text());
-    if (ring == nullptr) {
-      if (errno == EEXIST) continue;
-      return nullptr;
-    }
-    path.shorten(stem);
-    state.facts.writeInfo(path, state.heap.name());
-    return ring;
+  if (map == MAP_FAILED) {
+    unlink(path.add(".probe").text());
+    return nullptr;
   }
-  return nullptr;
+  state.facts.writeInfo(path, state.heap.name());
+  return static_cast<char*>(map);
 }
 
 char* ensureRing() {
@@ -150,6 +129,7 @@ void writeRecord(char* ring, uint16_t reason, uint64_t timeNs) {
   }
   uint64_t allocated = 0;
   uint64_t reserved = 0;
+  // CPU time alone: on a busy machine a thread often waits, which is not a cost of the reading.
   const uint64_t before = threadCpuNs();
   if (state.heap.read(allocated, reserved)) {
     record.deviceKind = kProbeHostHeap;

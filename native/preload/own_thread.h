@@ -14,15 +14,13 @@
 #include <cstring>
 #include <ctime>
 
+#include "../support/clock.h"
+
 namespace stormlog_heap {
 
-inline uint64_t readClock(clockid_t clock) {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000ULL + static_cast<uint64_t>(t.tv_nsec);
-}
+using stormlog::monotonicNs;
+using stormlog::readClock;
 
-inline uint64_t monotonicNs() { return readClock(CLOCK_MONOTONIC); }
 // To some milliseconds. Does not read the processor's counter, which ends a program under strict seccomp on x86.
 inline uint64_t coarseNs() { return readClock(CLOCK_MONOTONIC_COARSE); }
 

@@ -62,6 +62,23 @@ class Text {
   char buffer_[PATH_MAX + 4096];
 };
 
+// Creates the first "<directory>/<pid>.<n><ending>" that does not exist; a process that becomes another program by exec
+// keeps its pid. `stem` is then its path without the ending. Returns a descriptor, or -1.
+inline int claimFile(const char* directory, const char* ending, int flags, Text& stem) {
+  constexpr uint64_t kMaxInstances = 10000;
+  for (uint64_t instance = 0; instance < kMaxInstances; ++instance) {
+    stem.clear();
+    stem.add(directory).add("/").add(static_cast<uint64_t>(getpid())).add(".").add(instance);
+    const size_t size = stem.size();
+    stem.add(ending);
+    if (stem.cut()) return -1;
+    const int fd = open(stem.text(), flags | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    stem.shorten(size);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
 // Decimal digits alone, up to nine of them; otherwise `fallback`.
 inline uint64_t numberOf(const char* text, uint64_t fallback) {
   if (text == nullptr || *text == '\0') return fallback;

@@ -42,7 +42,6 @@ namespace {
 constexpr uint64_t kMinPeakBytes = 1 << 20;
 constexpr unsigned kPatienceMs = 1000;
 constexpr size_t kSmall = 64 * 1024;
-constexpr unsigned kMaxInstances = 10000;
 
 struct State {
   std::atomic<bool> active;
@@ -185,26 +184,17 @@ bool writeMoment(const char* path, uint64_t moment, int64_t step, unsigned patie
 
 bool writeOwn(uint64_t moment, int64_t step, unsigned patienceMs = 0) {
   Text path;
-  if (state.base[0] != '\0') {
-    path.add(state.base).add(".native.").add(moment).add(".json");
-    return !path.cut() && writeMoment(path.text(), moment, step, patienceMs);
-  }
-  for (unsigned instance = 0; instance < kMaxInstances; ++instance) {
-    path.clear();
-    path.add(state.directory).add("/").add(static_cast<uint64_t>(getpid())).add(".").add(static_cast<uint64_t>(instance));
-    const size_t stem = path.size();
-    path.add(".native");
-    if (path.cut() || stem >= sizeof state.base) return false;
-    // Marks the name as taken: a process that becomes another program by exec keeps its number.
-    const int fd = open(path.text(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0 && errno == EEXIST) continue;
+  if (state.base[0] == '\0') {
+    // Marks the name as taken.
+    const int fd = claimFile(state.directory, ".native", O_WRONLY, path);
     if (fd < 0) return false;
     close(fd);
-    memcpy(state.base, path.text(), stem);
-    state.base[stem] = '\0';
-    return writeOwn(moment, step, patienceMs);
+    if (path.size() >= sizeof state.base) return false;
+    memcpy(state.base, path.text(), path.size() + 1);
+    path.clear();
   }
-  return false;
+  path.add(state.base).add(".native.").add(moment).add(".json");
+  return !path.cut() && writeMoment(path.text(), moment, step, patienceMs);
 }
 
 // Most processes of a build or a shell script allocate next to nothing, and leave no file.
@@ -367,21 +357,16 @@ STORMLOG_PUBLIC void* realloc(void* address, size_t size) {
   return moved;
 }
 
-STORMLOG_PUBLIC void* memalign(size_t alignment, size_t size) {
+static void* aligned(void* (*Next::*function)(size_t, size_t), size_t alignment, size_t size) {
   const Next* to = next();
-  if (to == nullptr || to->memalign == nullptr) return nullptr;
-  void* address = to->memalign(alignment, size);
+  if (to == nullptr || to->*function == nullptr) return nullptr;
+  void* address = (to->*function)(alignment, size);
   allocated(address, size);
   return address;
 }
 
-STORMLOG_PUBLIC void* aligned_alloc(size_t alignment, size_t size) {
-  const Next* to = next();
-  if (to == nullptr || to->alignedAlloc == nullptr) return nullptr;
-  void* address = to->alignedAlloc(alignment, size);
-  allocated(address, size);
-  return address;
-}
+STORMLOG_PUBLIC void* memalign(size_t alignment, size_t size) { return aligned(&Next::memalign, alignment, size); }
+STORMLOG_PUBLIC void* aligned_alloc(size_t alignment, size_t size) { return aligned(&Next::alignedAlloc, alignment, size); }
 
 STORMLOG_PUBLIC int posix_memalign(void** out, size_t alignment, size_t size) {
   const Next* to = next();

@@ -10,7 +10,7 @@
 namespace stormlog {
 
 // `step(done)` transfers bytes from number `done` on. Returns how many were transferred: fewer than `size` at the end
-// a file (errno 0) and after an error (its errno).
+// of a file (errno 0) and after an error (its errno).
 template <typename Step>
 size_t transferWhole(size_t size, Step step) {
   size_t done = 0;

@@ -55,20 +55,14 @@ void openMemory(DrmDevice& amd, const std::string& device) {
 
 DrmDevice makeCard(const std::string& sysRoot, const DrmCard& card, const KfdNode* node) {
   const std::string device = card.directory + "/device";
-  DrmDevice amd;
+  DrmDevice amd = deviceOfCard(sysRoot, card, "amd", "AMD");
   amd.isAmd = true;
   amd.source = RecordSource::kAmd;
-  amd.cardNumber = card.number;
-  amd.renderMinor = card.renderMinor;
-  amd.directory = card.directory;
   // Sorted after all devices that ROCm counts.
   amd.order = node != nullptr ? node->number : 1 << 20 | card.number;
   DeviceReport& report = amd.report;
-  report.backend = "amd";
-  report.pciBusId = card.pci;
-  report.driver = driverName(sysRoot, card.driver);
-  report.model = sysText(device + "/product_name", 128);
-  if (report.model.empty()) report.model = pciModel("AMD", device);
+  const std::string product = sysText(device + "/product_name", 128);
+  if (!product.empty()) report.model = product;
   report.uuid = uuidOf(device, node != nullptr ? node->uniqueId : 0);
   report.unified = (node != nullptr && node->cpuCores > 0) || metricsSayIntegrated(device);
   openMemory(amd, device);

@@ -51,16 +51,22 @@ std::string nodeTrouble(const std::string& sysRoot, const std::vector<std::strin
   return refused.empty() ? "" : refused + " may not be opened: add the user to the groups render and video";
 }
 
-std::string driverName(const std::string& sysRoot, const std::string& driver) {
-  const std::string version = sysText(sysRoot + "/module/" + driver + "/version", 64);
-  return version.empty() ? driver : driver + " " + version;
-}
-
-std::string pciModel(const char* vendorName, const std::string& device) {
-  const std::string vendor = sysText(device + "/vendor", 32);
-  const std::string model = sysText(device + "/device", 32);
-  const bool known = vendor.compare(0, 2, "0x") == 0 && model.compare(0, 2, "0x") == 0;
-  return known ? std::string(vendorName) + " " + vendor.substr(2) + ":" + model.substr(2) : vendorName;
+DrmDevice deviceOfCard(const std::string& sysRoot, const DrmCard& card, const char* backend, const char* vendorName) {
+  DrmDevice device;
+  device.cardNumber = card.number;
+  device.renderMinor = card.renderMinor;
+  device.directory = card.directory;
+  device.order = card.number;
+  DeviceReport& report = device.report;
+  report.backend = backend;
+  report.pciBusId = card.pci;
+  const std::string version = sysText(sysRoot + "/module/" + card.driver + "/version", 64);
+  report.driver = version.empty() ? card.driver : card.driver + " " + version;
+  const std::string vendor = sysText(card.directory + "/device/vendor", 32);
+  const std::string model = sysText(card.directory + "/device/device", 32);
+  report.model = vendorName;
+  if (vendor.compare(0, 2, "0x") == 0 && model.compare(0, 2, "0x") == 0) report.model += " " + vendor.substr(2) + ":" + model.substr(2);
+  return device;
 }
 
 }  // namespace stormlog

@@ -56,10 +56,8 @@ void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& ca
 // Which of these device nodes this user may not open: "" or a sentence part. The measured program needs them.
 std::string nodeTrouble(const std::string& sysRoot, const std::vector<std::string>& nodes);
 
-// "amdgpu 6.12.12" where the driver has a version, else its name.
-std::string driverName(const std::string& sysRoot, const std::string& driver);
-
-// "AMD 1002:744c"
-std::string pciModel(const char* vendorName, const std::string& device);
+// What every card has: its numbers, address, driver ("amdgpu 6.12.12" where it has a version) and model ("AMD
+// 1002:744c").
+DrmDevice deviceOfCard(const std::string& sysRoot, const DrmCard& card, const char* backend, const char* vendorName);
 
 }  // namespace stormlog

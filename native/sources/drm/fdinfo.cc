@@ -40,37 +40,26 @@ bool parseBytes(Text value, uint64_t& out) {
   return true;
 }
 
-enum class Where { kCard, kHost, kElsewhere };
-
 // "vram", "vram0", "local1": the card's. "gtt", "system", "system0": the machine's, used by the card. The rest (stolen
 // memory set aside by the firmware, doorbells, "cpu") is not counted by any allocator.
-Where whereIs(Text region) {
-  const Text whole = region;
-  if (region.take("vram") || region.take("local")) {
-    while (region.at < region.end && *region.at >= '0' && *region.at <= '9') ++region.at;
-    return region.size() == 0 ? Where::kCard : Where::kElsewhere;
-  }
-  if (whole.is("gtt") || whole.is("system") || whole.is("system0")) return Where::kHost;
-  return Where::kElsewhere;
-}
-
-// Saturates, because a sum of untrusted numbers must not wrap around.
-void add(uint64_t& sum, bool& has, uint64_t bytes) {
-  sum = sum > UINT64_MAX / 2 ? sum : sum + bytes;
-  has = true;
-}
-
 FdMemory* memoryOf(FdInfo& info, Text region) {
-  switch (whereIs(region)) {
-    case Where::kCard:
-      return &info.card;
-    case Where::kHost:
-      return &info.host;
-    case Where::kElsewhere:
-      break;
-  }
-  return nullptr;
+  if (region.is("gtt") || region.is("system") || region.is("system0")) return &info.host;
+  if (!region.take("vram") && !region.take("local")) return nullptr;
+  while (region.at < region.end && *region.at >= '0' && *region.at <= '9') ++region.at;
+  return region.size() == 0 ? &info.card : nullptr;
 }
+
+// "drm-<prefix><region>". "drm-total-cycles-rcs" is a time, not a memory region.
+constexpr struct {
+  const char* prefix;
+  FdSum FdMemory::*sum;
+} kSums[] = {{"resident-", &FdMemory::resident}, {"memory-", &FdMemory::memory}, {"total-", &FdMemory::total}};
+
+// amdgpu before Linux 5.19.
+constexpr struct {
+  const char* key;
+  FdMemory FdInfo::*memory;
+} kOldSums[] = {{"vram mem", &FdInfo::card}, {"gtt mem", &FdInfo::host}};
 
 void takeAddress(FdInfo& info, Text value) {
   if (value.size() >= sizeof info.pci) return;
@@ -87,16 +76,12 @@ bool takeLine(FdInfo& info, Text key, Text value) {
     } else if (key.is("client-id")) {
       const char* at = value.at;
       info.hasClient = parseNumber(at, value.end, info.client) && at == value.end;
-    } else if (key.take("resident-")) {
+    }
+    for (const auto& one : kSums) {
+      if (!key.take(one.prefix)) continue;
       FdMemory* memory = memoryOf(info, key);
-      if (memory != nullptr && parseBytes(value, bytes)) add(memory->resident, memory->hasResident, bytes);
-    } else if (key.take("memory-")) {
-      FdMemory* memory = memoryOf(info, key);
-      if (memory != nullptr && parseBytes(value, bytes)) add(memory->memory, memory->hasMemory, bytes);
-    } else if (key.take("total-")) {
-      // "drm-total-cycles-rcs" is a time, not a memory region.
-      FdMemory* memory = memoryOf(info, key);
-      if (memory != nullptr && parseBytes(value, bytes)) add(memory->total, memory->hasTotal, bytes);
+      if (memory != nullptr && parseBytes(value, bytes)) (memory->*one.sum).add(bytes);
+      break;
     }
     return true;
   }
@@ -112,12 +97,9 @@ bool takeLine(FdInfo& info, Text key, Text value) {
     info.hasClient = parseNumber(at, value.end, info.client) && at == value.end;
     return true;
   }
-  if (key.is("vram mem")) {
-    if (parseBytes(value, bytes)) add(info.card.memory, info.card.hasMemory, bytes);
-    return true;
-  }
-  if (key.is("gtt mem")) {
-    if (parseBytes(value, bytes)) add(info.host.memory, info.host.hasMemory, bytes);
+  for (const auto& one : kOldSums) {
+    if (!key.is(one.key)) continue;
+    if (parseBytes(value, bytes)) (info.*one.memory).memory.add(bytes);
     return true;
   }
   return false;

@@ -7,21 +7,31 @@
 
 namespace stormlog {
 
+// Bytes that one key reports for several regions.
+struct FdSum {
+  uint64_t bytes = 0;
+  bool known = false;
+
+  // Saturates, because a sum of untrusted numbers must not wrap around.
+  void add(uint64_t more) {
+    bytes = bytes > UINT64_MAX / 2 ? bytes : bytes + more;
+    known = true;
+  }
+};
+
 // Bytes of one kind of memory, as up to three keys count it.
 struct FdMemory {
   // "drm-resident-*": backed by memory now. "drm-memory-*" (amdgpu since 5.19) and "vram mem" (before) mean the same.
-  uint64_t resident = 0;
-  uint64_t memory = 0;
+  FdSum resident;
+  FdSum memory;
   // "drm-total-*": also what was pushed out or never touched.
-  uint64_t total = 0;
-  bool hasResident = false;
-  bool hasMemory = false;
-  bool hasTotal = false;
+  FdSum total;
 
   // The best of them; false when none was there.
   bool bytes(uint64_t& out) const {
-    out = hasResident ? resident : hasMemory ? memory : total;
-    return hasResident || hasMemory || hasTotal;
+    const FdSum& best = resident.known ? resident : memory.known ? memory : total;
+    out = best.bytes;
+    return best.known;
   }
 };
 

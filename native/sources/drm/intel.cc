@@ -15,18 +15,9 @@ void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& ca
                       std::vector<DrmDevice>& devices) {
   for (const DrmCard& card : cards) {
     if (card.driver != "i915" && card.driver != "xe") continue;
-    const std::string device = card.directory + "/device";
-    DrmDevice intel;
+    DrmDevice intel = deviceOfCard(sysRoot, card, "intel", "Intel");
     intel.source = RecordSource::kFdinfo;
-    intel.cardNumber = card.number;
-    intel.renderMinor = card.renderMinor;
-    intel.directory = card.directory;
-    intel.order = card.number;
     DeviceReport& report = intel.report;
-    report.backend = "intel";
-    report.pciBusId = card.pci;
-    report.driver = driverName(sysRoot, card.driver);
-    report.model = pciModel("Intel", device);
     intel.totalFiles.push_back(card.directory + "/lmem_total_bytes");
     intel.total = intel.readTotal();
     if (intel.total > 0) {
