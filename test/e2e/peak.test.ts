@@ -41,7 +41,7 @@ describe.skipIf(!isSampled || !existsSync(PYTHON))("a peak that is higher and do
     const command = ["--", PYTHON, "train.py"];
     expect((await cli(["baseline", "refresh", ...command], { cwd })).code).toBe(0);
     git("checkout", "--quiet", "-b", "feature");
-    writeFileSync(path.join(cwd, "train.py"), program(400_000));
+    writeFileSync(path.join(cwd, "train.py"), program(250_000));
     git("commit", "--quiet", "-am", "more rows");
 
     const { code, stdout } = await cli(["run", "--max-runs", "12", ...command], { cwd });
@@ -59,8 +59,8 @@ describe.skipIf(!isSampled || !existsSync(PYTHON))("a peak that is higher and do
 
   it("a higher peak without a base to compare with shows what it consists of", { timeout: 60_000 }, async () => {
     const cwd = freshDirectory();
-    writeFileSync(path.join(cwd, "train.py"), program(600_000));
-    const { code, stdout } = await cli(["run", "--budget", "host=48MiB", "--", PYTHON, "train.py"], { cwd });
+    writeFileSync(path.join(cwd, "train.py"), program(400_000));
+    const { code, stdout } = await cli(["run", "--budget", "host=32MiB", "--", PYTHON, "train.py"], { cwd });
     expect(code, stdout).toBe(4);
     const { findings } = reportIn(cwd);
     expect(findings.map(({ classification, evidence }) => [classification, evidence.line])).toEqual([
