@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
@@ -26,8 +27,10 @@ const LONGEST = [
 /** Starts the files that take longest before the others. */
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { root } = this.ctx.config;
+    for (const name of LONGEST) if (!existsSync(path.join(root, name))) throw new Error(`${name} does not exist`);
     const rank = ({ moduleId }: TestSpecification): number => {
-      const at = LONGEST.indexOf(path.relative(this.ctx.config.root, moduleId).split(path.sep).join("/"));
+      const at = LONGEST.indexOf(path.relative(root, moduleId).split(path.sep).join("/"));
       return at < 0 ? LONGEST.length : at;
     };
     return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
