@@ -19,6 +19,8 @@ const HEAD = "a".repeat(40);
 
 /** How much faster the clock of a step runs: it measures nothing and is mostly idle. */
 const CLOCK = 8;
+/** For a step that waits for nothing: a busy machine then has all of a deadline, not an eighth. */
+const REAL_CLOCK = { clock: 1 };
 const node = actionNode();
 const azurite = azuriteBlobScript();
 /** Every step uploads its bundle, so all of this needs the blob service. */
@@ -70,7 +72,7 @@ const warnings = (result: StepResult, about: RegExp): readonly string[] =>
 
 suite("publishing a verdict", () => {
   it("the step uploads the bundle byte for byte, sets every output and keeps one comment", async () => {
-    const first = await main({});
+    const first = await main({}, REAL_CLOCK);
     expect(first.code).toBe(4);
     expect(Object.keys(first.outputs).sort()).toEqual(Object.keys(manifest.outputs).sort());
     expect(first.outputs).toMatchObject({ verdict: "fail", "exit-code": "4", confirmed: "true", class: "leak" });
@@ -97,9 +99,9 @@ suite("publishing a verdict", () => {
   });
 
   it("a second attempt uploads under a free name beside the first attempt's artifact", async () => {
-    await main({});
+    await main({}, REAL_CLOCK);
     job.env.GITHUB_RUN_ATTEMPT = "2";
-    const again = await main({});
+    const again = await main({}, REAL_CLOCK);
     expect(warnings(again, /Could not/)).toEqual([]);
     expect(results.artifacts.map(({ name }) => name)).toContain("stormlog-default-attempt-2");
   });
@@ -159,7 +161,7 @@ suite("publishing a verdict", () => {
 /** Every class of failure has its case in failures.test.ts and artifact-failures.test.ts. */
 suite("GitHub fails", () => {
   it("the verdict is kept with a read-only token, and one warning names the permission", async () => {
-    const result = await main({ token: "readonly" });
+    const result = await main({ token: "readonly" }, REAL_CLOCK);
     expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail", "comment-url": "" } });
     expect(warnings(result, /comment/)).toEqual([expect.stringContaining("pull-requests: write")]);
     expect(result.summary).toContain("### ❌ Memory: ");
