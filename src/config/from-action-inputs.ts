@@ -8,8 +8,6 @@ import { loadConfig } from "./load.ts";
 import { gateRequest } from "./options.ts";
 import { RUN_OPTION_ENTRIES } from "./run-options.ts";
 
-const CONFIG_FILE = "stormlog-gate.yml";
-
 /** Where the Action looks for a baseline when the workflow names none, in order. */
 const DEFAULT_BASELINES = ["ref:refs/stormlog/baselines", "file:baselines"];
 
@@ -38,7 +36,7 @@ export function gateRequestFromInputs(inputs: Environment, env: Environment): Ga
   const script = inputs.run?.trim();
   const command: Command | null = script ? { kind: "shell", script } : null;
   const named = input("config");
-  const file = path.resolve(root, named ?? CONFIG_FILE);
+  const file = path.resolve(root, named ?? "stormlog-gate.yml");
   const config = named !== undefined || (command === null && existsSync(file)) ? loadConfig(file) : null;
   return gateRequest({
     options: Object.fromEntries(

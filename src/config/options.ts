@@ -170,9 +170,19 @@ function variants<T extends Pick<ConfigScenario, "name" | "run" | "env">>(
   });
 }
 
-function scenarioFromConfig(scenario: ConfigScenario, root: string, options: GateOptions): ScenarioRequest {
-  const budgets = Object.entries(scenario.budget ?? {}).map(([metric, value]) => parseBudget(`${metric}=${value}`));
+function scenarioRequest(
+  scenario: ConfigScenario,
+  root: string,
+  options: GateOptions,
+): Omit<ScenarioRequest, "definition" | "otherDefinitions"> {
   const horizon = options.horizon ?? scenario.horizon;
+  const byMetric = new Map<string, Budget>();
+  // The command line comes last, so that for one metric it wins.
+  const budgets = [
+    ...Object.entries(scenario.budget ?? {}).map(([metric, value]) => `${metric}=${value}`),
+    ...(options.budget ?? []),
+  ].map(parseBudget);
+  for (const budget of budgets) byMetric.set(budget.metric, budget);
   return {
     name: scenario.name,
     command: commandOf(scenario.run),
@@ -180,18 +190,9 @@ function scenarioFromConfig(scenario: ConfigScenario, root: string, options: Gat
     env: textsOf(scenario.env),
     timeoutS: options.timeout !== undefined ? number("timeout", options.timeout, 0.1, 1e7) : (scenario.timeout ?? null),
     horizon: horizon === undefined ? null : parseHorizon(String(horizon)),
-    // The command line comes last, so that for one metric it wins.
-    budgets: mergeBudgets(budgets, (options.budget ?? []).map(parseBudget)),
+    budgets: [...byMetric.values()],
     repeats: parseRepeats(options.repeats ?? (scenario.repeats === undefined ? undefined : String(scenario.repeats))),
-    definition: scenarioDefinition(scenario),
-    otherDefinitions: otherDefinitions(scenario),
   };
-}
-
-function mergeBudgets(first: readonly Budget[], second: readonly Budget[]): Budget[] {
-  const byMetric = new Map(first.map((budget) => [budget.metric, budget]));
-  for (const budget of second) byMetric.set(budget.metric, budget);
-  return [...byMetric.values()];
 }
 
 function parseRepeats(text: string | undefined): "auto" | number {
@@ -269,42 +270,40 @@ export function gateRequest(input: GateRequestInput): GateRequest {
   const probe = choice("probe", options.probe ?? "auto", ["auto", "off", "require"]);
   const attribute = choice("attribute", options.attribute ?? "auto", ["auto", "off", "always"]);
   const policy = config?.policy;
+  const report = config?.report ?? {};
   const vary = options.vary === undefined ? null : parseVary(options.vary);
   if (vary === null && options.fits !== undefined) {
     throw usageError("OPTION_INVALID", "--fits without --vary", "Give the values to run with --vary NAME=V1,V2,…");
   }
-  const scenarios =
-    input.command !== null
-      ? variants(vary, { name: options.scenario ?? DEFAULTS.scenario, run: runOf(input.command), env: {} }).map(
-          ({ varied, name, run, env }): ScenarioRequest => ({
-            name,
-            command: commandOf(run),
-            cwd: input.root,
-            env: textsOf(env),
-            timeoutS: options.timeout === undefined ? null : number("timeout", options.timeout, 0.1, 1e7),
-            horizon: options.horizon === undefined ? null : parseHorizon(options.horizon),
-            budgets: mergeBudgets([], (options.budget ?? []).map(parseBudget)),
-            repeats: parseRepeats(options.repeats),
-            definition: null,
-            ...varied,
-          }),
-        )
-      : chooseScenarios(config as ConfigFile, options).flatMap((scenario) =>
-          variants(vary, scenario).map(({ varied, ...one }) => ({
-            ...scenarioFromConfig(one, input.root, options),
-            ...varied,
-          })),
-        );
+  const chosen =
+    input.command === null
+      ? chooseScenarios(config as ConfigFile, options)
+      : [{ name: options.scenario ?? DEFAULTS.scenario, run: runOf(input.command) }];
+  const scenarios = chosen.flatMap((scenario) =>
+    variants(vary, scenario).map(
+      ({ varied, ...one }): ScenarioRequest => ({
+        ...scenarioRequest(one, input.root, options),
+        ...(input.command === null
+          ? { definition: scenarioDefinition(one), otherDefinitions: otherDefinitions(one) }
+          : { definition: null }),
+        ...varied,
+      }),
+    ),
+  );
+  const within = (
+    name: "interval" | "device-interval" | "warning-percent" | "critical-percent",
+    fallback: number,
+    low: number,
+    high: number,
+  ) => number(name, options[name] ?? String(fallback), low, high);
   const margin = policy?.["relative-margin-percent"];
   return {
     scenarios,
     baselines: baselineSpecs(options, config, input.defaultBaselines),
     root: input.root,
-    bundle: bundleDirectory(input.root, options.bundle ?? config?.report?.bundle ?? DEFAULTS.bundle),
-    hostPeriodNs: Math.round(number("interval", options.interval ?? String(DEFAULTS.intervalMs), 0.5, 1000) * 1e6),
-    devicePeriodNs: Math.round(
-      number("device-interval", options["device-interval"] ?? String(DEFAULTS.deviceIntervalMs), 0.5, 1000) * 1e6,
-    ),
+    bundle: bundleDirectory(input.root, options.bundle ?? report.bundle ?? DEFAULTS.bundle),
+    hostPeriodNs: Math.round(within("interval", DEFAULTS.intervalMs, 0.5, 1000) * 1e6),
+    devicePeriodNs: Math.round(within("device-interval", DEFAULTS.deviceIntervalMs, 0.5, 1000) * 1e6),
     cpuBudget: parseCpuBudget(options["cpu-budget"] ?? String(DEFAULTS.cpuBudgetPercent)),
     probe,
     attribute,
@@ -314,19 +313,9 @@ export function gateRequest(input: GateRequestInput): GateRequest {
       options["max-minutes"] !== undefined
         ? number("max-minutes", options["max-minutes"], 0.01, 1e5)
         : (policy?.["max-minutes"] ?? null),
-    warningPercent: number(
-      "warning-percent",
-      options["warning-percent"] ?? String(config?.report?.["warning-percent"] ?? DEFAULTS.warningPercent),
-      0,
-      100,
-    ),
-    criticalPercent: number(
-      "critical-percent",
-      options["critical-percent"] ?? String(config?.report?.["critical-percent"] ?? DEFAULTS.criticalPercent),
-      0,
-      100,
-    ),
-    csv: config?.report?.csv ?? false,
+    warningPercent: within("warning-percent", report["warning-percent"] ?? DEFAULTS.warningPercent, 0, 100),
+    criticalPercent: within("critical-percent", report["critical-percent"] ?? DEFAULTS.criticalPercent, 0, 100),
+    csv: report.csv ?? false,
     unjudged: choice("unjudged", options.unjudged ?? policy?.unjudged ?? input.defaultUnjudged, [
       "fail",
       "warn",
