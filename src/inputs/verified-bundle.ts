@@ -4,10 +4,10 @@ import { GateError, invalidInput } from "../core/errors.ts";
 import { treeBelow } from "../core/tree.ts";
 import { type BundleManifest, readManifest } from "../report/bundle/bundle.ts";
 import { corruptBundle, verifyFiles } from "../report/bundle/bundle-files.ts";
+import { candidateRuns } from "./foreign/read-directory.ts";
 
 /** Files of a run that a reader of recordings opens. */
 const RUN_FILE = /^runs\/.+\/(?:recording\.json|samples\.parquet|samples\.rec|probe\/[^/]+)$/;
-const NOT_CANDIDATE = /\/(?:base|attribution)-\d+\//;
 
 /**
  * Compare the files of a bundle that are about to be read with its manifest.
@@ -49,8 +49,7 @@ export async function verifyRuns(directory: string): Promise<string | null> {
     );
   }
   const all = entries.map((entry) => `runs/${entry.path}`).filter((name) => RUN_FILE.test(name));
-  const own = all.filter((name) => !NOT_CANDIDATE.test(name));
-  const read = own.length === 0 ? all : own;
+  const read = candidateRuns(all);
   const present = new Set(read);
   // The sampler's own file is only read where the Parquet file is missing.
   const names = read.filter((name) => !name.endsWith(".rec") || !present.has(name.replace(/rec$/, "parquet")));

@@ -37,7 +37,7 @@ function runNames(directory: string, prefix = "", depth = 0): string[] {
 }
 
 /** Base runs and attribution runs are not candidates: used only in a bundle without candidate runs. */
-function candidateRuns(names: readonly string[]): readonly string[] {
+export function candidateRuns(names: readonly string[]): readonly string[] {
   const own = names.filter((name) => !/\/(?:base|attribution)-\d+(?:\/|$)/.test(name));
   return own.length === 0 ? names : own;
 }
@@ -78,28 +78,14 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
     }
     return { kind: "runs", runs, notes };
   }
-  const source = readEventDirectory(directory);
-  if (source) {
-    return {
-      kind: "recording",
-      format: "stormlog-directory",
-      recording: withDumpedError(eventsToRecording(source.events, directory), directory),
-      notes: source.notes,
-    };
-  }
-  const dumps = dumpNames(directory).flatMap((name): NamedRecording[] => {
-    const dump = readEventDirectory(path.join(directory, name));
-    if (dump === null) return [];
-    return [
-      {
-        name,
-        recording: withDumpedError(
-          eventsToRecording(dump.events, path.join(directory, name)),
-          path.join(directory, name),
-        ),
-      },
-    ];
-  });
+  const source = readDump(directory);
+  if (source !== null) return { kind: "recording", format: "stormlog-directory", ...source };
+  const dumps = children
+    .filter((name) => DUMP_NAME.test(name))
+    .flatMap((name): NamedRecording[] => {
+      const dump = readDump(path.join(directory, name));
+      return dump === null ? [] : [{ name, recording: dump.recording }];
+    });
   if (dumps.length > 0) return { kind: "runs", runs: dumps, notes: [] };
   if (existsSync(path.join(directory, "telemetry_timeline.json")))
     return readJsonTelemetry(path.join(directory, "telemetry_timeline.json"));
@@ -109,6 +95,12 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
     directory,
     "Name a file in it, or the bundle's directory.",
   );
+}
+
+function readDump(directory: string): { readonly recording: Recording; readonly notes: readonly string[] } | null {
+  const source = readEventDirectory(directory);
+  if (source === null) return null;
+  return { recording: withDumpedError(eventsToRecording(source.events, directory), directory), notes: source.notes };
 }
 
 /** Name of a dump's directory by Stormlog's flight recorder. */
@@ -151,12 +143,4 @@ function withDumpedError(recording: Recording, directory: string): Recording {
     ? recording.marks.map((mark) => (mark.kind === "oom" ? { ...mark, text } : mark))
     : [...recording.marks, { timeNs: lastTime(recording), kind: "oom" as const, text }];
   return { ...recording, marks };
-}
-
-/** The dumps of a Stormlog flight recorder directory, oldest first by name; empty when it is not one. */
-function dumpNames(directory: string): string[] {
-  return readdirSync(directory, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && DUMP_NAME.test(entry.name))
-    .map((entry) => entry.name)
-    .sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
 }

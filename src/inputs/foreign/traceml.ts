@@ -1,16 +1,15 @@
 import { invalidInput } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
 import { checkTableCount } from "../../telemetry/recording/input-file.ts";
+import type { Metric } from "../../telemetry/recording/metrics.ts";
 import {
+  type Column,
   emptyRecording,
   type KnownPeak,
   MAX_RANK,
   type Recording,
   type SampleTable,
 } from "../../telemetry/recording/model.ts";
-
-/** Source of the numbers: the summary stores the mean of the per-step peaks of its window, not a peak. */
-const SOURCE = "TraceML summary, mean of per-step peaks";
 
 /** True for TraceML's `final_summary.json`. */
 export function isTraceMlSummary(document: Readonly<Record<string, unknown>>): boolean {
@@ -29,28 +28,40 @@ function member(value: unknown, ...path: string[]): unknown {
 
 const number = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : Number.NaN);
 
-/** Of a run without a GPU: the mean resident set of each rank's process. */
-function hostTables(
-  document: Readonly<Record<string, unknown>>,
-  name: string,
-  peaks: KnownPeak[],
-  missing: Record<string, number>,
-): SampleTable[] {
-  const rows = member(document.process, "groups", "rows");
-  return Object.entries(isObject(rows) ? rows : {}).map(([key, row], index): SampleTable => {
-    checkTableCount(index + 1, name);
-    const rank = rankOf(key, row, name);
-    const bytes = number(member(row, "metrics", "ram_bytes"));
-    if (bytes < 0)
-      throw invalidInput("NEGATIVE_BYTES", `rank ${rank}, "ram_bytes": a byte count cannot be negative`, name);
-    if (Number.isNaN(bytes)) missing.ram_bytes = (missing.ram_bytes ?? 0) + 1;
-    else {
-      const source = "TraceML summary, mean of the process's resident set";
-      peaks.push({ rank, device: "host", metric: "host", bytes: Math.round(bytes), kind: "sampled", source });
-    }
-    const columns = { host: Float64Array.of(Math.round(bytes)) };
-    return { rank, device: "host", timeNs: null, steps: null, columns, highwater: new Set() };
-  });
+/** The rows of one section as tables. The summary stores means over its window, not peaks. */
+class Section {
+  readonly peaks: KnownPeak[] = [];
+  readonly missing: Record<string, number> = {};
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** @param fields names of the values by metric */
+  tables<Name extends Metric>(
+    section: unknown,
+    steps: SampleTable["steps"],
+    source: string,
+    fields: Readonly<Record<Name, string>>,
+  ): SampleTable[] {
+    const rows = member(section, "groups", "rows");
+    return Object.entries(isObject(rows) ? rows : {}).map(([key, row], index): SampleTable => {
+      checkTableCount(index + 1, this.#name);
+      const rank = rankOf(key, row, this.#name);
+      const device = "host" in fields ? "host" : `cuda:${number(member(row, "identity", "local_rank")) || 0}`;
+      const columns: Partial<Record<Column, Float64Array>> = {};
+      for (const [metric, field] of Object.entries(fields) as [Name, string][]) {
+        const bytes = Math.round(number(member(row, "metrics", field)));
+        if (bytes < 0)
+          throw invalidInput("NEGATIVE_BYTES", `rank ${rank}, "${field}": a byte count cannot be negative`, this.#name);
+        columns[metric] = Float64Array.of(bytes);
+        if (Number.isNaN(bytes)) this.missing[field] = (this.missing[field] ?? 0) + 1;
+        else this.peaks.push({ rank, device, metric, bytes, kind: "sampled", source });
+      }
+      return { rank, device, timeNs: null, steps, columns, highwater: new Set() };
+    });
+  }
 }
 
 /** The rank of a row of a section. @throws GateError RANK_INVALID */
@@ -76,41 +87,15 @@ export function traceMlRecording(document: Readonly<Record<string, unknown>>, na
       name,
     );
   }
-  const section = document.step_memory;
-  const rows = member(section, "groups", "rows");
-  const step = number(member(section, "global", "window", "end_step"));
-  const tables: SampleTable[] = [];
-  const peaks: KnownPeak[] = [];
-  const missing: Record<string, number> = {};
-  for (const [key, row] of Object.entries(isObject(rows) ? rows : {})) {
-    const rank = rankOf(key, row, name);
-    checkTableCount(tables.length + 1, name);
-    const table = {
-      rank,
-      device: `cuda:${number(member(row, "identity", "local_rank")) || 0}`,
-      timeNs: null,
-      steps: Float64Array.of(step),
-      columns: {} as Record<"allocated" | "reserved", Float64Array>,
-      highwater: new Set<never>(),
-    };
-    for (const metric of ["allocated", "reserved"] as const) {
-      const field = `peak_${metric}_bytes`;
-      const bytes = number(member(row, "metrics", field));
-      if (bytes < 0)
-        throw invalidInput("NEGATIVE_BYTES", `rank ${rank}, "${field}": a byte count cannot be negative`, name);
-      table.columns[metric] = Float64Array.of(Math.round(bytes));
-      if (Number.isNaN(bytes)) missing[field] = (missing[field] ?? 0) + 1;
-      else {
-        const { device } = table;
-        peaks.push({ rank, device, metric, bytes: Math.round(bytes), kind: "sampled", source: SOURCE });
-      }
-    }
-    tables.push(table);
-  }
+  const step = Float64Array.of(number(member(document.step_memory, "global", "window", "end_step")));
+  const read = new Section(name);
+  const stepPeaks = { allocated: "peak_allocated_bytes", reserved: "peak_reserved_bytes" };
+  let tables = read.tables(document.step_memory, step, "TraceML summary, mean of per-step peaks", stepPeaks);
   // A CPU run has rows without a value, or none.
-  if (peaks.length === 0) {
-    const host = hostTables(document, name, peaks, missing);
-    if (peaks.length > 0) tables.splice(0, tables.length, ...host);
+  if (read.peaks.length === 0) {
+    const source = "TraceML summary, mean of the process's resident set";
+    const host = read.tables(document.process, null, source, { host: "ram_bytes" });
+    if (read.peaks.length > 0) tables = host;
   }
   if (tables.length === 0) {
     throw invalidInput(
@@ -123,8 +108,8 @@ export function traceMlRecording(document: Readonly<Record<string, unknown>>, na
   const worldSize = number(member(document, "meta", "world_size"));
   return {
     ...emptyRecording(tables.sort((a, b) => a.rank - b.rank)),
-    peaks,
+    peaks: read.peaks,
     worldSize: worldSize >= 1 ? worldSize : null,
-    missing,
+    missing: read.missing,
   };
 }

@@ -5,7 +5,6 @@ const ZERO = 0x30;
 const NINE = 0x39;
 /** Number of digits that a double always represents exactly. */
 const EXACT_DIGITS = 15;
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const NOT_FINITE = /^[+-]?(?:inf|infinity)$/i;
 const MISSING_WORDS: ReadonlySet<string> = new Set(["", "n/a", "na", "nan", "-nan", "null", "none", "-"]);
 
@@ -37,7 +36,7 @@ export function digitsIn(row: CsvRow, cell: number): number {
 
 /** The number in a cell, NaN for a missing one; null for any other text. */
 export function numberOrNull(text: string): number | null {
-  if (NUMBER.test(text)) {
+  if (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)) {
     const value = Number(text);
     return Number.isFinite(value) ? value : Number.NaN;
   }

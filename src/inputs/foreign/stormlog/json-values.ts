@@ -151,10 +151,7 @@ export interface SourceRecord {
 }
 
 const NO_FRACTIONS: ReadonlySet<string> = new Set();
-const TIME_STAMP = /"timestamp_ns"\s*:\s*(\d{16,})(?![\d.eE])/;
 const LONG_DIGITS = /\d{16,}/g;
-const FRACTION = /\d[.eE]/;
-const TOKEN = /"(?:[^"\\]|\\[\s\S])*"|[{}[\]:,]|-?(?:\d[0-9.eE+-]*|Infinity)|NaN/g;
 const NOT_FINITE_LITERAL = /"(?:[^"\\]|\\[\s\S])*"|-?Infinity|NaN/g;
 
 /** Parses JSON, with Python's NaN and Infinity literals as null. @throws GateError INPUT_MALFORMED */
@@ -174,12 +171,11 @@ export function parseJson(text: string, where: string): unknown {
   }
 }
 
-/** The text of a direct member of the object in `text`, the last one of its name; null where no key is written so. */
-export function memberText(text: string, name: string): string | null {
+/** The direct members of the object in `text`: keys and values as written. */
+function* members(text: string): Generator<readonly [key: string, value: string], void, undefined> {
   let depth = 0;
   let key = "";
   let from = -1;
-  let member: string | null = null;
   for (let at = 0; at < text.length; at++) {
     const char = text[at];
     if (char === '"') {
@@ -189,31 +185,16 @@ export function memberText(text: string, name: string): string | null {
     } else if (char === "{" || char === "[") depth++;
     else if (char === "}" || char === "]") depth--;
     if (from >= 0 && (depth === 0 || (char === "," && depth === 1))) {
-      member = text.slice(from, at).trim();
+      yield [key, text.slice(from, at).trim()];
       from = -1;
     }
-    if (char === ":" && depth === 1 && from < 0 && key === name) from = at + 1;
+    if (char === ":" && depth === 1 && from < 0) from = at + 1;
   }
-  return member;
 }
 
-/** Numbers that are direct members of the object in `text`, as written. */
-function memberLiterals(text: string): Map<string, string> {
-  const literals = new Map<string, string>();
-  let depth = 0;
-  let previous = "";
-  let key: string | null = null;
-  for (const [token] of text.matchAll(TOKEN)) {
-    const first = token[0]!;
-    if (first === "{" || first === "[") depth++;
-    else if (first === "}" || first === "]") depth--;
-    else if (first === ":" && depth === 1) key = previous;
-    else if (first === ",") key = null;
-    else if (first !== '"' && first !== ":" && depth === 1 && key !== null) literals.set(JSON.parse(key), token);
-    previous = token;
-  }
-  return literals;
-}
+/** The text of a direct member of the object in `text`, the last one of its name; null where no key is written so. */
+export const memberText = (text: string, name: string): string | null =>
+  [...members(text)].findLast(([key]) => key === name)?.[1] ?? null;
 
 /**
  * Parses a JSON object, keeping integers beyond 2^53 and `2048.0` apart from `2048`. Null for other values.
@@ -222,16 +203,18 @@ function memberLiterals(text: string): Map<string, string> {
 export function parseRecord(text: string, where: string): SourceRecord | null {
   const parsed = parseJson(text, where);
   if (!isObject(parsed)) return null;
-  const stamp = TIME_STAMP.exec(text);
+  const stamp = /"timestamp_ns"\s*:\s*(\d{16,})(?![\d.eE])/.exec(text);
   const long = text.match(LONG_DIGITS)?.length ?? 0;
-  const plain = !FRACTION.test(text) && !/NaN|Infinity/.test(text);
+  const plain = !/\d[.eE]/.test(text) && !/NaN|Infinity/.test(text);
   if (plain && long === 0) return { values: parsed, fractions: NO_FRACTIONS };
   if (plain && long === 1 && stamp && parsed.timestamp_ns === Number(stamp[1])) {
     parsed.timestamp_ns = BigInt(stamp[1]!);
     return { values: parsed, fractions: NO_FRACTIONS };
   }
   const fractions = new Set<string>();
-  for (const [key, literal] of memberLiterals(text)) {
+  for (const [written, literal] of members(text)) {
+    if (!/^(?:-?[\dI]|NaN)/.test(literal)) continue;
+    const key = JSON.parse(`"${written}"`) as string;
     if (/^-?\d+$/.test(literal)) {
       if (!Number.isSafeInteger(Number(literal))) parsed[key] = BigInt(literal);
     } else {
