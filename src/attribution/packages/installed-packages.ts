@@ -22,7 +22,6 @@ const NODE_FILE = /^((.*\/node_modules)\/((?:@[^/]+\/)?[^@./][^/]*))\/.+$/s;
 
 /** Names of distributions (PEP 508) and versions (PEP 440), so that nothing of a damaged file is taken for one. */
 const PYTHON_NAME = /^[A-Za-z0-9](?:[\w.-]{0,212}[A-Za-z0-9])?$/;
-const NODE_NAME = /^(?:@[\w.~-]{1,100}\/)?[\w.~-]{1,214}$/;
 const VERSION = /^[\w.!+-]{1,100}$/;
 const MAX_DEPRECATION = 300;
 
@@ -165,7 +164,7 @@ function deprecation(directory: string, version: string, reader: Reader): string
 function nodePackage(directory: string, reader: Reader): Package | null {
   const { name, version } = readObject(path.join(directory, "package.json"), reader) ?? {};
   if (typeof name !== "string" || typeof version !== "string") return null;
-  if (!NODE_NAME.test(name) || !VERSION.test(version)) return null;
+  if (!/^(?:@[\w.~-]{1,100}\/)?[\w.~-]{1,214}$/.test(name) || !VERSION.test(version)) return null;
   const deprecated = deprecation(directory, version, reader);
   return { ecosystem: "node", name, version, ...(deprecated === null ? {} : { deprecated }) };
 }

@@ -69,7 +69,6 @@ function sampledVariance(bytes: number, count: number, interval: number): number
 
 /** PyTorch's libraries, and the one that allocates the memory of tensors. */
 const TORCH_LIBRARY = /^lib(?:torch|c10)[._]/;
-const TENSOR_LIBRARY = /^libc10\.so/;
 
 const NOWHERE: Frame = { file: "", line: 0, function: "" };
 
@@ -91,7 +90,7 @@ function partsOf(sample: NativeSample, { isUserFrame, relative }: HeldOptions): 
   const found = sample.stacks.flatMap((stack): HeldPart[] => {
     const owned = ownedBy(stack, ordered, isUserFrame);
     const module = owned?.place == null ? "" : path.basename(owned.place.path);
-    const origin = { isTensor: TENSOR_LIBRARY.test(module), isTorch: TORCH_LIBRARY.test(module) };
+    const origin = { isTensor: /^libc10\.so/.test(module), isTorch: TORCH_LIBRARY.test(module) };
     const frames = stack.python.map(named);
     const byStack = phaseOfStack(stack.python);
     const where = {

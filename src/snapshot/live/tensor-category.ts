@@ -25,18 +25,14 @@ export const isCategory = (name: string | null): name is Category => name !== nu
 /** Phases of a training program, beside those that it names. */
 const MODEL_PHASES = new Set(["forward", "evaluation", "backward", "optimizer"]);
 
-const OPTIMIZER = /[\\/]torch[\\/]optim[\\/]/;
-const BACKWARD = /[\\/]torch[\\/]autograd[\\/](?:__init__|graph)\.py$/;
-const FORWARD = /[\\/]torch[\\/]nn[\\/]modules[\\/]module\.py$/;
-
 /** The parts of a training step that stacks show. */
 export type StepPhase = "forward" | "backward" | "optimizer";
 
 /** The part of a training step that a stack belongs to, by its files; null where none of them shows it. */
 export function phaseOfStack(stack: readonly Frame[]): StepPhase | null {
-  if (stack.some(({ file }) => OPTIMIZER.test(file))) return "optimizer";
-  if (stack.some(({ file }) => BACKWARD.test(file))) return "backward";
-  return stack.some(({ file }) => FORWARD.test(file)) ? "forward" : null;
+  if (stack.some(({ file }) => /[\\/]torch[\\/]optim[\\/]/.test(file))) return "optimizer";
+  if (stack.some(({ file }) => /[\\/]torch[\\/]autograd[\\/](?:__init__|graph)\.py$/.test(file))) return "backward";
+  return stack.some(({ file }) => /[\\/]torch[\\/]nn[\\/]modules[\\/]module\.py$/.test(file)) ? "forward" : null;
 }
 
 /** What is known of memory besides what the probe reports. */

@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.ts";
 /** Facts from the name of a snapshot file. */
 export interface SnapshotName {
   readonly rank: number | null;
@@ -8,8 +9,6 @@ export interface SnapshotName {
   readonly moment: number | null;
 }
 
-const RANK = /(?:^|[^a-z])rank[_.-]?(\d{1,6})(?!\d)/i;
-const STEP = /(?:^|[^a-z])(?:step|iter|iteration)[_.-]?(\d{1,12})(?!\d)/i;
 /** `<pid>.<n>.snapshot.<k>.pickle`, as the probe writes it. */
 const MOMENT = /^(\d+\.\d+)\.snapshot\.(\d+)\./;
 
@@ -17,11 +16,11 @@ const MOMENT = /^(\d+\.\d+)\.snapshot\.(\d+)\./;
 export function snapshotName(path: string): SnapshotName {
   const name = path.split(/[\\/]/).at(-1) ?? path;
   const number = (match: RegExpExecArray | null): number | null => (match === null ? null : Number(match[1]));
-  const rank = number(RANK.exec(name));
+  const rank = number(/(?:^|[^a-z])rank[_.-]?(\d{1,6})(?!\d)/i.exec(name));
   const moment = MOMENT.exec(name);
   return {
     rank,
-    step: number(STEP.exec(name)),
+    step: number(/(?:^|[^a-z])(?:step|iter|iteration)[_.-]?(\d{1,12})(?!\d)/i.exec(name)),
     process: rank !== null ? `rank ${rank}` : moment !== null ? `process ${moment[1]}` : "",
     moment: moment === null ? null : Number(moment[2]),
   };
@@ -29,13 +28,7 @@ export function snapshotName(path: string): SnapshotName {
 
 /** Files by process, by step if every file names one (shells sort `step10` first), else by number, or as given. */
 export function byProcess<T extends { readonly name: SnapshotName }>(files: readonly T[]): readonly (readonly T[])[] {
-  const groups = new Map<string, T[]>();
-  for (const file of files) {
-    const group = groups.get(file.name.process);
-    if (group === undefined) groups.set(file.name.process, [file]);
-    else group.push(file);
-  }
-  return [...groups.values()].map((group) => {
+  return [...groupBy(files, ({ name }) => name.process).values()].map((group) => {
     for (const order of ["step", "moment"] as const) {
       if (group.every(({ name }) => name[order] !== null)) {
         return [...group].sort((a, b) => (a.name[order] ?? 0) - (b.name[order] ?? 0));

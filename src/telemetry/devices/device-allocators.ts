@@ -1,5 +1,6 @@
+import { groupBy } from "../../core/group-by.ts";
 import { AllocatorKind, SampleReason } from "../../sampler/record-layout.ts";
-import { someKnown } from "../recording/growable.ts";
+import { knownColumns } from "../recording/common-clock.ts";
 import type { Column, KnownPeak, ProbeSummary, SampleTable } from "../recording/model.ts";
 import { probeDeviceName } from "../recording/probe-devices.ts";
 import type { ProcessHistory } from "../recording/process-history.ts";
@@ -77,9 +78,8 @@ function single(stream: RecordedStream): Omit<SampleTable, "rank" | "device"> {
 /** Without columns and step marks that have no values; steps of the rank where the rows have none. */
 function tidied(table: SampleTable, timeline: StepTimeline | null): SampleTable {
   const { atStep, steps, ...rest } = table;
-  const columns = Object.fromEntries(
-    Object.entries(table.columns).filter(([name, values]) => name === "allocated" || someKnown(values)),
-  );
+  const { allocated } = table.columns;
+  const columns = { ...(allocated && { allocated }), ...knownColumns(table.columns) };
   const { timeNs } = rest;
   const counted = (timeNs !== null && steps !== null ? stepTimeline([{ timeNs, steps }]) : null) ?? timeline;
   const taken = timeNs === null || counted === null ? null : stepsAt(counted, timeNs);
@@ -129,11 +129,8 @@ export function allocatorPools(
 ): SampleTable[] {
   return deviceAllocators(rank, pools, context).tables.map((table) => {
     const { allocated: fragmentation, reserved: graphs } = table.columns;
-    const columns = {
-      ...(fragmentation !== undefined && someKnown(fragmentation) ? { fragmentation } : {}),
-      ...(graphs === undefined ? {} : { graph_pools: graphs }),
-    };
-    return { ...table, columns };
+    const columns = knownColumns({ fragmentation });
+    return { ...table, columns: graphs === undefined ? columns : { ...columns, graph_pools: graphs } };
   });
 }
 
@@ -148,13 +145,7 @@ export function deviceAllocators(
   /** The tables to which a process contributed whose ring was lost. */
   readonly cut: readonly SampleTable[];
 } {
-  const devices = new Map<string, RecordedStream[]>();
-  for (const stream of streams) {
-    const name = probeDeviceName(stream, probe);
-    const own = devices.get(name);
-    if (own) own.push(stream);
-    else devices.set(name, [stream]);
-  }
+  const devices = groupBy(streams, (stream) => probeDeviceName(stream, probe));
   const tables: SampleTable[] = [];
   const peaks: KnownPeak[] = [];
   const cut: SampleTable[] = [];

@@ -30,8 +30,6 @@ export function machineOomKills(vmstat: string): number | null {
   return match === null ? null : Number(match[1]);
 }
 
-const KMSG = /^\d+,\d+,(?<micros>\d{1,18}),[^;]*;(?<text>.*)/;
-const LIMIT = /^memory: usage \d{1,15}kB, limit (?<limit>\d{1,15})kB/;
 const KILLED =
   /^(?<group>Memory cgroup out of memory|Out of memory)[^:]*: Killed process (?<pid>\d{1,10}) \((?<name>.{0,64}?)\)(?:.*?anon-rss:(?<anon>\d{1,15})kB)?/;
 
@@ -40,9 +38,9 @@ export function victimsIn(records: readonly string[]): KernelVictim[] {
   const victims: KernelVictim[] = [];
   let limit: number | null = null;
   for (const record of records) {
-    const parts = KMSG.exec(record)?.groups;
+    const parts = /^\d+,\d+,(?<micros>\d{1,18}),[^;]*;(?<text>.*)/.exec(record)?.groups;
     if (parts?.text === undefined) continue;
-    const full = LIMIT.exec(parts.text)?.groups?.limit;
+    const full = /^memory: usage \d{1,15}kB, limit (?<limit>\d{1,15})kB/.exec(parts.text)?.groups?.limit;
     if (full !== undefined) limit = Number(full) * 1024;
     const killed = KILLED.exec(parts.text)?.groups;
     if (killed === undefined) continue;

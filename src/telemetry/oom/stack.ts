@@ -6,7 +6,6 @@ const PYTHON_FRAME =
   /^(?<indent>.{0,80}?\s{2})File "(?<file>[^"]{1,1000})", line (?<line>\d{1,9})(?:, in (?<name>.{1,200}))?$/;
 const V8_FRAME = /^\s{4}at (?:(?:async )?(?<name>[^(]{1,200}) \()?(?<file>[^()]{1,1000}?):(?<line>\d{1,9}):\d{1,9}\)?$/;
 const JAVA_FRAME = /^\s{0,8}at (?<name>[\w.$<>/]{1,300})\((?<file>[\w$]{1,200}\.(?:java|kt|scala)):(?<line>\d{1,9})\)$/;
-const GO_FRAME = /^\t(?<file>\/?[^\t:]{1,1000}\.go):(?<line>\d{1,9})(?: \+0x[0-9a-f]+)?/;
 
 /** Maximum distance of the stack from the message, lines. */
 const REACH = 400;
@@ -41,7 +40,7 @@ function followingStack(lines: readonly string[]): OomFrame[] {
   for (const [i, line] of lines.entries()) {
     const v8 = V8_FRAME.exec(line) ?? JAVA_FRAME.exec(line);
     if (v8 !== null) frames.push(frame(v8, undefined));
-    const go = GO_FRAME.exec(line);
+    const go = /^\t(?<file>\/?[^\t:]{1,1000}\.go):(?<line>\d{1,9})(?: \+0x[0-9a-f]+)?/.exec(line);
     if (go !== null) frames.push(frame(go, /^[^\s(]+/.exec(lines[i - 1] ?? "")?.[0]));
     if (frames.length === MAX_FRAMES) break;
   }

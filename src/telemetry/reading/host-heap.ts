@@ -1,6 +1,6 @@
 import { plural } from "../../core/text.ts";
 import { ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
-import { someKnown } from "../recording/growable.ts";
+import { knownColumns } from "../recording/common-clock.ts";
 import type { Metric } from "../recording/metrics.ts";
 import type { Column, KnownPeak, ProbeSummary, SampleTable } from "../recording/model.ts";
 import type { RecordedStream } from "../recording/recorded-streams.ts";
@@ -106,10 +106,7 @@ export const hostHeap = (
       return counter === null || counter.startsWith("none:") ? "mallinfo2" : counter;
     },
     // Mimalloc does not count what is in use.
-    columns: ({ allocated, reserved }) => ({
-      ...(someKnown(allocated) ? { allocated } : {}),
-      ...(someKnown(reserved) ? { reserved } : {}),
-    }),
+    columns: ({ allocated, reserved }) => knownColumns({ allocated, reserved }),
     peaks: ["allocated", "reserved"],
   });
 

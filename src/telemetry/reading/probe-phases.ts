@@ -20,15 +20,12 @@ export interface ReportedPhases {
 export const MAX_PHASES = 256;
 const MAX_PHASE_NAME = 80;
 
-const KEY = /^phase\.(\d{1,3})$/;
-const VALUE = /^(\d{1,19}) (-|\d{1,19}) (.*)$/s;
-
 /** The phases among the lines of an info file. Invalid lines are ignored. */
 export function phasesIn(values: ReadonlyMap<string, string>): ReportedPhases {
   const found: (ReportedPhase & { readonly number: number })[] = [];
   for (const [key, value] of values) {
-    const number = Number(KEY.exec(key)?.[1] ?? Number.NaN);
-    const [, began = "", ended = "", text = ""] = VALUE.exec(value) ?? [];
+    const number = Number(/^phase\.(\d{1,3})$/.exec(key)?.[1] ?? Number.NaN);
+    const [, began = "", ended = "", text = ""] = /^(\d{1,19}) (-|\d{1,19}) (.*)$/s.exec(value) ?? [];
     if (!(number < MAX_PHASES) || began === "") continue;
     // Cut between code points, so that no surrogate is split.
     const name = [...text.replace(/[\p{Cc}\p{Cs}]/gu, " ").trim()].slice(0, MAX_PHASE_NAME).join("");

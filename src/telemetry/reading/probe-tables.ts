@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.ts";
 import { AllocatorKind, HostHeapIndex, ProcessRole } from "../../sampler/record-layout.ts";
 import { allocatorPools, deviceAllocators } from "../devices/device-allocators.ts";
 import type { KnownPeak, RecordingInfo, SampleTable } from "../recording/model.ts";
@@ -32,16 +33,9 @@ export interface ProbeRecords {
 const EARLY_NS = 60e6;
 
 function groupByRank(streams: readonly RecordedStream[], ownRank: number): Map<number, RecordedStream[]> {
-  const ranks = new Map<number, RecordedStream[]>();
-  for (const stream of streams) {
-    // A launcher of ranks imports the framework as well, but does not compute.
-    if (stream.role === ProcessRole.agent) continue;
-    const rank = stream.rank ?? ownRank;
-    const own = ranks.get(rank);
-    if (own) own.push(stream);
-    else ranks.set(rank, [stream]);
-  }
-  return ranks;
+  // A launcher of ranks imports the framework as well, but does not compute.
+  const computing = streams.filter(({ role }) => role !== ProcessRole.agent);
+  return groupBy(computing, ({ rank }) => rank ?? ownRank);
 }
 
 /** The steps of a rank: of the process that counted the most. */

@@ -2,7 +2,7 @@ import { plural } from "../../core/text.ts";
 import { deviceHealth, healthMarks } from "../devices/device-health.ts";
 import { devicePeaks } from "../devices/device-peaks.ts";
 import { type SurveyedDevice, surveyDevices } from "../devices/device-survey.ts";
-import { someKnown } from "../recording/growable.ts";
+import { knownColumns } from "../recording/common-clock.ts";
 import { METRICS } from "../recording/metrics.ts";
 import type { Column, CutSeries, Recording, RecordingInfo, RecordingMark, SampleTable } from "../recording/model.ts";
 import type { CgroupColumns, RecordFile, TreeColumns } from "../recording/record-columns.ts";
@@ -32,14 +32,8 @@ function trimIdle(tree: TreeColumns): TreeColumns {
   let to = tree.timeNs.length;
   while (from < to && tree.processes[from] === 0) from++;
   while (to > from && tree.processes[to - 1] === 0) to--;
-  return {
-    timeNs: tree.timeNs.subarray(from, to),
-    rss: tree.rss.subarray(from, to),
-    anon: tree.anon.subarray(from, to),
-    shmem: tree.shmem.subarray(from, to),
-    processes: tree.processes.subarray(from, to),
-    ticks: tree.ticks.subarray(from, to),
-  };
+  const columns = Object.entries(tree).map(([name, column]) => [name, column.subarray(from, to)]);
+  return Object.fromEntries(columns) as TreeColumns;
 }
 
 /** The step is valid until the next one, so that growth of the tree can be given per step as well. */
@@ -51,26 +45,21 @@ function hostTable(
   timeline: StepTimeline | null,
 ): SampleTable | null {
   if (tree.timeNs.length === 0) return null;
-  const columns: Partial<Record<Column, Float64Array>> = { host: held.host, rss: tree.rss, anon: tree.anon };
-  if (held.isCorrected) columns.host_sum = held.sum;
-  if (someKnown(tree.shmem)) columns.shmem = tree.shmem;
-  if (someKnown(tree.processes)) columns.processes = tree.processes;
-  if (someKnown(file.cgroup.current)) columns.cgroup = resample(tree.timeNs, file.cgroup);
-  if (tree.ticks.some((ticks) => ticks > 1)) columns.ticks = tree.ticks;
-  const steps = timeline === null ? null : stepsAt(timeline, tree.timeNs);
-  return { rank, device: "host", timeNs: tree.timeNs, steps, columns, highwater: new Set() };
+  const { timeNs, rss, anon, shmem, processes } = tree;
+  const cgroup = resample(timeNs, file.cgroup);
+  const ticks = tree.ticks.some((count) => count > 1) ? tree.ticks : null;
+  const host_sum = held.isCorrected ? held.sum : null;
+  const columns = { host: held.host, rss, anon, ...knownColumns({ host_sum, shmem, processes, cgroup, ticks }) };
+  return table({ rank, device: "host" }, timeNs, columns, timeline);
 }
 
 /** Columns with a clock of their own: they are read far less often than the ticks. */
 function sharedTable({ shared }: RecordFile, rank: number, timeline: StepTimeline | null): SampleTable[] {
-  const columns: Partial<Record<Column, Float64Array>> = {};
-  if (someKnown(shared.once)) columns.host_shared_once = shared.once;
   // Pages of other groups' files that the job maps can exceed what its own group is charged for.
   const unmapped = shared.charged.map((bytes, i) => bytes - Math.min(bytes, shared.mapped[i]!));
-  if (someKnown(unmapped)) columns.host_unmapped = unmapped;
+  const columns = knownColumns({ host_shared_once: shared.once, host_unmapped: unmapped });
   if (Object.keys(columns).length === 0) return [];
-  const steps = timeline === null ? null : stepsAt(timeline, shared.timeNs);
-  return [{ rank, device: "host", timeNs: shared.timeNs, steps, columns, highwater: new Set() }];
+  return [table({ rank, device: "host" }, shared.timeNs, columns, timeline)];
 }
 
 /** Out of memory as judged at the end of the run; if not judged (a killed gate), every kill that the kernel counted. */
@@ -182,26 +171,20 @@ function table(
 
 function samplesTable({ samples, place }: SurveyedDevice, timeline: StepTimeline | null): SampleTable[] {
   if (samples === null) return [];
-  const columns: Partial<Record<Column, Float64Array>> = { used: samples.used };
-  for (const column of ["total", "free", "driver"] as const) {
-    if (someKnown(samples[column])) columns[column] = samples[column];
-  }
+  const { used, total, free, driver } = samples;
+  const columns = { used, ...knownColumns({ total, free, driver }) };
   return [table({ rank: place.rank, device: place.name }, samples.timeNs, columns, timeline)];
 }
 
 /** Tables of the process lists, on their own clock: each rank's memory, and in the main rank's that of others. */
 function listTables({ columns, place, nameFor }: SurveyedDevice, timeline: StepTimeline | null): SampleTable[] {
   if (columns === null) return [];
-  const others = columns.others !== null && someKnown(columns.others) ? columns.others : null;
-  const ranks = new Set([...columns.job.keys(), ...(others === null ? [] : [place.rank])]);
+  const { others } = knownColumns({ others: columns.others });
+  const ranks = new Set([...columns.job.keys(), ...(others === undefined ? [] : [place.rank])]);
   return [...ranks]
     .sort((a, b) => a - b)
     .flatMap((rank): SampleTable[] => {
-      const job = columns.job.get(rank);
-      const own: Partial<Record<Column, Float64Array>> = {
-        ...(job !== undefined && someKnown(job) ? { job } : {}),
-        ...(others !== null && rank === place.rank ? { others } : {}),
-      };
+      const own = knownColumns({ job: columns.job.get(rank), others: rank === place.rank ? others : null });
       if (Object.keys(own).length === 0) return [];
       return [table({ rank, device: nameFor(rank) }, columns.timeNs, own, timeline)];
     });

@@ -81,3 +81,12 @@ export function combinedTables(tables: readonly SampleTable[]): SampleTable[] {
   }
   return [...groups.values()].flatMap((group) => onCommonClock(group) ?? group);
 }
+
+/** The columns that have a value. */
+export function knownColumns(
+  columns: Readonly<Partial<Record<Column, Float64Array | null | undefined>>>,
+): Partial<Record<Column, Float64Array>> {
+  return Object.fromEntries(
+    Object.entries(columns).filter(([, values]) => values?.some((value) => !Number.isNaN(value))),
+  ) as Partial<Record<Column, Float64Array>>;
+}

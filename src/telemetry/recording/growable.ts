@@ -79,6 +79,3 @@ export class GrowableColumns<Name extends string> {
     return Object.fromEntries(taken) as Record<Name, Float64Array>;
   }
 }
-
-/** Whether any value is not NaN. */
-export const someKnown = (values: Float64Array): boolean => values.some((value) => !Number.isNaN(value));

@@ -21,7 +21,6 @@ export interface ProbeOom {
 
 /** `<pid>.<n>.oom.<k>` */
 export const OOM_FILE = /^((\d{1,10})\.\d{1,6})\.oom\.(\d{1,6})$/;
-const SNAPSHOT_FILE = /^\d{1,10}\.\d{1,6}\.oom\.\d{1,6}\.pickle$/;
 
 /** Lines `key=value`, with `%`, CR and LF percent-encoded. Lines without `=` are skipped: a process may die writing. */
 export function probeLines(text: string): ReadonlyMap<string, string> {
@@ -60,7 +59,7 @@ export function probeOom(name: string, text: string, info: string): ProbeOom {
   const time = values.get("time_ns") ?? "";
   return {
     file: name,
-    snapshot: snapshot !== null && SNAPSHOT_FILE.test(snapshot) ? snapshot : null,
+    snapshot: snapshot !== null && /^\d{1,10}\.\d{1,6}\.oom\.\d{1,6}\.pickle$/.test(snapshot) ? snapshot : null,
     kind: values.get("kind") ?? "",
     monotonicNs: /^\d{1,19}$/.test(time) ? BigInt(time) : null,
     pid: whole(process.get("pid")) ?? whole(OOM_FILE.exec(name)?.[2]),

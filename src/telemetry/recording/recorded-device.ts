@@ -104,8 +104,6 @@ export type DeviceHealth = DeepReadonly<v.InferOutput<typeof DeviceHealthSchema>
 /** Capability of a device whose lists may show pids outside this process tree: the gate runs in a pid namespace. */
 export const NAMESPACED_PIDS = "pids:namespaced";
 
-const UNJUDGED = "the run was not finished: the use of the device by other processes was not judged";
-
 /** What is known of a device once it is sampled, before the command ran. */
 export function startedDevice(report: DeviceReport, rank: number, namespaced: boolean): RecordedDevice {
   return {
@@ -124,7 +122,7 @@ export function startedDevice(report: DeviceReport, rank: number, namespaced: bo
     capabilities: [...(report.capabilities ?? []), ...(namespaced ? [NAMESPACED_PIDS] : [])],
     reason: report.reason ?? null,
     attribution: "none",
-    attribution_reason: UNJUDGED,
+    attribution_reason: "the run was not finished: the use of the device by other processes was not judged",
     baseline_used_bytes: null,
     job_peak_bytes: null,
     job_peak_kind: null,
