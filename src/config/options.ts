@@ -7,10 +7,9 @@ import { METRICS } from "../telemetry/recording/metrics.ts";
 import type { Budget } from "../verdict/model/policy.ts";
 import { type JudgedConfig, underBasePolicy } from "./base-policy.ts";
 import type { BaseRun, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
-import { plainScript } from "./policy-changes.ts";
+import { parseBytes, parseFits, plainScript } from "./policy-changes.ts";
 import { DEFAULTS, type GateOptions, RUN_OPTION_ENTRIES } from "./run-options.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
-import { parseBytes, parseFits } from "./size.ts";
 
 function number(name: string, text: string, low: number, high: number): number {
   const value = Number(text);
@@ -290,20 +289,19 @@ export function gateRequest(input: GateRequestInput): GateRequest {
       }),
     ),
   );
-  const within = (
-    name: "interval" | "device-interval" | "warning-percent" | "critical-percent",
-    fallback: number,
-    low: number,
-    high: number,
-  ) => number(name, options[name] ?? String(fallback), low, high);
+  const within = (name: string, given: string | undefined, fallback: number, low: number, high: number) =>
+    number(name, given ?? String(fallback), low, high);
+  const { "warning-percent": warning, "critical-percent": critical } = report;
   const margin = policy?.["relative-margin-percent"];
   return {
     scenarios,
     baselines: baselineSpecs(options, config, input.defaultBaselines),
     root: input.root,
     bundle: bundleDirectory(input.root, options.bundle ?? report.bundle ?? DEFAULTS.bundle),
-    hostPeriodNs: Math.round(within("interval", DEFAULTS.intervalMs, 0.5, 1000) * 1e6),
-    devicePeriodNs: Math.round(within("device-interval", DEFAULTS.deviceIntervalMs, 0.5, 1000) * 1e6),
+    hostPeriodNs: Math.round(within("interval", options.interval, DEFAULTS.intervalMs, 0.5, 1000) * 1e6),
+    devicePeriodNs: Math.round(
+      within("device-interval", options["device-interval"], DEFAULTS.deviceIntervalMs, 0.5, 1000) * 1e6,
+    ),
     cpuBudget: parseCpuBudget(options["cpu-budget"] ?? String(DEFAULTS.cpuBudgetPercent)),
     probe,
     attribute,
@@ -313,8 +311,14 @@ export function gateRequest(input: GateRequestInput): GateRequest {
       options["max-minutes"] !== undefined
         ? number("max-minutes", options["max-minutes"], 0.01, 1e5)
         : (policy?.["max-minutes"] ?? null),
-    warningPercent: within("warning-percent", report["warning-percent"] ?? DEFAULTS.warningPercent, 0, 100),
-    criticalPercent: within("critical-percent", report["critical-percent"] ?? DEFAULTS.criticalPercent, 0, 100),
+    warningPercent: within("warning-percent", options["warning-percent"], warning ?? DEFAULTS.warningPercent, 0, 100),
+    criticalPercent: within(
+      "critical-percent",
+      options["critical-percent"],
+      critical ?? DEFAULTS.criticalPercent,
+      0,
+      100,
+    ),
     csv: report.csv ?? false,
     unjudged: choice("unjudged", options.unjudged ?? policy?.unjudged ?? input.defaultUnjudged, [
       "fail",

@@ -8,7 +8,7 @@ import { cutText } from "../../core/text.ts";
 import { git } from "../../git/git.ts";
 import { changesPackage } from "../../report/headline/line-answer.ts";
 import type { LockChange, LockChanges } from "../../report/model/report-schema.ts";
-import { measuredRange } from "./measured-range.ts";
+import { measuredRange } from "./changed-lines.ts";
 
 /** Lock files that are compared. */
 const MAX_LOCKS = 20;

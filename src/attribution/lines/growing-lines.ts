@@ -13,12 +13,11 @@ import { linePackages } from "../packages/line-packages.ts";
 import { type AttributionEvidence, attributionEvidence } from "../run/attribution-evidence.ts";
 import { MIN_MOMENTS } from "../run/attribution-plan.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
-import { rootOf } from "../run/run-once.ts";
 import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-finding.ts";
 import { isLost, tracedGrowth, tracedRate } from "./lost-memory.ts";
 import { coveredBy, MAX_SLOWDOWN, MIN_LEAK_SHARE, type NamedLine, nameLines, type Unexplained } from "./name-lines.ts";
 import { type NativeLine, nativeLines } from "./native-lines.ts";
-import { SourceTexts } from "./source-texts.ts";
+import { rootOf, SourceTexts } from "./source-texts.ts";
 
 /** The result of an attribution run: findings that name lines, and notes on what is missing. */
 interface GrowingLines {

@@ -10,6 +10,7 @@ import type { PeakReport } from "../../report/model/peak-report.ts";
 import { METRIC, type Metric } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
+import { rootOf } from "../lines/source-texts.ts";
 import { symbolAt } from "../native/native-site.ts";
 import { notPreloaded, unseenProgram } from "../native/unseen-program.ts";
 import { packagesBy } from "../packages/installed-packages.ts";
@@ -23,7 +24,6 @@ import {
   pipReportOf,
   type RanOnce,
   type RunOnce,
-  rootOf,
 } from "../run/run-once.ts";
 import { higherLines, largestLines, type PeakLine } from "./name-peak-lines.ts";
 import { type PlacedPeakLine, peakFinding } from "./peak-finding.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { NativeSample, NativeStack } from "../../snapshot/growth/native-document.ts";
-import { sourceOf } from "../../snapshot/pickle/byte-source.ts";
+import { sourceOf } from "../../snapshot/pickle/window.ts";
 import { readSnapshot } from "../../snapshot/read.ts";
 import { pickled, tuple } from "../../snapshot/testing/pickle-writer.ts";
 import { heldInHeap, heldOnDevice } from "./held-parts.ts";

@@ -1,7 +1,6 @@
 import path from "node:path";
 import type { AnalysisDocument } from "../../analysis/series/document.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
-import { git } from "../../git/git.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
 
@@ -56,10 +55,4 @@ export const EXTRA_TIME_S = 60;
 export function pipReportOf({ scenario, request }: AttributionSubject): string | null {
   const report = scenario.env.PIP_REPORT ?? request.env.PIP_REPORT;
   return report === undefined ? null : path.resolve(scenario.cwd, report);
-}
-
-/** Top of the repository that contains a directory, or the directory. */
-export async function rootOf(cwd: string): Promise<string> {
-  const top = await git(cwd, ["rev-parse", "--show-toplevel"]);
-  return top.ok && top.stdout !== "" ? top.stdout : cwd;
 }
