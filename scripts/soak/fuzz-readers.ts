@@ -14,7 +14,7 @@ import { readJsonEvents } from "../../src/inputs/foreign/stormlog/event-source.t
 import { eventsToRecording } from "../../src/inputs/foreign/stormlog/events-recording.ts";
 import { jsonValues } from "../../src/inputs/foreign/stormlog/json-values.ts";
 import { parseStormlogReport } from "../../src/report/documents/envelope.ts";
-import { sourceOf } from "../../src/snapshot/pickle/byte-source.ts";
+import { sourceOf } from "../../src/snapshot/pickle/window.ts";
 import { readSnapshot } from "../../src/snapshot/read.ts";
 import { pickled } from "../../src/snapshot/testing/pickle-writer.ts";
 import { plainSnapshot } from "../../src/snapshot/testing/snapshots.ts";

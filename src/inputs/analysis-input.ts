@@ -5,8 +5,7 @@ import { missingRanks } from "../analysis/stormlog/cross-rank.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
 import { mergeRecordings } from "../telemetry/reading/merge.ts";
-import type { Recording } from "../telemetry/recording/model.ts";
-import type { Telemetry } from "../telemetry/recording/telemetry.ts";
+import type { Recording, Telemetry } from "../telemetry/recording/model.ts";
 import { readInput } from "./telemetry-input.ts";
 
 /** Input of `analyze`: samples, or a document whose features are already known. */

@@ -4,8 +4,8 @@ import { deviceSeries, reservedBytes } from "../snapshot/live/replay.ts";
 import { stepAt, stepEnds } from "../snapshot/live/steps.ts";
 import { snapshotName } from "../snapshot/model/file-names.ts";
 import { Action, type TorchSnapshot, type TraceTable } from "../snapshot/model/snapshot.ts";
+import type { Telemetry } from "../telemetry/recording/model.ts";
 import { emptyRecording, type Recording, type RecordingMark, type SampleTable } from "../telemetry/recording/model.ts";
-import type { Telemetry } from "../telemetry/recording/telemetry.ts";
 
 const NS_PER_US = 1000;
 

@@ -1,4 +1,4 @@
-import type { Telemetry } from "../telemetry/recording/telemetry.ts";
+import type { Telemetry } from "../telemetry/recording/model.ts";
 import { readTelemetry } from "./foreign/read.ts";
 import { isSnapshotFile, readSnapshotFile } from "./snapshot-input.ts";
 import { snapshotTelemetry } from "./snapshot-recording.ts";

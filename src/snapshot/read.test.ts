@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sourceOf } from "./pickle/byte-source.ts";
 import { Op } from "./pickle/opcodes.ts";
+import { sourceOf } from "./pickle/window.ts";
 import { readSnapshot } from "./read.ts";
 import { attempt } from "./testing/attempt.ts";
 import { type Plain, pickled } from "./testing/pickle-writer.ts";

@@ -2,8 +2,8 @@ import { assemble } from "./columns/assemble.ts";
 import { SnapshotBuilder } from "./columns/builder.ts";
 import type { TorchSnapshot } from "./model/snapshot.ts";
 import { Budget } from "./pickle/budget.ts";
-import type { ByteSource } from "./pickle/byte-source.ts";
 import { runPickle } from "./pickle/machine.ts";
+import type { ByteSource } from "./pickle/window.ts";
 
 /** Whether a file with these first bytes is a pickle of a protocol that snapshots use. */
 export function isPickle(head: Uint8Array): boolean {

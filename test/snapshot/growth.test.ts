@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { snapshotDocument } from "../../src/snapshot/live/document.ts";
 import { snapshotName } from "../../src/snapshot/model/file-names.ts";
-import { sourceOf } from "../../src/snapshot/pickle/byte-source.ts";
+import { sourceOf } from "../../src/snapshot/pickle/window.ts";
 import { readSnapshot } from "../../src/snapshot/read.ts";
 import { type Plain, pickled } from "../../src/snapshot/testing/pickle-writer.ts";
 import { facts, fixture, LEAK_BYTES, ROOT } from "./kit.ts";

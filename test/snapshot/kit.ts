@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { packageRoot } from "../../src/core/package-root.ts";
 import type { TorchSnapshot } from "../../src/snapshot/model/snapshot.ts";
-import { sourceOf } from "../../src/snapshot/pickle/byte-source.ts";
+import { sourceOf } from "../../src/snapshot/pickle/window.ts";
 import { readSnapshot } from "../../src/snapshot/read.ts";
 
 export const FIXTURES = path.join(packageRoot(), "test", "snapshot", "fixtures");

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { snapshotDocument } from "../../src/snapshot/live/document.ts";
 import type { PoolRow } from "../../src/snapshot/live/tables.ts";
 import { snapshotName } from "../../src/snapshot/model/file-names.ts";
-import { sourceOf } from "../../src/snapshot/pickle/byte-source.ts";
+import { sourceOf } from "../../src/snapshot/pickle/window.ts";
 import { readSnapshot } from "../../src/snapshot/read.ts";
 import { bytesOf, FILES, facts, fixture, ROOT } from "./kit.ts";
 

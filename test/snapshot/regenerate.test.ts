@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { snapshotDocument } from "../../src/snapshot/live/document.ts";
 import { snapshotName } from "../../src/snapshot/model/file-names.ts";
-import { sourceOf } from "../../src/snapshot/pickle/byte-source.ts";
+import { sourceOf } from "../../src/snapshot/pickle/window.ts";
 import { readSnapshot } from "../../src/snapshot/read.ts";
 import { FILES, FIXTURES } from "./kit.ts";
 

@@ -4,8 +4,18 @@ import { MIB } from "../../core/units.ts";
 import { checkTableCount } from "../../telemetry/recording/input-file.ts";
 import { emptyRecording, MAX_RANK, type Recording, type SampleTable } from "../../telemetry/recording/model.ts";
 import { checkRowLength, isMissing, numberIn, numberOrNull, parseNumber, rejectImpossible } from "./csv/cells.ts";
-import { CLOCKS, calendarTime, clockUnit, NO_ZONE } from "./csv/clocks.ts";
-import { type ByteField, type Dialect, GENERIC, GPU_LOG, OWN_CLOCKS, unitOf } from "./csv/dialects.ts";
+import {
+  type ByteField,
+  CLOCKS,
+  calendarTime,
+  clockUnit,
+  type Dialect,
+  GENERIC,
+  GPU_LOG,
+  NO_ZONE,
+  OWN_CLOCKS,
+  unitOf,
+} from "./csv/dialects.ts";
 import { type CsvRow, scanCsv } from "./csv/scan.ts";
 import { finishTables, TableBuilder } from "./csv/table-builder.ts";
 import { TimeStamps } from "./csv/timestamps.ts";

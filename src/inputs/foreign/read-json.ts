@@ -1,8 +1,8 @@
 import { invalidInput } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
 import { readChunks } from "../../telemetry/recording/input-file.ts";
+import type { Telemetry } from "../../telemetry/recording/model.ts";
 import { emptyRecording, type Recording } from "../../telemetry/recording/model.ts";
-import type { Telemetry } from "../../telemetry/recording/telemetry.ts";
 import { looksLikeEvent, readJsonEvents, type TimelineDocument, timelineOf } from "./stormlog/event-source.ts";
 import { eventsTelemetry } from "./stormlog/events-recording.ts";
 import { type JsonText, jsonValues, parseJson } from "./stormlog/json-values.ts";

@@ -5,8 +5,7 @@ import { isRecordFile, readRecordFile } from "../../telemetry/reading/record-fil
 import { dataLossNotes, recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
 import { readChunks, readHead, refuseCompressed, statInput } from "../../telemetry/recording/input-file.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
-import type { Recording } from "../../telemetry/recording/model.ts";
-import type { Telemetry } from "../../telemetry/recording/telemetry.ts";
+import type { Recording, Telemetry } from "../../telemetry/recording/model.ts";
 import { isGenericHeader, isGpuLogHeader, isNvidiaSmiHeader } from "./csv/dialects.ts";
 import { detectDelimiter, scanCsv, utf16Encoding } from "./csv/scan.ts";
 import { parseGenericCsv, parseNvidiaSmiCsv } from "./delimited.ts";

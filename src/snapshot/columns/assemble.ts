@@ -4,10 +4,9 @@ import type { Budget } from "../pickle/budget.ts";
 import type { PickleResult } from "../pickle/machine.ts";
 import { idOf, Kind, kindOf } from "../pickle/values.ts";
 import type { SnapshotBuilder } from "./builder.ts";
-import { Class } from "./containers.ts";
+import type { Rows } from "./containers.ts";
+import { Class, NO_RUN } from "./containers.ts";
 import { AnnotationField, BlockField, HistoryField, SegmentField, TopField } from "./fields.ts";
-import type { Rows } from "./rows.ts";
-import { NO_RUN } from "./runs.ts";
 import { NO_STACK } from "./stacks.ts";
 
 const BLOCK_BYTES = 33;

@@ -1,10 +1,8 @@
 import { actionCode, FIRST_TEXTS, KEY_COUNT, Key, stateCode } from "../model/keys.ts";
 import type { Budget } from "../pickle/budget.ts";
 import { idOf, isNumber, Kind, kindOf, MAX_ID, type PickleBuilder, tagOf, type Values } from "../pickle/values.ts";
-import { Class, Containers } from "./containers.ts";
+import { Class, Containers, NO_RUN, Rows, Runs } from "./containers.ts";
 import { CLASS_OF_KEY, FIELDS, type FieldRule, WIDTHS } from "./fields.ts";
-import { Rows } from "./rows.ts";
-import { NO_RUN, Runs } from "./runs.ts";
 import { EMPTY_STACK, NO_STACK, OpenStack, StackTable } from "./stacks.ts";
 import { StringTable } from "./strings.ts";
 import { TraceRows } from "./trace-rows.ts";

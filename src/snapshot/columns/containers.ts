@@ -65,3 +65,85 @@ export class Containers {
     (this.#tails[id >>> PAGE_BITS] as Uint32Array)[id & (PAGE - 1)] = tail;
   }
 }
+
+const ROW_BITS = 8;
+const ROWS = 1 << ROW_BITS;
+
+/** Rows of a fixed number of double fields, in pages that are never copied. A field without a value is NaN. */
+export class Rows {
+  readonly #pages: Float64Array[] = [];
+  readonly #width: number;
+  readonly #budget: Budget;
+  #used = 0;
+
+  constructor(width: number, budget: Budget) {
+    this.#width = width;
+    this.#budget = budget;
+  }
+
+  add(): number {
+    if ((this.#used & (ROWS - 1)) === 0) {
+      this.#budget.charge(8 * ROWS * this.#width);
+      this.#pages.push(new Float64Array(ROWS * this.#width).fill(Number.NaN));
+    }
+    return this.#used++;
+  }
+
+  set(row: number, field: number, value: number): void {
+    const page = this.#pages[row >>> ROW_BITS];
+    if (page !== undefined) page[(row & (ROWS - 1)) * this.#width + field] = value;
+  }
+
+  get(row: number, field: number): number {
+    return this.#pages[row >>> ROW_BITS]?.[(row & (ROWS - 1)) * this.#width + field] ?? Number.NaN;
+  }
+}
+
+/** The empty sequence. */
+export const NO_RUN = 0xffffffff;
+
+/** Sequences of row numbers as runs. A list's rows are consecutive in the file, so a list of any length is one run. */
+export class Runs {
+  #starts = new Uint32Array(1 << 10);
+  #counts = new Uint32Array(1 << 10);
+  #nexts = new Uint32Array(1 << 10);
+  #used = 0;
+  readonly #budget: Budget;
+
+  constructor(budget: Budget) {
+    this.#budget = budget;
+  }
+
+  /** Appends a row to the run `tail` ({@link NO_RUN} begins a sequence). Returns the sequence's new tail. */
+  add(tail: number, row: number): number {
+    if (tail !== NO_RUN && (this.#starts[tail] as number) + (this.#counts[tail] as number) === row) {
+      this.#counts[tail] = (this.#counts[tail] as number) + 1;
+      return tail;
+    }
+    const run = this.#used++;
+    if (run === this.#starts.length) {
+      this.#starts = this.#budget.longer(this.#starts);
+      this.#counts = this.#budget.longer(this.#counts);
+      this.#nexts = this.#budget.longer(this.#nexts);
+    }
+    this.#starts[run] = row;
+    this.#counts[run] = 1;
+    this.#nexts[run] = NO_RUN;
+    if (tail !== NO_RUN) this.#nexts[tail] = run;
+    return run;
+  }
+
+  /** The runs of a sequence in order. */
+  *from(head: number): Generator<{ readonly start: number; readonly count: number }, void, undefined> {
+    for (let run = head; run !== NO_RUN; run = this.#nexts[run] as number) {
+      yield { start: this.#starts[run] as number, count: this.#counts[run] as number };
+    }
+  }
+
+  /** Number of rows of a sequence. */
+  total(head: number): number {
+    let sum = 0;
+    for (const { count } of this.from(head)) sum += count;
+    return sum;
+  }
+}

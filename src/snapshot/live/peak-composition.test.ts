@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { userFrames } from "../model/frames.ts";
-import { sourceOf } from "../pickle/byte-source.ts";
+import { sourceOf } from "../pickle/window.ts";
 import { readSnapshot } from "../read.ts";
 import { type Plain, pickled, tuple } from "../testing/pickle-writer.ts";
 import { ownersOf } from "./owners.ts";

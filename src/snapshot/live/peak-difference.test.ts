@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { snapshotName } from "../model/file-names.ts";
-import { sourceOf } from "../pickle/byte-source.ts";
+import { sourceOf } from "../pickle/window.ts";
 import { readSnapshot } from "../read.ts";
 import { type Plain, pickled, tuple } from "../testing/pickle-writer.ts";
 import { snapshotDifference } from "./peak-difference.ts";

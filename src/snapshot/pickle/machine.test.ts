@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { pickled, tuple } from "../testing/pickle-writer.ts";
 import { Budget } from "./budget.ts";
-import { type ByteSource, sourceOf } from "./byte-source.ts";
 import { runPickle } from "./machine.ts";
 import { Op } from "./opcodes.ts";
 import { idOf, Kind, kindOf, type PickleBuilder, tagOf, type Values } from "./values.ts";
+import { type ByteSource, sourceOf } from "./window.ts";
 
 /** Builds plain JavaScript values, to inspect the machine's output. */
 class Plainly implements PickleBuilder {

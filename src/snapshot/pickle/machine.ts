@@ -1,10 +1,9 @@
 import { type GateError, invalidInput } from "../../core/errors.ts";
 import type { Budget } from "./budget.ts";
-import type { ByteSource } from "./byte-source.ts";
-import { Memo } from "./memo.ts";
 import { Op, refusedOpcode } from "./opcodes.ts";
-import { ReferenceRuns } from "./reference-runs.ts";
+import { Memo, ReferenceRuns } from "./reference-runs.ts";
 import { idOf, isNumber, Kind, kindOf, type PickleBuilder, tagOf, type Values } from "./values.ts";
+import type { ByteSource } from "./window.ts";
 import { Window } from "./window.ts";
 
 const FIRST_STACK = 1 << 10;

@@ -1,6 +1,5 @@
 import { invalidInput } from "../../core/errors.ts";
 import type { Budget } from "./budget.ts";
-import type { ByteSource } from "./byte-source.ts";
 
 /** Small enough to stay in a processor's second-level cache. */
 const WINDOW_BYTES = 512 << 10;
@@ -111,4 +110,26 @@ export class Window {
       "The file is truncated: copy it again, or let the program that writes it finish.",
     );
   }
+}
+
+/** Bytes read in order, in chunks, so that a file is never in memory as a whole. */
+export interface ByteSource {
+  /** Length in bytes, known before reading. The memory budget depends on it. */
+  readonly size: number;
+  /** Fills `target` from its start with the available bytes and returns their number; 0 = the end. */
+  readonly read: (target: Uint8Array) => number;
+}
+
+/** A source over bytes in memory. */
+export function sourceOf(bytes: Uint8Array): ByteSource {
+  let offset = 0;
+  return {
+    size: bytes.length,
+    read: (target) => {
+      const part = bytes.subarray(offset, offset + target.length);
+      target.set(part);
+      offset += part.length;
+      return part.length;
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { GateError } from "../../core/errors.ts";
 import { snapshotDocument } from "../live/document.ts";
 import { snapshotName } from "../model/file-names.ts";
-import { sourceOf } from "../pickle/byte-source.ts";
+import { sourceOf } from "../pickle/window.ts";
 import { readSnapshot } from "../read.ts";
 
 export type Attempt =

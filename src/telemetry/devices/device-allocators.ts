@@ -4,8 +4,13 @@ import { knownColumns } from "../recording/common-clock.ts";
 import type { Column, KnownPeak, ProbeSummary, SampleTable } from "../recording/model.ts";
 import { probeDeviceName } from "../recording/probe-devices.ts";
 import type { ProcessHistory } from "../recording/process-history.ts";
-import { endedInOrder, type RecordedStream } from "../recording/recorded-streams.ts";
-import { type StepTimeline, stepsAt, stepTimeline } from "../recording/step-timeline.ts";
+import {
+  endedInOrder,
+  type RecordedStream,
+  type StepTimeline,
+  stepsAt,
+  stepTimeline,
+} from "../recording/recorded-streams.ts";
 
 export interface AllocatorContext {
   /** Steps of the rank. */

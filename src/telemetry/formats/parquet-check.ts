@@ -1,7 +1,7 @@
 import type { ColumnMetaData, SchemaElement } from "hyparquet";
 import type { Snappy } from "./parquet-chunk.ts";
+import { pageFields } from "./parquet-chunk.ts";
 import { UnsupportedEncoding } from "./parquet-delta.ts";
-import { pageFields } from "./parquet-page.ts";
 
 /** A column whose pages are checked. */
 export interface CheckedColumn {

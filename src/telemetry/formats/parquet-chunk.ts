@@ -1,6 +1,5 @@
 import type { ColumnMetaData } from "hyparquet";
 import { definedRows, PADDING, PackedReader, UnsupportedEncoding } from "./parquet-delta.ts";
-import { pageHeader } from "./parquet-page.ts";
 
 export type Snappy = (input: Uint8Array, output: Uint8Array) => void;
 
@@ -71,4 +70,111 @@ export function readChunk(bytes: Uint8Array, chunk: ColumnMetaData, rows: number
     row += page.rows;
   }
   return values;
+}
+
+/** Fields of a data page's header. */
+interface PageHeader {
+  readonly rows: number;
+  readonly nulls: number;
+  readonly levelBytes: number;
+  readonly compressed: boolean;
+  /** Including levels. */
+  readonly compressedBytes: number;
+  readonly plainBytes: number;
+  /** Begin of the data after the header. */
+  readonly bodyAt: number;
+}
+
+/** Field types of Thrift's compact protocol that page headers use. */
+const STOP = 0;
+const TRUE = 1;
+const FALSE = 2;
+const BYTE = 3;
+const INT16 = 4;
+const INT64 = 6;
+const DOUBLE = 7;
+const BINARY = 8;
+const STRUCT = 12;
+
+const DATA_PAGE_V2 = 3;
+const DELTA_BINARY_PACKED = 5;
+
+/** Stands for a value other than a number, such as a statistic. */
+const OTHER = -1;
+
+/**
+ * Numeric fields of a struct by id, those of an inner struct under `outer.inner`; {@link OTHER} for one that is none.
+ * @return end of the struct
+ */
+function readStruct(bytes: Uint8Array, start: number, prefix: string, into: Map<string, number>): number {
+  let at = start;
+  let field = 0;
+  const varint = (): number => {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = bytes[at++];
+      if (byte === undefined) throw new UnsupportedEncoding("the file ends within a header");
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+    }
+  };
+  const number = (): number => {
+    const value = varint();
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  };
+  for (;;) {
+    const head = bytes[at++];
+    if (head === undefined) throw new UnsupportedEncoding("the file ends within a header");
+    const kind = head & 0x0f;
+    if (kind === STOP) return at;
+    field = head >> 4 === 0 ? number() : field + (head >> 4);
+    const name = `${prefix}${field}`;
+    // Readers differ on which of two they take.
+    if (into.has(name)) throw new UnsupportedEncoding("a header with a field twice");
+    into.set(name, OTHER);
+    if (kind === TRUE || kind === FALSE) into.set(name, Number(kind === TRUE));
+    else if (kind >= INT16 && kind <= INT64) into.set(name, number());
+    else if (kind === BYTE) at += 1;
+    else if (kind === DOUBLE) at += 8;
+    else if (kind === BINARY) {
+      const length = varint();
+      at += length;
+    } else if (kind === STRUCT) at = readStruct(bytes, at, `${name}.`, into);
+    else throw new UnsupportedEncoding("a header of another shape");
+  }
+}
+
+/**
+ * The numeric fields of any page's header by id, and the begin of its data. Asking for one that is missing or negative
+ * throws as well.
+ * @throws UnsupportedEncoding for a damaged header
+ */
+export function pageFields(
+  bytes: Uint8Array,
+  at: number,
+): { readonly of: (name: string) => number; readonly has: (name: string) => boolean; readonly bodyAt: number } {
+  const fields = new Map<string, number>();
+  const bodyAt = readStruct(bytes, at, "", fields);
+  const of = (name: string): number => {
+    const value = fields.get(name);
+    if (value === undefined || value < 0) throw new UnsupportedEncoding("a header of another shape");
+    return value;
+  };
+  return { of, has: (name) => fields.has(name), bodyAt };
+}
+
+/** @throws UnsupportedEncoding for any page that is not of version 2 with delta-packed numbers */
+function pageHeader(bytes: Uint8Array, at: number): PageHeader {
+  const { of, has, bodyAt } = pageFields(bytes, at);
+  if (of("1") !== DATA_PAGE_V2 || of("8.4") !== DELTA_BINARY_PACKED || of("8.6") !== 0)
+    throw new UnsupportedEncoding("another page");
+  return {
+    rows: of("8.1"),
+    nulls: of("8.2"),
+    levelBytes: of("8.5"),
+    compressed: !has("8.7") || of("8.7") === 1,
+    compressedBytes: of("3"),
+    plainBytes: of("2"),
+    bodyAt,
+  };
 }

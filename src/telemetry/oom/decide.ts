@@ -3,7 +3,7 @@ import { NO_SIZES, type OutOfMemory } from "../recording/out-of-memory.ts";
 import type { ProbeOom } from "../recording/probe-record.ts";
 import { type KernelFacts, secondsText } from "./kernel.ts";
 import type { OutputMessage } from "./messages.ts";
-import { inOrder, probeWitness } from "./probe-witness.ts";
+import { inOrder, probeWitness } from "./probe-files.ts";
 import { deviceIn, sizesIn } from "./sizes.ts";
 import { stackAround } from "./stack.ts";
 

@@ -8,8 +8,7 @@ import type { OutOfMemory } from "../recording/out-of-memory.ts";
 import type { ProbeOom } from "../recording/probe-record.ts";
 import { PROBE_FOLDER } from "../recording/run-info.ts";
 import { findMessages } from "./messages.ts";
-import { readProbeOoms, smallText } from "./probe-files.ts";
-import { inOrder, probeWitness } from "./probe-witness.ts";
+import { inOrder, probeWitness, readProbeOoms, smallText } from "./probe-files.ts";
 import { recordedTraceback, tracebackText } from "./stack.ts";
 import { stormlogDump } from "./stormlog-dump.ts";
 

@@ -4,7 +4,7 @@ import { knownColumns } from "../recording/common-clock.ts";
 import type { Metric } from "../recording/metrics.ts";
 import type { Column, KnownPeak, ProbeSummary, SampleTable } from "../recording/model.ts";
 import type { RecordedStream } from "../recording/recorded-streams.ts";
-import { type StepTimeline, stepsAt, stepTimeline } from "../recording/step-timeline.ts";
+import { type StepTimeline, stepsAt, stepTimeline } from "../recording/recorded-streams.ts";
 
 export interface HostHeap {
   readonly tables: readonly SampleTable[];

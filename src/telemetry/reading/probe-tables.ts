@@ -3,8 +3,14 @@ import { AllocatorKind, HostHeapIndex, ProcessRole } from "../../sampler/record-
 import { allocatorPools, deviceAllocators } from "../devices/device-allocators.ts";
 import type { KnownPeak, RecordingInfo, SampleTable } from "../recording/model.ts";
 import type { ProcessHistory } from "../recording/process-history.ts";
-import { endedInOrder, type RecordedStream, type StepColumns } from "../recording/recorded-streams.ts";
-import { type StepTimeline, stepsAt, stepTimeline } from "../recording/step-timeline.ts";
+import {
+  endedInOrder,
+  type RecordedStream,
+  type StepColumns,
+  type StepTimeline,
+  stepsAt,
+  stepTimeline,
+} from "../recording/recorded-streams.ts";
 import { hostHeap, pythonHeap } from "./host-heap.ts";
 import { jsHeap } from "./js-heap.ts";
 

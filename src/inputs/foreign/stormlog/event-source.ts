@@ -7,8 +7,8 @@ import { readChunks } from "../../../telemetry/recording/input-file.ts";
 import type { TelemetryEvent } from "../../../telemetry/recording/model.ts";
 import { digitsIn, isMissing } from "../csv/cells.ts";
 import { type CsvRow, scanCsv } from "../csv/scan.ts";
+import { atRecord, RecordProblem } from "./fields.ts";
 import { type JsonText, jsonValues, memberText, parseRecord, type SourceRecord } from "./json-values.ts";
-import { atRecord, RecordProblem } from "./problem.ts";
 import { pythonLiteral } from "./python-literal.ts";
 import { eventOf, type RecordOptions } from "./validate.ts";
 

@@ -1,8 +1,8 @@
+import { type GateError, invalidInput } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import type { Counters } from "../../../telemetry/formats/stormlog/serialize.ts";
 import { MAX_RANK } from "../../../telemetry/recording/model.ts";
 import type { SourceRecord } from "./json-values.ts";
-import { RecordProblem } from "./problem.ts";
 
 export const IDENTITY_FIELDS = ["job_id", "rank", "local_rank", "world_size"] as const;
 
@@ -133,4 +133,25 @@ export function identityOf(fields: Fields, metadata: Readonly<Record<string, unk
 function notNegative(value: number, field: string): number {
   if (value < 0) throw new RecordProblem(`${field} must be >= 0`);
   return value;
+}
+
+/** Reason for the rejection of a telemetry record, in the words of Stormlog's own loader. */
+export class RecordProblem extends Error {
+  readonly code: "INPUT_SCHEMA_VERSION" | "NEGATIVE_BYTES" | "TELEMETRY_INVALID";
+
+  constructor(message: string, code: RecordProblem["code"] = "TELEMETRY_INVALID") {
+    super(message);
+    this.code = code;
+  }
+}
+
+const HINTS = {
+  INPUT_SCHEMA_VERSION: "Supported: telemetry versions 2, 3 and 4, and records without a version.",
+  NEGATIVE_BYTES: "A byte counter is 0 or more, or null where the schema allows it.",
+  TELEMETRY_INVALID: "Export the events again, or correct the record.",
+} as const;
+
+/** The problem as an invalid-input error that names file and record. */
+export function atRecord(problem: RecordProblem, name: string, record: string): GateError {
+  return invalidInput(problem.code, problem.message, `${name}: ${record}`, HINTS[problem.code]);
 }

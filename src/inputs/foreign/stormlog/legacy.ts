@@ -2,9 +2,8 @@ import { isObject } from "../../../core/json.ts";
 import { MIB } from "../../../core/units.ts";
 import { type Counters, counterProperties } from "../../../telemetry/formats/stormlog/serialize.ts";
 import type { TelemetryEvent } from "../../../telemetry/recording/model.ts";
-import { checkSigns, checkTotal, Fields, IDENTITY_FIELDS, identityOf } from "./fields.ts";
+import { checkSigns, checkTotal, Fields, IDENTITY_FIELDS, identityOf, RecordProblem } from "./fields.ts";
 import type { SourceRecord } from "./json-values.ts";
-import { RecordProblem } from "./problem.ts";
 
 const NS_PER_S = 1_000_000_000;
 const METADATA_PREFIX = "metadata_";

@@ -5,8 +5,8 @@ import { draws } from "../../../core/testing/draws.ts";
 import { capabilities, v2Record } from "../../../telemetry/testing/stormlog-records.ts";
 import { readCsvEvents, readJsonEvents } from "./event-source.ts";
 import { eventsToRecording, unorderedEvents } from "./events-recording.ts";
+import { RecordProblem } from "./fields.ts";
 import { jsonValues, parseRecord } from "./json-values.ts";
-import { RecordProblem } from "./problem.ts";
 import { eventOf } from "./validate.ts";
 
 const events = (text: string) => readJsonEvents(jsonValues([Buffer.from(text)], "e.json"), "e.json").events;

@@ -7,10 +7,17 @@ import {
   EVENT_FIELDS,
 } from "../../../telemetry/formats/stormlog/serialize.ts";
 import type { TelemetryEvent } from "../../../telemetry/recording/model.ts";
-import { checkSigns, checkTotal, Fields, IDENTITY_FIELDS, identityOf, NULLABLE_IN_V2 } from "./fields.ts";
+import {
+  checkSigns,
+  checkTotal,
+  Fields,
+  IDENTITY_FIELDS,
+  identityOf,
+  NULLABLE_IN_V2,
+  RecordProblem,
+} from "./fields.ts";
 import type { SourceRecord } from "./json-values.ts";
 import { legacyEvent } from "./legacy.ts";
-import { RecordProblem } from "./problem.ts";
 
 /** Counters in the order of checks: the types of a group before its signs. */
 const COUNTER_GROUPS = ["allocator_", "device_"].map((group) =>
