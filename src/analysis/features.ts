@@ -6,7 +6,7 @@ import { type SeriesShape, shapeOf } from "./findings/data-findings.ts";
 import {
   type DeviceEvidence,
   deviceEvidence,
-  type JobPeak,
+  type HighestOfJob,
   jobPeaks,
   locationKey,
 } from "./findings/device-evidence.ts";
@@ -48,7 +48,7 @@ export interface RecordingFeatures {
   readonly judgedPhases: readonly PhaseAnalysis[];
   readonly devices: readonly DeviceEvidence[];
   /** Peaks that drivers report for each rank. */
-  readonly jobPeaks: readonly JobPeak[];
+  readonly jobPeaks: readonly HighestOfJob[];
   readonly gapFindings: readonly Finding[];
   /** Releases of Stormlog whose rules its gap findings follow. */
   readonly fragmentationRules: readonly FragmentationRule[];

@@ -16,10 +16,10 @@ export interface JudgedConfig {
   readonly notes: readonly string[];
 }
 
-type Budget = NonNullable<ConfigScenario["budget"]>;
+type BudgetSizes = NonNullable<ConfigScenario["budget"]>;
 
-function budgetUnder(base: Budget, head: Budget): Budget {
-  const tighter = Object.entries(head).filter(([metric, size]) => isTighter(base[metric as keyof Budget], size));
+function budgetUnder(base: BudgetSizes, head: BudgetSizes): BudgetSizes {
+  const tighter = Object.entries(head).filter(([metric, size]) => isTighter(base[metric as keyof BudgetSizes], size));
   return { ...base, ...Object.fromEntries(tighter) };
 }
 

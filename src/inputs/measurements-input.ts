@@ -35,17 +35,17 @@ function inputOf(file: string, scenarios: readonly ScenarioMeasurements[], notes
   return { file, scenarios, several: scenarios.length > 1, notes: [...notes, ...skipped] };
 }
 
-type NamedRecording = { readonly name: string; readonly recording: Recording };
+type NamedRun = { readonly name: string; readonly recording: Recording };
 
 /**
  * Judged features of recordings of any format by scenario, one run each. Analysis is loaded for recordings only.
  */
-async function fromRecordings(recordings: readonly NamedRecording[], file: string): Promise<ScenarioMeasurements[]> {
+async function fromRecordings(recordings: readonly NamedRun[], file: string): Promise<ScenarioMeasurements[]> {
   const [{ analyze }, { measuredRun }] = await Promise.all([
     import("../analysis/analyze.ts"),
     import("../analysis/measured-run.ts"),
   ]);
-  const nameOf = ({ recording }: NamedRecording): string => recording.info?.scenario ?? path.basename(file);
+  const nameOf = ({ recording }: NamedRun): string => recording.info?.scenario ?? path.basename(file);
   const scenarios = recordings.length === 0 ? [[path.basename(file), []] as const] : [...groupBy(recordings, nameOf)];
   return scenarios.map(([scenario, own]) => ({
     measurements: {

@@ -6,7 +6,7 @@ import type { JudgeableInput } from "./measurements-input.ts";
 const MAX_LISTED = 8;
 
 /** A scenario of the candidate with the same scenario of each reference; null = that reference does not have it. */
-interface ScenarioPair {
+interface ComparedScenario {
   readonly scenario: string;
   readonly candidate: Measurements;
   readonly references: readonly (Measurements | null)[];
@@ -54,7 +54,7 @@ function scenariosDiffer(several: JudgeableInput, single: JudgeableInput): Error
 export function pairScenarios(
   candidate: JudgeableInput,
   references: readonly (JudgeableInput | null)[],
-): { readonly pairs: readonly ScenarioPair[]; readonly notes: readonly string[] } {
+): { readonly pairs: readonly ComparedScenario[]; readonly notes: readonly string[] } {
   const given = references.filter((one) => one !== null);
   const chooser = [candidate, given[0]].find((one) => one?.several === false);
   const names = chooser === undefined ? [candidate, ...given.slice(0, 1)].flatMap(namesOf) : namesOf(chooser);

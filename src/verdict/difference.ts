@@ -117,16 +117,16 @@ export function policyDifference(
   return { token: `${shortHash(listed, POLICY_CHARS)}-policy` };
 }
 
-interface Part {
+interface DifferencePart {
   readonly bucket: number;
   /** Null = all ranks and devices. */
   readonly mask: bigint | null;
 }
 
-function parts(token: string): ReadonlyMap<string, Part> {
+function parts(token: string): ReadonlyMap<string, DifferencePart> {
   const listed = token.split("-").slice(1);
   return new Map(
-    listed.map((code): [string, Part] => {
+    listed.map((code): [string, DifferencePart] => {
       const [sized = "", mask] = code.slice(4).split("x");
       return [code.slice(0, 4), { bucket: Number(sized), mask: mask === undefined ? null : BigInt(`0x${mask}`) }];
     }),
@@ -134,7 +134,7 @@ function parts(token: string): ReadonlyMap<string, Part> {
 }
 
 /** How an acceptance relates to a difference. */
-export type Match =
+export type DifferenceMatch =
   | { readonly kind: "covered" }
   /** Of another scenario, another environment, or another change of settings. */
   | { readonly kind: "other" }
@@ -153,7 +153,7 @@ export type Accepted = Pick<Acceptance, "difference" | "head_sha" | "via">;
  * commit covers later commits too.
  * @param headSha commit that was measured; null where it is not known, which gives no extra tolerance
  */
-export function matchAcceptance(accepted: Accepted, found: Difference, headSha: string | null): Match {
+export function matchAcceptance(accepted: Accepted, found: Difference, headSha: string | null): DifferenceMatch {
   if (!isDifference(accepted.difference)) return { kind: "other" };
   const identity = (token: string): string => token.slice(0, token.indexOf("-"));
   if (identity(accepted.difference) !== identity(found.token)) return { kind: "other" };

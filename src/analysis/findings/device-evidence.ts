@@ -37,7 +37,7 @@ export interface DeviceEvidence {
 }
 
 /** Highest memory of a rank on a device, as the driver reports it. */
-export interface JobPeak extends RankDevice {
+export interface HighestOfJob extends RankDevice {
   readonly bytes: number;
   readonly totalBytes: number | null;
 }
@@ -112,8 +112,8 @@ export function deviceEvidence(recording: Recording): DeviceEvidence[] {
 }
 
 /** Highest memory of each rank on each device, as drivers report it. */
-export function jobPeaks(recording: Recording): JobPeak[] {
-  return recording.tables.flatMap(({ rank, device, columns: { job } }): JobPeak[] => {
+export function jobPeaks(recording: Recording): HighestOfJob[] {
+  return recording.tables.flatMap(({ rank, device, columns: { job } }): HighestOfJob[] => {
     const bytes = job === undefined ? null : largest(job);
     if (bytes === null) return [];
     const totals = columnsAt(recording, { rank, device }, "total").map(({ values }) => largest(values) ?? 0);

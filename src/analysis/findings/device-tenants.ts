@@ -1,5 +1,5 @@
 import { formatBytes } from "../../core/units.ts";
-import type { Attribution } from "../../telemetry/recording/recorded-device.ts";
+import type { DeviceAttribution } from "../../telemetry/recording/recorded-device.ts";
 import type { AnalysedSeries } from "../growth/series-analysis.ts";
 import type { Finding } from "../series/document.ts";
 import { type DeviceEvidence, locationKey } from "./device-evidence.ts";
@@ -8,7 +8,7 @@ import { type DeviceEvidence, locationKey } from "./device-evidence.ts";
 const OTHER_TENANT = "other_tenant";
 
 /** Evidence that remains about the job's memory when the device's used memory is not evidence. */
-const LEFT: Readonly<Record<Attribution, string>> = {
+const LEFT: Readonly<Record<DeviceAttribution, string>> = {
   pid: "The driver reports the memory of the job's processes separately, and the memory that it reports for them is still judged.",
   "single-new-pid": "The memory that the driver reports for the job's only process is still judged.",
   "device-delta": "The job's share cannot be separated, so the run's used memory is not judged.",

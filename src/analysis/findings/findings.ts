@@ -6,7 +6,7 @@ import type { AnalysedSeries, SlowGrowth } from "../growth/series-analysis.ts";
 import type { Finding, SeriesAnalysis } from "../series/document.ts";
 import { grownAfter, rateAtEnd } from "../trend/slowdown.ts";
 import { fillTimes } from "./capacity.ts";
-import { type JobPeak, locationKey } from "./device-evidence.ts";
+import { type HighestOfJob, locationKey } from "./device-evidence.ts";
 
 /** Shares of the device from which on a run is near its end. The values are TraceML's. */
 const PRESSURE = { warning: 0.92, critical: 0.97 } as const;
@@ -198,13 +198,13 @@ export function pressureFindings(all: readonly AnalysedSeries[]): Finding[] {
 }
 
 /** The highest peak of each rank. */
-function highestPerRank(peaks: readonly JobPeak[]): JobPeak[] {
-  const perRank = new Map<number, JobPeak>();
+function highestPerRank(peaks: readonly HighestOfJob[]): HighestOfJob[] {
+  const perRank = new Map<number, HighestOfJob>();
   for (const peak of peaks) if (!(peak.bytes <= (perRank.get(peak.rank)?.bytes ?? -1))) perRank.set(peak.rank, peak);
   return [...perRank.values()];
 }
 
-const peaksOf = (all: readonly AnalysedSeries[], metric: "allocated" | "used"): JobPeak[] =>
+const peaksOf = (all: readonly AnalysedSeries[], metric: "allocated" | "used"): HighestOfJob[] =>
   all.flatMap(({ analysis: { rank, device, metric: own, peak_bytes: bytes }, totalBytes }) =>
     own === metric && device !== "host" && bytes !== null ? [{ rank, device, bytes, totalBytes }] : [],
   );
@@ -213,7 +213,7 @@ const peaksOf = (all: readonly AnalysedSeries[], metric: "allocated" | "used"): 
  * A rank that needs clearly more than the median rank: by its peak allocated memory, else by the memory that drivers
  * report for it, else by the used memory of its devices.
  */
-export function rankSkewFindings(all: readonly AnalysedSeries[], jobPeaks: readonly JobPeak[] = []): Finding[] {
+export function rankSkewFindings(all: readonly AnalysedSeries[], jobPeaks: readonly HighestOfJob[] = []): Finding[] {
   const sources = [
     { metric: "allocated", source: "allocated", peaks: peaksOf(all, "allocated") },
     { metric: "used", source: "job", peaks: jobPeaks },

@@ -22,7 +22,7 @@ const cameBack = ({ timeNs }: DeviceHealth, others: readonly DeviceHealth[]): bo
   !others.some((other) => other.kind === "stalled") &&
   others.some((other) => other.kind === "recovered" && other.timeNs > timeNs);
 
-function meaningOf(happened: DeviceHealth, others: readonly DeviceHealth[]): Meaning | null {
+function meaningOf(happened: DeviceHealth, others: readonly DeviceHealth[]): XidMeaning | null {
   const { kind, code, count } = happened;
   const number = code === null ? "" : ` (code ${code})`;
   if ((kind === "lost" || kind === "unreachable") && cameBack(happened, others)) {
@@ -147,7 +147,7 @@ export function healthFindings({ health = [] }: Recording): Finding[] {
 }
 
 /** Consequence of a device event for the measurement. */
-interface Meaning {
+interface XidMeaning {
   readonly severity: Severity;
   readonly text: string;
   readonly remediation: readonly string[];
@@ -188,7 +188,7 @@ const KNOWN: Readonly<Record<number, readonly [severity: Severity, what: string,
 };
 
 /** Meaning of an Xid number; only the number if it is not common. */
-function xidMeaning(code: number | null): Meaning {
+function xidMeaning(code: number | null): XidMeaning {
   const known = code === null ? undefined : KNOWN[code];
   if (known === undefined) {
     return {

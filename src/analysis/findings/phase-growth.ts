@@ -51,8 +51,8 @@ interface PhaseSeries {
   readonly occurrences: readonly Occurrence[];
   readonly analysis: SeriesAnalysis;
   /** Bytes kept by an occurrence, and between two occurrences: trimmed means. */
-  readonly own: Kept;
-  readonly outside: Kept;
+  readonly own: KeptBytes;
+  readonly outside: KeptBytes;
   /** Level at the end of each occurrence. */
   readonly ends: Float64Array;
   /** Median difference of the two samples beside a boundary, bytes. */
@@ -60,7 +60,7 @@ interface PhaseSeries {
 }
 
 /** Change of the level over some intervals. */
-interface Kept {
+interface KeptBytes {
   readonly mean: number;
   /** Standard error of the mean. */
   readonly error: number;
@@ -115,7 +115,7 @@ function beside(bytes: Float64Array, after: number): readonly [number, number] {
   return [bytes[Math.max(0, after - 1)]!, bytes[Math.min(bytes.length - 1, after)]!];
 }
 
-function trimmed(changes: number[]): Kept {
+function trimmed(changes: number[]): KeptBytes {
   const ordered = [...changes].sort((a, b) => a - b);
   const cut = Math.ceil(TRIMMED * ordered.length);
   const kept = ordered.slice(cut, ordered.length - cut);

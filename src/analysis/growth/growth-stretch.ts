@@ -47,7 +47,7 @@ const GOOD_FIT = 0.9;
 /** Points after the onset without which nothing shows growth. */
 const MIN_RISING = 3;
 
-interface Curve {
+interface StretchLevels {
   readonly x: Float64Array;
   /** Memory that is never below this again: the minimum of what follows. */
   readonly held: Float64Array;
@@ -72,7 +72,7 @@ export function growthStretch(series: MetricSeries): GrowthStretch | null {
   for (let i = held.length - 2; i >= 0; i--) held[i] = Math.min(held[i] ?? 0, held[i + 1] ?? 0);
   const scale = onTime ? 1e9 : 1;
   const x = bins.x.slice(first).map((at) => at / scale);
-  const curve: Curve = { x, held, middle: bins.middle.subarray(first) };
+  const curve: StretchLevels = { x, held, middle: bins.middle.subarray(first) };
   const unit = onTime ? ("seconds" as const) : ("steps" as const);
   if (!((held.at(-1) ?? 0) > (held[0] ?? 0))) return null;
   const span = { unit, start: x[0] ?? 0, end: x.at(-1) ?? 0 };
@@ -84,7 +84,7 @@ export function growthStretch(series: MetricSeries): GrowthStretch | null {
   return { kind: "growth", ...span, ...rise, bytes: Math.min(rise.bytes, most - least) };
 }
 
-function jumpOf({ x, held, middle }: Curve): { before: number; after: number; bytes: number } | null {
+function jumpOf({ x, held, middle }: StretchLevels): { before: number; after: number; bytes: number } | null {
   const n = x.length;
   const from = Math.max(JUMP_SIDE, Math.ceil(STARTING_SHARE * n));
   const total = (held[n - 1] ?? 0) - (held[from - 1] ?? 0);
@@ -122,7 +122,7 @@ export function risingHinge(x: Float64Array, y: Float64Array): Hinge | null {
   return { onset, bytes: fit.slope * ((x.at(-1) ?? 0) - onset), explained: fit.explained };
 }
 
-function riseOf({ x, held }: Curve): Pick<Hinge, "onset" | "bytes"> | null {
+function riseOf({ x, held }: StretchLevels): Pick<Hinge, "onset" | "bytes"> | null {
   let best: Hinge | null = null;
   for (const share of WARM_UPS) {
     const from = Math.floor(share * x.length);

@@ -52,13 +52,13 @@ function headerName(text: string): string | null {
 
 const HUNK = /^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 
-interface Changes {
+interface LineChanges {
   readonly changed: LineRange[];
   readonly removedAfter: number[];
 }
 
 /** Read the lines of a hunk into `changes`. @returns the number of the first line behind it */
-function readHunk(lines: readonly string[], header: number, { changed, removedAfter }: Changes): number {
+function readHunk(lines: readonly string[], header: number, { changed, removedAfter }: LineChanges): number {
   const [, oldCount = "1", start = "0", newCount = "1"] = HUNK.exec(lines[header] ?? "") ?? [];
   let oldLeft = Number(oldCount);
   let newLeft = Number(newCount);
@@ -102,7 +102,7 @@ const HEADER =
 
 /** The changes of each file in the output of `git diff` with the prefixes a/ and b/; deleted files are left out. */
 export function diffLines(text: string): ReadonlyMap<string, FileChange> {
-  const files = new Map<string, Changes>();
+  const files = new Map<string, LineChanges>();
   const unknown = new Set<string>();
   const lines = text.split("\n");
   let name: string | null = null;

@@ -11,7 +11,7 @@ const PT_INTERP = 3;
 const STT_FUNC = 2;
 const SYMBOL_BYTES = 24;
 
-interface Section {
+interface ElfSection {
   readonly type: number;
   readonly offset: number;
   readonly size: number;
@@ -58,7 +58,7 @@ type Read = (offset: number, size: number) => Buffer | null;
 
 const word = (bytes: Buffer, at: number): number => Number(bytes.readBigUInt64LE(at));
 
-interface Segment {
+interface ElfSegment {
   readonly type: number;
   readonly offset: number;
   readonly address: number;
@@ -66,7 +66,7 @@ interface Segment {
 }
 
 /** Field offsets from "Tool Interface Standard: ELF-64 Object File Format", version 1.5. */
-function segmentsOf(read: Read, head: Buffer): readonly Segment[] {
+function segmentsOf(read: Read, head: Buffer): readonly ElfSegment[] {
   const count = Math.min(head.readUInt16LE(56), MAX_SECTIONS);
   const bytes = read(word(head, 32), 56 * count);
   if (bytes === null) return [];
@@ -98,7 +98,7 @@ function symbolsOf(read: Read, head: Buffer): ElfSymbols {
   };
 }
 
-function sectionsOf(read: Read, head: Buffer): readonly Section[] {
+function sectionsOf(read: Read, head: Buffer): readonly ElfSection[] {
   const count = Math.min(head.readUInt16LE(60), MAX_SECTIONS);
   const bytes = read(word(head, 40), 64 * count);
   if (bytes === null) return [];
@@ -109,7 +109,7 @@ function sectionsOf(read: Read, head: Buffer): readonly Section[] {
   });
 }
 
-function bounded(read: Read, section: Section | undefined): Buffer | null {
+function bounded(read: Read, section: ElfSection | undefined): Buffer | null {
   return section === undefined || section.size > MAX_TABLE_BYTES ? null : read(section.offset, section.size);
 }
 

@@ -18,7 +18,7 @@ export interface ModuleOffset {
 }
 
 /** The frame that a stack's memory is counted at, with the allocating place in a module. */
-export interface Owned {
+export interface OwnedStack {
   readonly frame: Frame;
   readonly python: boolean;
   /** The function that the Python line calls; null when unknown. */
@@ -29,14 +29,14 @@ export interface Owned {
   readonly isInterpreter: boolean;
 }
 
-export type Placed = Owned & { readonly place: ModuleOffset };
+export type Placed = OwnedStack & { readonly place: ModuleOffset };
 
 /** Where memory is counted: at the innermost line of the user's, else at the innermost place; null where unknown. */
 export function ownedBy(
   stack: NativeStack,
   mappings: readonly Mapping[],
   isUserFrame: (frame: Frame) => boolean,
-): Owned | null {
+): OwnedStack | null {
   const places = stack.native.flatMap((address) => {
     const place = placeAt(address, mappings);
     return place === null || RUNTIME.test(path.basename(place.path)) ? [] : [place];

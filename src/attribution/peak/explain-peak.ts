@@ -25,7 +25,7 @@ import {
   type RanOnce,
   type RunOnce,
 } from "../run/run-once.ts";
-import { higherLines, largestLines, type PeakLine } from "./name-peak-lines.ts";
+import { higherLines, largestLines, type NamedPeakLine } from "./name-peak-lines.ts";
 import { type PlacedPeakLine, peakFinding } from "./peak-finding.ts";
 import { type PeakOfRun, peakOfRun } from "./peak-of-run.ts";
 import { type ComparedPeak, peakReport } from "./peak-report.ts";
@@ -232,7 +232,7 @@ function storedWith({ stored }: PeakSubject, check: Check): ComparedPeak | null 
 }
 
 /** The named lines with the package and the function that allocate. */
-function placed(named: readonly PeakLine[], root: string, subject: AttributionSubject): PlacedPeakLine[] {
+function placed(named: readonly NamedPeakLine[], root: string, subject: AttributionSubject): PlacedPeakLine[] {
   const pipReport = pipReportOf(subject);
   const modules = named.flatMap((one) => {
     const { place } = one.line;

@@ -7,7 +7,7 @@ import type { HeldPart } from "./held-parts.ts";
 export type ReadPart = HeldPart & { readonly code: string | null };
 
 /** A line of which more, or much, is live at the peak; its parts as one. */
-export interface PeakLine {
+export interface NamedPeakLine {
   readonly line: ReadPart;
   /** Bytes of the same line of the base at its peak; null without a base. */
   readonly before: number | null;
@@ -69,8 +69,8 @@ export function higherLines(
   after: readonly ReadPart[],
   before: readonly ReadPart[],
   difference: number,
-): readonly PeakLine[] {
-  const higher = pairedLines(after, before).flatMap((pair): PeakLine[] => {
+): readonly NamedPeakLine[] {
+  const higher = pairedLines(after, before).flatMap((pair): NamedPeakLine[] => {
     if (pair.after === null) return [];
     const bytes = pair.after.bytes - (pair.before?.bytes ?? 0);
     const deviation = Math.sqrt(pair.after.variance + (pair.before?.variance ?? 0));
@@ -81,7 +81,7 @@ export function higherLines(
 }
 
 /** The lines that hold most of a peak. @param peak judged bytes */
-export function largestLines(after: readonly ReadPart[], peak: number): readonly PeakLine[] {
+export function largestLines(after: readonly ReadPart[], peak: number): readonly NamedPeakLine[] {
   const all = summed(after, textKey)
     .filter(({ bytes, variance }) => bytes > MIN_DEVIATIONS * Math.sqrt(variance))
     .map((line) => ({ line, before: null, share: Math.min(1, line.bytes / peak) }));
@@ -89,7 +89,7 @@ export function largestLines(after: readonly ReadPart[], peak: number): readonly
 }
 
 /** Nothing where no line has a fifth: then many lines differ a little, and none of them is the cause. */
-function shown(lines: readonly PeakLine[]): readonly PeakLine[] {
+function shown(lines: readonly NamedPeakLine[]): readonly NamedPeakLine[] {
   const named = lines.filter(({ line: { at }, share }) => share >= MIN_MENTION && (at.line > 0 || at.function !== ""));
   return (named[0]?.share ?? 0) < MIN_SHARE ? [] : named.slice(0, MAX_LINES);
 }

@@ -3,10 +3,10 @@ import type { Finding, LinePackage, Severity } from "../../analysis/series/docum
 import { formatBytes } from "../../core/units.ts";
 import { packageText, percent } from "../../report/headline/line-answer.ts";
 import { HELD_AT_PEAK, PEAK_LINE } from "../../report/wording/source-line.ts";
-import type { PeakLine } from "./name-peak-lines.ts";
+import type { NamedPeakLine } from "./name-peak-lines.ts";
 
 /** A named line with what is known of where it allocates. */
-export interface PlacedPeakLine extends PeakLine {
+export interface PlacedPeakLine extends NamedPeakLine {
   /** The installed package that allocates; null for none, or where it is unknown. */
   readonly package: LinePackage | null;
   /** The function of the module that allocates, as the linker names it; null when unknown. */

@@ -80,15 +80,15 @@ function inputsOf(after: PeakOfRun["inputs"], before: PeakOfRun["inputs"]): Peak
     .slice(0, MAX_INPUTS);
 }
 
-interface Frame {
+interface ReportedFrame {
   readonly name: string;
   bytes: number;
-  readonly calls: Map<string, Frame>;
+  readonly calls: Map<string, ReportedFrame>;
 }
 
 /** The parts by stack, from the outermost frame on; the largest branches first, small ones left out. */
 function flameOf(parts: readonly ReadPart[]): PeakReport["flame"] {
-  const root: Frame = { name: "", bytes: 0, calls: new Map() };
+  const root: ReportedFrame = { name: "", bytes: 0, calls: new Map() };
   for (const part of parts) {
     if (part.bytes <= 0) continue;
     const outermost = part.stack.map(
@@ -108,7 +108,7 @@ function flameOf(parts: readonly ReadPart[]): PeakReport["flame"] {
     }
   }
   const found: [number, string, number][] = [];
-  const walk = (frame: Frame, depth: number): void => {
+  const walk = (frame: ReportedFrame, depth: number): void => {
     if (frame.bytes < MIN_FRAME * root.bytes || found.length >= MAX_FRAMES) return;
     found.push([depth, cutText(frame.name, 160), Math.round(frame.bytes)]);
     for (const next of [...frame.calls.values()].sort((a, b) => b.bytes - a.bytes)) walk(next, depth + 1);

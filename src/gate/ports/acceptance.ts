@@ -1,6 +1,6 @@
 import { assertNever, messageOf } from "../../core/errors.ts";
 import type { ScenarioReport } from "../../report/model/gate-report.ts";
-import { type Difference, differenceOf, type Match, matchAcceptance } from "../../verdict/difference.ts";
+import { type Difference, type DifferenceMatch, differenceOf, matchAcceptance } from "../../verdict/difference.ts";
 import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
 
 /** The acceptances of a pull request, and the commit that was measured. */
@@ -24,7 +24,12 @@ function refusedReason({ difference, by, via, url, why }: RefusedAcceptance): st
 }
 
 /** Why an acceptance of the same scenario and environment does not cover a difference; null otherwise. */
-function mismatchReason(scenario: string, found: Difference, acceptance: Acceptance, match: Match): string | null {
+function mismatchReason(
+  scenario: string,
+  found: Difference,
+  acceptance: Acceptance,
+  match: DifferenceMatch,
+): string | null {
   const what = `${scenario}: the acceptance by ${acceptance.by} (${acceptance.difference})`;
   switch (match.kind) {
     case "covered":

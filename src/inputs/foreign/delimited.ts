@@ -27,7 +27,7 @@ export interface CsvRecording {
   readonly notes: readonly string[];
 }
 
-interface Cell {
+interface ReadCell {
   readonly cell: number;
   readonly header: string;
 }
@@ -44,14 +44,14 @@ class DelimitedReader {
   readonly #dialect: Dialect;
   readonly #name: string;
   #header: string[] | null = null;
-  #time: Cell | null = null;
-  #step: Cell | null = null;
-  #rank: Cell | null = null;
-  #identity: Cell | null = null;
-  #cells: (ByteField & Cell)[] = [];
+  #time: ReadCell | null = null;
+  #step: ReadCell | null = null;
+  #rank: ReadCell | null = null;
+  #identity: ReadCell | null = null;
+  #cells: (ByteField & ReadCell)[] = [];
   /** Without an identity: the devices of the columns, and the columns of each. */
   #devices: string[] = [];
-  readonly #cellsOf = new Map<string, (ByteField & Cell)[]>();
+  readonly #cellsOf = new Map<string, (ByteField & ReadCell)[]>();
   /** By identity, or by device without one, and rank. */
   readonly #builders = new Map<string, Map<number, TableBuilder>>();
   #tables = 0;
@@ -105,7 +105,7 @@ class DelimitedReader {
     if (!Number.isNaN(step)) table.lastStep = step;
   }
 
-  #append(row: CsvRow, to: TableBuilder, timeNs: number, step: number, cells: readonly (ByteField & Cell)[]): void {
+  #append(row: CsvRow, to: TableBuilder, timeNs: number, step: number, cells: readonly (ByteField & ReadCell)[]): void {
     to.time?.push(timeNs);
     to.steps?.push(step);
     for (let i = 0; i < cells.length; i++) {
@@ -127,7 +127,7 @@ class DelimitedReader {
       if (field === null || (isLog && this.#cells.some(({ column }) => column === field.column))) continue;
       this.#cells.push({ ...field, cell, header: name });
     }
-    const find = (wanted: readonly string[]): Cell | null => {
+    const find = (wanted: readonly string[]): ReadCell | null => {
       const name = wanted.find((one) => names.includes(one));
       return name === undefined ? null : { cell: names.indexOf(name), header: name };
     };
@@ -152,7 +152,7 @@ class DelimitedReader {
   }
 
   /** The number in a cell; NaN, and counted, for a missing one, and for another text where that is not an error. */
-  #numberOf(row: CsvRow, { cell, header }: Cell): number {
+  #numberOf(row: CsvRow, { cell, header }: ReadCell): number {
     let value: number | null;
     if (this.#dialect.isStrict(header)) value = numberIn(row, cell, header, this.#name);
     else {
@@ -163,7 +163,7 @@ class DelimitedReader {
     return Number.isNaN(value) ? this.#count(header) : value;
   }
 
-  #timeOf(row: CsvRow, time: Cell): number {
+  #timeOf(row: CsvRow, time: ReadCell): number {
     const { cell, header } = time;
     const stamps = this.#stamps;
     if (header === "timestamp_ns") {
@@ -196,7 +196,7 @@ class DelimitedReader {
     return this.#count(header);
   }
 
-  #bytesOf(row: CsvRow, { cell, header }: Cell): number {
+  #bytesOf(row: CsvRow, { cell, header }: ReadCell): number {
     const value = numberIn(row, cell, header, this.#name);
     if (value < 0 || value > Number.MAX_SAFE_INTEGER) rejectImpossible(value, row.line, header, this.#name);
     if (Number.isNaN(value)) return this.#count(header);
@@ -204,7 +204,7 @@ class DelimitedReader {
   }
 
   /** Bytes of a cell that may have a unit. Until all are known, a column without one is in MiB. */
-  #sizeOf(row: CsvRow, { cell, header }: Cell, unit: number | null): number {
+  #sizeOf(row: CsvRow, { cell, header }: ReadCell, unit: number | null): number {
     const text = row.text(cell);
     if (isMissing(text)) return this.#count(header);
     const [, digits, own] = /^([+-]?[\d.]+)\s*([a-z]+)$/i.exec(text) ?? [];
@@ -225,7 +225,7 @@ class DelimitedReader {
     return value;
   }
 
-  #identityOf(row: CsvRow, { cell, header }: Cell): string {
+  #identityOf(row: CsvRow, { cell, header }: ReadCell): string {
     const text = row.text(cell);
     if (this.#dialect.isLog || !isMissing(text)) return text;
     this.#count(header);
@@ -251,11 +251,11 @@ class DelimitedReader {
     return builder;
   }
 
-  #columnsOf(device: string): readonly (ByteField & Cell)[] {
+  #columnsOf(device: string): readonly (ByteField & ReadCell)[] {
     return this.#identity !== null ? this.#cells : (this.#cellsOf.get(device) ?? []);
   }
 
-  #rankOf(row: CsvRow, { cell, header }: Cell): number {
+  #rankOf(row: CsvRow, { cell, header }: ReadCell): number {
     const rank = numberIn(row, cell, header, this.#name);
     if (Number.isNaN(rank)) {
       this.#count(header);

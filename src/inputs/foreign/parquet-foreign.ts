@@ -12,7 +12,7 @@ import {
   type SampleTable,
 } from "../../telemetry/recording/model.ts";
 
-interface Group {
+interface RowGroup {
   readonly rank: number;
   readonly device: string;
   rows: number;
@@ -20,7 +20,7 @@ interface Group {
 
 /** Table and row in it of each row; null when all rows are one table in their own order. */
 interface Placement {
-  readonly groups: readonly Group[];
+  readonly groups: readonly RowGroup[];
   readonly places: { readonly group: Uint32Array; readonly at: Uint32Array } | null;
 }
 
@@ -48,7 +48,7 @@ async function placementOf(source: ParquetSource, name: string): Promise<Placeme
       devices[rowStart + i] = number;
     }
   });
-  const groups: Group[] = [];
+  const groups: RowGroup[] = [];
   const known = new Map<number, number>();
   const group = new Uint32Array(source.rows);
   const at = new Uint32Array(source.rows);

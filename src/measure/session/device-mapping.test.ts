@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AllocatorKind, ProcessRole } from "../../sampler/record-layout.ts";
 import type { DeviceBackend, DeviceReport } from "../../sampler/sampler.ts";
-import { parseProbeInfo, type Visibility } from "../../telemetry/reading/probe-info.ts";
+import { type DeviceVisibility, parseProbeInfo } from "../../telemetry/reading/probe-info.ts";
 import type { DeviceLists } from "../../telemetry/recording/record-columns.ts";
 import type { RecordedStream } from "../../telemetry/recording/recorded-streams.ts";
 import { driverIndex } from "./device-mapping.ts";
@@ -18,7 +18,7 @@ const report = (index: number, changes: Partial<DeviceReport> = {}): DeviceRepor
   pci_bus_id: `00000000:${index + 1}B:00.0`,
   ...changes,
 });
-const visible = (changes: Partial<Visibility> = {}): Visibility => ({
+const visible = (changes: Partial<DeviceVisibility> = {}): DeviceVisibility => ({
   cuda: null,
   order: null,
   hip: null,

@@ -1,5 +1,5 @@
 import { type DeviceBackend, type DeviceReport, vendorOf } from "../../sampler/sampler.ts";
-import type { Visibility } from "../../telemetry/reading/probe-info.ts";
+import type { DeviceVisibility } from "../../telemetry/reading/probe-info.ts";
 
 /** A device as a process sees it. */
 interface OwnDevice {
@@ -58,7 +58,11 @@ function byPrefix(entry: string, drivers: readonly DeviceReport[]): DeviceReport
   return instanceOf(only(drivers, matching), drivers);
 }
 
-function nvidia(device: OwnDevice, { cuda, order }: Visibility, drivers: readonly DeviceReport[]): DeviceReport | null {
+function nvidia(
+  device: OwnDevice,
+  { cuda, order }: DeviceVisibility,
+  drivers: readonly DeviceReport[],
+): DeviceReport | null {
   const entry = cuda === null || cuda.trim() === "" ? String(device.index) : entriesOf(cuda)[device.index];
   const named = entry !== undefined && !isNumber(entry) ? byPrefix(entry, drivers) : null;
   // For an instance a process may get the UUID and address of its GPU. The entry is more precise then.
@@ -93,7 +97,7 @@ function byIdentity({ uuid, pciBusId }: OwnDevice, drivers: readonly DeviceRepor
 /** ROCm filters twice: first its runtime by ROCR_VISIBLE_DEVICES, then HIP among what is left. */
 function amd(
   device: OwnDevice,
-  { hip, cuda, rocr }: Visibility,
+  { hip, cuda, rocr }: DeviceVisibility,
   drivers: readonly DeviceReport[],
 ): DeviceReport | null {
   // UUIDs of HIP differ from those of the kernel, so one without a match has no meaning.
@@ -114,7 +118,7 @@ function amd(
 /** @param seen the process's devices of this kind: more than the cards when tiles are devices of their own */
 function intel(
   device: OwnDevice,
-  { ze }: Visibility,
+  { ze }: DeviceVisibility,
   drivers: readonly DeviceReport[],
   seen: number,
 ): DeviceReport | null {
@@ -135,7 +139,7 @@ function intel(
 export function driverIndex(
   device: OwnDevice,
   backend: DeviceBackend,
-  visible: Visibility,
+  visible: DeviceVisibility,
   drivers: readonly DeviceReport[],
   seen = 1,
 ): number | null {

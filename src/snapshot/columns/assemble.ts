@@ -1,5 +1,5 @@
 import { type GateError, invalidInput } from "../../core/errors.ts";
-import type { Annotation, BlockTable, SegmentTable, TorchSnapshot, TraceTable } from "../model/snapshot.ts";
+import type { BlockTable, SegmentTable, TorchSnapshot, TraceAnnotation, TraceTable } from "../model/snapshot.ts";
 import type { Budget } from "../pickle/budget.ts";
 import type { PickleResult } from "../pickle/machine.ts";
 import { idOf, Kind, kindOf } from "../pickle/values.ts";
@@ -186,10 +186,10 @@ class Assembly {
     return tables;
   }
 
-  annotations(list: number | null): Annotation[] {
+  annotations(list: number | null): TraceAnnotation[] {
     if (list === null) return [];
     const own = this.#rows(Class.annotation);
-    const all: Annotation[] = [];
+    const all: TraceAnnotation[] = [];
     // Annotations are optional, so another value is ignored.
     if (this.#builder.lists.classOf(list) !== Class.annotation) return all;
     for (const row of this.#rowsOf(list, Class.annotation, '"external_annotations"')) {

@@ -121,9 +121,9 @@ function isTensorMemory({ kind }: HeldEntry): boolean {
   return kind === "graph" || kind === "block" || kind === "tensor" || kind.startsWith("tensor:");
 }
 
-type Rule = (seen: Seen) => Hint | null;
+type HintRule = (seen: Seen) => Hint | null;
 
-const duplicatedOptimizers: Rule = (seen) => {
+const duplicatedOptimizers: HintRule = (seen) => {
   const made = seen.mostly(({ stack }) => phaseOf(stack) === "optimizer");
   const { optimizersGrown } = seen.evidence;
   if (!made || (optimizersGrown === null ? seen.retainer === null : optimizersGrown < 1)) return null;
@@ -140,7 +140,7 @@ const duplicatedOptimizers: Rule = (seen) => {
   };
 };
 
-const gradientGraph: Rule = (seen) => {
+const gradientGraph: HintRule = (seen) => {
   if (seen.retainer?.container !== "gradient") return null;
   return {
     code: "gradient-graph",
@@ -154,7 +154,7 @@ const gradientGraph: Rule = (seen) => {
   };
 };
 
-const missingZeroGrad: Rule = (seen) => {
+const missingZeroGrad: HintRule = (seen) => {
   const never = seen.evidence.gradientsNeverZeroed ?? 0;
   const ofGradients = seen.mostly(
     ({ stack, copiedFrom }) => copiedFrom === "backward" || phaseOf(stack) === "backward",
@@ -175,7 +175,7 @@ const missingZeroGrad: Rule = (seen) => {
   };
 };
 
-const detachedFragments: Rule = (seen) => {
+const detachedFragments: HintRule = (seen) => {
   const { graphs } = seen;
   if (graphs === null || graphs.leaves <= MAX * graphs.roots) return null;
   return {
@@ -192,7 +192,7 @@ const detachedFragments: Rule = (seen) => {
   };
 };
 
-const lossAsTensor: Rule = (seen) => {
+const lossAsTensor: HintRule = (seen) => {
   const { graphs } = seen;
   if (graphs === null || graphs.scalars <= MAX * graphs.roots) return null;
   const held =
@@ -207,7 +207,7 @@ const lossAsTensor: Rule = (seen) => {
   };
 };
 
-const autocastScope: Rule = (seen) => {
+const autocastScope: HintRule = (seen) => {
   if (seen.retainer === null || !seen.mostly(({ autocast }) => autocast === true)) return null;
   return {
     code: "autocast-scope",
@@ -220,7 +220,7 @@ const autocastScope: Rule = (seen) => {
   };
 };
 
-const withoutNoGrad: Rule = (seen) => {
+const withoutNoGrad: HintRule = (seen) => {
   const { graphs } = seen;
   if (graphs === null || graphs.saving <= MAX * graphs.roots || graphs.freed > 0) return null;
   if (seen.retainer?.container === "graph") return null;
@@ -239,7 +239,7 @@ const withoutNoGrad: Rule = (seen) => {
   };
 };
 
-const retainedGraph: Rule = (seen) => {
+const retainedGraph: HintRule = (seen) => {
   const { graphs } = seen;
   if (graphs === null) return null;
   return {
@@ -259,7 +259,7 @@ const retainedGraph: Rule = (seen) => {
   };
 };
 
-const keptActivations: Rule = (seen) => {
+const keptActivations: HintRule = (seen) => {
   if (!seen.isTensors || seen.retainer === null) return null;
   const hook = hookOf(seen.retainer.stack);
   const inForward = seen.mostly(({ stack }) => phaseOf(stack) === "forward" && stack.some(isModuleCall));
@@ -282,7 +282,7 @@ const keptActivations: Rule = (seen) => {
   };
 };
 
-const growingContainer: Rule = (seen) => {
+const growingContainer: HintRule = (seen) => {
   if (seen.retainer === null) return null;
   const what = retainerText(seen.retainer);
   return {
@@ -310,7 +310,7 @@ function sizeLimit({ container }: Retainer, javaScript: boolean): string {
 }
 
 /** Most specific pattern first. The first that applies is reported. */
-const RULES: readonly Rule[] = [
+const RULES: readonly HintRule[] = [
   duplicatedOptimizers,
   gradientGraph,
   missingZeroGrad,

@@ -81,9 +81,9 @@ function sideOf(one: NamedSnapshot, root: string | null): Side {
   };
 }
 
-type Located = PeakLine & { readonly at: Frame };
+type PlacedLine = PeakLine & { readonly at: Frame };
 
-function lineDifference({ before, after }: LinePair<Located>, sides: Sides): LineDifference {
+function lineDifference({ before, after }: LinePair<PlacedLine>, sides: Sides): LineDifference {
   const shown = after ?? before;
   if (shown === null) throw new Error("a pair has a line");
   const { place } = after === null ? sides.before : sides.after;
@@ -141,7 +141,7 @@ function deviceDifference(sides: Sides, device: number): DeviceDifference {
   const of = ({ compositions }: Side) => compositions.find((one) => one.device === device) ?? { device, ...EMPTY };
   const [a, b] = [of(sides.before), of(sides.after)];
   const located = (lines: readonly PeakLine[], { place }: Side) =>
-    lines.map((line): Located => ({ ...line, at: place(line.frame) }));
+    lines.map((line): PlacedLine => ({ ...line, at: place(line.frame) }));
   const lines = linePairs(located(a.lines, sides.before), located(b.lines, sides.after)).map((pair) =>
     lineDifference(pair, sides),
   );

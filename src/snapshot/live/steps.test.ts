@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Annotation } from "../model/snapshot.ts";
+import type { TraceAnnotation } from "../model/snapshot.ts";
 import { stepAt, stepEnds } from "./steps.ts";
 
-const scope = (name: string, ...ends: number[]): Annotation[] =>
+const scope = (name: string, ...ends: number[]): TraceAnnotation[] =>
   ends.flatMap((timeUs) => [
     { name, stage: "START" as const, device: 0, timeUs: timeUs - 1 },
     { name, stage: "END" as const, device: 0, timeUs },

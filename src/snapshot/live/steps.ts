@@ -1,11 +1,11 @@
 import { groupBy } from "../../core/group-by.ts";
-import type { Annotation } from "../model/snapshot.ts";
+import type { TraceAnnotation } from "../model/snapshot.ts";
 
 /** Scopes that occur once a step: those of PyTorch's optimizers, and the profiler's step. */
 const STEP_SCOPE = /^(?:Optimizer\.step#|ProfilerStep#)/;
 
 /** Ends of steps, microseconds: of the optimizer that steps most often, as a second one would double the count. */
-export function stepEnds(annotations: readonly Annotation[]): Float64Array {
+export function stepEnds(annotations: readonly TraceAnnotation[]): Float64Array {
   const ended = annotations.filter(({ name, stage }) => stage === "END" && STEP_SCOPE.test(name));
   // The profiler numbers its steps.
   const scopes = groupBy(ended, ({ name }) => (name.startsWith("ProfilerStep#") ? "ProfilerStep#" : name));

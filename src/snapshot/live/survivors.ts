@@ -122,7 +122,7 @@ function floorEntries(trace: TraceTable, window: TraceWindow, ends: readonly num
   return floors;
 }
 
-interface Tally {
+interface LineTally {
   allocations: number;
   allocatedBytes: number;
   live: number;
@@ -150,8 +150,8 @@ export function survivorsByLine(
   window: TraceWindow,
   steps: Float64Array,
 ): Survivors {
-  const tallies = new Map<number, Tally>();
-  const tally = (line: number): Tally => {
+  const tallies = new Map<number, LineTally>();
+  const tally = (line: number): LineTally => {
     let own = tallies.get(line);
     if (own === undefined) {
       own = { allocations: 0, allocatedBytes: 0, live: 0, floors: [], survivors: [] };
@@ -222,7 +222,7 @@ interface WindowFacts {
   readonly conclusive: boolean;
 }
 
-function perStep(survivors: Tally["survivors"], { trace, steps, startUs, endUs }: WindowFacts): number | null {
+function perStep(survivors: LineTally["survivors"], { trace, steps, startUs, endUs }: WindowFacts): number | null {
   const first = stepAt(steps, startUs);
   const last = stepAt(steps, endUs);
   const lastEnd = steps[last - 1];
@@ -233,7 +233,7 @@ function perStep(survivors: Tally["survivors"], { trace, steps, startUs, endUs }
   return bytes / (last - first);
 }
 
-function describe(own: Tally, facts: WindowFacts): LineSurvivors {
+function describe(own: LineTally, facts: WindowFacts): LineSurvivors {
   const { trace, ends, endUs, steps } = facts;
   while (own.floors.length < facts.parts) own.floors.push(own.live);
   const bytesByPart = new Array<number>(PARTS).fill(0);

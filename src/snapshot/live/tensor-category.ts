@@ -36,7 +36,7 @@ export function phaseOfStack(stack: readonly Frame[]): StepPhase | null {
 }
 
 /** What is known of memory besides what the probe reports. */
-interface Origin {
+interface AllocationOrigin {
   /** Where PyTorch's allocator of tensors made it. */
   readonly isTensor: boolean;
   /** Where another part of PyTorch made it, such as a workspace of one of its kernels. */
@@ -47,7 +47,7 @@ interface Origin {
 }
 
 /** The category of memory that the probe found in no module and no optimizer, and that autograd did not save. */
-export function categoryOf({ isTensor, isTorch, phase, kept }: Origin): Category {
+export function categoryOf({ isTensor, isTorch, phase, kept }: AllocationOrigin): Category {
   const inModel = phase !== null && MODEL_PHASES.has(phase);
   if (isTensor && inModel && kept && (phase === "forward" || phase === "evaluation")) return "kept_tensors";
   if (inModel && (isTensor || isTorch)) return "temporary";

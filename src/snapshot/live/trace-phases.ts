@@ -2,7 +2,7 @@ import { Action, type Stacks, type TraceTable } from "../model/snapshot.ts";
 import { phaseOfStack, type Release, type StepPhase } from "./tensor-category.ts";
 
 /** What a stack shows: its phase, as an index of {@link PHASES}, and the function in which its thread began. */
-interface Shown {
+interface ShownStack {
   readonly phase: number;
   /** Whichever line of it is running. */
   readonly thread: string;
@@ -19,7 +19,7 @@ const BACKWARD = PHASES.indexOf("backward");
 export class TracePhases {
   readonly #stacks: Stacks;
   readonly #trace: TraceTable;
-  readonly #byStack = new Map<number, Shown | null>();
+  readonly #byStack = new Map<number, ShownStack | null>();
   /** Stack by entry; of a frameless allocation in a backward pass, the call that began it. */
   readonly #stack: Uint32Array;
   /** By entry, as an index of {@link PHASES}: of the newest allocation until then, and of the next one after it. */
@@ -58,7 +58,7 @@ export class TracePhases {
   }
 
   /** Null for a stack without frames. Found once for each stack, of which a history has far fewer than entries. */
-  #shown(stack: number): Shown | null {
+  #shown(stack: number): ShownStack | null {
     const known = this.#byStack.get(stack);
     if (known !== undefined) return known;
     const frames = this.#stacks.list(stack);

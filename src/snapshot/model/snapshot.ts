@@ -62,7 +62,7 @@ export interface TraceTable {
 }
 
 /** An annotated scope: `record_function`, or a profiler's step. */
-export interface Annotation {
+export interface TraceAnnotation {
   readonly name: string;
   readonly stage: "START" | "END";
   readonly device: number | null;
@@ -76,7 +76,7 @@ export interface TorchSnapshot {
   /** One per device that has entries. */
   readonly traces: readonly TraceTable[];
   readonly stacks: Stacks;
-  readonly annotations: readonly Annotation[];
+  readonly annotations: readonly TraceAnnotation[];
   /** "a:b", the allocator's own is "0:0". */
   readonly poolName: (pool: number) => string;
 }

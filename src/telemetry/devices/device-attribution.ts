@@ -1,6 +1,6 @@
 import { formatBytes } from "../../core/units.ts";
 import type { DeviceColumns, DeviceLists } from "../recording/record-columns.ts";
-import type { Attribution, RecordedDevice } from "../recording/recorded-device.ts";
+import type { DeviceAttribution, RecordedDevice } from "../recording/recorded-device.ts";
 import { WHOLE_JOB } from "./device-records.ts";
 
 /** Capability of a device whose lists contain only the job's processes: memory of other processes is unknown. */
@@ -86,7 +86,7 @@ export interface AttributionContext {
 }
 
 export interface DecidedAttribution {
-  readonly kind: Attribution;
+  readonly kind: DeviceAttribution;
   /** Why the attribution is not better; null for the best. */
   readonly reason: string | null;
 }
@@ -166,7 +166,7 @@ export function decideAttribution(
  * @param trusted owners of entries are reliable: pids are those of this machine's process tree
  * @param warm the device was read before the command began: processes in its first list are older
  */
-export function listParts(kind: Attribution, lists: DeviceLists, trusted: boolean, warm: boolean): ListParts {
+export function listParts(kind: DeviceAttribution, lists: DeviceLists, trusted: boolean, warm: boolean): ListParts {
   switch (kind) {
     case "pid":
       return { job: (_pid, owner) => owner === 1, other: (_pid, owner) => owner === 0 };

@@ -46,7 +46,7 @@ const UNSEEN_NS = 500e6;
 const SAME_LEVEL_BYTES = 1 << 20;
 
 /** Begin and end of one allocator's samples. */
-export interface Extent {
+export interface AllocatorSpan {
   /** Whether it was known to be empty at a time before its first sample, else its memory then is unknown. */
   readonly before: (ns: number) => boolean;
   /** It was empty from here on; infinite when unknown. Its memory after its last sample is unknown. */
@@ -58,7 +58,7 @@ export function steadyAt(
   timeNs: Float64Array,
   values: Float64Array,
   at: Float64Array,
-  { before, goneNs }: Extent,
+  { before, goneNs }: AllocatorSpan,
 ): Float64Array {
   const held = heldAt(timeNs, values, at);
   let next = 0;

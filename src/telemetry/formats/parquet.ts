@@ -54,7 +54,7 @@ const LayoutSchema = v.object({
   marks: v.array(RecordingMarkSchema),
   health: v.optional(v.array(DeviceHealthSchema)),
 });
-type Layout = v.InferOutput<typeof LayoutSchema>;
+type FileLayout = v.InferOutput<typeof LayoutSchema>;
 
 function rowsOf(table: SampleTable): number {
   return table.timeNs?.length ?? table.steps?.length ?? Object.values(table.columns)[0]?.length ?? 0;
@@ -62,7 +62,7 @@ function rowsOf(table: SampleTable): number {
 
 const columnsOf = (table: SampleTable): Column[] => COLUMNS.filter((column) => table.columns[column] !== undefined);
 
-function layoutOf(recording: Recording): Layout {
+function layoutOf(recording: Recording): FileLayout {
   return {
     version: 1,
     epoch_ns: recording.epochNs === null ? null : String(recording.epochNs),
@@ -211,7 +211,7 @@ function unreadable(file: string, error: unknown): GateError {
 }
 
 /** Reads a file with our metadata directly into the columns of its tables. */
-async function readTables(source: ParquetSource, layout: Layout): Promise<SampleTable[]> {
+async function readTables(source: ParquetSource, layout: FileLayout): Promise<SampleTable[]> {
   const announced = layout.tables.reduce((sum, { rows }) => sum + rows, 0);
   if (announced !== source.rows) throw new Error(`${source.rows} rows instead of ${announced}`);
   const unknown = (rows: number) => new Float64Array(rows).fill(Number.NaN);

@@ -49,9 +49,9 @@ function endingOf(exit: ExitState): Ending {
   return exit.kind === "signaled" && exit.signal === "SIGKILL" ? "killed" : "failed";
 }
 
-type Finding = Omit<OutOfMemory, "errors" | "evidence" | "swallowed">;
+type OomFinding = Omit<OutOfMemory, "errors" | "evidence" | "swallowed">;
 
-const UNKNOWN: Omit<Finding, "certainty" | "confidence" | "source" | "runtime"> = {
+const UNKNOWN: Omit<OomFinding, "certainty" | "confidence" | "source" | "runtime"> = {
   time_ns: null,
   pid: null,
   rank: null,
@@ -63,7 +63,7 @@ const UNKNOWN: Omit<Finding, "certainty" | "confidence" | "source" | "runtime"> 
   stack: [],
 };
 
-function byProbe(facts: OomFacts, ending: Ending): { readonly finding: Finding; readonly sentence: string } | null {
+function byProbe(facts: OomFacts, ending: Ending): { readonly finding: OomFinding; readonly sentence: string } | null {
   const first = inOrder(facts.probe)[0];
   if (first === undefined) return null;
   const witness = probeWitness(first, facts.startNs);
@@ -75,10 +75,10 @@ function byProbe(facts: OomFacts, ending: Ending): { readonly finding: Finding; 
   };
 }
 
-function byKernel(facts: OomFacts, ending: Ending): { readonly finding: Finding; readonly sentence: string } | null {
+function byKernel(facts: OomFacts, ending: Ending): { readonly finding: OomFinding; readonly sentence: string } | null {
   const { group, machineKills, victims } = facts.kernel;
   const victim = victims[0];
-  const finding = (certainty: Finding["certainty"], confidence: number): Finding => ({
+  const finding = (certainty: OomFinding["certainty"], confidence: number): OomFinding => ({
     ...UNKNOWN,
     certainty,
     confidence,
@@ -112,7 +112,7 @@ function byKernel(facts: OomFacts, ending: Ending): { readonly finding: Finding;
     : { finding: finding("suspected", CONFIDENCE.suspected), sentence };
 }
 
-function byOutput(facts: OomFacts, ending: Ending): { readonly finding: Finding; readonly sentence: string } | null {
+function byOutput(facts: OomFacts, ending: Ending): { readonly finding: OomFinding; readonly sentence: string } | null {
   const reports = facts.messages.filter(({ wording }) => wording === "report");
   const words = facts.messages.filter(({ fromEnd }) => fromEnd <= WORDS_FROM_END);
   // The last report is the one that ended the run. One with a size is preferred to the messages around it.
@@ -175,7 +175,7 @@ export function outOfMemory(facts: OomFacts): OutOfMemory | null {
 }
 
 /** Facts of another witness of the same failure. A kill by the kernel is not a failed request. */
-function completed(first: Finding, other: Finding): Finding {
+function completed(first: OomFinding, other: OomFinding): OomFinding {
   if (first.source === "kernel" || other.source === "kernel") return first;
   const requested = first.requested_bytes === null;
   return {

@@ -4,7 +4,7 @@ import { probeLines } from "../recording/probe-record.ts";
 import { phasesIn, type ReportedPhases } from "./probe-phases.ts";
 
 /** The process's environment variables about visible devices; null = not set. */
-export interface Visibility {
+export interface DeviceVisibility {
   /** CUDA_VISIBLE_DEVICES, or HIP's where that is not set. */
   readonly cuda: string | null;
   /** CUDA_DEVICE_ORDER. */
@@ -32,7 +32,7 @@ export interface ProbeMarks {
 /** Content of one `.info` file of a probe, beyond what the recording keeps. */
 export interface ProbeInfo {
   readonly process: ProbeProcess;
-  readonly visible: Visibility;
+  readonly visible: DeviceVisibility;
   /** PCI addresses of its devices, by the process's names. */
   readonly pciBusIds: ReadonlyMap<string, string>;
   readonly marks: ProbeMarks;

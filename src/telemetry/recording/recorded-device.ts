@@ -10,7 +10,7 @@ import { DEVICE_BACKENDS, type DeviceReport, vendorOf } from "../../sampler/samp
  * - `none`: others used the device at the same time, or no sample was read before the job began.
  */
 export const ATTRIBUTIONS = ["pid", "single-new-pid", "device-delta", "none"] as const;
-export type Attribution = (typeof ATTRIBUTIONS)[number];
+export type DeviceAttribution = (typeof ATTRIBUTIONS)[number];
 
 const bytes = v.nullable(v.pipe(v.number(), v.integer()));
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));

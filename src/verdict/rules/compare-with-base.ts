@@ -2,7 +2,7 @@ import { pooledDeviation } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { spread } from "../../stats/spread.ts";
 import { BASE_RERUNS } from "../model/defaults.ts";
-import { type BaselineValue, knownWithin } from "./sessions.ts";
+import { knownWithin, type SessionValue } from "./sessions.ts";
 
 interface BaseComparisonInput {
   /** Runs of the change that all lie above the threshold; at least two. */
@@ -11,7 +11,7 @@ interface BaseComparisonInput {
   readonly here: readonly number[];
   /** All runs of the baseline, including those of this session. */
   readonly known: readonly number[];
-  readonly baseline: readonly BaselineValue[];
+  readonly baseline: readonly SessionValue[];
   /** Spread of the runs the threshold came from. */
   readonly spread: number;
   readonly quantum: number;

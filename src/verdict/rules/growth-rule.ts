@@ -18,7 +18,7 @@ import { checkOf } from "./check.ts";
 import { peaks } from "./peak-rule.ts";
 import { relativeCheck } from "./relative-check.ts";
 import { judgeRelative, type RelativeContext } from "./relative-rule.ts";
-import type { BaselineValue } from "./sessions.ts";
+import type { SessionValue } from "./sessions.ts";
 
 /** Growth of the lower envelope of a run over the stretch that grew, bytes. */
 export function observedGrowth(series: MeasuredSeries): number | null {
@@ -27,7 +27,7 @@ export function observedGrowth(series: MeasuredSeries): number | null {
 
 interface Growths {
   readonly horizon: Horizon | null;
-  readonly candidate: readonly (BaselineValue & { readonly leak: boolean })[];
+  readonly candidate: readonly (SessionValue & { readonly leak: boolean })[];
   readonly baseline: ReturnType<typeof knownValues>;
 }
 

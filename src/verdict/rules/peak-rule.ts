@@ -6,10 +6,10 @@ import type { Policy } from "../model/policy.ts";
 import { finite, knownValues, type SeriesKey, type SeriesRun } from "../model/series-index.ts";
 import { relativeCheck } from "./relative-check.ts";
 import { judgeRelative, type RelativeContext } from "./relative-rule.ts";
-import type { BaselineValue } from "./sessions.ts";
+import type { SessionValue } from "./sessions.ts";
 
 /** The known peaks of a series, bytes, in the order of the runs. */
-export function peaks(runs: readonly SeriesRun[]): readonly BaselineValue[] {
+export function peaks(runs: readonly SeriesRun[]): readonly SessionValue[] {
   return knownValues(runs, (series) => finite(series.peak_bytes));
 }
 

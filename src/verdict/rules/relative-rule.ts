@@ -23,7 +23,7 @@ import {
   predictiveProbability,
   separationProbability,
 } from "./confirmation.ts";
-import { type BaselineValue, sessionBound } from "./sessions.ts";
+import { type SessionValue, sessionBound } from "./sessions.ts";
 
 /** One series of the candidate and the baseline, with what all relative checks share. */
 export interface RelativeContext {
@@ -42,7 +42,7 @@ export interface RelativeContext {
 /** One quantity of one series: candidate runs in order against baseline runs. All values finite. */
 interface RelativeQuantity {
   readonly candidate: readonly number[];
-  readonly baseline: readonly BaselineValue[];
+  readonly baseline: readonly SessionValue[];
   readonly margin: Margin;
   /** Spreads, as the margin counts them, that a confirmed breach lies above everything known of the baseline. */
   readonly confirmedSpreads: number;
@@ -52,7 +52,7 @@ interface RelativeQuantity {
   readonly leaking?: readonly boolean[];
 }
 
-interface Judged extends Level {
+interface JudgedValues extends Level {
   readonly runs: number;
   readonly sessions: number;
 }
@@ -69,7 +69,7 @@ export type RelativeOutcome =
       readonly knownMode: boolean;
       /** The candidate is shown to lie below the baseline. */
       readonly improved: boolean;
-    } & Judged)
+    } & JudgedValues)
   /** All runs exceed the historic threshold, but so do the base commit's runs in this session. */
   | ({
       readonly kind: "dismissed";
@@ -77,7 +77,7 @@ export type RelativeOutcome =
       readonly why: Dismissal;
       readonly inSession: Level;
       readonly needsBaseRuns: number;
-    } & Judged)
+    } & JudgedValues)
   /** All runs exceed the historic threshold, as an unchanged session may, and the base did not run in this one. */
   | ({
       readonly kind: "session-unknown";
@@ -87,7 +87,7 @@ export type RelativeOutcome =
       readonly limit: number;
       readonly needsMoreRuns: number;
       readonly needsBaseRuns: number;
-    } & Judged)
+    } & JudgedValues)
   | ({
       readonly kind: "breach";
       readonly value: number;
@@ -99,7 +99,7 @@ export type RelativeOutcome =
       readonly needsBaseRuns: number;
       /** Enough candidate runs and, where wanted, base runs of this session agree; else a breach does not warn. */
       readonly confirmed: boolean;
-    } & Judged);
+    } & JudgedValues);
 
 /** Whether enough of the baseline reaches this level (down to `tolerance` below): the peaks of a program have modes. */
 function isOwnLevel(value: number, baseline: readonly number[], margin: number, tolerance: number): boolean {
@@ -139,7 +139,7 @@ function evidence(
 }
 
 /** The values of the baseline: all of them, those of the candidate's session, and the others. */
-function runsBySession(baseline: readonly BaselineValue[], session: string) {
+function runsBySession(baseline: readonly SessionValue[], session: string) {
   return {
     all: baseline.map(({ value }) => value),
     here: baseline.flatMap((run) => (run.session === session ? [run.value] : [])),
@@ -184,13 +184,13 @@ function limitsOf(context: RelativeContext, { candidate, baseline, margin }: Rel
   }
   const pool = thresholdRuns(here, elsewhere, minBaselineRuns);
   const level = levelOf(pool, spread(pool, METRIC[context.key.metric].quantumBytes), margin);
-  const judged: Judged = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
+  const judged: JudgedValues = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
   const tolerance = margin(level.centre, 0) / 20;
   const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
   return { kind: "compared", all, here, elsewhere, pool, level, judged, tolerance, within } as const;
 }
 
-function withinLimit(value: number, used: number, judged: Judged): RelativeOutcome {
+function withinLimit(value: number, used: number, judged: JudgedValues): RelativeOutcome {
   return { kind: "within", value, used, knownMode: value > judged.threshold, improved: false, ...judged };
 }
 

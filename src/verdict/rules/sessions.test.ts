@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type BaselineValue, knownWithin, sessionBound } from "./sessions.ts";
+import { knownWithin, type SessionValue, sessionBound } from "./sessions.ts";
 
-const runs = (...nights: readonly (readonly number[])[]): readonly BaselineValue[] =>
+const runs = (...nights: readonly (readonly number[])[]): readonly SessionValue[] =>
   nights.flatMap((values, night) => values.map((value) => ({ session: `night-${night}`, value })));
 
 describe("the spread between sessions", () => {
@@ -18,7 +18,7 @@ describe("the spread between sessions", () => {
     // Pairs of runs 10 apart around levels that hardly differ: the sessions are alike.
     const alike = runs([0, 10], [1, 11], [0, 10], [2, 12], [1, 11]);
     const differ = runs([0, 1], [30, 31], [60, 61], [90, 91], [120, 121]);
-    const of = (baseline: readonly BaselineValue[]) => sessionBound(baseline, [200, 201], 0, 0.001) ?? Number.NaN;
+    const of = (baseline: readonly SessionValue[]) => sessionBound(baseline, [200, 201], 0, 0.001) ?? Number.NaN;
     expect(of(alike)).toBeLessThan(60);
     expect(of(differ)).toBeGreaterThan(300);
   });

@@ -7,18 +7,18 @@ import { studentQuantile } from "../../stats/student-t.ts";
 import { MIN_SESSION_FREEDOM, MIN_SESSIONS, STRAGGLER_FACTOR, STRAGGLER_SESSIONS } from "../model/defaults.ts";
 
 /** A value of one baseline run, with its session. */
-export interface BaselineValue {
+export interface SessionValue {
   readonly session: string;
   readonly value: number;
 }
 
 /** Values by session. */
-function bySession(values: readonly BaselineValue[]): readonly (readonly number[])[] {
+function bySession(values: readonly SessionValue[]): readonly (readonly number[])[] {
   return [...groupBy(values, ({ session }) => session).values()].map((group) => group.map(({ value }) => value));
 }
 
 /** Spread within the baseline's sessions, bytes; null while they have too few runs each. */
-export function knownWithin(baseline: readonly BaselineValue[], quantum: number): number | null {
+export function knownWithin(baseline: readonly SessionValue[], quantum: number): number | null {
   const groups = bySession(baseline);
   const freedom = groups.reduce((sum, group) => sum + group.length - 1, 0);
   return freedom >= MIN_SESSION_FREEDOM ? spreadWithin(groups, quantum) : null;
@@ -40,7 +40,7 @@ function apart(levels: readonly number[]): number {
  * subtracted. Null when the baseline has too few sessions. Bytes.
  */
 export function sessionBound(
-  baseline: readonly BaselineValue[],
+  baseline: readonly SessionValue[],
   candidate: readonly number[],
   quantum: number,
   alpha: number,
