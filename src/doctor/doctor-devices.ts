@@ -13,6 +13,10 @@ export interface Diagnosis {
   readonly hint: string | null;
 }
 
+export function row(name: string, status: Diagnosis["status"], detail: string, hint: string | null = null): Diagnosis {
+  return { name, status, detail, hint };
+}
+
 /** Lines of advice as a hint. */
 function hintOf(lines: readonly (string | null)[]): string | null {
   const given = lines.filter((line): line is string => line !== null);
@@ -87,7 +91,7 @@ const identity = ({ model, total_bytes, uuid, pci_bus_id, mig_profile, unified }
   uuid ?? pci_bus_id ?? null,
 ];
 
-const joined = (parts: readonly (string | null)[]): string => parts.filter((part) => part !== null).join(", ");
+export const joined = (parts: readonly (string | null)[]): string => parts.filter((part) => part !== null).join(", ");
 
 function deviceDiagnosis(device: DeviceReport, all: readonly DeviceReport[], here: HostEnvironment): Diagnosis {
   const name = device.name;
@@ -97,16 +101,15 @@ function deviceDiagnosis(device: DeviceReport, all: readonly DeviceReport[], her
   const hasParts = all.some(({ backend, parent }) => backend === device.backend && parent === device.index);
   if (capabilities.includes("mig")) {
     // A GPU that is divided into MIG devices may refuse its own counters. Those of its MIG devices are read.
-    if (hasParts)
-      return { name, status: "ok", detail: joined([...who, "divided by MIG, see its devices"]), hint: null };
+    if (hasParts) return row(name, "ok", joined([...who, "divided by MIG, see its devices"]));
     const hint = here.container
       ? "Pass a MIG device into the container (docker run --gpus '\"device=0:0\"')."
       : "Make a MIG device (sudo nvidia-smi mig -cgi 1g.10gb -C; nvidia-smi mig -lgip lists the profiles).";
-    return { name, status: "missing", detail: joined(["divided by MIG, but without a MIG device", ...who]), hint };
+    return row(name, "missing", joined(["divided by MIG, but without a MIG device", ...who]), hint);
   }
   const trouble = reason === null ? null : troubleIn(reason, here);
   if (trouble !== null && !capabilities.includes("memory")) {
-    return { name, status: trouble.status, detail: joined([trouble.meaning, ...who]), hint: trouble.remedy };
+    return row(name, trouble.status, joined([trouble.meaning, ...who]), trouble.remedy);
   }
   const whose = attribution(device, here);
   const exact = peaks(capabilities);
@@ -115,7 +118,7 @@ function deviceDiagnosis(device: DeviceReport, all: readonly DeviceReport[], her
     : null;
   const hint = hintOf([reason === null ? null : `${sentence(reason)}.`, whose.hint, exact.hint, slow]);
   const status = reason === null && whose.hint === null ? "ok" : "limited";
-  return { name, status, detail: joined([...who, whose.text, exact.text]), hint };
+  return row(name, status, joined([...who, whose.text, exact.text]), hint);
 }
 
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1).replace(/\.$/, "");
@@ -144,7 +147,7 @@ function sourceDiagnosis(source: SourceReport, devices: readonly DeviceReport[],
   const { name, available, capabilities } = source;
   // The device's own row reports its fault.
   const hasRow = devices.some((each) => each.reason && source.reason?.endsWith(`${each.name}: ${each.reason}`));
-  if (!available && hasRow) return { name, status: "limited", detail: "no device can be read", hint: null };
+  if (!available && hasRow) return row(name, "limited", "no device can be read");
   const reason = hasRow ? null : source.reason;
   const trouble: Trouble | null =
     reason === null || name !== "nvml" ? null : (libraryTrouble(reason, here) ?? troubleIn(reason, here));
@@ -154,21 +157,21 @@ function sourceDiagnosis(source: SourceReport, devices: readonly DeviceReport[],
       (capability) => CAPABILITY_TEXT[capability.split(":")[0] ?? ""]?.(capability) ?? [capability],
     );
     const detail = joined([driver === null ? null : `driver ${driver}`, ...texts]) || "readable";
-    if (reason === null) return { name, status: "ok", detail, hint: null };
-    return {
+    if (reason === null) return row(name, "ok", detail);
+    return row(
       name,
-      status: trouble?.status ?? "limited",
-      detail: `${detail}; ${reason}`,
-      hint: trouble === null ? null : hintOf([`${sentence(trouble.meaning)}.`, trouble.remedy]),
-    };
+      trouble?.status ?? "limited",
+      `${detail}; ${reason}`,
+      trouble === null ? null : hintOf([`${sentence(trouble.meaning)}.`, trouble.remedy]),
+    );
   }
   if (trouble !== null) {
     const needless = trouble.status === "limited" && devices.length > 0;
-    return { name, status: trouble.status, detail: trouble.meaning, hint: needless ? null : trouble.remedy };
+    return row(name, trouble.status, trouble.meaning, needless ? null : trouble.remedy);
   }
   // A machine with a device of another vendor needs no hint.
   const hint = devices.length > 0 ? null : (NO_DEVICE_HINTS[name] ?? null);
-  return { name, status: "limited", detail: reason ?? "not readable", hint };
+  return row(name, "limited", reason ?? "not readable", hint);
 }
 
 /** Rows of the device sources and of each device they see. */

@@ -7,7 +7,7 @@ import { scrubEnvironment } from "../measure/environment/scrub-environment.ts";
 import { findPrebuild } from "../sampler/prebuild.ts";
 import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
 import { detectSampler, NATIVE_PLATFORMS, type SamplerSupport } from "../sampler/start.ts";
-import { type Diagnosis, deviceDiagnoses } from "./doctor-devices.ts";
+import { type Diagnosis, deviceDiagnoses, joined, row } from "./doctor-devices.ts";
 import { detectEnvironment, rootsFrom } from "./host-environment.ts";
 
 async function versionOf(file: string, args: readonly string[], env = helperEnvironment()): Promise<string | null> {
@@ -16,9 +16,9 @@ async function versionOf(file: string, args: readonly string[], env = helperEnvi
 }
 
 function samplerDiagnosis(sampler: SamplerSupport): Diagnosis {
-  if (sampler.kind === "native") return { name: "sampler", status: "ok", detail: "native", hint: null };
+  if (sampler.kind === "native") return row("sampler", "ok", "native");
   const status = sampler.kind === "missing" ? "missing" : "limited";
-  return { name: "sampler", status, detail: sampler.reason, hint: NATIVE_PLATFORMS };
+  return row("sampler", status, sampler.reason, NATIVE_PLATFORMS);
 }
 
 /** Sources of the machine itself. All others read devices. */
@@ -27,28 +27,28 @@ const MACHINE_SOURCES: readonly string[] = ["host", "cgroup", "host_shared_once"
 /** Only the host source is `missing` where it is not available. The others are optional. */
 function machineDiagnosis({ name, available, reason, capabilities }: SourceReport): Diagnosis {
   const detail = available ? capabilities.join(", ") || "readable" : (reason ?? "not readable");
-  return { name, status: available ? "ok" : name === "host" ? "missing" : "limited", detail, hint: null };
+  return row(name, available ? "ok" : name === "host" ? "missing" : "limited", detail);
 }
 
 function directoryDiagnosis(directory: string): Diagnosis {
   try {
     accessSync(directory, constants.W_OK);
   } catch {
-    return {
-      name: "working directory",
-      status: "missing",
-      detail: "not writable",
-      hint: "Bundles are written here unless --bundle names another directory.",
-    };
+    return row(
+      "working directory",
+      "missing",
+      "not writable",
+      "Bundles are written here unless --bundle names another directory.",
+    );
   }
   const disk = statfsSync(directory);
   const free = disk.bavail * disk.bsize;
-  return {
-    name: "working directory",
-    status: free < 256 * MIB ? "limited" : "ok",
-    detail: `writable, ${formatBytes(free)} free`,
-    hint: free < GIB ? "An hour of one process at 200 Hz needs about 40 MiB." : null,
-  };
+  return row(
+    "working directory",
+    free < 256 * MIB ? "limited" : "ok",
+    `writable, ${formatBytes(free)} free`,
+    free < GIB ? "An hour of one process at 200 Hz needs about 40 MiB." : null,
+  );
 }
 
 /** What is measured inside the processes: by the probe in Python, by the preloadable library in other programs. */
@@ -59,23 +59,18 @@ function probeDiagnosis(trial: ProbeTrial): Diagnosis {
   switch (trial.kind) {
     case "attached": {
       const heap = trial.heap?.startsWith("none:") === false ? `heap by ${trial.heap}` : "no heap counters";
-      const detail = [`loads into Python ${trial.python}`, heap, others].filter((part) => part !== null).join(", ");
-      return { name: "probe", status: "ok", detail, hint: null };
+      const detail = joined([`loads into Python ${trial.python}`, heap, others]);
+      return row("probe", "ok", detail);
     }
     case "no-python":
-      return {
-        name: "probe",
-        status: others === null ? "limited" : "ok",
-        detail: ["python3 not found", others].filter((part) => part !== null).join(", "),
-        hint: null,
-      };
+      return row("probe", others === null ? "limited" : "ok", joined(["python3 not found", others]));
     case "not-attached":
-      return {
-        name: "probe",
-        status: "limited",
-        detail: trial.reason,
-        hint: "Allocator counters are not read; host memory is still measured from outside.",
-      };
+      return row(
+        "probe",
+        "limited",
+        trial.reason,
+        "Allocator counters are not read; host memory is still measured from outside.",
+      );
     default:
       return trial satisfies never;
   }
@@ -101,12 +96,11 @@ export async function diagnose(directory: string): Promise<Diagnoses> {
     tryProbe(env),
   ]);
   const findings: readonly Diagnosis[] = [
-    {
-      name: "platform",
-      status: "ok",
-      detail: `${process.platform}-${process.arch}, kernel ${release()}, Node ${process.versions.node}, ${availableParallelism()} cores`,
-      hint: null,
-    },
+    row(
+      "platform",
+      "ok",
+      `${process.platform}-${process.arch}, kernel ${release()}, Node ${process.versions.node}, ${availableParallelism()} cores`,
+    ),
     samplerDiagnosis(sampler),
     ...sampler.sources.filter(isMachine).map(machineDiagnosis),
     ...deviceDiagnoses(
@@ -116,27 +110,12 @@ export async function diagnose(directory: string): Promise<Diagnoses> {
     ),
     directoryDiagnosis(directory),
     git === null
-      ? {
-          name: "git",
-          status: "limited",
-          detail: "not found",
-          hint: "Without git the base commit cannot be re-run before a failing verdict.",
-        }
-      : { name: "git", status: "ok", detail: git, hint: null },
+      ? row("git", "limited", "not found", "Without git the base commit cannot be re-run before a failing verdict.")
+      : row("git", "ok", git),
     probeDiagnosis(trial),
     python === null
-      ? {
-          name: "python",
-          status: "limited",
-          detail: "python3 not found",
-          hint: "Only needed when the measured command is Python.",
-        }
-      : {
-          name: "python",
-          status: "ok",
-          detail: [python, torch].filter((part) => part !== null).join(", "),
-          hint: null,
-        },
+      ? row("python", "limited", "python3 not found", "Only needed when the measured command is Python.")
+      : row("python", "ok", joined([python, torch])),
   ];
   return { findings, devices: sampler.devices };
 }

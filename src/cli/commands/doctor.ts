@@ -4,6 +4,7 @@ import { ExitCode } from "../../core/exit-codes.ts";
 import { writeDiagnoseDirectory } from "../../doctor/diagnose-directory.ts";
 import { diagnose } from "../../doctor/doctor.ts";
 import type { Diagnosis } from "../../doctor/doctor-devices.ts";
+import { wrapText } from "../../report/terminal/terminal-table.ts";
 import type { Invocation } from "../console/command.ts";
 
 const MARK = { ok: ["✓", "green"], limited: ["–", "yellow"], missing: ["✗", "red"] } as const;
@@ -11,25 +12,15 @@ const MARK = { ok: ["✓", "green"], limited: ["–", "yellow"], missing: ["✗"
 /** Minimum width of wrapped texts on a narrow terminal. */
 const ROOM_MIN = 40;
 
-function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(" ")) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
-}
-
 function rows({ name, status, detail, hint }: Diagnosis, nameWidth: number, width: number, color: boolean): string {
   const [mark, tint] = MARK[status];
   const shown = color ? styleText(tint, mark) : mark;
   const indent = " ".repeat(nameWidth + 4);
   const room = Math.max(width - indent.length - 2, ROOM_MIN);
   const advice = (hint?.split("\n") ?? []).flatMap((each) =>
-    wrapped(escapeTerminal(each), room).map((line, i) => `${indent}${i === 0 ? "→ " : "  "}${line}`),
+    wrapText(escapeTerminal(each), room, "").map((line, i) => `${indent}${i === 0 ? "→ " : "  "}${line}`),
   );
-  const [first = "", ...more] = wrapped(escapeTerminal(detail), room + 2);
+  const [first = "", ...more] = wrapText(escapeTerminal(detail), room + 2, "");
   return [
     `${shown} ${escapeTerminal(name).padEnd(nameWidth)}  ${first}`,
     ...more.map((line) => `${indent}${line}`),
