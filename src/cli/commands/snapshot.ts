@@ -1,8 +1,7 @@
 import { usageError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { readSnapshotFiles } from "../../inputs/snapshot-input.ts";
-import { renderDifferenceTerminal } from "../../report/terminal/snapshot-difference.ts";
-import { renderSnapshotTerminal } from "../../report/terminal/snapshot-terminal.ts";
+import { renderDifferenceTerminal, renderSnapshotTerminal } from "../../report/terminal/snapshot-terminal.ts";
 import { snapshotDocument } from "../../snapshot/live/document.ts";
 import { type SnapshotDifference, snapshotDifference } from "../../snapshot/live/peak-difference.ts";
 import type { Invocation } from "../console/command.ts";

@@ -1,4 +1,11 @@
 import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
+import type {
+  DeviceDifference,
+  KindDifference,
+  LineDifference,
+  PoolDifference,
+  SnapshotDifference,
+} from "../../snapshot/live/peak-difference.ts";
 import type { GrowthRow, LiveRow, PoolRow, SnapshotDocument, SurvivorRow } from "../../snapshot/live/tables.ts";
 import type { Frame } from "../../snapshot/model/frames.ts";
 import { sizeCell } from "../wording/wording.ts";
@@ -20,7 +27,7 @@ const MAX_DISCARDED = 4;
 const SHOWN_CALLERS = 4;
 
 /** "train.py:48", or the file alone where the line is unknown. */
-function locationText({ file, line }: Frame): string {
+function locationText({ file, line }: Pick<Frame, "file" | "line">): string {
   return safe(line > 0 ? `${file}:${line}` : file);
 }
 
@@ -54,14 +61,21 @@ export function renderSnapshotTerminal(
     ],
     whereNames: [...(ranks ? ["rank"] : []), ...(devices ? ["device"] : [])],
   };
-  const sections = [
+  return sectionsText([
     heading(document, paint),
     growthSection(document, view),
     survivorSection(document, view),
     liveSection(document.live, view),
     poolSection(document.pools, view),
-    document.notes.flatMap((note) => wrapText(`note: ${safe(note)}`, width, "  ").map(paint.dim)),
-  ];
+    noteSection(document.notes, paint, width),
+  ]);
+}
+
+function noteSection(notes: readonly string[], paint: Paint, width: number): string[] {
+  return notes.flatMap((note) => wrapText(`note: ${safe(note)}`, width, "  ").map(paint.dim));
+}
+
+function sectionsText(sections: readonly (readonly string[])[]): string {
   return sections
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join("\n"))
@@ -127,14 +141,7 @@ function growthSection({ growth, discarded, snapshots, survivors }: SnapshotDocu
         view,
       ),
     );
-    const callers = callersOf(growth[0]);
-    if (callers.length > 0) {
-      lines.push(
-        ...wrapText(`first line called from ${callers.map(locationText).join(" ← ")}`, width - 2, "  ").map((line) =>
-          paint.dim(`  ${line}`),
-        ),
-      );
-    }
+    lines.push(...callerLines(growth[0], paint, width));
   }
   if (discarded.length > 0) {
     const listed = discarded.slice(0, MAX_DISCARDED).map((row) => {
@@ -143,17 +150,21 @@ function growthSection({ growth, discarded, snapshots, survivors }: SnapshotDocu
     });
     const more = discarded.length - listed.length;
     const text = `higher, but not growing: ${listed.join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
-    lines.push(...wrapText(text, width - 2, "  ").map((line) => paint.dim(`  ${line}`)));
+    lines.push(...dimmed(text, paint, width));
   }
   return lines;
 }
 
-/** The frames outside the line itself, innermost first. */
-function callersOf(row: GrowthRow | undefined): readonly Frame[] {
-  if (row === undefined) return [];
-  const own = row.stack.findIndex(({ file, line }) => file === row.file && line === row.line);
-  return own < 0 ? [] : row.stack.slice(own + 1, own + 1 + SHOWN_CALLERS);
+/** The frames outside the line itself, innermost first; nothing without any. */
+function callerLines(row: GrowthRow | LineDifference | undefined, paint: Paint, width: number): string[] {
+  const own = row?.stack.findIndex(({ file, line }) => file === row.file && line === row.line) ?? -1;
+  const callers = own < 0 ? [] : (row?.stack.slice(own + 1, own + 1 + SHOWN_CALLERS) ?? []);
+  if (callers.length === 0) return [];
+  return dimmed(`first line called from ${callers.map(locationText).join(" ← ")}`, paint, width);
 }
+
+const dimmed = (text: string, paint: Paint, width: number): string[] =>
+  wrapText(text, width - 2, "  ").map((line) => paint.dim(`  ${line}`));
 
 function growthCells(row: GrowthRow, { where, paint }: View): Cell[] {
   const color = row.trend === "grows" ? (text: string) => paint.bold(paint.red(text)) : paint.yellow;
@@ -246,4 +257,86 @@ function poolSection(pools: readonly PoolRow[], view: View): string[] {
     rows,
     view,
   );
+}
+
+/** The output of `snapshot --diff`: for each device both peaks, the lines that differ, the rest, and the pools. */
+export function renderDifferenceTerminal(
+  document: SnapshotDifference,
+  options: { readonly color: boolean; readonly width: number },
+): string {
+  const paint = painter(options.color);
+  const width = usableWidth(options.width, 140);
+  return sectionsText([
+    [`${paint.bold(safe(document.before))}  →  ${paint.bold(safe(document.after))}`],
+    ...document.devices.map((device) => deviceLines(device, paint, width)),
+    noteSection(document.notes, paint, width),
+  ]);
+}
+
+function deviceLines(device: DeviceDifference, paint: Paint, width: number): string[] {
+  const { before_bytes: before, after_bytes: after, difference_bytes: difference } = device;
+  const title = `Peak of ${safe(device.device)}: ${formatBytes(before)} → ${formatBytes(after)}, ${formatBytesDelta(difference)}`;
+  const differing = device.lines.filter(({ difference_bytes: bytes }) => bytes !== 0);
+  const shown = differing.slice(0, MAX_ROWS);
+  const rest = differing.slice(MAX_ROWS);
+  const names = ["difference", "before", "after", "line", ""];
+  const rows: Cell[][] = [names.map((name) => cell(name, paint.dim)), ...shown.map((line) => lineCells(line, paint))];
+  const others = [
+    ...(rest.length === 0
+      ? []
+      : [`${formatBytesDelta(sumOf(rest))} in ${rest.length} more lines (--json has them all)`]),
+    `${formatBytesDelta(device.unexplained_bytes)} not by line: rounding, and memory from before the history`,
+  ];
+  return [
+    paint.bold(title),
+    ...alignRows(rows, [true, true, true, false, false]).map((line) => `  ${line}`),
+    ...others.map((line) => paint.dim(`  ${line}`)),
+    ...callerLines(shown[0], paint, width),
+    ...kindLines("category", device.categories, paint),
+    ...kindLines("allocated in", device.phases, paint),
+    ...poolLines(device.pools, paint),
+  ];
+}
+
+/** Nothing where the stacks show no kind. */
+function kindLines(title: string, kinds: readonly KindDifference[], paint: Paint): string[] {
+  if (kinds.every(({ name }) => name === null)) return [];
+  const rows = kinds.map(({ name, before_bytes, after_bytes, difference_bytes }) => {
+    const sizes = [formatBytesDelta(difference_bytes), formatBytes(before_bytes), formatBytes(after_bytes)];
+    return [
+      ...sizes.map((text) => cell(text)),
+      cell(name === null ? "not shown by the stacks" : name.replaceAll("_", " ")),
+    ];
+  });
+  const head = ["difference", "before", "after", title].map((name) => cell(name, paint.dim));
+  return alignRows([head, ...rows], [true, true, true, false]).map((line) => `  ${line}`);
+}
+
+const sumOf = (lines: readonly LineDifference[]): number =>
+  lines.reduce((sum, { difference_bytes: bytes }) => sum + bytes, 0);
+
+function lineCells(line: LineDifference, paint: Paint): Cell[] {
+  const { difference_bytes: bytes, before_bytes: before, after_bytes: after, line_before: moved } = line;
+  const color = bytes > 0 ? paint.red : paint.green;
+  return [
+    cell(formatBytesDelta(bytes), color),
+    cell(before === 0 ? "–" : formatBytes(before)),
+    cell(after === 0 ? "–" : formatBytes(after)),
+    cell(`${clip(locationText(line), 60)}${moved === null ? "" : ` (line ${moved} before)`}`),
+    cell(clip(safe(line.function), 40), paint.dim),
+  ];
+}
+
+function poolLines(pools: readonly PoolDifference[], paint: Paint): string[] {
+  if (pools.length === 0) return [];
+  const names = ["pool", "reserved before", "after", "held free before", "after"];
+  const rows: Cell[][] = pools.map((pool) => [
+    cell(pool.pool === "0:0" ? "default" : safe(pool.pool)),
+    cell(sizeCell(pool.before_reserved_bytes)),
+    cell(sizeCell(pool.after_reserved_bytes)),
+    cell(sizeCell(pool.before_held_free_bytes)),
+    cell(sizeCell(pool.after_held_free_bytes)),
+  ]);
+  const table = alignRows([names.map((name) => cell(name, paint.dim)), ...rows], [false, true, true, true, true]);
+  return table.map((line) => `  ${line}`);
 }
