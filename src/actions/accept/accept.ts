@@ -43,18 +43,17 @@ type Weighed = Pick<Acceptances, "accepted" | "refused">;
 /** Maximum reasons in one answer. */
 const MAX_REPORTED = 5;
 
+const repositoryOf = ({ octokit, context: { owner, repo } }: SubAction) => ({ octokit, owner, repo });
+
 /** The acceptances that exist now; null when they are gone. @throws what the client throws */
 async function weigh(action: SubAction, asked: Asked): Promise<Weighed | null> {
-  const { octokit, context, warn } = action;
-  const repository = { octokit, owner: context.owner, repo: context.repo };
+  const { octokit, warn } = action;
+  const repository = repositoryOf(action);
+  const { owner, repo } = repository;
   switch (asked.kind) {
     case "comment": {
       try {
-        const { data } = await octokit.rest.issues.getComment({
-          owner: context.owner,
-          repo: context.repo,
-          comment_id: asked.comment,
-        });
+        const { data } = await octokit.rest.issues.getComment({ owner, repo, comment_id: asked.comment });
         if (!data.html_url.includes(`/pull/${asked.pullRequest}#`)) return null;
         return await readComment(repository, asked.pullRequest, data);
       } catch (error) {
@@ -82,10 +81,9 @@ async function differencesOf(
 ): Promise<readonly string[] | null> {
   if (run === null || !run.finished) return null;
   const { octokit, context, signal, log } = action;
-  const { owner, repo, apiUrl } = context;
   try {
-    const source = { octokit, owner, repo, apiUrl, signal, runId: run.id };
-    const recorded = await recordedRun(octokit, { owner, repo }, run.id);
+    const source = { ...repositoryOf(action), apiUrl: context.apiUrl, signal, runId: run.id };
+    const recorded = await recordedRun(octokit, source, run.id);
     const sections = await runSectionReader(source, recorded, settings.gateId).read();
     if (sections.length === 0) return null;
     return sections.flatMap(({ report }) => [
@@ -128,13 +126,12 @@ async function attempt<T>(
   what: string,
   permission: string,
   act: () => Promise<T>,
+  instead = "The acceptance itself is read from GitHub anyway.",
 ): Promise<T | null> {
   try {
     return await act();
   } catch (error) {
-    action.warn(
-      degradedWarning({ what, permission, instead: "The acceptance itself is read from GitHub anyway." }, error),
-    );
+    action.warn(degradedWarning({ what, permission, instead }, error));
     return null;
   }
 }
@@ -176,8 +173,8 @@ const PATIENCE: Patience = { pollMs: 15_000, maxMs: 8 * 60_000 };
 
 /** The run once its last job has ended, for only then can its failed jobs run again; null where that is not needed. */
 async function ended(action: SubAction, run: GateRun, { pollMs, maxMs }: Patience): Promise<GateRun | null> {
-  const { octokit, context, log, signal } = action;
-  const repository = { octokit, owner: context.owner, repo: context.repo };
+  const { log, signal } = action;
+  const repository = repositoryOf(action);
   if (run.finished) return run;
   if (!(await hasFailedJob(repository, run))) {
     log(`${run.url} is still under way; it reads the acceptance before it fails.`);
@@ -201,7 +198,7 @@ async function runAgain(
   found: GateRun | null,
   patience: Patience,
 ): Promise<number | null> {
-  const { octokit, context, log } = action;
+  const { log } = action;
   if (!settings.rerun) return null;
   if (found === null) {
     log("No run of the gate was found for this commit; its next run reads the acceptance.");
@@ -214,23 +211,17 @@ async function runAgain(
     return null;
   }
   return attempt(action, "re-run the failed jobs", "actions: write", async () => {
-    await runFailedJobsAgain({ octokit, owner: context.owner, repo: context.repo }, run);
+    await runFailedJobsAgain(repositoryOf(action), run);
     log(`Re-running the failed jobs of ${run.url}.`);
     return run.id;
   });
 }
 
-async function findRun(action: SubAction, settings: AcceptSettings, headSha: string): Promise<GateRun | null> {
-  const { octokit, context, signal, warn } = action;
-  const { owner, repo, apiUrl, runId } = context;
-  try {
-    const asked = { octokit, owner, repo, apiUrl, signal, headSha, ownRun: runId };
-    return await newestGateRun({ ...asked, gateId: settings.gateId, workflow: settings.workflow });
-  } catch (error) {
-    const instead = "The acceptance counts. Re-run the failed job by hand.";
-    warn(degradedWarning({ what: "find the gate's run", permission: "actions: write", instead }, error));
-    return null;
-  }
+function findRun(action: SubAction, { gateId, workflow }: AcceptSettings, headSha: string): Promise<GateRun | null> {
+  const { apiUrl, runId } = action.context;
+  const asked = { ...repositoryOf(action), apiUrl, signal: action.signal, headSha, ownRun: runId, gateId, workflow };
+  const instead = "The acceptance counts. Re-run the failed job by hand.";
+  return attempt(action, "find the gate's run", "actions: write", () => newestGateRun(asked), instead);
 }
 
 /** Check an acceptance by comment, label or hand against GitHub, answer it, and re-run the check. */

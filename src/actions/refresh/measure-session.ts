@@ -11,7 +11,7 @@ import { actionsArtifactStore, uploadBundle } from "../../github/artifacts/artif
 import { acceptedOnMain } from "../../github/pull-request/acceptances.ts";
 import type { GitData } from "../../github/repository/git-data-client.ts";
 import { openRefStore } from "../../github/repository/ref-store.ts";
-import { type Compositions, keepCompositions, measureCompositions } from "../../nightly/compositions.ts";
+import { keepCompositions, measureCompositions } from "../../nightly/compositions.ts";
 import {
   type Breach,
   type NightlyRun,
@@ -25,7 +25,7 @@ import { covers } from "../../verdict/difference.ts";
 import { freeBundleDirectory } from "../bundle-directory.ts";
 import { withStopCommands } from "../stop-commands.ts";
 import type { SubAction } from "../sub-action.ts";
-import { downloadSession, type SessionOwner } from "./session-artifact.ts";
+import { downloadSession, type HandedSession, type SessionOwner } from "./session-artifact.ts";
 import { joinedBaseline } from "./session-text.ts";
 import type { RefreshSettings } from "./settings.ts";
 
@@ -65,14 +65,9 @@ export interface Refresh {
   readonly defaultBranch: string;
 }
 
-/** A session that was measured. */
-export interface Measured {
+/** A session that was measured, or handed over. */
+export interface Measured extends Omit<HandedSession, "report" | "envelopes"> {
   readonly nightly: NightlyRun;
-  readonly compositions: Compositions;
-  readonly trials: readonly Trial[];
-  readonly notes: readonly string[];
-  /** Artifact with the evidence; null where there is none. */
-  readonly bundleArtifact: number | null;
 }
 
 /** The request of a nightly session: what the gate would measure, with the limits of a session. */
