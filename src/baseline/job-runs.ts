@@ -20,17 +20,18 @@ export function runsOfJobs(runs: readonly MeasuredRun[]): readonly MeasuredRun[]
       ranksOf[at] = new Set([...(ranksOf[at] ?? []), ...ranks]);
       for (const rank of ranks) next.set(rank, at + 1);
     }
-    return jobs.map(united);
+    return jobs.map(unitedRun);
   });
 }
 
 /** The version of the analysis of parts of one run; of several versions the lowest, so that none counts as newer. */
-export function analysisOf(parts: readonly MeasuredRun[]): Pick<MeasuredRun, "analysis_version"> {
+function analysisOf(parts: readonly MeasuredRun[]): Pick<MeasuredRun, "analysis_version"> {
   const version = Math.min(...parts.map(({ analysis_version = 1 }) => analysis_version));
   return version > 1 && Number.isFinite(version) ? { analysis_version: version } : {};
 }
 
-function united(parts: readonly MeasuredRun[]): MeasuredRun {
+/** Parts of one run as that run. */
+export function unitedRun(parts: readonly MeasuredRun[]): MeasuredRun {
   const [first] = parts;
   if (first === undefined || parts.length === 1) return first ?? { session: "", commit: null, series: [] };
   return {

@@ -1,6 +1,6 @@
 import { measuredRun } from "../analysis/measured-run.ts";
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
-import { analysisOf } from "../baseline/job-runs.ts";
+import { unitedRun } from "../baseline/job-runs.ts";
 import { type BaselineAnswer, loadFirstBaseline } from "../baseline/load.ts";
 import { GateError } from "../core/errors.ts";
 import type { Environment } from "../core/process/environment.ts";
@@ -47,14 +47,8 @@ function jobRuns(nodes: readonly LegScenario[], role: RunRole): readonly Measure
   const count = Math.max(0, ...byNode.map(({ length }) => length));
   return Array.from({ length: count }, (_, index) => {
     const parts = byNode.flatMap((runs) => runs[index] ?? []);
-    return {
-      session: parts[0]?.session ?? "",
-      commit: parts[0]?.commit ?? null,
-      ...analysisOf(parts),
-      series: parts.flatMap(({ series }) => series),
-      ...(parts.some(({ oom }) => oom === true) ? { oom: true } : {}),
-      ...(parts.some(({ oom_suspected }) => oom_suspected === true) ? { oom_suspected: true } : {}),
-    };
+    const { steps: _steps, ...run } = unitedRun(parts);
+    return run;
   });
 }
 

@@ -4,7 +4,13 @@ import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { exitCodeOf, failsByBudgetOrOom, overallVerdict, reportVerdict, scalingVerdicts } from "../gate/exit-code.ts";
 import { randomId } from "../measure/session/session.ts";
-import { byUrgency, type GateReport, type ScenarioReport, type Verdict } from "../report/model/gate-report.ts";
+import {
+  byUrgency,
+  type GateReport,
+  missingScenario,
+  type ScenarioReport,
+  type Verdict,
+} from "../report/model/gate-report.ts";
 import type { Scaling } from "../report/model/report-schema.ts";
 import type { Judgement } from "../verdict/model/judgement.ts";
 import { type AbsentLeg, compareNames, joinedName } from "./merge-legs.ts";
@@ -113,20 +119,8 @@ export function scenarioOfJob({ name, nodes }: Job, judgement?: Judgement): Scen
   return { ...scenario, scenario: name, timeline: timeline === null ? null : { ...timeline, scenario: name } };
 }
 
-function missingScenario(leg: Omit<MissingLeg, "exitCode">): ScenarioReport {
-  const { name, verdict, code, message, hint } = leg;
-  return {
-    kind: "missing",
-    scenario: name,
-    verdict,
-    judgement: null,
-    error: { code, message, hint },
-    runs: [],
-    baseline: null,
-    fingerprint: {},
-    findings: [],
-    timeline: null,
-  };
+function scenarioOf({ name, verdict, code, message, hint }: Omit<MissingLeg, "exitCode">): ScenarioReport {
+  return missingScenario(name, verdict, { code, message, hint });
 }
 
 /** A leg's verdict that its scenarios do not explain: it was interrupted, or ended before its first scenario. */
@@ -135,7 +129,7 @@ function unexplained({ name, report }: ReportedLeg): readonly ScenarioReport[] {
   if (report.scenarios.length > 0 && overallVerdict([own, report.verdict]) === own) return [];
   const interrupted = report.exit_code === ExitCode.interrupted;
   return [
-    missingScenario({
+    scenarioOf({
       name,
       verdict: "error",
       code: interrupted ? "INTERRUPTED" : "LEG_INCOMPLETE",
@@ -206,7 +200,7 @@ export function mergedReport(input: MergedReportInput): GateReport {
   const legs = [...input.legs].sort((a, b) => compareNames(a.name, b.name));
   const commits = [...new Set(legs.flatMap(({ report }) => report.commit ?? []))].sort();
   const missing = [...input.missing, ...mixedCommits(commits)];
-  const scenarios = [...input.scenarios, ...legs.flatMap(unexplained), ...missing.map(missingScenario)];
+  const scenarios = [...input.scenarios, ...legs.flatMap(unexplained), ...missing.map(scenarioOf)];
   const failing = scenarios.filter(({ verdict }) => verdict === "fail");
   const prefix = (name: string) => (legs.length > 1 ? `${name}: ` : "");
   const policy = policyOf(legs);

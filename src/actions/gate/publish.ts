@@ -13,7 +13,7 @@ import { commentWarning } from "../../github/comment/comment.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { NOT_PUBLISHED, type Published } from "../../github/outputs.ts";
 import type { SummaryOptions } from "../../report/markdown/summary-markdown.ts";
-import type { GateReport } from "../../report/model/gate-report.ts";
+import { type GateReport, missingScenario } from "../../report/model/gate-report.ts";
 import { asGateError } from "../gate-error.ts";
 import type { GateStep } from "./inputs.ts";
 import type { PublishedSection, SectionEvidence } from "./publish-section.ts";
@@ -118,20 +118,7 @@ export function errorReport(error: GateError, scenario: string | undefined): Gat
     confirmed: false,
     session: "",
     commit: null,
-    scenarios: [
-      {
-        kind: "missing",
-        scenario: scenario ?? "",
-        verdict: "error",
-        judgement: null,
-        error: { code, message, hint: hint ?? null },
-        runs: [],
-        baseline: null,
-        fingerprint: {},
-        findings: [],
-        timeline: null,
-      },
-    ],
+    scenarios: [missingScenario(scenario ?? "", "error", { code, message, hint: hint ?? null })],
     cost: { runs: 0, minutes: 0 },
     warnings: [],
   };

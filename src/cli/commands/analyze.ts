@@ -53,7 +53,7 @@ export async function analyzeInputs({ positionals, text, flags, console }: Invoc
     return flags["exit-code"] === true && findings ? ExitCode.findings : ExitCode.pass;
   }
   const document = await documentOf(positionals, horizon, console);
-  if (!console.json) console.print(renderAnalysisTerminal(document, { color: console.color, width: console.width }));
+  if (!console.json) console.print(renderAnalysisTerminal(document, console));
   console.document(document);
   const serious = document.findings.some(({ severity }) => severity !== "info");
   return flags["exit-code"] === true && serious ? ExitCode.findings : ExitCode.pass;

@@ -45,7 +45,6 @@ export async function compare({ positionals, text, flags, console }: Invocation)
       a,
     );
     const sides = { a: { name: first, measurements: a }, b: { name: second, measurements: b } };
-    const { color, width } = console;
     return {
       scenario,
       judgement,
@@ -54,7 +53,7 @@ export async function compare({ positionals, text, flags, console }: Invocation)
         a: { file: first, notes: inputs.a.notes, ...a },
         b: { file: second, notes: inputs.b.notes, ...b },
       },
-      render: () => renderComparisonTerminal(sides, judgement, { color, width }),
+      render: () => renderComparisonTerminal(sides, judgement, console),
     };
   });
   return printAnswers(answers, { console, flags }, unjudged);

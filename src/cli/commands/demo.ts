@@ -55,11 +55,9 @@ export async function demo({ console, argv }: Invocation): Promise<number> {
           rest: [process.execPath, demoWorkload(), "clean"],
         };
         const commands = nextCommands(measured, path.join(directory, state), program);
-        const { color, width } = console;
         console.print(
           renderTerminal(report, {
-            color,
-            width,
+            ...console,
             bundle: `${DIRECTORY}/${state}`,
             program,
             commands: () => commands,

@@ -1,12 +1,12 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { DEFAULTS } from "../../config/run-options.ts";
-import { GateError, messageOf } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { makeDirectories } from "../../core/files.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 import type { Invocation } from "../console/command.ts";
+import { writing } from "../console/console.ts";
 import { programArgv } from "../console/program.ts";
 import { type Choices, runner, visibility } from "../init/choices.ts";
 import { detectRepository, type RepositoryLayout } from "../init/detect.ts";
@@ -84,20 +84,12 @@ function measuresSame({ path: file, text }: PlannedFile): boolean {
 /** Keep the evidence out of the repository; whether that needed more lines. */
 function appendIgnored(file: string): boolean {
   let text = "";
-  write(file, () => {
+  writing(file, () => {
     text = ignoredDirectories(existsSync(file) ? readFileSync(file, "utf8") : null);
     // Appended, so that bytes that are not UTF-8 stay as they are.
     if (text !== "") appendFileSync(file, text);
   });
   return text !== "";
-}
-
-function write(file: string, put: () => void): void {
-  try {
-    put();
-  } catch (error) {
-    throw new GateError("WRITE_FAILED", `${file} cannot be written: ${messageOf(error)}`, { where: file });
-  }
 }
 
 export async function init({ flags, text, console }: Invocation): Promise<number> {
@@ -120,7 +112,7 @@ export async function init({ flags, text, console }: Invocation): Promise<number
       if (!measuresSame(file)) elsewhere.push(shown(file.path));
       continue;
     }
-    write(file.path, () => {
+    writing(file.path, () => {
       makeDirectories(path.dirname(file.path));
       writeFileSync(file.path, file.text);
     });

@@ -105,12 +105,11 @@ export async function judgeFiles({ text, lists, flags, console }: Invocation): P
   };
   const answers = pairs.map(({ scenario, candidate, references: [baseline = null, anchor = null] }): ScenarioAnswer => {
     const judgement = judge({ candidate, baseline, anchor, policy, baseRunsPossible: text["base-run"] !== "off" });
-    const { color, width } = console;
     return {
       scenario,
       judgement,
       document: judgementDocument(judgement),
-      render: () => renderJudgementTerminal(judgement, { color, width }),
+      render: () => renderJudgementTerminal(judgement, console),
     };
   });
   return printAnswers(answers, { console, flags }, unjudged);

@@ -37,14 +37,11 @@ export async function merge({ text, lists, flags, positionals, console, argv }: 
     argv,
     now: () => new Date(),
   });
-  const { color, width } = console;
-  const verbose = flags.verbose === true;
   const made = { bundle: bundleDir, program: programArgv(), legs: await legBundles(report) };
   console.print(
     renderTerminal(report, {
-      color,
-      width,
-      verbose,
+      ...console,
+      verbose: flags.verbose === true,
       bundle: shownPath(bundleDir),
       program: made.program,
       commands: (scenario) => reportCommands(report, scenario, made),

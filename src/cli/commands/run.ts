@@ -10,13 +10,12 @@ import { consolePorts, interruptSignal } from "../console/ports.ts";
 
 /** What only the report needs, loaded once the command runs. */
 async function loadReport() {
-  const [{ limitsFor, nextCommands }, { programArgv }, { renderTerminal }, { shownPath }] = await Promise.all([
+  const [next, program, terminal] = await Promise.all([
     import("../console/next-commands.ts"),
     import("../console/program.ts"),
     import("../../report/terminal/terminal.ts"),
-    import("../console/program.ts"),
   ]);
-  return { limitsFor, nextCommands, programArgv, renderTerminal, shownPath };
+  return { ...next, ...program, ...terminal };
 }
 
 export async function run(invocation: Invocation): Promise<number> {
@@ -39,10 +38,8 @@ export async function run(invocation: Invocation): Promise<number> {
   const decided = async (report: GateReport) => {
     const { renderTerminal, programArgv, shownPath } = await loadReport();
     const commands = await commandsFor(report.scenarios);
-    const { color, width } = console;
     const options = {
-      color,
-      width,
+      ...console,
       verbose: flags.verbose === true,
       bundle: shownPath(request.bundle),
       program: programArgv(),

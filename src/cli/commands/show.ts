@@ -10,14 +10,12 @@ import { legBundles, reportCommands } from "./report-commands.ts";
 export async function show({ positionals, flags, console }: Invocation): Promise<number> {
   const bundle = positionals[0] ?? DEFAULTS.bundle;
   const { report, envelope, note } = await readBundle(bundle);
-  const { color, width } = console;
   if (note !== null) process.stderr.write(`note: ${escapeTerminal(note)}\n`);
   if (!console.json) {
     const made = { bundle, program: programArgv(), legs: await legBundles(report) };
     console.print(
       renderTerminal(report, {
-        color,
-        width,
+        ...console,
         verbose: flags.verbose === true,
         bundle,
         program: made.program,

@@ -11,7 +11,7 @@ export async function snapshot({ positionals, text, flags, console }: Invocation
   const output = outputOf(text.output, flags.diff === true);
   if (flags.diff === true) return compareSnapshots(positionals, text.root ?? process.cwd(), output, { flags, console });
   const document = snapshotDocument(readSnapshotFiles(positionals), { root: text.root ?? process.cwd() });
-  if (!console.json) console.print(renderSnapshotTerminal(document, { color: console.color, width: console.width }));
+  if (!console.json) console.print(renderSnapshotTerminal(document, console));
   console.document(document);
   const grows = [...document.growth, ...document.survivors].some(({ trend }) => trend === "grows");
   return flags["exit-code"] === true && grows ? ExitCode.findings : ExitCode.pass;
@@ -69,9 +69,7 @@ export async function compareSnapshots(
     throw usageError("ARGUMENT_UNEXPECTED", "--diff compares two snapshots", "Name the earlier one first.");
   }
   const document = snapshotDifference(before, after, { root });
-  if (!console.json) {
-    console.print(renderDifferenceTerminal(document, { color: console.color, width: console.width }));
-  }
+  if (!console.json) console.print(renderDifferenceTerminal(document, console));
   if (output !== null) {
     for (const { file, content } of await filesOf(document, output)) writeOutputFile(file, content);
   }

@@ -99,8 +99,13 @@ export function processConsole(options: { readonly json: boolean; readonly color
 
 /** Write a file that the user named. @throws GateError WRITE_FAILED */
 export function writeOutputFile(file: string, content: string | Uint8Array): void {
+  writing(file, () => writeFileSync(file, content));
+}
+
+/** Write a file. @throws GateError WRITE_FAILED */
+export function writing(file: string, put: () => void): void {
   try {
-    writeFileSync(file, content);
+    put();
   } catch (error) {
     throw new GateError("WRITE_FAILED", `${file} cannot be written: ${messageOf(error)}`, { where: file });
   }

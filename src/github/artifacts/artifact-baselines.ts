@@ -96,7 +96,7 @@ class ArtifactStore implements BaselineStore {
 
   async #records(bytes: Buffer, { id }: RunArtifact): Promise<StoreContent> {
     // Loaded when there is something to unpack.
-    const [{ looksZipped }, { readRecords }] = await Promise.all([import("./zip-entry.ts"), import("./zip-entry.ts")]);
+    const { looksZipped, readRecords } = await import("./zip-entry.ts");
     if (looksZipped(bytes)) return contentOf(await readRecords(bytes, `artifact ${id}`));
     // A single record, uploaded as it is: its path in a store follows from its content.
     const { records, skipped } = contentOf([{ name: this.#artifact, text: bytes.toString("utf8") }]);

@@ -118,8 +118,7 @@ export async function writeBundle(
   }
   const shown = worstScenario(given)?.timeline ?? null;
   // Loaded on use: a bundle is prepared before measuring, and written long after.
-  const [{ stormlogReport }, { measurementDocuments }, { renderSummary }, { renderTimelineHtml }] = await Promise.all([
-    import("../documents/envelope.ts"),
+  const [{ stormlogReport, measurementDocuments }, { renderSummary }, { renderTimelineHtml }] = await Promise.all([
     import("../documents/envelope.ts"),
     import("../markdown/summary-markdown.ts"),
     import("../timeline/timeline-html.ts"),

@@ -168,6 +168,12 @@ export interface GateReport {
   readonly scaling?: readonly Scaling[];
 }
 
+/** A scenario without runs. */
+export function missingScenario(scenario: string, verdict: Verdict, error: ScenarioError): ScenarioReport {
+  const nothing = { runs: [], baseline: null, fingerprint: {}, findings: [], timeline: null };
+  return { kind: "missing", scenario, verdict, judgement: null, error, ...nothing };
+}
+
 /** Worst first. An error must not hide a fail, but comes before every milder verdict. */
 export const VERDICTS_BY_URGENCY: readonly Verdict[] = ["fail", "error", "unjudged", "warn", "pass"];
 
