@@ -82,28 +82,25 @@ async function uploadUnderFreeName(job: ArtifactJob, put: (name: string) => Prom
   throw new Error("no name was tried");
 }
 
-/** Upload the whole evidence bundle as one zipped artifact. */
-export async function uploadBundle(job: ArtifactJob, bundleDir: string): Promise<Upload> {
+/** An upload, or the warning about it. */
+async function tried(what: string, instead: string, upload: () => Promise<Upload>): Promise<Upload> {
   try {
-    const files = bundleFiles(bundleDir).files.map((file) => path.join(bundleDir, file.path));
-    if (files.length === 0) return { ok: false, warning: `No evidence to upload: ${bundleDir} is empty.` };
-    return await withDeadline(job.deadline, () =>
-      uploadUnderFreeName(job, (name) =>
-        job.store.upload(name, files, bundleDir, { retentionDays: job.retentionDays, raw: false }),
-      ),
-    );
+    return await upload();
   } catch (error) {
-    return {
-      ok: false,
-      warning: degradedWarning(
-        { ...UPLOAD_ATTEMPT, instead: `It is on the runner in ${bundleDir}.` },
-        explainUpload(error),
-      ),
-    };
+    return { ok: false, warning: degradedWarning({ what, permission: null, instead }, explainUpload(error)) };
   }
 }
 
-const UPLOAD_ATTEMPT = { what: "upload the evidence bundle", permission: null } as const;
+/** Upload the whole evidence bundle as one zipped artifact. */
+export function uploadBundle(job: ArtifactJob, bundleDir: string): Promise<Upload> {
+  return tried("upload the evidence bundle", `It is on the runner in ${bundleDir}.`, async () => {
+    const files = bundleFiles(bundleDir).files.map((file) => path.join(bundleDir, file.path));
+    if (files.length === 0) return { ok: false, warning: `No evidence to upload: ${bundleDir} is empty.` };
+    const options = { retentionDays: job.retentionDays, raw: false };
+    const put = (name: string) => job.store.upload(name, files, bundleDir, options);
+    return withDeadline(job.deadline, () => uploadUnderFreeName(job, put));
+  });
+}
 
 /**
  * Upload one file as an artifact that is not zipped. The service names such an artifact after its file, which is
@@ -146,13 +143,10 @@ function writeNew(file: string, content: string | Uint8Array): void {
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 
 /** Upload the interactive timeline as a separate artifact, so that one click opens it. */
-export async function uploadTimeline(job: ArtifactJob, htmlFile: string, scratch: string): Promise<Upload> {
-  try {
-    return await uploadRaw(job, ".html", scratch, readBounded(htmlFile, MAX_PAGE_BYTES, "refuse"));
-  } catch (error) {
-    const attempt = { what: "upload the interactive timeline", permission: null, instead: "It is in the bundle." };
-    return { ok: false, warning: degradedWarning(attempt, explainUpload(error)) };
-  }
+export function uploadTimeline(job: ArtifactJob, htmlFile: string, scratch: string): Promise<Upload> {
+  return tried("upload the interactive timeline", "It is in the bundle.", async () =>
+    uploadRaw(job, ".html", scratch, readBounded(htmlFile, MAX_PAGE_BYTES, "refuse")),
+  );
 }
 
 /** Text of an upload's failure -> meaning and remedy. The client throws plain errors without a code. */
