@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "680cf0c222f281c92b15eea0cdd2b3b1a9375ce88726b3b803a5e80814a93136");
+  load = loadPack(import.meta.url, "2e19d3e8b0bc4724b9b1446bc9ac742883bce699bf07c429b7210ae12085757d");
 } catch (error) {
   fail(
     FAILED,

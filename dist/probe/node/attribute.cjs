@@ -15,16 +15,15 @@
 //
 // Never throws into the program, prints nothing, and keeps no process alive.
 
-const WRAPPERS = /(?:^|[\\/])(?:npm|npx|yarn|pnpm|pnpx|corepack)(?:-cli)?(?:\.c?js|\.mjs)?$/;
+const { isPackageManager, report } = require("./program.cjs");
 
 function start() {
-  const { env, argv } = process;
+  const { env } = process;
   const directory = env.STORMLOG_GATE_PROBE_DIR;
   const at = env.STORMLOG_GATE_ATTRIBUTE_AT;
   const depth = env.STORMLOG_GATE_ATTRIBUTE;
   if ((depth !== "on" && depth !== "light" && depth !== "peak") || !directory || !at) return;
-  // Package managers only start the measured program.
-  if (WRAPPERS.test(argv[1] ?? "")) return;
+  if (isPackageManager()) return;
   if (depth === "peak") {
     require("./peak.cjs").Peak.of(directory, at)?.start();
     return;
@@ -37,6 +36,5 @@ function start() {
 try {
   start();
 } catch (error) {
-  if (process.env.STORMLOG_GATE_DEBUG === "1")
-    process.stderr.write(`stormlog-gate attribution: ${error?.stack ?? error}\n`);
+  report(error);
 }

@@ -5,6 +5,7 @@ const { Buffers } = require("./buffers.cjs");
 const { buffersOn, Containers, newElements } = require("./containers.cjs");
 const { ProcessDocuments } = require("./documents.cjs");
 const { Heap } = require("./heap.cjs");
+const { report } = require("./program.cjs");
 const { parseMoments, runAge, Schedule } = require("./schedule.cjs");
 const { DEPTH, resolveFrame } = require("./stacks.cjs");
 
@@ -60,8 +61,7 @@ class Attribution {
     try {
       this.write(moment, step, ended);
     } catch (error) {
-      if (process.env.STORMLOG_GATE_DEBUG === "1")
-        process.stderr.write(`stormlog-gate attribution: ${error?.stack ?? error}\n`);
+      report(error);
     } finally {
       this.containers.resting = false;
       this.taking = false;
@@ -74,7 +74,7 @@ class Attribution {
     const objects = this.heap.readable ? this.heap.sampled() : [];
     const retainers = this.containers.grown();
     const table = new RetainerTable();
-    const buffers = this.bufferLines(this.buffers.living.all(), retainers, table);
+    const buffers = this.bufferLines(retainers, table);
     const lines = [...buffers, ...this.objectLines(objects, retainers, table)];
     lines.sort((a, b) => b.bytes - a.bytes);
     const kept = lines.slice(0, MAX_LINES);
@@ -102,30 +102,20 @@ class Attribution {
   }
 
   /** Buffers by the line that made them, and by what keeps them. */
-  bufferLines(living, retainers, table) {
+  bufferLines(retainers, table) {
     const held = new Map();
     for (const retainer of retainers) {
       for (const element of newElements(retainer)) for (const buffer of buffersOn(element)) held.set(buffer, retainer);
     }
-    const groups = new Map();
-    for (const buffer of living) {
-      if (buffer.byteLength === 0) continue;
-      const frames = this.buffers.stackOf(buffer) ?? [];
-      const key = frames.map(({ file, line, column }) => `${file}:${line}:${column}`).join("\n");
-      let group = groups.get(key);
-      if (group === undefined) {
-        group = { bytes: 0, count: 0, frames, retainers: new Map() };
-        groups.set(key, group);
+    return this.buffers.stacks().map(({ bytes, frames, buffers }) => {
+      const own = new Map();
+      for (const buffer of buffers) {
+        const retainer = held.get(buffer);
+        if (retainer !== undefined) own.set(retainer, (own.get(retainer) ?? 0) + buffer.byteLength);
       }
-      group.bytes += buffer.byteLength;
-      group.count += 1;
-      const retainer = held.get(buffer);
-      if (retainer !== undefined)
-        group.retainers.set(retainer, (group.retainers.get(retainer) ?? 0) + buffer.byteLength);
-    }
-    return [...groups.values()].map(({ bytes, count, frames, retainers: own }) => {
       const [retainer] = [...own].reduce((best, one) => (one[1] > best[1] ? one : best), [null, 0]);
-      return { bytes, count, kind: "buffer", stack: frames.map(resolveFrame), ...table.enter(retainer) };
+      const stack = frames.map(resolveFrame);
+      return { bytes, count: buffers.length, kind: "buffer", stack, ...table.enter(retainer) };
     });
   }
 

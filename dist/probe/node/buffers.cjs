@@ -3,6 +3,7 @@
 // The line that made a buffer: recorded when it is made, read when the buffer is found alive.
 
 const { Living } = require("./heap.cjs");
+const { followCalls } = require("./program.cjs");
 const { takeStack } = require("./stacks.cjs");
 
 const TYPED = [
@@ -32,12 +33,22 @@ class Buffers {
 
   start() {
     for (const name of [...TYPED, "ArrayBuffer", "SharedArrayBuffer"]) this.followConstructor(name);
-    for (const name of BUFFER_FUNCTIONS) this.followFunction(Buffer, name);
+    for (const name of BUFFER_FUNCTIONS) followCalls(Buffer, name, (_, made) => this.note(made));
   }
 
-  /** Stack of the allocation of an ArrayBuffer; undefined when it was not seen. */
-  stackOf(buffer) {
-    return this.made.get(buffer);
+  /** Living buffers by the stack that made them; its frames are none where that was not seen. */
+  stacks() {
+    const stacks = new Map();
+    for (const buffer of this.living.all()) {
+      if (buffer.byteLength === 0) continue;
+      const frames = this.made.get(buffer) ?? [];
+      const key = frames.map(({ file, line, column }) => `${file}:${line}:${column}`).join("\n");
+      const stack = stacks.get(key) ?? { bytes: 0, frames, buffers: [] };
+      stacks.set(key, stack);
+      stack.bytes += buffer.byteLength;
+      stack.buffers.push(buffer);
+    }
+    return [...stacks.values()];
   }
 
   note(made) {
@@ -68,22 +79,6 @@ class Buffers {
     Object.defineProperty(globalThis, name, { ...descriptor, value: followed });
     // `view.constructor === Float32Array` stays true; slices and maps come by here as well.
     Object.defineProperty(original.prototype, "constructor", { value: followed, writable: true, configurable: true });
-  }
-
-  followFunction(owner, name) {
-    const original = owner[name];
-    if (typeof original !== "function") return;
-    const buffers = this;
-    const followed = {
-      [name](...values) {
-        const made = Reflect.apply(original, this, values);
-        buffers.note(made);
-        return made;
-      },
-    }[name];
-    Object.defineProperty(followed, "length", { value: original.length, configurable: true });
-    const descriptor = Object.getOwnPropertyDescriptor(owner, name);
-    Object.defineProperty(owner, name, { ...descriptor, value: followed });
   }
 }
 

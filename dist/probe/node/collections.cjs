@@ -7,14 +7,14 @@
 //
 // Never throws into the program, prints nothing, and keeps no process alive. A thread that never waits is not seen.
 
+const { isPackageManager, report, stopwatch } = require("./program.cjs");
+
 /** A process that ends sooner leaves no trace. */
 const DELAY_MS = 100;
 const PERIOD_MS = 250;
 /** Waits so many times as long as the collection took. */
 const PATIENCE = 9;
 const TIMER = 1;
-// Package managers only start the measured program.
-const WRAPPERS = /(?:^|[\\/])(?:npm|npx|yarn|pnpm|pnpx|corepack)(?:-cli)?(?:\.c?js|\.mjs)?$/;
 
 /** V8's own function, without giving it to the program. */
 function collector() {
@@ -30,16 +30,13 @@ function collector() {
 /** Collects the heap of this thread for as long as it runs, and records what is left. */
 function collect(directory, quietly) {
   const v8 = require("node:v8");
-  const { performance } = require("node:perf_hooks");
   const { Ring } = require("./ring.cjs");
   const ring = Ring.create(directory, require("node:worker_threads").threadId);
   const gc = collector();
   const once = () => {
-    const [began, used] = [performance.now(), process.cpuUsage()];
+    const worked = stopwatch();
     gc();
-    const { user, system } = process.cpuUsage(used);
-    // On a busy machine the clock runs on, and with several collecting threads the processor's time does.
-    const tookMs = Math.min(performance.now() - began, (user + system) / 1000);
+    const tookMs = worked();
     // External memory is that of buffers, which lives as long as the objects of the heap that hold it.
     const { used_heap_size, external_memory } = v8.getHeapStatistics();
     ring.put(used_heap_size + external_memory, TIMER);
@@ -49,17 +46,16 @@ function collect(directory, quietly) {
 }
 
 function start() {
-  const { argv, env } = process;
+  const { env } = process;
   const directory = env.STORMLOG_GATE_PROBE_DIR;
   // Electron's processes are not those of Node: their V8 may refuse a collection at any moment.
-  if (!directory || process.versions.electron || WRAPPERS.test(argv[1] ?? "")) return;
-  const debug = env.STORMLOG_GATE_DEBUG === "1";
+  if (!directory || process.versions.electron || isPackageManager()) return;
   const quietly = (run) => {
     try {
       run();
     } catch (error) {
       // The program may have removed the directory or left it behind (chroot).
-      if (debug) process.stderr.write(`stormlog-gate collections: ${error?.stack ?? error}\n`);
+      report(error, "collections");
     }
   };
   setTimeout(() => quietly(() => collect(directory, quietly)), DELAY_MS).unref();

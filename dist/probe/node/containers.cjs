@@ -3,6 +3,7 @@
 // Arrays, maps and sets that grow from moment to moment, and the lines that put something into them.
 
 const { Living } = require("./heap.cjs");
+const { followCalls } = require("./program.cjs");
 const { takeStack } = require("./stacks.cjs");
 
 /** Shorter containers are ignored. */
@@ -30,23 +31,10 @@ class Containers {
   }
 
   start() {
-    for (const name of ["push", "unshift", "splice"]) this.follow(Array.prototype, name);
-    this.follow(Map.prototype, "set");
-    this.follow(Set.prototype, "add");
-  }
-
-  follow(prototype, name) {
-    const original = prototype[name];
-    const containers = this;
-    const followed = {
-      [name](...values) {
-        const answer = Reflect.apply(original, this, values);
-        containers.stored(this);
-        return answer;
-      },
-    }[name];
-    Object.defineProperty(followed, "length", { value: original.length, configurable: true });
-    Object.defineProperty(prototype, name, { value: followed, writable: true, configurable: true, enumerable: false });
+    const stored = (container) => this.stored(container);
+    for (const name of ["push", "unshift", "splice"]) followCalls(Array.prototype, name, stored);
+    followCalls(Map.prototype, "set", stored);
+    followCalls(Set.prototype, "add", stored);
   }
 
   /**

@@ -4,6 +4,7 @@
 
 const { setFlagsFromString } = require("node:v8");
 const vm = require("node:vm");
+const { stopwatch } = require("./program.cjs");
 const { isOurs } = require("./stacks.cjs");
 
 // Mean bytes between two samples. V8's default of 32 KiB sees a leak of 1 KB a step once in 32 steps.
@@ -102,16 +103,10 @@ class Heap {
    */
   sampled() {
     const mib = process.memoryUsage().heapUsed / 2 ** 20;
-    const began = performance.now();
-    const used = process.cpuUsage();
+    const worked = stopwatch();
     const { profile } = this.post("HeapProfiler.getSamplingProfile");
     // A small heap takes as long as the call itself.
-    if (mib > 32) {
-      // On a busy machine the clock runs on, and with several collecting threads the processor's time does.
-      const { user, system } = process.cpuUsage(used);
-      const took = Math.min(performance.now() - began, (user + system) / 1000);
-      this.msPerMib = Math.max(EXPECTED_MS_PER_MIB, took / mib);
-    }
+    if (mib > 32) this.msPerMib = Math.max(EXPECTED_MS_PER_MIB, worked() / mib);
     const counts = new Map();
     for (const { nodeId } of profile.samples ?? []) counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
     const rows = [];

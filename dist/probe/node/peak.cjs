@@ -7,6 +7,7 @@ const { getHeapStatistics } = require("node:v8");
 const { Buffers } = require("./buffers.cjs");
 const { ProcessDocuments } = require("./documents.cjs");
 const { Heap } = require("./heap.cjs");
+const { report, stopwatch } = require("./program.cjs");
 const { parseMoments, runAge, Schedule } = require("./schedule.cjs");
 const { DEPTH, resolveFrame } = require("./stacks.cjs");
 
@@ -71,18 +72,16 @@ class Peak {
   /** Called by a timer, and by every buffer that is made: a loop that never waits lets no timer run. */
   look() {
     if (this.looking || held() < HIGHER_SHARE * ((this.engine ?? 0) + (this.peak?.bytes ?? 0)) + HIGHER_BYTES) return;
-    const [began, used] = [performance.now(), process.cpuUsage()];
-    if (this.spentMs > CREDIT_MS + MAX_SHARE * (began - this.beganMs)) return;
+    if (this.spentMs > CREDIT_MS + MAX_SHARE * (performance.now() - this.beganMs)) return;
     this.looking = true;
+    const worked = stopwatch();
     try {
       this.read();
     } catch (error) {
       report(error);
     } finally {
       this.looking = false;
-      const { user, system } = process.cpuUsage(used);
-      // On a busy machine the clock runs on, and with several collecting threads the processor's time does.
-      this.spentMs += Math.min(performance.now() - began, (user + system) / 1000);
+      this.spentMs += worked();
     }
   }
 
@@ -90,25 +89,14 @@ class Peak {
   read() {
     const time = Number(process.hrtime.bigint());
     if (this.heap.readable) this.objects = this.heap.sampled();
-    const stacks = [...this.objects, ...this.bufferStacks()];
+    const buffers = this.buffers.stacks();
+    const stacks = [...this.objects];
+    for (const { bytes, frames, buffers: own } of buffers) stacks.push({ bytes, count: own.length, frames });
     // Not the heap's own sum: V8 counts buffers that it has collected until another thread has released them.
     const bytes = stacks.reduce((sum, stack) => sum + stack.bytes, 0);
     this.engine ??= Math.max(0, held() - bytes);
     if (this.peak !== null && bytes <= this.peak.bytes) return;
     this.peak = { time, bytes, stacks, note: this.heap.note };
-  }
-
-  bufferStacks() {
-    const stacks = new Map();
-    for (const buffer of this.buffers.living.all()) {
-      const frames = this.buffers.stackOf(buffer) ?? [];
-      const key = frames.map(({ file, line, column }) => `${file}:${line}:${column}`).join("\n");
-      const stack = stacks.get(key) ?? { bytes: 0, count: 0, frames };
-      stacks.set(key, stack);
-      stack.bytes += buffer.byteLength;
-      stack.count += 1;
-    }
-    return [...stacks.values()].filter(({ bytes }) => bytes > 0);
   }
 
   write(moment) {
@@ -150,11 +138,6 @@ function inputs() {
   const found = { arguments: process.argv.slice(2).join(" "), Node: process.versions.node };
   for (const name of SETTINGS) if (process.env[name] !== undefined) found[name] = process.env[name];
   return Object.fromEntries(Object.entries(found).map(([name, value]) => [name, value.slice(0, MAX_INPUT)]));
-}
-
-function report(error) {
-  if (process.env.STORMLOG_GATE_DEBUG === "1")
-    process.stderr.write(`stormlog-gate attribution: ${error?.stack ?? error}\n`);
 }
 
 module.exports = { Peak };

@@ -25,15 +25,27 @@ QUIET_PYTHON_NS = 250_000_000
 PYTHON_SHARE = 0.002
 
 
-def _charge(budget, before, reason):
-    """Charge a reading that began at `before` ns of this thread's processor time."""
-    budget.spend(thread_time_ns() - before, time.monotonic_ns(), reason == ring.STEP)
+def _still(value, before, stir):
+    if value is None or before is None or stir is None:
+        return value == before
+    return abs((value[0] or 0) - (before[0] or 0)) < stir and abs(value[1] - before[1]) < stir
 
 
-def _still(pair, before, stir):
-    if pair is None or before is None:
-        return pair == before
-    return abs((pair[0] or 0) - (before[0] or 0)) < stir and abs(pair[1] - before[1]) < stir
+class _Counters:
+    """Counters of one kind with their budget: `read(reason, step)` writes them into the ring, and returns what it read."""
+
+    def __init__(self, read, stir, budget):
+        self.read = read
+        self.stir = stir
+        self.budget = budget
+        #: What the last tick read that saw a move.
+        self.seen = None
+
+    def charged(self, reason, step):
+        before = thread_time_ns()
+        value = self.read(reason, step)
+        self.budget.spend(thread_time_ns() - before, time.monotonic_ns(), reason == ring.STEP)
+        return value
 
 
 class Reading:
@@ -43,15 +55,15 @@ class Reading:
         self._steps = steps
         self.backends = []
         self._names = set()
-        self._heap_budget = Budget()
-        self._python_budget = Budget(PYTHON_SHARE)
-        self._device_budget = Budget()
+        self._heap = _Counters(self._read_heap, STIR_BYTES, Budget())
+        self._python = _Counters(self._read_python, PYTHON_STIR_BYTES, Budget(PYTHON_SHARE))
+        self._devices = _Counters(self._read_devices, None, Budget())
+        #: Those that there are.
+        self._all = (self._heap, self._python)
         #: Monotonic ns before which `at_step` has nothing to do.
         self.next_at_step = 0
         self._next_bare = 0
         self._stepping = False
-        #: What the last tick read: heap, Python's own, devices; and at which step.
-        self._seen = (None, None, None)
         self._last_count = None
         self._quiet = False
         self._python_read = 0
@@ -66,15 +78,18 @@ class Reading:
         if name == "torch":
             from . import torch_devices
 
-            self.backends = self.backends + torch_devices.backends(module)
-        elif name == "tensorflow":
-            from . import tensorflow_devices
+            found = torch_devices.backends(module)
+        else:
+            from . import framework_devices
 
-            self.backends = self.backends + [tensorflow_devices.TensorFlow(module)]
-        elif name == "jax":
-            from . import jax_devices
+            found = [(framework_devices.TensorFlow if name == "tensorflow" else framework_devices.Jax)(module)]
+        self.backends = self.backends + found
+        if self.backends:
+            self._all = (self._heap, self._python, self._devices)
 
-            self.backends = self.backends + [jax_devices.Jax(module)]
+    def _step(self):
+        """None before the first."""
+        return self._steps.count if self._steps.source is not None else None
 
     def tick(self):
         """
@@ -85,32 +100,22 @@ class Reading:
             return True
         try:
             now = time.monotonic_ns()
-            step = self._steps.count if self._steps.source is not None else None
-            pair, python, devices = self._seen
-            if now >= self._heap_budget.next_modest:
-                before = thread_time_ns()
-                pair = heap.read()
-                if pair is not None:
-                    self._ring.put_heap(now, ring.TIMER, pair[0], pair[1], step)
-                    _charge(self._heap_budget, before, ring.TIMER)
-            is_due = not self._quiet or now - self._python_read >= QUIET_PYTHON_NS
-            if is_due and now >= self._python_budget.next_modest:
-                python = self._read_python(ring.TIMER, step)
-                self._python_read = now
-            if self.backends and now >= self._device_budget.next_modest:
-                before = thread_time_ns()
-                devices = self._read_devices(ring.TIMER, step)
-                _charge(self._device_budget, before, ring.TIMER)
+            step = self._step()
+            found = []
+            for counters in self._all:
+                value = counters.seen
+                rests = counters is self._python and self._quiet and now - self._python_read < QUIET_PYTHON_NS
+                if not rests and now >= counters.budget.next_modest:
+                    value = counters.charged(ring.TIMER, step)
+                    if counters is self._python:
+                        self._python_read = now
+                found.append((counters, value))
             self._plan()
-            heap_before, python_before, devices_before = self._seen
-            quiet = step != self._last_count or (
-                devices == devices_before
-                and _still(pair, heap_before, STIR_BYTES)
-                and _still(python, python_before, PYTHON_STIR_BYTES)
-            )
+            quiet = step != self._last_count or all(_still(value, one.seen, one.stir) for one, value in found)
             if not quiet:
                 # Kept until something moves, so that slow growth adds up to a move.
-                self._seen = (pair, python, devices)
+                for counters, value in found:
+                    counters.seen = value
             self._last_count = step
             self._quiet = quiet
             return quiet
@@ -123,21 +128,14 @@ class Reading:
             return
         try:
             step = self._steps.count
-            recorded = False
             if not self._stepping:
                 self._stepping = True
-                for budget in (self._heap_budget, self._python_budget, self._device_budget):
-                    budget.first_step(began)
-            if began >= self._heap_budget.next:
-                before = thread_time_ns()
-                recorded = self._read_heap(ring.STEP, step)
-                _charge(self._heap_budget, before, ring.STEP)
-            if began >= self._python_budget.next:
-                recorded = self._read_python(ring.STEP, step) is not None or recorded
-            if self.backends and began >= self._device_budget.next:
-                before = thread_time_ns()
-                recorded = len(self._read_devices(ring.STEP, step)) > 0 or recorded
-                _charge(self._device_budget, before, ring.STEP)
+                for counters in (self._heap, self._python, self._devices):
+                    counters.budget.first_step(began)
+            recorded = False
+            for counters in self._all:
+                if began >= counters.budget.next and counters.charged(ring.STEP, step):
+                    recorded = True
             if not recorded:
                 self._ring.put(ring.NO_DEVICE, 0, ring.STEP, _UNKNOWN + (step,))
             self._next_bare = began + BARE_STEP_NS
@@ -150,75 +148,59 @@ class Reading:
         if not self._busy.acquire(False):
             return
         try:
-            step = self._steps.count if self._steps.source is not None else None
             now = time.monotonic_ns()
-            if self._heap_budget.has_left(now):
-                before = thread_time_ns()
-                self._read_heap(ring.TIMER, step)
-                _charge(self._heap_budget, before, ring.TIMER)
-            if self._python_budget.has_left(now):
-                self._read_python(ring.TIMER, step)
-            if self.backends and self._device_budget.has_left(now):
-                before = thread_time_ns()
-                self._read_devices(ring.TIMER, step)
-                _charge(self._device_budget, before, ring.TIMER)
+            for counters in self._all:
+                if counters.budget.has_left(now):
+                    counters.charged(ring.TIMER, self._step())
             self._plan()
         finally:
             self._busy.release()
 
     def _plan(self):
-        soonest = min(self._heap_budget.next, self._next_bare)
-        if self.backends:
-            soonest = min(soonest, self._device_budget.next)
-        self.next_at_step = soonest
+        soonest = min(self._heap.budget.next, self._next_bare)
+        self.next_at_step = min(soonest, self._devices.budget.next) if self.backends else soonest
 
     def now(self, reason):
         """Everything, whatever it costs: [(device kind, device index, values)] of the devices."""
-        step = self._steps.count if self._steps.source is not None else None
+        step = self._step()
         self._read_heap(reason, step)
-        self._read_python(reason, step)
+        self._python.charged(reason, step)
         return self._read_devices(reason, step)
 
     def _read_heap(self, reason, step):
         began = time.monotonic_ns()
         pair = heap.read()
-        if pair is None:
-            return False
-        self._ring.put_heap(began, reason, pair[0], pair[1], step)
-        return True
+        if pair is not None:
+            self._ring.put_heap(began, reason, pair[0], pair[1], step)
+        return pair
 
     def _read_python(self, reason, step):
-        """Charged to its budget. The values, or None."""
-        before = thread_time_ns()
         values = pymalloc.read()
-        if values is None:
-            return None
-        self._ring.put(ring.HEAP, ring.PYTHON, reason, values + _UNKNOWN[len(values) :] + (step,))
-        _charge(self._python_budget, before, reason)
+        if values is not None:
+            self._put(ring.HEAP, ring.PYTHON, reason, values, step)
         return values
 
     def at_end(self):
         """The last reading of everything."""
         self.now(ring.END)
-        step = self._steps.count if self._steps.source is not None else None
         for backend in self.backends:
             pools = getattr(backend, "pools_at_end", None)
             for index, values in pools() if pools is not None else ():
-                self._put_pools(backend.kind, index, ring.END, values, step)
+                self._put(backend.kind, ring.POOLS + index, ring.END, values, self._step())
 
-    def _put_pools(self, kind, index, reason, values, step):
-        self._ring.put(kind, ring.POOLS + index, reason, values + _UNKNOWN[len(values) :] + (step,))
+    def _put(self, kind, index, reason, values, step):
+        self._ring.put(kind, index, reason, values + _UNKNOWN[len(values) :] + (step,))
 
     def _read_devices(self, reason, step):
         found = []
         for backend in self.backends:
             try:
                 for index, values in backend.read():
-                    self._ring.put(backend.kind, index, reason, values + _UNKNOWN[len(values) :] + (step,))
+                    self._put(backend.kind, index, reason, values, step)
                     found.append((backend.kind, index, values))
                 pools = getattr(backend, "pools", None)
                 for index, values in pools(ring.monotonic_ns()) if pools is not None else ():
-                    self._put_pools(backend.kind, index, reason, values, step)
+                    self._put(backend.kind, ring.POOLS + index, reason, values, step)
             except Exception as error:  # noqa: BLE001 (one backend's trouble is not another's)
                 complain(error)
         return found

@@ -131,25 +131,6 @@ def _map(handle, size):
     return made
 
 
-class _Swapped:
-    """Words of a machine that is not little-endian, as the file is."""
-
-    def __init__(self, words):
-        self._words = words
-
-    def __setitem__(self, at, value):
-        self._words[at] = int.from_bytes(value.to_bytes(8, "little"), "big")
-
-
-def _words(mapping):
-    """
-    The header of `mapping` as 64-bit numbers. Each is written by one aligned store, so a reader sees the old or the new
-    one. A reader that saw a head fall would take the ring for another file.
-    """
-    words = memoryview(mapping)[:HEADER_BYTES].cast("Q")
-    return words if sys.byteorder == "little" else _Swapped(words)
-
-
 class Ring:
     """Any number of readers. Writing is a copy into the mapping: no system call, nothing to fail."""
 
@@ -157,7 +138,9 @@ class Ring:
         size = HEADER_BYTES + CAPACITY * RECORD_BYTES
         _take_blocks(handle, size)
         self._map = _map(handle, size)
-        self._words = _words(self._map)
+        # The header as 64-bit numbers. Each is written by one aligned store, so a reader sees the old or the new one. A
+        # reader that saw a head fall would take the ring for another file.
+        self._words = memoryview(self._map)[:HEADER_BYTES].cast("Q")
         self._head = 0
         self._flags = 0
         self._state = 0

@@ -126,11 +126,10 @@ def hook(torch, stepped):
         register(after)
         return OPTIMIZER_HOOK
     base = getattr(module, "Optimizer", None)
-    if base is None:
+    if not hasattr(base, "_hook_for_profile"):
         return None
-    # Called by every new and every unpickled optimizer; torch before 1.9 has only the constructor.
-    name = "_hook_for_profile" if hasattr(base, "_hook_for_profile") else "__init__"
-    original = getattr(base, name)
+    # Called by every new and every unpickled optimizer.
+    original = base._hook_for_profile
 
     @functools.wraps(original)
     def prepared(self, *args, **kwargs):
@@ -138,7 +137,7 @@ def hook(torch, stepped):
         _wrap_step(type(self), stepped)
         return result
 
-    setattr(base, name, prepared)
+    base._hook_for_profile = prepared
     return PATCHED_STEP
 
 

@@ -47,35 +47,27 @@ def _of(depth, base_path, wanted):
 
 def on_step(step):
     """The end of step number `step` of this process."""
-    try:
-        if _attribution is not None:
-            _attribution.step(step)
-    except Exception as error:  # noqa: BLE001
-        complain(error)
+    _call("step", step)
 
 
 def on_tick():
     """In the probe's own thread. True when steps are taken from the step file."""
-    try:
-        return _attribution is not None and _attribution.tick()
-    except Exception as error:  # noqa: BLE001
-        complain(error)
-        return False
+    return bool(_call("tick"))
 
 
 def on_optimizer(optimizer):
     """An optimizer of this process has stepped."""
-    try:
-        if _attribution is not None:
-            _attribution.optimizer(optimizer)
-    except Exception as error:  # noqa: BLE001
-        complain(error)
+    _call("optimizer", optimizer)
 
 
 def on_phase(name):
     """The program enters a phase of its own; None: it leaves the innermost."""
+    _call("phase", name)
+
+
+def _call(method, *args):
     try:
-        if _attribution is not None:
-            _attribution.phase(name)
+        return None if _attribution is None else getattr(_attribution, method)(*args)
     except Exception as error:  # noqa: BLE001
         complain(error)
+        return None

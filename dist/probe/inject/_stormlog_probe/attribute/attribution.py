@@ -63,28 +63,19 @@ class Attribution(Scheduled):
         self.follow_devices(torch, self._device_records, NO_HISTORY)
         try:
             self.hooks = HookWatch(torch)
-            self.tensors = self._tensors(torch)
+            # Loaded before the compiler is kept from compiling what is loaded of the probe.
+            from . import moment, rows  # noqa: F401
+            from .tensors import TensorMemory, follow_threads
+
+            tensors = TensorMemory(torch, self.stacks, self.schedule)
+            tensors.start()
+            self.tensors, self.schedule.operators = tensors, True
+            follow_threads(tensors)
             if any(device.on for device in self.devices):
                 self._device_records()
         except Exception as error:  # noqa: BLE001
             complain(error)
             self.notes.append("tensors are not seen with torch %s" % getattr(torch, "__version__", "?"))
-
-    def _tensors(self, torch):
-        # Loaded before the compiler is kept from compiling what is loaded of the probe.
-        from . import moment, rows  # noqa: F401
-        from .scan import ScannedTensors
-        from .tensors import TensorMemory, follow_threads
-
-        tensors = TensorMemory(torch, self.stacks, self.schedule)
-        try:
-            tensors.start()
-            self.schedule.operators = True
-        except (ImportError, AttributeError) as error:
-            complain(error)
-            return ScannedTensors(torch, self.stacks)
-        follow_threads(tensors)
-        return tensors
 
     def _device_records(self):
         # The device's own history is more precise, and torch.compile works as usual without the dispatch mode.

@@ -5,6 +5,9 @@ import re
 import sys
 import types
 
+# The frames (file, line) of an object's allocation, innermost first; None where it is not traced.
+from _tracemalloc import _get_object_traceback as object_traceback
+
 # Frames of one stack that are written down.
 DEPTH = 25
 # Frames that tracemalloc is asked for; a model of nested modules has three of its own to every level.
@@ -97,15 +100,6 @@ def shortened(frames):
             if len(kept) == DEPTH:
                 break
     return tuple(kept)
-
-
-def object_traceback():
-    """A function from an object to the frames (file, line) of its allocation, innermost first. None where Python has none."""
-    try:
-        from _tracemalloc import _get_object_traceback
-    except ImportError:
-        return None
-    return _get_object_traceback
 
 
 def phase_of(frames):

@@ -99,14 +99,13 @@ class Moment:
     def _hang(self, containers, live):
         # A torch that is still being imported has no tensors.
         tensor_class = getattr(self.torch, "Tensor", None)
-        traceback = _object_traceback()
         for retainer in containers:
             retainer.frames = growth_frames(retainer.object)
             for element in new_elements(retainer):
                 for one, level in hanging_on(element, tensor_class):
                     if tensor_class is not None and isinstance(one, tensor_class):
                         self._hang_tensor(one, level, retainer, live)
-                    frames = traceback(one)
+                    frames = None if isinstance(one, (type, types.ModuleType)) else object_traceback(one)
                     line = user_line(frames) if frames else None
                     if line is not None:
                         self.by_line.add(line, retainer, 1 / (1 + level) ** 2)
@@ -231,16 +230,6 @@ def _judge(kind, torch):
     if issubclass(kind, torch.optim.Optimizer):
         return _OPTIMIZER
     return _OTHER
-
-
-def _object_traceback():
-    query = object_traceback()
-    skipped = (type, types.ModuleType)
-
-    def traceback(one):
-        return None if query is None or isinstance(one, skipped) else query(one)
-
-    return traceback
 
 
 def _sequence(row):

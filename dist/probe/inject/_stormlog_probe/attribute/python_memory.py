@@ -6,6 +6,8 @@ long, and what was allocated before the window cannot be what grows in it.
 
 import sys
 
+from _tracemalloc import _get_traces
+
 from .frames import SUBINTERPRETERS, TRACED, USER, has_subinterpreters, mark_of, ours, passes_on
 
 # Stacks that are written in full: the largest, and those that rose most since the moment before. The others are merged
@@ -86,9 +88,10 @@ class PythonMemory:
             self.note = "a process has more than %d blocks of Python memory, which cannot be read within 200 ms" % MAX_TRACES
             return None
         groups = {}
-        # Traces of one stack share one tuple, so its identity is as good as its value, and quicker. `traces` keeps them
-        # alive.
-        traces = _raw_traces(tracemalloc)
+        # (domain, bytes, frames (file, line) innermost first, …) of every live block. Traces of one stack share one
+        # tuple, so its identity is as good as its value, and quicker. `traces` keeps them alive. The public interface
+        # makes an object of every trace.
+        traces = _get_traces()
         every = 1
         chosen = traces
         if len(traces) > MAX_ADDED:
@@ -193,18 +196,3 @@ def _is_ours(frames):
         if ours(filename) and (depth < 3 or not passes_on(filename)):
             return True
     return False
-
-
-def _raw_traces(tracemalloc):
-    """(domain, bytes, frames (file, line) innermost first, …) of every live block."""
-    try:
-        import _tracemalloc
-
-        return _tracemalloc._get_traces()
-    except (ImportError, AttributeError):
-        # The public interface makes an object of every trace, and gives the frames outermost first.
-        rows, same = [], {}
-        for trace in tracemalloc.take_snapshot().traces:
-            frames = tuple((frame.filename, frame.lineno) for frame in reversed(trace.traceback))
-            rows.append((trace.domain, trace.size, same.setdefault(frames, frames)))
-        return rows

@@ -53,7 +53,6 @@ class TensorMemory:
         self._changes = {}
         self._failures = 0
         self._limit = SWEEP
-        self._traceback = object_traceback()
         self._lock = threading.Lock()
         self._local = threading.local()
         self._types = {torch.Tensor: _SEE, torch.nn.Parameter: _SEE}
@@ -64,23 +63,18 @@ class TensorMemory:
         from torch.utils._python_dispatch import TorchDispatchMode
 
         torch = self.torch
-        self._storage_class = getattr(torch, "UntypedStorage", None) or torch._UntypedStorage
+        self._storage_class = torch.UntypedStorage
         self._storage_class._new_with_weak_ptr, self._storage_class._free_weak_ref  # noqa: B018 (must exist)
-        if hasattr(torch.Tensor, "untyped_storage"):
-            self._storage_of = torch.Tensor.untyped_storage
-        else:
-            self._storage_of = torch.Tensor._storage
+        self._storage_of = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
         self._address_of = getattr(torch._C, "_storage_address", None)
         self._half = {torch.float16, torch.bfloat16}
         aten = torch.ops.aten
         self._copies = {id(aten.clone.default), id(aten._to_copy.default)}
         self._lift = aten.lift_fresh.default
         self._watched = {id(aten.add_.Tensor): self._added, id(aten.zero_.default): self._zeroed}
+        self._watched[id(aten._foreach_zero_.default)] = self._zeroed_many
         for changing in (aten.sub_.Tensor, aten.mul_.Tensor, aten.div_.Tensor, aten.copy_.default, aten.index_put_.default):
             self._watched[id(changing)] = self._changed
-        many = getattr(aten, "_foreach_zero_", None)
-        if many is not None:
-            self._watched[id(many.default)] = self._zeroed_many
         self._mode_class = _mode_class(TorchDispatchMode, self)
         releases.hide_from_compiler(torch)
         self._compiled = releases.Uncompiled(torch, self)
@@ -184,11 +178,9 @@ class TensorMemory:
 
     def _frames(self, record):
         """Frames (file, line), innermost first, of the call of the operator that made a storage; () from before tracing."""
-        if self._traceback is None:
-            return ()
         # Of the parts of a record: a tuple's memory may come from the interpreter's free list, which was filled before
         # tracing.
-        return shortened(self._traceback(record[0]) or ())
+        return shortened(object_traceback(record[0]) or ())
 
     def address(self, tensor):
         """The address of a tensor's storage, by which records are kept; None without one."""
@@ -274,9 +266,9 @@ class TensorMemory:
     def graph_group(self, address, group):
         """The group that a tensor's graph is reported at: where it was last changed in place, else where it was made."""
         record, change = self.records.get(address), self._changes.get(address)
-        if record is None or change is None or change[0] != record[3] or self._traceback is None:
+        if record is None or change is None or change[0] != record[3]:
             return group
-        frames = shortened(self._traceback(change[1]) or ())
+        frames = shortened(object_traceback(change[1]) or ())
         return self._group_of(frames, record, self.group_list[group].device) if frames else group
 
     def _group(self, record, storage):

@@ -1,0 +1,2 @@
+import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
+import{a}from"./analysis-measured-run.js";import"./analysis-findings-device-evidence.js";import"./snapshot-model-frames.js";import"./analysis-series-series.js";import"./telemetry-devices-device-attribution.js";import"./telemetry-recording-growable.js";import"./telemetry-recording-metrics.js";import"./core-units.js";import"./core-group-by.js";import"./sampler-record-layout.js";import"./core-errors.js";import"./none.js";export{a as measuredRun};

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{styleText as d}from"node:util";var c=["bold","dim","red","green","yellow","cyan","magenta"];function m(t){let n=c.map(e=>[e,r=>t?d(e,r,{validateStream:!1}):r]);return Object.fromEntries(n)}function p(t,n,e){let{green:r,yellow:o,red:a,cyan:i,magenta:s}=t;return t.bold({pass:r,warn:o,fail:a,unjudged:i,error:s}[n](e))}export{m as a,p as b};

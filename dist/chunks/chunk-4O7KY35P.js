@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{createHash as o}from"node:crypto";var s=64;function n(t){let c=/^(con|prn|aux|nul|com\d|lpt\d)$/i.test(t);if(/^[a-z0-9][a-z0-9._-]*$/.test(t)&&!t.endsWith(".")&&t.length<=s&&!c)return t;let e=t.toLowerCase().replace(/[^a-z0-9_-]+/g,"-").replace(/^-+|-+$/g,"").slice(0,s),r=o("sha256").update(t).digest("hex").slice(0,12);return e===""?`scenario-${r}`:`${e}-${r}`}export{n as a};

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{f as u}from"./chunk-B6NUWBGP.js";import{f as s,g as l}from"./chunk-ZGG43E6R.js";import{a}from"./chunk-EW7W6UVU.js";async function m(e){let n=await s(e.cwd);if(typeof n=="string"||n.repository.isSubmodule)return null;let{top:r}=n.repository,o=await u(e);if(o===null)return null;let t=a(e.env),i=t?await l(r,["rev-parse","HEAD"]):null;return i?.ok===!0&&i.stdout===o?null:{top:r,base:o,isJob:t}}export{m as a};

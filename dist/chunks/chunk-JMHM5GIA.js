@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{b as t,e as a,f as s}from"./chunk-HRJ6LQQB.js";import{existsSync as c}from"node:fs";import o from"node:path";function b(){let e=a(),i=o.join(e,"sampler.node"),r=t();if(!(r?.native??c(i)))return{reason:`no native build for ${s()}`};let l=r===null?e:o.join(r.copies,"native"),n=d=>o.join(l,d);return{addon:i,launcher:n("launcher"),heapLibrary:n("libstormlog_heap.so"),stacksLibrary:n("libstormlog_stacks.so")}}export{b as a};

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{b as o}from"./chunk-GYRCDFWZ.js";import{b as l,c as r}from"./chunk-PZZNH2U2.js";var t=1e6,i=e=>e.filter(n=>r(n.metric)),y=e=>[...new Set(e)].filter(n=>!r(n)),s=(e,n)=>`${e} has the metric ${o(n)}, unknown to this version: skipped`,u=[...l,"active","inactive","total","free","rss","anon","shmem","cgroup","driver","job","others","processes","blocks","ticks"],c=new Set(["processes","blocks","ticks"]);export{t as a,i as b,y as c,s as d,u as e,c as f};

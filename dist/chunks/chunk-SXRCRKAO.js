@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a as e}from"./chunk-B5RIQORM.js";function o(t){return`${e(t)??"document"}: ${t.message}`}export{o as a};

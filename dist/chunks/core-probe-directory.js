@@ -1,0 +1,2 @@
+import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
+import{b as i,c as s}from"./core-package-root.js";import{existsSync as c}from"node:fs";import e from"node:path";function f(){let r=i();if(r!==null)return e.join(r.copies,"probe");let o=s(),t=e.join(o,"probe"),n=e.join(o,"dist","probe");return(import.meta.url.endsWith(".ts")||!c(n))&&c(t)?t:n}function a(r,o){let t=/[\s"\\]/.test(o)?`"${o.replace(/[\\"]/g,"\\$&")}"`:o;return[r??"",`--require ${t}`].join(" ").trim()}export{f as a,a as b};

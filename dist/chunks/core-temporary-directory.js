@@ -1,0 +1,2 @@
+import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
+import{b as t,f as o}from"./core-errors.js";import{mkdtemp as n}from"node:fs/promises";import{tmpdir as e}from"node:os";import a from"node:path";async function d(i){try{return await n(a.join(e(),i))}catch(r){let m=o(r)??String(r);throw new t("TEMPORARY_FOLDER_UNWRITABLE",`no temporary directory can be made in ${e()} (${m})`,{kind:"error",hint:"Set TMPDIR to a directory that this user may write."})}}export{d as a};

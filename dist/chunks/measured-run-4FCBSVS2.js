@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a}from"./chunk-LAQWU7WJ.js";import"./chunk-ICADYBV3.js";import"./chunk-E243AG3P.js";import"./chunk-4LDNOV43.js";import"./chunk-DCPZZXQC.js";import"./chunk-NKRJTLTQ.js";import"./chunk-PZZNH2U2.js";import"./chunk-IF7QVOPQ.js";import"./chunk-U5UJSTM5.js";import"./chunk-STNVXFDC.js";import"./chunk-ITTMPAFD.js";import"./chunk-EEEC4TXW.js";export{a as measuredRun};

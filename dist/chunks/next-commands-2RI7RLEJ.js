@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a,b}from"./chunk-JHMTTFH7.js";import"./chunk-HMF4CEVU.js";import"./chunk-CJOW2IPM.js";import"./chunk-GYRCDFWZ.js";import"./chunk-U5UJSTM5.js";import"./chunk-EEEC4TXW.js";export{a as limitsFor,b as nextCommands};

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a}from"./chunk-HMF4CEVU.js";import"./chunk-EEEC4TXW.js";export{a as shownPath};
