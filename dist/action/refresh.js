@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "2e19d3e8b0bc4724b9b1446bc9ac742883bce699bf07c429b7210ae12085757d");
+  load = loadPack(import.meta.url, "58dde36005ec88993b82712850d020af9a84a9f87928e2625c09e716c250404e");
 } catch (error) {
   fail(
     FAILED,

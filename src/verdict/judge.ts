@@ -17,14 +17,15 @@ import type { Check, FingerprintDifference, Judgement } from "./model/judgement.
 import type { Policy } from "./model/policy.ts";
 import {
   CUT_EVERYWHERE,
+  hasSummedHost,
   indexSeries,
   isWhole,
   knownValues,
-  likeBaseline,
   pairSeries,
   type SeriesHistory,
   type SeriesKey,
   type SeriesRun,
+  withSummedHost,
 } from "./model/series-index.ts";
 import { anchorRule, anchorUnjudged } from "./rules/anchor-rule.ts";
 import { checkOf } from "./rules/check.ts";
@@ -238,12 +239,13 @@ export function judge(input: JudgeInput): Judgement {
   const gating = gatingMetrics(policy, candidate, input.baseline);
   const gates = (key: SeriesKey) => gating.has(key.metric);
   const measured = indexSeries(candidate);
-  const series = comparedSeries(likeBaseline(measured, indexSeries(input.baseline)), gating, policy);
+  const comparable = (one: Measurements): Measurements => (hasSummedHost(input.baseline) ? withSummedHost(one) : one);
+  const series = comparedSeries(indexSeries(comparable(candidate)), gating, policy);
   const steps = input.anySteps === true ? null : stepsDifference(input.baseline, candidate);
   const compared = compareFingerprints(input.baseline?.fingerprint ?? null, candidate.fingerprint);
   const differences = steps === null ? compared : [...compared, steps];
   const why = incomparable(input, differences);
-  const known = why === null ? wholeHistories(indexSeries(input.baseline)) : [];
+  const known = why === null && input.baseline !== null ? wholeHistories(indexSeries(comparable(input.baseline))) : [];
   const baseline = comparedSeries(known, gating, policy);
   const pairs = pairSeries(why === null ? withoutNewMetrics(series, baseline) : series, baseline);
   const alpha = policy.alpha / sharedBy(pairs, (key) => countsForAlpha(key, gating), policy.minBaselineRuns);

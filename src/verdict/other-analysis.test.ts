@@ -95,6 +95,17 @@ describe("a baseline of another version of the analysis", () => {
         baseRunsPossible: false,
       }).checks.find(({ kind, metric }) => kind === "peak" && metric === "host")?.verdict;
     expect([verdictOf(GIB), verdictOf(1.5 * GIB)]).toEqual(["pass", "fail"]);
+    // Runs of the base commit in the same session are compared as the stored ones are.
+    const mixed = { ...baseline, runs: [...baseline.runs, { ...shared(GIB / 4, GIB), commit: "base" }] };
+    expect(
+      judge({
+        candidate: measured([1, 2, 3].map(() => shared(GIB / 4, 1.5 * GIB))),
+        baseline: mixed,
+        anchor: null,
+        policy: DEFAULT_POLICY,
+        baseRunsPossible: false,
+      }).checks.find(({ kind, metric }) => kind === "peak" && metric === "host")?.verdict,
+    ).toBe("fail");
   });
 
   it("asks for one run of the base commit, which is enough for a growth like its own", () => {

@@ -15,17 +15,12 @@ const at = (ms: number, kind: number, values: (number | bigint | null)[], id = -
 });
 const tick = (ms: number, anon: number, shmem = 0, processes = 1): RecordInput =>
   at(ms, RecordKind.tree, [(anon + shmem) * MIB, anon * MIB, shmem * MIB, BigInt(processes)]);
-/** A reading of all processes that took 10 ms. */
-const reading = (ms: number, once: number, charged: number | null = null): RecordInput =>
-  at(
-    ms,
-    RecordKind.hostShared,
-    [once * MIB, charged === null ? 160 * MIB : 0, charged === null ? null : charged * MIB, 1n],
-    10_000,
-  );
+/** A reading of all processes that took 10 ms: what they hold, and of it their shared memory. */
+const reading = (ms: number, once: number, mapped = 0, charged: number | null = null): RecordInput =>
+  at(ms, RecordKind.hostShared, [once * MIB, mapped * MIB, charged === null ? null : charged * MIB, 1n], 10_000);
 const start = (ms: number, pid: number, parent: number): RecordInput => at(ms, RecordKind.processStart, [parent], pid);
-const status = (ms: number, pid: number, anon: number): RecordInput =>
-  at(ms, RecordKind.process, [anon * MIB, anon * MIB, 0, 0], pid);
+const status = (ms: number, pid: number, anon: number, shmem = 0): RecordInput =>
+  at(ms, RecordKind.process, [anon * MIB, anon * MIB, shmem * MIB, 0], pid);
 const exit = (ms: number, pid: number): RecordInput => at(ms, RecordKind.processExit, [null], pid);
 
 function held(...records: RecordInput[]) {
@@ -44,19 +39,32 @@ describe("the memory that a process tree holds", () => {
     expect([host, isCorrected]).toEqual([[100, 110, 120, 140], false]);
   });
 
-  it("pages that workers share more and more of are counted once between two readings, too", () => {
+  it("pages that workers share more and more of are counted once between and after two readings, too", () => {
     // Three workers touch a pool of 160 MiB, which is there already.
-    const records = Array.from({ length: 11 }, (_, i) => tick(100 * i, 40, 160 + 32 * i, 4));
     const { host } = held(
-      ...records.slice(0, 1),
-      reading(0, 200),
-      ...records.slice(1, 10),
-      reading(900, 200),
-      records[10]!,
+      ...[1, 2, 3, 4].map((pid) => start(0, pid, pid === 1 ? 0 : 1)),
+      ...Array.from({ length: 21 }, (_, i) => [
+        status(100 * i, 1, 10, 160),
+        ...[2, 3, 4].map((pid) => status(100 * i, pid, 5, 8 * i)),
+        tick(100 * i, 25, 160 + 24 * i, 4),
+        ...(i === 0 || i === 6 ? [reading(100 * i, 185, 160)] : []),
+      ]).flat(),
     );
-    expect(Math.max(...host.slice(0, 10)) - Math.min(...host.slice(0, 10))).toBeLessThanOrEqual(2);
-    // After the last reading as between the two before it.
-    expect(host[10]).toBe(200);
+    expect([Math.min(...host), Math.max(...host)]).toEqual([185, 185]);
+  });
+
+  it("shared memory of segments that no two processes have is counted in full", () => {
+    const { host } = held(
+      start(0, 1, 0),
+      start(0, 2, 0),
+      ...[0, 1, 2, 3].flatMap((i) => [
+        status(100 * i, 1, 5, 100),
+        status(100 * i, 2, 5, 100 + 10 * i),
+        tick(100 * i, 10, 200 + 10 * i, 2),
+        ...(i === 1 ? [reading(100, 225, 215)] : []),
+      ]),
+    );
+    expect(host).toEqual([210, 220, 230, 240]);
   });
 
   it("a fork does not double what its parent holds, not even for an instant between two readings", () => {
@@ -100,25 +108,27 @@ describe("the memory that a process tree holds", () => {
     const { host } = held(
       start(0, 1, 0),
       start(0, 2, 1),
+      status(0, 1, 15, 200),
+      status(0, 2, 5, 200),
       tick(0, 20, 400, 2),
-      reading(0, 220),
+      reading(0, 220, 200),
       tick(500, 20, 400, 2),
       exit(600, 2),
-      tick(600, 10, 200, 1),
-      reading(1000, 210),
-      tick(1000, 10, 200, 1),
+      tick(600, 15, 200, 1),
+      reading(1000, 215, 200),
+      tick(1000, 15, 200, 1),
     );
-    expect(host).toEqual([220, 220, 210, 210]);
+    expect(host).toEqual([220, 220, 215, 215]);
   });
 
-  it("the memory that a tree holds after the last reading is never less than its part of the sum", () => {
-    const { host } = held(tick(0, 20, 400, 2), reading(0, 220), tick(500, 30, 400, 2), tick(600, 5, 0, 1));
-    expect(host).toEqual([220, 230, 3]);
+  it("anonymous memory that falls after the last reading takes its part of what was counted twice", () => {
+    const { host } = held(tick(0, 400, 0, 4), reading(0, 100), tick(500, 430, 0, 4), tick(600, 100, 0, 1));
+    expect(host).toEqual([100, 130, 25]);
   });
 
   it("swap that the sum lacks and files that no process maps are held", () => {
     expect(held(tick(0, 100), reading(0, 150), tick(10, 100)).host).toEqual([150, 150]);
-    expect(held(tick(0, 100), reading(0, 100, 96), tick(10, 100)).host).toEqual([196, 196]);
+    expect(held(tick(0, 100), reading(0, 100, 0, 96), tick(10, 100)).host).toEqual([196, 196]);
   });
 
   it("the memory that a tree holds is never negative, and is a reading's where nothing moves", () => {

@@ -14,19 +14,23 @@ export interface HeldMemory {
   readonly isCorrected: boolean;
 }
 
-/** A reading of all processes, as what is to be added to the sum; usually negative. */
+/** A reading of all processes, as what is to be added to the sum of their anonymous memory; usually negative. */
 interface Correction {
   readonly timeNs: number;
+  /** Swap, huge pages and files that no process maps included. */
   readonly bytes: number;
-  /** The sum at that time, and its part of shared memory: the correction belongs to them. */
-  readonly sum: number;
-  readonly shmem: number;
-  /** The same part with each page once; NaN where unknown. */
-  readonly mapped: number;
+  /** The anonymous memory that it was read beside. */
+  readonly anon: number;
+  /** Of the shared memory beyond that of the process that has most, the part that no other has, 0 to 1. */
+  readonly part: number;
 }
 
 /** `statm` counts in batches by CPU: up to this share of the sum it may differ from the pages that a reading counts. */
 const COUNTER_ERROR = 0.005;
+/** Shared memory of a process is read this often. */
+const SHMEM_PERIOD_NS = 100e6;
+/** A smaller share of shared memory beyond that of one process does not show how much of it is shared. */
+const MIN_BEYOND = 1 / 64;
 /** A reading's duration where its record does not have one: 11 ms a GiB of five. */
 const UNKNOWN_DURATION_NS = 50e6;
 
@@ -51,11 +55,11 @@ function tickAt(timeNs: Float64Array, at: number): number {
 }
 
 /**
- * Subtracts from the sum what forked processes still have from their parents: such a page is one page until either
+ * Anonymous memory without what forked processes still have from their parents: such a page is one page until either
  * writes to it. From the first reading of the process on, as long as its anonymous memory does not fall (`exec`).
  */
-function withoutCopies(sum: Float64Array, { timeNs }: TreeColumns, processes: readonly ProcessRecord[]): Float64Array {
-  const own = Float64Array.from(sum);
+function withoutCopies({ timeNs, anon }: TreeColumns, processes: readonly ProcessRecord[]): Float64Array {
+  const own = Float64Array.from(anon);
   for (const { inherited, startNs, exitNs } of processes) {
     for (const [index, { bytes }] of inherited.entries()) {
       const from = index === 0 ? startNs : inherited[index]!.timeNs;
@@ -66,34 +70,45 @@ function withoutCopies(sum: Float64Array, { timeNs }: TreeColumns, processes: re
   return own;
 }
 
-/** What each reading adds to the sum: nothing where it lies within what the sum passed while it was made. */
-function corrections(sum: Float64Array, tree: TreeColumns, shared: SharedColumns): readonly Correction[] {
+/** The part of shared memory that {@link Correction} describes; NaN where it does not show. */
+function ownPart({ timeNs, shmem, shmemMost }: TreeColumns, atNs: number, mapped: number): number {
+  const ticks = [atNs, atNs + SHMEM_PERIOD_NS].map((at) => Math.max(0, tickAt(timeNs, at)));
+  const mean = (column: Float64Array) => ticks.reduce((sum, tick) => sum + (column[tick]! || 0), 0) / ticks.length;
+  const [sum, most] = [mean(shmem), mean(shmemMost)];
+  return sum - most > MIN_BEYOND * sum ? Math.min(1, Math.max(0, (mapped - most) / (sum - most))) : Number.NaN;
+}
+
+/** What each reading adds: nothing where it lies within what the memory passed while it was made. */
+function corrections(own: Float64Array, tree: TreeColumns, shared: SharedColumns): readonly Correction[] {
   const { timeNs } = tree;
   const found: Correction[] = [];
   for (const [i, beganNs] of shared.timeNs.entries()) {
-    const once = shared.once[i]!;
+    const mapped = shared.mapped[i]!;
+    const once = shared.once[i]! - mapped;
     if (Number.isNaN(once)) continue;
     // Memory of files in RAM that no process maps, where a control group of the job's own counts it.
-    const files = Math.max(0, shared.charged[i]! - shared.mapped[i]!) || 0;
+    const files = Math.max(0, shared.charged[i]! - mapped) || 0;
     const tookNs = shared.tookNs[i]!;
     const first = Math.max(0, tickAt(timeNs, beganNs));
-    const last = Math.min(
-      timeNs.length - 1,
-      tickAt(timeNs, beganNs + (Number.isNaN(tookNs) ? UNKNOWN_DURATION_NS : tookNs)) + 1,
-    );
+    const until = beganNs + (Number.isNaN(tookNs) ? UNKNOWN_DURATION_NS : tookNs);
+    const last = Math.min(timeNs.length - 1, tickAt(timeNs, until) + 1);
     let least = Number.POSITIVE_INFINITY;
     let most = Number.NEGATIVE_INFINITY;
     for (let tick = first; tick <= last; tick++) {
-      const now = sum[tick]!;
+      const now = own[tick]!;
       if (now < least) least = now;
       if (now > most) most = now;
     }
     if (least > most) continue;
-    const at = Math.min(Math.max(once, least), most);
-    const shmem = tree.shmem[first]!;
-    found.push({ timeNs: beganNs, bytes: once - at + files, sum: at, shmem, mapped: shared.mapped[i]! });
+    const anon = Math.min(Math.max(once, least), most);
+    found.push({ timeNs: beganNs, bytes: once - anon + files, anon, part: ownPart(tree, beganNs, mapped) });
   }
-  return found;
+  // Where it does not show, as in the reading before, and before the first as in that one.
+  let part = found.find((one) => !Number.isNaN(one.part))?.part ?? 1;
+  return found.map((one) => {
+    part = Number.isNaN(one.part) ? part : one.part;
+    return { ...one, part };
+  });
 }
 
 /** The ends of processes between two readings; where there is none, what is shared is taken to move evenly. */
@@ -108,54 +123,47 @@ function endsWithin(exits: Float64Array, after: number, until: number): Ends | n
   return last < first ? null : { first: exits[first]!, last: exits[last]! };
 }
 
+const weighted = (before: number, after: number, weight: number): number => before + weight * (after - before);
+
 /** The correction between two readings: that of the one before an end of a process, of the other after it. */
 function between(before: Correction, after: Correction, ends: Ends | null, timeNs: number): number {
   if (ends === null) {
-    const part = (timeNs - before.timeNs) / (after.timeNs - before.timeNs);
-    return before.bytes + part * (after.bytes - before.bytes);
+    return weighted(before.bytes, after.bytes, (timeNs - before.timeNs) / (after.timeNs - before.timeNs));
   }
   if (timeNs < ends.first) return before.bytes;
   return timeNs >= ends.last ? after.bytes : Math.min(before.bytes, after.bytes);
 }
 
-/**
- * Of shared memory that a process maps after the last reading, the part that no other process has: as between the last
- * two readings. All of it where there is nothing to go by.
- */
-function newlyMapped(found: readonly Correction[]): number {
-  const [before, last] = [found.at(-2), found.at(-1)];
-  if (before === undefined || last === undefined) return 1;
-  const share = (last.mapped - before.mapped) / (last.shmem - before.shmem);
-  return last.shmem > before.shmem ? Math.min(1, Math.max(0, share)) : 1;
-}
-
 /** What the tree holds at each tick of `tree`, which may be a part of the file's. */
 export function heldMemory(file: RecordFile, tree: TreeColumns): HeldMemory {
-  const sum = Float64Array.from(tree.timeNs, (_, i) => summedAt(tree, i));
-  const own = withoutCopies(sum, tree, file.processes.all);
+  const { timeNs, shmem, shmemMost } = tree;
+  const sum = Float64Array.from(timeNs, (_, i) => summedAt(tree, i));
+  const own = withoutCopies(tree, file.processes.all);
   const found = corrections(own, tree, file.shared);
   if (found.length === 0) return { host: sum, sum, isCorrected: false };
   const exits = Float64Array.from(file.processes.all.flatMap(({ exitNs }) => exitNs ?? [])).sort();
   const host = new Float64Array(sum.length);
   let isCorrected = false;
-  const twice = 1 - newlyMapped(found);
   let next = 0;
   let ends: Ends | null = null;
   for (let i = 0; i < sum.length; i++) {
-    const timeNs = tree.timeNs[i]!;
+    const at = timeNs[i]!;
     const passed = next;
-    while (next < found.length && found[next]!.timeNs <= timeNs) next++;
-    const [before, after] = [found[next - 1], found[next]];
-    if (next !== passed) ends = before && after ? endsWithin(exits, before.timeNs, after.timeNs) : null;
-    let bytes: number;
-    if (before === undefined) bytes = after!.bytes;
-    else if (after !== undefined) bytes = between(before, after, ends, timeNs);
-    // After the last reading a fall takes its part of what was shared with it.
-    else
-      bytes =
-        before.bytes * Math.min(1, before.sum > 0 ? own[i]! / before.sum : 1) -
-        twice * (Math.max(0, tree.shmem[i]! - before.shmem) || 0);
-    host[i] = Math.max(0, Math.round(own[i]! + bytes));
+    while (next < found.length && found[next]!.timeNs <= at) next++;
+    const before = found[next - 1] ?? found[0]!;
+    const after = next > 0 ? found[next] : undefined;
+    if (next !== passed) ends = after ? endsWithin(exits, before.timeNs, after.timeNs) : null;
+    let { bytes, part } = before;
+    if (after !== undefined) {
+      bytes = between(before, after, ends, at);
+      part = weighted(part, after.part, (at - before.timeNs) / (after.timeNs - before.timeNs));
+    } else if (next > 0 && own[i]! < before.anon) {
+      // After the last reading a fall takes its part of what was shared with it.
+      bytes *= own[i]! / before.anon;
+    }
+    const most = Math.min(shmemMost[i]! || 0, shmem[i]! || 0);
+    const mapped = most + part * ((shmem[i]! || 0) - most);
+    host[i] = Math.max(0, Math.round(own[i]! + bytes + mapped));
     if (Math.abs(host[i]! - sum[i]!) > COUNTER_ERROR * sum[i]!) isCorrected = true;
   }
   return { host, sum, isCorrected };

@@ -25,7 +25,7 @@ const MAX_HOLE_BYTES = 1 << 20;
 const HIGH_WORD_LIMIT = 2 ** 21;
 
 class RecordParser {
-  readonly #tree = new GrowableColumns("timeNs", "rss", "anon", "shmem", "processes", "ticks");
+  readonly #tree = new GrowableColumns("timeNs", "rss", "anon", "shmem", "shmemMost", "processes", "ticks");
   readonly #cgroup = new GrowableColumns("timeNs", "current", "peak", "oomKills", "anonShmem");
   readonly #shared = new GrowableColumns("timeNs", "tookNs", "once", "mapped", "charged", "unread");
   readonly #devices = new DeviceRecords();
@@ -85,11 +85,19 @@ class RecordParser {
       case RecordKind.tree: {
         const isCounted = (this.#view.getUint8(this.#at + 9) & 8) !== 0;
         const processes = isCounted ? this.#view.getUint32(this.#at + 40, true) : Number.NaN;
-        this.#tree.push(timeNs, this.#value(0), this.#value(1), this.#value(2), processes, Math.max(1, id));
+        this.#tree.push(
+          timeNs,
+          this.#value(0),
+          this.#value(1),
+          this.#value(2),
+          this.#processes.mostShmem,
+          processes,
+          Math.max(1, id),
+        );
         return true;
       }
       case RecordKind.process:
-        this.#processes.reading(id, timeNs, this.#value(0), this.#value(1), this.#value(3));
+        this.#processes.reading(id, timeNs, this.#four());
         return true;
       case RecordKind.cgroup:
         this.#cgroup.push(timeNs, ...this.#four());

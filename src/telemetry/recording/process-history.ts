@@ -15,6 +15,8 @@ export interface ProcessRecord {
   readings: number;
   /** `RssAnon` at the last sample; NaN when never read. */
   anon: number;
+  /** `RssShmem` at the last sample, 0 when never read. */
+  shmem: number;
   /** What it still has of its parent's memory after a fork, from each time on, bytes; empty for another program. */
   readonly inherited: { readonly timeNs: number; readonly bytes: number }[];
   /** The mark fell: `exec` replaced the program image, and the peak of the former one is unknown. */
@@ -40,6 +42,8 @@ export class ProcessHistory {
   readonly all: ProcessRecord[] = [];
   /** Number of processes, including those beyond the limit of `all`. */
   count = 0;
+  /** Largest `RssShmem` of the living processes, bytes; 0 for none. */
+  mostShmem = 0;
   readonly #current = new Map<number, ProcessRecord>();
 
   /** A process appeared. A known pid is reused, unless only a sample of it is known. */
@@ -49,10 +53,15 @@ export class ProcessHistory {
     else this.#add(pid, timeNs, parent);
   }
 
-  /** One `status` sample; bytes, NaN = unknown. */
-  reading(pid: number, timeNs: number, highWater: number, anon: number, file: number): void {
+  /** One `status` sample: `VmHWM`, `RssAnon`, `RssShmem`, `RssFile`; bytes, NaN = unknown. */
+  reading(
+    pid: number,
+    timeNs: number,
+    [highWater, anon, shmem, file]: readonly [number, number, number, number],
+  ): void {
     const process = this.#current.get(pid) ?? this.#add(pid, timeNs, Number.NaN);
     this.#anonymous(process, timeNs, anon);
+    this.#sharedOf(process, shmem);
     if (Number.isNaN(highWater)) return;
     process.lastReadingNs = timeNs;
     if (fell(highWater, process.highWater)) {
@@ -82,9 +91,20 @@ export class ProcessHistory {
     process.anon = anon;
   }
 
+  #sharedOf(process: ProcessRecord, shmem: number): void {
+    const before = process.shmem;
+    process.shmem = shmem || 0;
+    if (process.shmem >= this.mostShmem) this.mostShmem = process.shmem;
+    else if (before === this.mostShmem) {
+      this.mostShmem = 0;
+      for (const one of this.#current.values()) this.mostShmem = Math.max(this.mostShmem, one.shmem);
+    }
+  }
+
   exit(pid: number, timeNs: number, highWater: number): void {
     const process = this.#current.get(pid) ?? this.#add(pid, timeNs, Number.NaN);
     process.exitNs = timeNs;
+    this.#sharedOf(process, 0);
     // An exit repeats the last sample: it can raise the mark, but is not a later sample.
     if (highWater > process.highWater) process.highWater = highWater;
     this.#current.delete(pid);
@@ -102,6 +122,7 @@ export class ProcessHistory {
       lastReadingNs: Number.NaN,
       readings: 0,
       anon: Number.NaN,
+      shmem: 0,
       inherited: [],
       replaced: false,
     };

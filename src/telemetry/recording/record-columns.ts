@@ -19,6 +19,8 @@ export interface TreeColumns {
   readonly rss: Float64Array;
   readonly anon: Float64Array;
   readonly shmem: Float64Array;
+  /** That of the process that has most of it, as last read. */
+  readonly shmemMost: Float64Array;
   readonly processes: Float64Array;
   /** Ticks that the row stands for: more than 1 where the sampler thinned a long run. */
   readonly ticks: Float64Array;

@@ -78,18 +78,25 @@ export function indexSeries(measurements: Measurements | null): readonly SeriesH
 /** From this version of the analysis on, `host` is what the tree holds; before, the sum that is `host_sum` now. */
 const HELD_SINCE = 9;
 
-/** The candidate's series as in a baseline of earlier versions alone; `host_sum` is absent where `host` is the same. */
-export function likeBaseline(
-  candidate: readonly SeriesHistory[],
-  baseline: readonly SeriesHistory[],
-): readonly SeriesHistory[] {
-  const old = baseline.filter(({ runs }) => runs.every(({ version }) => version < HELD_SINCE));
-  return candidate.map((history) => {
-    const { key } = history;
-    if (key.metric !== "host" || !old.some((other) => sameSeries(other.key, key))) return history;
-    const sum = candidate.find((other) => sameSeries(other.key, { ...key, metric: "host_sum" }));
-    return { key, runs: sum?.runs ?? history.runs };
+/** Whether a baseline has host memory as earlier versions measured it, so that all is to be compared as they did. */
+export const hasSummedHost = (baseline: Measurements | null): boolean =>
+  baseline?.runs.some(
+    ({ analysis_version = 1, series }) =>
+      analysis_version < HELD_SINCE && series.some(({ metric }) => metric === "host"),
+  ) ?? false;
+
+/** Measurements with `host` as earlier versions measured it; a run has no `host_sum` where it is the same. */
+export function withSummedHost(measurements: Measurements): Measurements {
+  const runs = measurements.runs.map((run) => {
+    const sums = run.series.filter(({ metric }) => metric === "host_sum");
+    const series = run.series.map((one) =>
+      one.metric === "host"
+        ? { ...(sums.find(({ rank, phase }) => rank === one.rank && phase === one.phase) ?? one), metric: one.metric }
+        : one,
+    );
+    return { ...run, series };
   });
+  return { ...measurements, runs };
 }
 
 /** The series of both sides, paired, with those of one side alone, in the order of the keys. */
