@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "58dde36005ec88993b82712850d020af9a84a9f87928e2625c09e716c250404e");
+  load = loadPack(import.meta.url, "0c73c0c2fbbe4afac865b73eb80977f6c1113cc3f7321581c55b8c934ba33cac");
 } catch (error) {
   fail(
     FAILED,

@@ -23,8 +23,14 @@ const status = (ms: number, pid: number, anon: number, shmem = 0): RecordInput =
   at(ms, RecordKind.process, [anon * MIB, anon * MIB, shmem * MIB, 0], pid);
 const exit = (ms: number, pid: number): RecordInput => at(ms, RecordKind.processExit, [null], pid);
 
+/** Readings are of as many processes as the tick before them has. */
 function held(...records: RecordInput[]) {
-  const file = parseRecordFile(recordBytes(records), "a");
+  let read: number | bigint | null = 1n;
+  const counted = records.map((one) => {
+    if (one.kind === RecordKind.tree) read = one.values?.[3] ?? null;
+    return one.kind === RecordKind.hostShared ? { ...one, values: [...(one.values ?? []).slice(0, 3), read] } : one;
+  });
+  const file = parseRecordFile(recordBytes(counted), "a");
   const { host, isCorrected } = heldMemory(file, file.tree);
   return { host: [...host].map((bytes) => Math.round(bytes / MIB)), isCorrected };
 }
@@ -83,6 +89,12 @@ describe("the memory that a process tree holds", () => {
       tick(1001, 100),
     );
     expect(host).toEqual([100, 100, 108, 100, 100]);
+  });
+
+  it("a reading is compared with the ticks of the processes that it read, and with no others", () => {
+    // The tree is found process by process; nothing is known of what the children have of their parent.
+    const { host } = held(tick(0, 106), tick(5, 424, 0, 4), reading(1, 106), tick(10, 424, 0, 4));
+    expect(host.slice(1)).toEqual([106, 106]);
   });
 
   it("a child that starts another program is counted in full from then on", () => {

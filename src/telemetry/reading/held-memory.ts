@@ -56,13 +56,13 @@ function tickAt(timeNs: Float64Array, at: number): number {
 
 /**
  * Anonymous memory without what forked processes still have from their parents: such a page is one page until either
- * writes to it. From the first reading of the process on, as long as its anonymous memory does not fall (`exec`).
+ * writes to it. From the first reading of the process on, which is when the sum has it, as long as its anonymous
+ * memory does not fall (`exec`).
  */
 function withoutCopies({ timeNs, anon }: TreeColumns, processes: readonly ProcessRecord[]): Float64Array {
   const own = Float64Array.from(anon);
-  for (const { inherited, startNs, exitNs } of processes) {
-    for (const [index, { bytes }] of inherited.entries()) {
-      const from = index === 0 ? startNs : inherited[index]!.timeNs;
+  for (const { inherited, exitNs } of processes) {
+    for (const [index, { timeNs: from, bytes }] of inherited.entries()) {
       const to = inherited[index + 1]?.timeNs ?? exitNs ?? Number.POSITIVE_INFINITY;
       for (let i = tickAt(timeNs, from - 1) + 1; i < own.length && timeNs[i]! < to; i++) own[i]! -= bytes;
     }
@@ -95,6 +95,8 @@ function corrections(own: Float64Array, tree: TreeColumns, shared: SharedColumns
     let least = Number.POSITIVE_INFINITY;
     let most = Number.NEGATIVE_INFINITY;
     for (let tick = first; tick <= last; tick++) {
+      // At other ticks the sum is that of another tree.
+      if (tree.processes[tick] !== shared.read[i]) continue;
       const now = own[tick]!;
       if (now < least) least = now;
       if (now > most) most = now;

@@ -27,7 +27,7 @@ const HIGH_WORD_LIMIT = 2 ** 21;
 class RecordParser {
   readonly #tree = new GrowableColumns("timeNs", "rss", "anon", "shmem", "shmemMost", "processes", "ticks");
   readonly #cgroup = new GrowableColumns("timeNs", "current", "peak", "oomKills", "anonShmem");
-  readonly #shared = new GrowableColumns("timeNs", "tookNs", "once", "mapped", "charged", "unread");
+  readonly #shared = new GrowableColumns("timeNs", "tookNs", "once", "mapped", "charged", "read", "unread");
   readonly #devices = new DeviceRecords();
   readonly #processes = new ProcessHistory();
   readonly #streams = new StreamsBuilder();
@@ -107,6 +107,7 @@ class RecordParser {
           timeNs,
           id < 0 ? Number.NaN : id * 1000,
           ...this.#four().slice(0, 3),
+          this.#view.getUint32(this.#at + 40, true),
           this.#view.getUint32(this.#at + 44, true),
         );
         return true;

@@ -46,7 +46,8 @@ export interface SharedColumns {
   readonly mapped: Float64Array;
   /** Shared memory and tmpfs files charged to the job's own cgroup. */
   readonly charged: Float64Array;
-  /** Processes that could not be read. */
+  /** Processes that were read, and that could not be. */
+  readonly read: Float64Array;
   readonly unread: Float64Array;
 }
 
