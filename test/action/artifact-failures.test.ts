@@ -14,10 +14,10 @@ const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BUILT = await builtSteps();
 
 /**
- * How much faster the clock of a step runs that waits: its deadline of 60 s for an upload is over in 10 s. Retries take
+ * How much faster the clock of a step runs that waits: its deadline of 60 s for an upload is over in 20 s. Retries take
  * half of that deadline, so that they need more room for what the machine does beside them.
  */
-const CLOCKS = { deadline: 6, retries: 3 } as const;
+const CLOCKS = { deadline: 3, retries: 3 } as const;
 /** Steps that run at once: most of a failure is waiting. */
 const AT_ONCE = 6;
 
