@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "0c73c0c2fbbe4afac865b73eb80977f6c1113cc3f7321581c55b8c934ba33cac");
+  load = loadPack(import.meta.url, "3cb1505f1e9ef7a08d7104a300b2d5b4255e5b35c00068577363fbfa76ec0211");
 } catch (error) {
   fail(
     FAILED,

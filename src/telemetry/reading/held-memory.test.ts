@@ -136,6 +136,8 @@ describe("the memory that a process tree holds", () => {
   it("anonymous memory that falls after the last reading takes its part of what was counted twice", () => {
     const { host } = held(tick(0, 400, 0, 4), reading(0, 100), tick(500, 430, 0, 4), tick(600, 100, 0, 1));
     expect(host).toEqual([100, 130, 25]);
+    // What was not part of the sum does not fall with it.
+    expect(held(tick(0, 100), reading(0, 100, 0, 96), tick(500, 50)).host).toEqual([196, 146]);
   });
 
   it("swap that the sum lacks and files that no process maps are held", () => {

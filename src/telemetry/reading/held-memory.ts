@@ -159,8 +159,8 @@ export function heldMemory(file: RecordFile, tree: TreeColumns): HeldMemory {
     if (after !== undefined) {
       bytes = between(before, after, ends, at);
       part = weighted(part, after.part, (at - before.timeNs) / (after.timeNs - before.timeNs));
-    } else if (next > 0 && own[i]! < before.anon) {
-      // After the last reading a fall takes its part of what was shared with it.
+    } else if (next > 0 && bytes < 0 && own[i]! < before.anon) {
+      // After the last reading a fall takes its part of what was counted twice. Swap and files stay.
       bytes *= own[i]! / before.anon;
     }
     const most = Math.min(shmemMost[i]! || 0, shmem[i]! || 0);
