@@ -33,6 +33,15 @@ describe("the runner's formats", () => {
     expect(() => parseFileCommand("b<<END\nx\n")).toThrow(/no end/);
   });
 
+  it("leaves out the value that a limit on the size of files cut, wherever it did", () => {
+    const text = "bundle<<END\na.tgz\nEND\nverdict<<END\nfail\nEND\n";
+    for (let size = 0; size <= text.length; size += 1) {
+      for (const [name, value] of Object.entries(parseFileCommand(text.slice(0, size), true))) {
+        expect(value).toBe({ bundle: "a.tgz", verdict: "fail" }[name]);
+      }
+    }
+  });
+
   it("the runner's parser reads commands with properties and escapes, and none behind a fence", () => {
     const log =
       "::error title=a%3Ab,file=f::m%0An\n::stop-commands::T\n::error::spoofed\n::T::\n  ::endgroup::\ntext ::x::\n";

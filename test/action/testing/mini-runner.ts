@@ -49,25 +49,25 @@ export interface StepOptions {
 
 const FAST_CLOCK = new URL("./fast-clock.mjs", import.meta.url).href;
 
-/** `key=value` and `key<<delimiter` blocks, as the runner reads them. */
-export function parseFileCommand(text: string): Record<string, string> {
+/**
+ * `key=value` and `key<<delimiter` blocks, as the runner reads them.
+ * @param isCut a limit on the size of files can have cut the file, so that what follows its last whole value is left out
+ * @throws Error when a line is neither, or a block has no end
+ */
+export function parseFileCommand(text: string, isCut = false): Record<string, string> {
   const values: Record<string, string> = {};
   const lines = text.split(/\r?\n/);
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] ?? "";
     const block = /^([^=<]+)<<(.+)$/.exec(line);
-    if (block) {
-      const end = lines.indexOf(block[2] ?? "", at + 1);
-      // A limit on the size of files cuts a value short. The runner fails the step then, without this value.
-      if (end < 0 && !text.endsWith("\n")) return values;
-      if (end < 0) throw new Error(`the value of ${block[1]} has no end`);
-      values[block[1] ?? ""] = lines.slice(at + 1, end).join("\n");
-      at = end;
-    } else if (line.includes("=")) {
-      values[line.slice(0, line.indexOf("="))] = line.slice(line.indexOf("=") + 1);
-    } else if (line !== "") {
-      throw new Error(`"${line}" is not a file command`);
+    const end = block ? lines.indexOf(block[2] ?? "", at + 1) : at;
+    if (end < 0 || (!block && !line.includes("=") && line !== "")) {
+      if (isCut) return values;
+      throw new Error(end < 0 ? `the value of ${block?.[1]} has no end` : `"${line}" is not a file command`);
     }
+    if (block) values[block[1] ?? ""] = lines.slice(at + 1, end).join("\n");
+    else if (line !== "") values[line.slice(0, line.indexOf("="))] = line.slice(line.indexOf("=") + 1);
+    at = end;
   }
   return values;
 }
@@ -158,15 +158,18 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
     const file = path.join(directory, name);
     return existsSync(file) ? readFileSync(file, "utf8") : "";
   };
+  // The runner fails a step whose file is cut, so that only a step that failed may leave one.
+  const values = (name: (typeof FILE_COMMANDS)[number]): Record<string, string> =>
+    parseFileCommand(read(name), code !== 0);
   try {
     return {
       code,
       signal,
       signals,
       log,
-      outputs: parseFileCommand(read("GITHUB_OUTPUT")),
-      state: parseFileCommand(read("GITHUB_STATE")),
-      variables: parseFileCommand(read("GITHUB_ENV")),
+      outputs: values("GITHUB_OUTPUT"),
+      state: values("GITHUB_STATE"),
+      variables: values("GITHUB_ENV"),
       summary: read("GITHUB_STEP_SUMMARY"),
       commands: parseCommands(log),
     };

@@ -38,8 +38,9 @@ export interface Attributed {
 export interface Options {
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
-  /** End the command once this many snapshots are written. */
+  /** End the command once this many snapshots are written, each since the first step where that is asked. */
   readonly endAfterMoments?: number;
+  readonly sinceFirstStep?: boolean;
 }
 
 /** A command that ended in a run directory, which is there until the test ends. */
@@ -81,7 +82,10 @@ export async function inRunDirectory(
   const child = spawn(executable, args, { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"] });
   const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 60_000);
   const document = wanted.STORMLOG_GATE_ATTRIBUTE === "peak" ? /\.native\.\d+\.json$/ : /\.lines\.\d+.*\.json$/;
-  const written = (): number => readdirSync(probe).filter((name) => document.test(name)).length;
+  const isCounted = (name: string): boolean =>
+    document.test(name) &&
+    (!options.sinceFirstStep || /"step": ?\d/.test(readFileSync(path.join(probe, name), "utf8")));
+  const written = (): number => readdirSync(probe).filter(isCounted).length;
   const watch = setInterval(() => {
     if (written() >= (options.endAfterMoments ?? Number.POSITIVE_INFINITY)) child.kill("SIGKILL");
   }, 100);
