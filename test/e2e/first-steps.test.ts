@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
 import { CLI, cli, freshDirectory } from "./cli.ts";
 
 const SHORT = ["--", process.execPath, "-e", "setTimeout(() => {}, 150)"];
@@ -179,5 +180,15 @@ describe("export", () => {
     expect(header).not.toContain("processes_bytes");
     const { code } = await cli(["analyze", "out.csv"], { cwd });
     expect(code).toBe(0);
+  });
+});
+
+describe("snapshot", () => {
+  it("names the line that grows over three snapshots, and exits with 3 where that is asked", async () => {
+    const fixtures = path.join(packageRoot(), "test", "snapshot", "fixtures");
+    const files = ["04", "08", "12"].map((step) => path.join(fixtures, `leak-step${step}.pickle`));
+    const { code, stdout, stderr } = await cli(["snapshot", "--exit-code", ...files], { cwd: freshDirectory() });
+    expect(code, stderr).toBe(3);
+    expect(stdout).toMatch(/Lines that grow\n.*\n.* train\.py:48 {2}training_step\n/);
   });
 });
