@@ -62,7 +62,7 @@ export function growthStretch(series: MetricSeries): GrowthStretch | null {
   if (all.count < MIN_POINTS) return null;
   const level = median(all.middle);
   const change = materialChange(level, series);
-  const running = sliceBins(all, 0, teardownStart(all.low, all.high, change));
+  const running = sliceBins(all, 0, teardownStart(all, change));
   const bins = mergeBins(running, Math.ceil(running.count / MAX_POINTS));
   const onTime = ordered.axis === "time";
   const startup = startupEnd(series.device, ordered, all, level);

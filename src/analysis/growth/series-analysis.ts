@@ -103,8 +103,9 @@ const UNKNOWN_GROWTH = {
 const AT_END = 1 / 12;
 
 /** The highest value at the end, before memory is freed because the program ends. */
-function levelAtEnd({ low, high, count }: Bins, change: number): number {
-  const end = teardownStart(low, high, change);
+function levelAtEnd(bins: Bins, change: number): number {
+  const { high, count } = bins;
+  const end = teardownStart(bins, change);
   return high.subarray(Math.max(0, end - Math.ceil(AT_END * count)), end).reduce((most, one) => Math.max(most, one));
 }
 

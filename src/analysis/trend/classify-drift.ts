@@ -85,7 +85,7 @@ export function classifyDrift(input: DriftInput): Drift {
   const { growth, change } = input;
   // The fall of a last tooth looks like the end of a process.
   const whole = equalTeeth(input.bins.middle);
-  const end = whole ? input.bins.count : teardownStart(input.bins.low, input.bins.high, change);
+  const end = whole ? input.bins.count : teardownStart(input.bins, change);
   const running = sliceBins(input.bins, 0, end);
   const teeth = whole ?? equalTeeth(running.middle);
   if (teeth !== null) return classifyTeeth(running, teeth, input);

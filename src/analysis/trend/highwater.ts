@@ -27,7 +27,7 @@ export interface HighwaterDrift {
  * without a leak.
  */
 export function classifyHighwater(all: Bins, change: number): HighwaterDrift {
-  const bins = sliceBins(all, 0, teardownStart(all.low, all.high, change));
+  const bins = sliceBins(all, 0, teardownStart(all, change));
   const blockSize = Math.max(1, Math.ceil(bins.count / MAX_BLOCKS));
   const blocks = mergeBins(bins, blockSize);
   const n = blocks.count;

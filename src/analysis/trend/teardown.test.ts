@@ -4,7 +4,7 @@ import { teardownStart } from "./teardown.ts";
 const values = (n: number, at: (i: number) => number) => Float64Array.from({ length: n }, (_, i) => at(i));
 
 describe("teardownStart", () => {
-  const kept = (v: Float64Array) => teardownStart(v, v, 10);
+  const kept = (v: Float64Array) => teardownStart({ x: v.map((_, i) => i), low: v, high: v }, 10);
 
   it("cuts the fall at the very end", () => {
     expect(kept(values(100, (i) => (i < 97 ? 500 : (100 - i) * 100)))).toBe(97);
@@ -30,5 +30,15 @@ describe("teardownStart", () => {
   it("keeps a fall that lasts and a dip that recovers", () => {
     expect(kept(values(100, (i) => (i < 80 ? 500 : 100)))).toBe(100);
     expect(kept(values(100, (i) => (i === 95 ? 100 : 500)))).toBe(100);
+  });
+
+  it("keeps a fall that is slower than any process frees its memory", () => {
+    const MIB = 2 ** 20;
+    const kept = (seconds: number) => {
+      const v = values(400, (i) => (i < 380 ? i * MIB : (400 - i) * 19 * MIB));
+      return teardownStart({ x: v.map((_, i) => (i / 20) * seconds * 1e9), low: v, high: v }, 8 * MIB);
+    };
+    expect(kept(0.5)).toBe(381);
+    expect(kept(8)).toBe(400);
   });
 });
