@@ -33,7 +33,7 @@ const TEXTS: Readonly<Record<Metric, MetricText>> = {
   host: {
     memory: "held by the process tree: anonymous and shared pages once each, swap, huge pages",
     device: "`host`",
-    gates: "unless `allocated` of a device was read, or `js_heap`",
+    gates: "unless `allocated` of a device was read, or `js_heap`; its growth, unless `outside_heap` was",
     source: "`statm` less what `smaps_rollup` shows to be counted twice, the cgroup; `ps` on macOS",
   },
   host_sum: {
@@ -65,6 +65,19 @@ const TEXTS: Readonly<Record<Metric, MetricText>> = {
     device: "`host`",
     gates: "instead of `host`, without a baseline",
     source: "a script in each Node thread",
+  },
+  jvm_heap: {
+    memory: "kept by the heaps of Java virtual machines after full collections",
+    device: "`host`",
+    gates: "instead of growth of `host`",
+    source:
+      "the machine's performance counters (`hsperfdata`) and, in a repetition, its answer to `GC.class_histogram`",
+  },
+  outside_heap: {
+    memory: "`host` less what such heaps take of it, garbage included; growth alone",
+    device: "`host`",
+    gates: "with such a heap",
+    source: "`host` and the heaps' own counters",
   },
   outside_allocator: {
     memory: "counted for the job by the driver, reserved by no allocator",

@@ -134,7 +134,7 @@ export const AllocatorKind = {
 export type AllocatorKind = (typeof AllocatorKind)[keyof typeof AllocatorKind];
 
 /** Device index of a `hostHeap` stream: whose heap it is. */
-export const HostHeapIndex = { c: 0, python: 1, v8: 2 } as const;
+export const HostHeapIndex = { c: 0, python: 1, v8: 2, jvm: 3 } as const;
 
 /** Why a probe took a sample. */
 export const SampleReason = { timer: 1, step: 2, oom: 3, end: 4, explicit: 5 } as const;

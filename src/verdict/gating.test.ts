@@ -123,6 +123,75 @@ describe("the metrics that gate", () => {
     expect(lost.checks.find(({ metric }) => metric === "python")).toMatchObject({ verdict: "unjudged", gating: true });
   });
 
+  it("a collected heap and what is outside it gate in the place of host growth, and the peak of host stays", () => {
+    const grown = (metric: MeasuredSeries["metric"], growth: number, drift: "flat" | "leak"): MeasuredSeries => ({
+      ...series(metric, "host", 300 * MIB),
+      growth_bytes: growth,
+      class: drift,
+    });
+    const judged = (heap: "flat" | "leak", outside: "flat" | "leak") =>
+      judge({
+        candidate: {
+          scenario: "s",
+          fingerprint: null,
+          runs: ["a", "b"].map(() => ({
+            session: "a",
+            commit: null,
+            series: [
+              grown("host", 100 * MIB, "leak"),
+              grown("jvm_heap", heap === "leak" ? 100 * MIB : 0, heap),
+              grown("outside_heap", outside === "leak" ? 100 * MIB : 0, outside),
+            ],
+          })),
+        },
+        baseline: null,
+        anchor: null,
+        policy: DEFAULT_POLICY,
+        baseRunsPossible: false,
+        baselineWanted: false,
+      }).checks.flatMap(({ metric, verdict, gating }) => (gating ? [`${metric} ${verdict}`] : []));
+    expect(judged("flat", "flat")).toEqual([]);
+    expect(judged("leak", "flat")).toEqual(["jvm_heap fail"]);
+    expect(judged("flat", "leak")).toEqual(["outside_heap fail"]);
+  });
+
+  it("growth of host is unjudged where a heap was seen whose contents are not known", () => {
+    const leaking = { ...series("host", "host", 300 * MIB), growth_bytes: 100 * MIB, class: "leak" as const };
+    const unknown = { ...series("jvm_heap", "host", null), class: "unavailable" as const };
+    const verdict = (...all: MeasuredSeries[]) =>
+      judge({
+        candidate: { ...measured(), runs: ["a", "b"].map(() => ({ session: "a", commit: null, series: all })) },
+        baseline: null,
+        anchor: null,
+        policy: DEFAULT_POLICY,
+        baseRunsPossible: false,
+        baselineWanted: false,
+      });
+    expect(verdict(leaking).verdict).toBe("fail");
+    expect(verdict(leaking, unknown)).toMatchObject({ verdict: "unjudged", next: { kind: "done" } });
+  });
+
+  it("a collected heap that the baseline does not have leaves host growth judged", () => {
+    const run = (session: string, growth: number, ...heaps: MeasuredSeries["metric"][]) => ({
+      session,
+      commit: null,
+      series: [
+        { ...series("host", "host", 300 * MIB), growth_bytes: growth, class: "flat" as const },
+        ...heaps.map((metric) => ({ ...series(metric, "host", 30 * MIB), growth_bytes: 0, class: "flat" as const })),
+      ],
+    });
+    const growths = (...before: MeasuredSeries["metric"][]) =>
+      judge({
+        candidate: { ...measured(), runs: [run("now", 90 * MIB, "jvm_heap", "outside_heap")] },
+        baseline: { ...measured(), runs: Array.from({ length: 10 }, (_, at) => run(`night-${at}`, at, ...before)) },
+        anchor: null,
+        policy: DEFAULT_POLICY,
+        baseRunsPossible: true,
+      }).checks.flatMap(({ kind, metric, verdict }) => (kind === "growth" ? [`${metric} ${verdict}`] : []));
+    expect(growths()).toEqual(["host fail"]);
+    expect(growths("jvm_heap", "outside_heap")).toEqual(["jvm_heap pass", "outside_heap pass"]);
+  });
+
   it("include host when the device's counter never gave a value", () => {
     expect([...gatingMetrics(DEFAULT_POLICY, measured(series("allocated", "cuda:0", null)))]).toContain("host");
   });

@@ -1,14 +1,17 @@
 import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
-import { METRIC, type Metric } from "../telemetry/recording/metrics.ts";
+import { METRIC, METRICS, type Metric } from "../telemetry/recording/metrics.ts";
 import type { Policy } from "./model/policy.ts";
 import { finite, type SeriesHistory, type SeriesKey } from "./model/series-index.ts";
 
 /**
  * Metrics whose peak, growth and class can fail the gate. Allocated is the memory the program holds. Reserved and
  * device-used vary with the allocator's history for identical work. Host memory gates only where no allocator counter
- * of a device was read; a CPU run's heap counters (device "host") gate beside it, the C heap's and Python's own. What
- * V8's heap keeps takes its place, since V8 moves its pages by tens of MiB for a heap that does not grow. A counter of
- * Python that the baseline has and the candidate lost gates as well: it is unjudged then.
+ * of a device was read; a CPU run's heap counters (device "host") gate beside it, the C heap's and Python's own. A
+ * collector lets its heap grow by tens of MiB for a program that keeps nothing, so what such a heap holds takes the
+ * place of host memory. What host memory has outside the heap gates beside either, where it is known, and then the peak
+ * of host memory gates as well. A counter of Python that the baseline has and the candidate lost gates as well: it is
+ * unjudged then.
+ * @param baseline the runs that are compared with; null = none
  */
 export function gatingMetrics(
   policy: Policy,
@@ -16,21 +19,41 @@ export function gatingMetrics(
   baseline: Measurements | null = null,
 ): ReadonlySet<Metric> {
   if (policy.gatingMetrics !== null) return new Set(policy.gatingMetrics);
-  const measures = (wanted: (series: MeasuredSeries) => boolean, { runs } = candidate): boolean =>
-    runs.some((run) =>
-      run.series.some(
-        (series) =>
-          wanted(series) &&
-          series.class !== "unavailable" &&
-          (finite(series.peak_bytes) !== null || finite(series.growth_bytes) !== null),
-      ),
-    );
+  const measures = (wanted: (series: MeasuredSeries) => boolean, from = candidate): boolean =>
+    from.runs.some(({ series }) => series.some((one) => wanted(one) && isKnown(one)));
   if (measures(({ metric, device }) => metric === "allocated" && device !== "host")) return new Set(["allocated"]);
-  const pages = measures(({ metric }) => metric === "js_heap") ? "js_heap" : "host";
   const isPython = ({ metric }: MeasuredSeries): boolean => metric === "python";
   const hasPython = measures(isPython) || (baseline !== null && measures(isPython, baseline));
-  return new Set<Metric>(["allocated", pages, ...(hasPython ? PYTHON : [])]);
+  // A baseline from before they were measured says nothing about them.
+  const has = (wanted: Metric): boolean =>
+    [candidate, ...(baseline === null ? [] : [baseline])].every((one) =>
+      measures(({ metric }) => metric === wanted, one),
+    );
+  const heaps = METRICS.filter((metric) => METRIC[metric].isLiveHeap && has(metric));
+  const outside = has("outside_heap");
+  return new Set<Metric>([
+    "allocated",
+    ...(heaps.length === 0 || outside ? (["host"] as const) : []),
+    ...heaps,
+    ...(outside ? (["outside_heap"] as const) : []),
+    ...(hasPython ? PYTHON : []),
+  ]);
 }
+
+const isKnown = (series: MeasuredSeries): boolean =>
+  series.class !== "unavailable" && (finite(series.peak_bytes) !== null || finite(series.growth_bytes) !== null);
+
+/**
+ * Whether growth and class of host memory are judged. They are not where two series that gate explain it: what a
+ * collected heap holds, and what is outside the heap. The rest is garbage, which the collector may still reclaim.
+ */
+export const judgesHostGrowth = (gating: ReadonlySet<Metric>): boolean =>
+  !(gating.has("outside_heap") && METRICS.some((metric) => METRIC[metric].isLiveHeap && gating.has(metric)));
+
+/** Whether a heap was seen whose contents are not known, so that growth of host memory may be garbage. */
+export const hasUncollectedHeap = ({ runs }: Measurements): boolean =>
+  runs.some(({ series }) => series.some((one) => METRIC[one.metric].isLiveHeap && !isKnown(one))) &&
+  !runs.some(({ series }) => series.some((one) => METRIC[one.metric].isLiveHeap && isKnown(one)));
 
 const PYTHON: readonly Metric[] = ["python"];
 
@@ -60,5 +83,5 @@ export function withoutNewMetrics(
   baseline: readonly SeriesHistory[],
 ): readonly SeriesHistory[] {
   const known = new Set(baseline.map(({ key }) => key.metric));
-  return candidate.filter(({ key: { metric } }) => metric !== "python" || known.has(metric));
+  return candidate.filter(({ key: { metric } }) => !METRIC[metric].isInterpreter || known.has(metric));
 }

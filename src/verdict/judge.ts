@@ -1,7 +1,7 @@
 import type { Measurements } from "../analysis/measurements.ts";
 import { plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
-import { type Metric, metricLabel } from "../telemetry/recording/metrics.ts";
+import { METRIC, type Metric, metricLabel } from "../telemetry/recording/metrics.ts";
 import {
   compareFingerprints,
   describeMismatches,
@@ -10,7 +10,14 @@ import {
   stepsDifference,
   withoutComparedSteps,
 } from "./fingerprint.ts";
-import { comparedSeries, countsForAlpha, gatingMetrics, withoutNewMetrics } from "./gating.ts";
+import {
+  comparedSeries,
+  countsForAlpha,
+  gatingMetrics,
+  hasUncollectedHeap,
+  judgesHostGrowth,
+  withoutNewMetrics,
+} from "./gating.ts";
 import { combine } from "./model/combine.ts";
 import { WARNING_ALPHA } from "./model/defaults.ts";
 import type { Check, FingerprintDifference, Judgement } from "./model/judgement.ts";
@@ -128,6 +135,8 @@ interface Comparison {
   readonly baseRuns: number;
   /** Ranks whose host memory is judged, so that a part of it that could not be read is left out. */
   readonly hostRanks: ReadonlySet<number>;
+  /** Whether growth and class of a series are judged; of host memory not where its collected heaps explain them. */
+  readonly judgesGrowth: (key: SeriesKey) => boolean;
 }
 
 /** A series of the baseline that the candidate lacks. A part of host memory is measured once more, then left out. */
@@ -147,7 +156,7 @@ function missingSeries(key: SeriesKey, gating: boolean, { candidateRuns, hostRan
 
 /** Peak, growth and class of one series against the baseline. */
 function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparison): readonly Check[] {
-  const { why, baseRuns } = comparison;
+  const { why, baseRuns, judgesGrowth } = comparison;
   const { key, candidate, baseline } = pair;
   const { gating, policy } = context;
   const unjudged = (aspect: "peak" | "growth", reason: string, bytes: number | null = null) =>
@@ -161,10 +170,13 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
   const analysed = ({ series }: SeriesRun) => series.class !== undefined || observedGrowth(series) !== null;
   const older = missing === null && baseline.some((run) => !same.includes(run) && analysed(run));
   const checks: Check[] = [];
-  if (missing !== null) checks.push(unjudged("peak", missing, first));
-  else if (first === null) checks.push(unjudged("peak", "no run of the candidate has a known peak"));
-  else checks.push(peakRule(context));
+  if (METRIC[key.metric].hasPeak) {
+    if (missing !== null) checks.push(unjudged("peak", missing, first));
+    else if (first === null) checks.push(unjudged("peak", "no run of the candidate has a known peak"));
+    else checks.push(peakRule(context));
+  }
 
+  if (!judgesGrowth(key)) return checks;
   let growth: Check | null = null;
   if (missing === null) {
     if (grown !== null)
@@ -177,6 +189,20 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
   const drift = classRule({ key, candidate, baseline: missing === null ? same : [], older, gating, policy, growth });
   if (drift !== null) checks.push(drift);
   return checks;
+}
+
+/** A breach of host memory by growth that may be garbage of a heap whose contents are not known. */
+function withoutGarbage(check: Check): Check {
+  if (check.metric !== "host" || check.verdict !== "fail" || (check.kind !== "growth" && check.kind !== "class"))
+    return check;
+  return {
+    ...check,
+    verdict: "unjudged",
+    confirmed: false,
+    needs_more_runs: 0,
+    needs_base_runs: 0,
+    reason: `${check.reason}; it may be garbage, because what the collected heap holds is not known`,
+  };
 }
 
 /** Removes needs that can no longer be met. */
@@ -236,15 +262,15 @@ function anchorChecks(
  */
 export function judge(input: JudgeInput): Judgement {
   const { candidate, policy } = input;
-  const gating = gatingMetrics(policy, candidate, input.baseline);
-  const gates = (key: SeriesKey) => gating.has(key.metric);
   const measured = indexSeries(candidate);
   const comparable = (one: Measurements): Measurements => (hasSummedHost(input.baseline) ? withSummedHost(one) : one);
-  const series = comparedSeries(indexSeries(comparable(candidate)), gating, policy);
   const steps = input.anySteps === true ? null : stepsDifference(input.baseline, candidate);
   const compared = compareFingerprints(input.baseline?.fingerprint ?? null, candidate.fingerprint);
   const differences = steps === null ? compared : [...compared, steps];
   const why = incomparable(input, differences);
+  const gating = gatingMetrics(policy, candidate, why === null ? input.baseline : null);
+  const gates = (key: SeriesKey) => gating.has(key.metric);
+  const series = comparedSeries(indexSeries(comparable(candidate)), gating, policy);
   const known = why === null && input.baseline !== null ? wholeHistories(indexSeries(comparable(input.baseline))) : [];
   const baseline = comparedSeries(known, gating, policy);
   const pairs = pairSeries(why === null ? withoutNewMetrics(series, baseline) : series, baseline);
@@ -260,6 +286,7 @@ export function judge(input: JudgeInput): Judgement {
     candidateRuns: candidate.runs.length,
     baseRuns: input.baseline?.runs.filter((run) => run.session === session).length ?? 0,
     hostRanks: new Set(judgedHosts.map(({ key }) => key.rank)),
+    judgesGrowth: ({ metric }) => metric !== "host" || judgesHostGrowth(gating),
   };
   // How much memory a run needed that ran out of it is not known.
   const died = candidate.runs.some((run) => run.oom === true);
@@ -267,6 +294,7 @@ export function judge(input: JudgeInput): Judgement {
     ? []
     : input.baselineWanted === false
       ? pairs.flatMap(({ key, candidate: runs }) => {
+          if (!facts.judgesGrowth(key)) return [];
           const drift = classRule({
             key,
             candidate: runs,
@@ -295,7 +323,11 @@ export function judge(input: JudgeInput): Judgement {
     ...oomRule(candidate, gating),
     ...budgetRule(policy, measured, known),
     ...(died || input.baselineWanted === false ? [] : missingPhases(pairs, policy, gating)),
-    ...withoutComparedSteps(relative, candidate.fingerprint, steps),
+    ...withoutComparedSteps(
+      hasUncollectedHeap(candidate) ? relative.map(withoutGarbage) : relative,
+      candidate.fingerprint,
+      steps,
+    ),
     ...(died ? [] : anchorChecks(input, series, gating)),
   ];
   return combine(withoutNeeds(checks, input), differences);

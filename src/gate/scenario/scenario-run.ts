@@ -9,6 +9,7 @@ import { scenarioDirectory } from "../../baseline/identity.ts";
 import type { LoadedBaselines } from "../../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import type { LockChanges } from "../../report/model/report-schema.ts";
+import { METRIC } from "../../telemetry/recording/metrics.ts";
 import { judge } from "../../verdict/judge.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
 import type { Policy } from "../../verdict/model/policy.ts";
@@ -41,9 +42,9 @@ export interface GateContext {
 
 const TIME_IS_OVER = "timeout-minutes is over";
 
-/** Whether a run shows what V8's heap holds after collections. */
+/** Whether a run shows what a collected heap holds after collections. */
 const showsCollections = ({ measured }: FinishedRun): boolean =>
-  measured?.series.some(({ metric }) => metric === "js_heap") ?? false;
+  measured?.series.some((one) => METRIC[one.metric].isLiveHeap && one.class !== "unavailable") ?? false;
 
 /** Loaded after the command has started, which does not wait for it. */
 async function loadAttribution() {

@@ -68,6 +68,7 @@ export function probeSource(
       ...(heap ? ["heap"] : []),
       ...(python ? ["python-heap"] : []),
       ...(hostHeap(HostHeapIndex.v8) ? ["js-heap"] : []),
+      ...(hostHeap(HostHeapIndex.jvm) ? ["jvm-heap"] : []),
       ...(stepsSeen ? ["steps"] : []),
       ...(peaks ? ["exact-peaks"] : []),
     ],

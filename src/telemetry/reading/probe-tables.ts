@@ -12,7 +12,7 @@ import {
   stepTimeline,
 } from "../recording/recorded-streams.ts";
 import { hostHeap, pythonHeap } from "./host-heap.ts";
-import { jsHeap } from "./js-heap.ts";
+import { LIVE_HEAPS, liveHeap } from "./live-heap.ts";
 
 /** Result of the probes of one run. */
 export interface ProbeTables {
@@ -89,24 +89,34 @@ function earlyEnd(ends: readonly RankEnd[]): string[] {
   ];
 }
 
-/** The lower envelope of the rank's JavaScript heap as a table of device "host"; a peak of it would be of no use. */
-function jsTable(
+/** When each process ended, or was last seen, nanoseconds. Of an unknown one it is the time of the last row. */
+export function processEnds(streams: readonly RecordedStream[], { all }: ProcessHistory): (pid: number) => number {
+  const last = streams.reduce((latest, { timeNs }) => Math.max(latest, timeNs.at(-1)!), 0);
+  const ends = new Map(all.map(({ pid, exitNs, lastReadingNs }) => [pid, exitNs ?? lastReadingNs]));
+  return (pid) => ends.get(pid) ?? last;
+}
+
+/** The live sets of the rank's collected heaps as tables of device "host"; without values where they are not known. */
+function liveTables(
   rank: number,
   streams: readonly RecordedStream[],
   processes: ProcessHistory,
   timeline: StepTimeline | null,
 ): Pick<ProbeTables, "tables" | "lost"> {
-  const own = streams.filter(({ kind, index }) => kind === AllocatorKind.hostHeap && index === HostHeapIndex.v8);
-  const last = own.reduce((latest, { timeNs }) => Math.max(latest, timeNs.at(-1)!), 0);
-  const ends = new Map(processes.all.map(({ pid, exitNs, lastReadingNs }) => [pid, exitNs ?? lastReadingNs]));
-  const heap = jsHeap(rank, own, (pid) => ends.get(pid) ?? last);
-  if (heap === null) return { tables: [], lost: [] };
-  const steps = timeline === null ? null : stepsAt(timeline, heap.timeNs);
-  const columns = { js_heap: heap.bytes };
-  return {
-    tables: [{ rank, device: "host", timeNs: heap.timeNs, steps, columns, highwater: new Set() }],
-    lost: heap.lost,
-  };
+  const tables: SampleTable[] = [];
+  const lost: string[] = [];
+  for (const { metric, index } of LIVE_HEAPS) {
+    const own = streams.filter((stream) => stream.kind === AllocatorKind.hostHeap && stream.index === index);
+    const heap = liveHeap(rank, metric, own, processEnds(own, processes));
+    const seen = own.find(({ active }) => active.some((bytes) => !Number.isNaN(bytes)));
+    const timeNs = heap?.timeNs ?? seen?.timeNs;
+    if (timeNs === undefined) continue;
+    const columns = { [metric]: heap?.bytes ?? new Float64Array(timeNs.length).fill(Number.NaN) };
+    const steps = timeline === null ? null : stepsAt(timeline, timeNs);
+    tables.push({ rank, device: "host", timeNs, steps, columns, highwater: new Set() });
+    lost.push(...(heap?.lost ?? []));
+  }
+  return { tables, lost };
 }
 
 /** Tables, peaks and steps from the probes, per rank: its main process's heap ("host") and each of its devices. */
@@ -130,7 +140,7 @@ export function probeTables(
       own.filter(({ kind, index }) => kind === AllocatorKind.hostHeap && index === wanted);
     const heap = hostHeap(rank, heapStreams(HostHeapIndex.c), timeline, info?.probe ?? null);
     const python = pythonHeap(rank, heapStreams(HostHeapIndex.python), timeline);
-    const js = jsTable(rank, own, processes, timeline);
+    const live = liveTables(rank, own, processes, timeline);
     const context = { timeline, processes, probe: info?.probe ?? null };
     const devices = deviceAllocators(
       rank,
@@ -138,10 +148,10 @@ export function probeTables(
       context,
     );
     const pooled = allocatorPools(rank, poolsOf.get(rank) ?? [], context);
-    tables.push(...heap.tables, ...python.tables, ...js.tables, ...devices.tables, ...pooled);
+    tables.push(...heap.tables, ...python.tables, ...live.tables, ...devices.tables, ...pooled);
     peaks.push(...heap.peaks, ...python.peaks, ...devices.peaks);
     // Both leave out the same processes.
-    lost.push(...(heap.lost.length > 0 ? heap.lost : python.lost), ...js.lost);
+    lost.push(...(heap.lost.length > 0 ? heap.lost : python.lost), ...live.lost);
     cut.push(...(heap.cut ? heap.tables : []), ...(python.cut ? python.tables : []), ...devices.cut);
   }
   // A program without memory samples may count steps all the same.

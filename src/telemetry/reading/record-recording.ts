@@ -11,7 +11,8 @@ import { type StepTimeline, stepsAt } from "../recording/recorded-streams.ts";
 import { errorText, probeLosses } from "../recording/source-errors.ts";
 import { type HeldMemory, heldMemory } from "./held-memory.ts";
 import { peaksOf } from "./host-peak.ts";
-import { probeTables } from "./probe-tables.ts";
+import { heldByHeaps } from "./live-heap.ts";
+import { probeTables, processEnds } from "./probe-tables.ts";
 
 /** Maximum number of characters of an error in its mark. `recording.json` contains all of it. */
 const MAX_MARK_TEXT = 200;
@@ -49,7 +50,10 @@ function hostTable(
   const cgroup = resample(timeNs, file.cgroup);
   const ticks = tree.ticks.some((count) => count > 1) ? tree.ticks : null;
   const host_sum = held.isCorrected ? held.sum : null;
-  const columns = { host: held.host, rss, anon, ...knownColumns({ host_sum, shmem, processes, cgroup, ticks }) };
+  const heaps = heldByHeaps(file.streams, processEnds(file.streams, file.processes), timeNs);
+  const outside_heap = heaps?.map((bytes, i) => Math.max(0, held.host[i]! - bytes));
+  const known = knownColumns({ host_sum, outside_heap, shmem, processes, cgroup, ticks });
+  const columns = { host: held.host, rss, anon, ...known };
   return table({ rank, device: "host" }, timeNs, columns, timeline);
 }
 

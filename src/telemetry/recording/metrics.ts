@@ -39,6 +39,10 @@ interface MetricTraits {
   readonly isOnRequest: boolean;
   /** Consists of the program's allocations, so that stacks can explain its peak. */
   readonly isExplainable: boolean;
+  /** What a collected heap holds after full collections. Where it is known, it is judged in the place of host growth. */
+  readonly isLiveHeap: boolean;
+  /** Known as a lower envelope or a difference, so that its growth is judged and its peak is not. */
+  readonly hasPeak: boolean;
 }
 
 const PAGES = { floorBytes: 16 * MIB, peakFloorBytes: 8 * MIB, quantumBytes: 4096, minProjectedBytes: 2 * MIB };
@@ -51,6 +55,19 @@ const PLAIN = {
   isHighwater: false,
   isOnRequest: false,
   isExplainable: true,
+  isLiveHeap: false,
+  hasPeak: true,
+};
+/** What a collected heap holds, with the rounding of a collection and of what it leaves behind. */
+const LIVE_HEAP = {
+  ...PLAIN,
+  ...PAGES,
+  floorBytes: 12 * MIB,
+  quantumBytes: MIB,
+  isCounted: true,
+  isInterpreter: true,
+  isLiveHeap: true,
+  isExplainable: false,
 };
 const ON_REQUEST = { ...PLAIN, isOnRequest: true };
 
@@ -91,15 +108,24 @@ const ROWS = {
   },
   /** What V8's heap holds after full collections, with its buffers. */
   js_heap: {
-    ...PLAIN,
-    ...PAGES,
+    ...LIVE_HEAP,
     label: "JavaScript heap",
     noun: "JavaScript heap",
-    floorBytes: 12 * MIB,
-    quantumBytes: MIB,
     letter: "j",
-    isCounted: true,
+    isExplainable: true,
+  },
+  /** What the heaps of Java virtual machines hold after full collections. */
+  jvm_heap: { ...LIVE_HEAP, label: "Java heap", noun: "Java heap", letter: "v" },
+  /** `host` less what collected heaps take of it, garbage included. */
+  outside_heap: {
+    ...PLAIN,
+    ...PAGES,
+    label: "host (outside the collected heap)",
+    noun: "host memory outside the collected heap",
+    letter: "n",
     isInterpreter: true,
+    isExplainable: false,
+    hasPeak: false,
   },
   /** What the driver counts for the job and no allocator of the device reserves. */
   outside_allocator: { ...ON_REQUEST, ...DRIVER, label: "outside-allocator", letter: "o", isExplainable: false },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AllocatorKind, HostHeapIndex, ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
 import type { RecordedStream } from "../recording/recorded-streams.ts";
-import { jsHeap } from "./js-heap.ts";
+import { heldByHeaps, liveHeap } from "./live-heap.ts";
 
 const S = 1e9;
 const MIB = 2 ** 20;
@@ -36,8 +36,9 @@ const every = (mibAt: (second: number) => number, from = 0, to = 10) =>
 
 describe("the JavaScript heap of a rank", () => {
   it("follows the readings, on even steps of time", () => {
-    const heap = jsHeap(
+    const heap = liveHeap(
       0,
+      "js_heap",
       [
         isolate(
           1,
@@ -57,8 +58,9 @@ describe("the JavaScript heap of a rank", () => {
 
   it("the JavaScript heap is the sum of the main process's isolates, each for as long as its thread runs", () => {
     const worker = isolate(1, [...every(() => 2, 3, 5), [6, 0]], true);
-    const heap = jsHeap(
+    const heap = liveHeap(
       0,
+      "js_heap",
       [
         isolate(
           1,
@@ -83,8 +85,9 @@ describe("the JavaScript heap of a rank", () => {
         every(() => 0.01),
       ),
     ];
-    const heap = jsHeap(
+    const heap = liveHeap(
       2,
+      "js_heap",
       [
         ...others,
         isolate(
@@ -99,10 +102,11 @@ describe("the JavaScript heap of a rank", () => {
   });
 
   it("the JavaScript heap is not known from few readings, or from those of the beginning alone", () => {
-    expect(jsHeap(0, [], () => 10 * S)).toBeNull();
+    expect(liveHeap(0, "js_heap", [], () => 10 * S)).toBeNull();
     expect(
-      jsHeap(
+      liveHeap(
         0,
+        "js_heap",
         [
           isolate(
             1,
@@ -113,8 +117,9 @@ describe("the JavaScript heap of a rank", () => {
       ),
     ).toBeNull();
     expect(
-      jsHeap(
+      liveHeap(
         0,
+        "js_heap",
         [
           isolate(
             1,
@@ -124,5 +129,44 @@ describe("the JavaScript heap of a rank", () => {
         () => 10 * S,
       ),
     ).toBeNull();
+  });
+});
+
+describe("what collected heaps take of the host", () => {
+  const jvm = (pid: number, rows: readonly { readonly s: number; readonly mib: number }[]): RecordedStream => ({
+    ...isolate(
+      pid,
+      rows.map(({ s }) => [s, Number.NaN]),
+    ),
+    index: HostHeapIndex.jvm,
+    reserved: Float64Array.from(rows, ({ mib }) => mib * MIB),
+  });
+  const times = Float64Array.from([0, 1, 2, 3, 4], (second) => second * S);
+
+  it("adds the heaps of all processes, each from its first reading to its end", () => {
+    const first = jvm(1, [
+      { s: 1, mib: 10 },
+      { s: 2, mib: 30 },
+    ]);
+    const held = heldByHeaps([first, jvm(2, [{ s: 2, mib: 5 }])], (pid) => (pid === 1 ? 4 * S : 9 * S), times);
+    expect([...held!].map((bytes) => bytes / MIB)).toEqual([0, 10, 35, 35, 5]);
+  });
+
+  it("is not known where the size of one heap is not known, and where there is no heap", () => {
+    const unknown = jvm(2, [{ s: 1, mib: Number.NaN }]);
+    expect(heldByHeaps([jvm(1, [{ s: 1, mib: 10 }]), unknown], () => 4 * S, times)).toBeNull();
+    expect(heldByHeaps([], () => 4 * S, times)).toBeNull();
+  });
+
+  it("a Java heap is the sum over the processes, from the rows that follow a collection", () => {
+    const live = (pid: number, mib: number) => {
+      const readings = isolate(
+        pid,
+        every((second) => (second % 2 === 0 ? mib : Number.NaN)),
+      );
+      return { ...readings, index: HostHeapIndex.jvm };
+    };
+    const heap = liveHeap(0, "jvm_heap", [live(1, 4), live(2, 3)], () => 10 * S);
+    expect([heap?.bytes[0], heap?.bytes.at(-1), heap?.lost]).toEqual([7 * MIB, 7 * MIB, []]);
   });
 });
