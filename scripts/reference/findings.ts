@@ -64,6 +64,10 @@ const TEXTS: Readonly<Record<string, FindingText>> = {
     action: "look at extensions, graph captures, communicators",
     severity: "critical, warning",
   },
+  left_behind: {
+    meaning: "files in RAM outlive the command",
+    action: "unlink shared memory when its last user ends",
+  },
   transient_spike: { meaning: "that memory spikes", action: "cap or warm up workspaces of libraries" },
   persistent_drift: { meaning: "that memory drifts upwards", action: "leave extensions out one at a time" },
   fragmentation_like: {

@@ -79,6 +79,12 @@ const TEXTS: Readonly<Record<Metric, MetricText>> = {
     gates: "with such a heap",
     source: "`host` and the heaps' own counters",
   },
+  left_behind: {
+    memory: "files in RAM that outlive the command: POSIX and System V shared memory, other files of a tmpfs",
+    device: "`host`",
+    gates: "yes, by growth",
+    source: "the file systems before and after the command",
+  },
   outside_allocator: {
     memory: "counted for the job by the driver, reserved by no allocator",
     device: "device",

@@ -16,6 +16,7 @@ import { type AnalysedGap, type MeasuredGap, measuredGaps } from "./findings/gap
 import { gapSamples } from "./findings/gap-source.ts";
 import { type RankCurve, rankCurves } from "./findings/growth-suspects.ts";
 import { healthFindings } from "./findings/health-findings.ts";
+import { leftBehindFindings } from "./findings/left-behind.ts";
 import { oomFindings } from "./findings/oom-findings.ts";
 import { analysePhases, phaseGrowthFindings } from "./findings/phase-growth.ts";
 import { unreadDeviceFindings } from "./findings/unread-devices.ts";
@@ -92,7 +93,12 @@ export function extractFeatures(
       lateBytes,
     })),
     oom: oomFindings(recording),
-    health: [...healthFindings(recording), ...tenantFindings(devices), ...unreadDeviceFindings(recording)],
+    health: [
+      ...healthFindings(recording),
+      ...tenantFindings(devices),
+      ...unreadDeviceFindings(recording),
+      ...leftBehindFindings(recording),
+    ],
     phases: phaseGrowthFindings(recording),
     judgedPhases: analysePhases(recording, judged),
     devices,

@@ -23,6 +23,7 @@ import { OutputTee } from "./launch/output-tee.ts";
 import { ProcessTree } from "./launch/process-tree.ts";
 import type { CommandEnd, Launched } from "./launch/start-in-session.ts";
 import { endLeftovers, stopTree } from "./launch/stop-tree.ts";
+import { filesInRam, leftBehind } from "./session/left-behind.ts";
 import type { ProbeSetup } from "./session/probe-info.ts";
 import { finishedInfo, firstInfo, startedInfo } from "./session/recording-info.ts";
 import type { EndedRun, MeasuredRecording } from "./session/recording-of.ts";
@@ -89,6 +90,8 @@ interface Prepared {
   readonly log: OutputLog;
   /** Kills of the machine's kernel before the command began. */
   readonly killsBefore: number | null;
+  /** Files in RAM before the command began; null where another rank of this machine looks at them. */
+  readonly ramBefore: ReturnType<typeof filesInRam> | null;
 }
 
 async function prepare(request: MeasureRequest): Promise<Prepared> {
@@ -135,7 +138,10 @@ async function prepare(request: MeasureRequest): Promise<Prepared> {
   writeRecordingInfo(request.directory, info);
   const log = openLog(request.directory);
   const variable = `${MARKER_VARIABLE}=${marker}`;
-  return { request, argv, env, marker: variable, describe, probe, setup, info, log, killsBefore: machineKillsNow() };
+  const looks = (identity.local_rank ?? identity.rank) === 0;
+  const ramBefore = looks ? filesInRam(request.directory) : null;
+  const killsBefore = machineKillsNow();
+  return { request, argv, env, marker: variable, describe, probe, setup, info, log, killsBefore, ramBefore };
 }
 
 async function launchHeld({ request, argv, env, probe, log }: Prepared): Promise<Launched> {
@@ -195,6 +201,8 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
   const { devices } = sampler;
   // A driver may have answered only after the start.
   if (devices.length > 0) info = { ...info, fingerprint: await describe(devices) };
+  const left = prepared.ramBefore === null ? null : leftBehind(prepared.ramBefore, request.directory);
+  if (left !== null) info = { ...info, left_behind: left };
   return { info, devices, beganNs, records: sampler, samplingError: samplingError(stats, stopped) };
 }
 

@@ -21,7 +21,8 @@ export function gatingMetrics(
   if (policy.gatingMetrics !== null) return new Set(policy.gatingMetrics);
   const measures = (wanted: (series: MeasuredSeries) => boolean, from = candidate): boolean =>
     from.runs.some(({ series }) => series.some((one) => wanted(one) && isKnown(one)));
-  if (measures(({ metric, device }) => metric === "allocated" && device !== "host")) return new Set(["allocated"]);
+  if (measures(({ metric, device }) => metric === "allocated" && device !== "host"))
+    return new Set(["allocated", "left_behind"]);
   const isPython = ({ metric }: MeasuredSeries): boolean => metric === "python";
   const hasPython = measures(isPython) || (baseline !== null && measures(isPython, baseline));
   // A baseline from before they were measured says nothing about them.
@@ -37,6 +38,7 @@ export function gatingMetrics(
     ...heaps,
     ...(outside ? (["outside_heap"] as const) : []),
     ...(hasPython ? PYTHON : []),
+    "left_behind",
   ]);
 }
 
@@ -60,10 +62,10 @@ const PYTHON: readonly Metric[] = ["python"];
 /**
  * Whether the checks of a series count among those that share an alpha. Pages contain Python's arenas: of the two,
  * Python's own counter takes the place, and host memory goes with it, for what no counter sees (memory that libraries
- * map themselves).
+ * map themselves). What is left behind does not vary.
  */
 export function countsForAlpha({ metric }: SeriesKey, gating: ReadonlySet<Metric>): boolean {
-  return gating.has(metric) && !(metric === "host" && gating.has("python"));
+  return gating.has(metric) && !METRIC[metric].isLeftBehind && !(metric === "host" && gating.has("python"));
 }
 
 /** The series that are compared: all but metrics that count on request and phases, unless they were named. */
@@ -83,5 +85,7 @@ export function withoutNewMetrics(
   baseline: readonly SeriesHistory[],
 ): readonly SeriesHistory[] {
   const known = new Set(baseline.map(({ key }) => key.metric));
-  return candidate.filter(({ key: { metric } }) => !METRIC[metric].isInterpreter || known.has(metric));
+  const isNew = ({ key: { metric } }: SeriesHistory): boolean =>
+    (METRIC[metric].isInterpreter || METRIC[metric].isLeftBehind) && !known.has(metric);
+  return candidate.filter((series) => !isNew(series));
 }

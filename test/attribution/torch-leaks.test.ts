@@ -35,7 +35,7 @@ const MORE_LEAKS: Readonly<Record<string, Expected>> = {
 };
 const TRIED = process.env.STORMLOG_TEST_TORCH_LEAKS === "all" ? { ...LEAKS, ...MORE_LEAKS } : LEAKS;
 
-describe.skipIf(!hasTorch)("the growing line of a leak in PyTorch", { timeout: 90_000 }, () => {
+describe.skipIf(!hasTorch)("the growing line of a leak in PyTorch", { timeout: 150_000 }, () => {
   it.each(Object.entries(TRIED))("%s: the top line is the leaky one, with its pattern", async (name, expected) => {
     const script = path.join(FIXTURES, `${name}.py`);
     const ran = await attributed([PYTHON, script, String(STEPS)], { kind: "steps", at: expected.at ?? AT });

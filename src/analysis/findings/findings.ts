@@ -1,7 +1,7 @@
 import { plural } from "../../core/text.ts";
 import { formatBytes } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
-import { metricNoun } from "../../telemetry/recording/metrics.ts";
+import { METRIC, metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { AnalysedSeries, SlowGrowth } from "../growth/series-analysis.ts";
 import type { Finding, SeriesAnalysis } from "../series/document.ts";
 import { grownAfter, rateAtEnd } from "../trend/slowdown.ts";
@@ -116,7 +116,9 @@ function slowingFinding(entry: AnalysedSeries, slowdown: SlowGrowth, evidence: F
 
 /** Leak, rising, and growth above the floor that is too uneven for either. */
 export function growthFindings(all: readonly AnalysedSeries[], program: ProgramKind): Finding[] {
-  return all.flatMap((entry): Finding[] => {
+  // What is left behind has a finding with its names.
+  const series = all.filter(({ analysis }) => !METRIC[analysis.metric].isLeftBehind);
+  return series.flatMap((entry): Finding[] => {
     const { analysis, growthAtHorizon, significant, slowdown, material, blocksPerStep } = entry;
     const growth = analysis.growth_bytes ?? 0;
     const amount = `${formatBytes(growth)} over ${span(analysis)}`;

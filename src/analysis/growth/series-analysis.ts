@@ -1,5 +1,6 @@
 import type { Horizon } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
+import { METRIC } from "../../telemetry/recording/metrics.ts";
 import type { KnownPeak } from "../../telemetry/recording/model.ts";
 import type { SeriesAnalysis } from "../series/document.ts";
 import { type OrderedSeries, orderSeries } from "../series/ordered.ts";
@@ -133,6 +134,13 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
     material: false,
   });
   if (sampled === null) return plain("unavailable", null);
+  if (METRIC[series.metric].isLeftBehind) {
+    const { analysis, ...rest } = plain("insufficient", null);
+    const floor = materialChange(0, series);
+    const label = sampled > floor ? "leak" : "flat";
+    const left = { ...analysis, samples: 1, class: label, growth_bytes: sampled, mde_bytes: floor } as const;
+    return { ...rest, analysis: left, lastBytes: sampled, significant: sampled > floor, material: sampled > floor };
+  }
   const ordered = orderSeries(series);
   const { x, bytes, durationS, stepSpan } = ordered;
   const span = bytes.length > 0 ? x[x.length - 1]! - x[0]! : 0;

@@ -1,5 +1,5 @@
 import { formatBytes, formatDuration } from "../../core/units.ts";
-import { metricLabel } from "../../telemetry/recording/metrics.ts";
+import { METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import type { GatePorts } from "../ports/ports.ts";
 
@@ -104,6 +104,8 @@ export function breachText({ checks }: Judgement): string | null {
   return first === undefined
     ? null
     : first.kind === "class"
-      ? `${metricLabel(first.metric)} leaks`
+      ? METRIC[first.metric].isLeftBehind
+        ? "files in RAM outlive the command"
+        : `${metricLabel(first.metric)} leaks`
       : `${named(first)} fails`;
 }

@@ -1,7 +1,7 @@
 import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { cutText } from "../../core/text.ts";
 import { formatDuration, formatShort } from "../../core/units.ts";
-import { metricLabel } from "../../telemetry/recording/metrics.ts";
+import { METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
@@ -92,6 +92,8 @@ function breach(
   const where = seriesOf(cause, judgement);
   switch (cause.kind) {
     case "leak": {
+      if (METRIC[decisive.metric].isLeftBehind)
+        return `${formatShort(decisive.candidate_bytes ?? 0)} of files in RAM outlive the command${where}`;
       const at = line === null ? "" : ` at ${brief ? (line.location.split("/").at(-1) ?? "") : line.location}`;
       const owner = line === null || line.package === null ? "" : `, ${line.package}`;
       const only = decisive.verdict === "warn" ? `${metricLabel(decisive.metric)} ` : "";

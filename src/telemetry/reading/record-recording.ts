@@ -66,6 +66,13 @@ function sharedTable({ shared }: RecordFile, rank: number, timeline: StepTimelin
   return [table({ rank, device: "host" }, shared.timeNs, columns, timeline)];
 }
 
+/** What outlives the command, as the one value of a series at its end. */
+function leftTable(info: RecordingInfo | null, endNs: number): SampleTable[] {
+  if (info?.left_behind === undefined) return [];
+  const columns = { left_behind: Float64Array.of(info.left_behind.bytes) };
+  return [table({ rank: info.identity.rank, device: "host" }, Float64Array.of(endNs), columns, null)];
+}
+
 /** Out of memory as judged at the end of the run; if not judged (a killed gate), every kill that the kernel counted. */
 function oomMarks(file: RecordFile, info: RecordingInfo | null): RecordingMark[] {
   const kills = kernelKills(file.cgroup);
@@ -146,7 +153,14 @@ export function recordFileToRecording(file: RecordFile, info: RecordingInfo | nu
   const health = deviceHealth(file, devices);
   const worldSize = info?.identity.world_size ?? null;
   const shared = sharedTable(file, rank, probes.steps);
-  const tables = [...(host ? [host] : []), ...shared, ...deviceTables(devices, probes.steps), ...probes.tables];
+  const left = leftTable(info, file.lastNs);
+  const tables = [
+    ...(host ? [host] : []),
+    ...shared,
+    ...deviceTables(devices, probes.steps),
+    ...probes.tables,
+    ...left,
+  ];
   // Without its last record the file ends before the run does, with every series in it.
   const cut = (file.stop === null ? tables : probes.cut).flatMap(metricsOf);
   return {

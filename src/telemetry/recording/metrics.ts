@@ -43,6 +43,8 @@ interface MetricTraits {
   readonly isLiveHeap: boolean;
   /** Known as a lower envelope or a difference, so that its growth is judged and its peak is not. */
   readonly hasPeak: boolean;
+  /** One value: what is there after the command. All of it grew, and another run adds as much again. */
+  readonly isLeftBehind: boolean;
 }
 
 const PAGES = { floorBytes: 16 * MIB, peakFloorBytes: 8 * MIB, quantumBytes: 4096, minProjectedBytes: 2 * MIB };
@@ -57,6 +59,7 @@ const PLAIN = {
   isExplainable: true,
   isLiveHeap: false,
   hasPeak: true,
+  isLeftBehind: false,
 };
 /** What a collected heap holds, with the rounding of a collection and of what it leaves behind. */
 const LIVE_HEAP = {
@@ -126,6 +129,17 @@ const ROWS = {
     isInterpreter: true,
     isExplainable: false,
     hasPeak: false,
+  },
+  /** Files in RAM that outlive the command. */
+  left_behind: {
+    ...PLAIN,
+    ...PAGES,
+    label: "left-behind",
+    noun: "memory left behind in files",
+    letter: "l",
+    isExplainable: false,
+    hasPeak: false,
+    isLeftBehind: true,
   },
   /** What the driver counts for the job and no allocator of the device reserves. */
   outside_allocator: { ...ON_REQUEST, ...DRIVER, label: "outside-allocator", letter: "o", isExplainable: false },

@@ -109,6 +109,15 @@ const ProbeSummarySchema = v.object({
 });
 export type ProbeSummary = DeepReadonly<v.InferOutput<typeof ProbeSummarySchema>>;
 
+/** Files in RAM that outlive a command. */
+const LeftBehindSchema = v.object({
+  bytes: v.number(),
+  count,
+  /** The largest of them, with what each gained in the run. */
+  files: v.array(v.object({ name: text, bytes: v.number() })),
+});
+export type LeftBehind = DeepReadonly<v.InferOutput<typeof LeftBehindSchema>>;
+
 /**
  * `recording.json`, version 1: written before the command (`complete: false`) and after it.
  * Unknown keys are ignored, so that a later minor release may add some.
@@ -167,6 +176,8 @@ export const RecordingInfoSchema = v.object({
   oom: v.optional(OutOfMemorySchema),
   /** The sampled devices; absent without any. */
   devices: v.optional(v.array(RecordedDeviceSchema)),
+  /** Files in RAM that outlive the command; absent = not known. */
+  left_behind: v.optional(LeftBehindSchema),
 });
 export type RecordingInfo = DeepReadonly<v.InferOutput<typeof RecordingInfoSchema>>;
 export type Fingerprint = RecordingInfo["fingerprint"];

@@ -80,7 +80,7 @@ export async function inRunDirectory(
   };
   const [executable, ...args] = command;
   const child = spawn(executable, args, { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"] });
-  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 60_000);
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 120_000);
   const document = wanted.STORMLOG_GATE_ATTRIBUTE === "peak" ? /\.native\.\d+\.json$/ : /\.lines\.\d+.*\.json$/;
   const isCounted = (name: string): boolean =>
     document.test(name) &&
