@@ -62,7 +62,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "3cb1505f1e9ef7a08d7104a300b2d5b4255e5b35c00068577363fbfa76ec0211");
+  load = loadPack(import.meta.url, "a97f31f99689807375225572e6043fc0a72fa2079b9f700e9163ac7156462fca");
 } catch (error) {
   fail(
     FAILED,

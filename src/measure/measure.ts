@@ -23,8 +23,8 @@ import { OutputTee } from "./launch/output-tee.ts";
 import { ProcessTree } from "./launch/process-tree.ts";
 import type { CommandEnd, Launched } from "./launch/start-in-session.ts";
 import { endLeftovers, stopTree } from "./launch/stop-tree.ts";
-import { filesInRam, leftBehind } from "./session/left-behind.ts";
 import type { ProbeSetup } from "./session/probe-info.ts";
+import { RamFiles } from "./session/ram-files.ts";
 import { finishedInfo, firstInfo, startedInfo } from "./session/recording-info.ts";
 import type { EndedRun, MeasuredRecording } from "./session/recording-of.ts";
 import { argvOf, interruptName, type MeasureRequest } from "./session/request.ts";
@@ -90,8 +90,8 @@ interface Prepared {
   readonly log: OutputLog;
   /** Kills of the machine's kernel before the command began. */
   readonly killsBefore: number | null;
-  /** Files in RAM before the command began; null where another rank of this machine looks at them. */
-  readonly ramBefore: ReturnType<typeof filesInRam> | null;
+  /** Null where another rank of this machine looks at the files. */
+  readonly ramFiles: RamFiles | null;
 }
 
 async function prepare(request: MeasureRequest): Promise<Prepared> {
@@ -139,9 +139,9 @@ async function prepare(request: MeasureRequest): Promise<Prepared> {
   const log = openLog(request.directory);
   const variable = `${MARKER_VARIABLE}=${marker}`;
   const looks = (identity.local_rank ?? identity.rank) === 0;
-  const ramBefore = looks ? filesInRam(request.directory) : null;
+  const ramFiles = looks ? new RamFiles(request.directory) : null;
   const killsBefore = machineKillsNow();
-  return { request, argv, env, marker: variable, describe, probe, setup, info, log, killsBefore, ramBefore };
+  return { request, argv, env, marker: variable, describe, probe, setup, info, log, killsBefore, ramFiles };
 }
 
 async function launchHeld({ request, argv, env, probe, log }: Prepared): Promise<Launched> {
@@ -155,7 +155,7 @@ async function launchHeld({ request, argv, env, probe, log }: Prepared): Promise
 
 /** Sample the held command from before it starts until all of its processes have ended. */
 async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<EndedRun> {
-  const { request, argv, env, log, probe, describe } = prepared;
+  const { request, argv, env, log, probe, describe, ramFiles } = prepared;
   const tree = new ProcessTree(launched.rootPid, prepared.marker);
   const tees = [
     new OutputTee(launched.stdout, (chunk) => log.write(chunk), request.stdout),
@@ -176,7 +176,10 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
     sampler = await samplerOf(prepared, launched);
     info = startedInfo(info, sampler, launched.commandPid() ?? -1, await describe(sampler.devices));
     writeRecordingInfo(request.directory, info);
-    beganNs = Number(process.hrtime.bigint() - sampler.monotonicStartNs);
+    const { monotonicStartNs } = sampler;
+    const elapsedNs = (): number => Number(process.hrtime.bigint() - monotonicStartNs);
+    beganNs = elapsedNs();
+    ramFiles?.watch(() => tree.members().map(({ pid }) => pid), elapsedNs);
     const end = await watch(request, launched, tree, sampler);
     if (end.kind === "exec-failed") {
       const { explainStartFailure } = await import("./launch/start-failure.ts");
@@ -201,8 +204,7 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
   const { devices } = sampler;
   // A driver may have answered only after the start.
   if (devices.length > 0) info = { ...info, fingerprint: await describe(devices) };
-  const left = prepared.ramBefore === null ? null : leftBehind(prepared.ramBefore, request.directory);
-  if (left !== null) info = { ...info, left_behind: left };
+  info = { ...info, ...ramFiles?.end() };
   return { info, devices, beganNs, records: sampler, samplingError: samplingError(stats, stopped) };
 }
 

@@ -136,12 +136,12 @@ function between(before: Correction, after: Correction, ends: Ends | null, timeN
   return timeNs >= ends.last ? after.bytes : Math.min(before.bytes, after.bytes);
 }
 
-/** What the tree holds at each tick of `tree`, which may be a part of the file's. */
-export function heldMemory(file: RecordFile, tree: TreeColumns): HeldMemory {
+/** What the tree holds at each tick of `tree`, which may be a part of the file's, by these readings. */
+export function heldMemory(file: RecordFile, tree: TreeColumns, shared = file.shared): HeldMemory {
   const { timeNs, shmem, shmemMost } = tree;
   const sum = Float64Array.from(timeNs, (_, i) => summedAt(tree, i));
   const own = withoutCopies(tree, file.processes.all);
-  const found = corrections(own, tree, file.shared);
+  const found = corrections(own, tree, shared);
   if (found.length === 0) return { host: sum, sum, isCorrected: false };
   const exits = Float64Array.from(file.processes.all.flatMap(({ exitNs }) => exitNs ?? [])).sort();
   const host = new Float64Array(sum.length);

@@ -5,7 +5,7 @@ import { type SurveyedDevice, surveyDevices } from "../devices/device-survey.ts"
 import { knownColumns } from "../recording/common-clock.ts";
 import { METRICS } from "../recording/metrics.ts";
 import type { Column, CutSeries, Recording, RecordingInfo, RecordingMark, SampleTable } from "../recording/model.ts";
-import type { CgroupColumns, RecordFile, TreeColumns } from "../recording/record-columns.ts";
+import type { CgroupColumns, RecordFile, SharedColumns, TreeColumns } from "../recording/record-columns.ts";
 import type { DeviceHealth } from "../recording/recorded-device.ts";
 import { type StepTimeline, stepsAt } from "../recording/recorded-streams.ts";
 import { errorText, probeLosses } from "../recording/source-errors.ts";
@@ -58,12 +58,23 @@ function hostTable(
 }
 
 /** Columns with a clock of their own: they are read far less often than the ticks. */
-function sharedTable({ shared }: RecordFile, rank: number, timeline: StepTimeline | null): SampleTable[] {
+function sharedTable(shared: SharedColumns, rank: number, timeline: StepTimeline | null): SampleTable[] {
   // Pages of other groups' files that the job maps can exceed what its own group is charged for.
   const unmapped = shared.charged.map((bytes, i) => bytes - Math.min(bytes, shared.mapped[i]!));
   const columns = knownColumns({ host_shared_once: shared.once, host_unmapped: unmapped });
   if (Object.keys(columns).length === 0) return [];
   return [table({ rank, device: "host" }, shared.timeNs, columns, timeline)];
+}
+
+/**
+ * Bytes that the user's files in RAM had gained at a time; NaN = unknown. The smaller of the readings around it: a file
+ * that was removed between them must not count beside what took its place.
+ */
+function gainedAt(info: RecordingInfo | null, timeNs: number): number {
+  if (info?.ram_files === undefined) return Number.NaN;
+  const { times_ns, bytes } = info.ram_files;
+  const before = times_ns.findLastIndex((at) => at <= timeNs);
+  return before < 0 ? 0 : Math.min(bytes[before]!, bytes[before + 1] ?? Number.POSITIVE_INFINITY);
 }
 
 /** What outlives the command, as the one value of a series at its end. */
@@ -147,20 +158,18 @@ export function recordFileToRecording(file: RecordFile, info: RecordingInfo | nu
   const rank = info?.identity.rank ?? 0;
   const probes = probeTables(file, info);
   const tree = trimIdle(file.tree);
-  const held = heldMemory(file, tree);
+  const { shared } = file;
+  // Without a control group of its own, what the job's files hold is what the user's files gained.
+  const charged = shared.charged.map((bytes, i) => (Number.isNaN(bytes) ? gainedAt(info, shared.timeNs[i]!) : bytes));
+  const read = { ...shared, charged };
+  const held = heldMemory(file, tree, read);
   const host = hostTable(file, tree, held, rank, probes.steps);
   const devices = surveyDevices(file, info);
   const health = deviceHealth(file, devices);
   const worldSize = info?.identity.world_size ?? null;
-  const shared = sharedTable(file, rank, probes.steps);
+  const once = sharedTable(read, rank, probes.steps);
   const left = leftTable(info, file.lastNs);
-  const tables = [
-    ...(host ? [host] : []),
-    ...shared,
-    ...deviceTables(devices, probes.steps),
-    ...probes.tables,
-    ...left,
-  ];
+  const tables = [...(host ? [host] : []), ...once, ...deviceTables(devices, probes.steps), ...probes.tables, ...left];
   // Without its last record the file ends before the run does, with every series in it.
   const cut = (file.stop === null ? tables : probes.cut).flatMap(metricsOf);
   return {

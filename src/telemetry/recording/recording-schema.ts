@@ -176,6 +176,8 @@ export const RecordingInfoSchema = v.object({
   oom: v.optional(OutOfMemorySchema),
   /** The sampled devices; absent without any. */
   devices: v.optional(v.array(RecordedDeviceSchema)),
+  /** Bytes that files in RAM had gained, of equal readings the first and the last; absent = none was seen. */
+  ram_files: v.optional(v.object({ times_ns: v.array(v.number()), bytes: v.array(v.number()) })),
   /** Files in RAM that outlive the command; absent = not known. */
   left_behind: v.optional(LeftBehindSchema),
 });
