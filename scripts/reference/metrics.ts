@@ -52,7 +52,7 @@ const TEXTS: Readonly<Record<Metric, MetricText>> = {
     memory: "files in memory (memfd, tmpfs) that no process maps",
     device: "`host`",
     gates: REQUEST,
-    source: "the job's own cgroup",
+    source: "the job's own cgroup, or the user's files",
   },
   python: {
     memory: "handed out by CPython's own allocator, blocks of up to 512 bytes",

@@ -143,6 +143,7 @@ export class RamFiles {
 
   /** Read now and, until the end, once a second, for at most 1/200 of a core. */
   watch(pids: () => readonly number[], elapsedNs: () => number): void {
+    clearTimeout(this.#timer);
     const began = elapsedNs();
     const before = process.cpuUsage();
     const bytes = this.#held(pids());
