@@ -1,5 +1,6 @@
 import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
 import { METRIC, METRICS, type Metric } from "../telemetry/recording/metrics.ts";
+import type { Check } from "./model/judgement.ts";
 import type { Policy } from "./model/policy.ts";
 import { finite, type SeriesHistory, type SeriesKey } from "./model/series-index.ts";
 
@@ -52,10 +53,18 @@ const isKnown = (series: MeasuredSeries): boolean =>
 export const judgesHostGrowth = (gating: ReadonlySet<Metric>): boolean =>
   !(gating.has("outside_heap") && METRICS.some((metric) => METRIC[metric].isLiveHeap && gating.has(metric)));
 
-/** Whether a heap was seen whose contents are not known, so that growth of host memory may be garbage. */
-export const hasUncollectedHeap = ({ runs }: Measurements): boolean =>
-  runs.some(({ series }) => series.some((one) => METRIC[one.metric].isLiveHeap && !isKnown(one))) &&
-  !runs.some(({ series }) => series.some((one) => METRIC[one.metric].isLiveHeap && isKnown(one)));
+/** Checks in which growth of host memory does not fail where a heap was seen and its contents are not known. */
+export function withoutGarbage(checks: readonly Check[], { runs }: Measurements): readonly Check[] {
+  const heaps = runs.flatMap(({ series }) => series.filter(({ metric }) => METRIC[metric].isLiveHeap));
+  if (heaps.length === 0 || heaps.some(isKnown)) return checks;
+  return checks.map((check) => {
+    const isGrowth = check.metric === "host" && (check.kind === "growth" || check.kind === "class");
+    if (!isGrowth || check.verdict !== "fail") return check;
+    const needs = { needs_more_runs: 0, needs_base_runs: 0, confirmed: false };
+    const reason = `${check.reason}; it may be garbage, because what the collected heap holds is not known`;
+    return { ...check, ...needs, verdict: "unjudged", reason };
+  });
+}
 
 const PYTHON: readonly Metric[] = ["python"];
 

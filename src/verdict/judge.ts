@@ -14,8 +14,8 @@ import {
   comparedSeries,
   countsForAlpha,
   gatingMetrics,
-  hasUncollectedHeap,
   judgesHostGrowth,
+  withoutGarbage,
   withoutNewMetrics,
 } from "./gating.ts";
 import { combine } from "./model/combine.ts";
@@ -191,20 +191,6 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
   return checks;
 }
 
-/** A breach of host memory by growth that may be garbage of a heap whose contents are not known. */
-function withoutGarbage(check: Check): Check {
-  if (check.metric !== "host" || check.verdict !== "fail" || (check.kind !== "growth" && check.kind !== "class"))
-    return check;
-  return {
-    ...check,
-    verdict: "unjudged",
-    confirmed: false,
-    needs_more_runs: 0,
-    needs_base_runs: 0,
-    reason: `${check.reason}; it may be garbage, because what the collected heap holds is not known`,
-  };
-}
-
 /** Removes needs that can no longer be met. */
 function withoutNeeds(checks: readonly Check[], input: JudgeInput): readonly Check[] {
   if (input.moreRunsPossible !== false && input.baseRunsPossible) return checks;
@@ -323,11 +309,7 @@ export function judge(input: JudgeInput): Judgement {
     ...oomRule(candidate, gating),
     ...budgetRule(policy, measured, known),
     ...(died || input.baselineWanted === false ? [] : missingPhases(pairs, policy, gating)),
-    ...withoutComparedSteps(
-      hasUncollectedHeap(candidate) ? relative.map(withoutGarbage) : relative,
-      candidate.fingerprint,
-      steps,
-    ),
+    ...withoutComparedSteps(withoutGarbage(relative, candidate), candidate.fingerprint, steps),
     ...(died ? [] : anchorChecks(input, series, gating)),
   ];
   return combine(withoutNeeds(checks, input), differences);

@@ -152,7 +152,7 @@ describe("what collected heaps take of the host", () => {
     expect([...held!].map((bytes) => bytes / MIB)).toEqual([0, 10, 35, 35, 5]);
   });
 
-  it("is not known where the size of one heap is not known, and where there is no heap", () => {
+  it("the heaps have no known size where that of one is missing, or without a heap", () => {
     const unknown = jvm(2, [{ s: 1, mib: Number.NaN }]);
     expect(heldByHeaps([jvm(1, [{ s: 1, mib: 10 }]), unknown], () => 4 * S, times)).toBeNull();
     expect(heldByHeaps([], () => 4 * S, times)).toBeNull();

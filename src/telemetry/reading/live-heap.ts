@@ -81,7 +81,8 @@ export function liveHeap(
   if (main === undefined) return null;
   const largest = largestOf(main);
   const from = Math.min(...main.map(({ timeNs }) => timeNs[0]!));
-  const to = largest.timeNs.at(-1)!;
+  // The row that follows the end of a process shows no collection.
+  const to = largest.timeNs.at(largest.reasons.at(-1) === SampleReason.end ? -2 : -1) ?? from;
   if (largest.timeNs.length < MIN_READINGS || !(to - from >= MIN_COVERED * (endOf(largest.pid) - from))) return null;
   const count = Math.min(MAX_POINTS, Math.max(MIN_POINTS, Math.ceil((to - from) / STEP_NS)));
   const timeNs = Float64Array.from({ length: count }, (_, i) => from + (i / (count - 1)) * (to - from));

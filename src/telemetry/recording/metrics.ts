@@ -39,7 +39,7 @@ interface MetricTraits {
   readonly isOnRequest: boolean;
   /** Consists of the program's allocations, so that stacks can explain its peak. */
   readonly isExplainable: boolean;
-  /** What a collected heap holds after full collections. Where it is known, it is judged in the place of host growth. */
+  /** What a heap holds after full collections. Where it is known, it is judged in the place of host growth. */
   readonly isLiveHeap: boolean;
   /** Known as a lower envelope or a difference, so that its growth is judged and its peak is not. */
   readonly hasPeak: boolean;
@@ -123,8 +123,8 @@ const ROWS = {
   outside_heap: {
     ...PLAIN,
     ...PAGES,
-    label: "host (outside the collected heap)",
-    noun: "host memory outside the collected heap",
+    label: "host outside heap",
+    noun: "host memory outside the heap",
     letter: "n",
     isInterpreter: true,
     isExplainable: false,
