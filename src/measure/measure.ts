@@ -15,6 +15,7 @@ import { rankIdentity } from "./environment/identity.ts";
 import { type ProbeEnvironment, probeEnvironment, STEP_FILE } from "./environment/probe-environment.ts";
 import { type PythonUse, pythonUse } from "./environment/python-flags.ts";
 import { MARKER_VARIABLE, scrubEnvironment } from "./environment/scrub-environment.ts";
+import type { JvmWatch } from "./jvm/jvm-watch.ts";
 import { endedTogether } from "./launch/ended-together.ts";
 import { launch } from "./launch/launch.ts";
 import { machineKillsNow } from "./launch/machine-kills.ts";
@@ -170,6 +171,7 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
   };
   process.on("SIGCONT", onContinue);
   let sampler: Sampler | undefined;
+  let jvms: JvmWatch | undefined;
   let beganNs: number | null = null;
   let exit: ExitState;
   try {
@@ -180,12 +182,14 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
     const elapsedNs = (): number => Number(process.hrtime.bigint() - monotonicStartNs);
     beganNs = elapsedNs();
     ramFiles?.watch(() => tree.members().map(({ pid }) => pid), elapsedNs);
+    jvms = await watchJvms(prepared, launched);
     const end = await watch(request, launched, tree, sampler);
     if (end.kind === "exec-failed") {
       const { explainStartFailure } = await import("./launch/start-failure.ts");
       exit = await explainStartFailure(end.errno, argv[0]!, request.cwd, env.PATH);
     } else exit = end;
   } finally {
+    lost.push(...((await jvms?.stop()) ?? []));
     // Samples after the command's end are not the command's.
     sampler?.stop();
     lost.push(...(await endLeftovers(launched, tree)));
@@ -219,6 +223,13 @@ function samplerOf({ request, marker, probe }: Prepared, launched: Launched): Pr
     marker,
     probeDirectory: probe === null ? null : path.join(request.directory, PROBE_FOLDER),
   });
+}
+
+/** Java virtual machines are found by `/proc`, and what is read of them is recorded as a probe's. */
+async function watchJvms({ request, probe }: Prepared, { rootPid }: Launched): Promise<JvmWatch | undefined> {
+  if (probe === null || process.platform !== "linux") return undefined;
+  const { JvmWatch } = await import("./jvm/jvm-watch.ts");
+  return new JvmWatch(rootPid, path.join(request.directory, PROBE_FOLDER), request.collect === true);
 }
 
 function openLog(directory: string): OutputLog {

@@ -33,6 +33,8 @@ export interface MeasureRequest {
   readonly onProgress?: (view: LiveView) => void;
   /** Whether processes of the command load the probe. The caller checks that one did. */
   readonly probe: "auto" | "off" | "require";
+  /** Java virtual machines are made to collect their heaps all the time, so peaks are lower. Default false. */
+  readonly collect?: boolean;
   /** The probe may write to the command's stderr. */
   readonly debug?: boolean;
   /** Canonical text of the scenario's definition; null for a command given on the spot. */

@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { readStat, readText } from "../../sampler/proc.ts";
+import { SampleReason } from "../../sampler/record-layout.ts";
+import { TreeScan } from "../../sampler/tree-scan.ts";
+import { processName } from "../launch/process-tree.ts";
+import { type JvmProcess, jvmProcess, liveBytes } from "./attach.ts";
+import { HeapRing } from "./heap-ring.ts";
+import { type HeapCounters, PerformanceData } from "./performance-data.ts";
+
+// Reads the heaps of the Java virtual machines of a run from outside: their counters in every run, which costs a read
+// of 32 KiB each time, and in a repetition what a forced collection leaves.
+
+const READ_MS = 50;
+/** Looks for new virtual machines once in so many readings. */
+const LOOK_EVERY = 5;
+/** A process that is no virtual machine by then will not become one. */
+const LOOKS = 3;
+const COLLECT_MS = 250;
+/** Waits so many times as long as the collection took. */
+const PATIENCE = 9;
+
+/** What a heap takes of the host: the sum of the most that each generation has used, within what is committed. */
+export class HeldHeap {
+  #most: number[] = [];
+
+  /** @returns bytes */
+  update({ generations }: HeapCounters): number {
+    this.#most = generations.map(({ used }, at) => Math.max(used, this.#most[at] ?? 0));
+    const touched = this.#most.reduce((sum, bytes) => sum + bytes, 0);
+    const committed = generations.reduce((sum, generation) => sum + generation.committed, 0);
+    // A heap that was shrunk has given the rest back.
+    if (touched > committed) this.#most = this.#most.map((bytes) => (bytes * committed) / touched);
+    return Math.min(touched, committed);
+  }
+}
+
+const usedBy = ({ generations }: HeapCounters): number => generations.reduce((sum, { used }) => sum + used, 0);
+
+/** What a full collection left: it promotes what it keeps, so that it is in the oldest generation. */
+const leftBy = ({ generations }: HeapCounters): number => generations.at(-1)?.used ?? 0;
+
+/** Shared memory of a process, bytes; null where it has ended. */
+function sharedMemory(pid: number): number | null {
+  const kib = /^RssShmem:\s+(\d+) kB$/m.exec(readText(`/proc/${pid}/status`) ?? "")?.[1];
+  return kib === undefined ? null : Number(kib) * 1024;
+}
+
+class Jvm {
+  readonly process: JvmProcess;
+  readonly ring: HeapRing;
+  readonly #held = new HeldHeap();
+  readonly #counters: PerformanceData | null;
+  #collections: number | null = null;
+  attachable: boolean | null = null;
+
+  constructor(process: JvmProcess, counters: PerformanceData | null, directory: string) {
+    this.process = process;
+    this.#counters = counters;
+    this.ring = new HeapRing(directory, process.pid, process.startTicks);
+  }
+
+  /** @param forced whether collections are forced, which move the heap to pages that no counter shows */
+  read(forced: boolean): void {
+    const now = this.#counters?.read() ?? null;
+    if (now === null) return;
+    this.attachable = now.attachable;
+    const before = this.#collections;
+    this.#collections = now.fullCollections;
+    const collected = before !== null && now.fullCollections !== null && now.fullCollections > before;
+    const held = now.isShared ? sharedMemory(this.process.pid) : this.#held.update(now);
+    const own = forced || held === null ? {} : { held, ...(collected ? { live: leftBy(now) } : {}) };
+    this.ring.put({ ...own, used: usedBy(now) });
+  }
+
+  get isAlive(): boolean {
+    const stat = readStat(this.process.pid);
+    return stat !== null && stat.startTicks === this.process.startTicks && !/^[XxZ]$/.test(stat.state);
+  }
+
+  close(): void {
+    this.#counters?.close();
+    this.ring.close();
+  }
+}
+
+/** Follows the virtual machines below a process until it is stopped. Never throws. */
+export class JvmWatch {
+  readonly #scan: TreeScan;
+  readonly #directory: string;
+  readonly #collect: boolean;
+  readonly #jvms = new Map<number, Jvm>();
+  /** Processes that are no virtual machine, by pid, as they were at the look before. */
+  #others = new Map<number, number>();
+  readonly #lost = new Set<string>();
+  readonly #stop = new AbortController();
+  readonly #followed: Promise<void>;
+
+  /** @param directory of the probes' rings  @param collect whether each machine is made to collect its heap */
+  constructor(rootPid: number, directory: string, collect: boolean) {
+    this.#scan = new TreeScan(rootPid, null);
+    this.#directory = directory;
+    this.#collect = collect;
+    this.#followed = this.#follow();
+  }
+
+  /** @returns what could not be read, one sentence each */
+  async stop(): Promise<readonly string[]> {
+    this.#stop.abort();
+    await this.#followed;
+    for (const jvm of this.#jvms.values()) jvm.close();
+    return [...this.#lost];
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#stop.signal }).catch(() => {});
+  }
+
+  async #follow(): Promise<void> {
+    for (let reading = 0; !this.#stop.signal.aborted; reading += 1) {
+      try {
+        if (reading % LOOK_EVERY === 0) this.#look();
+        for (const jvm of this.#jvms.values()) jvm.read(this.#collect);
+      } catch (error) {
+        this.#lost.add(`the Java heap could not be recorded: ${error instanceof Error ? error.message : error}`);
+        return;
+      }
+      await this.#pause(READ_MS);
+    }
+  }
+
+  /** Find new machines, and leave those that have ended. */
+  #look(): void {
+    for (const [pid, jvm] of this.#jvms) {
+      if (jvm.isAlive) continue;
+      jvm.ring.put({ live: 0 }, SampleReason.end);
+      jvm.close();
+      this.#jvms.delete(pid);
+    }
+    const others = new Map<number, number>();
+    for (const { pid } of this.#scan.descendants([])) {
+      if (this.#jvms.has(pid)) continue;
+      const startTicks = readStat(pid)?.startTicks;
+      if (startTicks === undefined) continue;
+      const looks = this.#others.get(pid) ?? 0;
+      others.set(pid, looks + 1);
+      if (looks >= LOOKS || !isJvm(pid)) continue;
+      const found = jvmProcess({ pid, startTicks });
+      const counters = found && PerformanceData.open(`/proc/${pid}/root`, found.ownPid, found.uid);
+      // A child of a machine has its mappings until it executes its program.
+      if (found === null || (counters === null && looks + 1 < LOOKS)) continue;
+      const jvm = new Jvm(found, counters, this.#directory);
+      // One without counters is seen all the same.
+      jvm.ring.put({ used: 0 });
+      this.#jvms.set(pid, jvm);
+      if (this.#collect) void this.#collectHeap(jvm);
+    }
+    this.#others = others;
+  }
+
+  async #collectHeap(jvm: Jvm): Promise<void> {
+    await this.#pause(COLLECT_MS);
+    while (!this.#stop.signal.aborted && this.#jvms.get(jvm.process.pid) === jvm) {
+      const began = performance.now();
+      const live = jvm.attachable === false ? null : await liveBytes(jvm.process, this.#stop.signal);
+      if (this.#stop.signal.aborted || !jvm.isAlive) return;
+      if (live === null) {
+        const reason = jvm.attachable === false ? "attaching is disabled" : "it did not answer";
+        this.#lost.add(`${processName(jvm.process.pid)}: the Java heap could not be collected: ${reason}`);
+        return;
+      }
+      jvm.ring.put({ live });
+      await this.#pause(Math.max(COLLECT_MS, PATIENCE * (performance.now() - began)));
+    }
+  }
+}
+
+const isJvm = (pid: number): boolean => readText(`/proc/${pid}/maps`)?.includes("/libjvm.so") ?? false;
