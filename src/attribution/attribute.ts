@@ -43,6 +43,12 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   const [first] = growths;
   // A higher peak without growth or a jump has nothing that a repetition could name.
   if (first === undefined && request.attribute !== "always") return NOTHING;
+  if (first?.metric === "jvm_heap" && request.attribute !== "always") {
+    warn(
+      "no line was looked for in the Java heap: compare the class histograms of two times (`jcmd PID GC.class_histogram`)",
+    );
+    return NOTHING;
+  }
   const stop = subject.stopReason();
   if (stop !== null) {
     warn(`${stop}, so no line was looked for`);

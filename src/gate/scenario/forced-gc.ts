@@ -3,10 +3,12 @@ import type { MeasuredSeries } from "../../analysis/measurements.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { probeDirectory, withPreload } from "../../core/probe-directory.ts";
 import { type Command, commandLine, namesNode } from "../../core/process/command.ts";
+import { METRIC } from "../../telemetry/recording/metrics.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
 
-// V8 lets its heap grow before it collects, so the host memory of a Node program of some seconds grows whether or not
-// it leaks. Where nothing else is against a change, it is measured again in a run in which V8 collects all the time.
+// V8 and Java virtual machines let their heaps grow before they collect, so the host memory of a program of some
+// seconds grows whether or not it leaks. Where nothing else is against a change, it is measured again in a run in which
+// the heaps are collected all the time.
 
 /** Under Node's permission model a file that the program may not read would end it. */
 const PERMISSIONS = /--(?:experimental-)?permission\b/;
@@ -24,9 +26,13 @@ export function collectingEnvironment(
 /** A shorter run has no time for the readings that a curve needs, seconds. */
 const MIN_DURATION_S = 2;
 
+/** Whether a collected heap was seen in a run, whether or not what it holds is known. */
+export const hasHeap = (series: readonly MeasuredSeries[]): boolean =>
+  series.some(({ metric }) => METRIC[metric].isLiveHeap);
+
 /**
- * Whether host memory that moves without a baseline is all there is against a change. Of a program that is not known to
- * be Node's, it has to be a leak, which is measured again anyway.
+ * Whether host memory that moves without a baseline is all there is against a change, and what the heap holds is not
+ * known. Of a program that is not known to have a collected heap, it has to be a leak, which is measured again anyway.
  */
 export function growthMayBeUncollected(
   { checks }: Pick<Judgement, "checks">,
@@ -34,13 +40,17 @@ export function growthMayBeUncollected(
   command: Command,
 ): boolean {
   if (durationS === null || durationS < MIN_DURATION_S) return false;
+  if (series.some((one) => METRIC[one.metric].isLiveHeap && one.class !== "unavailable")) return false;
   const fails = checks.filter(({ gating, verdict }) => gating && verdict === "fail");
   const alone = fails.every(({ kind, metric, confirmed }) => kind === "class" && metric === "host" && !confirmed);
   if (!alone) return false;
   if (fails.length > 0) return true;
-  return namesNode(command) && series.some(({ metric, class: drift }) => metric === "host" && moved(drift));
+  return (
+    (namesNode(command) || hasHeap(series)) &&
+    series.some(({ metric, class: drift }) => metric === "host" && moved(drift))
+  );
 }
 
-/** V8 grows in jumps: a leak looks like steps or a plateau too. */
+/** A heap grows in jumps: a leak looks like steps or a plateau too. */
 const moved = (drift: MeasuredSeries["class"]): boolean =>
   drift === "leak" || drift === "rising" || drift === "plateau" || drift === "step";

@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { Measurements } from "../../analysis/measurements.ts";
+import type { MeasuredSeries, Measurements } from "../../analysis/measurements.ts";
 import type { Finding } from "../../analysis/series/document.ts";
 import type { AttributedGrowth } from "../../attribution/attribute.ts";
 import type { ExplainedPeak, PeakBase } from "../../attribution/peak/explain-peak.ts";
@@ -46,6 +46,16 @@ const TIME_IS_OVER = "timeout-minutes is over";
 const showsCollections = ({ measured }: FinishedRun): boolean =>
   measured?.series.some((one) => METRIC[one.metric].isLiveHeap && one.class !== "unavailable") ?? false;
 
+/** A run with forced collections, with what earlier ones have outside the heap: such collections blur it. */
+function withOutsideHeap(run: FinishedRun, before: readonly FinishedRun[]): FinishedRun {
+  const outside = before.flatMap(({ measured }) => measured?.series ?? []).find(isOutsideHeap);
+  const { measured } = run;
+  if (measured === null || outside === undefined || measured.series.some(isOutsideHeap)) return run;
+  return { ...run, measured: { ...measured, series: [...measured.series, outside] } };
+}
+
+const isOutsideHeap = ({ metric }: MeasuredSeries): boolean => metric === "outside_heap";
+
 /** Loaded after the command has started, which does not wait for it. */
 async function loadAttribution() {
   const [{ attributeGrowth }, { explainPeak, peakToExplain }, { markChangedLines }] = await Promise.all([
@@ -67,7 +77,7 @@ export class ScenarioRun implements ScenarioFacts {
   readonly candidate: FinishedRun[] = [];
   readonly base: FinishedRun[] = [];
   readonly attribution: FinishedRun[] = [];
-  /** Candidate runs in whose place others are judged, in which V8 collected. */
+  /** Candidate runs in whose place others are judged, in which heaps were collected. */
   readonly superseded: FinishedRun[] = [];
   readonly stopped: FinishedRun[] = [];
   readonly warnings: string[] = [];
@@ -79,8 +89,8 @@ export class ScenarioRun implements ScenarioFacts {
   readonly held: GateContext;
   readonly #files: WatchedFiles;
   #candidateRuns = 0;
-  /** Variables of candidate runs from now on. */
-  #candidateEnv: Readonly<Record<string, string>> = {};
+  /** What candidate runs have from now on. */
+  #collecting: Pick<RunPlan, "env" | "collect"> = {};
 
   constructor(
     request: GateRequest,
@@ -144,26 +154,25 @@ export class ScenarioRun implements ScenarioFacts {
     const number = this.#candidateRuns;
     const { command, cwd } = this.scenario;
     const directory = this.#directory(String(number));
-    const env = this.#candidateEnv;
-    return this.#run(
-      { role: "candidate", number, directory, command, cwd, purpose, ...this.#identity, env },
-      this.candidate,
-    );
+    const plan = { role: "candidate", number, directory, command, cwd, purpose, ...this.#identity } as const;
+    return this.#run({ ...plan, ...this.#collecting }, this.candidate);
   }
 
   /**
-   * Run the candidate with V8 collecting. Where that shows what its heap holds, this and later runs are judged in the
-   * place of those before; else it is one more of them, or evidence where the program does not survive it.
+   * Run the candidate with forced collections. Where that shows what its heap holds, this and later runs are judged in
+   * the place of those before; else it is one more of them, or evidence where the program does not survive it.
+   * @param env variables with which V8 collects
    */
   async runCollecting(env: Readonly<Record<string, string>>, purpose: string): Promise<RunOutcome> {
-    this.#candidateEnv = env;
+    this.#collecting = { env, collect: true };
     const ran = await this.runCandidate(purpose);
     if (ran.kind === "whole" && ran.finished.ending.kind === "ok" && showsCollections(ran.finished)) {
       const before = this.candidate.splice(0, this.candidate.length - 1);
+      this.candidate[0] = withOutsideHeap(ran.finished, before);
       this.superseded.push(...before.map((run): FinishedRun => ({ ...run, role: "superseded" })));
       return ran;
     }
-    this.#candidateEnv = {};
+    this.#collecting = {};
     if (ran.kind === "whole" && ran.finished.ending.kind !== "ok") {
       this.candidate.pop();
       this.stopped.push(ran.finished);

@@ -145,16 +145,18 @@ async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): 
   return judgement;
 }
 
-/** Whether the candidate was run again with V8 collecting, since what it did so far may be V8's pace and no leak. */
+/** Whether the candidate was run again with its heaps collected, since its growth may be garbage and no leak. */
 async function measuredCollecting(run: ScenarioRun, ports: GatePorts, judgement: Judgement): Promise<boolean> {
   const { request, scenario } = run;
-  const { collectingEnvironment, growthMayBeUncollected } = await import("./forced-gc.ts");
+  const { collectingEnvironment, growthMayBeUncollected, hasHeap } = await import("./forced-gc.ts");
   const last = run.candidate.at(-1);
   const judged = { series: last?.measured?.series ?? [], durationS: last?.info.clock.duration_s ?? null };
   if (request.probe === "off" || !growthMayBeUncollected(judgement, judged, scenario.command)) return false;
-  const env = collectingEnvironment(request, scenario);
+  // Java virtual machines are collected from outside.
+  const env = collectingEnvironment(request, scenario) ?? (hasHeap(judged.series) ? {} : null);
   if (env === null || cancelled(ports.interrupt) || run.stopReason() !== null) return false;
-  const what = namesNode(scenario.command) ? "measuring with forced garbage collection" : "confirming";
+  const isKnown = namesNode(scenario.command) || hasHeap(judged.series);
+  const what = isKnown ? "measuring with forced garbage collection" : "confirming";
   const purpose = `${what}, ${confirmationForecast(run)}`;
   announce(ports, `${scenario.name}: ${purpose}`);
   await run.runCollecting(env, purpose);

@@ -1,0 +1,98 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { gateRequest } from "../../src/config/options.ts";
+import { runGate } from "../../src/gate/run-gate.ts";
+import { findExecutable } from "../../src/measure/environment/find-executable.ts";
+
+/**
+ * Garbage alone, or with `leak` 10 MiB a second that stay. Where its heap is collected from outside, it runs until that
+ * has happened often enough, however slow the machine is.
+ */
+const PROGRAM = `
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.List;
+
+public class Program {
+  static final List<byte[]> kept = new ArrayList<>();
+  static volatile byte[] garbage;
+
+  static long collections() {
+    return ManagementFactory.getGarbageCollectorMXBeans().stream()
+        .filter(bean -> bean.getName().equals("G1 Old Generation")).mapToLong(bean -> bean.getCollectionCount()).sum();
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    long began = System.nanoTime();
+    while (true) {
+      for (int i = 0; i < 20; i += 1) garbage = new byte[50_000];
+      if (arguments.length > 0) kept.add(new byte[100_000]);
+      Thread.sleep(10);
+      double seconds = (System.nanoTime() - began) / 1e9;
+      if (seconds > 4 && (collections() == 0 || collections() > 11)) return;
+    }
+  }
+}
+`;
+
+const { PATH } = process.env;
+const java = await Promise.all(["java", "javac"].map((name) => findExecutable(name, "/", PATH)));
+
+describe.skipIf(process.platform !== "linux" || java.some(({ kind }) => kind !== "found"))("a Java program", () => {
+  const root = mkdtempSync(path.join(tmpdir(), "stormlog-java-growth-"));
+  beforeAll(() => {
+    writeFileSync(path.join(root, "Program.java"), PROGRAM);
+    execFileSync("javac", ["Program.java"], { cwd: root });
+  });
+  afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+  const gate = async (bundle: string, ...argv: string[]) => {
+    const { report } = await runGate(
+      gateRequest({
+        options: { bundle: path.join(root, bundle), "base-run": "off", baseline: ["none"], attribute: "off" },
+        command: { kind: "argv", argv: ["java", "-XX:+UseG1GC", "-Xms16m", "-Xmx1g", ...argv] },
+        config: null,
+        root,
+        defaultBaselines: [],
+        defaultUnjudged: "warn",
+        argv: [],
+        env: { PATH },
+      }),
+      {
+        log: () => {},
+        stdout: null,
+        stderr: null,
+        progress: null,
+        interrupt: new AbortController().signal,
+        now: () => new Date(),
+      },
+    );
+    const [scenario] = report.scenarios;
+    if (scenario === undefined) throw new Error("one scenario was asked for");
+    const series = (role: string, metric: string) =>
+      scenario.runs.flatMap((run) =>
+        run.role === role ? (run.analysis?.series ?? []).filter((one) => one.metric === metric) : [],
+      );
+    return { ...scenario, series };
+  };
+
+  it("fails by what its heap keeps after collections, which one repetition forces and one confirms", async () => {
+    const { verdict, judgement, series } = await gate("leaky", "Program", "leak");
+    const failed = judgement?.checks.flatMap((one) => (one.verdict === "fail" ? [`${one.metric} ${one.aspect}`] : []));
+    expect([verdict, failed]).toEqual(["fail", ["jvm_heap class"]]);
+    expect(series("candidate", "jvm_heap").map((one) => one.class)).toEqual(["leak", "leak"]);
+    // In the run as it is, no collection showed what the heap holds.
+    expect(series("superseded", "jvm_heap").map((one) => one.class)).toEqual(["unavailable"]);
+    expect(series("superseded", "outside_heap")).toHaveLength(1);
+  }, 180_000);
+
+  it("does not fail by garbage that its collector has not reclaimed", async () => {
+    const { judgement } = await gate("clean", "Program");
+    // Without a baseline no peak is judged.
+    const judged = judgement?.checks.filter(({ kind }) => kind !== "peak");
+    expect(judged?.map((one) => `${one.metric} ${one.aspect} ${one.verdict}`)).toEqual([]);
+  }, 180_000);
+});
