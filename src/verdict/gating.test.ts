@@ -171,6 +171,34 @@ describe("the metrics that gate", () => {
     expect(verdict(leaking, unknown)).toMatchObject({ verdict: "unjudged", next: { kind: "done" } });
   });
 
+  it("growth against a baseline is garbage where a run beside the judged ones shows that the heap does not grow", () => {
+    type Drift = NonNullable<MeasuredSeries["class"]>;
+    const one = (metric: MeasuredSeries["metric"], drift: Drift, growth = 0): MeasuredSeries => ({
+      ...series(metric, "host", drift === "unavailable" ? null : 300 * MIB),
+      growth_bytes: growth,
+      class: drift,
+    });
+    const run = (session: string, growth: number, outside: Drift = "flat") => ({
+      session,
+      commit: null,
+      series: [one("host", "flat", growth), one("jvm_heap", "unavailable"), one("outside_heap", outside)],
+    });
+    const growth = (live: Drift | null, outside: Drift = "flat") =>
+      judge({
+        candidate: { ...measured(), runs: [run("now", 90 * MIB, outside)] },
+        baseline: { ...measured(), runs: Array.from({ length: 10 }, (_, at) => run(`night-${at}`, at)) },
+        anchor: null,
+        policy: DEFAULT_POLICY,
+        baseRunsPossible: true,
+        collected: live === null ? [] : [{ session: "now", commit: null, series: [one("jvm_heap", live)] }],
+      }).checks.flatMap(({ kind, metric, verdict }) => (kind === "growth" && metric === "host" ? [verdict] : []));
+    expect(growth(null)).toEqual(["unjudged"]);
+    expect(growth("flat")).toEqual(["pass"]);
+    expect(growth("leak")).toEqual(["fail"]);
+    expect(growth("flat", "rising")).toEqual(["fail"]);
+    expect(growth("insufficient")).toEqual(["unjudged"]);
+  });
+
   it("a collected heap that the baseline does not have leaves host growth judged", () => {
     const run = (session: string, growth: number, ...heaps: MeasuredSeries["metric"][]) => ({
       session,

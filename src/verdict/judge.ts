@@ -1,4 +1,4 @@
-import type { Measurements } from "../analysis/measurements.ts";
+import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
 import { METRIC, type Metric, metricLabel } from "../telemetry/recording/metrics.ts";
@@ -61,6 +61,8 @@ export interface JudgeInput {
   readonly baselineWanted?: boolean;
   /** Runs of any number of steps are comparable, as in a search for what memory depends on. Default false. */
   readonly anySteps?: boolean;
+  /** Further runs of the change in which collected heaps were forced to collect: evidence, and never judged. */
+  readonly collected?: readonly MeasuredRun[];
 }
 
 type Pair = ReturnType<typeof pairSeries>[number];
@@ -309,7 +311,7 @@ export function judge(input: JudgeInput): Judgement {
     ...oomRule(candidate, gating),
     ...budgetRule(policy, measured, known),
     ...(died || input.baselineWanted === false ? [] : missingPhases(pairs, policy, gating)),
-    ...withoutComparedSteps(withoutGarbage(relative, candidate), candidate.fingerprint, steps),
+    ...withoutComparedSteps(withoutGarbage(relative, candidate, input.collected ?? []), candidate.fingerprint, steps),
     ...(died ? [] : anchorChecks(input, series, gating)),
   ];
   return combine(withoutNeeds(checks, input), differences);

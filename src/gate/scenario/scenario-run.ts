@@ -79,6 +79,8 @@ export class ScenarioRun implements ScenarioFacts {
   readonly attribution: FinishedRun[] = [];
   /** Candidate runs in whose place others are judged, in which heaps were collected. */
   readonly superseded: FinishedRun[] = [];
+  /** Runs beside the judged ones with collected heaps: evidence on what a breach of the baseline consists of. */
+  readonly #collected: FinishedRun[] = [];
   readonly stopped: FinishedRun[] = [];
   readonly warnings: string[] = [];
   /** Null before the first base run; then the checkout, or why there is none. */
@@ -182,6 +184,14 @@ export class ScenarioRun implements ScenarioFacts {
     return ran;
   }
 
+  /** Run the candidate with collected heaps beside the judged runs, whose peaks are those of the command as it is. */
+  async runCollectingAside(purpose: string): Promise<void> {
+    const { command, cwd } = this.scenario;
+    const directory = this.#directory("collected");
+    const plan = { role: "attribution", number: 1, directory, command, cwd, purpose, ...this.#identity } as const;
+    await this.#run({ ...plan, collect: true }, this.#collected);
+  }
+
   async #base(): Promise<BaseCheckout | { readonly reason: string }> {
     if (this.#checkout === null) {
       const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
@@ -278,7 +288,14 @@ export class ScenarioRun implements ScenarioFacts {
 
   /** All runs, in the order of a report. */
   runs(): readonly FinishedRun[] {
-    return [...this.candidate, ...this.base, ...this.attribution, ...this.superseded, ...this.stopped];
+    return [
+      ...this.candidate,
+      ...this.base,
+      ...this.attribution,
+      ...this.#collected,
+      ...this.superseded,
+      ...this.stopped,
+    ];
   }
 
   /** What was done to the gate's own files while the commands ran, one sentence each. */
@@ -324,6 +341,9 @@ export class ScenarioRun implements ScenarioFacts {
       moreRunsPossible: possible.moreRuns,
       baselineWanted: this.request.baselines.length > 0,
       anySteps: this.scenario.anySteps === true,
+      collected: this.#collected.flatMap(({ ending, measured }) =>
+        ending.kind === "ok" && measured !== null ? [measured] : [],
+      ),
     });
   }
 }

@@ -2,6 +2,7 @@ import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts"
 import { GateError } from "../../core/errors.ts";
 import { namesNode } from "../../core/process/command.ts";
 import { formatDuration } from "../../core/units.ts";
+import { mayBeGarbage } from "../../verdict/gating.ts";
 import { BASE_RERUNS, DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
 import { withLostMemory } from "../../verdict/rules/small-leak.ts";
@@ -122,7 +123,8 @@ async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): 
   const breach = breachText(judgement);
   if (breach !== null && !cancelled(ports.interrupt)) announce(ports, `${scenario.name}: ${runsMade(run)}: ${breach}`);
   const collected = gcAllowed && possible.moreRuns && (await measuredCollecting(run, ports, judgement));
-  if (collected) judgement = run.judge(possible);
+  const aside = !gcAllowed && possible.moreRuns && (await collectedAside(run, ports, judgement));
+  if (collected || aside) judgement = run.judge(possible);
   while (judgement.next.kind !== "done" && !cancelled(ports.interrupt)) {
     const stop = run.stopReason();
     if (stop !== null) {
@@ -160,6 +162,15 @@ async function measuredCollecting(run: ScenarioRun, ports: GatePorts, judgement:
   const purpose = `${what}, ${confirmationForecast(run)}`;
   announce(ports, `${scenario.name}: ${purpose}`);
   await run.runCollecting(env, purpose);
+  return true;
+}
+
+/** Whether a run was made beside the judged ones that shows whether growth against the baseline is garbage. */
+async function collectedAside(run: ScenarioRun, ports: GatePorts, judgement: Judgement): Promise<boolean> {
+  if (!mayBeGarbage(judgement) || cancelled(ports.interrupt) || run.stopReason() !== null) return false;
+  const purpose = `measuring with forced garbage collection, ${confirmationForecast(run)}`;
+  announce(ports, `${run.scenario.name}: ${purpose}`);
+  await run.runCollectingAside(purpose);
   return true;
 }
 

@@ -51,9 +51,9 @@ async function listening({ pid, startTicks, ownPid }: JvmProcess, stop: AbortSig
   if (await isSocket(socket)) return socket;
   if (!handlesQuit(pid)) return null;
   const request = path.join(temporary, `.attach_pid${ownPid}`);
-  const { O_WRONLY, O_CREAT, O_NOFOLLOW } = constants;
+  const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
   try {
-    closeSync(openSync(request, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600));
+    closeSync(openSync(request, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600));
     signalMember({ pid, startTicks }, "SIGQUIT");
     for (const until = performance.now() + LISTEN_MS; performance.now() < until; await sleep(LOOK_MS)) {
       if (await isSocket(socket)) return socket;

@@ -31,6 +31,9 @@ const [BYTE, LONG] = ["B".charCodeAt(0), "J".charCodeAt(0)];
 const USED = /^sun\.gc\.generation\.(\d)\.space\.\d\.used$/;
 const COMMITTED = /^sun\.gc\.generation\.(\d)\.capacity$/;
 const COLLECTOR = /^sun\.gc\.collector\.(\d)\.(name|invocations)$/;
+/** How names of counters that are read begin: the file has 250, and comparing numbers is ten times as fast as texts. */
+const PREFIXES = new Set(["gc.g", "gc.c", "rt.j"].map((name) => Buffer.from(name).readUInt32LE()));
+const SUN = Buffer.from("sun.").readUInt32LE();
 const CAPABILITIES = "sun.rt.jvmCapabilities";
 /** Names of collectors that compact the whole heap: from JDK 12 on, and before ("MSC", "PSParallelCompact"). */
 const FULL = /\bfull\b|MSC|MarkSweep|ParallelCompact/i;
@@ -42,7 +45,7 @@ function textAt(bytes: Buffer, from: number, limit: number): string {
   return bytes.toString("latin1", from, end < 0 ? limit : Math.min(end, limit));
 }
 
-/** All counters that are a number or a text; null where the bytes are not performance data. */
+/** The counters of the heap, each a number or a text; null where the bytes are not performance data. */
 function countersOf(bytes: Buffer): Map<string, number | string> | null {
   if (bytes.length < HEADER_BYTES || bytes.readUInt32BE(0) !== MAGIC) return null;
   // The last byte is set once all counters exist.
@@ -58,10 +61,11 @@ function countersOf(bytes: Buffer): Map<string, number | string> | null {
     const [name, data] = [at + bytes.readInt32LE(at + 4), at + bytes.readInt32LE(at + 16)];
     const [vector, type] = [bytes.readInt32LE(at + 8), bytes[at + 12]];
     if (name < at + ENTRY_BYTES || name >= end || data < at + ENTRY_BYTES || data >= end) return null;
+    at = end;
+    if (name + 8 > end || bytes.readUInt32LE(name) !== SUN || !PREFIXES.has(bytes.readUInt32LE(name + 4))) continue;
     const key = textAt(bytes, name, Math.min(end, name + MAX_NAME_BYTES));
     if (type === LONG && vector === 0 && data + 8 <= end) counters.set(key, Number(bytes.readBigInt64LE(data)));
     if (type === BYTE && vector > 0) counters.set(key, textAt(bytes, data, Math.min(end, data + vector)));
-    at = end;
   }
   return counters;
 }

@@ -208,7 +208,7 @@ export type KnownLeakUse = Deep<v.InferOutput<typeof KnownLeakSchema>>;
 
 /**
  * Why a run was made. Attribution slows and enlarges a run, so it is evidence and never judged. A superseded run is one
- * of the candidate in whose place those are judged in which V8 collected.
+ * of the candidate in whose place those are judged in which heaps were collected.
  */
 const role = v.picklist(["candidate", "base", "attribution", "superseded"]);
 export type RunRole = v.InferOutput<typeof role>;
