@@ -301,7 +301,7 @@ function openProbe(request: MeasureRequest, env: Readonly<Record<string, string>
   } catch (error) {
     throw unwritable(directory, error);
   }
-  return probeEnvironment(env, directory, request.debug ?? false);
+  return probeEnvironment(env, directory, request.debug ?? false, request);
 }
 
 /** What an earlier run's command could have changed is started from a fresh copy. */

@@ -39,7 +39,7 @@ test("collections in Node record what each thread keeps, buffers among it, and a
   const file = path.join(temporaryDirectory(), "program.mjs");
   writeFileSync(file, PROGRAM);
   const command = { kind: "argv", argv: [process.execPath, file] } as const;
-  const env = collectingEnvironment({ env: {} }, { env: {}, command }) ?? {};
+  const env = collectingEnvironment({ env: {} }, { env: {}, command, cwd: "/nowhere" }) ?? {};
   const node = { executable: process.execPath, major: 0, minor: 0 };
   const { code, stdout, stderr, left } = await probed(node, [file], { env });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

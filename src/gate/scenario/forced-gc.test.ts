@@ -58,13 +58,10 @@ describe("a command", () => {
 
 describe("the environment of a run in which V8 collects", () => {
   const of = (own: Record<string, string>, command: Command, env: Record<string, string> = {}) =>
-    collectingEnvironment({ env }, { env: own, command });
+    collectingEnvironment({ env }, { env: own, command, cwd: "/nowhere" });
 
-  it("collectingEnvironment adds one more file, after those of the scenario or of the caller", () => {
-    const added = /--require \S*\/node\/collections\.cjs$/;
-    expect(of({}, SERVICE)?.NODE_OPTIONS).toMatch(added);
-    expect(of({ NODE_OPTIONS: "--no-warnings" }, SERVICE)?.NODE_OPTIONS).toMatch(/^--no-warnings --require /);
-    expect(of({}, SERVICE, { NODE_OPTIONS: "--no-warnings" })?.NODE_OPTIONS).toMatch(added);
+  it("collectingEnvironment asks the loaded script to collect, and leaves NODE_OPTIONS to the probe", () => {
+    expect(of({ NODE_OPTIONS: "--no-warnings" }, SERVICE)).toEqual({ STORMLOG_GATE_COLLECT: "1" });
   });
 
   it("collectingEnvironment is null under Node's permissions, where the file could not be read", () => {

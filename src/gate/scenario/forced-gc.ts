@@ -1,8 +1,7 @@
-import path from "node:path";
 import type { MeasuredSeries } from "../../analysis/measurements.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
-import { probeDirectory, withPreload } from "../../core/probe-directory.ts";
-import { type Command, commandLine, namesNode } from "../../core/process/command.ts";
+import { type Command, namesNode } from "../../core/process/command.ts";
+import { usesPermissions } from "../../measure/environment/probe-environment.ts";
 import { METRIC } from "../../telemetry/recording/metrics.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
 
@@ -10,17 +9,13 @@ import type { Judgement } from "../../verdict/model/judgement.ts";
 // seconds grows whether or not it leaks. Where nothing else is against a change, it is measured again in a run in which
 // the heaps are collected all the time.
 
-/** Under Node's permission model a file that the program may not read would end it. */
-const PERMISSIONS = /--(?:experimental-)?permission\b/;
-
 /** The environment in which Node programs collect, and record what is left; null where they could not start in it. */
 export function collectingEnvironment(
   { env }: Pick<GateRequest, "env">,
-  { env: own, command }: Pick<ScenarioRequest, "env" | "command">,
+  { env: own, command, cwd }: Pick<ScenarioRequest, "env" | "command" | "cwd">,
 ): Readonly<Record<string, string>> | null {
-  const options = own.NODE_OPTIONS ?? env.NODE_OPTIONS;
-  if (PERMISSIONS.test(`${options ?? ""} ${commandLine(command)}`)) return null;
-  return { NODE_OPTIONS: withPreload(options, path.join(probeDirectory(), "node", "collections.cjs")) };
+  const options = own.NODE_OPTIONS ?? env.NODE_OPTIONS ?? "";
+  return usesPermissions({ command, cwd }, options) ? null : { STORMLOG_GATE_COLLECT: "1" };
 }
 
 /** A shorter run has no time for the readings that a curve needs, seconds. */
@@ -40,9 +35,12 @@ export function growthMayBeUncollected(
   command: Command,
 ): boolean {
   if (durationS === null || durationS < MIN_DURATION_S) return false;
-  if (series.some((one) => METRIC[one.metric].isLiveHeap && one.class !== "unavailable")) return false;
+  if (series.some(({ metric, class: drift }) => metric === "jvm_heap" && drift !== "unavailable")) return false;
   const fails = checks.filter(({ gating, verdict }) => gating && verdict === "fail");
-  const alone = fails.every(({ kind, metric, confirmed }) => kind === "class" && metric === "host" && !confirmed);
+  // A heap that V8 collects by itself has few readings, which a cache that fills is enough for.
+  const alone = fails.every(
+    ({ kind, metric, confirmed }) => kind === "class" && (metric === "host" || metric === "js_heap") && !confirmed,
+  );
   if (!alone) return false;
   if (fails.length > 0) return true;
   return (

@@ -1,6 +1,7 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { probeDirectory } from "../../core/probe-directory.ts";
 import { findPrebuild } from "../../sampler/prebuild.ts";
 import { probeEnvironment } from "./probe-environment.ts";
@@ -24,6 +25,29 @@ describe("the environment of the probe", () => {
     for (const given of [{}, { PYTHONPATH: "" }]) {
       expect(probeEnvironment(given, "/run/probe", false).env.PYTHONPATH).toBe(inject);
     }
+  });
+
+  describe("NODE_OPTIONS", () => {
+    const preload = path.join(probeDirectory(), "node", "preload.cjs");
+    const optionsOf = (given: Record<string, string>, argv: readonly string[], cwd = "/nowhere") =>
+      probeEnvironment(given, "/run/probe", false, { command: { kind: "argv", argv }, cwd }).env.NODE_OPTIONS;
+
+    it("NODE_OPTIONS loads one more script, after the user's own", () => {
+      const added = expect.stringMatching(/^--no-warnings --require "?[^"]*preload\.cjs"?$/);
+      expect(optionsOf({ NODE_OPTIONS: "--no-warnings" }, ["./serve.sh"])).toEqual(added);
+      expect(existsSync(preload)).toBe(true);
+    });
+
+    it("NODE_OPTIONS stays as it is under Node's permissions, where the script could not be read", () => {
+      expect(optionsOf({}, ["node", "--permission", "a.js"])).toBeUndefined();
+      expect(optionsOf({ NODE_OPTIONS: "--experimental-permission" }, ["node", "a.js"])).toBe(
+        "--experimental-permission",
+      );
+      const cwd = mkdtempSync(path.join(tmpdir(), "stormlog-permission-"));
+      onTestFinished(() => rmSync(cwd, { recursive: true, force: true }));
+      writeFileSync(path.join(cwd, "package.json"), '{"scripts":{"start":"node --permission a.js"}}');
+      expect(optionsOf({}, ["npm", "start"], cwd)).toBeUndefined();
+    });
   });
 
   it("lets the user set the polling interval, and prints probe messages only with --debug", () => {

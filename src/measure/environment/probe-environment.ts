@@ -1,6 +1,7 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { probeDirectory } from "../../core/probe-directory.ts";
+import { probeDirectory, withPreload } from "../../core/probe-directory.ts";
+import { type Command, commandLine } from "../../core/process/command.ts";
 import { findPrebuild } from "../../sampler/prebuild.ts";
 import { PUT_ASIDE_PRELOAD } from "./scrub-environment.ts";
 
@@ -13,6 +14,9 @@ const DEFAULT_POLL_MS = "20";
 const STACKS_VARIABLE = "STORMLOG_GATE_STACKS";
 
 const ASAN_PRELOADS = "verify_asan_link_order=0";
+
+/** Under Node's permission model a file that the program may not read would end it. */
+const PERMISSIONS = /--(?:experimental-)?permission\b/;
 
 /** Begins the reason why native memory has no line. */
 export const NATIVE_UNSEEN = "stacks of native memory are not sampled";
@@ -38,15 +42,36 @@ function preloadable(kind: "heapLibrary" | "stacksLibrary"): { readonly file: st
   return /[\s:]/.test(file) ? { reason: `its path has a blank or a colon: ${file}` } : { file };
 }
 
+/** What is measured, as far as it decides what may be loaded into it. */
+interface Measured {
+  readonly command: Command;
+  readonly cwd: string;
+}
+
 /**
- * The environment in which the measured command loads the probe: its directory before the user's PYTHONPATH, the
- * directory for its files, and the libraries to preload that were asked for. Nothing else of the user's is touched.
+ * Whether Node's permission model may be on, from the command line, Node's own variable and the scripts of
+ * `package.json`.
+ */
+export function usesPermissions({ command, cwd }: Measured, nodeOptions: string): boolean {
+  if (PERMISSIONS.test(`${nodeOptions} ${commandLine(command)}`)) return true;
+  try {
+    return PERMISSIONS.test(readFileSync(path.join(cwd, "package.json"), "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The environment in which the measured command loads the probe: its directory before the user's PYTHONPATH, a script
+ * after the user's NODE_OPTIONS, the directory for its files, and the libraries to preload that were asked for. Nothing
+ * else of the user's is touched.
  * @param env environment of the command  @param directory where probes leave their files, absolute
  */
 export function probeEnvironment(
   env: Readonly<Record<string, string>>,
   directory: string,
   debug: boolean,
+  measured: Measured | null = null,
 ): ProbeEnvironment {
   const inject = path.join(probeDirectory(), "inject");
   const missing = whyNot(inject);
@@ -57,6 +82,10 @@ export function probeEnvironment(
   };
   // An empty entry would add the working directory to the path.
   if (missing === null) added.PYTHONPATH = env.PYTHONPATH ? `${inject}${path.delimiter}${env.PYTHONPATH}` : inject;
+  const preload = path.join(probeDirectory(), "node", "preload.cjs");
+  // A file that Node does not find would end the program.
+  if (measured !== null && existsSync(preload) && !usesPermissions(measured, env.NODE_OPTIONS ?? ""))
+    added.NODE_OPTIONS = withPreload(env.NODE_OPTIONS, preload);
   if (debug) added.STORMLOG_GATE_DEBUG = "1";
   const lost: string[] = [];
   const preloaded: string[] = [];

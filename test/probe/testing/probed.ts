@@ -54,6 +54,9 @@ export interface Options {
   readonly during?: (child: ChildProcess, directory: string) => Promise<void>;
 }
 
+/** Loads the scripts of Node as well. */
+const ANY = { command: { kind: "argv", argv: [] }, cwd: "/nowhere" } as const;
+
 /** The environment of a measured command, made by the product's code. */
 function measuredEnvironment(directory: string, { env = {}, pythonPath = [] }: Options): Record<string, string> {
   const inherited = Object.fromEntries(
@@ -63,7 +66,10 @@ function measuredEnvironment(directory: string, { env = {}, pythonPath = [] }: O
   );
   const user = pythonPath.length > 0 ? { PYTHONPATH: pythonPath.join(path.delimiter) } : {};
   // The tree that is tested stays as it is.
-  return { ...probeEnvironment({ ...inherited, ...user, ...env }, directory, false).env, PYTHONDONTWRITEBYTECODE: "1" };
+  return {
+    ...probeEnvironment({ ...inherited, ...user, ...env }, directory, false, ANY).env,
+    PYTHONDONTWRITEBYTECODE: "1",
+  };
 }
 
 /** Run a Python as a measured command does, and read what its probes left. */
