@@ -132,6 +132,48 @@ describe("the JavaScript heap of a rank", () => {
   });
 });
 
+describe("JavaScript heaps with few collections", () => {
+  const MAIN = 1;
+  /** Rows of [second, live MiB or NaN, reason], one heap taking 20 MiB. */
+  const heapOf = (id: number, rows: readonly (readonly [number, number, number?])[]): RecordedStream => ({
+    ...isolate(
+      MAIN,
+      rows.map(([second, mib]) => [second, mib] as const),
+    ),
+    id,
+    reserved: Float64Array.from(rows, () => 20 * MIB),
+    reasons: Uint8Array.from(rows, ([, , reason]) => reason ?? SampleReason.timer),
+  });
+  const sizes = [0, 2, 4, 6].map((second) => [second, Number.NaN] as const);
+  const { explicit, end } = SampleReason;
+  const sumOf = (...heaps: readonly RecordedStream[]) => {
+    const heap = liveHeap(0, "js_heap", heaps, () => 10 * S);
+    return heap === null ? null : [...heap.timeNs, ...heap.bytes.map((bytes) => bytes / MIB)];
+  };
+  const main = heapOf(1, [...sizes, [10, 5, explicit]]);
+
+  it("a last collection of each thread gives the highest sum of those that run at one time", () => {
+    const first = heapOf(2, [...sizes, [8, 3, explicit], [8.1, 0, end]]);
+    const second = heapOf(3, [...sizes, [8.2, 24, explicit], [8.3, 0, end]]);
+    expect(sumOf(main, first, second)).toEqual([8 * S, 5 + 3 + 24]);
+    const later = heapOf(4, [
+      [9, 7, explicit],
+      [9.5, 0, end],
+    ]);
+    expect(sumOf(main, first, later)).toEqual([9 * S, 5 + 7]);
+  });
+
+  it("a last collection that finds less than the one before shows what the end released, and is left out", () => {
+    expect(sumOf(heapOf(1, [...sizes, [7, 40], [10, 5, explicit]]))).toBeNull();
+    expect(sumOf(heapOf(1, [...sizes, [7, 40], [10, 39, explicit]]))).toEqual([7 * S, 40]);
+  });
+
+  it("the heap is not known where a thread that lived longer has no reading", () => {
+    expect(sumOf(main, heapOf(2, sizes))).toBeNull();
+    expect(sumOf(main, heapOf(2, sizes.slice(0, 1)))).toEqual([10 * S, 5]);
+  });
+});
+
 describe("what collected heaps take of the host", () => {
   const jvm = (pid: number, rows: readonly { readonly s: number; readonly mib: number }[]): RecordedStream => ({
     ...isolate(

@@ -15,7 +15,7 @@ export const LIVE_HEAPS = [
 
 /** What the heaps of one process hold after collections, from the first reading to the last one. */
 export interface LiveHeap {
-  /** Evenly spaced, ascending. */
+  /** Evenly spaced, ascending; one alone, that of the highest sum, where the readings are too few for a curve. */
   readonly timeNs: Float64Array;
   /** What full collections left in all heaps, bytes; between two of them on the line from one to the next. */
   readonly bytes: Float64Array;
@@ -30,6 +30,11 @@ const MIN_COVERED = 0.6;
 const STEP_NS = 50e6;
 const MIN_POINTS = 48;
 const MAX_POINTS = 20_000;
+/** A last reading below this share of the one before shows what the end has released. */
+const RELEASED_SHARE = 0.9;
+/** A larger heap that lived longer without a reading is not known, nanoseconds and bytes. */
+const UNREAD_NS = 1.5e9;
+const UNREAD_BYTES = 16 * 2 ** 20;
 /** As for the C heap: other processes above this share of the main one are counted. */
 const COUNTED_SHARE = 0.05;
 
@@ -53,20 +58,76 @@ function add(stream: RecordedStream, timeNs: Float64Array, bytes: Float64Array):
   }
 }
 
-/** The rows of a stream that follow a collection; null without any. */
+type Readings = Pick<LiveHeap, "timeNs" | "bytes">;
+
+/** The sum of the heaps on even steps of time. */
+function curve(heaps: readonly RecordedStream[], from: number, to: number): Readings {
+  const count = Math.min(MAX_POINTS, Math.max(MIN_POINTS, Math.ceil((to - from) / STEP_NS)));
+  const timeNs = Float64Array.from({ length: count }, (_, i) => from + (i / (count - 1)) * (to - from));
+  const bytes = new Float64Array(count);
+  for (const stream of heaps) add(stream, timeNs, bytes);
+  return { timeNs, bytes };
+}
+
+/** The highest sum of the heaps that exist at one time, from readings that are too few for a curve. */
+function highest(heaps: readonly RecordedStream[], all: readonly RecordedStream[]): Readings {
+  const lives = heaps.map((heap) => {
+    const ended = heap.reasons.indexOf(SampleReason.end);
+    return { heap, from: startOf(all, heap), to: ended < 0 ? Number.POSITIVE_INFINITY : heap.timeNs[ended]! };
+  });
+  let best = { atNs: 0, sum: -1 };
+  for (const atNs of heaps.flatMap(({ timeNs }) => [...timeNs])) {
+    let sum = 0;
+    for (const { heap, from, to } of lives) {
+      if (atNs < from || atNs >= to) continue;
+      const row = heap.timeNs.findLastIndex((time) => time <= atNs);
+      sum += heap.allocated[Math.max(0, row)]!;
+    }
+    if (sum > best.sum) best = { atNs, sum };
+  }
+  return { timeNs: Float64Array.of(best.atNs), bytes: Float64Array.of(best.sum) };
+}
+
+/** When a heap was first seen, which is before its first reading. */
+const startOf = (all: readonly RecordedStream[], { id }: RecordedStream): number =>
+  all.find((stream) => stream.id === id)!.timeNs[0]!;
+
+/** Whether a heap of some size, which lived long enough for a reading, has none. */
+function isUnread(stream: RecordedStream): boolean {
+  const { timeNs, reserved } = stream;
+  if (timeNs.at(-1)! - timeNs[0]! < UNREAD_NS || collections(stream) !== null) return false;
+  return reserved.some((bytes) => bytes > UNREAD_BYTES);
+}
+
+/**
+ * The rows of a stream that follow a collection; null without any. A lower last one, after a thread's work, is left
+ * out: the thread has released what its work held.
+ */
 function collections(stream: RecordedStream): RecordedStream | null {
-  const rows = [...stream.allocated.keys()].filter((row) => !Number.isNaN(stream.allocated[row]!));
+  const { allocated, reasons } = stream;
+  const rows: number[] = [];
+  let before = 0;
+  for (const [row, bytes] of allocated.entries()) {
+    if (Number.isNaN(bytes) || (reasons[row] === SampleReason.explicit && bytes < RELEASED_SHARE * before)) continue;
+    rows.push(row);
+    before = bytes;
+  }
   if (rows.length === 0) return null;
   const pick = (from: Float64Array) => Float64Array.from(rows, (row) => from[row]!);
-  const reasons = Uint8Array.from(rows, (row) => stream.reasons[row]!);
-  return { ...stream, timeNs: pick(stream.timeNs), allocated: pick(stream.allocated), reasons };
+  return {
+    ...stream,
+    timeNs: pick(stream.timeNs),
+    allocated: pick(allocated),
+    reasons: Uint8Array.from(rows, (row) => reasons[row]!),
+  };
 }
 
 /**
  * The collected heap of a rank. JavaScript heaps are those of the process with the largest, summed over its isolates;
  * Java heaps are those of all processes, because builds and tests fork virtual machines.
  * @param all streams of the heap in the rank  @param endOf when a process ended, nanoseconds
- * @returns null when too few collections were seen, or none in the last part of the process
+ * @returns null when too few collections were seen, or none in the last part of the process. One at its end is enough
+ *   for the highest sum
  */
 export function liveHeap(
   rank: number,
@@ -80,14 +141,13 @@ export function liveHeap(
   const [main] = processes;
   if (main === undefined) return null;
   const largest = largestOf(main);
+  if (metric === "js_heap" && all.some((stream) => stream.pid === largest.pid && isUnread(stream))) return null;
   const from = Math.min(...main.map(({ timeNs }) => timeNs[0]!));
-  // The row that follows the end of a process shows no collection.
+  // The row that follows the end of a process or thread shows no collection.
   const to = largest.timeNs.at(largest.reasons.at(-1) === SampleReason.end ? -2 : -1) ?? from;
-  if (largest.timeNs.length < MIN_READINGS || !(to - from >= MIN_COVERED * (endOf(largest.pid) - from))) return null;
-  const count = Math.min(MAX_POINTS, Math.max(MIN_POINTS, Math.ceil((to - from) / STEP_NS)));
-  const timeNs = Float64Array.from({ length: count }, (_, i) => from + (i / (count - 1)) * (to - from));
-  const bytes = new Float64Array(count);
-  for (const stream of main) add(stream, timeNs, bytes);
+  const isCurve = largest.timeNs.length >= MIN_READINGS && to - from >= MIN_COVERED * (endOf(largest.pid) - from);
+  if (!isCurve && !largest.reasons.includes(SampleReason.explicit)) return null;
+  const { timeNs, bytes } = isCurve ? curve(main, from, to) : highest(main, all);
   const counted = processes.slice(1).filter((own) => totalOf(own) > COUNTED_SHARE * totalOf(main)).length;
   const others = plural(counted, "other process", "other processes");
   const noun = metricNoun(metric);
