@@ -31,7 +31,9 @@ export function gatingMetrics(
     [candidate, ...(baseline === null ? [] : [baseline])].every((one) =>
       measures(({ metric }) => metric === wanted, one),
     );
-  const heaps = METRICS.filter((metric) => METRIC[metric].isLiveHeap && has(metric));
+  const heaps = METRICS.filter(
+    (metric) => METRIC[metric].isLiveHeap && liveHeapGates(metric, candidate, baseline, policy),
+  );
   const outside = has("outside_heap");
   return new Set<Metric>([
     "allocated",
@@ -41,6 +43,23 @@ export function gatingMetrics(
     ...(hasPython ? PYTHON : []),
     "left_behind",
   ]);
+}
+
+/**
+ * Whether a live heap is judged. Without a baseline that takes a curve. With one, whose runs have it, its peak is enough,
+ * and a run that has none is made once more.
+ */
+function liveHeapGates(
+  metric: Metric,
+  candidate: Measurements,
+  baseline: Measurements | null,
+  { minBaselineRuns }: Policy,
+): boolean {
+  const count = ({ runs }: Measurements, wanted: (series: MeasuredSeries) => boolean): number =>
+    runs.filter(({ series }) => series.some((one) => one.metric === metric && isKnown(one) && wanted(one))).length;
+  if (baseline === null) return count(candidate, (one) => one.class !== "insufficient") > 0;
+  if (count(baseline, () => true) < minBaselineRuns) return false;
+  return candidate.runs.length < 2 || count(candidate, () => true) > 0;
 }
 
 const isKnown = (series: MeasuredSeries): boolean =>

@@ -179,11 +179,15 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
   }
 
   if (!judgesGrowth(key)) return checks;
+  // Collections may be too few for a curve in one run and enough in another: then the peak of the heap decides.
+  const growths = knownValues(baseline, observedGrowth).length;
+  if (METRIC[key.metric].isLiveHeap && missing === null && (grown === null || growths < policy.minBaselineRuns))
+    return checks;
   let growth: Check | null = null;
   if (missing === null) {
     if (grown !== null)
       growth = older ? growthAcrossVersions({ ...context, baseline: same }, baseRuns) : growthRule(context);
-    else if (knownValues(baseline, observedGrowth).length >= policy.minBaselineRuns) {
+    else if (growths >= policy.minBaselineRuns) {
       growth = unjudged("growth", "the growth is known in the baseline, but in no run of the candidate");
     }
     if (growth !== null) checks.push(growth);
