@@ -1,9 +1,10 @@
 import { rm } from "node:fs/promises";
 import path from "node:path";
+import type { MeasuredSeries } from "../analysis/measurements.ts";
 import { seriesOf } from "../analysis/series/series.ts";
 import { type Band, type BandSeries, buildBand } from "../baseline/band.ts";
 import { differentCommands } from "../baseline/identity.ts";
-import { addRuns, emptyRecord, selectRuns, withEnvelopes } from "../baseline/record.ts";
+import { addRuns, emptyRecord, selectRuns, toMeasurements, withEnvelopes } from "../baseline/record.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
@@ -62,6 +63,19 @@ export function missingRuns({ record }: StoredRecord): string | null {
   return (
     `the baseline has ${plural(runs, "run")} and is compared with from ${DEFAULT_POLICY.minBaselineRuns} on: until then ` +
     `peak and growth are unjudged. Add ${missing} with \`baseline refresh --runs ${missing}\` and the same command`
+  );
+}
+
+/** What a baseline hides whose host memory grows like a leak; null when it hides nothing. */
+export function hiddenGrowth({ record }: StoredRecord): string | null {
+  const { runs } = toMeasurements(record, selectRuns(record, null));
+  const isKnown = ({ metric, peak_bytes }: MeasuredSeries): boolean => METRIC[metric].isLiveHeap && peak_bytes !== null;
+  const leaks = runs.filter(({ series }) => series.some((one) => one.metric === "host" && one.class === "leak")).length;
+  if (leaks === 0) return null;
+  if (runs.filter(({ series }) => series.some(isKnown)).length >= DEFAULT_POLICY.minBaselineRuns) return null;
+  return (
+    `host memory grows like a leak in ${leaks} of ${plural(runs.length, "run")} of this baseline, and what its heap ` +
+    "keeps is not known: a leak that grows as much passes"
   );
 }
 
@@ -131,6 +145,8 @@ export async function refreshScenario(
     }
     const missing = missingRuns(stored);
     if (missing !== null) ports.log(`${oneLine(scenario.name)}: ${missing}`);
+    const hidden = hiddenGrowth(stored);
+    if (hidden !== null) ports.log(`warning: ${oneLine(scenario.name)}: ${hidden}`);
     const lengths = finished.flatMap(({ info }) => info.clock.duration_s ?? []);
     return { ...stored, durationS: lengths.length === 0 ? null : Math.min(...lengths) };
   } finally {
