@@ -12,6 +12,7 @@
 // replace them. Not seen: collections of a thread that never waits, and the end of a process that is killed.
 
 const v8 = require("node:v8");
+const { runInNewContext } = require("node:vm");
 const { BroadcastChannel, isMainThread, threadId, Worker } = require("node:worker_threads");
 const { isPackageManager, report, stopwatch } = require("./program.cjs");
 const { endOf, LIVE, FINAL, Ring } = require("./ring.cjs");
@@ -19,6 +20,7 @@ const { endOf, LIVE, FINAL, Ring } = require("./ring.cjs");
 const { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } = v8;
 const { memoryUsage } = process;
 const { apply } = Reflect;
+const { defineProperty } = Object;
 const { load, notify, store, wait } = Atomics;
 const now = performance.now.bind(performance);
 const { max } = Math;
@@ -44,7 +46,7 @@ const POOL_MS = 8000;
 function quietly(run) {
   return (...values) => {
     try {
-      return run(...values);
+      return apply(run, undefined, values);
     } catch (error) {
       // The program may have removed the directory or left it behind (chroot).
       report(error, "live heap");
@@ -59,7 +61,6 @@ const after = (ms, run) => apply(unref, later(quietly(run), ms), []);
 
 /** V8's own function, without giving it to the program. Another thread may reset the flag at the same time. */
 function collector() {
-  const { runInNewContext } = require("node:vm");
   for (let left = 3; ; left -= 1) {
     setFlagsFromString("--expose-gc");
     try {
@@ -190,8 +191,8 @@ class Threads {
         return apply(terminate, this, values);
       },
     }.terminate;
-    Object.defineProperty(followed, "length", { value: terminate.length, configurable: true });
-    Object.defineProperty(Worker.prototype, "terminate", { value: followed, writable: true, configurable: true });
+    defineProperty(followed, "length", { value: terminate.length, configurable: true });
+    defineProperty(Worker.prototype, "terminate", { value: followed, writable: true, configurable: true });
   }
 
   forget(id) {

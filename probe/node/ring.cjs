@@ -11,7 +11,7 @@ const fs = require("node:fs");
 const path = require("node:path");
 
 const { closeSync, existsSync, ftruncateSync, openSync, readSync, writeSync } = fs;
-const { join } = path;
+const { sep } = path;
 const { pid, ppid } = process;
 const { bigint: clock } = process.hrtime;
 const toBigInt = BigInt;
@@ -38,7 +38,7 @@ const [LIVE, END, FINAL] = [1, 4, 5];
 const IMAGES = 10;
 const THREADS = 1000000;
 
-const nameOf = (directory, thread, image) => join(directory, `${pid}.${(thread % THREADS) + image * THREADS}.probe`);
+const nameOf = (directory, thread, image) => `${directory}${sep}${pid}.${(thread % THREADS) + image * THREADS}.probe`;
 
 /** Never kept open: a program may close all descriptors, and the number would then be a file of its own. */
 function opened(file, flags, use) {
@@ -62,7 +62,7 @@ function header() {
   u32[FLAGS_AT / 4] = FLAG_HEAP;
   u32[FLAGS_AT / 4 + 1] = ATTACHED;
   // Rank, local rank and world size: unknown.
-  for (const at of [12, 13, 14]) u32[at] = 0xffffffff;
+  u32[12] = u32[13] = u32[14] = 0xffffffff;
   u64[8] = toBigInt(ppid);
   return bytes;
 }
