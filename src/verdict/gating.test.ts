@@ -282,3 +282,53 @@ describe("phases of the program", () => {
     });
   });
 });
+
+describe("a live heap with too few collections for a curve", () => {
+  const heap = (peak: number): MeasuredSeries => ({ ...series("js_heap", "host", peak), class: "insufficient" });
+  const host: MeasuredSeries = { ...series("host", "host", 60 * MIB), growth_bytes: 40 * MIB, class: "leak" };
+  const outside: MeasuredSeries = { ...series("outside_heap", "host", 40 * MIB), growth_bytes: 0, class: "flat" };
+  const run = (session: string, ...all: MeasuredSeries[]) => ({ session, commit: null, series: all });
+  const before = Array.from({ length: 5 }, () => run("night", host, outside, heap(9 * MIB)));
+  const judged = (candidate: Measurements["runs"], baseline: Measurements["runs"] | null = before) =>
+    judge({
+      candidate: { ...measured(), runs: candidate },
+      baseline: baseline === null ? null : { ...measured(), runs: baseline },
+      anchor: null,
+      policy: DEFAULT_POLICY,
+      baseRunsPossible: false,
+      baselineWanted: baseline !== null,
+    });
+  const verdicts = (...args: Parameters<typeof judged>) =>
+    judged(...args).checks.flatMap(({ metric, kind, verdict, gating }) =>
+      gating ? [`${metric} ${kind} ${verdict}`] : [],
+    );
+
+  it("its peak fails where host memory leaks as in the baseline, and passes in place of host growth", () => {
+    const leaky = Array.from({ length: 6 }, () => run("now", host, outside, heap(22 * MIB)));
+    expect(judged(leaky).verdict).toBe("fail");
+    expect(verdicts(leaky)).toContain("js_heap peak fail");
+    const grown = { ...host, growth_bytes: 80 * MIB };
+    expect(verdicts([run("now", grown, outside, heap(9 * MIB))])).toEqual([
+      "host peak pass",
+      "js_heap peak pass",
+      "outside_heap growth pass",
+      "outside_heap class pass",
+    ]);
+  });
+
+  it("host growth is judged where fewer than five runs of the baseline have it", () => {
+    const fewer = [...before.slice(1), run("night", host, outside)];
+    expect(verdicts([run("now", host, outside, heap(9 * MIB))], fewer)).toContain("host growth pass");
+  });
+
+  it("a run without it is made once more, and host growth is judged after two", () => {
+    const without = run("now", host, outside);
+    expect(judged([without]).next).toMatchObject({ kind: "candidate-runs", runs: 1 });
+    expect(judged([without, without]).verdict).toBe("pass");
+    expect(verdicts([without, without])).toContain("host growth pass");
+  });
+
+  it("host growth is judged without a baseline", () => {
+    expect(verdicts([run("now", host, outside, heap(22 * MIB))], null)).toContain("host class fail");
+  });
+});
