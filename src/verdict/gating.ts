@@ -22,10 +22,15 @@ export function gatingMetrics(
   if (policy.gatingMetrics !== null) return new Set(policy.gatingMetrics);
   const measures = (wanted: (series: MeasuredSeries) => boolean, from = candidate): boolean =>
     from.runs.some(({ series }) => series.some((one) => wanted(one) && isKnown(one)));
+  const either = (wanted: Metric): readonly Metric[] =>
+    [candidate, ...(baseline === null ? [] : [baseline])].some((one) =>
+      measures(({ metric }) => metric === wanted, one),
+    )
+      ? [wanted]
+      : [];
+  const left = either("left_behind");
   if (measures(({ metric, device }) => metric === "allocated" && device !== "host"))
-    return new Set(["allocated", "left_behind"]);
-  const isPython = ({ metric }: MeasuredSeries): boolean => metric === "python";
-  const hasPython = measures(isPython) || (baseline !== null && measures(isPython, baseline));
+    return new Set(["allocated", ...left]);
   // A baseline from before they were measured says nothing about them.
   const has = (wanted: Metric): boolean =>
     [candidate, ...(baseline === null ? [] : [baseline])].every((one) =>
@@ -40,8 +45,8 @@ export function gatingMetrics(
     ...(heaps.length === 0 || outside ? (["host"] as const) : []),
     ...heaps,
     ...(outside ? (["outside_heap"] as const) : []),
-    ...(hasPython ? PYTHON : []),
-    "left_behind",
+    ...either("python"),
+    ...left,
   ]);
 }
 
@@ -114,8 +119,6 @@ export function withoutGarbage(
 
 const isClassified = (series: MeasuredSeries): boolean =>
   isKnown(series) && series.class !== undefined && series.class !== "insufficient";
-
-const PYTHON: readonly Metric[] = ["python"];
 
 /**
  * Whether the checks of a series count among those that share an alpha. Pages contain Python's arenas: of the two,

@@ -87,7 +87,9 @@ describe("the live heap of a Node program in an ordinary run", () => {
   it("is read after V8's own full collections", async () => {
     const { code, stderr, left } = await run("collected.cjs", COLLECTED);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    const live = left.flatMap((one) => recordsOf(one, HEAP, SampleReason.timer)).flatMap(({ values }) => values[0] ?? []);
+    const live = left
+      .flatMap((one) => recordsOf(one, HEAP, SampleReason.timer))
+      .flatMap(({ values }) => values[0] ?? []);
     expect(Math.max(...live)).toBeGreaterThan(2 * MIB);
   }, 60_000);
 
