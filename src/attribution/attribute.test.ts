@@ -35,6 +35,7 @@ async function attributing(ends: readonly { readonly exit: ExitState; readonly t
   const subject = {
     request: { attribute: "auto", env: {} },
     scenario: { name: "train", env: {}, cwd: directory, command: { kind: "argv", argv: ["python3", "train.py"] } },
+    root: directory,
     judged: {
       recording: RECORDING,
       analysis: { series: [SERIES] },

@@ -66,6 +66,7 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   const found = await growingLines({
     directory: finished.directory,
     cwd: scenario.cwd,
+    root: subject.root,
     pipReport: pipReportOf(subject),
     probe: finished.info.probe,
     unseen,

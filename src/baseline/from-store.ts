@@ -1,7 +1,7 @@
 import { GateError, usageError } from "../core/errors.ts";
 import type { Environment } from "../core/process/environment.ts";
+import { type ComparableCommits, type RepositoryView, viewRepository } from "../git/repository-view.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
-import { type ComparableCommits, comparableCommits, type HistoryPort, unknownCommits } from "./ancestors.ts";
 import { absent, type BaselineAnswer, found, NextStep } from "./answer.ts";
 import { fingerprintHash, identityConflicts, identityOf, scenarioDirectory } from "./identity.ts";
 import { type BaselineRecord, comparedEpochs, selectRuns } from "./record.ts";
@@ -47,8 +47,8 @@ export interface LoadContext extends StoreOpeners {
   /** Directory of relative specs. */
   readonly root: string;
   readonly env: Environment;
-  /** Source of history that a clone lacks. */
-  readonly history?: HistoryPort | undefined;
+  /** The repository of `root`; absent = it is read. */
+  readonly repository?: RepositoryView | undefined;
   readonly now?: (() => Date) | undefined;
 }
 
@@ -96,17 +96,17 @@ export function normalizeDefinition(
 async function comparable(
   { kind }: BaselineStore,
   records: readonly BaselineRecord[],
-  { root, env, history }: LoadContext,
+  { root, env, repository }: LoadContext,
 ): Promise<ComparableCommits> {
   const runs = records.flatMap(comparedEpochs).flatMap((epoch) => epoch.runs);
   const commits = [...new Set(runs.flatMap(({ commit }) => (commit === null ? [] : [commit])))];
+  const view = repository ?? (await viewRepository(root, env));
+  if (kind !== "file") return view.comparableCommits(commits);
   // Reviewed with the tree, so the port is not needed.
-  const asked = kind === "file" ? undefined : history;
-  const { commits: ancestors, warnings } = await comparableCommits({ cwd: root, env, history: asked }, commits);
-  if (kind !== "file") return { commits: ancestors, warnings };
+  const { commits: ancestors } = await view.comparableCommits(commits, null);
   if (ancestors === null) return { commits: null, warnings: [] };
   const unrelated = commits.filter((commit) => !ancestors.has(commit));
-  return { commits: new Set([...ancestors, ...(await unknownCommits(root, unrelated))]), warnings: [] };
+  return { commits: new Set([...ancestors, ...(await view.unknownCommits(unrelated))]), warnings: [] };
 }
 
 /** Maximum number of characters of a skip reason, which may quote the record. */

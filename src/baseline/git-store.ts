@@ -87,8 +87,7 @@ export function openGitStore(name: string, cwd: string, ref: string): BaselineSt
     kind: "ref",
 
     async list(scenario?: string): Promise<StoreContent> {
-      const inside = await git(cwd, ["rev-parse", "--git-dir"]);
-      const tip = inside.ok ? await tipOf(false) : null;
+      const tip = await tipOf(false);
       if (tip === null) return { exists: false, records: [], skipped: [] };
       await fetchMissing(cwd, tip);
       const listing = await git(cwd, ["ls-tree", "-r", "--name-only", "-z", "--full-tree", tip]);

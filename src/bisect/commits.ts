@@ -3,6 +3,7 @@ import path from "node:path";
 import { GateError, messageOf, usageError } from "../core/errors.ts";
 import { checkOut } from "../gate/base/base-checkout.ts";
 import { git } from "../git/git.ts";
+import { type RepositoryView, viewRepository } from "../git/repository-view.ts";
 import { throwAwayHome } from "./home.ts";
 import type { Subject } from "./run-search.ts";
 import { runTool } from "./tool.ts";
@@ -26,40 +27,37 @@ export interface Commit {
 
 const MAX_COMMITS = 100_000;
 
-async function commitOf(cwd: string, option: string, revision: string): Promise<string> {
+async function commitOf({ cwd, checkout }: RepositoryView, option: string, revision: string): Promise<string> {
   const named = await git(cwd, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`]);
   if (named.ok) return named.stdout;
   throw usageError(
     "REVISION_UNKNOWN",
     `--${option} "${revision}" is not a commit of this repository`,
-    (await isShallow(cwd)) ? SHALLOW : "Name a commit, tag or branch that `git log` shows.",
+    checkout.isShallow ? SHALLOW : "Name a commit, tag or branch that `git log` shows.",
   );
 }
 
 const SHALLOW = "The clone is shallow: `git fetch --unshallow` gets the rest of its history.";
-
-async function isShallow(cwd: string): Promise<boolean> {
-  return (await git(cwd, ["rev-parse", "--is-shallow-repository"])).stdout === "true";
-}
 
 /**
  * The range between two revisions. A merge counts as one change: that of its branch as a whole.
  * @throws GateError NOT_A_REPOSITORY, REVISION_UNKNOWN, REVISION_NOT_ANCESTOR, RANGE_TOO_LARGE (usage)
  */
 export async function commitRange(cwd: string, goodName: string, badName: string): Promise<CommitRange> {
-  const top = await git(cwd, ["rev-parse", "--show-toplevel"]);
-  if (!top.ok || top.stdout === "") {
-    const reason = top.stderr.split("\n")[0] ?? "";
+  const repository = await viewRepository(cwd);
+  const { checkout } = repository;
+  if (checkout.problem !== null) {
+    const reason = checkout.problem.split("\n")[0] ?? "";
     throw usageError("NOT_A_REPOSITORY", `no work tree of git can be read here${reason && `: ${reason}`}`);
   }
-  const good = await commitOf(cwd, "good", goodName);
-  const bad = await commitOf(cwd, "bad", badName);
+  const good = await commitOf(repository, "good", goodName);
+  const bad = await commitOf(repository, "bad", badName);
   if (good === bad) throw usageError("REVISION_NOT_ANCESTOR", "--good and --bad are the same commit");
   if (!(await git(cwd, ["merge-base", "--is-ancestor", good, bad])).ok) {
     throw usageError(
       "REVISION_NOT_ANCESTOR",
       `--good ${good.slice(0, 12)} is not an ancestor of --bad ${bad.slice(0, 12)}`,
-      (await isShallow(cwd)) ? SHALLOW : "Name a good commit before the bad one, such as `git merge-base GOOD BAD`.",
+      checkout.isShallow ? SHALLOW : "Name a good commit before the bad one, such as `git merge-base GOOD BAD`.",
     );
   }
   const listed = await git(cwd, ["rev-list", "--first-parent", "--reverse", `${good}..${bad}`]);
@@ -70,8 +68,7 @@ export async function commitRange(cwd: string, goodName: string, badName: string
   if (commits.length > MAX_COMMITS) {
     throw usageError("RANGE_TOO_LARGE", `${commits.length} commits lie between --good and --bad`);
   }
-  const inside = (await git(cwd, ["rev-parse", "--show-prefix"])).stdout;
-  return { top: top.stdout, inside, good, commits };
+  return { top: checkout.top, inside: checkout.prefix, good, commits };
 }
 
 /** @returns what git knows of commits, in their order */

@@ -43,7 +43,7 @@ export async function judgeScenarios(
     });
     const known = knownLeaks?.apply(outcome.report) ?? outcome.report;
     const judged = demoteUnverifiedPass(await acceptances.apply(known), policy);
-    scenarios.push(await withInvocation(judged, request, scenario));
+    scenarios.push(await withInvocation(judged, gate, scenario));
     warnings.push(...outcome.warnings);
     runs += outcome.report.runs.length;
   }
@@ -54,12 +54,12 @@ export async function judgeScenarios(
 /** A red report, with how to repeat its runs. */
 async function withInvocation(
   report: ScenarioReport,
-  request: GateRequest,
+  { request, context: { repositories } }: PreparedGate,
   scenario: ScenarioRequest,
 ): Promise<ScenarioReport> {
   if (report.kind === "missing" || (report.verdict !== "fail" && report.verdict !== "error")) return report;
   const { invocationOf } = await import("./run/invocation.ts");
-  const invocation = await invocationOf(request, scenario, report);
+  const invocation = await invocationOf(request, scenario, report, await repositories(request.root));
   return invocation === null ? report : { ...report, invocation };
 }
 

@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { GateRequest } from "../config/gate-request.ts";
 import { hideSecrets } from "../core/process/hide-secrets.ts";
-import { currentCommit } from "../git/git.ts";
+import { type RepositoryViews, repositoryViews } from "../git/repository-view.ts";
 import { checkWorkingDirectory } from "../measure/session/run-directory.ts";
 import { sessionId } from "../measure/session/session.ts";
 import { prepareBundle } from "../report/bundle/bundle.ts";
@@ -27,23 +27,24 @@ export interface PreparedGate {
 
 /** @throws GateError for an error before the first measurement (usage, a baseline file named directly, the bundle) */
 export async function prepareGate(asked: GateRequest, ports: GatePorts, hooks: ScenarioHooks): Promise<PreparedGate> {
-  const policy = await effectivePolicy(asked, ports);
+  const repositories = repositoryViews(asked.env, ports.history);
+  const policy = await effectivePolicy(asked, ports, repositories);
   const { request } = policy;
   for (const { cwd } of request.scenarios) checkWorkingDirectory(cwd);
-  const baselines = await readBaselines(request, ports, policy.openFile);
-  const anchors = await readAnchors(request.root, request.env);
-  const basePlans = await planBaseRuns(request, baselines, ports);
+  const repository = await repositories(request.root);
+  const baselines = await readBaselines(request, ports, repository, policy.openFile);
+  const anchors = await readAnchors(repository);
+  const basePlans = await planBaseRuns(request, baselines, repositories);
   await prepareBundle(request.bundle, { argv: hideSecrets(request.argv), createdIso: ports.now().toISOString() });
   const { BundleGuard, WatchedFiles } = await import("./run/watched-files.ts");
   const watched = watchedBy(request, hooks);
+  const measured = await repositories(request.scenarios[0]?.cwd ?? ".");
   return {
     policy,
     request,
-    identity: {
-      session: sessionId(asked.env),
-      commit: await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env),
-    },
+    identity: { session: sessionId(asked.env), commit: measured.commit },
     context: {
+      repositories,
       baselines,
       anchors,
       basePlans,
@@ -56,9 +57,9 @@ export async function prepareGate(asked: GateRequest, ports: GatePorts, hooks: S
 
 /** How to run the base of each scenario whose baseline store exists: nothing else can ask for it. */
 async function planBaseRuns(
-  { scenarios, baseRun, env, baselines: specs }: GateRequest,
+  { scenarios, baseRun, baselines: specs }: GateRequest,
   baselines: GateContext["baselines"],
-  { history }: GatePorts,
+  repositories: RepositoryViews,
 ): Promise<GateContext["basePlans"]> {
   const plans = new Map<string, BasePlanner>();
   const byDirectory = new Map<string, BasePlanner>();
@@ -66,7 +67,7 @@ async function planBaseRuns(
     const answer = baselines.find(wantedScenario(scenario), {});
     if (specs.length === 0 || (answer.kind === "absent" && answer.missing)) continue;
     const { baseRunPlanner } = await import("./base/base-run.ts");
-    const plan = byDirectory.get(scenario.cwd) ?? (await baseRunPlanner(baseRun, scenario, env, history));
+    const plan = byDirectory.get(scenario.cwd) ?? (await baseRunPlanner(baseRun, await repositories(scenario.cwd)));
     byDirectory.set(scenario.cwd, plan);
     plans.set(scenario.name, plan);
   }

@@ -7,7 +7,7 @@ import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
 import { temporaryDirectory } from "../core/temporary-directory.ts";
-import { git } from "../git/git.ts";
+import { viewRepository } from "../git/repository-view.ts";
 import type { Metric } from "../telemetry/recording/metrics.ts";
 import type { GatePorts } from "./ports/ports.ts";
 import { failureHint, type RefreshedRecord } from "./refresh.ts";
@@ -63,8 +63,7 @@ export async function measurePeak(
     const plan = { role: "attribution", number: 1, directory, command, cwd, session: "", commit: null, env } as const;
     const { ending } = await oneRun(request, scenario, plan, ports);
     const notes: string[] = [];
-    const top = await git(cwd, ["rev-parse", "--show-toplevel"]);
-    const root = top.ok && top.stdout !== "" ? top.stdout : cwd;
+    const { top: root } = (await viewRepository(cwd)).checkout;
     const warn = (note: string): void => void notes.push(note);
     const found = ending.kind === "ok" ? await peakOfRun(directory, { device, root, other: root, warn }) : null;
     if (found === null || found.parts.length === 0) {

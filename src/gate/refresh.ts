@@ -10,7 +10,7 @@ import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
 import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { countedNotes, oneLine, plural } from "../core/text.ts";
-import { currentCommit } from "../git/git.ts";
+import { viewRepository } from "../git/repository-view.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
 import { METRIC } from "../telemetry/recording/metrics.ts";
 import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
@@ -96,7 +96,7 @@ export async function refreshScenario(
   ports: GatePorts,
 ): Promise<RefreshedRecord> {
   const session = keptSession(sessionId(request.env), ports.now().toISOString());
-  const commit = await currentCommit(scenario.cwd, request.env);
+  const { commit } = await viewRepository(scenario.cwd, request.env);
   // The runs are kept only until their features are stored.
   const parent = await temporaryDirectory("stormlog-gate-refresh-");
   try {

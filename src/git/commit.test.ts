@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { currentCommit } from "./git.ts";
+import type { Environment } from "../core/process/environment.ts";
+import { viewRepository } from "./repository-view.ts";
 
 const SHA = "0123456789abcdef0123456789abcdef01234567";
 let directory: string;
@@ -13,6 +14,8 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 const git = (...args: string[]): string => execFileSync("git", args, { cwd: directory }).toString().trim();
+
+const currentCommit = async (cwd: string, env: Environment) => (await viewRepository(cwd, env)).commit;
 
 describe("currentCommit", () => {
   it("currentCommit is what git has checked out, even when the event names another commit", async () => {

@@ -3,7 +3,6 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { messageOf } from "../core/errors.ts";
 import { type ChildResult, helperPrograms, runChild } from "../core/process/child.ts";
-import { ciJob, type Environment } from "../core/process/environment.ts";
 import {
   accessTo,
   failure,
@@ -237,15 +236,3 @@ export async function isTreeModified(cwd: string): Promise<boolean | null> {
 }
 
 export const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
-
-/** The commit checked out in `cwd`, which is what is measured; else the one that the CI system names, else null. */
-export async function currentCommit(cwd: string, env: Environment): Promise<string | null> {
-  const known = frozen ? heldFor(cwd) : undefined;
-  const head = known === undefined || typeof known === "string" ? "" : known.names.head.trim();
-  if (COMMIT.test(head)) return head;
-  const { stdout } = await git(cwd, ["rev-parse", "--verify", "HEAD"]);
-  if (COMMIT.test(stdout)) return stdout;
-  // Without git, without a repository, or without git's trust in it, the workflow may have the commit.
-  const named = ciJob(env).commit ?? "";
-  return COMMIT.test(named) ? named : null;
-}

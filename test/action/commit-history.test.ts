@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openGitStore } from "../../src/baseline/git-store.ts";
 import { type BaselineAnswer, type LoadContext, loadFirstBaseline } from "../../src/baseline/load.ts";
 import { addRuns, emptyRecord, type NewRun } from "../../src/baseline/record.ts";
+import { type HistoryPort, viewRepository } from "../../src/git/repository-view.ts";
 import { connect, type Octokit } from "../../src/github/api/octokit.ts";
 import { runContext } from "../../src/github/api/run-context.ts";
 import { openCommitHistory } from "../../src/github/repository/commit-history.ts";
@@ -55,7 +56,9 @@ async function keep(...runs: readonly NewRun[]): Promise<void> {
   await store.update("train", FINGERPRINT, (current) => addRuns(current ?? emptyRecord("train", FINGERPRINT), runs));
 }
 
-function context(root: string, env: Readonly<Record<string, string>> = {}): LoadContext {
+type Where = LoadContext & { readonly history?: HistoryPort };
+
+function context(root: string, env: Readonly<Record<string, string>> = {}): Where {
   const octokit = (): Promise<Octokit> =>
     connect({
       token: "job",
@@ -73,8 +76,11 @@ function context(root: string, env: Readonly<Record<string, string>> = {}): Load
   };
 }
 
-const load = (where: LoadContext): Promise<BaselineAnswer> =>
-  loadFirstBaseline([`ref:${REF}`], "train", FINGERPRINT, where);
+const load = async ({ history, ...where }: Where): Promise<BaselineAnswer> =>
+  loadFirstBaseline([`ref:${REF}`], "train", FINGERPRINT, {
+    ...where,
+    repository: await viewRepository(where.root, where.env, history),
+  });
 
 const sessions = (answer: BaselineAnswer): readonly string[] =>
   answer.kind === "found" ? answer.measurements.runs.map(({ session }) => session) : [answer.reason];

@@ -11,7 +11,6 @@ import {
   withAnchor,
 } from "../../gate/scenario/anchor.ts";
 import { policyOf } from "../../gate/scenario/scenario-report.ts";
-import { git } from "../../git/git.ts";
 import type { Proposal, ProposedFile } from "../../github/repository/anchor-pull-request.ts";
 import type { IssueText } from "../../github/repository/issue-upsert.ts";
 import type { NightlyRun, NightlyScenario } from "../../nightly/nightly-run.ts";
@@ -108,12 +107,11 @@ const titleOf = (moves: readonly AnchorMove[], key: string): string => {
 };
 
 /** The pull request that moves them. */
-export async function anchorProposal(
-  { request, settings, anchors, defaultBranch: base }: Refresh,
+export function anchorProposal(
+  { repository, settings, anchors, defaultBranch: base }: Refresh,
   moves: readonly AnchorMove[],
   nights: readonly NightlyEntry[],
-): Promise<AnchorProposal> {
-  const prefix = await git(request.root, ["rev-parse", "--show-prefix"]);
+): AnchorProposal {
   const title = titleOf(moves, settings.key);
   const moved = moves.reduce<readonly Anchor[]>((all, { to }) => withAnchor(all, to), anchors);
   return {
@@ -121,7 +119,7 @@ export async function anchorProposal(
     base,
     title,
     message: title,
-    files: [{ path: `${prefix.ok ? prefix.stdout : ""}${ANCHORS_FILE}`, content: serializeAnchors(moved) }],
+    files: [{ path: `${repository.checkout.prefix}${ANCHORS_FILE}`, content: serializeAnchors(moved) }],
     body: [
       ...moveText(moves, nights),
       "Merging this moves the anchor. Until then the nightly run keeps it up to date, unless its branch receives other commits.",

@@ -6,6 +6,7 @@ import type { GateRequest } from "../../config/gate-request.ts";
 import { usageError } from "../../core/errors.ts";
 import type { GatePorts } from "../../gate/ports/ports.ts";
 import type { Anchor } from "../../gate/scenario/anchor.ts";
+import type { RepositoryView } from "../../git/repository-view.ts";
 import { withDeadline } from "../../github/api/deadline.ts";
 import { actionsArtifactStore, uploadBundle } from "../../github/artifacts/artifact.ts";
 import { acceptedOnMain } from "../../github/pull-request/acceptances.ts";
@@ -58,6 +59,7 @@ export interface Refresh {
   readonly action: SubAction;
   readonly settings: RefreshSettings;
   readonly request: GateRequest;
+  readonly repository: RepositoryView;
   readonly gitData: GitData;
   /** Ref with the history and the badges. */
   readonly ref: string;

@@ -58,7 +58,7 @@ export async function proposeAnchors(
   const { owner, repo } = action.context;
   const moves = anchorMoves(here, nightly);
   if (moves.length === 0) return null;
-  const proposal = await anchorProposal(here, moves, nights);
+  const proposal = anchorProposal(here, moves, nights);
   const attempt = {
     what: "propose the release anchor",
     permission: "contents: write, pull-requests: write",

@@ -3,8 +3,7 @@ import { withEpoch } from "../../attribution/peak/stored-peak.ts";
 import { parseBaselineRecord } from "../../baseline/record.ts";
 import { pruneRecord, serializeRecord } from "../../baseline/record-size.ts";
 import { peakName, recordName } from "../../baseline/store.ts";
-import type { GateRequest } from "../../config/gate-request.ts";
-import { git } from "../../git/git.ts";
+import type { RepositoryView } from "../../git/repository-view.ts";
 import type { Proposal, ProposedFile, ReadFile } from "../../github/repository/anchor-pull-request.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { md } from "../../report/markdown/markdown-text.ts";
@@ -13,10 +12,9 @@ import { nightsOf, nightTable, sessionOutcomeText } from "./session-text.ts";
 import { keyName } from "./settings.ts";
 
 /** Directory of a `file:` store as a path within the repository; null when it lies outside. */
-async function storeDirectory(request: GateRequest, baseline: string): Promise<string | null> {
-  const prefix = await git(request.root, ["rev-parse", "--show-prefix"]);
-  if (!prefix.ok) return null;
-  const directory = path.posix.normalize(`${prefix.stdout}${baseline.slice("file:".length)}`).replace(/\/$/, "");
+function storeDirectory({ checkout }: RepositoryView, baseline: string): string | null {
+  if (checkout.problem !== null) return null;
+  const directory = path.posix.normalize(`${checkout.prefix}${baseline.slice("file:".length)}`).replace(/\/$/, "");
   return directory.startsWith("..") || path.posix.isAbsolute(directory) ? null : directory;
 }
 
@@ -26,11 +24,11 @@ async function storeDirectory(request: GateRequest, baseline: string): Promise<s
  * @returns null when nothing was stored, or the store lies outside the repository
  */
 export async function recordsProposal(
-  { request, settings, defaultBranch: base }: Refresh,
+  { repository, settings, defaultBranch: base }: Refresh,
   { nightly, compositions }: Measured,
   nights: readonly NightlyEntry[],
 ): Promise<Proposal | null> {
-  const directory = await storeDirectory(request, settings.baseline);
+  const directory = storeDirectory(repository, settings.baseline);
   const changed = nightly.scenarios.flatMap(({ change, report }) => {
     const name = recordName(report.scenario, report.fingerprint);
     return change === null ? [] : [{ change, name, composition: compositions.get(report.scenario) ?? null }];

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Finding } from "../../analysis/series/document.ts";
-import type { HistoryPort } from "../../baseline/ancestors.ts";
 import type { Environment } from "../../core/process/environment.ts";
+import { type HistoryPort, viewRepository } from "../../git/repository-view.ts";
 import { LEAK_LINE } from "../../report/wording/source-line.ts";
 import { markChangedLines } from "./changed-lines.ts";
 
@@ -70,7 +70,7 @@ function finding(line: string, stack: readonly string[] = [line], classification
 }
 
 async function mark(one: Finding, env: Environment = {}, history?: HistoryPort, cwd = top) {
-  const [marked] = await markChangedLines([one], { cwd, env, history });
+  const [marked] = await markChangedLines([one], await viewRepository(cwd, env, history));
   const { changed, called_from, nearest_change } = marked?.evidence ?? {};
   return { changed, called_from, nearest_change };
 }
@@ -87,11 +87,7 @@ describe("a line of a finding", () => {
     write("new.py", ["kept.append(1)"]);
     const found = ["trainer.py:4", "lib/my model.py:3", "new.py:1", "untouched.py:1"].map((line) => finding(line));
     const other = finding("trainer.py:4", undefined, "rank_outlier");
-    const marked = await markChangedLines([...found, other], {
-      cwd: path.join(top, "lib"),
-      env: {},
-      history: undefined,
-    });
+    const marked = await markChangedLines([...found, other], await viewRepository(path.join(top, "lib")));
     expect(marked.map(({ evidence }) => evidence.changed)).toEqual([
       "changed",
       "changed",

@@ -1,7 +1,7 @@
 import type { Finding } from "../../analysis/series/document.ts";
-import { certainBase, type History } from "../../baseline/ancestors.ts";
 import { inPipeline } from "../../core/process/environment.ts";
-import { git, holding } from "../../git/git.ts";
+import { git } from "../../git/git.ts";
+import type { RepositoryView } from "../../git/repository-view.ts";
 import {
   LEAK_LINE,
   ONE_TIME_LINE,
@@ -47,8 +47,8 @@ async function answer(cwd: string, args: readonly string[]): Promise<string | nu
 }
 
 /** Read the changes of the working tree since the merge base; null when they are unknown, or there are none. */
-async function readChanges(history: History, named: readonly string[]): Promise<MeasuredChanges | null> {
-  const range = await measuredRange(history);
+async function readChanges(view: RepositoryView, named: readonly string[]): Promise<MeasuredChanges | null> {
+  const range = await measuredRange(view);
   if (range === null) return null;
   const { top, base, isJob } = range;
   const diff = await answer(top, [...DIFF, base, "--"]);
@@ -134,12 +134,15 @@ function changeEvidence(
 const isInside = (file: string): boolean => !file.startsWith("/") && !file.split("/").includes("..");
 
 /** Add to each finding that names a line whether the change wrote this line, or one that calls it. Never throws. */
-export async function markChangedLines(findings: readonly Finding[], history: History): Promise<readonly Finding[]> {
+export async function markChangedLines(
+  findings: readonly Finding[],
+  view: RepositoryView,
+): Promise<readonly Finding[]> {
   const marked = findings.filter(({ classification }) => NAMES_A_LINE.has(classification));
   const locations = marked.flatMap((finding) => [sourceLocationOf(finding) ?? [], framesOf(finding)].flat());
   if (locations.length === 0) return findings;
   const named = [...new Set(locations.map(({ file }) => file))].filter(isInside);
-  const changes = await readChanges(history, named).catch(() => null);
+  const changes = await readChanges(view, named).catch(() => null);
   return findings.map((finding) =>
     marked.includes(finding)
       ? { ...finding, evidence: { ...finding.evidence, ...changeEvidence(finding, changes) } }
@@ -158,14 +161,11 @@ interface MeasuredRange {
 }
 
 /** The range of the measured change; null where it is unknown, or the job measures the base itself. */
-export async function measuredRange(history: History): Promise<MeasuredRange | null> {
-  const known = await holding(history.cwd);
+export async function measuredRange(view: RepositoryView): Promise<MeasuredRange | null> {
+  const { checkout } = view;
   // The changes of a submodule are those of another project.
-  if (typeof known === "string" || known.repository.isSubmodule) return null;
-  const { top } = known.repository;
-  const base = await certainBase(history);
-  if (base === null) return null;
-  const isJob = inPipeline(history.env);
-  const head = isJob ? await git(top, ["rev-parse", "HEAD"]) : null;
-  return head?.ok === true && head.stdout === base ? null : { top, base, isJob };
+  if (checkout.problem !== null || checkout.isSubmodule) return null;
+  const base = await view.certainBase();
+  const isJob = inPipeline(view.env);
+  return base === null || (isJob && checkout.head === base) ? null : { top: checkout.top, base, isJob };
 }

@@ -5,6 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LinePackage } from "../../analysis/series/document.ts";
 import type { Environment } from "../../core/process/environment.ts";
+import { viewRepository } from "../../git/repository-view.ts";
 import type { LockChanges } from "../../report/model/report-schema.ts";
 import { SAMPLE_FINDING } from "../../report/testing/sample-report.ts";
 import { lockChanges } from "./lock-changes.ts";
@@ -45,9 +46,9 @@ afterEach(() => rmSync(top, { recursive: true, force: true }));
 
 const NUMPY: LinePackage = { ecosystem: "python", name: "NumPy", version: "2.0.0", relation: "called" };
 
-function changes(owner: LinePackage | null = null, env: Environment = {}): Promise<LockChanges | null> {
+async function changes(owner: LinePackage | null = null, env: Environment = {}): Promise<LockChanges | null> {
   const findings = owner === null ? [SAMPLE_FINDING] : [{ ...SAMPLE_FINDING, package: owner }];
-  return lockChanges({ cwd: top, env }, findings);
+  return lockChanges(await viewRepository(top, env), findings);
 }
 
 const textOf = (found: LockChanges | null): readonly string[] | undefined =>

@@ -1,11 +1,11 @@
 import path from "node:path";
 import type { Finding } from "../../analysis/series/document.ts";
-import type { History } from "../../baseline/ancestors.ts";
 import { GateError } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 import { LOCK_PATTERNS, lockedPackages, packageChanges } from "../../core/locks.ts";
 import { cutText } from "../../core/text.ts";
 import { git } from "../../git/git.ts";
+import type { RepositoryView } from "../../git/repository-view.ts";
 import { changesPackage } from "../../report/headline/line-answer.ts";
 import type { LockChange, LockChanges } from "../../report/model/report-schema.ts";
 import { measuredRange } from "./changed-lines.ts";
@@ -63,8 +63,8 @@ function changesOf(base: LockState, head: LockState): LockChange[] {
   }
 }
 
-async function readChanges(history: History): Promise<readonly LockChange[]> {
-  const range = await measuredRange(history);
+async function readChanges(view: RepositoryView): Promise<readonly LockChange[]> {
+  const range = await measuredRange(view);
   if (range === null) return [];
   const { top, base, isJob } = range;
   const patterns = LOCK_PATTERNS.map((pattern) => `:(top,glob)${pattern}`);
@@ -88,8 +88,8 @@ async function readChanges(history: History): Promise<readonly LockChange[]> {
  * The packages that a change locks to other versions than the commit where it left the main branch, that of a named
  * line first; null where there are none or they are unknown. Never throws.
  */
-export async function lockChanges(history: History, findings: readonly Finding[]): Promise<LockChanges | null> {
-  const changes = await readChanges(history).catch(() => []);
+export async function lockChanges(view: RepositoryView, findings: readonly Finding[]): Promise<LockChanges | null> {
+  const changes = await readChanges(view).catch(() => []);
   if (changes.length === 0) return null;
   const owners = findings.flatMap(({ package: owner }) => owner ?? []);
   const rank = (change: LockChange): number => {

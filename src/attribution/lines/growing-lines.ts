@@ -17,7 +17,7 @@ import { lineFinding, type RecordedLanguage, unattributedFinding } from "./line-
 import { isLost, tracedGrowth, tracedRate } from "./lost-memory.ts";
 import { coveredBy, MAX_SLOWDOWN, MIN_LEAK_SHARE, type NamedLine, nameLines, type Unexplained } from "./name-lines.ts";
 import { type NativeLine, nativeLines } from "./native-lines.ts";
-import { rootOf, SourceTexts } from "./source-texts.ts";
+import { SourceTexts } from "./source-texts.ts";
 
 /** The result of an attribution run: findings that name lines, and notes on what is missing. */
 interface GrowingLines {
@@ -32,8 +32,10 @@ interface GrowingLines {
 interface AttributionRun {
   /** Absolute run directory. */
   readonly directory: string;
-  /** Working directory of the command; lines are named relative to its repository. */
+  /** Working directory of the command. */
   readonly cwd: string;
+  /** Directory that lines are named from. */
+  readonly root: string;
   /** Absolute path of pip's installation report; null for none. */
   readonly pipReport: string | null;
   readonly probe: ProbeSummary | undefined;
@@ -117,7 +119,7 @@ function packagesOf(
 
 /** Read the files of an attribution run, and name the lines that explain the verdict's growth, the largest first. */
 export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
-  const root = await rootOf(run.cwd);
+  const { root } = run;
   const isUserFrame = userFrames({ root, exclude: [probeDirectory()] });
   let evidence: AttributionEvidence;
   try {

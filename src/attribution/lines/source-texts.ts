@@ -1,6 +1,5 @@
 import path from "node:path";
 import { readBounded } from "../../core/files.ts";
-import { git } from "../../git/git.ts";
 
 const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
 const MAX_CODE = 200;
@@ -33,10 +32,4 @@ export class SourceTexts {
     this.#files.set(file, lines);
     return lines;
   }
-}
-
-/** Top of the repository that contains a directory, or the directory. */
-export async function rootOf(cwd: string): Promise<string> {
-  const top = await git(cwd, ["rev-parse", "--show-toplevel"]);
-  return top.ok && top.stdout !== "" ? top.stdout : cwd;
 }

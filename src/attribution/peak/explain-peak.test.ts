@@ -57,6 +57,7 @@ async function explained(candidate: Held, base: Held | undefined, check: Check =
   const subject = {
     request: { env: {} },
     scenario: { name: "train", env: {}, cwd, command: { kind: "argv", argv: ["python3", "train.py"] } },
+    root: cwd,
     judged: { info: { clock: { duration_s: 2 } } },
     judgement: { verdict: "fail" },
     stopReason: () => null,

@@ -10,7 +10,6 @@ import type { PeakReport } from "../../report/model/peak-report.ts";
 import { METRIC, type Metric } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
-import { rootOf } from "../lines/source-texts.ts";
 import { symbolAt } from "../native/native-site.ts";
 import { notPreloaded, unseenProgram } from "../native/unseen-program.ts";
 import { packagesBy } from "../packages/installed-packages.ts";
@@ -117,14 +116,13 @@ export interface ExplainedPeak {
 
 /** Run the candidate, and the base where that is possible, and find what makes its peak higher. */
 export async function explainPeak(subject: PeakSubject, check: Check): Promise<ExplainedPeak> {
-  const { request, scenario, judged, judgement, warn } = subject;
+  const { request, scenario, root, judged, judgement, warn } = subject;
   const durationS = judged.info.clock.duration_s ?? 0;
   const planned = { command: scenario.command, metric: check.metric, durationS };
   const given = { ...request.env, ...scenario.env };
   const unseen = await unseenProgram(scenario.command, scenario.cwd, given.PATH);
   const env = { ...peakEnvironment(planned, given), ...notPreloaded(unseen) };
   const limitS = durationS + EXTRA_TIME_S;
-  const root = await rootOf(scenario.cwd);
   const candidate = await peakRun(subject, "the peak", limitS, () => subject.run({ number: 1, env, limitS }));
   if (candidate === null) return { findings: [], peak: null };
   const after = await peakOfRun(candidate.directory, { device: check.device, root, other: root, warn });

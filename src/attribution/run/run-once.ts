@@ -38,6 +38,8 @@ export type RunOnce<Plan = OncePlan> = (plan: Plan) => Promise<RanOnce>;
 export interface AttributionSubject {
   readonly request: GateRequest;
   readonly scenario: ScenarioRequest;
+  /** Top of the scenario's repository, or its directory. */
+  readonly root: string;
   /** The newest run of the candidate. */
   readonly judged: MeasuredOnce;
   readonly judgement: Judgement;

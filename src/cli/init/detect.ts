@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { git } from "../../git/git.ts";
+import { viewRepository } from "../../git/repository-view.ts";
 
 /** The repository that the files are written into. */
 export interface RepositoryLayout {
@@ -59,16 +60,12 @@ function firstLine(text: string): string | null {
 
 /** Detect the repository around a directory, without the network. */
 export async function detectRepository(cwd: string): Promise<RepositoryLayout> {
-  const found = await git(cwd, ["rev-parse", "--show-toplevel", "--show-prefix"]);
-  // The prefix is an empty line at the top, which the trimmed answer no longer has.
-  const [toplevel, prefix = ""] = found.stdout.split("\n");
-  const inRepository = found.ok && toplevel !== undefined && toplevel !== "";
-  const top = inRepository ? toplevel : cwd;
+  const { problem, top, prefix } = (await viewRepository(cwd)).checkout;
   return {
     top,
-    directory: inRepository ? prefix.replace(/\/$/, "") : "",
-    inRepository,
-    refused: inRepository || /not a git repository/i.test(found.stderr) ? null : firstLine(found.stderr),
+    directory: prefix.replace(/\/$/, ""),
+    inRepository: problem === null,
+    refused: problem === null || /not a git repository/i.test(problem) ? null : firstLine(problem),
     defaultBranch: await defaultBranch(cwd),
     gated: gatedWorkflows(top),
   };

@@ -3,8 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { HistoryPort } from "../../baseline/ancestors.ts";
-import { readBaseConfig } from "./base-config.ts";
+import type { Environment } from "../../core/process/environment.ts";
+import { type HistoryPort, viewRepository } from "../../git/repository-view.ts";
+import * as baseConfig from "./base-config.ts";
 
 /** Real repositories: `main` moves on after the branch `topic` left it, and each has its own configuration. */
 
@@ -14,6 +15,15 @@ const shallow = path.join(root, "shallow");
 const CI = { CI: "true" };
 const file = (directory: string): string => path.join(directory, "jobs/stormlog-gate.yml");
 let left = "";
+
+interface Ports {
+  readonly history?: HistoryPort;
+  readonly fileAt?: baseConfig.FileAt;
+}
+async function readBaseConfig(name: string, env: Environment, { history, fileAt }: Ports) {
+  const view = await viewRepository(path.dirname(name), env, history);
+  return baseConfig.readBaseConfig(path.basename(name), view, fileAt);
+}
 
 const git = (directory: string, ...args: readonly string[]): string =>
   execFileSync("git", ["-C", directory, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args], {

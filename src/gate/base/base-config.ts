@@ -1,9 +1,8 @@
 import path from "node:path";
-import { type HistoryPort, mergeBase, namedBases, portBase, queuedBranch } from "../../baseline/ancestors.ts";
 import { messageOf } from "../../core/errors.ts";
-import { ciJob, type Environment, inPipeline, withTargetBranch } from "../../core/process/environment.ts";
-import { fetchMissing } from "../../git/fetch.ts";
+import { ciJob, inPipeline } from "../../core/process/environment.ts";
 import { git } from "../../git/git.ts";
+import { queuedBranch, type RepositoryView } from "../../git/repository-view.ts";
 
 /** Reads a file of a commit where the clone does not have it; null = the file does not exist. */
 export type FileAt = (commit: string, path: string) => Promise<string | null>;
@@ -18,58 +17,44 @@ type BaseConfig =
   /** No pull request is measured. */
   | { readonly kind: "not-asked" };
 
-interface BaseConfigPorts {
-  readonly history?: HistoryPort | undefined;
-  readonly fileAt?: FileAt | undefined;
-}
-
 /** The measured commit and the file's path in its repository, from git or else from the runner's variables. */
-async function locationOf(file: string, env: Environment): Promise<{ head: string | null; path: string } | null> {
-  const directory = path.dirname(file);
-  const { commit, workspace } = ciJob(env);
-  const prefix = await git(directory, ["rev-parse", "--show-prefix"]);
-  if (prefix.ok) {
-    const head = await git(directory, ["rev-parse", "--verify", "HEAD"]);
-    return { head: head.ok ? head.stdout : commit, path: `${prefix.stdout}${path.basename(file)}` };
-  }
+function locationOf(
+  file: string,
+  view: RepositoryView,
+): { readonly head: string | null; readonly path: string } | null {
+  const { commit, workspace } = ciJob(view.env);
+  const { problem, prefix } = view.checkout;
+  const head = view.checkout.head ?? commit;
+  if (problem === null) return { head, path: `${prefix}${path.basename(file)}` };
   if (workspace === null) return null;
   const inside = path.relative(workspace, file);
   if (inside.startsWith("..") || path.isAbsolute(inside)) return null;
-  return { head: commit, path: inside.split(path.sep).join("/") };
+  return { head, path: inside.split(path.sep).join("/") };
 }
 
 /** The commit where the change left its base branch: from the clone, otherwise from the history port. */
-async function baseCommit(
-  directory: string,
-  env: Environment,
-  branch: string | null,
-  head: string | null,
-  history: HistoryPort | undefined,
-): Promise<string | null> {
-  const named = branch === null ? env : withTargetBranch(env, branch);
-  const local = await mergeBase(directory, named);
+async function baseCommit(view: RepositoryView, head: string | null): Promise<string | null> {
+  const local = await view.mergeBase();
   if (local !== null || head === null) return local;
-  const known = await portBase(history, head, await namedBases({ cwd: directory, env: named }));
-  const into = ciJob(named).targetBranch;
+  const known = await view.remoteMergeBase(head);
+  const into = ciJob(view.env).targetBranch;
   if (known !== null || into === null) return known;
   // A change without common history is judged by the current state of the branch, not by its own configuration.
-  const tip = await git(directory, ["rev-parse", "--verify", "--quiet", `refs/remotes/origin/${into}^{commit}`]);
+  const tip = await git(view.cwd, ["rev-parse", "--verify", "--quiet", `refs/remotes/origin/${into}^{commit}`]);
   return tip.ok ? tip.stdout : null;
 }
 
 async function textAt(
-  directory: string,
+  view: RepositoryView,
   commit: string,
   inside: string,
   fileAt: FileAt | undefined,
 ): Promise<BaseConfig> {
-  const known = await git(directory, ["cat-file", "-e", `${commit}^{commit}`]);
-  if (known.ok) {
-    await fetchMissing(directory, commit, inside);
-    const listed = await git(directory, ["ls-tree", "--full-tree", commit, "--", inside]);
+  if (await view.has(commit)) {
+    const text = await view.fileAt(commit, inside);
+    if (text !== null) return { kind: "found", text, commit };
+    const listed = await git(view.cwd, ["ls-tree", "--full-tree", commit, "--", inside]);
     if (listed.ok && listed.stdout === "") return { kind: "new", commit };
-    const blob = await git(directory, ["cat-file", "blob", `${commit}:${inside}`]);
-    if (blob.ok) return { kind: "found", text: blob.stdout, commit };
   }
   if (fileAt === undefined) return { kind: "unknown", why: `commit ${commit.slice(0, 12)} is not in this clone` };
   const text = await fileAt(commit, inside);
@@ -80,30 +65,30 @@ async function textAt(
 type Base = { readonly kind: "known"; readonly commit: string; readonly path: string };
 type NoBase = Extract<BaseConfig, { readonly kind: "unknown" | "not-asked" }>;
 
-async function locateBase(file: string, env: Environment, ports: BaseConfigPorts): Promise<Base | NoBase> {
+async function locateBase(file: string, view: RepositoryView): Promise<Base | NoBase> {
+  const { env, history } = view;
   if (!inPipeline(env)) return { kind: "not-asked" };
   const named = Boolean(ciJob(env).targetBranch || env.STORMLOG_GATE_BASE);
-  const branch = named ? null : (queuedBranch(env) ?? (await ports.history?.baseBranch()) ?? null);
+  const branch = named ? null : (queuedBranch(env) ?? (await history?.baseBranch()) ?? null);
   if (!named && branch === null) return { kind: "not-asked" };
-  const location = await locationOf(file, env);
+  const location = locationOf(file, view);
   if (location === null) return { kind: "unknown", why: "the configuration file is not in a repository" };
-  const commit = await baseCommit(path.dirname(file), env, branch, location.head, ports.history);
+  const commit = await baseCommit(branch === null ? view : view.into(branch), location.head);
   if (commit === null) return { kind: "unknown", why: "the commit that the change branched off is not known here" };
   return { kind: "known", commit, path: location.path };
 }
 
 /** The commit that the change in a directory branched off; null outside a pull request, or unknown. Never throws. */
-export async function findBase(directory: string, env: Environment, ports: BaseConfigPorts): Promise<string | null> {
-  const base = await locateBase(path.join(directory, "-"), env, ports).catch(() => null);
+export async function findBase(view: RepositoryView): Promise<string | null> {
+  const base = await locateBase(path.join(view.cwd, "-"), view).catch(() => null);
   return base?.kind === "known" ? base.commit : null;
 }
 
-/** Find the base commit's version of a config file. Never throws. @param file absolute path */
-export async function readBaseConfig(file: string, env: Environment, ports: BaseConfigPorts): Promise<BaseConfig> {
+/** Find the base commit's version of a config file. Never throws. @param file its name in the view's directory */
+export async function readBaseConfig(file: string, view: RepositoryView, fileAt?: FileAt): Promise<BaseConfig> {
   try {
-    const base = await locateBase(file, env, ports);
-    if (base.kind !== "known") return base;
-    return await textAt(path.dirname(file), base.commit, base.path, ports.fileAt);
+    const base = await locateBase(path.join(view.cwd, file), view);
+    return base.kind === "known" ? await textAt(view, base.commit, base.path, fileAt) : base;
   } catch (error) {
     return { kind: "unknown", why: messageOf(error).replace(/\.$/, "") };
   }

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { HistoryPort } from "../../baseline/ancestors.ts";
 import type { ScenarioRequest } from "../../config/gate-request.ts";
+import { type HistoryPort, viewRepository } from "../../git/repository-view.ts";
 import { baseRunPlanner, checkOutBase } from "./base-run.ts";
 
 let directory: string;
@@ -24,7 +24,7 @@ const planOf = async (
   env: Readonly<Record<string, string>>,
   knownGood: string | null = null,
   history?: HistoryPort,
-) => (await baseRunPlanner(mode, of, env, history))(knownGood);
+) => (await baseRunPlanner(mode, await viewRepository(of.cwd, env, history)))(knownGood);
 
 function git(cwd: string, ...args: string[]): string {
   return execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args], {

@@ -1,5 +1,5 @@
-import type { HistoryPort } from "../../baseline/ancestors.ts";
 import type { BaselineStore } from "../../baseline/store.ts";
+import type { HistoryPort } from "../../git/repository-view.ts";
 import type { GateReport, ScenarioReport } from "../../report/model/gate-report.ts";
 import type { AcceptCommand } from "../../report/wording/next-steps.ts";
 import type { FileAt } from "../base/base-config.ts";

@@ -7,6 +7,7 @@ import { gateRequestFromInputs } from "../../config/from-action-inputs.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { parseConfig } from "../../config/load.ts";
 import { type GateRequestInput, gateRequest } from "../../config/options.ts";
+import { viewRepository } from "../../git/repository-view.ts";
 import { unmeasured } from "../scenario/scenario-report.ts";
 import { invocationOf } from "./invocation.ts";
 
@@ -44,11 +45,13 @@ const input = (over: Partial<GateRequestInput>): GateRequest =>
     ...over,
   });
 
-const invocation = (request: GateRequest, source: string | null = null) =>
-  invocationOf(request, request.scenarios[0] as ScenarioRequest, {
+const invocation = async (request: GateRequest, source: string | null = null) => {
+  const report = {
     ...unmeasured("default", { verdict: "fail", judgement: null, error: null }),
     baseline: source === null ? null : { source, runs: 5, sessions: 1, newest_iso: null, commit: null },
-  });
+  };
+  return invocationOf(request, request.scenarios[0] as ScenarioRequest, report, await viewRepository(request.root));
+};
 
 describe("invocationOf", () => {
   it("an invocation has the directory in the repository, the command and the given options, without secrets", async () => {

@@ -1,19 +1,14 @@
 import { realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import { namedBase } from "../../baseline/ancestors.ts";
 import { scenarioDirectory } from "../../baseline/identity.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { isWorkflow } from "../../core/process/environment.ts";
 import { hideSecrets } from "../../core/process/hide-secrets.ts";
 import { git, isTreeModified } from "../../git/git.ts";
+import { namedBase, type RepositoryView } from "../../git/repository-view.ts";
 import { argvOf } from "../../measure/session/request.ts";
 import type { ScenarioReport } from "../../report/model/gate-report.ts";
 import type { Invocation } from "../../report/model/report-schema.ts";
-
-async function answer(cwd: string, args: readonly string[]): Promise<string | null> {
-  const { ok, stdout } = await git(cwd, args);
-  return ok ? stdout : null;
-}
 
 /** What the run cannot do without, as far as that is known: files of the command, config file, baseline record. */
 function neededFiles({ source, root }: GateRequest, scenario: ScenarioRequest, baseline: string | null): string[] {
@@ -45,9 +40,9 @@ async function isModified(top: string, needed: readonly string[]): Promise<boole
     isTreeModified(top),
     inside.length === 0
       ? null
-      : answer(top, ["--literal-pathspecs", "ls-files", "--others", "--exclude-standard", "--", ...inside]),
+      : git(top, ["--literal-pathspecs", "ls-files", "--others", "--exclude-standard", "--", ...inside]),
   ]);
-  return tracked === true || (added !== null && added !== "");
+  return tracked === true || (added?.ok === true && added.stdout !== "");
 }
 
 /** Documents would cut a longer command. */
@@ -58,22 +53,20 @@ export async function invocationOf(
   request: GateRequest,
   scenario: ScenarioRequest,
   { baseline }: ScenarioReport,
+  { checkout }: RepositoryView,
 ): Promise<Invocation | null> {
   const { root, env, source } = request;
-  const [top, prefix] = await Promise.all([
-    answer(root, ["rev-parse", "--show-toplevel"]),
-    answer(root, ["rev-parse", "--show-prefix"]),
-  ]);
+  const isTracked = checkout.problem === null;
   const hidden = (words: readonly string[]): string[] => [...hideSecrets(words)];
   const invocation: Invocation = {
-    directory: top === null || prefix === null ? null : prefix.replace(/\/$/, ""),
+    directory: isTracked ? checkout.prefix.replace(/\/$/, "") : null,
     config: source === undefined ? null : path.relative(root, source.file),
     command: scenario.definition === null ? hidden(argvOf(scenario.command)) : null,
     options: hidden(request.givenOptions),
     baselines: request.usualBaselines ? null : hidden(request.baselines),
     base: namedBase(env),
     fetch: isWorkflow(env),
-    modified: top !== null && (await isModified(top, neededFiles(request, scenario, baseline?.source ?? null))),
+    modified: isTracked && (await isModified(checkout.top, neededFiles(request, scenario, baseline?.source ?? null))),
   };
   return JSON.stringify(invocation).length > MAX_CHARS ? null : invocation;
 }

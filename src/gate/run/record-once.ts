@@ -1,7 +1,8 @@
 import os from "node:os";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { messageOf } from "../../core/errors.ts";
-import { currentCommit, freezeRefs } from "../../git/git.ts";
+import { freezeRefs } from "../../git/git.ts";
+import { viewRepository } from "../../git/repository-view.ts";
 import { sessionId } from "../../measure/session/session.ts";
 import type { GatePorts } from "../ports/ports.ts";
 import { type FinishedRun, oneRun, writeFilesOf } from "./one-run.ts";
@@ -34,6 +35,7 @@ export async function recordOnce(
   const claimed = claimShardDirectory(output, shardOrigin(scenario.command, env, os.hostname()), session);
   const release = await freezeRefs([request.root], ports.interrupt);
   try {
+    const { commit } = await viewRepository(scenario.cwd, request.env);
     const finished = await oneRun(
       request,
       scenario,
@@ -44,7 +46,7 @@ export async function recordOnce(
         command: scenario.command,
         cwd: scenario.cwd,
         session,
-        commit: await currentCommit(scenario.cwd, request.env),
+        commit,
       },
       ports,
     );

@@ -3,8 +3,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Environment } from "../../core/process/environment.ts";
+import { viewRepository } from "../../git/repository-view.ts";
 import { ANCHORS_FILE, anchorOf, serializeAnchors } from "./anchor.ts";
-import { anchorFor, readAnchors } from "./anchor-file.ts";
+import { anchorFor, readAnchors as anchorsOf } from "./anchor-file.ts";
+
+const readAnchors = async (root: string, env: Environment) => anchorsOf(await viewRepository(root, env));
 
 const text = (peak: number, backend = "cpu"): string =>
   serializeAnchors([

@@ -1,12 +1,10 @@
 import path from "node:path";
 import type { Measurements } from "../../analysis/measurements.ts";
-import { mergeBase, namedBase } from "../../baseline/ancestors.ts";
 import { normalizeDefinition, type ScenarioQuery } from "../../baseline/from-store.ts";
 import { codeOf, invalidInput, messageOf } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 import { ciJob, type Environment } from "../../core/process/environment.ts";
-import { fetchMissing } from "../../git/fetch.ts";
-import { git } from "../../git/git.ts";
+import { namedBase, type RepositoryView } from "../../git/repository-view.ts";
 import type { Fingerprint } from "../../telemetry/recording/model.ts";
 import { ANCHORS_FILE, type Anchor, anchorMeasurements, findAnchor, parseAnchors } from "./anchor.ts";
 
@@ -38,23 +36,20 @@ function onPullRequest(env: Environment): boolean {
 }
 
 /**
- * The anchors in force for the code in `root`. On a pull request they are those of the commit it branched off: a change
- * cannot move its own limit. Where that commit is not available, those of the working tree are used, with a warning.
+ * The anchors in force for the code of a directory. On a pull request they are those of the commit it branched off: a
+ * change cannot move its own limit. Where that commit is not available, those of the working tree are used, with a
+ * warning.
  * @throws GateError ANCHORS_INVALID, ANCHORS_UNREADABLE, INPUT_SCHEMA_VERSION (exit 5)
  */
-export async function readAnchors(root: string, env: Environment): Promise<AnchorBook> {
-  const own = inTree(root);
-  if (!onPullRequest(env)) return book(own, ANCHORS_FILE, []);
-  const base = await mergeBase(root, env);
+export async function readAnchors(repository: RepositoryView): Promise<AnchorBook> {
+  const own = inTree(repository.cwd);
+  if (!onPullRequest(repository.env)) return book(own, ANCHORS_FILE, []);
+  const base = await repository.mergeBase();
   if (base === null) {
     const why = `${ANCHORS_FILE} of the base commit is not available here (a shallow clone needs fetch-depth: 0), so that of the change is used`;
     return book(own, ANCHORS_FILE, own === null ? [] : [why]);
   }
-  const prefix = await git(root, ["rev-parse", "--show-prefix"]);
-  const name = `${prefix.ok ? prefix.stdout : ""}${ANCHORS_FILE}`;
-  await fetchMissing(root, base, name);
-  const shown = await git(root, ["cat-file", "blob", `${base}:${name}`]);
-  const text = shown.ok ? shown.stdout : null;
+  const text = await repository.fileAt(base, `${repository.checkout.prefix}${ANCHORS_FILE}`);
   const changed = (own?.trim() ?? null) !== (text?.trim() ?? null);
   // Without anchors at the base no limit can be loosened, so those of the change are used.
   if (text === null) return book(own, ANCHORS_FILE, []);

@@ -3,6 +3,7 @@ import { type LoadedBaselines, loadBaselines, type ScenarioQuery } from "../../b
 import { parseBaselineSpec, type StoreOpeners } from "../../baseline/spec.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { usageError } from "../../core/errors.ts";
+import type { RepositoryView } from "../../git/repository-view.ts";
 import { definitionHash } from "../../measure/environment/fingerprint.ts";
 import type { GatePorts } from "../ports/ports.ts";
 
@@ -25,7 +26,8 @@ export function wantedScenario({ name, formerName, otherDefinitions = [] }: Scen
  */
 export async function readBaselines(
   request: GateRequest,
-  ports: Pick<GatePorts, "openRef" | "openArtifact" | "history" | "now">,
+  ports: Pick<GatePorts, "openRef" | "openArtifact" | "now">,
+  repository?: RepositoryView,
   openFile?: StoreOpeners["openFile"],
 ): Promise<LoadedBaselines> {
   for (const text of request.baselines) {
@@ -40,9 +42,9 @@ export async function readBaselines(
     }
   }
   const { root, env, scenarios } = request;
-  const { openRef, openArtifact, history, now } = ports;
+  const { openRef, openArtifact, now } = ports;
   const names = scenarios.flatMap(({ name, formerName }) => (formerName === undefined ? [name] : [name, formerName]));
-  const context = { root, env, openRef, openArtifact, openFile, history, now };
+  const context = { root, env, openRef, openArtifact, openFile, repository, now };
   const held = await loadBaselines(request.baselines, [...new Set(names)], context);
   for (const scenario of scenarios) held.find(wantedScenario(scenario), {});
   return held;

@@ -8,6 +8,7 @@ import { absent, type BaselineAnswer } from "../../baseline/answer.ts";
 import { scenarioDirectory } from "../../baseline/identity.ts";
 import type { LoadedBaselines } from "../../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
+import type { RepositoryViews } from "../../git/repository-view.ts";
 import type { LockChanges } from "../../report/model/report-schema.ts";
 import { METRIC } from "../../telemetry/recording/metrics.ts";
 import { judge } from "../../verdict/judge.ts";
@@ -30,6 +31,7 @@ export interface GateIdentity {
 
 /** What the scenarios of a gate share. What was read before the first run is not read again after measured code ran. */
 export interface GateContext {
+  readonly repositories: RepositoryViews;
   readonly baselines: LoadedBaselines;
   readonly anchors: AnchorBook;
   /** By scenario; missing where no baseline could ask for a base run. */
@@ -234,6 +236,7 @@ export class ScenarioRun implements ScenarioFacts {
     if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined)
       return { findings: [], lost: false, peak: null };
     const { attributeGrowth, explainPeak, peakToExplain, markChangedLines } = await loadAttribution();
+    const repository = await this.held.repositories(this.scenario.cwd);
     const { request, scenario } = this;
     const run = (
       plan: Pick<RunPlan, "number" | "env" | "limitS">,
@@ -246,6 +249,7 @@ export class ScenarioRun implements ScenarioFacts {
     const subject: AttributionSubject = {
       request,
       scenario,
+      root: repository.checkout.top,
       judged,
       judgement,
       stopReason: () => this.stopReason(),
@@ -265,16 +269,14 @@ export class ScenarioRun implements ScenarioFacts {
       higher === null
         ? { ...(await attributeGrowth(subject)), peak: null }
         : { ...(await explainPeak({ ...subject, base, stored }, higher)), lost: false };
-    const where = { cwd: scenario.cwd, env: request.env, history: this.#ports.history };
-    return { ...found, findings: await markChangedLines(found.findings, where) };
+    return { ...found, findings: await markChangedLines(found.findings, repository) };
   }
 
   /** After a breach, the packages that the change locks to other versions; null for none. */
   async lockChanges({ verdict }: Judgement, findings: readonly Finding[]): Promise<LockChanges | null> {
     if (verdict !== "fail" && verdict !== "warn") return null;
     const { lockChanges } = await import("../../attribution/change/lock-changes.ts");
-    const { scenario, request } = this;
-    return lockChanges({ cwd: scenario.cwd, env: request.env, history: this.#ports.history }, findings);
+    return lockChanges(await this.held.repositories(this.scenario.cwd), findings);
   }
 
   #noBase(reason: string): null {

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openFileStore } from "../../baseline/file-store.ts";
 import { addRuns, emptyRecord } from "../../baseline/record.ts";
 import { serializeRecord } from "../../baseline/record-size.ts";
+import { viewRepository } from "../../git/repository-view.ts";
 import { baseRecords } from "./base-records.ts";
 
 let root: string;
@@ -36,8 +37,10 @@ function commit(): string {
   return git("rev-parse", "HEAD");
 }
 
-const read = (specs: readonly string[] = ["file:baselines"], ports: Parameters<typeof baseRecords>[3] = {}) =>
-  baseRecords(specs, root, base, ports, (spec) => openFileStore(spec, path.resolve(root, spec.slice(5))));
+const read = async (specs: readonly string[] = ["file:baselines"], ports: Parameters<typeof baseRecords>[3] = {}) =>
+  baseRecords(specs, await viewRepository(root), base, ports, (spec) =>
+    openFileStore(spec, path.resolve(root, spec.slice(5))),
+  );
 
 /** The changes of the only store, and the peaks that it compares with. */
 async function judged(...given: Parameters<typeof read>) {

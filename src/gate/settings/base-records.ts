@@ -7,6 +7,7 @@ import { messageOf } from "../../core/errors.ts";
 import { plural } from "../../core/text.ts";
 import { fetchCommit, fetchMissing } from "../../git/fetch.ts";
 import { git } from "../../git/git.ts";
+import type { RepositoryView } from "../../git/repository-view.ts";
 import type { GatePorts, RecordText } from "../ports/ports.ts";
 
 /** A `file:` store on a pull request: its content at the base commit, and what the change does to its records. */
@@ -88,17 +89,16 @@ function recordChanges(directory: string, base: StoreContent, head: StoreContent
 }
 
 async function textsOfBase(
-  top: string,
+  repository: RepositoryView,
   commit: string,
   directory: string,
-  ports: Pick<GatePorts, "recordsAt">,
+  { recordsAt }: Pick<GatePorts, "recordsAt">,
 ): Promise<readonly RecordText[]> {
-  const known = async (): Promise<boolean> => (await git(top, ["cat-file", "-e", `${commit}^{commit}`])).ok;
-  if (await known()) return textsAt(top, commit, directory);
-  if (ports.recordsAt !== undefined) return ports.recordsAt(commit, directory);
-  const { stdout: shallow } = await git(top, ["rev-parse", "--is-shallow-repository"]);
-  await fetchCommit(top, commit, shallow === "true");
-  if (await known()) return textsAt(top, commit, directory);
+  const { top, isShallow } = repository.checkout;
+  if (await repository.has(commit)) return textsAt(top, commit, directory);
+  if (recordsAt !== undefined) return recordsAt(commit, directory);
+  await fetchCommit(top, commit, isShallow);
+  if (await repository.has(commit)) return textsAt(top, commit, directory);
   throw new Error(`commit ${commit.slice(0, 12)} is not in this clone`);
 }
 
@@ -109,27 +109,24 @@ async function textsOfBase(
  */
 export async function baseRecords(
   specs: readonly string[],
-  root: string,
+  repository: RepositoryView,
   commit: string,
   ports: Pick<GatePorts, "recordsAt">,
   open: (spec: string) => BaselineStore,
 ): Promise<BaseRecords> {
-  const [top, prefix] = await Promise.all([
-    git(root, ["rev-parse", "--show-toplevel"]),
-    git(root, ["rev-parse", "--show-prefix"]),
-  ]);
+  const { cwd: root, checkout } = repository;
   const stores = new Map<string, BaseStore>();
   const warnings: string[] = [];
   for (const spec of new Set(specs)) {
     const [, given] = /^file:(.+)$/s.exec(spec) ?? [];
-    if (given === undefined || !top.ok || !prefix.ok) continue;
+    if (given === undefined || checkout.problem !== null) continue;
     const shown = path.relative(root, path.resolve(root, given));
-    const inside = path.posix.normalize(`${prefix.stdout}${shown}`);
+    const inside = path.posix.normalize(`${checkout.prefix}${shown}`);
     if (inside.startsWith("..") || path.isAbsolute(shown) || shown === "") continue;
     try {
-      const base = committedStore(spec, commit, await textsOfBase(top.stdout, commit, inside, ports));
+      const base = committedStore(spec, commit, await textsOfBase(repository, commit, inside, ports));
       const content = await base.list();
-      if (!content.exists && (await blobsAt(top.stdout, "HEAD", inside)).size === 0) continue;
+      if (!content.exists && (await blobsAt(checkout.top, "HEAD", inside)).size === 0) continue;
       const changes = recordChanges(shown, content, await open(spec).list());
       stores.set(path.resolve(root, given), { store: base, changes });
     } catch (error) {

@@ -5,6 +5,7 @@ import type { GateRequest } from "../../config/gate-request.ts";
 import { parseConfig } from "../../config/load.ts";
 import type { ConfigChange } from "../../config/policy-changes.ts";
 import { GateError } from "../../core/errors.ts";
+import type { RepositoryView, RepositoryViews } from "../../git/repository-view.ts";
 import type { GateReport, ScenarioReport } from "../../report/model/gate-report.ts";
 import type { CausedBy } from "../../report/model/report-schema.ts";
 import { policyDifference } from "../../verdict/difference.ts";
@@ -53,10 +54,14 @@ interface BaseSettings {
   readonly warnings: readonly string[];
 }
 
-async function baseSettings({ source, root, env }: GateRequest, ports: GatePorts): Promise<BaseSettings> {
-  if (source === undefined) return { commit: await findBase(root, env, ports), under: null, warnings: [] };
+async function baseSettings(
+  { source, root }: GateRequest,
+  { fileAt }: GatePorts,
+  repositories: RepositoryViews,
+): Promise<BaseSettings> {
+  if (source === undefined) return { commit: await findBase(await repositories(root)), under: null, warnings: [] };
   const file = path.basename(source.file);
-  const base = await readBaseConfig(source.file, env, ports);
+  const base = await readBaseConfig(file, await repositories(path.dirname(source.file)), fileAt);
   const own = (commit: string | null, ...warnings: string[]): BaseSettings => ({ commit, under: null, warnings });
   switch (base.kind) {
     case "not-asked":
@@ -85,14 +90,14 @@ async function baseSettings({ source, root, env }: GateRequest, ports: GatePorts
 async function recordsOf(
   commit: string | null,
   specs: readonly string[],
-  { root }: GateRequest,
+  repository: RepositoryView,
   ports: GatePorts,
 ): Promise<BaseRecords> {
   if (commit === null || !specs.some((spec) => spec.startsWith("file:"))) return { stores: new Map(), warnings: [] };
   // Only a pull request has a base.
   const { baseRecords } = await import("./base-records.ts");
-  return baseRecords(specs, root, commit, ports, (spec) =>
-    openFileStore(spec, path.resolve(root, spec.slice("file:".length))),
+  return baseRecords(specs, repository, commit, ports, (spec) =>
+    openFileStore(spec, path.resolve(repository.cwd, spec.slice("file:".length))),
   );
 }
 
@@ -145,10 +150,19 @@ function withFormerNames(request: GateRequest, under: Under | null): GateRequest
  * with write permission accepted exactly these. Where the base commit's cannot be read, the change's own count, with a
  * warning.
  */
-export async function effectivePolicy(request: GateRequest, ports: GatePorts): Promise<EffectivePolicy> {
-  const { commit, under, warnings: notes } = await baseSettings(request, ports);
+export async function effectivePolicy(
+  request: GateRequest,
+  ports: GatePorts,
+  repositories: RepositoryViews,
+): Promise<EffectivePolicy> {
+  const { commit, under, warnings: notes } = await baseSettings(request, ports, repositories);
   const judged: GateRequest = { ...request, ...under?.judgedBy };
-  const records = await recordsOf(commit, [...judged.baselines, ...request.baselines], request, ports);
+  const records = await recordsOf(
+    commit,
+    [...judged.baselines, ...request.baselines],
+    await repositories(request.root),
+    ports,
+  );
   const { stores } = records;
   const openFile = (_name: string, directory: string) => stores.get(directory)?.store ?? null;
   const warnings = [...notes, ...records.warnings];

@@ -1,5 +1,5 @@
-import type { HistoryPort } from "../../baseline/ancestors.ts";
 import { GateError } from "../../core/errors.ts";
+import type { HistoryPort } from "../../git/repository-view.ts";
 import { withDeadline } from "../api/deadline.ts";
 import { type Attempt, degradedWarning, isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { baseCommit, comparableCommits, mergeBase, namedBase, unknownCommits } from "./ancestors.ts";
+import type { Environment } from "../core/process/environment.ts";
+import { type HistoryPort, namedBase, viewRepository } from "./repository-view.ts";
 
 let top: string;
 const git = (...args: string[]): string =>
@@ -19,6 +20,17 @@ const event = (payload: unknown): string => {
   writeFileSync(file, JSON.stringify(payload));
   return file;
 };
+
+interface Given {
+  readonly cwd: string;
+  readonly env: Environment;
+  readonly history?: HistoryPort;
+}
+const view = ({ cwd, env, history }: Given) => viewRepository(cwd, env, history);
+const mergeBase = async (cwd: string, env: Environment) => (await view({ cwd, env })).mergeBase();
+const baseCommit = async (given: Given) => (await view(given)).baseCommit();
+const comparableCommits = async (given: Given, asked: readonly string[]) =>
+  (await view(given)).comparableCommits(asked);
 
 beforeEach(() => {
   top = mkdtempSync(path.join(tmpdir(), "stormlog-gate-ancestors-"));
@@ -153,7 +165,7 @@ describe("commits a baseline may come from", () => {
   it("unknownCommits returns the commits that the clone does not contain", async () => {
     const known = commit("known");
     const unknown = "0123456789abcdef0123456789abcdef01234567";
-    expect(await unknownCommits(top, [known, unknown])).toEqual(new Set([unknown]));
-    expect(await unknownCommits(top, [])).toEqual(new Set());
+    expect(await (await view({ cwd: top, env: {} })).unknownCommits([known, unknown])).toEqual(new Set([unknown]));
+    expect(await (await view({ cwd: top, env: {} })).unknownCommits([])).toEqual(new Set());
   });
 });
