@@ -25,7 +25,7 @@ export type Outcome = {
 );
 
 /** A recording kept beside the document, packed. */
-export interface KeptRecording {
+interface KeptRecording {
   readonly file: string;
   readonly measurement: string;
   readonly bytes: number;

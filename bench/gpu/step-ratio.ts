@@ -16,7 +16,7 @@ import { Trainer } from "./trainer.ts";
  *   does not.
  */
 const ARMS = ["bare", "gate", "sampler", "probe", "lists"] as const;
-export type Arm = (typeof ARMS)[number];
+type Arm = (typeof ARMS)[number];
 export type Workload = "small" | "large" | "churn" | "stand-in";
 
 const LISTS_HZ = 40;

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { packageRoot } from "../../src/core/package-root.ts";
 
 /** What a tool left after one program. */
-export interface Output {
+interface Output {
   /** Empty at the start; the tool works in it. */
   readonly directory: string;
   readonly text: string;

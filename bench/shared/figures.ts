@@ -16,7 +16,7 @@ export interface Figure {
 }
 
 /** Something that was not measured here, with the reason. */
-export interface Skipped {
+interface Skipped {
   readonly name: string;
   readonly skipped: string;
 }

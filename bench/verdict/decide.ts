@@ -6,7 +6,7 @@ import type { Judgement } from "../../src/verdict/model/judgement.ts";
 import { judgementDocument } from "../../src/verdict/model/judgement-document.ts";
 
 /** One run: its only series, or all of them. */
-export type RunOfSeries = MeasuredSeries | readonly MeasuredSeries[];
+type RunOfSeries = MeasuredSeries | readonly MeasuredSeries[];
 
 export interface DecisionInput {
   /** Baseline runs, by session. */

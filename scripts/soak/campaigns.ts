@@ -9,7 +9,7 @@ import { bisectRound, culpritRound } from "./searches.ts";
 import { storeRounds } from "./stores.ts";
 
 /** Result of one round: tries and failures, or why it could not run. */
-export type Round =
+type Round =
   | { readonly kind: "tried"; readonly tries: number; readonly failures: number; readonly output: string }
   | { readonly kind: "unavailable"; readonly reason: string };
 

@@ -27,7 +27,7 @@ export type MeasuredSeries = v.InferOutput<typeof MeasuredSeriesSchema>;
 export const AnalysisVersionSchema = v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1)));
 
 /** One execution. `metrics` is shorthand for one rank on one device: `{"allocated_peak_bytes": n, …}`. */
-export const MeasuredRunSchema = v.object({
+const MeasuredRunSchema = v.object({
   session: v.string(),
   commit: v.optional(v.nullable(v.string())),
   analysis_version: AnalysisVersionSchema,

@@ -17,7 +17,7 @@ const MAX_SAMPLES_PER_RANK = 20_000;
 const isSample = (eventType: string): boolean => eventType.trim().toLowerCase() === "sample";
 
 /** Summary of one rank of a recording of this project, for comparisons with other ranks. */
-export interface RankEvidence {
+interface RankEvidence {
   readonly summary: RankSummary;
   /** Times of its steps; null without steps or clock. */
   readonly moments: StepTimes | null;

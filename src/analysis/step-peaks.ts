@@ -20,7 +20,7 @@ function newestStepPeaks(steps: Float64Array, bytes: Float64Array): Map<number, 
 }
 
 /** Highest values of one rank's steps, by windows of `stride` steps, each named by its first step. */
-export interface RankSteps {
+interface RankSteps {
   readonly stride: number;
   readonly peaks: StepPeaks;
 }

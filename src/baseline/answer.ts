@@ -6,7 +6,7 @@ import type { Band } from "./band.ts";
 import { type BaselineRecord, type BaselineRun, earlierRuns, MIN_EPOCH_RUNS, toMeasurements } from "./record.ts";
 
 /** Description of the used baseline in a report. */
-export interface BaselineFacts {
+interface BaselineFacts {
   readonly source: string;
   readonly runs: number;
   readonly sessions: number;

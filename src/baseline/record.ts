@@ -23,7 +23,7 @@ const points = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.maxLength(200))
 /** One value per series of the epoch: peak, growth, slope per second, slope per step, class. */
 const ValueSchema = v.tuple([bytes, bytes, bytes, bytes, v.nullable(v.picklist(DRIFT_CLASSES))]);
 
-export const BaselineRunSchema = v.object({
+const BaselineRunSchema = v.object({
   session: v.string(),
   commit: v.nullable(v.string()),
   /** ISO 8601, UTC, seconds. */
@@ -40,7 +40,7 @@ export const BaselineRunSchema = v.object({
 
 const seriesTuple = [v.pipe(v.number(), v.integer(), v.minValue(0)), v.string()] as const;
 
-export const EpochSchema = v.object({
+const EpochSchema = v.object({
   opened: v.string(),
   /** Reason for the new epoch, given by its author. */
   reason: v.string(),

@@ -10,7 +10,7 @@ export type BaselineSpec =
   | { readonly kind: "file"; readonly file: string; readonly text: string };
 
 /** Opens a remote store: `name` as in the spec, `location` is the text after the colon. */
-export type OpenStore = (name: string, location: string) => BaselineStore;
+type OpenStore = (name: string, location: string) => BaselineStore;
 
 /** Stores over GitHub's API, if available. */
 export interface StoreOpeners {

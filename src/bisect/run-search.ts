@@ -31,7 +31,7 @@ export interface SearchPorts {
   readonly interrupt: AbortSignal;
 }
 
-export type SearchResult =
+type SearchResult =
   | { readonly kind: "found"; readonly changes: readonly number[]; readonly probability: number; readonly red: Step }
   | { readonly kind: "not-reproducible"; readonly reason: string }
   | { readonly kind: "undecided"; readonly changes: readonly number[] };

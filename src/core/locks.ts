@@ -9,7 +9,7 @@ export interface PackageChange {
 }
 
 /** A package in a lock. */
-export interface LockedPackage {
+interface LockedPackage {
   /** Its versions, where several are locked joined by " or ". */
   readonly version: string;
   /** Its part of the lock, which differs where anything of it does. */

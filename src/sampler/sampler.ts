@@ -32,7 +32,7 @@ export interface DeviceReport {
   readonly process_list?: ProcessListReport | null;
 }
 
-export interface ProcessListReport {
+interface ProcessListReport {
   readonly entries: number;
   /** Entries without their memory. */
   readonly unknown_memory: number;
@@ -71,7 +71,7 @@ export interface LiveView {
 }
 
 /** Statistics of the thread of one vendor's devices. */
-export interface DeviceWorkerStats {
+interface DeviceWorkerStats {
   /** Name of its source report. */
   readonly name: string;
   readonly devices: number;

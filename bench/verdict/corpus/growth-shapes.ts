@@ -2,7 +2,7 @@ import { MIB } from "../../../src/core/units.ts";
 import { normal } from "../random.ts";
 
 /** What a shape draws from besides the growth. */
-export interface ShapeInput {
+interface ShapeInput {
   readonly n: number;
   readonly random: () => number;
 }

@@ -1,5 +1,5 @@
 /** One pull request as a peak rule sees it. All values are peaks in bytes, one number a run. */
-export interface PeakTry {
+interface PeakTry {
   /** Runs of the accepted code, oldest first. */
   readonly baseline: readonly number[];
   /** Measures the change once more. */
@@ -8,7 +8,7 @@ export interface PeakTry {
   readonly base: () => number;
 }
 
-export interface PeakAnswer {
+interface PeakAnswer {
   readonly alarm: boolean;
   /** Runs that this result cost: of the change, and of the accepted code where the rule requests them. */
   readonly runs: number;

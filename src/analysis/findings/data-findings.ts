@@ -94,7 +94,7 @@ function horizonUnused(series: SeriesShape, entry: AnalysedSeries, horizon: Hori
   ];
 }
 
-export interface Extent {
+interface Extent {
   readonly first: number;
   readonly last: number;
 }

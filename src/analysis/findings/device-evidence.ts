@@ -15,7 +15,7 @@ export interface RankDevice {
 export const locationKey = ({ rank, device }: Pick<Finding, "rank" | "device">): string => `${rank} ${device}`;
 
 /** Memory of processes outside the job, on one device. */
-export interface Tenants {
+interface Tenants {
   readonly firstBytes: number;
   readonly lowestBytes: number;
   readonly peakBytes: number;

@@ -8,7 +8,7 @@ import { teardownStart } from "../trend/teardown.ts";
 import { startupEnd } from "./series-analysis.ts";
 
 /** Steps, or seconds since the recording's zero. */
-export type StretchUnit = "steps" | "seconds";
+type StretchUnit = "steps" | "seconds";
 
 /** The part of a series in which its retained memory rose: what a source line has to explain. */
 export type GrowthStretch =

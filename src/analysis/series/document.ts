@@ -143,7 +143,7 @@ export interface RankSuspect {
 }
 
 /** How the clocks of several ranks were aligned; `alignment_offsets_ns` contains the offsets. */
-export interface ClockDocument {
+interface ClockDocument {
   /** "both": some ranks by first samples, others by the wall clock. */
   readonly used: "first-samples" | "wall-clock" | "both";
   readonly wall_clock_ranks: readonly number[];

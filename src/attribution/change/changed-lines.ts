@@ -17,7 +17,7 @@ const NAMES_A_LINE: ReadonlySet<string> = new Set([LEAK_LINE, ONE_TIME_LINE, PEA
 type LineStatus = "changed" | "unchanged" | null;
 
 /** The changes of the measured code since it left the main branch. */
-export interface MeasuredChanges {
+interface MeasuredChanges {
   readonly files: ReadonlyMap<string, FileChange>;
   /** Files of the commit, whose lines are changed only where the diff says so. */
   readonly tracked: ReadonlySet<string>;

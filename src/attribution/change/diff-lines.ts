@@ -1,5 +1,5 @@
 /** Lines of the newer version of a file, 1-based, both ends included. */
-export interface LineRange {
+interface LineRange {
   readonly first: number;
   readonly last: number;
 }

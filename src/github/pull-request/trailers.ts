@@ -89,7 +89,7 @@ export function trailersOf(message: string): readonly ReadLine[] {
 }
 
 /** A line at the very start of which a command may stand, with the reason why it does not count; null = it counts. */
-export interface OwnLine {
+interface OwnLine {
   readonly text: string;
   readonly rejection: string | null;
 }

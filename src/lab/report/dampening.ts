@@ -131,7 +131,7 @@ export function dampening(rounds: readonly LabDocument[]): readonly string[] {
 }
 
 /** A column of the table across backends. Its texts are unescaped. */
-export interface LabColumn {
+interface LabColumn {
   readonly name: string;
   readonly align: "l" | "r";
 }

@@ -30,7 +30,7 @@ export const WIDTHS: Readonly<Record<number, number>> = {
 };
 
 /** Value of a field: a number, a boolean, the id of a string, list or pool, or the stack of a list of frames. */
-export type FieldValue = "number" | "address" | "truth" | "text" | "list" | "pool" | "stack" | "state";
+type FieldValue = "number" | "address" | "truth" | "text" | "list" | "pool" | "stack" | "state";
 
 export interface FieldRule {
   readonly field: number;

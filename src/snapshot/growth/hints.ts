@@ -2,7 +2,7 @@ import type { Frame } from "../model/frames.ts";
 import { type GraphEvidence, type HeldEntry, type Retainer, retainerText } from "./retainer.ts";
 
 /** A known leak pattern. */
-export type HintCode =
+type HintCode =
   | "duplicated-optimizers"
   | "missing-zero-grad"
   | "gradient-graph"

@@ -1,7 +1,7 @@
 import { MAX_MESSAGE } from "../recording/out-of-memory.ts";
 
 /** Reliability. `report`: a form that only a failing runtime writes. `words`: a message that any program may print. */
-export type Wording = "report" | "words";
+type Wording = "report" | "words";
 
 /** An out-of-memory message in the output. */
 export interface OutputMessage {

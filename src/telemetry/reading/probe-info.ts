@@ -18,7 +18,7 @@ export interface DeviceVisibility {
 }
 
 /** Times at which memory outside the allocator appeared, CLOCK_MONOTONIC nanoseconds; null = not recorded. */
-export interface ProbeMarks {
+interface ProbeMarks {
   /** CUDA was initialised. */
   readonly context: bigint | null;
   /** The first process group was requested. */

@@ -1,7 +1,7 @@
 import type { ProbePhase, ProbeProcess } from "../recording/model.ts";
 
 /** A phase that a process named, in CLOCK_MONOTONIC nanoseconds. */
-export interface ReportedPhase {
+interface ReportedPhase {
   readonly name: string;
   readonly began: bigint;
   /** Null without an end, or when the process was killed before recording it. */

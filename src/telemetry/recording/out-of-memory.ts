@@ -6,7 +6,7 @@ const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const bytes = v.pipe(v.number(), v.minValue(0));
 
 /** One call on the stack of the failing request. */
-export const OomFrameSchema = v.object({
+const OomFrameSchema = v.object({
   /** The name that the program reported. */
   file: text,
   /** 1-based; 0 when unknown. */
@@ -18,7 +18,7 @@ export const OomFrameSchema = v.object({
 export type OomFrame = v.InferOutput<typeof OomFrameSchema>;
 
 /** Sizes in an out-of-memory report, bytes; null = missing. Rounded to two decimals of their unit. */
-export const OomSizesSchema = v.object({
+const OomSizesSchema = v.object({
   requested_bytes: v.nullable(bytes),
   allocated_bytes: v.nullable(bytes),
   reserved_bytes: v.nullable(bytes),

@@ -9,7 +9,7 @@ import { DEVICE_BACKENDS, type DeviceReport, vendorOf } from "../../sampler/samp
  * - `device-delta`: the device's used memory minus that before the job began;
  * - `none`: others used the device at the same time, or no sample was read before the job began.
  */
-export const ATTRIBUTIONS = ["pid", "single-new-pid", "device-delta", "none"] as const;
+const ATTRIBUTIONS = ["pid", "single-new-pid", "device-delta", "none"] as const;
 export type DeviceAttribution = (typeof ATTRIBUTIONS)[number];
 
 const bytes = v.nullable(v.pipe(v.number(), v.integer()));

@@ -5,7 +5,7 @@ import { GrowableColumns } from "./growable.ts";
 export type RecordValues = readonly [number, number, number, number];
 
 /** The allocator's own marks, the largest ones; NaN = not recorded. Bytes and counts. */
-export interface AllocatorMarks {
+interface AllocatorMarks {
   readonly allocated: number;
   readonly reserved: number;
   readonly retries: number;
