@@ -1,7 +1,7 @@
+import { snapshotTelemetry } from "../snapshot/live/snapshot-recording.ts";
 import type { Telemetry } from "../telemetry/recording/model.ts";
 import { readTelemetry } from "./foreign/read.ts";
 import { isSnapshotFile, readSnapshotFile } from "./snapshot-input.ts";
-import { snapshotTelemetry } from "./snapshot-recording.ts";
 import { verifyRuns } from "./verified-bundle.ts";
 
 /**

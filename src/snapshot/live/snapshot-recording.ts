@@ -1,11 +1,16 @@
-import { formatBytes } from "../core/units.ts";
-import { allocatedBytes, devicesOf } from "../snapshot/live/live.ts";
-import { deviceSeries, reservedBytes } from "../snapshot/live/replay.ts";
-import { stepAt, stepEnds } from "../snapshot/live/steps.ts";
-import { snapshotName } from "../snapshot/model/file-names.ts";
-import { Action, type TorchSnapshot, type TraceTable } from "../snapshot/model/snapshot.ts";
-import type { Telemetry } from "../telemetry/recording/model.ts";
-import { emptyRecording, type Recording, type RecordingMark, type SampleTable } from "../telemetry/recording/model.ts";
+import { formatBytes } from "../../core/units.ts";
+import type { Telemetry } from "../../telemetry/recording/model.ts";
+import {
+  emptyRecording,
+  type Recording,
+  type RecordingMark,
+  type SampleTable,
+} from "../../telemetry/recording/model.ts";
+import { snapshotName } from "../model/file-names.ts";
+import { Action, type TorchSnapshot, type TraceTable } from "../model/snapshot.ts";
+import { allocatedBytes, devicesOf } from "./live.ts";
+import { deviceSeries, reservedBytes } from "./replay.ts";
+import { stepAt, stepEnds } from "./steps.ts";
 
 const NS_PER_US = 1000;
 
