@@ -7,8 +7,7 @@ import { denyInspection } from "../sampler/native.ts";
 import type { Sampler } from "../sampler/sampler.ts";
 import { requireSampler, startSampler } from "../sampler/start.ts";
 import type { ExitState, Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
-import { RAW_RECORD_FILE } from "../telemetry/recording/record-columns.ts";
-import { PROBE_FOLDER } from "../telemetry/recording/run-info.ts";
+import { OUTPUT_FILE, PROBE_FOLDER, RAW_RECORD_FILE } from "../telemetry/recording/run-files.ts";
 import { findExecutable } from "./environment/find-executable.ts";
 import { collectFingerprint, declaredCommand } from "./environment/fingerprint.ts";
 import { rankIdentity } from "./environment/identity.ts";
@@ -29,13 +28,7 @@ import { RamFiles } from "./session/ram-files.ts";
 import { finishedInfo, firstInfo, startedInfo } from "./session/recording-info.ts";
 import type { EndedRun, MeasuredRecording } from "./session/recording-of.ts";
 import { argvOf, interruptName, type MeasureRequest } from "./session/request.ts";
-import {
-  checkWorkingDirectory,
-  createRunDirectory,
-  OUTPUT_FILE,
-  unwritable,
-  writeRecordingInfo,
-} from "./session/run-directory.ts";
+import { checkWorkingDirectory, createRunDirectory, unwritable, writeRecordingInfo } from "./session/run-directory.ts";
 import { samplingError } from "./session/sampling-error.ts";
 import { randomId } from "./session/session.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { readBundle } from "../report/bundle/bundle.ts";
 import { writeFeatures } from "../report/bundle/features-document.ts";
 import { sampleCheck, sampleReport } from "../report/testing/sample-report.ts";
-import { RECORDING_FILE } from "../telemetry/recording/run-info.ts";
+import { RECORDING_FILE } from "../telemetry/recording/run-files.ts";
 import type { ShardJob } from "./shard-jobs.ts";
 import { decidingShards } from "./shard-timeline.ts";
 import { flip, mergedShards, QUIET, rewrite, seriesWith } from "./testing/merged-shards.ts";

@@ -17,8 +17,8 @@ import {
   type StoredFeatures,
 } from "../report/bundle/features-document.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
-import { RECORDING_FILE, readRecordingFile, readRecordingInfo } from "../telemetry/recording/run-info.ts";
-import { SAMPLES_FILE } from "../telemetry/run-directory.ts";
+import { RECORDING_FILE, SAMPLES_FILE } from "../telemetry/recording/run-files.ts";
+import { readRecordingFile, readRecordingInfo } from "../telemetry/recording/run-info.ts";
 
 export const SHARD_INVALID = "SHARD_INVALID";
 

@@ -6,7 +6,7 @@ import { MANIFEST_FILE, readBundle } from "../report/bundle/bundle.ts";
 import type { ListedFile } from "../report/bundle/bundle-files.ts";
 import type { GateReport } from "../report/model/gate-report.ts";
 import { isRunDirectory } from "../telemetry/read-run-directory.ts";
-import { RECORDING_FILE } from "../telemetry/recording/run-info.ts";
+import { RECORDING_FILE } from "../telemetry/recording/run-files.ts";
 import { compareNames } from "./merge-legs.ts";
 import { carriedLegs, type MissingLeg } from "./merge-report.ts";
 

@@ -1,7 +1,6 @@
 import { groupBy } from "../core/group-by.ts";
 import { isNamedSession } from "../measure/session/session.ts";
-import { RAW_RECORD_FILE } from "../telemetry/recording/record-columns.ts";
-import { SAMPLES_FILE } from "../telemetry/run-directory.ts";
+import { RAW_RECORD_FILE, SAMPLES_FILE } from "../telemetry/recording/run-files.ts";
 import { compareNames, withoutCopies } from "./merge-legs.ts";
 import { type MissingLeg, refusedLeg } from "./merge-report.ts";
 import type { Shard } from "./shard-read.ts";

@@ -7,9 +7,8 @@ import { readRecordFile } from "./reading/record-file.ts";
 import { dataLossNotes, recordFileToRecording } from "./reading/record-recording.ts";
 import { withSeenRanks } from "./reading/shard-identity.ts";
 import type { Recording, RecordingInfo } from "./recording/model.ts";
-import { RAW_RECORD_FILE } from "./recording/record-columns.ts";
-import { RECORDING_FILE, readRecordingInfo } from "./recording/run-info.ts";
-import { SAMPLES_FILE } from "./run-directory.ts";
+import { RAW_RECORD_FILE, RECORDING_FILE, SAMPLES_FILE } from "./recording/run-files.ts";
+import { readRecordingInfo } from "./recording/run-info.ts";
 
 const has = (directory: string, name: string) => existsSync(path.join(directory, name));
 

@@ -12,9 +12,9 @@ import { jsonValues } from "../inputs/foreign/stormlog/json-values.ts";
 import { readParquet, writeParquet } from "./formats/parquet.ts";
 import { alertsOf, sampleRows, telemetryEvents } from "./formats/stormlog/sample-events.ts";
 import { EVENT_FIELDS, eventsCsv, eventsJson } from "./formats/stormlog/serialize.ts";
-import { RAW_RECORD_FILE } from "./recording/record-columns.ts";
-import { parseRecordingInfo } from "./recording/run-info.ts";
-import { readRecordingInfo, SAMPLES_FILE, writeRunFiles } from "./run-directory.ts";
+import { RAW_RECORD_FILE, SAMPLES_FILE } from "./recording/run-files.ts";
+import { parseRecordingInfo, readRecordingInfo } from "./recording/run-info.ts";
+import { writeRunFiles } from "./run-directory.ts";
 import { recording, recordingInfo, series, table } from "./testing/recordings.ts";
 
 const STORMLOG_PYTHON = process.env.STORMLOG_PYTHON ?? "";

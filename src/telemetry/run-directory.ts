@@ -10,13 +10,7 @@ import { writeOomEvidence } from "./oom/evidence-files.ts";
 import { clearProbeFiles } from "./reading/probe-files.ts";
 import { RECENT_ENDING } from "./reading/recent-records.ts";
 import type { Recording, RecordingInfo, TelemetryEvent } from "./recording/model.ts";
-import { RAW_RECORD_FILE } from "./recording/record-columns.ts";
-import { RECORDING_FILE } from "./recording/run-info.ts";
-
-export { readRecordingInfo } from "./recording/run-info.ts";
-
-/** Name of the file with every sample of a run, in its run directory. */
-export const SAMPLES_FILE = "samples.parquet";
+import { RAW_RECORD_FILE, RECORDING_FILE, SAMPLES_FILE } from "./recording/run-files.ts";
 
 export interface RunFilesOptions extends EventOptions {
   /** Also write the Stormlog files (default true). False for runs that a loader must not take for candidates. */

@@ -6,7 +6,8 @@ import type { GateRequest, ScenarioRequest } from "../../src/config/gate-request
 import type { GatePorts } from "../../src/gate/ports/ports.ts";
 import { oneRun } from "../../src/gate/run/one-run.ts";
 import { parseRecordChunks } from "../../src/telemetry/reading/record-file.ts";
-import { parseRecordingInfo, RECORDING_FILE } from "../../src/telemetry/recording/run-info.ts";
+import { RECORDING_FILE } from "../../src/telemetry/recording/run-files.ts";
+import { parseRecordingInfo } from "../../src/telemetry/recording/run-info.ts";
 
 const counted = vi.hoisted(() => ({ written: [] as string[], read: [] as string[] }));
 

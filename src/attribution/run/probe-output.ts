@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, renameSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import { makeDirectories } from "../../core/files.ts";
-import { PROBE_FOLDER } from "../../telemetry/recording/run-info.ts";
+import { PROBE_FOLDER } from "../../telemetry/recording/run-files.ts";
 
 /** Directory in a run directory with the files of an attribution run. */
 const SNAPSHOTS_FOLDER = "snapshots";

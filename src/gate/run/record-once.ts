@@ -6,7 +6,8 @@ import { viewRepository } from "../../git/repository-view.ts";
 import { sessionId } from "../../measure/session/session.ts";
 import type { GatePorts } from "../ports/ports.ts";
 import { type FinishedRun, oneRun, writeFilesOf } from "./one-run.ts";
-import { claimShardDirectory, shardOrigin, withCommandsJob } from "./shard-origin.ts";
+import { claimShardDirectory } from "./shard-directory.ts";
+import { shardOrigin, withCommandsJob } from "./shard-origin.ts";
 
 /** The run with the features of its samples stored beside them; `merge` computes what is missing. */
 async function withFeatures(finished: FinishedRun): Promise<FinishedRun> {

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Command } from "../../core/process/command.ts";
-import { claimShardDirectory, shardOrigin, withCommandsJob } from "./shard-origin.ts";
+import { claimShardDirectory } from "./shard-directory.ts";
+import { shardOrigin, withCommandsJob } from "./shard-origin.ts";
 
 const argv = (...args: string[]): Command => ({ kind: "argv", argv: args });
 const TRAIN = argv("python3", "train.py");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { writeParquet } from "../../telemetry/formats/parquet.ts";
-import { SAMPLES_FILE } from "../../telemetry/run-directory.ts";
+import { SAMPLES_FILE } from "../../telemetry/recording/run-files.ts";
 import { recording } from "../../telemetry/testing/recordings.ts";
 import { readTelemetry } from "./read.ts";
 

@@ -5,7 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import type { Environment } from "../../core/process/environment.ts";
 import { readProbeInfos } from "../../telemetry/reading/probe-files.ts";
-import { PROBE_FOLDER } from "../../telemetry/recording/run-info.ts";
+import { PROBE_FOLDER } from "../../telemetry/recording/run-files.ts";
 import { probeEnvironment } from "./probe-environment.ts";
 
 const TIMEOUT_MS = 10_000;

@@ -5,8 +5,8 @@ import { findMessages } from "../../telemetry/oom/messages.ts";
 import { readProbeOoms } from "../../telemetry/oom/probe-files.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
+import { OUTPUT_FILE } from "../../telemetry/recording/run-files.ts";
 import { kernelFacts } from "../launch/kernel-watch.ts";
-import { OUTPUT_FILE } from "./run-directory.ts";
 
 /** More than the gate keeps of an output: such a file is not its own. */
 const MAX_OUTPUT_BYTES = 1 << 20;

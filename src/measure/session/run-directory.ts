@@ -3,22 +3,26 @@ import path from "node:path";
 import { codeOf, GateError } from "../../core/errors.ts";
 import { makeDirectories, writeAtomicallySync } from "../../core/files.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
-
-const RECORDING_FILE = "recording.json";
-export const OUTPUT_FILE = "output.log";
+import {
+  OUTPUT_FILE,
+  PROBE_FOLDER,
+  RAW_RECORD_FILE,
+  RECORDING_FILE,
+  SAMPLES_FILE,
+} from "../../telemetry/recording/run-files.ts";
 
 /** Names that a recording writes, and would overwrite. */
 const RUN_FILES = [
   RECORDING_FILE,
-  "samples.rec",
+  RAW_RECORD_FILE,
   "samples.rec.recent",
-  "samples.parquet",
+  SAMPLES_FILE,
   "events.json",
   "events.csv",
   "timeline.json",
   "stats.json",
   "alerts.json",
-  "probe",
+  PROBE_FOLDER,
   OUTPUT_FILE,
 ] as const;
 

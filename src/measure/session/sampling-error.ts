@@ -1,7 +1,7 @@
 import { GateError } from "../../core/errors.ts";
 import { limitsError } from "../../core/process/own-limits.ts";
 import type { SamplerStats } from "../../sampler/sampler.ts";
-import { RAW_RECORD_FILE } from "../../telemetry/recording/record-columns.ts";
+import { RAW_RECORD_FILE } from "../../telemetry/recording/run-files.ts";
 
 /** Why a run's samples are not those of the whole run, unless the machine was busy; else null. */
 export function samplingError({ writeError, missedTicks }: SamplerStats, stopped: boolean): GateError | null {

@@ -7,7 +7,7 @@ import type { RecordingFeatures } from "../../analysis/features.ts";
 import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { FEATURES_FILE, featuresText, parseFeatures, writeFeatures } from "../../report/bundle/features-document.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
-import { RECORDING_FILE } from "../../telemetry/recording/run-info.ts";
+import { RECORDING_FILE } from "../../telemetry/recording/run-files.ts";
 import { writeRunFiles } from "../../telemetry/run-directory.ts";
 import { mergeBundles } from "../merge-bundles.ts";
 

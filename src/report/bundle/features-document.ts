@@ -14,7 +14,7 @@ import { readRunDirectory } from "../../telemetry/read-run-directory.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 import { MAX_RANK, type Recording, type RecordingInfo } from "../../telemetry/recording/model.ts";
 import { GapSharesSchema, RecordedDeviceSchema } from "../../telemetry/recording/recorded-device.ts";
-import { RECORDING_FILE } from "../../telemetry/recording/run-info.ts";
+import { RECORDING_FILE } from "../../telemetry/recording/run-files.ts";
 import { count, FindingSchema, number, SeriesSchema } from "../model/analysis-schema.ts";
 import { type LeftOut, type ListedFile, listFiles } from "./bundle-files.ts";
 

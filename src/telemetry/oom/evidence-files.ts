@@ -6,7 +6,7 @@ import { writeParquet } from "../formats/parquet.ts";
 import type { Column, Recording, RecordingInfo, SampleTable } from "../recording/model.ts";
 import type { OutOfMemory } from "../recording/out-of-memory.ts";
 import type { ProbeOom } from "../recording/probe-record.ts";
-import { PROBE_FOLDER } from "../recording/run-info.ts";
+import { PROBE_FOLDER } from "../recording/run-files.ts";
 import { findMessages } from "./messages.ts";
 import { inOrder, probeWitness, readProbeOoms, smallText } from "./probe-files.ts";
 import { recordedTraceback, tracebackText } from "./stack.ts";

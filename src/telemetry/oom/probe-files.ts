@@ -3,7 +3,7 @@ import path from "node:path";
 import { readHead } from "../../core/files.ts";
 import { NO_SIZES, type OomSizes, type OutOfMemory } from "../recording/out-of-memory.ts";
 import { OOM_FILE, type ProbeOom, probeOom } from "../recording/probe-record.ts";
-import { PROBE_FOLDER } from "../recording/run-info.ts";
+import { PROBE_FOLDER } from "../recording/run-files.ts";
 import { deviceIn, sizesIn } from "./sizes.ts";
 import { pythonStack } from "./stack.ts";
 

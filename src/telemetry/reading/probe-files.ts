@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { smallText } from "../oom/probe-files.ts";
 import type { ProbeProcess, ProbeSummary } from "../recording/model.ts";
-import { PROBE_FOLDER } from "../recording/run-info.ts";
+import { PROBE_FOLDER } from "../recording/run-files.ts";
 import { type ProbeInfo, parseProbeInfo } from "./probe-info.ts";
 
 const INFO_FILE = /^\d{1,10}\.\d{1,9}\.info$/;

@@ -1,9 +1,6 @@
 import type { ProcessHistory } from "./process-history.ts";
 import type { RecordedStream, StepColumns } from "./recorded-streams.ts";
 
-/** Name of the record file in a run directory; removed once its samples stand in Parquet. */
-export const RAW_RECORD_FILE = "samples.rec";
-
 export interface RecordFileHeader {
   readonly monotonicStartNs: bigint;
   readonly epochNs: bigint;

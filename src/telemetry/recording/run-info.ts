@@ -6,11 +6,8 @@ import { issueText } from "../../core/issue-text.ts";
 import { fileError } from "./input-file.ts";
 import { ofKnownMetric, type RecordingInfo, skippedText, unknownMetrics } from "./model.ts";
 import { RecordingInfoSchema } from "./recording-schema.ts";
+import { RECORDING_FILE } from "./run-files.ts";
 
-/** Name of the document that describes a run, in its run directory. */
-export const RECORDING_FILE = "recording.json";
-/** Directory of the probe's files in a run directory. */
-export const PROBE_FOLDER = "probe";
 /** Far above the description of a run with thousands of processes. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
