@@ -1,7 +1,7 @@
 // A process that adds runs to a file store and acknowledges each, until it is killed. Bundled and started by stores.ts.
 import { writeSync } from "node:fs";
 import { openFileStore } from "../../src/baseline/file-store.ts";
-import { addRuns, emptyRecord } from "../../src/baseline/record.ts";
+import { addRuns, emptyRecord } from "../../src/baseline/record-changes.ts";
 
 const FINGERPRINT = { backend: "cpu", world_size: 1 };
 

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GateError } from "../core/errors.ts";
 import { MAX_AGE_DAYS, QUIET_DAYS } from "./from-store.ts";
 import { type BaselineAnswer, loadBaselines, loadFirstBaseline, storeOf } from "./load.ts";
-import { acceptRuns, addRuns, emptyRecord, type NewRun } from "./record.ts";
+import { acceptRuns, addRuns, emptyRecord, type NewRun } from "./record-changes.ts";
 import { recordName } from "./store.ts";
 
 const FINGERPRINT = { backend: "cpu", world_size: 1 };

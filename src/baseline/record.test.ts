@@ -6,18 +6,14 @@ import { METRICS } from "../telemetry/recording/metrics.ts";
 import { found } from "./answer.ts";
 import { fingerprintHash, scenarioDirectory } from "./identity.ts";
 import {
-  acceptRuns,
-  addRuns,
   comparedEpochs,
   earlierRuns,
-  emptyRecord,
-  type NewRun,
   parseBaselineRecord,
   recordToMeasurements,
   selectRuns,
   toMeasurements,
-  withEnvelopes,
 } from "./record.ts";
+import { acceptRuns, addRuns, emptyRecord, type NewRun, withEnvelopes } from "./record-changes.ts";
 import { MAX_RECORD_BYTES, MAX_RUN_BYTES, pruneRecord, serializeRecord } from "./record-size.ts";
 
 function newRun(index: number, series: readonly MeasuredSeries[], commit: string | null = null): NewRun {

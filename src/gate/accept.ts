@@ -2,7 +2,7 @@ import { measuredRun } from "../analysis/measured-run.ts";
 import type { MeasuredRun } from "../analysis/measurements.ts";
 import { fingerprintHash } from "../baseline/identity.ts";
 import { runsOfJobs } from "../baseline/job-runs.ts";
-import { acceptRuns, emptyRecord, type NewRun } from "../baseline/record.ts";
+import { acceptRuns, emptyRecord, type NewRun } from "../baseline/record-changes.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import { invalidInput, usageError } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { MeasuredSeries } from "../analysis/measurements.ts";
-import { addRuns, emptyRecord } from "../baseline/record.ts";
+import { addRuns, emptyRecord } from "../baseline/record-changes.ts";
 import { hiddenGrowth, missingRuns } from "./refresh.ts";
 
 const stored = (count: number, series: readonly MeasuredSeries[] = []) => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readStoredPeak, storedPeak } from "../attribution/peak/stored-peak.ts";
-import { addRuns, emptyRecord } from "../baseline/record.ts";
+import { addRuns, emptyRecord } from "../baseline/record-changes.ts";
 import { type BaselineStore, unwritable } from "../baseline/store.ts";
 import { gateRequest } from "../config/options.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";

@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { OOM } from "../analysis/findings/oom-findings.ts";
 import { openFileStore } from "../baseline/file-store.ts";
-import { addRuns, emptyRecord } from "../baseline/record.ts";
+import { addRuns, emptyRecord } from "../baseline/record-changes.ts";
 import { gateRequest } from "../config/options.ts";
 import { MIB } from "../core/units.ts";
 import type { ScenarioReport } from "../report/model/gate-report.ts";

@@ -1,7 +1,8 @@
 import type { Measurements } from "../analysis/measurements.ts";
 import type { Band } from "../baseline/band.ts";
 import { fingerprintHash } from "../baseline/identity.ts";
-import { type BaselineRecord, type BaselineRun, type NewRun, selectRuns, toMeasurements } from "../baseline/record.ts";
+import { type BaselineRecord, type BaselineRun, selectRuns, toMeasurements } from "../baseline/record.ts";
+import type { NewRun } from "../baseline/record-changes.ts";
 import { type BaselineStore, recordName, type StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { invalidInput, messageOf } from "../core/errors.ts";

@@ -1,14 +1,7 @@
 import type { MeasuredRun } from "../analysis/measurements.ts";
 import type { Band } from "../baseline/band.ts";
-import {
-  acceptRuns,
-  addRuns,
-  type BaselineRecord,
-  emptyRecord,
-  type NewRun,
-  toMeasurements,
-  withEnvelopes,
-} from "../baseline/record.ts";
+import { type BaselineRecord, toMeasurements } from "../baseline/record.ts";
+import { acceptRuns, addRuns, emptyRecord, type NewRun, withEnvelopes } from "../baseline/record-changes.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 
 /** The runs of one scenario in one session, to be stored. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { getOctokit } from "@actions/github";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { addRuns, emptyRecord } from "../../src/baseline/record.ts";
+import { addRuns, emptyRecord } from "../../src/baseline/record-changes.ts";
 import { serializeRecord } from "../../src/baseline/record-size.ts";
 import { recordName } from "../../src/baseline/store.ts";
 import { openArtifactStore } from "../../src/github/artifacts/artifact-baselines.ts";

@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openGitStore } from "../../src/baseline/git-store.ts";
 import { type BaselineAnswer, type LoadContext, loadFirstBaseline } from "../../src/baseline/load.ts";
-import { addRuns, emptyRecord, type NewRun } from "../../src/baseline/record.ts";
+import { addRuns, emptyRecord, type NewRun } from "../../src/baseline/record-changes.ts";
 import { type HistoryPort, viewRepository } from "../../src/git/repository-view.ts";
 import { connect, type Octokit } from "../../src/github/api/octokit.ts";
 import { runContext } from "../../src/github/api/run-context.ts";

@@ -1,14 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { normal, seeded } from "../../bench/verdict/random.ts";
 import type { MeasuredRun } from "../../src/analysis/measurements.ts";
-import {
-  acceptRuns,
-  addRuns,
-  earlierRuns,
-  emptyRecord,
-  selectRuns,
-  toMeasurements,
-} from "../../src/baseline/record.ts";
+import { earlierRuns, selectRuns, toMeasurements } from "../../src/baseline/record.ts";
+import { acceptRuns, addRuns, emptyRecord } from "../../src/baseline/record-changes.ts";
 import { judge } from "../../src/verdict/judge.ts";
 import { DEFAULT_POLICY } from "../../src/verdict/model/defaults.ts";
 import type { Judgement } from "../../src/verdict/model/judgement.ts";

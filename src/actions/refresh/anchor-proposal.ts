@@ -1,15 +1,8 @@
 import { escapeTerminal } from "../../core/escape.ts";
 import { cutText, oneLine } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
-import {
-  ANCHORS_FILE,
-  type Anchor,
-  anchorOf,
-  anchorStanding,
-  findAnchor,
-  serializeAnchors,
-  withAnchor,
-} from "../../gate/scenario/anchor.ts";
+import { ANCHORS_FILE, type Anchor, findAnchor } from "../../gate/scenario/anchor.ts";
+import { anchorOf, anchorStanding, serializeAnchors, withAnchor } from "../../gate/scenario/anchor-changes.ts";
 import { policyOf } from "../../gate/scenario/scenario-report.ts";
 import type { Proposal, ProposedFile } from "../../github/repository/anchor-pull-request.ts";
 import type { IssueText } from "../../github/repository/issue-upsert.ts";

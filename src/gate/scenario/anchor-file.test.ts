@@ -5,7 +5,8 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Environment } from "../../core/process/environment.ts";
 import { viewRepository } from "../../git/repository-view.ts";
-import { ANCHORS_FILE, anchorOf, serializeAnchors } from "./anchor.ts";
+import { ANCHORS_FILE } from "./anchor.ts";
+import { anchorOf, serializeAnchors } from "./anchor-changes.ts";
 import { anchorFor, readAnchors as anchorsOf } from "./anchor-file.ts";
 
 const readAnchors = async (root: string, env: Environment) => anchorsOf(await viewRepository(root, env));

@@ -1,15 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Measurements } from "../../analysis/measurements.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
-import {
-  type Anchor,
-  anchorOf,
-  anchorStanding,
-  findAnchor,
-  parseAnchors,
-  serializeAnchors,
-  withAnchor,
-} from "./anchor.ts";
+import { type Anchor, findAnchor, parseAnchors } from "./anchor.ts";
+import { anchorOf, anchorStanding, serializeAnchors, withAnchor } from "./anchor-changes.ts";
 
 const MIB = 1024 ** 2;
 const HERE = { backend: "cuda", device_model: "H100" };

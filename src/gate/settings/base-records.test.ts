@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openFileStore } from "../../baseline/file-store.ts";
-import { addRuns, emptyRecord } from "../../baseline/record.ts";
+import { addRuns, emptyRecord } from "../../baseline/record-changes.ts";
 import { serializeRecord } from "../../baseline/record-size.ts";
 import { viewRepository } from "../../git/repository-view.ts";
 import { baseRecords } from "./base-records.ts";

@@ -1,7 +1,7 @@
 import { type Ended, type Environment, run } from "./program.ts";
 
 /** What these tests look at in the document that `merge --json` prints. */
-export interface Merged {
+interface Merged {
   readonly verdict: string;
   readonly exit_code: number;
   readonly warnings: readonly string[];

@@ -87,7 +87,7 @@ function callsOf(file: string): Map<string, number> {
   return [...byPid.values()].sort((a, b) => all(b) - all(a))[0] ?? new Map();
 }
 
-export interface Settings {
+interface Settings {
   readonly without?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly options?: readonly string[];
