@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../src/core/package-root.ts";
+import { FACES } from "./testing/faces.ts";
 
 /** Every room of `src` and the rooms it may use, from the top of the house to the ground. */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
@@ -198,6 +199,21 @@ describe("the layout of the house", () => {
     expect(Object.fromEntries([...used].map(([name, rooms]) => [name, sorted(rooms)]))).toEqual(
       Object.fromEntries(Object.entries(ROOMS).map(([name, rooms]) => [name, sorted(rooms)])),
     );
+  });
+
+  it("a room imports the faces of other rooms alone, and the list has none that no other room imports", () => {
+    const libraries = ["core", "stats"];
+    const used = new Set<string>();
+    for (const file of production) {
+      const others = importsOf(file).filter((target) => target.startsWith(source) && room(target) !== room(file));
+      for (const target of others) if (!libraries.includes(room(target))) used.add(path.relative(source, target));
+    }
+    const listed = Object.entries(FACES).flatMap(([name, files]) => files.map((file) => path.join(name, file)));
+    expect([...used].sort()).toEqual(listed.sort());
+  });
+
+  it("files re-export none with `export *`, which would load all of it for each importer", () => {
+    expect(production.filter((file) => /^export \*/m.test(readFileSync(file, "utf8"))).map(shown)).toEqual([]);
   });
 
   it("other tools' formats are reached through the commands that read files, never from a measurement", () => {

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import type { Command } from "../../core/process/command.ts";
-import { findExecutable } from "../../measure/environment/find-executable.ts";
+import { findExecutable } from "../../core/process/find-executable.ts";
 import { readElfInterpreter } from "./elf-symbols.ts";
 
 /** A program into which the library that samples native memory is not loaded. */

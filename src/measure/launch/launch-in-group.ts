@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import { messageOf } from "../../core/errors.ts";
+import { findExecutable } from "../../core/process/find-executable.ts";
 import { allProcesses, descendantsOf } from "../../sampler/ps.ts";
-import { findExecutable } from "../environment/find-executable.ts";
 import { registerLauncher, sendSignal } from "./process-tree.ts";
 import {
   CONTROL_FD,

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findExecutable } from "../environment/find-executable.ts";
+import { findExecutable } from "../../core/process/find-executable.ts";
 import { explainStartFailure } from "./start-failure.ts";
 
 let directory: string;

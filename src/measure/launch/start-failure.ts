@@ -1,5 +1,5 @@
+import { findExecutable } from "../../core/process/find-executable.ts";
 import type { ExitState } from "../../telemetry/recording/model.ts";
-import { findExecutable } from "../environment/find-executable.ts";
 
 type NotStarted = Extract<ExitState, { kind: "not-started" }>;
 
