@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GateError } from "../core/errors.ts";
+import type { BaselineAnswer } from "./answer.ts";
 import { MAX_AGE_DAYS, QUIET_DAYS } from "./from-store.ts";
-import { type BaselineAnswer, loadBaselines, loadFirstBaseline, storeOf } from "./load.ts";
+import { loadBaselines, loadFirstBaseline, storeOf } from "./load.ts";
 import { acceptRuns, addRuns, emptyRecord, type NewRun } from "./record-changes.ts";
 import { recordName } from "./store.ts";
 

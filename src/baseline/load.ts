@@ -11,9 +11,6 @@ import { parseBaselineRecord, selectRuns } from "./record.ts";
 import { type BaselineSpec, parseBaselineSpec, type StoreOpeners } from "./spec.ts";
 import type { BaselineStore } from "./store.ts";
 
-export type { BaselineAnswer } from "./answer.ts";
-export type { LoadContext, ScenarioQuery } from "./from-store.ts";
-
 const refused =
   (file: string) =>
   (problem: JsonProblem): GateError => {

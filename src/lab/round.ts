@@ -1,7 +1,8 @@
 import path from "node:path";
 import { NextStep } from "../baseline/answer.ts";
 import { openFileStore } from "../baseline/file-store.ts";
-import { type LoadContext, loadFirstBaseline } from "../baseline/load.ts";
+import type { LoadContext } from "../baseline/from-store.ts";
+import { loadFirstBaseline } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { gateRequest, scenarioDefinition } from "../config/options.ts";
 import { assertNever, GateError } from "../core/errors.ts";

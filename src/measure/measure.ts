@@ -32,8 +32,6 @@ import { checkWorkingDirectory, createRunDirectory, unwritable, writeRecordingIn
 import { samplingError } from "./session/sampling-error.ts";
 import { randomId } from "./session/session.ts";
 
-export type { MeasureRequest } from "./session/request.ts";
-
 const PROGRESS_MS = 100;
 /** setTimeout counts milliseconds in 31 bits; 24 days do not limit a run. */
 const TIMER_MAX_MS = 2 ** 31 - 1;

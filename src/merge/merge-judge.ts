@@ -1,7 +1,8 @@
 import { measuredRun } from "../analysis/measured-run.ts";
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
+import type { BaselineAnswer } from "../baseline/answer.ts";
 import { unitedRun } from "../baseline/job-runs.ts";
-import { type BaselineAnswer, loadFirstBaseline } from "../baseline/load.ts";
+import { loadFirstBaseline } from "../baseline/load.ts";
 import { GateError } from "../core/errors.ts";
 import type { Environment } from "../core/process/environment.ts";
 import type { Horizon } from "../core/units.ts";

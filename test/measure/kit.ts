@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
 import { MARKER_VARIABLE } from "../../src/measure/environment/scrub-environment.ts";
-import { type MeasureRequest, measure } from "../../src/measure/measure.ts";
+import { measure } from "../../src/measure/measure.ts";
+import type { MeasureRequest } from "../../src/measure/session/request.ts";
 import { allPids, environmentHolds, readStat } from "../../src/sampler/proc.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { type RecordFile, readRecordFile } from "../../src/telemetry/reading/record-file.ts";
+import { readRecordFile } from "../../src/telemetry/reading/record-file.ts";
+import type { RecordFile } from "../../src/telemetry/recording/record-columns.ts";
 import { type Measured, measured, node } from "./kit.ts";
 
 const MIB = 2 ** 20;

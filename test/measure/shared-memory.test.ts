@@ -7,9 +7,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadNative } from "../../src/sampler/native.ts";
 import type { Sampler } from "../../src/sampler/sampler.ts";
 import { startSampler } from "../../src/sampler/start.ts";
-import { parseRecordFile, type RecordFile } from "../../src/telemetry/reading/record-file.ts";
+import { parseRecordFile } from "../../src/telemetry/reading/record-file.ts";
 import { recordFileToRecording } from "../../src/telemetry/reading/record-recording.ts";
 import type { SampleTable } from "../../src/telemetry/recording/model.ts";
+import type { RecordFile } from "../../src/telemetry/recording/record-columns.ts";
 import { temporaryDirectory } from "./kit.ts";
 
 const MIB = 2 ** 20;

@@ -4,7 +4,7 @@ import { plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import { packageName, packageText, percent } from "../../report/headline/line-answer.ts";
 import { CONTRIBUTING_LINE, LEAK_LINE, ONE_TIME_LINE, UNATTRIBUTED_GROWTH } from "../../report/wording/source-line.ts";
-import type { AttributedLine } from "../../snapshot/growth/attribution.ts";
+import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
 import { relativePath } from "../../snapshot/model/frames.ts";
 import type { UnseenProgram } from "../native/unseen-program.ts";
 import type { NamedLine, Unexplained } from "./name-lines.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { LinePackage } from "../../analysis/series/document.ts";
 import { unattributed } from "../../report/headline/line-answer.ts";
-import type { AttributedLine, Attribution } from "../../snapshot/growth/attribution.ts";
+import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
+import type { Attribution } from "../../snapshot/growth/attribution.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
 import { lineFinding, unattributedFinding } from "./line-finding.ts";
 import { nameLines, risesOf } from "./name-lines.ts";

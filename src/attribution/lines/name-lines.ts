@@ -1,4 +1,5 @@
-import type { AttributedLine, Attribution } from "../../snapshot/growth/attribution.ts";
+import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
+import type { Attribution } from "../../snapshot/growth/attribution.ts";
 import type { LiveSample } from "../../snapshot/growth/line-growth.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
 

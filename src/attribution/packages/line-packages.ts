@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { LinePackage } from "../../analysis/series/document.ts";
-import type { AttributedLine } from "../../snapshot/growth/attribution.ts";
+import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
 import { type Frame, relativePath } from "../../snapshot/model/frames.ts";
 import { isPackageFile, packagesBy } from "./installed-packages.ts";
 

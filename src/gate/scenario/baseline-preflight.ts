@@ -1,5 +1,6 @@
 import path from "node:path";
-import { type LoadedBaselines, loadBaselines, type ScenarioQuery } from "../../baseline/load.ts";
+import type { ScenarioQuery } from "../../baseline/from-store.ts";
+import { type LoadedBaselines, loadBaselines } from "../../baseline/load.ts";
 import { parseBaselineSpec, type StoreOpeners } from "../../baseline/spec.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { usageError } from "../../core/errors.ts";

@@ -1,6 +1,6 @@
 import type { Measurements } from "../../analysis/measurements.ts";
 import { type Finding, isBackground } from "../../analysis/series/document.ts";
-import type { BaselineAnswer } from "../../baseline/load.ts";
+import type { BaselineAnswer } from "../../baseline/answer.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { GateError } from "../../core/errors.ts";
 import { type ScenarioReport, scenarioReport } from "../../report/model/gate-report.ts";

@@ -2,7 +2,8 @@ import { lstatSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import type { RecordsCheck, Sampler } from "../../sampler/sampler.ts";
-import { parseRecordChunks, type RecordFile } from "../../telemetry/reading/record-file.ts";
+import { parseRecordChunks } from "../../telemetry/reading/record-file.ts";
+import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 
 /** Code of a record file whose bytes are not those that the sampler wrote. */
 export const RECORD_FILE_ALTERED = "RECORD_FILE_ALTERED";

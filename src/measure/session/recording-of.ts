@@ -1,9 +1,9 @@
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import type { Sampler } from "../../sampler/sampler.ts";
-import type { RecordFile } from "../../telemetry/reading/record-file.ts";
 import { dataLossNotes, recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { RAW_RECORD_FILE } from "../../telemetry/recording/run-files.ts";
 import { withOutOfMemory } from "./out-of-memory.ts";
 import { type ProbeSetup, withProbe } from "./probe-info.ts";

@@ -7,8 +7,6 @@ import type { GrowthLine, LineGrowth } from "./line-growth.ts";
 import type { LinesSample } from "./lines-document.ts";
 import { type HeldEntry, type Retainer, retainerText } from "./retainer.ts";
 
-export type { AttributedLine } from "./attributed-line.ts";
-
 /** Everything one process of an attribution run wrote. */
 export interface ProcessEvidence {
   /** Unique name per process image: `<pid>.<n>` of its files, because process ids are reused. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { userFrames } from "../model/frames.ts";
-import { type Frame, growthByLine, type LiveSample, slopeOver, trendOf } from "./line-growth.ts";
+import { type Frame, userFrames } from "../model/frames.ts";
+import { growthByLine, type LiveSample, slopeOver, trendOf } from "./line-growth.ts";
 
 const MIB = 2 ** 20;
 const isUserFrame = userFrames({ root: "/repo" });

@@ -1,7 +1,5 @@
 import { type Frame, lineKey, NO_FRAMES, ownerOf } from "../model/frames.ts";
 
-export type { Frame } from "../model/frames.ts";
-
 /** Live memory of one allocation stack in one sample. */
 export interface LiveEntry {
   readonly bytes: number;

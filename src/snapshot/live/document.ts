@@ -1,6 +1,7 @@
 import { byProcess, type SnapshotName } from "../model/file-names.ts";
 import { type Frame, relativePath, userFrames } from "../model/frames.ts";
-import { Action, State, type TorchSnapshot } from "../model/snapshot.ts";
+import { Action, State } from "../model/keys.ts";
+import type { TorchSnapshot } from "../model/snapshot.ts";
 import { poolUse } from "./fragmentation.ts";
 import { allocatedBytes, devicesOf } from "./live.ts";
 import { largestBlocks, liveByLine } from "./live-rows.ts";

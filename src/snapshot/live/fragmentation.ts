@@ -1,4 +1,5 @@
-import { State, type TorchSnapshot } from "../model/snapshot.ts";
+import { State } from "../model/keys.ts";
+import type { TorchSnapshot } from "../model/snapshot.ts";
 import type { OnDevice, PoolRow } from "./tables.ts";
 
 const unused = (device: number, pool: string) => ({

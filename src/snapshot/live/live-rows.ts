@@ -1,5 +1,6 @@
 import { NO_FRAMES } from "../model/frames.ts";
-import { State, type TorchSnapshot } from "../model/snapshot.ts";
+import { State } from "../model/keys.ts";
+import type { TorchSnapshot } from "../model/snapshot.ts";
 import { deviceOf, devicesOf } from "./live.ts";
 import type { Owners } from "./owners.ts";
 import type { BlockRow, LiveRow, OnDevice } from "./tables.ts";

@@ -1,6 +1,7 @@
 import { groupBy } from "../../core/group-by.ts";
 import type { LiveEntry, LiveSample } from "../growth/line-growth.ts";
-import { State, type TorchSnapshot } from "../model/snapshot.ts";
+import { State } from "../model/keys.ts";
+import type { TorchSnapshot } from "../model/snapshot.ts";
 import type { Owners } from "./owners.ts";
 
 /** Frames kept of a stack to find its line. More than any stack has before its first user frame. */

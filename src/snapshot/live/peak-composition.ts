@@ -1,6 +1,7 @@
 import { groupBy } from "../../core/group-by.ts";
 import { type Frame, lineKey } from "../model/frames.ts";
-import { Action, State, type TorchSnapshot, type TraceTable } from "../model/snapshot.ts";
+import { Action, State } from "../model/keys.ts";
+import type { TorchSnapshot, TraceTable } from "../model/snapshot.ts";
 import { devicesOf } from "./live.ts";
 import { NO_LINE, type Owners } from "./owners.ts";
 import { deviceSeries, freesAllocation } from "./replay.ts";

@@ -1,4 +1,5 @@
-import { Action, State, type TorchSnapshot, type TraceTable } from "../model/snapshot.ts";
+import { Action, State } from "../model/keys.ts";
+import type { TorchSnapshot, TraceTable } from "../model/snapshot.ts";
 
 /** Memory levels of one device over its trace: after each entry, in bytes. */
 export interface DeviceSeries {

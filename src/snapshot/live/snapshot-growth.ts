@@ -1,6 +1,7 @@
 import { arrangeLines, type GrowthLine, growthByLine, type LineGrowth, type LineTrend } from "../growth/line-growth.ts";
 import { type Frame, lineKey } from "../model/frames.ts";
-import { State, type TorchSnapshot, type TraceTable } from "../model/snapshot.ts";
+import { State } from "../model/keys.ts";
+import type { TorchSnapshot, TraceTable } from "../model/snapshot.ts";
 import { devicesOf, liveSample } from "./live.ts";
 import { NO_LINE, type Owners, ownersOf } from "./owners.ts";
 import { stepEnds } from "./steps.ts";

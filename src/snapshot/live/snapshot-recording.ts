@@ -7,7 +7,8 @@ import {
   type SampleTable,
 } from "../../telemetry/recording/model.ts";
 import { snapshotName } from "../model/file-names.ts";
-import { Action, type TorchSnapshot, type TraceTable } from "../model/snapshot.ts";
+import { Action } from "../model/keys.ts";
+import type { TorchSnapshot, TraceTable } from "../model/snapshot.ts";
 import { allocatedBytes, devicesOf } from "./live.ts";
 import { deviceSeries, reservedBytes } from "./replay.ts";
 import { stepAt, stepEnds } from "./steps.ts";

@@ -1,7 +1,8 @@
 import { GrowableColumn } from "../../telemetry/recording/growable.ts";
 import { trendOf } from "../growth/line-growth.ts";
 import type { Frame } from "../model/frames.ts";
-import { Action, State, type TorchSnapshot, type TraceTable } from "../model/snapshot.ts";
+import { Action, State } from "../model/keys.ts";
+import type { TorchSnapshot, TraceTable } from "../model/snapshot.ts";
 import { NO_LINE, type Owners } from "./owners.ts";
 import { stepAt } from "./steps.ts";
 import type { Origin, SurvivorRow } from "./tables.ts";

@@ -1,4 +1,5 @@
-import { Action, type Stacks, type TraceTable } from "../model/snapshot.ts";
+import { Action } from "../model/keys.ts";
+import type { Stacks, TraceTable } from "../model/snapshot.ts";
 import { phaseOfStack, type Release, type StepPhase } from "./tensor-category.ts";
 
 /** What a stack shows: its phase, as an index of {@link PHASES}, and the function in which its thread began. */

@@ -1,7 +1,5 @@
 import type { Frame } from "./frames.ts";
 
-export { Action, State } from "./keys.ts";
-
 /** The stacks of a snapshot, by number. Numbers are valid in one snapshot only. */
 export interface Stacks {
   /** Number of stacks. The first two have no frames (not recorded, and empty). */

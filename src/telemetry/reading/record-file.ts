@@ -15,8 +15,6 @@ import { StreamsBuilder } from "../recording/recorded-streams.ts";
 import { lostRings } from "../recording/source-errors.ts";
 import { RECENT_ENDING, recentRecords } from "./recent-records.ts";
 
-export type { RecordFile } from "../recording/record-columns.ts";
-
 /** Maximum length of lists of single events (errors, rates). Further ones are only counted. */
 const MAX_LISTED = 20_000;
 /** This many bytes without one possible record are no longer skipped. */
