@@ -1,7 +1,6 @@
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { plural } from "../core/text.ts";
-import { formatBytes } from "../core/units.ts";
-import { METRIC, type Metric, metricLabel } from "../telemetry/recording/metrics.ts";
+import { METRIC, type Metric } from "../telemetry/recording/metrics.ts";
 import {
   compareFingerprints,
   describeMismatches,
@@ -35,9 +34,9 @@ import {
   withSummedHost,
 } from "./model/series-index.ts";
 import { anchorRule, anchorUnjudged } from "./rules/anchor-rule.ts";
+import { budgetRule } from "./rules/budget-rule.ts";
 import { checkOf } from "./rules/check.ts";
 import { classRule } from "./rules/class-rule.ts";
-import { budgetNoise } from "./rules/config-lint.ts";
 import { growthAcrossVersions, growthRule, hasGrowth, observedGrowth, ofSameAnalysis } from "./rules/growth-rule.ts";
 import { peakRule, peaks } from "./rules/peak-rule.ts";
 import type { RelativeContext } from "./rules/relative-rule.ts";
@@ -350,55 +349,4 @@ function oomRule(candidate: Measurements, gating: ReadonlySet<Metric>): readonly
       reason: `${established ? "ran" : "may have run"} out of memory in ${died.length} of ${plural(candidate.runs.length, "run")}`,
     }),
   ];
-}
-
-/** Absolute budgets: one run of any rank above is enough. A metric that was not measured is unjudged, never passed. */
-function budgetRule(
-  policy: Policy,
-  candidate: readonly SeriesHistory[],
-  baseline: readonly SeriesHistory[],
-): readonly Check[] {
-  return policy.budgets.flatMap((budget): Check[] => {
-    const common = { aspect: "peak", limit: "budget", gating: true, threshold_bytes: budget.bytes } as const;
-    const unknown = (key: SeriesHistory["key"], what: string) =>
-      checkOf(key, {
-        ...common,
-        verdict: "unjudged",
-        reason: `the budget of ${formatBytes(budget.bytes)} for ${metricLabel(budget.metric)} cannot be checked: ${what}`,
-      });
-    const series = candidate.filter(({ key }) => key.metric === budget.metric && key.phase === undefined);
-    if (series.length === 0) {
-      return [
-        unknown(
-          { rank: 0, device: budget.metric.startsWith("host") ? "host" : "*", metric: budget.metric },
-          "it was not measured",
-        ),
-      ];
-    }
-    return series.map(({ key, runs }) => {
-      const known = peaks(runs).map(({ value }) => value);
-      if (known.length === 0) return unknown(key, "no run has a known peak");
-      const highest = Math.max(...known);
-      const tight = budgetNoise(key, budget, policy, baseline);
-      const note = tight === null ? "" : ` (${tight})`;
-      const over = highest > budget.bytes;
-      const distance = formatBytes(Math.abs(highest - budget.bytes));
-      if (!over && peaks(runs.filter(isWhole)).length === 0) {
-        return checkOf(key, {
-          ...common,
-          verdict: "unjudged",
-          candidate_bytes: highest,
-          needs_more_runs: 1,
-          reason: CUT_EVERYWHERE,
-        });
-      }
-      return checkOf(key, {
-        ...common,
-        verdict: over ? "fail" : "pass",
-        confirmed: over,
-        candidate_bytes: highest,
-        reason: `peak ${formatBytes(highest)} is ${distance} ${over ? "over" : "under"} the budget of ${formatBytes(budget.bytes)}${note}`,
-      });
-    });
-  });
 }

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gateRequest } from "../../src/config/options.ts";
+import { findExecutable } from "../../src/core/process/find-executable.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
-import { findExecutable } from "../../src/measure/environment/find-executable.ts";
 
 /**
  * Garbage alone, or with `leak` 10 MiB a second that stay. Where its heap is collected from outside, it runs until that

@@ -262,6 +262,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
   verdict: [
     "difference.ts",
     "fingerprint.ts",
+    "gating.ts",
     "judge.ts",
     "model/acceptance.ts",
     "model/combine.ts",
