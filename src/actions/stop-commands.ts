@@ -23,9 +23,9 @@ const KEPT = [
 /** Larger ones are not the runner's. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-type Content = Buffer | "absent" | "unknown";
+type FileContent = Buffer | "absent" | "unknown";
 
-function contentOf(file: string): Content {
+function contentOf(file: string): FileContent {
   try {
     return readBounded(file, MAX_BYTES, "refuse");
   } catch (error) {
@@ -33,7 +33,7 @@ function contentOf(file: string): Content {
   }
 }
 
-function isSame(a: Content, b: Content): boolean {
+function isSame(a: FileContent, b: FileContent): boolean {
   return typeof a === "string" || typeof b === "string" ? a === b : a.equals(b);
 }
 

@@ -1,7 +1,7 @@
 import { alignClocks, type StepTimes, stepTimes } from "../telemetry/reading/clock-alignment.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { RanksAnalysis } from "./series/document.ts";
-import { groupTables, joinColumn, tableLength, tablesWith } from "./series/series.ts";
+import { groupTables, joinColumn, type TableGroup, tableLength, tablesWith } from "./series/series.ts";
 import {
   columnsOf,
   combineRanks,
@@ -90,8 +90,6 @@ export function combineEvidence(parts: readonly RanksEvidence[]): RanksAnalysis 
 
 /** Participating and missing ranks, and the one that jumped first. */
 export const analyseRanks = (recording: Recording): RanksAnalysis => combineEvidence([ranksEvidence(recording)]);
-
-type TableGroup = ReturnType<typeof groupTables>[number];
 
 /** A rank's devices before its host, by name. */
 function precedes(device: string, other: string): boolean {

@@ -27,9 +27,9 @@ function storedValue(series: MeasuredSeries): BaselineValue {
   ];
 }
 
-type SeriesKey = BaselineEpoch["series"][number];
+type StoredSeriesKey = BaselineEpoch["series"][number];
 
-const same = (a: SeriesKey, b: SeriesKey): boolean => a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
+const same = (a: StoredSeriesKey, b: StoredSeriesKey): boolean => a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
 
 type PhaseKey = NonNullable<BaselineEpoch["phases"]>[number];
 
@@ -46,7 +46,7 @@ function phaseKeys({ phases: known = [] }: BaselineEpoch, measured: readonly Mea
 function withRun(epoch: BaselineEpoch, run: NewRun): BaselineEpoch {
   const whole = run.measured.series.filter(({ cut }) => cut !== true);
   const measured = whole.filter(({ phase }) => phase === undefined);
-  const keys: SeriesKey[] = measured.map(({ rank, device, metric }) => [rank, device, metric]);
+  const keys: StoredSeriesKey[] = measured.map(({ rank, device, metric }) => [rank, device, metric]);
   const series = [...epoch.series, ...keys.filter((key) => !epoch.series.some((known) => same(known, key)))];
   const values = series.map((key) => {
     const found = measured.find(({ rank, device, metric }) => same(key, [rank, device, metric]));

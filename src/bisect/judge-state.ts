@@ -10,7 +10,7 @@ import { answerSentence } from "../report/headline/sentence.ts";
 import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 
 /** A state that can be run. */
-export interface Prepared {
+export interface PreparedState {
   readonly cwd: string;
   readonly env: Environment;
 }
@@ -25,12 +25,12 @@ export interface StateVerdict {
 /** Judges states of one search; the tests have a simulated one. */
 export interface StateJudge {
   /** Judge a state by itself, then measure it as the baseline of all others. */
-  readonly good: (state: Prepared, bundle: string) => Promise<StateVerdict>;
-  readonly other: (state: Prepared, bundle: string) => Promise<StateVerdict>;
+  readonly good: (state: PreparedState, bundle: string) => Promise<StateVerdict>;
+  readonly other: (state: PreparedState, bundle: string) => Promise<StateVerdict>;
 }
 
 /** The request of one state: what to measure where, against which baselines, with evidence in `bundle`. */
-export type RequestFor = (state: Prepared, bundle: string, baselines: readonly string[]) => GateRequest;
+export type RequestFor = (state: PreparedState, bundle: string, baselines: readonly string[]) => GateRequest;
 
 const STORE = "baseline";
 

@@ -4,7 +4,7 @@ import { GateError } from "../core/errors.ts";
 import type { PackageChange } from "../core/locks.ts";
 import { programsOf } from "../core/process/child.ts";
 import { throwAwayHome } from "./home.ts";
-import type { Prepared } from "./judge-state.ts";
+import type { PreparedState } from "./judge-state.ts";
 import type { LockDifference } from "./locks.ts";
 import { copyProject } from "./npm-project.ts";
 import type { Subject, Unusable } from "./run-search.ts";
@@ -43,7 +43,7 @@ export function packageSubject(difference: LockDifference, options: InstallOptio
   };
 }
 
-type Failure = Extract<ToolResult, { readonly ok: false }>;
+type ToolFailure = Extract<ToolResult, { readonly ok: false }>;
 
 /** One state to be installed; its environment has the throw-away home. */
 interface State extends InstallOptions {
@@ -71,7 +71,7 @@ function install(
   return runTool(tool, programOf(program, env.PATH), args, { cwd, env: installing, interrupt });
 }
 
-async function pythonEnvironment(state: State): Promise<Prepared | Failure> {
+async function pythonEnvironment(state: State): Promise<PreparedState | ToolFailure> {
   const { scratch, lock, tool, cwd, env } = state;
   const directory = path.join(scratch, "env");
   const python = path.join(directory, "bin", "python");
@@ -97,7 +97,7 @@ async function pythonEnvironment(state: State): Promise<Prepared | Failure> {
   return { cwd, env: { ...rest, PATH, VIRTUAL_ENV: directory } };
 }
 
-async function npmEnvironment(state: State): Promise<Prepared | Failure> {
+async function npmEnvironment(state: State): Promise<PreparedState | ToolFailure> {
   const cwd = path.join(state.scratch, "project");
   await copyProject(state.cwd, cwd, state.lock);
   const result = await install(state, cwd, ["npm", "ci", "--no-audit", "--no-fund"]);
@@ -121,7 +121,7 @@ const CONFLICT =
   /ResolutionImpossible|conflicting dependencies|unsatisfiable|does not satisfy|Missing: .* from lock file|code ETARGET/;
 
 /** A failed installation, with the packages that it names as excluding each other. */
-export function unusable({ reason, output }: Failure, { changes, dependents }: LockDifference): Unusable {
+export function unusable({ reason, output }: ToolFailure, { changes, dependents }: LockDifference): Unusable {
   if (!CONFLICT.test(output)) return { reason };
   const named = changes.flatMap((change, at) => (isNamed(change, output) ? [at] : []));
   const together = [...new Set([...named, ...named.flatMap((at) => dependents(changes[at]?.name ?? ""))])];

@@ -2,7 +2,7 @@ import path from "node:path";
 import { assertNever, GateError, messageOf } from "../core/errors.ts";
 import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { plural } from "../core/text.ts";
-import type { Prepared, StateJudge, StateVerdict } from "./judge-state.ts";
+import type { PreparedState, StateJudge, StateVerdict } from "./judge-state.ts";
 import { type Next, nextQuestion } from "./search.ts";
 import { removeScratch, SCRATCH_PREFIX, type SearchState, type Step, saveState } from "./state.ts";
 import { failed } from "./tool.ts";
@@ -23,7 +23,7 @@ export interface Subject {
    * Build a state in an empty throw-away directory.
    * @throws GateError (error) when the environment fails, whatever the state
    */
-  readonly prepare: (included: readonly number[], scratch: string) => Promise<Prepared | Unusable>;
+  readonly prepare: (included: readonly number[], scratch: string) => Promise<PreparedState | Unusable>;
 }
 
 export interface SearchPorts {

@@ -44,14 +44,14 @@ export function heldFiles(): HeldFiles | null {
   return held;
 }
 
-interface Package {
+interface Installation {
   readonly root: string;
   readonly version: string;
 }
 
-let cached: Package | undefined;
+let cached: Installation | undefined;
 
-function findPackage(): Package {
+function findPackage(): Installation {
   let directory = path.dirname(fileURLToPath(import.meta.url));
   for (;;) {
     const manifest = path.join(directory, "package.json");

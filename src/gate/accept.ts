@@ -32,7 +32,7 @@ interface InBundle {
 }
 
 /** A scenario with its runs. */
-interface Accepted {
+interface AcceptedScenario {
   readonly scenario: ScenarioReport;
   readonly runs: readonly NewRun[];
 }
@@ -55,7 +55,7 @@ function chosen(all: readonly InBundle[], names: string | undefined): readonly I
   throw usageError("SCENARIO_UNKNOWN", `the bundles have no scenario "${unknown}"`, `They have: ${list}.`);
 }
 
-function acceptedRuns(scenarios: readonly InBundle[]): readonly Accepted[] {
+function acceptedRuns(scenarios: readonly InBundle[]): readonly AcceptedScenario[] {
   return scenarios.map(({ bundle, timeIso, scenario }) => {
     const { command } = scenario.fingerprint;
     const measured = successfulRuns(scenario, (session) => keptSession(session, timeIso));
@@ -90,7 +90,7 @@ export async function acceptBundles(
   for (const bundle of bundles) all.push(...(await scenariosOf(bundle)));
   const accepted = acceptedRuns(chosen(all, only));
   checked([...new Set(accepted.map(({ scenario: { scenario } }) => scenario))]);
-  const keyOf = ({ scenario: { scenario, fingerprint } }: Accepted) =>
+  const keyOf = ({ scenario: { scenario, fingerprint } }: AcceptedScenario) =>
     JSON.stringify([scenario, fingerprintHash(fingerprint)]);
   const records: StoredRecord[] = [];
   for (const [first, ...others] of groupBy(accepted, keyOf).values()) {

@@ -9,14 +9,14 @@ import { fitPowerLaw, largestWithin, MIN_POINTS, type PowerLaw } from "../stats/
 import { runEnding } from "./run/run-ending.ts";
 
 /** The runs that measured one value. */
-interface Measured {
+interface MeasuredValue {
   readonly value: string;
   readonly runs: readonly RunReport[];
   /** Whether the command failed, was interrupted or ran out of memory: its peak is then not that of the whole work. */
   readonly failed: boolean;
 }
 
-function measuredOf(value: string, report: ScenarioReport | undefined): Measured {
+function measuredOf(value: string, report: ScenarioReport | undefined): MeasuredValue {
   const all = report?.runs ?? [];
   const wanted = comparableRole(all);
   const runs = all.filter(({ role }) => role === wanted);
@@ -28,7 +28,7 @@ function measuredOf(value: string, report: ScenarioReport | undefined): Measured
 }
 
 /** The peak of one value: of the largest rank in each run, the median over the runs. */
-function peakOf({ runs }: Measured, metric: string, onDevice: boolean): number | null {
+function peakOf({ runs }: MeasuredValue, metric: string, onDevice: boolean): number | null {
   const peaks = runs.flatMap(({ info }) => {
     const own = info.peaks.filter((peak) => peak.metric === metric && (peak.device !== "host") === onDevice);
     return own.length > 0 ? [Math.max(...own.map(({ bytes }) => bytes))] : [];

@@ -22,7 +22,7 @@ export interface QuietSeries {
 }
 
 /** The smallest leak that one rule detects in nine of ten cases. */
-export interface Detectable {
+export interface DetectableLeak {
   readonly aspect: "peak" | "growth";
   /** Total size of the leak at the end of the run, bytes. */
   readonly bytes: number;
@@ -34,7 +34,7 @@ export interface Detectable {
  * peak by as much as it grows. The rule with the smaller size decides. Without runs, only the floors of the rules are
  * known.
  */
-export function detectable(series: QuietSeries, policy: Policy = DEFAULT_POLICY): Detectable {
+export function detectable(series: QuietSeries, policy: Policy = DEFAULT_POLICY): DetectableLeak {
   const { metric, peaks, growths } = series;
   const quantum = METRIC[metric].quantumBytes;
   const level = peaks.length === 0 ? 0 : median(peaks);

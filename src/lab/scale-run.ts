@@ -19,7 +19,7 @@ import { type Fingerprint, ofKnownMetric } from "../telemetry/recording/model.ts
 import type { CatalogueEntry } from "./catalogue.ts";
 import { factsIn } from "./output.ts";
 import { type LabStateName, patternCommand } from "./round.ts";
-import { type Detectable, detectable, type LeadingCheck, leadingCheck, type QuietSeries } from "./scale-guess.ts";
+import { type DetectableLeak, detectable, type LeadingCheck, leadingCheck, type QuietSeries } from "./scale-guess.ts";
 import { type RunSize, runSize, type ScaleSetting } from "./scale-size.ts";
 
 /** A pattern that is run at several sizes. */
@@ -147,7 +147,7 @@ export async function measureBaseline(
   pattern: SizedPattern,
   value: number,
   ports: GatePorts,
-): Promise<Detectable | null> {
+): Promise<DetectableLeak | null> {
   const { request, scenario } = sizedRequest(pattern, "fixed", value, value);
   const store = openFileStore("file:baseline", path.join(pattern.directory, baselineDirectory(value)));
   const { record } = await refreshScenario(
@@ -162,7 +162,7 @@ export async function measureBaseline(
     ofKnownMetric(record.envelopes),
   )
     .map((series) => detectable(series))
-    .reduce<Detectable | null>((least, one) => (least === null || one.bytes < least.bytes ? one : least), null);
+    .reduce<DetectableLeak | null>((least, one) => (least === null || one.bytes < least.bytes ? one : least), null);
 }
 
 /** One state at one size after the gate judged it. */

@@ -10,7 +10,7 @@ import { labEnvironment } from "./report/document.ts";
 import { type ScaleAnswer, type ScaleDocument, type ScaleProbe, sightOf } from "./report/scale-document.ts";
 import { formatSize } from "./report/scale-table.ts";
 import { dropBundles, prepareScaleDirectory, writeScaleDocument } from "./scale-files.ts";
-import { type Detectable, detectable, type Excess, guessedSize, type Kept, measuredSize } from "./scale-guess.ts";
+import { type DetectableLeak, detectable, type Excess, guessedSize, type Kept, measuredSize } from "./scale-guess.ts";
 import {
   type JudgedSize,
   judgeSize,
@@ -61,12 +61,12 @@ class SizeSearch {
   readonly #bounds: SearchBounds;
   readonly #narrator: ScaleNarrator;
   readonly #ports: GatePorts;
-  readonly #baselines = new Map<number, Detectable | null>();
+  readonly #baselines = new Map<number, DetectableLeak | null>();
   readonly probes: ScaleProbe[] = [];
   fingerprint: Fingerprint = {};
   kept: Kept | null = null;
   stated: number | null = null;
-  detectable: Detectable | null = null;
+  detectable: DetectableLeak | null = null;
   guess: number | null = null;
   /** The size that is being judged, whose bundles are incomplete; null between two sizes. */
   #judging: number | null = null;
@@ -109,7 +109,7 @@ class SizeSearch {
     }
   }
 
-  async #measure(value: number): Promise<Detectable | null> {
+  async #measure(value: number): Promise<DetectableLeak | null> {
     const { runs } = this.#pattern;
     this.#narrator.baseline(value, runs);
     const found = await measureBaseline(this.#pattern, value, this.#ports);

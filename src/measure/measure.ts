@@ -68,7 +68,7 @@ export async function measure(request: MeasureRequest): Promise<MeasuredRecordin
 export const loadReader = () => import("./session/recording-of.ts");
 
 /** Everything that is known and made before the command is launched. */
-interface Prepared {
+interface PreparedRun {
   readonly request: MeasureRequest;
   readonly argv: readonly string[];
   /** Environment of the command, without the variables of the probe. */
@@ -86,7 +86,7 @@ interface Prepared {
   readonly ramFiles: RamFiles | null;
 }
 
-async function prepare(request: MeasureRequest): Promise<Prepared> {
+async function prepare(request: MeasureRequest): Promise<PreparedRun> {
   const argv = argvOf(request.command);
   const [argv0] = argv;
   if (argv0 === undefined || argv0 === "") {
@@ -136,7 +136,7 @@ async function prepare(request: MeasureRequest): Promise<Prepared> {
   return { request, argv, env, marker: variable, describe, probe, setup, info, log, killsBefore, ramFiles };
 }
 
-async function launchHeld({ request, argv, env, probe, log }: Prepared): Promise<Launched> {
+async function launchHeld({ request, argv, env, probe, log }: PreparedRun): Promise<Launched> {
   try {
     return await launch({ argv, cwd: request.cwd, env: probe?.env ?? env });
   } catch (error) {
@@ -146,7 +146,7 @@ async function launchHeld({ request, argv, env, probe, log }: Prepared): Promise
 }
 
 /** Sample the held command from before it starts until all of its processes have ended. */
-async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<EndedRun> {
+async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promise<EndedRun> {
   const { request, argv, env, log, probe, describe, ramFiles } = prepared;
   const tree = new ProcessTree(launched.rootPid, prepared.marker);
   const tees = [
@@ -203,7 +203,7 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
   return { info, devices, beganNs, records: sampler, samplingError: samplingError(stats, stopped) };
 }
 
-function samplerOf({ request, marker, probe }: Prepared, launched: Launched): Promise<Sampler> {
+function samplerOf({ request, marker, probe }: PreparedRun, launched: Launched): Promise<Sampler> {
   return startSampler({
     file: path.join(request.directory, RAW_RECORD_FILE),
     rootPid: launched.rootPid,
@@ -217,7 +217,7 @@ function samplerOf({ request, marker, probe }: Prepared, launched: Launched): Pr
 }
 
 /** Java virtual machines are found by `/proc`, and what is read of them is recorded as a probe's. */
-async function watchJvms({ request, probe }: Prepared, { rootPid }: Launched): Promise<JvmWatch | undefined> {
+async function watchJvms({ request, probe }: PreparedRun, { rootPid }: Launched): Promise<JvmWatch | undefined> {
   if (probe === null || process.platform !== "linux") return undefined;
   const { JvmWatch } = await import("./jvm/jvm-watch.ts");
   return new JvmWatch(rootPid, path.join(request.directory, PROBE_FOLDER), request.collect === true);

@@ -27,7 +27,7 @@ import {
   scenarioOfJob,
 } from "./merge-report.ts";
 import type { ShardJob } from "./shard-jobs.ts";
-import type { Verification } from "./shard-pool.ts";
+import type { SampleVerification } from "./shard-pool.ts";
 import { type FeaturesSource, type ShardFailure, verifyShard } from "./shard-read.ts";
 import { hostsOf, reasonWithHost, type ShardPolicy } from "./shard-report.ts";
 import { decidingShards, shardTimeline } from "./shard-timeline.ts";
@@ -40,7 +40,7 @@ interface MergeRequest {
   readonly expected: ExpectedLegs | null;
   readonly unjudged: UnjudgedMode;
   readonly again: JudgeAgain;
-  readonly verification: Verification;
+  readonly verification: SampleVerification;
   readonly argv: readonly string[];
   readonly now: () => Date;
 }

@@ -11,7 +11,7 @@ import type { MissingLeg } from "./merge-report.ts";
 import { SHARD_INVALID } from "./shard-features.ts";
 import { type FoundInputs, type FoundShard, findInputs } from "./shard-find.ts";
 import { groupShards, type NamedShard, type ShardJob } from "./shard-jobs.ts";
-import { readShards, type Verification } from "./shard-pool.ts";
+import { readShards, type SampleVerification } from "./shard-pool.ts";
 import { failureOf, type Shard, type ShardFailure } from "./shard-read.ts";
 import { reportOfShards, type ShardPolicy } from "./shard-report.ts";
 
@@ -65,7 +65,7 @@ export interface MergeInput {
 /** What a report of recordings is made with. */
 export interface ReadContext {
   readonly policy: ShardPolicy;
-  readonly verification: Verification;
+  readonly verification: SampleVerification;
   readonly argv: readonly string[];
   readonly now: Date;
 }

@@ -15,7 +15,7 @@ export interface ShardTask {
 }
 
 /** Which of the stored features are compared with their samples. */
-export type Verification = "some" | "all";
+export type SampleVerification = "some" | "all";
 
 /** One in this many shards, drawn for each, is compared. */
 const ONE_IN = 64;
@@ -78,7 +78,7 @@ export function reader(file: string, queue: ShardTask[], take: Take): Promise<vo
  */
 export async function readShards(
   directories: readonly string[],
-  { horizon, verification }: { readonly horizon: Horizon | null; readonly verification: Verification },
+  { horizon, verification }: { readonly horizon: Horizon | null; readonly verification: SampleVerification },
   take: Take,
 ): Promise<void> {
   const isVerified = (): boolean => verification === "all" || randomInt(ONE_IN) === 0;

@@ -1,6 +1,6 @@
 import { allPids, childrenOf, environmentHolds, readStat } from "./proc.ts";
 
-export interface Found {
+export interface TreeProcess {
   readonly pid: number;
   readonly parent: number;
 }
@@ -25,11 +25,11 @@ export class TreeScan {
   }
 
   /** Descendants of the root and of `known` members, which may have been re-parented since; neither is repeated. */
-  descendants(known: Iterable<number>): Found[] {
+  descendants(known: Iterable<number>): TreeProcess[] {
     const visited = new Set<number>(known);
     // Another process may have got the pid of a root that ended.
     if (readStat(this.#root)?.startTicks === this.#rootStart) visited.add(this.#root);
-    const found: Found[] = [];
+    const found: TreeProcess[] = [];
     if (!this.#perThreadLists) return this.#byParents(visited);
     const open = [...visited];
     for (let pid = open.pop(); pid !== undefined; pid = open.pop()) {
@@ -44,13 +44,13 @@ export class TreeScan {
   }
 
   /** Kernels without per-thread lists: the parent of every process of the machine is read. */
-  #byParents(visited: Set<number>): Found[] {
+  #byParents(visited: Set<number>): TreeProcess[] {
     const parents = new Map<number, number>();
     for (const pid of allPids()) {
       const stat = readStat(pid);
       if (stat !== null) parents.set(pid, stat.parent);
     }
-    const found: Found[] = [];
+    const found: TreeProcess[] = [];
     for (let grew = true; grew; ) {
       grew = false;
       for (const [pid, parent] of parents) {
@@ -64,10 +64,10 @@ export class TreeScan {
   }
 
   /** Processes with the marker that were not settled before. It is inherited at fork, so none gets it later. */
-  newlyMarked(): Found[] {
+  newlyMarked(): TreeProcess[] {
     if (this.#marker === null) return [];
     const readings = new Map<number, number>();
-    const found: Found[] = [];
+    const found: TreeProcess[] = [];
     for (const pid of allPids()) {
       const left = this.#readings.get(pid) ?? EMPTY_READINGS;
       readings.set(pid, left);

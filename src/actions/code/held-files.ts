@@ -24,7 +24,7 @@ import {
 import type { Environment } from "../../core/process/environment.ts";
 import { plural } from "../../core/text.ts";
 
-interface Content {
+interface HeldFile {
   readonly bytes: Buffer;
   readonly mode: number;
 }
@@ -34,7 +34,7 @@ const COPY_MODE = 0o755;
 const NATIVE = ["launcher", "libstormlog_heap.so", "libstormlog_stacks.so", "sampler.node"] as const;
 const MAX_NAMES = 3;
 
-function contentOf(file: string): Content | null {
+function contentOf(file: string): HeldFile | null {
   const entry = lstatSync(file, { throwIfNoEntry: false });
   return entry?.isFile() === true ? { bytes: readFileSync(file), mode: entry.mode & 0o777 } : null;
 }
@@ -74,7 +74,7 @@ export class ActionFiles implements HeldFiles {
   readonly #code: PackedCode;
   readonly #root: string;
   /** By absolute path. */
-  readonly #held = new Map<string, Content>();
+  readonly #held = new Map<string, HeldFile>();
   readonly #nativeSource: string;
   /** Private; has nothing before the first run. */
   readonly #base: string;
@@ -182,7 +182,7 @@ export class ActionFiles implements HeldFiles {
     return { restored: restored.sort(), left: left.sort() };
   }
 
-  #restoreFile(file: string, { bytes, mode }: Content): boolean {
+  #restoreFile(file: string, { bytes, mode }: HeldFile): boolean {
     for (const directory of this.#directoriesOf(file)) makeDirectory(directory);
     const entry = lstatSync(file, { throwIfNoEntry: false });
     if (entry?.isFile() === true && entry.size === bytes.length) {

@@ -28,7 +28,7 @@ const AFTER_INTERRUPT_MS = 1000;
 const QUEUED = /^refs\/heads\/gh-readonly-queue\/.+\/pr-([1-9]\d{0,8})-[0-9a-f]{40,64}$/;
 
 /** A pull request that is measured here; the head is null where the measured commit is another one. */
-interface Measured {
+interface MeasuredPullRequest {
   readonly number: number;
   readonly headSha: string | null;
 }
@@ -37,7 +37,7 @@ interface Measured {
 export function measuredPullRequest(
   env: Environment,
   { eventName, ref, sha }: Pick<RunContext, "eventName" | "ref" | "sha">,
-): Measured | null {
+): MeasuredPullRequest | null {
   const pull = readPullRequest(env);
   if (pull !== null) return { number: pull.number, headSha: pull.headSha };
   const copied = eventName === "push" ? copiedPullRequest(ref) : null;
@@ -50,7 +50,7 @@ export function measuredPullRequest(
 export function acceptancesPort(
   octokit: () => Promise<Octokit>,
   repository: Repository,
-  { number, headSha }: Measured,
+  { number, headSha }: MeasuredPullRequest,
   interrupt: AbortSignal,
 ): () => Promise<LiveAcceptances> {
   return async () => {

@@ -26,7 +26,7 @@ const COMMENT_DEADLINE_MS = 120_000;
 const AFTER_INTERRUPT_MS = 1000;
 
 /** The pull request and its acceptances. */
-interface Known {
+interface PullRequestContext {
   /** Null where this run has none, or GitHub did not answer. */
   readonly pullRequest: { readonly number: number; readonly headSha: string | null } | null;
   readonly ground: Ground;
@@ -51,10 +51,10 @@ export async function merge(action: SubAction): Promise<number> {
 }
 
 /** The pull request and its acceptances. Without an answer of GitHub the legs' own count, but not a fork's. */
-async function lookUp(action: SubAction, settings: MergeSettings, accepted: boolean): Promise<Known> {
+async function lookUp(action: SubAction, settings: MergeSettings, accepted: boolean): Promise<PullRequestContext> {
   const { context, signal, warn } = action;
   const deadline = { ms: LOOK_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
-  const without = (untrusted: boolean): Known => ({
+  const without = (untrusted: boolean): PullRequestContext => ({
     pullRequest: null,
     ground: { live: null, headSha: null, untrusted },
   });
@@ -76,7 +76,7 @@ async function lookUp(action: SubAction, settings: MergeSettings, accepted: bool
 async function keepComment(
   { octokit, context, signal, log, warn }: SubAction,
   { comment, gateId, image }: MergeSettings,
-  { pullRequest }: Known,
+  { pullRequest }: PullRequestContext,
   read: () => Promise<LegsNow>,
 ): Promise<string | null> {
   if (!comment || pullRequest === null) return null;

@@ -68,7 +68,7 @@ export interface Refresh {
 }
 
 /** A session that was measured, or handed over. */
-export interface Measured extends Omit<HandedSession, "report" | "envelopes"> {
+export interface CompletedSession extends Omit<HandedSession, "report" | "envelopes"> {
   readonly nightly: NightlyRun;
 }
 
@@ -179,7 +179,7 @@ async function selfTests({ settings, request }: Refresh, nightly: NightlyRun, po
 }
 
 /** Measure a session and judge it. A session for another job is stored in this process alone. */
-async function measure(here: Refresh): Promise<Omit<Measured, "bundleArtifact">> {
+async function measure(here: Refresh): Promise<Omit<CompletedSession, "bundleArtifact">> {
   const { action, settings, request } = here;
   const staged = settings.stage === "measure";
   const own = sessionStore(here);
@@ -207,9 +207,9 @@ async function upload(here: Refresh): Promise<number | null> {
 }
 
 /** Measure a session, and upload its evidence also when that failed. */
-export async function measureSession(here: Refresh): Promise<Measured> {
+export async function measureSession(here: Refresh): Promise<CompletedSession> {
   let bundleArtifact: number | null = null;
-  let measured: Omit<Measured, "bundleArtifact">;
+  let measured: Omit<CompletedSession, "bundleArtifact">;
   try {
     measured = await measure(here);
   } finally {
@@ -219,7 +219,7 @@ export async function measureSession(here: Refresh): Promise<Measured> {
 }
 
 /** The session of this run's measuring job, stored now. Runs nothing of the program. */
-export async function storeHanded(here: Refresh): Promise<Measured> {
+export async function storeHanded(here: Refresh): Promise<CompletedSession> {
   const { request } = here;
   const handed = await downloadSession(actionsArtifactStore(), ownerOf(here), request);
   const store = sessionStore(here);

@@ -5,7 +5,7 @@ import type { NightlyEntry } from "../../nightly/state.ts";
 import { attempted } from "../attempted.ts";
 import { anchorIssue, anchorMoves, anchorProposal } from "./anchor-proposal.ts";
 import { closedIssueText, type IssueContext, isReported, openIssueText } from "./issue-text.ts";
-import type { Measured, Refresh } from "./measure-session.ts";
+import type { CompletedSession, Refresh } from "./measure-session.ts";
 import { recordsProposal } from "./records-proposal.ts";
 import { joinedBaseline } from "./session-text.ts";
 
@@ -84,7 +84,7 @@ export async function proposeAnchors(
 /** Propose the new records of a `file:` store, where that is asked for. */
 export async function proposeRecords(
   here: Refresh,
-  measured: Measured,
+  measured: CompletedSession,
   nights: readonly NightlyEntry[],
 ): Promise<void> {
   const { action, settings } = here;

@@ -7,7 +7,7 @@ import type { RepositoryView } from "../../git/repository-view.ts";
 import type { Proposal, ProposedFile, ReadFile } from "../../github/repository/anchor-pull-request.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { md } from "../../report/markdown/markdown-text.ts";
-import type { Measured, Refresh } from "./measure-session.ts";
+import type { CompletedSession, Refresh } from "./measure-session.ts";
 import { nightsOf, nightTable, sessionOutcomeText } from "./session-text.ts";
 import { keyName } from "./settings.ts";
 
@@ -25,7 +25,7 @@ function storeDirectory({ checkout }: RepositoryView, baseline: string): string 
  */
 export async function recordsProposal(
   { repository, settings, defaultBranch: base }: Refresh,
-  { nightly, compositions }: Measured,
+  { nightly, compositions }: CompletedSession,
   nights: readonly NightlyEntry[],
 ): Promise<Proposal | null> {
   const directory = storeDirectory(repository, settings.baseline);

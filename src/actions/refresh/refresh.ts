@@ -18,7 +18,7 @@ import type { SubAction } from "../sub-action.ts";
 import { readGitLocation, refusal } from "./eligible.ts";
 import {
   artifactJob,
-  type Measured,
+  type CompletedSession,
   measureSession,
   ownerOf,
   type Refresh,
@@ -64,7 +64,7 @@ export async function refresh(action: SubAction): Promise<number> {
 }
 
 /** Leave the session for the job that stores it. The step fails only where that is not possible. */
-async function handOver(here: Refresh, measured: Measured): Promise<number> {
+async function handOver(here: Refresh, measured: CompletedSession): Promise<number> {
   const { action, request } = here;
   const { nightly, bundleArtifact } = measured;
   const { report } = nightly.outcome;
@@ -78,7 +78,7 @@ async function handOver(here: Refresh, measured: Measured): Promise<number> {
 }
 
 /** Upload the session. @returns exit status */
-async function handOverCode(here: Refresh, { nightly, ...measured }: Measured): Promise<ExitCode> {
+async function handOverCode(here: Refresh, { nightly, ...measured }: CompletedSession): Promise<ExitCode> {
   const { report } = nightly.outcome;
   const envelopes = new Map(nightly.scenarios.map((one) => [one.report.scenario, one.envelopes]));
   const scratch = path.dirname(here.request.bundle);
@@ -93,7 +93,7 @@ async function handOverCode(here: Refresh, { nightly, ...measured }: Measured): 
 }
 
 /** History, issue, proposals, summary and outputs of a session whose records are stored. @returns exit status */
-async function publish(here: Refresh, measured: Measured): Promise<number> {
+async function publish(here: Refresh, measured: CompletedSession): Promise<number> {
   const { action, settings, request } = here;
   const { owner, repo, serverUrl, runId } = action.context;
   const { nightly, bundleArtifact } = measured;
@@ -137,7 +137,7 @@ function isCancelled({ signal }: SubAction): boolean {
 
 async function save(
   { action, settings, gitData, ref }: Refresh,
-  { nightly, trials }: Measured,
+  { nightly, trials }: CompletedSession,
 ): Promise<SavedSession | null> {
   const { verdict, generated_at_utc: nowIso } = nightly.outcome.report;
   const entries = nightly.scenarios.map(({ entry }) => entry);

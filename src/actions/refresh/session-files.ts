@@ -20,7 +20,7 @@ import type { Verdict } from "../../report/model/gate-report.ts";
 import { keyName } from "./settings.ts";
 
 /** What a nightly run adds to the state of a gate. */
-export interface MeasuredSession {
+export interface SessionResult {
   readonly verdict: Verdict;
   readonly entries: readonly NightlyEntry[];
   readonly trials: readonly Trial[];
@@ -70,7 +70,7 @@ export async function saveSession(
   gitData: GitData,
   ref: string,
   key: string,
-  session: MeasuredSession,
+  session: SessionResult,
   warn: (message: string) => void,
 ): Promise<SavedSession> {
   const files = sessionFiles(key);

@@ -52,7 +52,7 @@ export function reportSettings(input: Input) {
 }
 
 /** The outcome of the step. */
-interface Answer {
+interface StepOutcome {
   /** Null when the run left no section that could be trusted. */
   readonly verdict: Verdict | null;
   /** False when GitHub recorded a failure, whatever the sections contain. */
@@ -83,7 +83,7 @@ export async function report(action: SubAction): Promise<number> {
   }
 }
 
-function exitCode({ verdict, succeeded }: Answer): number {
+function exitCode({ verdict, succeeded }: StepOutcome): number {
   if (verdict === null) return ExitCode.unjudged;
   if (verdict === "fail") return ExitCode.gateFailed;
   return verdict === "error" || !succeeded ? ExitCode.error : ExitCode.pass;
@@ -104,7 +104,7 @@ async function forgetImages({ octokit, context, env, log, warn, setOutput }: Sub
   }
 }
 
-async function post(action: SubAction, settings: ReportSettings, event: ReportEvent): Promise<Answer> {
+async function post(action: SubAction, settings: ReportSettings, event: ReportEvent): Promise<StepOutcome> {
   const { context, log, warn, setOutput } = action;
   const runId = settings.runId ?? event.workflowRunId ?? context.runId;
   const source = await openSource(action, settings.gateId, runId);

@@ -29,7 +29,7 @@ export interface ChartSeries {
   readonly bytes: Float64Array;
 }
 
-interface TableGroup {
+export interface TableGroup {
   readonly rank: number;
   readonly device: string;
   readonly tables: readonly SampleTable[];
@@ -64,12 +64,12 @@ export function groupTables(tables: readonly SampleTable[]): TableGroup[] {
 }
 
 /** Rank, then device, then metric: an order that does not depend on the order of the input. */
-export function compareKeys(a: SeriesKey, b: SeriesKey): number {
-  const orderOf = ({ metric }: SeriesKey) => (metric ? METRICS.indexOf(metric) : 0);
+export function compareKeys(a: SortKey, b: SortKey): number {
+  const orderOf = ({ metric }: SortKey) => (metric ? METRICS.indexOf(metric) : 0);
   return a.rank - b.rank || (a.device < b.device ? -1 : a.device > b.device ? 1 : 0) || orderOf(a) - orderOf(b);
 }
 
-interface SeriesKey {
+interface SortKey {
   readonly rank: number;
   readonly device: string;
   readonly metric?: Metric | null;

@@ -92,7 +92,7 @@ function beatsSlowly(frequency: number, n: number): boolean {
   return false;
 }
 
-interface Found {
+interface CycleFit {
   readonly frequency: number;
   readonly score: number;
   /** Of the straight line that was subtracted. */
@@ -100,8 +100,8 @@ interface Found {
 }
 
 /** Best frequency in a range, cycles per point, each with the straight line that suits it best. */
-function search(values: Float64Array, from: number, to: number, step: number, folder: PhaseFolder): Found {
-  let best: Found = { frequency: 0, score: Number.POSITIVE_INFINITY, slope: 0 };
+function search(values: Float64Array, from: number, to: number, step: number, folder: PhaseFolder): CycleFit {
+  let best: CycleFit = { frequency: 0, score: Number.POSITIVE_INFINITY, slope: 0 };
   for (let frequency = from; frequency <= to; frequency += step) {
     if (beatsSlowly(frequency, values.length)) continue;
     const { score, slope } = detrendedStringLength(values, folder.fold(frequency));
@@ -140,7 +140,7 @@ function gridOf(n: number): Grid {
 }
 
 /** Best frequency of a window, without a slope. */
-function searchWindow(values: Float64Array): Pick<Found, "frequency" | "score"> {
+function searchWindow(values: Float64Array): Pick<CycleFit, "frequency" | "score"> {
   const { frequencies, folded } = gridOf(values.length);
   let best = { frequency: 0, score: Number.POSITIVE_INFINITY };
   for (let k = 0; k < frequencies.length; k++) {
@@ -215,9 +215,9 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
   const best = found.reduce((a, b) => (b.score < a.score ? b : a));
   if (!(best.score < MAX_STRING_RATIO)) return null;
   const folder = new PhaseFolder(n);
-  const near = (frequency: number, width: number, step: number): Found =>
+  const near = (frequency: number, width: number, step: number): CycleFit =>
     search(flat, Math.max(MIN_CYCLES / n, frequency - width), frequency + width, step, folder);
-  const sharpened = (frequency: number, width: number): Found => {
+  const sharpened = (frequency: number, width: number): CycleFit => {
     const rough = near(frequency, width, 1 / (12 * n));
     const fine = near(rough.frequency, 1 / (12 * n), 1 / (48 * n));
     return fine.score < rough.score ? fine : rough;
@@ -264,7 +264,7 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
  * A frequency near the one found at which the cycle repeats after a whole number of samples, a few of which are one
  * point; null where the string there is much longer.
  */
-function wholePeriod(flat: Float64Array, { frequency, score }: Found, folder: PhaseFolder): number | null {
+function wholePeriod(flat: Float64Array, { frequency, score }: CycleFit, folder: PhaseFolder): number | null {
   for (let turns = 1; turns <= MAX_TURNS; turns++) {
     const points = Math.round(turns / frequency);
     if (points * MIN_REPEATS > flat.length) return null;
@@ -277,9 +277,9 @@ function wholePeriod(flat: Float64Array, { frequency, score }: Found, folder: Ph
 }
 
 /** The frequency near the given one with the shortest string length without a slope. */
-function searchLevel(y: Float64Array, near: number, folder: PhaseFolder): Found {
+function searchLevel(y: Float64Array, near: number, folder: PhaseFolder): CycleFit {
   const n = y.length;
-  let best: Found = { frequency: near, score: Number.POSITIVE_INFINITY, slope: 0 };
+  let best: CycleFit = { frequency: near, score: Number.POSITIVE_INFINITY, slope: 0 };
   const steps = Math.round(RIVAL_REACH * 48);
   for (let k = -steps; k <= steps; k++) {
     const frequency = near + k / (48 * n);

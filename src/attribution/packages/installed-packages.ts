@@ -48,7 +48,7 @@ export function distributionOf(metadata: string): Package | null {
 }
 
 /** Reads files up to the limits; null where a file is absent, is not a regular one, or is too large. */
-class Reader {
+class BoundedReader {
   #left = MAX_TOTAL_BYTES;
 
   /** Whether a file was left out that could have contained more. */
@@ -79,7 +79,7 @@ interface Distribution {
   readonly modules: readonly string[];
 }
 
-function readDistribution(directory: string, wanted: ReadonlySet<string>, reader: Reader): Distribution {
+function readDistribution(directory: string, wanted: ReadonlySet<string>, reader: BoundedReader): Distribution {
   const record = directory.endsWith(".dist-info") ? reader.text(path.join(directory, "RECORD")) : null;
   if (record !== null) {
     const listed = new Set<string>();
@@ -104,7 +104,7 @@ function ownerOf(file: string, distributions: readonly Distribution[]): Distribu
   return owners.length === 1 ? (owners[0] ?? null) : null;
 }
 
-function pythonPackages(root: string, files: readonly string[], reader: Reader): ReadonlyMap<string, Package> {
+function pythonPackages(root: string, files: readonly string[], reader: BoundedReader): ReadonlyMap<string, Package> {
   const found = new Map<string, Package>();
   let names: string[];
   try {
@@ -129,7 +129,7 @@ function pythonPackages(root: string, files: readonly string[], reader: Reader):
 }
 
 /** Packages that pip's installation report (its version 1) marks yanked: normal name and version of each. */
-function yankedPackages(report: string | null, reader: Reader): ReadonlySet<string> {
+function yankedPackages(report: string | null, reader: BoundedReader): ReadonlySet<string> {
   const install = report === null ? undefined : readObject(report, reader)?.install;
   const yanked = (Array.isArray(install) ? install : []).flatMap((item: unknown) => {
     const { is_yanked: isYanked, metadata } = isObject(item) ? item : {};
@@ -139,7 +139,7 @@ function yankedPackages(report: string | null, reader: Reader): ReadonlySet<stri
   return new Set(yanked);
 }
 
-function readObject(file: string, reader: Reader): Json | null {
+function readObject(file: string, reader: BoundedReader): Json | null {
   try {
     const value: unknown = JSON.parse(reader.text(file) ?? "null");
     return isObject(value) ? value : null;
@@ -149,7 +149,7 @@ function readObject(file: string, reader: Reader): Json | null {
 }
 
 /** Why the lock that npm left beside the package calls this version deprecated; null where it does not. */
-function deprecation(directory: string, version: string, reader: Reader): string | null {
+function deprecation(directory: string, version: string, reader: BoundedReader): string | null {
   const top = directory.slice(0, directory.indexOf("/node_modules/"));
   for (const file of ["package-lock.json", "node_modules/.package-lock.json"]) {
     const packages = readObject(path.join(top, file), reader)?.packages as Json | undefined;
@@ -161,7 +161,7 @@ function deprecation(directory: string, version: string, reader: Reader): string
   return null;
 }
 
-function nodePackage(directory: string, reader: Reader): Package | null {
+function nodePackage(directory: string, reader: BoundedReader): Package | null {
   const { name, version } = readObject(path.join(directory, "package.json"), reader) ?? {};
   if (typeof name !== "string" || typeof version !== "string") return null;
   if (!/^(?:@[\w.~-]{1,100}\/)?[\w.~-]{1,214}$/.test(name) || !VERSION.test(version)) return null;
@@ -180,7 +180,7 @@ export function installedPackages(
   files: readonly string[],
   pipReport: string | null = null,
 ): ReadonlyMap<string, Package> {
-  const reader = new Reader();
+  const reader = new BoundedReader();
   const found = new Map<string, Package>();
   const roots = new Map<string, string[]>();
   for (const file of new Set(files)) {

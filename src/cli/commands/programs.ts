@@ -2,10 +2,10 @@ import type { Invocation } from "../console/command.ts";
 import type { CommandName } from "./commands.ts";
 
 /** Runs a command and returns the exit status. */
-type Program = (invocation: Invocation) => Promise<number>;
+type CommandProgram = (invocation: Invocation) => Promise<number>;
 
 /** The program of each command, loaded when it runs. */
-export const PROGRAMS: Readonly<Record<CommandName, () => Promise<Program>>> = {
+export const PROGRAMS: Readonly<Record<CommandName, () => Promise<CommandProgram>>> = {
   demo: async () => (await import("./demo.ts")).demo,
   init: async () => (await import("./init.ts")).init,
   doctor: async () => (await import("./doctor.ts")).doctor,

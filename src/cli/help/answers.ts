@@ -19,13 +19,13 @@ function overview(): string {
   ].join("\n");
 }
 
-interface Answer {
+interface HelpOutput {
   readonly text: string;
   readonly exit: ExitCode;
   readonly document?: unknown;
 }
 
-async function answerTo(args: readonly string[]): Promise<Answer | null> {
+async function answerTo(args: readonly string[]): Promise<HelpOutput | null> {
   const name = args[0];
   if (name === undefined) return { text: overview(), exit: ExitCode.usage };
   if (name === "--help" || name === "-h" || name === "help") return { text: overview(), exit: ExitCode.pass };

@@ -6,14 +6,14 @@ import { messageOf } from "../errors.ts";
 import { ciJob, type Environment, inPipeline } from "./environment.ts";
 
 /** A helper program of the gate, and whether only the machine's administrator can replace it. */
-interface Program {
+interface HelperProgram {
   readonly path: string;
   readonly guarded: boolean;
 }
 
 /** What a helper program is started with. */
 interface Programs {
-  readonly find: (name: string) => Program | null;
+  readonly find: (name: string) => HelperProgram | null;
   /** `PATH` of helpers: in a pipeline without directories that this user can write. */
   readonly searchPath: string;
   /** Whether this is a pipeline. On a person's machine, programs in directories of this user are usual. */
@@ -38,7 +38,7 @@ function isReplaceable(file: string): boolean {
   }
 }
 
-function programAt(directory: string, name: string): Program | null {
+function programAt(directory: string, name: string): HelperProgram | null {
   const file = path.join(directory, name);
   try {
     accessSync(file, constants.X_OK);
@@ -61,7 +61,7 @@ function isGuardedDirectory(directory: string): boolean {
 export function programsOf(env: Environment): Programs {
   const strict = inPipeline(env);
   const directories = [...new Set((env.PATH || SYSTEM_PATH).split(":"))].filter((entry) => path.isAbsolute(entry));
-  const found = new Map<string, Program | null>();
+  const found = new Map<string, HelperProgram | null>();
   const usable = strict ? directories.filter(isGuardedDirectory) : directories;
   return {
     strict,

@@ -16,10 +16,10 @@ const OUTPUT_HINT = "Its output is in output.log of the run's directory.";
 const OOM_HINT =
   "Evidence of the failed allocation and of the last seconds before it is in oom/ of the run's directory.";
 
-type Failure = Extract<RunEnding, { kind: "failed" }>;
+type FailedEnding = Extract<RunEnding, { kind: "failed" }>;
 
 /** A failed run; names in the message may have line breaks. */
-export const failure = (code: string, message: string, hint: string | null): Failure => ({
+export const failure = (code: string, message: string, hint: string | null): FailedEnding => ({
   kind: "failed",
   code,
   message: oneLine(message),

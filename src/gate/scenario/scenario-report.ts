@@ -16,7 +16,7 @@ import { failure } from "../run/run-ending.ts";
 import { outOfTime } from "./cost.ts";
 
 /** What a report needs of a scenario and its runs. */
-export interface ScenarioFacts {
+export interface ScenarioEvidence {
   readonly request: GateRequest;
   readonly scenario: ScenarioRequest;
   readonly candidate: readonly FinishedRun[];
@@ -40,7 +40,7 @@ function findingsOf(runs: readonly FinishedRun[]): readonly Finding[] {
   return findings.sort((a, b) => SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity]);
 }
 
-interface Assembly extends Pick<ScenarioReport, "verdict" | "judgement" | "error"> {
+interface ReportParts extends Pick<ScenarioReport, "verdict" | "judgement" | "error"> {
   /** Findings that name source lines; they come before the others. */
   readonly lines?: readonly Finding[];
   readonly locks?: LockChanges | null;
@@ -48,7 +48,7 @@ interface Assembly extends Pick<ScenarioReport, "verdict" | "judgement" | "error
   readonly peak?: PeakReport | null;
 }
 
-async function assemble(run: ScenarioFacts, parts: Assembly): Promise<ReportedScenario> {
+async function assemble(run: ScenarioEvidence, parts: ReportParts): Promise<ReportedScenario> {
   const { request, scenario } = run;
   const runs = run.runs();
   const interference = run.interference();
@@ -92,16 +92,16 @@ function tailOf(run: FinishedRun): { readonly output_tail?: string } {
 
 /** A scenario that was measured and judged. */
 export function judgedScenario(
-  run: ScenarioFacts,
+  run: ScenarioEvidence,
   judgement: Judgement,
-  found: Pick<Assembly, "lines" | "locks" | "peak"> = {},
+  found: Pick<ReportParts, "lines" | "locks" | "peak"> = {},
 ): Promise<ReportedScenario> {
   return assemble(run, { verdict: judgement.verdict, judgement, error: null, ...found });
 }
 
 /** A scenario whose command failed or was interrupted: only absolute budgets and out-of-memory are judged. */
 export function failedScenario(
-  run: ScenarioFacts,
+  run: ScenarioEvidence,
   last: FinishedRun,
   candidate = run.candidateMeasurements(),
 ): Promise<ReportedScenario> {
@@ -131,7 +131,7 @@ export function failedScenario(
 
 /** A scenario ended from outside: an error when cancelled; out of time, absolute budgets still count. */
 export async function stoppedScenario(
-  run: ScenarioFacts,
+  run: ScenarioEvidence,
   stopped: FinishedRun | null,
   interrupt: AbortSignal,
 ): Promise<ReportedScenario> {
@@ -165,7 +165,7 @@ export async function stoppedScenario(
 }
 
 /** A scenario that ended with an error after some of its runs, which are its evidence. */
-export function abortedScenario(run: ScenarioFacts, cause: GateError): Promise<ReportedScenario> {
+export function abortedScenario(run: ScenarioEvidence, cause: GateError): Promise<ReportedScenario> {
   return assemble(run, { verdict: "error", judgement: null, error: errorOf(cause) });
 }
 

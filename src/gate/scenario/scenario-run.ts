@@ -22,7 +22,7 @@ import type { RunFiles } from "../run/run-files.ts";
 import type { BundleGuard, WatchedFiles } from "../run/watched-files.ts";
 import type { AnchorBook } from "./anchor-file.ts";
 import { announce, Cost, outOfTime } from "./cost.ts";
-import { policyOf, type ScenarioFacts } from "./scenario-report.ts";
+import { policyOf, type ScenarioEvidence } from "./scenario-report.ts";
 
 export interface GateIdentity {
   readonly session: string;
@@ -69,7 +69,7 @@ async function loadAttribution() {
 }
 
 /** One scenario while it is being judged: what was measured so far, and what it may still cost. */
-export class ScenarioRun implements ScenarioFacts {
+export class ScenarioRun implements ScenarioEvidence {
   readonly request: GateRequest;
   readonly scenario: ScenarioRequest;
   readonly #identity: GateIdentity;

@@ -44,8 +44,8 @@ function names(changes: readonly ConfigChange[]): string {
   return `${shown.join(", ")}${changes.length > shown.length ? ` and ${changes.length - shown.length} more` : ""}`;
 }
 
-type Source = NonNullable<GateRequest["source"]>;
-type Under = ReturnType<Source["under"]>;
+type SettingsSource = NonNullable<GateRequest["source"]>;
+type Under = ReturnType<SettingsSource["under"]>;
 
 /** The config file of the base commit: how it judges, or why the change's own counts; and the commit, where known. */
 interface BaseSettings {

@@ -27,7 +27,7 @@ export interface ArtifactBaselineSource extends Repository {
   readonly signal: AbortSignal;
 }
 
-class ArtifactStore implements BaselineStore {
+class ArtifactBaselineStore implements BaselineStore {
   readonly name: string;
   readonly kind = "artifact";
   readonly #source: ArtifactBaselineSource;
@@ -107,5 +107,5 @@ class ArtifactStore implements BaselineStore {
 
 /** `artifact:NAME`: newest artifact of this name of a successful run on the default branch. Read only. */
 export function openArtifactStore(source: ArtifactBaselineSource, name: string, artifact: string): BaselineStore {
-  return new ArtifactStore(source, name, artifact);
+  return new ArtifactBaselineStore(source, name, artifact);
 }

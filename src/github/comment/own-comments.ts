@@ -31,7 +31,7 @@ interface Listed {
   };
 }
 
-interface Answer {
+interface Reply {
   readonly repository: { readonly pullRequest: Listed };
 }
 
@@ -57,7 +57,7 @@ export async function ownComments(
   let after: string | null = null;
   let before: string | null = null;
   for (let total = 1, read = 0; read < total; read += 2 * PAGE) {
-    const answer: Answer = await octokit.graphql<Answer>(LIST, { owner, repo, number, after, before });
+    const answer: Reply = await octokit.graphql<Reply>(LIST, { owner, repo, number, after, before });
     const { head, tail }: Listed = answer.repository.pullRequest;
     for (const comment of [...head.nodes, ...tail.nodes]) if (isOwn(comment)) found.add(comment.id);
     [total, after, before] = [head.totalCount, head.pageInfo.endCursor, tail.pageInfo.startCursor];

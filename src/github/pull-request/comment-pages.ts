@@ -4,7 +4,7 @@ import type { Repository } from "../api/run-context.ts";
 
 const PAGES_AT_ONCE = 6;
 
-type ListedComment = Awaited<ReturnType<Octokit["rest"]["issues"]["listComments"]>>["data"][number];
+type RestComment = Awaited<ReturnType<Octokit["rest"]["issues"]["listComments"]>>["data"][number];
 
 interface CommentPages<T> {
   /** In the order of the comments; null where there are more pages than may be read. */
@@ -26,7 +26,7 @@ export const notAComment = (): BadAnswerError => new BadAnswerError("GitHub's an
 export async function readCommentPages<T>(
   octokit: Octokit,
   { owner, repo, pullRequest }: Repository & { readonly pullRequest: number },
-  keep: (comments: readonly ListedComment[]) => readonly T[],
+  keep: (comments: readonly RestComment[]) => readonly T[],
   since: string | null = null,
   maxPages = Number.POSITIVE_INFINITY,
 ): Promise<CommentPages<T>> {

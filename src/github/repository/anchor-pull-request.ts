@@ -37,7 +37,7 @@ export type ProposalResult =
 /** Line of a commit message that marks it as ours. */
 const OURS = "Proposed-By: stormlog-gate";
 
-interface Tip {
+interface BranchTip {
   readonly commit: string;
   readonly tree: string;
   readonly message: string;
@@ -80,7 +80,7 @@ class ProposalBranch {
     }
   }
 
-  async tip(branch: string): Promise<Tip | null> {
+  async tip(branch: string): Promise<BranchTip | null> {
     const commit = await tipOf(this.#octokit, this.#repository, `refs/heads/${branch}`);
     if (commit === null) return null;
     const { data } = await this.#octokit.rest.git.getCommit({ ...this.#repository, commit_sha: commit });
@@ -98,7 +98,7 @@ class ProposalBranch {
   }
 
   /** One commit on the newest base, in place of whatever the branch held. */
-  async put(base: Tip, tree: string, existing: Tip | null): Promise<void> {
+  async put(base: BranchTip, tree: string, existing: BranchTip | null): Promise<void> {
     const { data } = await this.#octokit.rest.git.createCommit({
       ...this.#repository,
       message: `${this.#proposal.message}\n\n${OURS}\n`,

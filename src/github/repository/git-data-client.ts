@@ -69,7 +69,7 @@ interface Tip extends RefSnapshot {
   readonly depth: number;
 }
 
-type Entry = { readonly path: string; readonly mode: "100644"; readonly type: "blob" } & (
+type TreeChange = { readonly path: string; readonly mode: "100644"; readonly type: "blob" } & (
   | { readonly sha: string | null }
   | { readonly content: string }
 );
@@ -226,9 +226,9 @@ class GitDataClient implements GitData {
   }
 
   /** Only what differs from the tip; contents GitHub does not have yet are sent. */
-  async #entries(changes: FileChanges, tip: Tip | null): Promise<Entry[]> {
+  async #entries(changes: FileChanges, tip: Tip | null): Promise<TreeChange[]> {
     const known = new Map(tip?.files.map(({ path, sha }) => [path, sha]) ?? []);
-    const entries: Entry[] = [];
+    const entries: TreeChange[] = [];
     for (const [path, content] of changes) {
       const file = { path, mode: "100644", type: "blob" } as const;
       if (content === null) {

@@ -26,7 +26,7 @@ export function issueMarker(key: string): string {
   return `<!-- stormlog-nightly:${markerKey(key)} -->`;
 }
 
-interface Known {
+interface ExistingIssue {
   readonly number: number;
   readonly title: string;
   readonly body: string;
@@ -47,9 +47,9 @@ class KeptIssue {
   }
 
   /** Our open issues of this key, the oldest first. A marker can be pasted by anyone, so the author has to be us. */
-  async find(): Promise<readonly Known[]> {
+  async find(): Promise<readonly ExistingIssue[]> {
     const { owner, repo } = this.#target;
-    const found: Known[] = [];
+    const found: ExistingIssue[] = [];
     let pages = 0;
     const listing = this.#octokit.paginate.iterator(this.#octokit.rest.issues.listForRepo, {
       owner,
@@ -74,7 +74,7 @@ class KeptIssue {
     return `${this.#marker}\n${body}`.slice(0, MAX_BODY_CHARS);
   }
 
-  async create(text: IssueText): Promise<Known> {
+  async create(text: IssueText): Promise<ExistingIssue> {
     const { owner, repo } = this.#target;
     const body = this.bodyOf(text);
     const { data } = await this.#octokit.rest.issues.create({ owner, repo, title: text.title, body });

@@ -71,7 +71,7 @@ function damaged(file: string, error: unknown): GateError {
 }
 
 /** Rows of one query, one after the other, as arrays in the order of the selected columns. Never ask for aggregates. */
-export type Rows = (sql: string) => Iterable<readonly SqlValue[]>;
+export type RowQuery = (sql: string) => Iterable<readonly SqlValue[]>;
 
 /** Smallest row in a file: its pointer, and one byte each for its size, its rowid and the size of its header. */
 const MIN_ROW_BYTES = 5;
@@ -84,7 +84,7 @@ const FREE = 10_000;
  * Rows of a database of this many bytes. A damaged file can name a page many times, so that its rows or their texts
  * never end: there are at most as many as the file has room for.
  */
-function rowsOf(database: Database, bytes: number): Rows {
+function rowsOf(database: Database, bytes: number): RowQuery {
   return function* (sql) {
     const statement = database.prepare(sql);
     let rows = 0;
@@ -138,7 +138,7 @@ function hasSoundSchema(bytes: Uint8Array): boolean {
 }
 
 /** Column names of a table; empty for a missing table. `table` is one of our constants, never untrusted text. */
-export function columnsOfTable(rows: Rows, table: string): ReadonlySet<string> {
+export function columnsOfTable(rows: RowQuery, table: string): ReadonlySet<string> {
   // A view of that name could compute rows without end.
   const isTable = `EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '${table}')`;
   return new Set(
@@ -151,7 +151,7 @@ export function columnsOfTable(rows: Rows, table: string): ReadonlySet<string> {
  * @throws GateError INPUT_TOO_LARGE above 500 MiB, SQLITE_UNMERGED_LOG, SQLITE_UNREADABLE, ASSET_MISSING, the codes of
  *   file reads and `look`
  */
-export async function readSqlite<T>(file: string, look: (rows: Rows) => T): Promise<T> {
+export async function readSqlite<T>(file: string, look: (rows: RowQuery) => T): Promise<T> {
   const { size } = statInput(file);
   if (size > MAX_BYTES) {
     throw invalidInput(

@@ -3,7 +3,7 @@ import { invalidInput } from "../../core/errors.ts";
 import { GrowableColumns } from "../../telemetry/recording/growable.ts";
 import { checkTableCount } from "../../telemetry/recording/input-file.ts";
 import { emptyRecording, MAX_RANK, type Recording, type SampleTable } from "../../telemetry/recording/model.ts";
-import { columnsOfTable, type Rows, readSqlite } from "./sqlite.ts";
+import { columnsOfTable, type RowQuery, readSqlite } from "./sqlite.ts";
 
 const TABLE = "step_memory_samples";
 /** Per-process telemetry of the same run: the only table with the capacity of the devices. */
@@ -78,7 +78,7 @@ function rankOf(value: SqlValue | undefined, table: string, row: number, file: s
 }
 
 /** Host memory of each rank's process. */
-function hostTables(rows: Rows, file: string, missing: Record<string, number>) {
+function hostTables(rows: RowQuery, file: string, missing: Record<string, number>) {
   const open = new OpenTables(file, "host");
   const columns = columnsOfTable(rows, PROCESS_TABLE);
   if (!columns.has("ram_used_bytes")) return [];
@@ -94,7 +94,7 @@ function hostTables(rows: Rows, file: string, missing: Record<string, number>) {
 }
 
 /** Largest capacity of all processes, bytes; NaN when the run did not record it. */
-function capacityOf(rows: Rows): number {
+function capacityOf(rows: RowQuery): number {
   if (!columnsOfTable(rows, PROCESS_TABLE).has("gpu_mem_total_bytes")) return Number.NaN;
   let bytes = Number.NaN;
   for (const [capacity] of rows(`SELECT gpu_mem_total_bytes FROM ${PROCESS_TABLE}`))
@@ -102,7 +102,7 @@ function capacityOf(rows: Rows): number {
   return Math.round(bytes);
 }
 
-function recordingOf(rows: Rows, file: string): { readonly recording: Recording; readonly notes: string[] } {
+function recordingOf(rows: RowQuery, file: string): { readonly recording: Recording; readonly notes: string[] } {
   const columns = columnsOfTable(rows, TABLE);
   const absent = NEEDED.filter((name) => !columns.has(name));
   if (absent.length > 0) {

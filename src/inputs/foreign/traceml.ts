@@ -29,7 +29,7 @@ function member(value: unknown, ...path: string[]): unknown {
 const number = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : Number.NaN);
 
 /** The rows of one section as tables. The summary stores means over its window, not peaks. */
-class Section {
+class SummaryTables {
   readonly peaks: KnownPeak[] = [];
   readonly missing: Record<string, number> = {};
   readonly #name: string;
@@ -88,7 +88,7 @@ export function traceMlRecording(document: Readonly<Record<string, unknown>>, na
     );
   }
   const step = Float64Array.of(number(member(document.step_memory, "global", "window", "end_step")));
-  const read = new Section(name);
+  const read = new SummaryTables(name);
   const stepPeaks = { allocated: "peak_allocated_bytes", reserved: "peak_reserved_bytes" };
   let tables = read.tables(document.step_memory, step, "TraceML summary, mean of per-step peaks", stepPeaks);
   // A CPU run has rows without a value, or none.

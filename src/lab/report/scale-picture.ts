@@ -86,17 +86,17 @@ function shortBytes(bytes: number): string {
   return formatBytes(bytes).replace(/\.?0+(?= )/, "");
 }
 
-interface Entry {
+interface LegendEntry {
   readonly label: string;
   readonly swatch: (x: number, y: number) => string;
 }
 
-function stroke({ color, width, dash }: { color: string; width: number; dash: string }): Entry["swatch"] {
+function stroke({ color, width, dash }: { color: string; width: number; dash: string }): LegendEntry["swatch"] {
   return (x, y) =>
     `<path d="M${x} ${y}h34" stroke="${color}" stroke-width="${width}"${dash === "" ? "" : ` stroke-dasharray="${dash}"`}/>`;
 }
 
-function legend(entries: readonly Entry[]): string {
+function legend(entries: readonly LegendEntry[]): string {
   let x = MARGIN;
   return entries
     .map(({ label, swatch }) => {
@@ -157,13 +157,13 @@ function guessMark(x: LogAxis, { theory, by }: ScaleDocument): string {
   ].join("");
 }
 
-interface Measured extends ScaleProbe {
+interface DrawnProbe extends ScaleProbe {
   readonly excess_bytes: number;
   readonly mde_bytes: number;
 }
 
 /** The probes to draw. A size that was not judged is neither silent nor visible, and its figures are not reliable. */
-function measured(probes: readonly ScaleProbe[]): readonly Measured[] {
+function measured(probes: readonly ScaleProbe[]): readonly DrawnProbe[] {
   return probes
     .flatMap((probe) => {
       const { excess_bytes, mde_bytes } = probe;
@@ -185,7 +185,7 @@ function shownStatement({ theory }: ScaleDocument, sizes: readonly number[], lea
 }
 
 /** Both axes: the range of the measurements and of the boundary, and of the guess where it is within a factor of 8. */
-function axes(document: ScaleDocument, probes: readonly Measured[]): { readonly x: LogAxis; readonly y: LogAxis } {
+function axes(document: ScaleDocument, probes: readonly DrawnProbe[]): { readonly x: LogAxis; readonly y: LogAxis } {
   const { answer } = document;
   // A side of the boundary may have no figure.
   const sides = answer.kind === "visible" ? [answer.below, answer.at] : [];
@@ -200,7 +200,7 @@ function axes(document: ScaleDocument, probes: readonly Measured[]): { readonly 
   return { x, y: logAxis(Math.min(...all) / 3, Math.max(...all) * 3, BOTTOM, TOP) };
 }
 
-function plot(document: ScaleDocument, probes: readonly Measured[]): string {
+function plot(document: ScaleDocument, probes: readonly DrawnProbe[]): string {
   const { x, y } = axes(document, probes);
   const { kept } = document.theory;
   const ends = [x.low, x.high] as const;

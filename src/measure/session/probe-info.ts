@@ -35,7 +35,7 @@ function tracesOf(directory: string, file: RecordFile | null): ProbeTraces {
 }
 
 /** Facts of a run that are not in its record file. */
-export interface RunContext {
+export interface RunObservations {
   readonly setup: ProbeSetup;
   readonly drivers: readonly DeviceReport[];
   /** When the command was let go, on the recording's clock; null when it never was. */
@@ -51,7 +51,7 @@ export function withProbe(
   info: RecordingInfo,
   directory: string,
   file: RecordFile | null,
-  { setup, drivers, beganNs }: RunContext,
+  { setup, drivers, beganNs }: RunObservations,
 ): RecordingInfo {
   const others = info.sources.filter(({ name }) => name !== "probe");
   if (setup.kind === "off") {

@@ -190,9 +190,9 @@ function summaryOf(report: GateReport): string {
   return `${report.verdict}: ${worst === undefined ? "nothing was measured" : answerSentence(worst)}`;
 }
 
-type Finding = StormlogReport["findings"][number];
+type StormlogFinding = StormlogReport["findings"][number];
 /** A finding with the parts of its id: what it is about. */
-interface EnvelopeFinding extends Omit<Finding, "id"> {
+interface EnvelopeFinding extends Omit<StormlogFinding, "id"> {
   readonly about: readonly (string | number)[];
 }
 
@@ -200,7 +200,7 @@ interface EnvelopeFinding extends Omit<Finding, "id"> {
  * Ids in the alphabet of Stormlog's readers, `[a-z][a-z0-9_.]*`: kind, scenario and series, for example
  * `leak.train.rank0.cuda_0.allocated`. Repeated ones get a number.
  */
-function withIds(findings: readonly EnvelopeFinding[]): Finding[] {
+function withIds(findings: readonly EnvelopeFinding[]): StormlogFinding[] {
   const taken = new Set<string>();
   return findings.map(({ about, ...finding }) => {
     const parts = [finding.kind, ...about].map((part) =>

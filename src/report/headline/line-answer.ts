@@ -4,6 +4,7 @@ import { plural } from "../../core/text.ts";
 import { formatShort } from "../../core/units.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import type { LockChange } from "../model/report-schema.ts";
+import type { Reader } from "../wording/next-steps.ts";
 import {
   LEAK_LINE,
   ONE_TIME_LINE,
@@ -173,9 +174,7 @@ export function unattributed(
 /** Packages that a sentence lists. */
 const MAX_SHOWN = 5;
 
-/** Who reads a text, which decides how the change is called. */
-type Reader = "terminal" | "pull-request";
-
+/** How the change is called. */
 const SINCE: Readonly<Record<Reader, string>> = {
   terminal: "since the base commit",
   "pull-request": "in this pull request",

@@ -1,6 +1,6 @@
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import type { DeviceDifference, KindDifference, SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
-import { differenceOf, type PeakRow, peakRows } from "../peaks/peak-rows.ts";
+import { type DifferenceRow, differenceOf, peakRows } from "../peaks/peak-rows.ts";
 import { sizeCell } from "../wording/wording.ts";
 import { md, table } from "./markdown-text.ts";
 
@@ -43,7 +43,7 @@ function kindTable(title: string, kinds: readonly KindDifference[]): string[] {
   return [table(["difference", ...SIDES, title], ["r", "r", "r", "l"], rows)];
 }
 
-function cells(row: PeakRow): string[] {
+function cells(row: DifferenceRow): string[] {
   const size = (bytes: number): string => (bytes === 0 ? "–" : formatBytes(bytes));
   return [formatBytesDelta(differenceOf(row)), size(row.before), size(row.after), md(row.name), md(row.function)];
 }

@@ -7,7 +7,7 @@ import type { PeakRow } from "../model/peak-report.ts";
 
 export const BAR = 22;
 
-export interface Box {
+export interface BarSegment {
   readonly x: number;
   readonly y: number;
   readonly width: number;
@@ -16,7 +16,7 @@ export interface Box {
   readonly title?: string;
 }
 
-export function box({ x, y, width, color, title = "" }: Box, { paper }: Pick<Theme, "paper">): string {
+export function box({ x, y, width, color, title = "" }: BarSegment, { paper }: Pick<Theme, "paper">): string {
   const shape = `<rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="${BAR}" fill="${color}" stroke="${paper}" stroke-width="1"`;
   return title === "" ? `${shape}/>` : `${shape}><title>${escapeHtml(title)}</title></rect>`;
 }

@@ -5,7 +5,7 @@ import { LINE_STYLES, THEMES, type Theme, type ThemeName } from "../drawing/pale
 import { END, svgDocument, svgSwatch, svgText } from "../drawing/svg.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import { BAR, box, stackedBar } from "./composition-svg.ts";
-import { differenceOf, type PeakRow, peakRows } from "./peak-rows.ts";
+import { type DifferenceRow, differenceOf, peakRows } from "./peak-rows.ts";
 
 /** Letters of 18 px stay readable where a page shows the picture 600 px wide. */
 const WIDTH = 1200;
@@ -27,7 +27,7 @@ interface Drawn {
 }
 
 /** A row with its colour, the same in the stacked bars and in the waterfall. */
-interface ColoredRow extends PeakRow {
+interface ColoredRow extends DifferenceRow {
   readonly color: string;
 }
 
@@ -66,7 +66,7 @@ function drawDevice(device: DeviceDifference, top: number, theme: Theme): Drawn 
   return { svg: [head, bars.svg, steps.svg].join("\n"), bottom: steps.bottom };
 }
 
-function colorOf({ kind }: PeakRow, index: number, theme: Theme): string {
+function colorOf({ kind }: DifferenceRow, index: number, theme: Theme): string {
   switch (kind) {
     case "line":
       return LINE_STYLES[index % LINE_STYLES.length]!.color;

@@ -22,8 +22,6 @@ interface ComparisonSide {
   readonly measurements: Measurements;
 }
 
-type Aspect = "peak" | "growth" | "class";
-
 const UNKNOWN: ReadonlySet<string> = new Set(["insufficient", "unavailable", "unknown"]);
 
 /** A series in the runs of both sides, with its checks against the baseline. */
@@ -124,7 +122,7 @@ export function renderComparisonTerminal(
   const labelOf = labels(compared.map(({ key }) => key));
   const size = (value: number | null) => (value === null ? "unknown" : formatBytes(value));
   const rows = compared.flatMap((one) =>
-    (["peak", "growth", "class"] as const).map((aspect: Aspect) => {
+    (["peak", "growth", "class"] as const).map((aspect) => {
       const check = one.checks.find(({ kind }) => kind === aspect);
       const head = (sign: string) => `${sign} ${escapeTerminal(labelOf(one.key))} ${aspect}`;
       const sign = check === undefined ? " " : VERDICT_LOOK[check.verdict].sign;

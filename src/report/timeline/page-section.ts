@@ -126,7 +126,7 @@ function peakSection({ peak }: ScenarioReport): string {
   return `${bars}${flame}${more}`;
 }
 
-interface Column<Row> {
+interface TableColumn<Row> {
   readonly head: string;
   /** Text of outside; escaped here. */
   readonly cell: (row: Row) => string;
@@ -136,9 +136,9 @@ interface Column<Row> {
 }
 
 /** A table whose rows a narrow screen shows one below the other; columns without any value are left out. */
-function table<Row>(rows: readonly Row[], all: readonly Column<Row>[]): string {
+function table<Row>(rows: readonly Row[], all: readonly TableColumn<Row>[]): string {
   const columns = all.filter(({ cell, html }) => html !== undefined || rows.some((row) => !isBlank(cell(row))));
-  const kind = ({ isText }: Column<Row>) => (isText ? ' class="text"' : "");
+  const kind = ({ isText }: TableColumn<Row>) => (isText ? ' class="text"' : "");
   const head = columns.map((column) => `<th${kind(column)}>${column.head}</th>`).join("");
   const body = rows.map((row) => {
     const cells = columns.map((column) => {
@@ -155,7 +155,7 @@ function isBlank(text: string): boolean {
   return text === "" || text === "–";
 }
 
-function checkColumns(all: readonly Check[]): readonly Column<Check>[] {
+function checkColumns(all: readonly Check[]): readonly TableColumn<Check>[] {
   return [
     {
       head: "Check",
@@ -173,7 +173,7 @@ function checkColumns(all: readonly Check[]): readonly Column<Check>[] {
 }
 
 /** The rows of the answer, with its rounding. */
-function decidedColumns(all: readonly Check[]): readonly Column<Check>[] {
+function decidedColumns(all: readonly Check[]): readonly TableColumn<Check>[] {
   const [name] = checkColumns(all);
   return [
     ...(name === undefined ? [] : [name]),

@@ -52,7 +52,7 @@ export interface TimelineView {
   readonly others: readonly AxisView[];
 }
 
-interface Source {
+interface PanelSource {
   readonly series: TimelineSeries;
   readonly panel: TimelinePanel;
 }
@@ -60,7 +60,7 @@ interface Source {
 /** The panels of a timeline; of one without any, which is of an earlier version, the main series alone decides. */
 export function viewOf(timeline: Timeline): TimelineView {
   const ranked = rankSeries(timeline);
-  const measured = ranked.map((series): Source => ({ series, panel: panelOf(timeline, series, ranked[0]) }));
+  const measured = ranked.map((series): PanelSource => ({ series, panel: panelOf(timeline, series, ranked[0]) }));
   const deciding = measured.filter(({ panel }) => panel.decides);
   const shown = deciding.length > 0 ? deciding : measured.slice(0, 1);
   return {
@@ -86,14 +86,14 @@ function panelOf(timeline: Timeline, series: TimelineSeries, main: TimelineSerie
 }
 
 /** Steps, where the series and its band count them and its peak is in one of them: no peak leaves the picture. */
-function countsSteps({ series, panel }: Source): boolean {
+function countsSteps({ series, panel }: PanelSource): boolean {
   const { steps, bytes, time_s } = series;
   if (steps === undefined || !Number.isFinite(steps[indexOfPeak(bytes, time_s)])) return false;
   const band = panel.envelope;
   return band === null || band.time_s.length === 0 || band.steps?.length === band.time_s.length;
 }
 
-function axisView(sources: readonly Source[], timeline: Timeline): AxisView {
+function axisView(sources: readonly PanelSource[], timeline: Timeline): AxisView {
   const unit = sources.length > 0 && sources.every(countsSteps) ? "steps" : "seconds";
   const panels = sources.map((source) => panelView(source, unit, timeline));
   let [from, to] = unit === "steps" ? [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY] : [0, 0];
@@ -126,7 +126,7 @@ function stepAt(time_s: Float64Array, steps: Float64Array, at: number): number {
   return nearest;
 }
 
-function panelView({ series, panel }: Source, unit: AxisView["unit"], timeline: Timeline): PanelView {
+function panelView({ series, panel }: PanelSource, unit: AxisView["unit"], timeline: Timeline): PanelView {
   const x = unit === "steps" ? series.steps! : series.time_s;
   const at = indexOfPeak(series.bytes, x);
   const peak = at < 0 ? null : { x: x[at]!, bytes: series.bytes[at]! };

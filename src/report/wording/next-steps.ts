@@ -1,7 +1,7 @@
 import type { Judgement } from "../../verdict/model/judgement.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 
-export interface Step {
+export interface NextStep {
   /** Label of at most ten letters. */
   readonly name: string;
   readonly text: string;
@@ -10,7 +10,7 @@ export interface Step {
 }
 
 /** Where the steps are read: at a terminal, or in a pull request, where a comment can accept a difference. */
-type Reader = "terminal" | "pull-request";
+export type Reader = "terminal" | "pull-request";
 
 /** Commands for the default bundle and baseline. */
 export const ACCEPT = "stormlog-gate baseline accept";
@@ -22,7 +22,7 @@ export const RUN = "stormlog-gate run";
 export type AcceptCommand = (scenario: ScenarioReport) => string;
 
 /** What to do next about a scenario, most useful first. */
-export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal"): Step[] {
+export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal"): NextStep[] {
   const { judgement, error } = scenario;
   switch (scenario.verdict) {
     case "pass":
@@ -53,7 +53,7 @@ export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal")
   }
 }
 
-function warnedSteps({ accepted, known_leaks: known }: ScenarioReport): Step[] {
+function warnedSteps({ accepted, known_leaks: known }: ScenarioReport): NextStep[] {
   if (accepted !== undefined) {
     return [{ name: "Then", text: "The next refresh after the merge makes the new level the baseline." }];
   }
@@ -63,9 +63,9 @@ function warnedSteps({ accepted, known_leaks: known }: ScenarioReport): Step[] {
     : [{ name: "Then", text: `Without a release that does not leak, this fails after ${last}.` }];
 }
 
-function failedSteps(scenario: ScenarioReport, reader: Reader): Step[] {
+function failedSteps(scenario: ScenarioReport, reader: Reader): NextStep[] {
   const failed = scenario.judgement?.checks.filter(({ verdict }) => verdict === "fail") ?? [];
-  const steps: Step[] = [];
+  const steps: NextStep[] = [];
   // An out-of-memory error breaches the capacity of the machine, which no setting can raise.
   if (failed.some(({ limit, aspect }) => limit === "budget" && aspect !== "oom")) {
     steps.push({ name: "Budget", text: "If the program needs this much memory, raise its budget." });
@@ -80,7 +80,7 @@ function failedSteps(scenario: ScenarioReport, reader: Reader): Step[] {
   return steps;
 }
 
-function unjudgedSteps(scenario: ScenarioReport, reader: Reader): Step[] {
+function unjudgedSteps(scenario: ScenarioReport, reader: Reader): NextStep[] {
   const { judgement } = scenario;
   const inPullRequest = reader === "pull-request";
   if (judgement !== null && judgement.next.kind !== "done") {
@@ -125,7 +125,7 @@ function openQuestions({ checks }: Judgement): OpenQuestions {
   };
 }
 
-const COUNTER_STEP: Step = {
+const COUNTER_STEP: NextStep = {
   name: "Next",
   text: "`stormlog-gate doctor` lists the counters of the measuring machine, and why it lacks the others.",
 };
@@ -133,7 +133,7 @@ const COUNTER_STEP: Step = {
 /** Maximum number of listed phases. */
 const MAX_PHASES = 4;
 
-function phaseStep(missing: readonly string[], { runs }: ScenarioReport): Step {
+function phaseStep(missing: readonly string[], { runs }: ScenarioReport): NextStep {
   const quoted = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
   const known = [...new Set(runs.flatMap(({ phases }) => phases?.phases.map(({ name }) => name) ?? []))];
   const more = known.length > MAX_PHASES ? `, and ${known.length - MAX_PHASES} more` : "";
@@ -144,7 +144,7 @@ function phaseStep(missing: readonly string[], { runs }: ScenarioReport): Step {
   return { name: "Next", text: `Check ${quoted(missing.slice(0, MAX_PHASES))} in policy.gating-phases. ${named}` };
 }
 
-function baselineStep({ judgement, runs }: ScenarioReport, reader: Reader): Step {
+function baselineStep({ judgement, runs }: ScenarioReport, reader: Reader): NextStep {
   const inPullRequest = reader === "pull-request";
   const ranks = new Set(runs.map(({ info }) => info.identity.rank));
   if (ranks.size > 1) {

@@ -23,7 +23,7 @@ function notSnapshot(what: string, where: string): GateError {
 }
 
 /** Assembles the rows of a builder into a snapshot. */
-class Assembly {
+class Assembler {
   readonly #builder: SnapshotBuilder;
   readonly #budget: Budget;
   readonly #where: string;
@@ -253,5 +253,5 @@ class Assembly {
  *   impossible byte counts, SNAPSHOT_TOO_COSTLY when shared lists make it larger than its file
  */
 export function assemble(builder: SnapshotBuilder, root: PickleResult, budget: Budget, where: string): TorchSnapshot {
-  return new Assembly(builder, budget, where).snapshot(root);
+  return new Assembler(builder, budget, where).snapshot(root);
 }

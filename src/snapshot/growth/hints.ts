@@ -70,7 +70,7 @@ function hookOf(stack: readonly Frame[]): Frame | null {
   return hook;
 }
 
-class Seen {
+class GrowthFacts {
   readonly total: number;
   readonly evidence: HintEvidence;
   readonly retainer: Retainer | null;
@@ -121,7 +121,7 @@ function isTensorMemory({ kind }: HeldEntry): boolean {
   return kind === "graph" || kind === "block" || kind === "tensor" || kind.startsWith("tensor:");
 }
 
-type HintRule = (seen: Seen) => Hint | null;
+type HintRule = (seen: GrowthFacts) => Hint | null;
 
 const duplicatedOptimizers: HintRule = (seen) => {
   const made = seen.mostly(({ stack }) => phaseOf(stack) === "optimizer");
@@ -325,7 +325,7 @@ const RULES: readonly HintRule[] = [
 
 /** Leak pattern of a growing line, from framework frames, the operator, the retainer and its graphs; null without. */
 export function hintFor(evidence: HintEvidence): Hint | null {
-  const seen = new Seen(evidence);
+  const seen = new GrowthFacts(evidence);
   if (seen.total <= 0) return null;
   for (const rule of RULES) {
     const hint = rule(seen);

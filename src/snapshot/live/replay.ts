@@ -49,7 +49,7 @@ export function reservedBytes(snapshot: TorchSnapshot, device: number): number {
 }
 
 /** A running sum that ends at `end` and is never negative. */
-class Level {
+class RunningSum {
   readonly values: Float64Array;
   #sum = 0;
   #lowest = 0;
@@ -118,9 +118,9 @@ function impossibleLevel(
 /** Levels of a device, backwards from the snapshot. Entries contain requested bytes, so inner levels lack rounding. */
 export function deviceSeries(snapshot: TorchSnapshot, trace: TraceTable): DeviceSeries {
   const { length } = trace;
-  const allocated = new Level(length);
-  const active = new Level(length);
-  const reserved = new Level(length);
+  const allocated = new RunningSum(length);
+  const active = new RunningSum(length);
+  const reserved = new RunningSum(length);
   const freesToo = freesAllocation(trace);
   let timed = length > 0;
   for (let i = 0; i < length; i++) {

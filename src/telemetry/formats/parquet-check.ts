@@ -35,7 +35,7 @@ const SLACK = 512;
 const MAX_VARINT_BYTES = 4;
 
 /** Reads runs of equal or packed values as hyparquet does, without making them. */
-class Runs {
+class EncodedRuns {
   readonly #bytes: Uint8Array;
   #at: number;
 
@@ -117,7 +117,7 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
       const bits = data[at] ?? 0;
       if (bits > 32) throw new UnsupportedEncoding("values of too many bits");
       // In pages of version 1 hyparquet reads no runs of values without bits.
-      if (bits > 0 || kind === DATA_PAGE_V2) new Runs(data, at + 1).skip(bits, values);
+      if (bits > 0 || kind === DATA_PAGE_V2) new EncodedRuns(data, at + 1).skip(bits, values);
     } else if (!ENCODINGS.has(encoding)) throw new UnsupportedEncoding(`values in encoding ${encoding}`);
   };
   let at = 0;
@@ -146,7 +146,7 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
         if (!isOptional) checkValues(data, 0, { kind, encoding, values });
         else {
           const levels = data.length < 4 ? 0 : new DataView(data.buffer, data.byteOffset).getUint32(0, true);
-          const known = new Runs(data, 4).skip(1, values);
+          const known = new EncodedRuns(data, 4).skip(1, values);
           checkValues(data, 4 + levels, { kind, encoding, values: known });
         }
         seen += values;
@@ -156,7 +156,7 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
         const [values, nulls, levels] = [counted("8.1"), of("8.2"), of("8.5")];
         if (of("8.3") !== values || of("8.6") !== 0 || nulls > values || levels > Math.min(packedBytes, plainBytes))
           throw new UnsupportedEncoding("a page of another shape");
-        if (isOptional) new Runs(body, 0).skip(1, values);
+        if (isOptional) new EncodedRuns(body, 0).skip(1, values);
         const isPacked = !has("8.7") || of("8.7") === 1;
         const rest = body.subarray(levels);
         const data = isPacked ? unpacked(rest, plainBytes - levels) : rest;
