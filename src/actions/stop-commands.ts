@@ -20,14 +20,12 @@ const KEPT = [
   "GITHUB_STEP_SUMMARY",
 ] as const;
 
-/** Larger ones are not the runner's. */
-const MAX_BYTES = 64 * 1024 * 1024;
-
 type FileContent = Buffer | "absent" | "unknown";
 
 function contentOf(file: string): FileContent {
   try {
-    return readBounded(file, MAX_BYTES, "refuse");
+    // Larger ones are not the runner's.
+    return readBounded(file, 64 * 1024 * 1024, "refuse");
   } catch (error) {
     return codeOf(error) === "ENOENT" ? "absent" : "unknown";
   }

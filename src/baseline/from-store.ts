@@ -109,9 +109,6 @@ async function comparable(
   return { commits: new Set([...ancestors, ...(await view.unknownCommits(unrelated))]), warnings: [] };
 }
 
-/** Maximum number of characters of a skip reason, which may quote the record. */
-const MAX_REASON = 100;
-
 /** The skipped records that may belong to this scenario, with the next step. */
 function unusable(store: BaselineStore, scenario: string, skipped: readonly string[]): BaselineAnswer {
   const warnings = skipped.map((reason) => `skipped in ${store.name}: ${reason}`);
@@ -120,7 +117,8 @@ function unusable(store: BaselineStore, scenario: string, skipped: readonly stri
   if (own.length === 0) return absent(reason, NextStep.record, warnings);
   const newer = own.every((one) => one.includes("INPUT_SCHEMA_VERSION"));
   const first = own.length === 1 ? own[0] : `${own[0]}; and ${own.length - 1} more`;
-  return absent(`${reason} (${first?.slice(0, MAX_REASON)})`, newer ? NextStep.upgrade : NextStep.repair, warnings);
+  // Maximum number of characters of a skip reason, which may quote the record.
+  return absent(`${reason} (${first?.slice(0, 100)})`, newer ? NextStep.upgrade : NextStep.repair, warnings);
 }
 
 /** A network store that cannot be read must not cost the verdict its other checks. */

@@ -6,8 +6,6 @@ import { codeOf } from "../core/errors.ts";
 
 /** A claim that stays this long belongs to a writer that died or stopped: an update takes milliseconds. */
 const STALE_CLAIM_MS = 10_000;
-const CLAIM_TIMEOUT_MS = 30_000;
-const SUFFIX = ".lock";
 
 const HOST = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
 const CLAIM = /\.([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{16}\.lock$/;
@@ -46,10 +44,10 @@ export class RecordClaim {
   /** @throws NoTurnError, and the system's error when no claim can be made */
   static async of(file: string, staleMs = STALE_CLAIM_MS): Promise<RecordClaim> {
     const rivals = new Rivals(file, staleMs);
-    const until = performance.now() + CLAIM_TIMEOUT_MS;
+    const until = performance.now() + 30_000;
     for (;;) {
       if ((await rivals.others(null)).length === 0) {
-        const name = `${path.basename(file)}.${HOST}-${process.pid}-${randomBytes(8).toString("hex")}${SUFFIX}`;
+        const name = `${path.basename(file)}.${HOST}-${process.pid}-${randomBytes(8).toString("hex")}.lock`;
         const claim = path.join(path.dirname(file), name);
         const made = new RecordClaim(claim, file, await open(claim, "wx"));
         try {

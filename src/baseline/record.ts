@@ -95,8 +95,6 @@ export function parseBaselineRecord(json: unknown, where: string): BaselineRecor
   return result.output;
 }
 
-/** Maximum number of newest runs that are compared with. */
-const MAX_SELECTED_RUNS = 50;
 
 /** Runs to compare with: the newest 50 accepted of the current epoch, on an ancestor or without a commit. */
 export function selectRuns(record: BaselineRecord, ancestors: ReadonlySet<string> | null): readonly BaselineRun[] {
@@ -105,7 +103,7 @@ export function selectRuns(record: BaselineRecord, ancestors: ReadonlySet<string
   return current.runs
     .filter(({ approved }) => approved)
     .filter(({ commit }) => ancestors === null || commit === null || ancestors.has(commit))
-    .slice(-MAX_SELECTED_RUNS);
+    .slice(-50);
 }
 
 function measuredRunOf(run: BaselineRun, epoch: BaselineEpoch): MeasuredRun {
@@ -154,8 +152,8 @@ export function comparedEpochs(record: BaselineRecord): readonly BaselineEpoch[]
   return earlier === null ? [current] : [earlier, current];
 }
 
-type Quantity = "peak_bytes" | "growth_bytes" | "slope_bytes_per_s" | "slope_bytes_per_step";
 const QUANTITIES = ["peak_bytes", "growth_bytes", "slope_bytes_per_s", "slope_bytes_per_step"] as const;
+type Quantity = (typeof QUANTITIES)[number];
 
 /** The middle of the known values; null without any. */
 function middle(runs: readonly MeasuredSeries[], quantity: Quantity): number | null {
@@ -206,7 +204,13 @@ export function earlierRuns(
   const levels = new Map(
     [...byName(runs)].map(([name, before]) => {
       const now = accepted.get(name) ?? [];
-      return [name, { newest: now.at(-1), by: QUANTITIES.map((one) => [one, deviations(before, now, one)] as const) }];
+      return [
+        name,
+        {
+          newest: now.at(-1),
+          by: QUANTITIES.map((one) => [one, deviations(before, now, one)] as const),
+        },
+      ];
     }),
   );
   const moved = (series: MeasuredSeries): MeasuredSeries[] => {

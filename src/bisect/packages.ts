@@ -51,9 +51,6 @@ interface State extends InstallOptions {
   readonly lock: string;
 }
 
-/** Settings of the measured program, under which an installer would load its code or find its packages. */
-const OF_PROGRAM = /^(?:PYTHON\w*|NODE_OPTIONS|LD_PRELOAD)$/;
-
 /** Run a program of the user's installer, with downloads that all states share. */
 function install(
   { tool, env, directory, interrupt }: State,
@@ -62,7 +59,10 @@ function install(
 ): Promise<ToolResult> {
   const cache = path.join(directory, "cache");
   const installing = {
-    ...Object.fromEntries(Object.entries(env).filter(([name]) => !OF_PROGRAM.test(name))),
+    // Settings of the measured program, under which an installer would load its code or find its packages.
+    ...Object.fromEntries(
+      Object.entries(env).filter(([name]) => !/^(?:PYTHON\w*|NODE_OPTIONS|LD_PRELOAD)$/.test(name)),
+    ),
     PIP_CACHE_DIR: cache,
     UV_CACHE_DIR: cache,
     npm_config_cache: cache,

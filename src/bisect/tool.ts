@@ -14,9 +14,7 @@ export interface ToolOptions {
 
 /** Maximum duration of a build or installation, milliseconds. */
 const TOOL_MS = 2 * 3600 * 1000;
-const MAX_REASON = 300;
 
-const FULL_DISK = /\bENOSPC\b|No space left on device/;
 const NO_NETWORK =
   /NewConnectionError|name resolution|Network is unreachable|\bE(?:NOTFOUND|AI_AGAIN|TIMEDOUT|NETUNREACH|CONNREFUSED)\b|dns error|Could not resolve host/;
 
@@ -34,14 +32,14 @@ export async function runTool(
   const output = `${stdout}\n${stderr}`;
   const last = (text: string): string => {
     const lines = text.split("\n").filter((line) => line.trim() !== "" && !/A complete log of this run/.test(line));
-    return lines.at(-1)?.trim().slice(0, MAX_REASON) ?? "";
+    return lines.at(-1)?.trim().slice(0, 300) ?? "";
   };
   const printed = last(stderr) || last(stdout);
   switch (end.kind) {
     case "exit": {
       if (end.code === 0) return { ok: true };
       // These fail every state alike: they must not look like a build that is broken.
-      if (FULL_DISK.test(output)) throw failed(`${what}: no space is left on the disk`);
+      if (/\bENOSPC\b|No space left on device/.test(output)) throw failed(`${what}: no space is left on the disk`);
       if (NO_NETWORK.test(output)) throw failed(`${what}: the network cannot be reached`);
       return { ok: false, reason: `${what} ended with status ${end.code}${printed && `: ${printed}`}`, output };
     }

@@ -8,8 +8,6 @@ import { removeScratch, SCRATCH_PREFIX } from "./state.ts";
 
 /** Maximum duration of an export, milliseconds; it needs no network. */
 const EXPORT_MS = 120_000;
-const MAX_REASON = 200;
-const ROOT_SOURCE = /^source = \{ (?:virtual|editable) = "\." \}\r?$/m;
 const EXPORT = "Export both as requirements: `uv export --frozen --no-emit-project -o good.txt`.";
 
 /** Whether a text is a lock of uv, whose packages all name their source in one line. */
@@ -40,7 +38,7 @@ export async function uvRequirements(
       signal: interrupt,
     });
     if (end.kind === "exit" && end.code === 0) return stdout;
-    const why = oneLine(stderr).slice(0, MAX_REASON);
+    const why = oneLine(stderr).slice(0, 200);
     throw invalidInput("LOCK_UNSUPPORTED", `uv cannot export this lock${why === "" ? "" : `: ${why}`}`, file, EXPORT);
   } finally {
     await removeScratch(project);
@@ -49,7 +47,9 @@ export async function uvRequirements(
 
 /** A project with the name of the lock's own, whose dependencies uv takes from the lock. */
 function projectOf(text: string, file: string): string {
-  const own = text.split(/^\[\[package\]\]\r?$/m).find((part) => ROOT_SOURCE.test(part)) ?? "";
+  const own =
+    text.split(/^\[\[package\]\]\r?$/m).find((part) => /^source = \{ (?:virtual|editable) = "\." \}\r?$/m.test(part)) ??
+    "";
   const name = /^name = "([\w.-]+)"\r?$/m.exec(own)?.[1];
   const python = /^requires-python = "([^"\\]+)"\r?$/m.exec(text)?.[1];
   if (name === undefined || python === undefined) {

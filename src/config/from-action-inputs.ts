@@ -8,9 +8,6 @@ import { loadConfig } from "./load.ts";
 import { gateRequest } from "./options.ts";
 import { RUN_OPTION_ENTRIES } from "./run-options.ts";
 
-/** Where the Action looks for a baseline when the workflow names none, in order. */
-const DEFAULT_BASELINES = ["ref:refs/stormlog/baselines", "file:baselines"];
-
 /** Lines or commas between entries of an input that takes several. */
 function entries(text: string | undefined): readonly string[] | undefined {
   const found = text
@@ -48,7 +45,8 @@ export function gateRequestFromInputs(inputs: Environment, env: Environment): Ga
     config,
     configFile: config === null ? undefined : file,
     root,
-    defaultBaselines: DEFAULT_BASELINES,
+    // Where the Action looks for a baseline when the workflow names none, in order.
+    defaultBaselines: ["ref:refs/stormlog/baselines", "file:baselines"],
     defaultUnjudged: "warn",
     argv: [
       "stormlog/gate",

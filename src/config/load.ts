@@ -6,16 +6,11 @@ import { didYouMean } from "../core/text.ts";
 import { parseBudget, parseHorizon } from "./options.ts";
 import { type ConfigFile, ConfigSchema, ScenarioSchema } from "./schema.ts";
 
-/** Larger files are not configuration; the cap keeps a wrong path from being read whole. */
-const MAX_CONFIG_BYTES = 1024 * 1024;
-
 /**
  * Maximum tokens, several for each key and value. The parser's memory grows with them, and its time with their square:
  * a megabyte of short keys or brackets takes a minute or a gigabyte.
  */
 const MAX_CONFIG_TOKENS = 50_000;
-
-const EXAMPLE_HINT = "`stormlog-gate init` in an empty directory writes a commented example.";
 
 type Path = readonly (string | number)[];
 
@@ -134,7 +129,12 @@ export function parseConfig(text: string, where: string): ConfigFile {
   const result = v.safeParse(ConfigSchema, values);
   if (!result.success) {
     const problems = result.issues.map((issue) => `${at(pathOf(issue))}: ${problemText(issue)}`);
-    throw invalidInput("CONFIG_INVALID", problems.join("; "), where, EXAMPLE_HINT);
+    throw invalidInput(
+      "CONFIG_INVALID",
+      problems.join("; "),
+      where,
+      "`stormlog-gate init` in an empty directory writes a commented example.",
+    );
   }
   checkValues(result.output, (path, problem, hint) =>
     invalidInput("CONFIG_INVALID", `${at(path)}: ${problem}`, where, hint),
@@ -156,7 +156,8 @@ export function parseConfig(text: string, where: string): ConfigFile {
 export function loadConfig(file: string): ConfigFile {
   let text: string;
   try {
-    text = readBounded(file, MAX_CONFIG_BYTES).toString("utf8");
+    // Larger files are not configuration; the cap keeps a wrong path from being read whole.
+    text = readBounded(file, 1024 * 1024).toString("utf8");
   } catch (error) {
     const code = codeOf(error);
     if (code === TOO_LARGE)

@@ -12,14 +12,12 @@ export interface ConfigChange {
   readonly head: string | null;
 }
 
-/** Maximum length of one side; the rest of a longer command is cut. */
-const MAX_TEXT = 500;
-
 /** A value as it would be written in the file. */
 function written(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   const text = typeof value === "string" ? value : typeof value === "object" ? JSON.stringify(value) : String(value);
-  return cutText(text, MAX_TEXT);
+  // Maximum length of one side; the rest of a longer command is cut.
+  return cutText(text, 500);
 }
 
 /** A script without the blanks around it, which a shell ignores. An escaped blank at its end is part of a word. */
@@ -156,15 +154,13 @@ export function policyChanges(base: ConfigFile, head: ConfigFile): readonly Conf
   return [...scenarios, ...changed("baseline", base.baseline, head.baseline, asList), ...policy];
 }
 
-/** Bytes without a unit: "85.0e9". */
-const SCIENTIFIC = /^\s*\d+(?:\.\d+)?e\d{1,2}\s*$/i;
-
 /**
  * Parse the size of an option or of the config file: "512MiB", "4096", "85.0e9".
  * @throws GateError SIZE_INVALID (usage)
  */
 export function parseBytes(text: string): number {
-  const bytes = SCIENTIFIC.test(text) ? Math.floor(Number(text)) : Number.NaN;
+  // Bytes without a unit: "85.0e9".
+  const bytes = /^\s*\d+(?:\.\d+)?e\d{1,2}\s*$/i.test(text) ? Math.floor(Number(text)) : Number.NaN;
   return Number.isSafeInteger(bytes) ? bytes : parseSize(text);
 }
 

@@ -3,13 +3,6 @@ import { ExitCode } from "./exit-codes.ts";
 /** What a failure is about; decides the exit status. The concrete, stable code is {@link GateError.code}. */
 export type ErrorKind = "usage" | "invalid-input" | "error" | "interrupted";
 
-const EXIT_BY_KIND = {
-  usage: ExitCode.usage,
-  "invalid-input": ExitCode.invalidInput,
-  error: ExitCode.error,
-  interrupted: ExitCode.interrupted,
-} as const satisfies Record<ErrorKind, ExitCode>;
-
 export interface GateErrorOptions {
   /** Absent = "error". */
   readonly kind?: ErrorKind;
@@ -37,7 +30,12 @@ export class GateError extends Error {
   }
 
   get exitCode(): ExitCode {
-    return EXIT_BY_KIND[this.kind];
+    return {
+      usage: ExitCode.usage,
+      "invalid-input": ExitCode.invalidInput,
+      error: ExitCode.error,
+      interrupted: ExitCode.interrupted,
+    }[this.kind];
   }
 }
 

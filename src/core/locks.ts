@@ -61,9 +61,6 @@ interface Requirements {
 const GLOBAL_OPTION =
   /^(?:-i|-f|--(?:index-url|extra-index-url|find-links|no-index|trusted-host|only-binary|no-binary|prefer-binary|pre|require-hashes))(?:[ =]|$)/;
 
-/** Characters of a line within which its version stands. */
-const MAX_REQUIREMENT = 4096;
-
 /** Requirements of pip with exact versions. */
 export function readRequirements(text: string): Requirements {
   const options: string[] = [];
@@ -79,7 +76,8 @@ export function readRequirements(text: string): Requirements {
     // White space has one reading, so that a line of it is not tried in every division.
     const [, name, exact, url] =
       /^([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\]\s*)?(?:===?\s*([^\s;,]+)|@\s*(\S+))/.exec(
-        line.slice(0, MAX_REQUIREMENT),
+        // Characters of a line within which its version stands.
+        line.slice(0, 4096),
       ) ?? [];
     const version = exact ?? url;
     if (name === undefined || version === undefined) loose.push(line);
@@ -95,9 +93,6 @@ export interface NpmLock {
   readonly packages: Readonly<Record<string, Json>>;
 }
 
-/** A lock has five levels or so. A mixture is written by recursion, which needs stack for each. */
-const MAX_NESTING = 64;
-
 /** A package-lock.json of version 2 or 3. @throws GateError LOCK_INVALID, LOCK_UNSUPPORTED (exit 5) */
 export function readNpmLock(text: string, file: string): NpmLock {
   let whole: unknown;
@@ -111,7 +106,8 @@ export function readNpmLock(text: string, file: string): NpmLock {
     const hint = "Locks of version 2 and 3 have `packages`; `npm install --package-lock-only` writes one.";
     throw invalidInput("LOCK_UNSUPPORTED", "it has no `packages`", file, hint);
   }
-  if (!isNestedWithin(whole, MAX_NESTING)) throw invalidInput("LOCK_INVALID", "its values are nested too deeply", file);
+  // A lock has five levels or so. A mixture is written by recursion, which needs stack for each.
+  if (!isNestedWithin(whole, 64)) throw invalidInput("LOCK_INVALID", "its values are nested too deeply", file);
   return { whole, packages: packages as Readonly<Record<string, Json>> };
 }
 
@@ -129,9 +125,6 @@ export function npmPackages({ packages }: Pick<NpmLock, "packages">): LockedPack
   return entries.packages();
 }
 
-/** Sources of uv's lock that are the project itself. */
-const OWN_SOURCE = /^source = \{ (?:editable|virtual|directory|workspace) = /;
-
 /** The packages of a lock of uv or Poetry: generated TOML, in which name and version are lines of `[[package]]`. */
 function readTomlLock(text: string): LockedPackages {
   const entries = new Entries();
@@ -141,7 +134,8 @@ function readTomlLock(text: string): LockedPackages {
     for (const line of part.split("\n")) {
       // A table of the package, or the next one.
       if (line.startsWith("[")) break;
-      own ||= OWN_SOURCE.test(line);
+      // Sources of uv's lock that are the project itself.
+      own ||= /^source = \{ (?:editable|virtual|directory|workspace) = /.test(line);
       const [, field, value] = /^(name|version) = "([^"\\]+)"\r?$/.exec(line) ?? [];
       if (field !== undefined && value !== undefined) fields.set(field, value);
     }
@@ -151,10 +145,6 @@ function readTomlLock(text: string): LockedPackages {
   return entries.packages();
 }
 
-/** Keys of a package: "a@1.0.0(b@2.0.0)", "/a@1.0.0", and before version 6 "/a/1.0.0_b@2.0.0". */
-const PNPM_KEY = /^\/?((?:@[^/@]+\/)?[^/@]+)@([^()]+)/;
-const OLD_PNPM_KEY = /^\/((?:@[^/@]+\/)?[^/@]+)\/([^_()/]+)/;
-
 /** The packages of a pnpm-lock.yaml by the keys of `packages`: a reader of YAML takes a second for each megabyte. */
 function readPnpmLock(text: string): LockedPackages {
   const entries = new Entries();
@@ -162,7 +152,11 @@ function readPnpmLock(text: string): LockedPackages {
   for (const line of text.split(/\r?\n/)) {
     if (/^\S/.test(line)) inside = /^packages:\s*$/.test(line);
     const key = inside ? /^ {2}(['"]?)(\S[^'"]*)\1:(?: |$)/.exec(line)?.[2] : undefined;
-    const [, name, version] = PNPM_KEY.exec(key ?? "") ?? OLD_PNPM_KEY.exec(key ?? "") ?? [];
+    // Keys of a package: "a@1.0.0(b@2.0.0)", "/a@1.0.0", and before version 6 "/a/1.0.0_b@2.0.0".
+    const [, name, version] =
+      /^\/?((?:@[^/@]+\/)?[^/@]+)@([^()]+)/.exec(key ?? "") ??
+      /^\/((?:@[^/@]+\/)?[^/@]+)\/([^_()/]+)/.exec(key ?? "") ??
+      [];
     if (name !== undefined && version !== undefined) entries.add(name, version, version);
   }
   return entries.packages();

@@ -83,13 +83,11 @@ export function nativeDirectory(): string {
   return process.env.STORMLOG_TEST_PREBUILDS || path.join(packageRoot(), "dist", "prebuilds", nativePlatform());
 }
 
-/** Enough of an ELF file for its interpreter's path, which linkers put right after the program headers. */
-const ELF_HEAD_BYTES = 8192;
-
 /** Whether this Node runs on musl, which cannot load code built for glibc. */
 function runsOnMusl(): boolean {
   if (process.platform !== "linux") return false;
-  const head = Buffer.alloc(ELF_HEAD_BYTES);
+  // Enough of an ELF file for its interpreter's path, which linkers put right after the program headers.
+  const head = Buffer.alloc(8192);
   try {
     const fd = openSync(process.execPath, "r");
     try {

@@ -10,13 +10,9 @@ export function oneLine(text: string): string {
   return text.replace(/[\r\n]+/g, " ");
 }
 
-/** Reasons in a sentence, and characters of each. */
-const MAX_REASONS = 3;
-const MAX_REASON_CHARS = 200;
-
 /** The first of many reasons, for one sentence that counts them; not escaped. */
 export function firstReasons(reasons: readonly string[]): string {
-  const shown = reasons.slice(0, MAX_REASONS).map((reason) => cutText(oneLine(reason), MAX_REASON_CHARS));
+  const shown = reasons.slice(0, 3).map((reason) => cutText(oneLine(reason), 200));
   return [...shown, ...(reasons.length > shown.length ? [`${reasons.length - shown.length} more`] : [])].join("; ");
 }
 

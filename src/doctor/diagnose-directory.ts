@@ -29,7 +29,6 @@ async function residentBytes(): Promise<number | null> {
 }
 
 const SAMPLES = 10;
-const INTERVAL_MS = 100;
 
 /**
  * Write a directory in the layout of Stormlog's `diagnose`: environment, a one-second timeline of this process, a
@@ -52,7 +51,7 @@ export async function writeDiagnoseDirectory(
       timestamps.push(Date.now() / 1000);
       resident.push(bytes);
     }
-    await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
+    await new Promise((resolve) => setTimeout(resolve, 100));
   }
   const risk = diagnoses.some(({ status }) => status === "missing");
   const files: Record<string, unknown> = {

@@ -57,7 +57,8 @@ export async function measurePeak(
     const { command, cwd } = scenario;
     const directory = path.join(parent, "1");
     const env = peakEnvironment(
-      { command, metric, durationS: stored.durationS ?? MOMENTS_WITHIN_S },
+      // Seconds, for runs whose length is unknown.
+      { command, metric, durationS: stored.durationS ?? 60 },
       { ...request.env, ...scenario.env },
     );
     const plan = { role: "attribution", number: 1, directory, command, cwd, session: "", commit: null, env } as const;
@@ -85,6 +86,3 @@ export async function measurePeak(
     await rm(parent, { recursive: true, force: true });
   }
 }
-
-/** Seconds, for runs whose length is unknown. */
-const MOMENTS_WITHIN_S = 60;

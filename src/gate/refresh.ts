@@ -19,9 +19,6 @@ import type { GatePorts } from "./ports/ports.ts";
 import { type FinishedRun, oneRun } from "./run/one-run.ts";
 import { outputTail } from "./run/output-tail.ts";
 
-/** Maximum number of series with a baseline band: the size of a record is limited. */
-const MAX_ENVELOPES = 4;
-
 /** One envelope for each series of the runs, the judged ones first. */
 export function envelopesOf(runs: readonly FinishedRun[]): Band[] {
   const groups = new Map<string, BandSeries[]>();
@@ -35,11 +32,9 @@ export function envelopesOf(runs: readonly FinishedRun[]): Band[] {
   }
   const envelopes = [...groups.values()].map(buildBand).filter((envelope) => envelope !== null);
   const weight = ({ metric }: Band): number => ["allocated", "host", "reserved", "used"].indexOf(metric);
-  return envelopes.sort((a, b) => weight(a) - weight(b)).slice(0, MAX_ENVELOPES);
+  // Maximum number of series with a baseline band: the size of a record is limited.
+  return envelopes.sort((a, b) => weight(a) - weight(b)).slice(0, 4);
 }
-
-/** Lines of output that explain a failed run. */
-const TAIL_LINES = 12;
 
 const PRINTED_LAST = "It printed last:";
 const MARGIN = "\n  │ ";
@@ -53,7 +48,8 @@ export function lastPrinted({ hint }: GateError): string | null {
 export function failureHint(directory: string, hint: string | null): string {
   const tail = outputTail(directory);
   if (tail === null) return hint === null || hint.includes("output.log") ? "The command printed nothing." : hint;
-  return [PRINTED_LAST, ...tail.split("\n").slice(-TAIL_LINES)].join(MARGIN);
+  // Lines of output that explain a failed run.
+  return [PRINTED_LAST, ...tail.split("\n").slice(-12)].join(MARGIN);
 }
 
 /** What follows from a baseline of too few runs; null when it has enough. */

@@ -26,19 +26,16 @@ export interface GateRunQuery extends Repository {
   readonly ownRun: number | null;
 }
 
-/** Runs looked into for artifacts of the gate. */
-const MAX_LOOKED_INTO = 20;
-/** Events whose runs measure the head of a pull request; `push` is that of copy-pr-bot's branches. */
-const MEASURING = new Set(["pull_request", "push", "workflow_dispatch", "merge_group"]);
-
 async function runsOf({ octokit, owner, repo, workflow, headSha, ownRun }: GateRunQuery) {
   const asked = { owner, repo, head_sha: headSha, per_page: 100 };
   const { data } =
     workflow === null
       ? await octokit.rest.actions.listWorkflowRunsForRepo(asked)
       : await octokit.rest.actions.listWorkflowRuns({ ...asked, workflow_id: workflow });
+  // Events whose runs measure the head of a pull request; `push` is that of copy-pr-bot's branches.
+  const events = ["pull_request", "push", "workflow_dispatch", "merge_group"];
   return data.workflow_runs
-    .filter((run) => run.head_sha === headSha && run.id !== ownRun && MEASURING.has(run.event))
+    .filter((run) => run.head_sha === headSha && run.id !== ownRun && events.includes(run.event))
     .sort((a, b) => b.id - a.id);
 }
 
@@ -61,7 +58,8 @@ async function leftEvidence(query: GateRunQuery, runId: number): Promise<boolean
 /** The newest run of the gate for a commit; null when there is none. @throws what the client throws */
 export async function newestGateRun(query: GateRunQuery): Promise<GateRun | null> {
   const runs = await runsOf(query);
-  for (const run of runs.slice(0, MAX_LOOKED_INTO)) {
+  // Runs looked into for artifacts of the gate.
+  for (const run of runs.slice(0, 20)) {
     if (query.workflow === null && !(await leftEvidence(query, run.id))) continue;
     return gateRun(run);
   }

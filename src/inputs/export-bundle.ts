@@ -77,14 +77,12 @@ async function newestRun(bundle: string, write: (name: string, recording: Record
   };
 }
 
-/** Far above a run of a day at full rate. */
-const MAX_BYTES = 2 ** 31;
-
 /** A file of the bundle as it is. */
 async function fileOf(bundle: string, name: string): Promise<Exported> {
   const { file, note } = await verifiedFile(bundle, name);
   try {
-    return { bytes: readBounded(file, MAX_BYTES), note };
+    // Far above a run of a day at full rate.
+    return { bytes: readBounded(file, 2 ** 31), note };
   } catch (error) {
     throw fileError(error, file);
   }

@@ -10,8 +10,6 @@ import type { Recording } from "../telemetry/recording/model.ts";
 import { listedFiles, verifyBundle } from "./verified-bundle.ts";
 
 const MEASUREMENTS = "measurements.json";
-/** The measurements of one of several scenarios in a bundle. */
-const OF_SCENARIO = /^runs\/[^/]+\/measurements\.json$/;
 
 /** The measurements of one scenario. */
 interface ScenarioMeasurements {
@@ -87,7 +85,8 @@ async function inputOfBundle(directory: string): Promise<JudgeableInput | null> 
   const present = scenarioFiles(directory);
   const each = present.map((name) => readMeasurements(path.join(directory, name)));
   // A listed file that was removed must not turn a bundle of several scenarios into one of a single scenario.
-  const listed = await listedFiles(directory, OF_SCENARIO);
+  // The measurements of one of several scenarios in a bundle.
+  const listed = await listedFiles(directory, /^runs\/[^/]+\/measurements\.json$/);
   const note = await verifyBundle(directory, [...new Set([MEASUREMENTS, ...present, ...listed])]);
   // A scenario without a run has no directory, and is only in the file of the worst scenario.
   const alone = each.every(({ measurements }) => measurements.scenario !== worst.measurements.scenario);

@@ -9,7 +9,6 @@ import { fileError, readHead, refuseCompressed, statInput } from "../telemetry/r
 
 /** First bytes of a database of PyTorch's `_dump_snapshot_sqlite`. */
 const SQLITE_MAGIC = "SQLite format 3\u0000";
-const DUMP = "Dump the snapshot with torch.cuda.memory._dump_snapshot: a pickle of any size is read.";
 
 /** Whether a path is a file that begins like a pickled snapshot. */
 export function isSnapshotFile(path: string): boolean {
@@ -37,7 +36,12 @@ export function readSnapshotFile(path: string): TorchSnapshot {
   const head = readHead(path, SQLITE_MAGIC.length);
   refuseCompressed(head, path);
   if (head.toString("latin1") === SQLITE_MAGIC) {
-    throw invalidInput("SNAPSHOT_UNSUPPORTED", "a SQLite database is not read as a memory snapshot", path, DUMP);
+    throw invalidInput(
+      "SNAPSHOT_UNSUPPORTED",
+      "a SQLite database is not read as a memory snapshot",
+      path,
+      "Dump the snapshot with torch.cuda.memory._dump_snapshot: a pickle of any size is read.",
+    );
   }
   let descriptor: number;
   try {

@@ -6,9 +6,6 @@ import { type BundleManifest, readManifest } from "../report/bundle/bundle.ts";
 import { corruptBundle, verifyFiles } from "../report/bundle/bundle-files.ts";
 import { candidateRuns } from "./foreign/read-directory.ts";
 
-/** Files of a run that a reader of recordings opens. */
-const RUN_FILE = /^runs\/.+\/(?:recording\.json|samples\.parquet|samples\.rec|probe\/[^/]+)$/;
-
 /**
  * Compare the files of a bundle that are about to be read with its manifest.
  * @returns why they could not be compared; null when they were, and for the bundle of a killed gate, which lists none
@@ -48,7 +45,10 @@ export async function verifyRuns(directory: string): Promise<string | null> {
       unread.map((one) => path.posix.join("runs", one.path)),
     );
   }
-  const all = entries.map((entry) => `runs/${entry.path}`).filter((name) => RUN_FILE.test(name));
+  // Files of a run that a reader of recordings opens.
+  const all = entries
+    .map((entry) => `runs/${entry.path}`)
+    .filter((name) => /^runs\/.+\/(?:recording\.json|samples\.parquet|samples\.rec|probe\/[^/]+)$/.test(name));
   const read = candidateRuns(all);
   const present = new Set(read);
   // The sampler's own file is only read where the Parquet file is missing.

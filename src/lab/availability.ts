@@ -4,10 +4,6 @@ import type { CatalogueEntry, LabFramework } from "./catalogue.ts";
 
 const execFileAsync = promisify(execFile);
 
-/** Finds a module without importing it: an import of TensorFlow takes longer than a pattern. */
-const LOOK = "import importlib.util, sys; print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name)])";
-const MODULES = ["torch", "tensorflow", "jax"] as const satisfies readonly LabFramework[];
-
 export interface Availability {
   /** Why a pattern cannot run here; null when it can. */
   readonly reason: (entry: CatalogueEntry) => string | null;
@@ -17,7 +13,16 @@ export interface Availability {
 export async function labAvailability(python: string): Promise<Availability> {
   let there: readonly string[] | null;
   try {
-    const { stdout } = await execFileAsync(python, ["-c", LOOK, ...MODULES], { timeout: 30_000 });
+    // Finds a module without importing it: an import of TensorFlow takes longer than a pattern.
+    const { stdout } = await execFileAsync(
+      python,
+      [
+        "-c",
+        "import importlib.util, sys; print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name)])",
+        ...(["torch", "tensorflow", "jax"] as const satisfies readonly LabFramework[]),
+      ],
+      { timeout: 30_000 },
+    );
     there = stdout.trim().split(/\s+/);
   } catch {
     there = null;

@@ -151,24 +151,25 @@ export function peakRatio(leaky: LabState | null, fixed: LabState | null): numbe
   return peak === null || !fixed?.peak_bytes || fixed.out_of_memory ? null : peak / fixed.peak_bytes;
 }
 
-const NOTHING = {
-  series: null,
-  leak_bytes_per_step: null,
-  steps: null,
-  leaky: null,
-  fixed: null,
-  ratio: null,
-  line: null,
-  line_in_leak: null,
-} as const;
-
 function named(entry: CatalogueEntry): Pick<LabPattern, "name" | "title" | "framework"> {
   return { name: entry.name, title: entry.title, framework: entry.framework };
 }
 
 /** The row of a pattern whose states were not judged. */
 export function unmeasuredPattern(entry: CatalogueEntry, outcome: "skipped" | "broken", reason: string): LabPattern {
-  return { ...named(entry), outcome, reason, ...NOTHING };
+  return {
+    ...named(entry),
+    outcome,
+    reason,
+    series: null,
+    leak_bytes_per_step: null,
+    steps: null,
+    leaky: null,
+    fixed: null,
+    ratio: null,
+    line: null,
+    line_in_leak: null,
+  };
 }
 
 /** The row of a pattern whose two states were judged. @param from directory that the bundles are named from */

@@ -87,16 +87,14 @@ function sizedRequest(
   return { request: { ...request, scenarios: [scenario] }, scenario };
 }
 
-/** Limit of a run of two steps, ms: includes the import of a framework on a slow disk. */
-const STATEMENT_MS = 300_000;
-
 /** Bytes a step keeps by the pattern's statement, from two ungated steps. @throws GateError LAB_STATEMENT_MISSING */
 export async function statedBytes(pattern: SizedPattern, batch: number | null, signal: AbortSignal): Promise<number> {
   const [program = "", ...args] = commandOf(pattern, "fixed", { steps: 2, batch });
   let output: string;
   try {
     const env = { ...process.env, ...pattern.env };
-    ({ stdout: output } = await promisify(execFile)(program, args, { env, timeout: STATEMENT_MS, signal }));
+    // Limit of a run of two steps, ms: includes the import of a framework on a slow disk.
+    ({ stdout: output } = await promisify(execFile)(program, args, { env, timeout: 300_000, signal }));
   } catch (error) {
     const { stderr, message } = error as Error & { readonly stderr?: string };
     throw new GateError("LAB_STATEMENT_MISSING", `${pattern.entry.name} cannot be run: ${lastLine(stderr) ?? message}`);

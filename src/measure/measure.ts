@@ -32,9 +32,6 @@ import { checkWorkingDirectory, createRunDirectory, unwritable, writeRecordingIn
 import { samplingError } from "./session/sampling-error.ts";
 import { randomId } from "./session/session.ts";
 
-const PROGRESS_MS = 100;
-/** setTimeout counts milliseconds in 31 bits; 24 days do not limit a run. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /**
  * Run a command under the sampler and leave a run directory in `request.directory`: `recording.json`, `samples.rec` and
@@ -240,13 +237,14 @@ async function watch(
   sampler: Sampler,
 ): Promise<ExitState | Extract<CommandEnd, { kind: "exec-failed" }>> {
   const { interrupt, onProgress, timeoutS } = request;
-  const progress = onProgress === undefined ? undefined : setInterval(() => onProgress(sampler.live()), PROGRESS_MS);
+  const progress = onProgress === undefined ? undefined : setInterval(() => onProgress(sampler.live()), 100);
   let timer: NodeJS.Timeout | undefined;
   let abort: (() => void) | undefined;
   try {
     const stopped = new Promise<ExitState>((resolve) => {
       if (timeoutS !== null) {
-        const ms = Math.min(TIMER_MAX_MS, timeoutS * 1000);
+        // setTimeout counts milliseconds in 31 bits; 24 days do not limit a run.
+        const ms = Math.min(2 ** 31 - 1, timeoutS * 1000);
         timer = setTimeout(() => resolve({ kind: "timeout", after_s: timeoutS }), ms);
       }
       abort = () => resolve({ kind: "interrupted", signal: interruptName(interrupt) });

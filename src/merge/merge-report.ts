@@ -16,9 +16,6 @@ import type { Judgement } from "../verdict/model/judgement.ts";
 import { type AbsentLeg, compareNames, joinedName } from "./merge-legs.ts";
 import { groupNodes, type LegScenario, missingRanks, unitedScenario } from "./merge-nodes.ts";
 
-/** The first of these that applies, in the order of the contract. */
-const BEFORE_ANY_VERDICT = [ExitCode.interrupted, ExitCode.usage, ExitCode.invalidInput] as const;
-
 /**
  * Exit status of a merged verdict: the worst; `others` (interrupted, missing legs) apply under every `unjudged`.
  * @param verdicts on several scenarios together
@@ -29,7 +26,8 @@ function mergedExitCode(
   unjudged: UnjudgedMode,
   verdicts: readonly Verdict[] = [],
 ): ExitCode {
-  const first = BEFORE_ANY_VERDICT.find((code) => others.includes(code));
+  // The first of these that applies, in the order of the contract.
+  const first = [ExitCode.interrupted, ExitCode.usage, ExitCode.invalidInput].find((code) => others.includes(code));
   if (first !== undefined) return first;
   if (scenarios.some(failsByBudgetOrOom)) return ExitCode.gateFailed;
   // In a job where one node fails by its memory and another by its command, the command comes first.
@@ -237,9 +235,6 @@ export function mergedReport(input: MergedReportInput): GateReport {
   };
 }
 
-/** Points of all stored timelines together: about 20 MB of JSON, a third of the size limit of a report. */
-const MAX_POINTS = 1_000_000;
-
 /** A stored series has at most this many points. */
 const STORED_POINTS = 800;
 
@@ -249,7 +244,8 @@ const STORED_POINTS = 800;
  */
 export function withBoundedTimelines(
   scenarios: readonly ScenarioReport[],
-  most: number = MAX_POINTS,
+  // Points of all stored timelines together: about 20 MB of JSON, a third of the size limit of a report.
+  most: number = 1_000_000,
 ): readonly ScenarioReport[] {
   let left = most;
   const kept = new Set<ScenarioReport>();

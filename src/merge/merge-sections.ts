@@ -113,8 +113,6 @@ export interface SectionsRequest {
   readonly now: Date;
 }
 
-const HINT = "Check the job that should have measured it. Re-run that job, then this one.";
-
 /** The verdict over the sections of a gate: the worst, and unjudged at best while a section is missing. */
 export function answerOfSections(request: SectionsRequest): SectionsAnswer {
   const { given, united: whole, expected: wanted, refused } = request;
@@ -131,7 +129,9 @@ export function answerOfSections(request: SectionsRequest): SectionsAnswer {
     missing.push({ name: "legs", message: "no leg of this gate has reported" });
     gone = 1;
   }
-  const unreported = missing.map((leg) => missingLeg(leg, HINT));
+  const unreported = missing.map((leg) =>
+    missingLeg(leg, "Check the job that should have measured it. Re-run that job, then this one."),
+  );
   const legs = reportedLegs(whole.sections);
   const scenarios = planJobs(legs, apart).map((job) => scenarioOfJob(job));
   const { unjudged, argv, now, recorded } = request;

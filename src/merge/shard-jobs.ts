@@ -77,8 +77,6 @@ function withoutClashes(shards: readonly NamedShard[], refused: MissingLeg[]): r
 const byRank = (shards: readonly NamedShard[]): readonly NamedShard[] =>
   [...shards].sort((a, b) => a.info.identity.rank - b.info.identity.rank || compareNames(a.name, b.name));
 
-const NAME_IT = "Set STORMLOG_GATE_SESSION to the same value on all nodes to name it.";
-
 /** One job of the shards of one session, or a job per shard where none has other ranks. */
 function jobsOf(
   scenario: string,
@@ -100,7 +98,7 @@ function jobsOf(
   if (first === undefined) return [];
   if (named === null && shards.length > 1) {
     out.warnings.push(
-      `${scenario}: no launcher named the job of these ${shards.length} recordings, which were merged as one job. ${NAME_IT}`,
+      `${scenario}: no launcher named the job of these ${shards.length} recordings, which were merged as one job. Set STORMLOG_GATE_SESSION to the same value on all nodes to name it.`,
     );
   }
   const worlds = [...new Set(shards.map(({ info }) => info.identity.world_size))].sort((a, b) => a - b);

@@ -32,15 +32,13 @@ function withoutSession(
   return { ...record, epochs: runs.length === 0 ? earlier : [...earlier, { ...current, runs }] };
 }
 
-/** Maximum number of sessions that wait for approval in a record, whose size is limited. */
-const MAX_HELD_SESSIONS = 3;
-
 /** The record with only the newest unapproved sessions: a month of failing nights must not push the baseline out. */
 function withFewHeld(record: BaselineRecord): BaselineRecord {
   const current = record.epochs.at(-1);
   if (current === undefined) return record;
   const held = [...new Set(current.runs.filter(({ approved }) => !approved).map(({ session }) => session))];
-  const dropped = new Set(held.slice(0, -MAX_HELD_SESSIONS));
+  // Maximum number of sessions that wait for approval in a record, whose size is limited.
+  const dropped = new Set(held.slice(0, -3));
   if (dropped.size === 0) return record;
   const runs = current.runs.filter(({ approved, session }) => approved || !dropped.has(session));
   return { ...record, epochs: [...record.epochs.slice(0, -1), { ...current, runs }] };

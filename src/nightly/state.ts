@@ -57,11 +57,6 @@ export function promotionText(state: Promotion, policy: PromotionPolicy): string
 
 const NIGHTLY_SCHEMA = "stormlog.nightly/1";
 
-/** Maximum number of stored nights over all scenarios; 600 of five scenarios are four months. */
-const MAX_NIGHTS = 600;
-/** Trials of the self-test behind the published rates. */
-const MAX_TRIALS = 400;
-
 const whole = v.pipe(v.number(), v.integer());
 const count = v.pipe(whole, v.minValue(0));
 const bytes = v.nullable(v.pipe(v.number(), v.finite()));
@@ -147,11 +142,13 @@ export function withSessions(state: NightlyState, nights: readonly NightlyEntry[
   const name = ({ session, scenario, environment }: NightlyEntry): string =>
     JSON.stringify([session, scenario, environment]);
   const ours = new Set(nights.map(name));
-  return { ...state, nights: [...state.nights.filter((one) => !ours.has(name(one))), ...nights].slice(-MAX_NIGHTS) };
+  // Maximum number of stored nights over all scenarios; 600 of five scenarios are four months.
+  return { ...state, nights: [...state.nights.filter((one) => !ours.has(name(one))), ...nights].slice(-600) };
 }
 
 export function withTrials(state: NightlyState, trials: readonly Trial[]): NightlyState {
-  return { ...state, trials: [...state.trials, ...trials].slice(-MAX_TRIALS) };
+  // Trials of the self-test behind the published rates.
+  return { ...state, trials: [...state.trials, ...trials].slice(-400) };
 }
 
 /** The text of the file, one line for each entry, so that it reads like a log. */

@@ -1,7 +1,5 @@
 import { helperEnvironment, runChild } from "../core/process/child.ts";
 
-const TIMEOUT_MS = 10_000;
-
 export interface PsRow {
   readonly pid: number;
   readonly parent: number;
@@ -20,7 +18,7 @@ export function parsePs(text: string): PsRow[] {
 
 /** Every process of the machine, for systems without `/proc`. */
 export async function allProcesses(): Promise<PsRow[]> {
-  const options = { env: helperEnvironment(), timeoutMs: TIMEOUT_MS, maxBytes: 16 * 2 ** 20 };
+  const options = { env: helperEnvironment(), timeoutMs: 10_000, maxBytes: 16 * 2 ** 20 };
   const { end, stdout, stderr } = await runChild("/bin/ps", ["-A", "-o", "pid=,ppid=,rss="], options);
   if (end.kind !== "exit" || end.code !== 0) throw new Error(`ps does not list the processes: ${stderr.trim()}`);
   return parsePs(stdout);

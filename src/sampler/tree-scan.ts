@@ -5,9 +5,6 @@ export interface TreeProcess {
   readonly parent: number;
 }
 
-/** Readings until an empty environment counts. Within `exec` it is briefly empty, in kernel threads always. */
-const EMPTY_READINGS = 3;
-
 /** Finds a process tree: descendants of a root, and marked processes that left it. Linux only; elsewhere empty. */
 export class TreeScan {
   readonly #root: number;
@@ -69,7 +66,8 @@ export class TreeScan {
     const readings = new Map<number, number>();
     const found: TreeProcess[] = [];
     for (const pid of allPids()) {
-      const left = this.#readings.get(pid) ?? EMPTY_READINGS;
+      // Readings until an empty environment counts. Within `exec` it is briefly empty, in kernel threads always.
+      const left = this.#readings.get(pid) ?? 3;
       readings.set(pid, left);
       if (left === 0 || pid === this.#root || pid === process.pid) continue;
       const answer = environmentHolds(pid, this.#marker);

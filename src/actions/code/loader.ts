@@ -21,8 +21,6 @@ type Chunk = (
   stormlogCode: PackedCode,
 ) => void;
 
-const PACK = "code.js";
-
 /**
  * Read the code of all steps, which lies beside the entry, and return a function that executes a chunk and what it
  * imports. From here on no file of the Action is executed: a measured program may rewrite them. Chunks import each
@@ -30,7 +28,7 @@ const PACK = "code.js";
  * @throws Error when the file's digest is another
  */
 export function loadPack(entryUrl: string, digest: string): (chunk: string) => Record<string, unknown> {
-  const file = path.join(path.dirname(fileURLToPath(entryUrl)), PACK);
+  const file = path.join(path.dirname(fileURLToPath(entryUrl)), "code.js");
   const bytes = readFileSync(file);
   const found = createHash("sha256").update(bytes).digest("hex");
   if (found !== digest) {

@@ -18,11 +18,8 @@ import { openRefStore } from "../../github/repository/ref-store.ts";
 import { inspectableWarning } from "../closed-process.ts";
 import type { Engine, EngineRun } from "./step.ts";
 
-/** Maximum wait that GitHub may ask for while a verdict is outstanding, seconds. */
-const MAX_WAIT_S = 15;
 /** Limit for reading acceptances: a pull request with thousands of comments still fits. */
 const DEADLINE_MS = 30_000;
-const AFTER_INTERRUPT_MS = 1000;
 
 /** Branches of GitHub's merge queue name their pull request. */
 const QUEUED = /^refs\/heads\/gh-readonly-queue\/.+\/pr-([1-9]\d{0,8})-[0-9a-f]{40,64}$/;
@@ -55,7 +52,7 @@ export function acceptancesPort(
 ): () => Promise<LiveAcceptances> {
   return async () => {
     try {
-      const deadline = { ms: DEADLINE_MS, interrupt, msAfterInterrupt: AFTER_INTERRUPT_MS };
+      const deadline = { ms: DEADLINE_MS, interrupt, msAfterInterrupt: 1000 };
       const read = await withDeadline(deadline, async () =>
         readAcceptances({ octokit: await octokit(), ...repository }, number),
       );
@@ -81,7 +78,8 @@ function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): Partia
   if (token === undefined || owner === null || repo === null) return {};
   let client: Promise<Octokit> | undefined;
   const octokit = (): Promise<Octokit> => {
-    client ??= connect({ token, context, signal, maxWaitS: MAX_WAIT_S, log });
+    // Maximum wait that GitHub may ask for while a verdict is outstanding, seconds.
+    client ??= connect({ token, context, signal, maxWaitS: 15, log });
     return client;
   };
   const repository = { owner, repo };

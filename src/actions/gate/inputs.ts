@@ -50,14 +50,12 @@ export interface GateStep {
   readonly signal: AbortSignal;
 }
 
-const DEFAULT_TIMEOUT_MINUTES = 60;
-
 /** Check the inputs about publishing. @throws GateError INPUT_INVALID (usage) */
 export function publishSettings(inputs: ActionInputs) {
   const input: Input = (name) => inputs[name];
   const publishing = publishingInputs(input, "regression");
   const leg = legInput(input);
-  const minutes = numberInput(input, "timeout-minutes", 0.05, 35 * 24 * 60) ?? DEFAULT_TIMEOUT_MINUTES;
+  const minutes = numberInput(input, "timeout-minutes", 0.05, 35 * 24 * 60) ?? 60;
   const usualName = `stormlog-${publishing.gateId}${leg === null ? "" : `-${leg}`}`;
   return {
     ...publishing,

@@ -19,7 +19,6 @@ import type { GateStep } from "./inputs.ts";
 
 /** A section is small: an upload that takes longer means that the service does not work. */
 const SECTION_DEADLINE_MS = 15_000;
-const FIRST_READ_DEADLINE_MS = 15_000;
 const COMMENT_DEADLINE_MS = 30_000;
 /** Legs that end together write in turns, and GitHub wants a second between two writes. */
 const COMMENT_OF_LEGS_DEADLINE_MS = 90_000;
@@ -102,7 +101,7 @@ async function sectionsOfGate(signal: AbortSignal, store: ArtifactStore, own: Se
   startGroup("Stormlog Gate: reading the sections of this gate's jobs");
   try {
     let first: readonly Section[] | null = await withDeadline(
-      { ms: FIRST_READ_DEADLINE_MS, interrupt: signal, msAfterInterrupt: 0 },
+      { ms: 15_000, interrupt: signal, msAfterInterrupt: 0 },
       read,
     );
     for (const line of reader.refused()) log(`Not a section: ${line}`);

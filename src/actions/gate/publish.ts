@@ -20,7 +20,6 @@ import type { PublishedSection, SectionEvidence } from "./publish-section.ts";
 
 /** Limit for an upload. A cancelled step has some seconds, the end of the measured processes included. */
 const UPLOAD_DEADLINE_MS = 60_000;
-const AFTER_INTERRUPT_MS = 5000;
 
 const NO_EVIDENCE: SectionEvidence = { bundleArtifact: null, timelineArtifact: null, warned: false };
 
@@ -30,7 +29,7 @@ function artifactJob({ env, settings, signal }: GateStep): ArtifactJob {
     context: runContext(env),
     name: settings.artifactName,
     retentionDays: settings.retentionDays,
-    deadline: { ms: UPLOAD_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS },
+    deadline: { ms: UPLOAD_DEADLINE_MS, interrupt: signal, msAfterInterrupt: 5000 },
   };
 }
 

@@ -11,7 +11,6 @@ import type { MergeSettings } from "./settings.ts";
 
 /** Limit for reading all sections. */
 const READ_DEADLINE_MS = 120_000;
-const AFTER_INTERRUPT_MS = 1000;
 
 /** The sections of this run's legs, as they are now. */
 export interface LegsNow {
@@ -86,7 +85,7 @@ export class Legs {
   async #sections(): Promise<readonly Section[]> {
     const { signal, log } = this.#action;
     try {
-      const deadline = { ms: READ_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
+      const deadline = { ms: READ_DEADLINE_MS, interrupt: signal, msAfterInterrupt: 1000 };
       const sections = await withDeadline(deadline, () => this.#reader.read());
       for (const line of this.#reader.refused()) log(`Not a section: ${line}`);
       return sections;

@@ -20,9 +20,6 @@ import type { SubAction } from "../sub-action.ts";
 import { Legs, type LegsNow } from "./legs.ts";
 import { type MergeSettings, mergeSettings } from "./settings.ts";
 
-const TITLE = "Stormlog merge";
-const LOOK_DEADLINE_MS = 60_000;
-const COMMENT_DEADLINE_MS = 120_000;
 const AFTER_INTERRUPT_MS = 1000;
 
 /** The pull request and its acceptances. */
@@ -53,7 +50,7 @@ export async function merge(action: SubAction): Promise<number> {
 /** The pull request and its acceptances. Without an answer of GitHub the legs' own count, but not a fork's. */
 async function lookUp(action: SubAction, settings: MergeSettings, accepted: boolean): Promise<PullRequestContext> {
   const { context, signal, warn } = action;
-  const deadline = { ms: LOOK_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
+  const deadline = { ms: 60_000, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
   const without = (untrusted: boolean): PullRequestContext => ({
     pullRequest: null,
     ground: { live: null, headSha: null, untrusted },
@@ -100,7 +97,7 @@ async function keepComment(
     log,
   };
   try {
-    const deadline = { ms: COMMENT_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
+    const deadline = { ms: 120_000, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
     return await withDeadline(deadline, () => keepSectionComment(kept, warn));
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
@@ -160,7 +157,7 @@ function report(action: SubAction, settings: MergeSettings, now: LegsNow): numbe
   const worst = worstScenario(report);
   if (status !== ExitCode.pass && worst !== null) {
     const why = decidingScaling(report) ?? `${worst.scenario}: ${answerSentence(worst)}`;
-    error(`${verdict}: ${why}`, { title: TITLE });
+    error(`${verdict}: ${why}`, { title: "Stormlog merge" });
   }
   log(`${sections.length} legs: ${verdict} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
   return status;

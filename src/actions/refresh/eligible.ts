@@ -15,9 +15,6 @@ export interface GitLocation {
   readonly isProtected: boolean | null;
 }
 
-/** Maximum wait for what the event also contains, milliseconds. */
-const DEADLINE_MS = 30_000;
-
 /** Events that run the code of the branch they name, and that only accounts with push access can start. */
 const EVENTS: ReadonlySet<string> = new Set(["schedule", "push", "workflow_dispatch"]);
 
@@ -65,7 +62,8 @@ export async function readGitLocation(action: SubAction): Promise<GitLocation> {
   const { owner, repo, eventName, ref } = context;
   const envProtected = env.GITHUB_REF_PROTECTED === "true" ? true : env.GITHUB_REF_PROTECTED === "false" ? false : null;
   try {
-    return await withDeadline({ ms: DEADLINE_MS, interrupt: action.signal }, async () => {
+    // Maximum wait for what the event also contains, milliseconds.
+    return await withDeadline({ ms: 30_000, interrupt: action.signal }, async () => {
       const { data } = await octokit.rest.repos.get({ owner, repo });
       const defaultBranch = data.default_branch;
       let isProtected = envProtected;

@@ -30,10 +30,8 @@ import { downloadSession, type HandedSession, type SessionOwner } from "./sessio
 import { joinedBaseline } from "./session-text.ts";
 import type { RefreshSettings } from "./settings.ts";
 
-/** Maximum time to look for acceptances of a breach, and to upload the evidence, milliseconds. */
+/** Maximum time to look for acceptances of a breach, milliseconds. */
 const ACCEPTED_DEADLINE_MS = 90_000;
-const UPLOAD_DEADLINE_MS = 60_000;
-const AFTER_INTERRUPT_MS = 5000;
 
 /** Inputs about what is measured and how; the same as the gate's. */
 export const MEASURED = [
@@ -89,7 +87,7 @@ export function ownerOf({ action: { context }, settings }: Refresh): SessionOwne
 
 /** What every upload of this step has in common. */
 export function artifactJob({ action: { context, signal }, settings: { retentionDays } }: Refresh) {
-  const deadline = { ms: UPLOAD_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
+  const deadline = { ms: 60_000, interrupt: signal, msAfterInterrupt: 5000 };
   return { store: actionsArtifactStore(), context, retentionDays, deadline };
 }
 

@@ -6,8 +6,6 @@ import type { SubAction } from "../sub-action.ts";
 import { loadNightlyState } from "./session-files.ts";
 import type { RefreshSettings } from "./settings.ts";
 
-const DEADLINE_MS = 20_000;
-
 /** What a gate's `fail-on` is to be in a mode. */
 export function failOn(mode: "advisory" | "blocking"): "never" | "regression" {
   return mode === "advisory" ? "never" : "regression";
@@ -26,7 +24,7 @@ export async function readMode(
 ): Promise<number> {
   let mode = settings.promotion.mode;
   try {
-    const state = await withDeadline({ ms: DEADLINE_MS, interrupt: action.signal }, () =>
+    const state = await withDeadline({ ms: 20_000, interrupt: action.signal }, () =>
       loadNightlyState(gitData, ref, settings.key),
     );
     if (state.nights.length > 0) mode = state.promotion.mode;

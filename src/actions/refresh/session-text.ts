@@ -5,9 +5,8 @@ import type { NightlyEntry } from "../../nightly/state.ts";
 import { md, table } from "../../report/markdown/markdown-text.ts";
 import { sparkline } from "../../report/wording/sparkline.ts";
 
-/** Nights that a table shows, and a sparkline. */
+/** Nights that a table shows. */
 const SHOWN_NIGHTS = 14;
-const SPARK_NIGHTS = 60;
 
 /** The sessionOutcome of a session as the end of a sentence. */
 export function sessionOutcomeText(sessionOutcome: SessionOutcome): string {
@@ -45,7 +44,7 @@ export function nightsOf(nights: readonly NightlyEntry[], entry: NightlyEntry): 
 
 /** The levels of the nights as block letters; empty with fewer than two. */
 export function levelLine(nights: readonly NightlyEntry[]): string {
-  const levels = nights.slice(-SPARK_NIGHTS).map(({ level_bytes }) => level_bytes ?? Number.NaN);
+  const levels = nights.slice(-60).map(({ level_bytes }) => level_bytes ?? Number.NaN);
   return levels.length < 2 ? "" : sparkline(levels, levels.length);
 }
 

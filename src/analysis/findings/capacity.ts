@@ -5,9 +5,6 @@ import type { AnalysedSeries } from "../growth/series-analysis.ts";
 import type { Finding, SeriesAnalysis } from "../series/document.ts";
 import { locationKey } from "./device-evidence.ts";
 
-/** Memory of common accelerators, GiB; vendors call these GB. */
-const COMMON_SIZES_GIB = [16, 24, 40, 80, 141] as const;
-
 /**
  * Time until growth at the measured speed fills devices of common sizes: `steps_to_oom_16_gb` and so on,
  * `seconds_to_oom_…` without steps. 0 where the level is already above that size. Empty for the host, without
@@ -20,7 +17,8 @@ export function fillTimes({ analysis, lastBytes, slowdown }: AnalysedSeries): Re
     return {};
   const unit = perStep === null ? "seconds" : "steps";
   return Object.fromEntries(
-    COMMON_SIZES_GIB.map((size) => {
+    // Memory of common accelerators, GiB; vendors call these GB.
+    [16, 24, 40, 80, 141].map((size) => {
       const left = Math.max(0, size * GIB - lastBytes) / slope;
       return [`${unit}_to_oom_${size}_gb`, unit === "steps" ? Math.floor(left) : left];
     }),

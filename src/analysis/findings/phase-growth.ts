@@ -29,9 +29,6 @@ const STILL_SHARE = 0.1;
 /** Share of the changes dropped at each end before their mean is taken: a warm-up or a clean-up says nothing. */
 const TRIMMED = 0.1;
 
-/** Maximum number of other phases in the sentence. */
-const MAX_STILL = 3;
-
 const KEPT = [
   "Look at what this phase keeps after its end: lists of outputs or metrics, caches, state that is not reset.",
 ];
@@ -258,7 +255,7 @@ function findingOf({ kind, phase, analysis, growth }: PhaseGrowth, others: reado
         ? Math.abs(own.mean * length) <= STILL_SHARE * growth
         : !grows(one) && Math.abs(one.growth_bytes ?? growth) <= STILL_SHARE * growth,
     )
-    .slice(0, MAX_STILL);
+    .slice(0, 3);
   const n = phase.occurrences.length;
   const each = `${formatBytes(growth / n)} a time${kind === "needed" ? ", released after each" : ""}`;
   return {

@@ -90,16 +90,6 @@ function seriesHeader(series: MetricSeries, peak: Peak, ordered: OrderedSeries |
   };
 }
 
-const UNKNOWN_GROWTH = {
-  slope_bytes_per_s: null,
-  slope_bytes_per_step: null,
-  slope_interval: null,
-  growth_bytes: null,
-  mde_bytes: null,
-  steps_to_oom: null,
-  seconds_to_oom: null,
-} as const;
-
 /** Share of a run whose highest value is what it had reached at its end. */
 const AT_END = 1 / 12;
 
@@ -125,7 +115,17 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   const peak = peakOf(sampled, context.peaks.get(seriesKey(series)) ?? []);
   const totalBytes = series.device === "host" ? series.totalBytes : (series.totalBytes ?? context.deviceCapacityBytes);
   const plain = (klass: "insufficient" | "unavailable", ordered: OrderedSeries | null): AnalysedSeries => ({
-    analysis: { ...seriesHeader(series, peak, ordered), ...UNKNOWN_GROWTH, class: klass },
+    analysis: {
+      ...seriesHeader(series, peak, ordered),
+      slope_bytes_per_s: null,
+      slope_bytes_per_step: null,
+      slope_interval: null,
+      growth_bytes: null,
+      mde_bytes: null,
+      steps_to_oom: null,
+      seconds_to_oom: null,
+      class: klass,
+    },
     totalBytes,
     lastBytes: ordered?.bytes.at(-1) ?? null,
     growthAtHorizon: null,

@@ -10,17 +10,10 @@ import { changesPackage } from "../../report/headline/line-answer.ts";
 import type { LockChange, LockChanges } from "../../report/model/report-schema.ts";
 import { measuredRange } from "./changed-lines.ts";
 
-/** Lock files that are compared. */
-const MAX_LOCKS = 20;
 /** Of one lock, bytes. */
 const MAX_LOCK_BYTES = 16 * 1024 * 1024;
 /** Packages that a document may list; their number is that of all. */
 const MAX_LISTED = 10_000;
-const MAX_NAME = 214;
-const MAX_VERSION = 80;
-
-/** A new lock has no earlier versions, so nothing of it is known to have changed. */
-const DIFF = ["diff", "--name-status", "-z", "--find-renames", "--diff-filter=MR", "--no-ext-diff", "--no-relative"];
 
 async function atCommit(top: string, commit: string, file: string): Promise<string | null> {
   const { ok, stdout } = await git(top, ["cat-file", "blob", `${commit}:${file}`]);
@@ -30,7 +23,7 @@ async function atCommit(top: string, commit: string, file: string): Promise<stri
 /** A version for a person; an address could contain a password. */
 function shownVersion(version: string | null): string | null {
   if (version === null) return null;
-  return version.includes("://") ? "an address" : cutText(version, MAX_VERSION);
+  return version.includes("://") ? "an address" : cutText(version, 80);
 }
 
 /** The names of each changed lock before and after, of git's `M\0name\0` and `R090\0before\0after\0`. */
@@ -52,7 +45,7 @@ function changesOf(base: LockState, head: LockState): LockChange[] {
     return packageChanges(packages, lockedPackages(head.text, head.file).packages)
       .map(({ name, good, bad }) => ({
         ecosystem,
-        name: cutText(name, MAX_NAME),
+        name: cutText(name, 214),
         from: shownVersion(good),
         to: shownVersion(bad),
       }))
@@ -68,10 +61,24 @@ async function readChanges(view: RepositoryView): Promise<readonly LockChange[]>
   if (range === null) return [];
   const { top, base, isJob } = range;
   const patterns = LOCK_PATTERNS.map((pattern) => `:(top,glob)${pattern}`);
-  const { ok, stdout } = await git(top, [...DIFF, base, ...(isJob ? ["HEAD"] : []), "--", ...patterns]);
+  // A new lock has no earlier versions, so nothing of it is known to have changed.
+  const { ok, stdout } = await git(top, [
+    "diff",
+    "--name-status",
+    "-z",
+    "--find-renames",
+    "--diff-filter=MR",
+    "--no-ext-diff",
+    "--no-relative",
+    base,
+    ...(isJob ? ["HEAD"] : []),
+    "--",
+    ...patterns,
+  ]);
   if (!ok) return [];
   const found = new Map<string, LockChange>();
-  for (const [from, to] of changedFiles(stdout).slice(0, MAX_LOCKS)) {
+  // Lock files that are compared.
+  for (const [from, to] of changedFiles(stdout).slice(0, 20)) {
     const before = await atCommit(top, base, from);
     const after = isJob
       ? await atCommit(top, "HEAD", to)

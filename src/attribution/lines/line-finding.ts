@@ -36,8 +36,6 @@ function siteText(site: NativeSite, at: string): string {
   return `${moduleText(site)}${site.symbol === null ? "" : ` (\`${site.symbol}\`)`} at ${at}`;
 }
 
-const MAX_FRAMES = 8;
-
 /** The line's part of the verdict's growth: in total and per unit; null where the verdict has another unit. */
 function rates({ growth, share }: Pick<NamedLine, "growth" | "share">) {
   const { stretch } = growth;
@@ -63,7 +61,7 @@ function locationIn(root: string | null) {
 
 function stackText({ stack }: AttributedLine, root: string | null): string {
   const location = locationIn(root);
-  const frames = stack.slice(0, MAX_FRAMES).map((frame) => `${location(frame)} ${frame.function}`);
+  const frames = stack.slice(0, 8).map((frame) => `${location(frame)} ${frame.function}`);
   return frames.join(" < ");
 }
 
@@ -162,17 +160,11 @@ const NATIVE_TOOL: Readonly<Record<RecordedLanguage, string>> = {
   none: "Run it under `heaptrack`, which records native allocations with their stacks.",
 };
 const OTHER_ALLOCATOR = "Try another allocator, such as jemalloc (`LD_PRELOAD=libjemalloc.so.2`), or";
-const FREED_TOOL = `${OTHER_ALLOCATOR} find the blocks that stay between with \`memray run --native\`.`;
-const STAYING_ADVICE = `${OTHER_ALLOCATOR} free the blocks that stay.`;
 const OTHER_TOOL: Readonly<Record<RecordedLanguage, string>> = {
   python: "Compare two snapshots of `tracemalloc`, taken at the same point of two distant steps.",
   node: "Compare two heap snapshots (`node --heapsnapshot-signal=SIGUSR2`), taken some time apart.",
   none: NATIVE_TOOL.none,
 };
-
-/** For a program's own code; that of a package comes without. */
-const DEBUG_INFORMATION =
-  "Compile it with debug information (`-g`): where `addr2line` (binutils) is installed, the line is named then.";
 
 const WITHOUT_LINE: Readonly<Record<Unexplained["memory"], string>> = {
   freed: "memory that the program freed and the C heap keeps (fragmentation)",
@@ -183,7 +175,7 @@ const WITHOUT_LINE: Readonly<Record<Unexplained["memory"], string>> = {
 function toolFor(memory: Unexplained["memory"], language: RecordedLanguage): string {
   switch (memory) {
     case "freed":
-      return FREED_TOOL;
+      return `${OTHER_ALLOCATOR} find the blocks that stay between with \`memray run --native\`.`;
     case "native":
       return NATIVE_TOOL[language];
     case "unknown":
@@ -219,7 +211,12 @@ export function unattributedFinding(
   const allocatedBy = from === null ? null : allocatorText(from);
   const isOwnCode = from !== null && from.package === null && language === "none";
   const nextTool = language === "none" && site === null && unseen !== null ? unseen.advice : toolFor(memory, language);
-  const tool = isOwnCode ? DEBUG_INFORMATION : staying === null ? nextTool : STAYING_ADVICE;
+  // For a program's own code; that of a package comes without.
+  const tool = isOwnCode
+    ? "Compile it with debug information (`-g`): where `addr2line` (binutils) is installed, the line is named then."
+    : staying === null
+      ? nextTool
+      : `${OTHER_ALLOCATOR} free the blocks that stay.`;
   const line = staying === null ? null : locationIn(root)(staying);
   const stay =
     staying === null

@@ -12,7 +12,6 @@ const MIN_RISES = 4;
 const RISE_SHARE = 0.25;
 /** A line whose jump falls again by more than this share does not hold it. */
 const MAX_RELEASED = 0.2;
-const MAX_LINES = 5;
 /** Fewer new blocks, or a smaller share of all new ones, do not keep a heap from shrinking. */
 const MIN_STAYING = 16;
 const STAYING_SHARE = 0.5;
@@ -148,7 +147,7 @@ function linesOf(attribution: Attribution, growth: JudgedGrowth, covered: Covere
   return (covered.slowdown > MAX_SLOWDOWN ? atMostWhole(growing) : growing)
     .map((one): NamedLine => ({ ...one, kind: one.share >= MIN_LEAK_SHARE ? "leak" : "contributing" }))
     .sort((a, b) => b.share - a.share)
-    .slice(0, MAX_LINES);
+    .slice(0, 5);
 }
 
 /** The line that allocates most of the blocks which stay while the program frees what is between them. */

@@ -4,10 +4,6 @@ import { groupBy } from "../../core/group-by.ts";
 import { type NativeSample, parseNative } from "../../snapshot/growth/native-document.ts";
 import { keepProbeFiles, processOf, readKept } from "../run/probe-output.ts";
 
-const NATIVE_FILE = /^(\d{1,10}\.\d{1,9})\.native\.(\d{1,6})\.json$/;
-const MAX_BYTES = 32 * 1024 * 1024;
-const MAX_PROCESSES = 64;
-
 /** The samples of the processes that held most, each process by its moments. */
 export interface NativeSamples {
   readonly processes: readonly (readonly [string, readonly NativeSample[]])[];
@@ -24,9 +20,11 @@ export function readNativeSamples(directory: string): NativeSamples {
   const refuse = () => new GateError("LINES_INVALID", "the list of stacks is damaged or too large", { kind: "error" });
   const parse = (file: string) => ({
     process: processOf(file),
-    sample: parseNative(readJson(file, refuse, MAX_BYTES), file),
+    sample: parseNative(readJson(file, refuse, 32 * 1024 * 1024), file),
   });
-  const read = readKept(keepProbeFiles(directory, NATIVE_FILE), parse, (note) => notes.push(note));
+  const read = readKept(keepProbeFiles(directory, /^(\d{1,10}\.\d{1,9})\.native\.(\d{1,6})\.json$/), parse, (note) =>
+    notes.push(note),
+  );
   // Programs without stacks allocate next to nothing, such as a shell.
   const seen = read.filter(({ sample }) => sample.stacks.length > 0);
   const processes = [...groupBy(seen, ({ process }) => process)].map(([id, own]) => {
@@ -35,5 +33,5 @@ export function readNativeSamples(directory: string): NativeSamples {
   });
   const most = ([, samples]: (typeof processes)[number]): number =>
     samples.reduce((highest, { totalBytes }) => Math.max(highest, totalBytes), 0);
-  return { processes: processes.sort((a, b) => most(b) - most(a)).slice(0, MAX_PROCESSES), notes };
+  return { processes: processes.sort((a, b) => most(b) - most(a)).slice(0, 64), notes };
 }

@@ -4,8 +4,6 @@ import type { Frame } from "../../snapshot/model/frames.ts";
 import { type ElfSymbols, readElfSymbols } from "./elf-symbols.ts";
 import type { ModuleOffset } from "./native-owner.ts";
 
-const ADDR2LINE_MS = 20_000;
-
 /** Names of the functions that contain places, as the linker has them; null when no symbol covers one. */
 export function symbolNames(): (place: ModuleOffset) => string | null {
   const files = new Map<string, ElfSymbols | null>();
@@ -26,7 +24,7 @@ export async function sourceAt(file: string, offset: number): Promise<Frame | nu
   const address = readElfSymbols(file)?.addressOf(offset) ?? null;
   if (program === null || address === null) return null;
   const args = ["-C", "-f", "-e", file, `0x${address.toString(16)}`];
-  const { end, stdout } = await runChild(program.path, args, { env: helperEnvironment(), timeoutMs: ADDR2LINE_MS });
+  const { end, stdout } = await runChild(program.path, args, { env: helperEnvironment(), timeoutMs: 20_000 });
   const [name = "", location = ""] = stdout.split("\n");
   const [, source, line] = /^(\/.+):([1-9]\d{0,8})(?: \(discriminator \d+\))?$/.exec(location) ?? [];
   if (end.kind !== "exit" || end.code !== 0 || source === undefined || line === undefined) return null;

@@ -15,15 +15,7 @@ const MAX_DISTRIBUTIONS = 5000;
 /** Longer than the name of any file, characters. */
 const MAX_RECORD_LINE = 8192;
 
-/** Directory of a Python file's packages, and the file's name in it. */
-const PYTHON_FILE = /^(.*\/(?:site|dist)-packages)\/(.+)$/s;
-/** Directory of a package of Node, and of its innermost `node_modules`. */
-const NODE_FILE = /^((.*\/node_modules)\/((?:@[^/]+\/)?[^@./][^/]*))\/.+$/s;
-
-/** Names of distributions (PEP 508) and versions (PEP 440), so that nothing of a damaged file is taken for one. */
-const PYTHON_NAME = /^[A-Za-z0-9](?:[\w.-]{0,212}[A-Za-z0-9])?$/;
 const VERSION = /^[\w.!+-]{1,100}$/;
-const MAX_DEPRECATION = 300;
 
 /** Whether a file lies in a directory into which packages are installed. Uses "/" as separator. */
 export function isPackageFile(file: string): boolean {
@@ -44,7 +36,10 @@ export function distributionOf(metadata: string): Package | null {
   const [header = ""] = metadata.split(/\r?\n\r?\n/, 1);
   const field = (name: string): string => new RegExp(`^${name}:[ \\t]*(\\S+)[ \\t]*$`, "im").exec(header)?.[1] ?? "";
   const [name, version] = [field("Name"), field("Version")];
-  return PYTHON_NAME.test(name) && VERSION.test(version) ? { ecosystem: "python", name, version } : null;
+  // Names of distributions (PEP 508) and versions (PEP 440), so that nothing of a damaged file is taken for one.
+  return /^[A-Za-z0-9](?:[\w.-]{0,212}[A-Za-z0-9])?$/.test(name) && VERSION.test(version)
+    ? { ecosystem: "python", name, version }
+    : null;
 }
 
 /** Reads files up to the limits; null where a file is absent, is not a regular one, or is too large. */
@@ -155,7 +150,7 @@ function deprecation(directory: string, version: string, reader: BoundedReader):
     const packages = readObject(path.join(top, file), reader)?.packages as Json | undefined;
     const entry = packages?.[directory.slice(top.length + 1)] as Json | undefined;
     if (entry?.version === version && typeof entry.deprecated === "string" && entry.deprecated.trim() !== "") {
-      return entry.deprecated.trim().slice(0, MAX_DEPRECATION);
+      return entry.deprecated.trim().slice(0, 300);
     }
   }
   return null;
@@ -184,8 +179,10 @@ export function installedPackages(
   const found = new Map<string, Package>();
   const roots = new Map<string, string[]>();
   for (const file of new Set(files)) {
-    const [, directory] = NODE_FILE.exec(file) ?? [];
-    const [, root, own] = PYTHON_FILE.exec(file) ?? [];
+    // Directory of a package of Node, and of its innermost `node_modules`.
+    const [, directory] = /^((.*\/node_modules)\/((?:@[^/]+\/)?[^@./][^/]*))\/.+$/s.exec(file) ?? [];
+    // Directory of a Python file's packages, and the file's name in it.
+    const [, root, own] = /^(.*\/(?:site|dist)-packages)\/(.+)$/s.exec(file) ?? [];
     // A wheel may contain a `node_modules` of its own, and a package of Node an environment of Python.
     if (root !== undefined && own !== undefined && root.length > (directory?.lastIndexOf("/node_modules/") ?? -1)) {
       roots.set(root, [...(roots.get(root) ?? []), own]);

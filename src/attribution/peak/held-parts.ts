@@ -53,8 +53,6 @@ export interface HeldOptions {
 const CERTAIN_INTERVALS = 2;
 /** Estimates with a smaller share of deviation are as good as exact, and stay as they are. */
 const MIN_DEVIATION = 0.01;
-/** Number of categories that the probe finds. */
-const PROBED = 6;
 
 /**
  * Variance of the sum of `count` samples of allocations that are drawn by a Poisson process over their bytes, each
@@ -66,9 +64,6 @@ function sampledVariance(bytes: number, count: number, interval: number): number
   const missed = each < CERTAIN_INTERVALS ? 1 : Math.exp(-each);
   return (bytes ** 2 / count) * missed;
 }
-
-/** PyTorch's libraries, and the one that allocates the memory of tensors. */
-const TORCH_LIBRARY = /^lib(?:torch|c10)[._]/;
 
 const NOWHERE: Frame = { file: "", line: 0, function: "" };
 
@@ -90,7 +85,8 @@ function partsOf(sample: NativeSample, { isUserFrame, relative }: HeldOptions): 
   const found = sample.stacks.flatMap((stack): HeldPart[] => {
     const owned = ownedBy(stack, ordered, isUserFrame);
     const module = owned?.place == null ? "" : path.basename(owned.place.path);
-    const origin = { isTensor: /^libc10\.so/.test(module), isTorch: TORCH_LIBRARY.test(module) };
+    // PyTorch's libraries, and the one that allocates the memory of tensors.
+    const origin = { isTensor: /^libc10\.so/.test(module), isTorch: /^lib(?:torch|c10)[._]/.test(module) };
     const frames = stack.python.map(named);
     const byStack = phaseOfStack(stack.python);
     const where = {
@@ -123,7 +119,8 @@ export function heldInHeap(samples: readonly NativeSample[], options: HeldOption
   const seen = new Set(samples.flatMap(({ categories }) => categories ?? []));
   const parts = samples.flatMap((sample) => partsOf(sample, options)).sort((a, b) => b.bytes - a.bytes);
   if (seen.size === 0) return { parts: parts.map((part) => ({ ...part, category: null })), unseen: null };
-  return { parts, unseen: [...CATEGORIES.slice(0, PROBED).filter((one) => !seen.has(one)), ...UNSEEN_ON_HOST] };
+  // The first six categories are those that the probe finds.
+  return { parts, unseen: [...CATEGORIES.slice(0, 6).filter((one) => !seen.has(one)), ...UNSEEN_ON_HOST] };
 }
 
 /**

@@ -20,7 +20,6 @@ const MIN_SHARE = 0.2;
 const MIN_MENTION = 0.05;
 /** Standard deviations of the samples that a difference must exceed: some hundred lines are compared at once. */
 const MIN_DEVIATIONS = 4;
-const MAX_LINES = 4;
 /** Characters of a line's text that are compared: what is stored with a baseline has no more. */
 export const COMPARED_CODE = 60;
 
@@ -91,5 +90,5 @@ export function largestLines(after: readonly ReadPart[], peak: number): readonly
 /** Nothing where no line has a fifth: then many lines differ a little, and none of them is the cause. */
 function shown(lines: readonly NamedPeakLine[]): readonly NamedPeakLine[] {
   const named = lines.filter(({ line: { at }, share }) => share >= MIN_MENTION && (at.line > 0 || at.function !== ""));
-  return (named[0]?.share ?? 0) < MIN_SHARE ? [] : named.slice(0, MAX_LINES);
+  return (named[0]?.share ?? 0) < MIN_SHARE ? [] : named.slice(0, 4);
 }

@@ -23,8 +23,6 @@ interface PeakContext {
   readonly comparedWith: "base" | "baseline" | null;
 }
 
-const MAX_FRAMES = 8;
-
 /** "train.py:9", or the module where no line is known. */
 function nameOf({ line, symbol }: PlacedPeakLine): string {
   if (line.at.line > 0) return `${line.at.file}:${line.at.line}`;
@@ -69,7 +67,7 @@ export function peakFinding(placed: PlacedPeakLine, context: PeakContext): Findi
       native_symbol: symbol,
       native_called: line.called,
       stack: line.stack
-        .slice(0, MAX_FRAMES)
+        .slice(0, 8)
         .map(({ file, line: number, function: name }) => `${file}:${number} ${name}`)
         .join(" < "),
     },

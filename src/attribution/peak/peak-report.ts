@@ -13,14 +13,9 @@ export interface ComparedPeak extends Omit<PeakOfRun, "moment"> {
   readonly difference: number;
 }
 
-const MAX_LINES = 12;
 const MAX_TEXT = 400;
-const MAX_INPUTS = 40;
 /** Frames below this share of a peak are left out of its flame graph. */
 const MIN_FRAME = 0.002;
-const MAX_DEPTH = 48;
-/** Frames of Python's import system stand between a module and those that it imports. */
-const IMPORTS = " <frozen importlib";
 
 type Row = Pick<PeakRow, "bytes" | "compared_bytes">;
 
@@ -68,7 +63,7 @@ function linesOf(after: readonly ReadPart[], before: readonly ReadPart[] | null)
       ];
     })
     .sort(byWeight)
-    .slice(0, MAX_LINES);
+    .slice(0, 12);
 }
 
 /** What differs; a program that ended early reported nothing of this. */
@@ -77,7 +72,7 @@ function inputsOf(after: PeakOfRun["inputs"], before: PeakOfRun["inputs"]): Peak
   return [...new Set([...Object.keys(after), ...Object.keys(before)])]
     .map((name) => ({ name, value: after[name] ?? null, compared: before[name] ?? null }))
     .filter(({ value, compared }) => value !== compared)
-    .slice(0, MAX_INPUTS);
+    .slice(0, 40);
 }
 
 interface ReportedFrame {
@@ -96,8 +91,9 @@ function flameOf(parts: readonly ReadPart[]): PeakReport["flame"] {
     );
     const inModule = part.python ? [] : [nameOf(part)];
     const frames = [...outermost.reverse(), ...inModule]
-      .filter((name) => name !== "" && !name.includes(IMPORTS))
-      .slice(0, MAX_DEPTH);
+      // Frames of Python's import system stand between a module and those that it imports.
+      .filter((name) => name !== "" && !name.includes(" <frozen importlib"))
+      .slice(0, 48);
     let at = root;
     at.bytes += part.bytes;
     for (const name of frames.length === 0 ? ["not by stack"] : frames) {

@@ -12,8 +12,6 @@ import { keepProbeFiles, processOf, readKept } from "./probe-output.ts";
 
 const LINES_FILE = /^(\d{1,10}\.\d{1,9})\.lines\.\d{1,6}(?:\.[a-z0-9-]{1,40})?\.json$/;
 export const SNAPSHOT_FILE = /^(\d{1,10}\.\d{1,9})\.snapshot\.\d{1,6}\.pickle$/;
-/** The measured program could write these files; those of the probe are smaller than this. */
-const MAX_LINES_BYTES = 64 * 1024 * 1024;
 /** Maximum number of processes that are read. */
 const MAX_PROCESSES = 256;
 
@@ -29,7 +27,8 @@ function readLines(file: string): LinesSample {
     const why = problem.kind === "too-large" ? `a list of lines cannot have ${problem.bytes} bytes` : damaged;
     return new GateError("LINES_INVALID", why, { kind: "error" });
   };
-  return parseLines(readJson(file, refuse, MAX_LINES_BYTES), file);
+  // The measured program could write these files; those of the probe are smaller than this.
+  return parseLines(readJson(file, refuse, 64 * 1024 * 1024), file);
 }
 
 /**

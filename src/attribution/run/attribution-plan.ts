@@ -23,8 +23,6 @@ export const MIN_MOMENTS = 5;
  */
 const AFTER_ONSET = [0.08, 0.23, 0.38, 0.53, 0.68, 0.82, 0.94] as const;
 const AFTER_WARM_UP = [0.25, 0.37, 0.49, 0.61, 0.73, 0.84, 0.94] as const;
-/** Of the time after a jump. */
-const AFTER_JUMP = [0.1, 0.35, 0.65, 0.94] as const;
 /** An onset within this share of the run is its beginning. */
 const BEGINNING_SHARE = 0.1;
 /** Shorter stretches, seconds, have no room for the moments. */
@@ -59,7 +57,8 @@ function positions(stretch: GrowthStretch): readonly number[] {
   }
   const { before, after } = stretch;
   const earlier = [0.5, 0.9].map((fraction) => start + fraction * (before - start));
-  return [...earlier, ...AFTER_JUMP.map((fraction) => after + fraction * (end - after))];
+  // Of the time after a jump.
+  return [...earlier, ...[0.1, 0.35, 0.65, 0.94].map((fraction) => after + fraction * (end - after))];
 }
 
 /** The moments of an attribution run within the judged stretch; null when it is too short to name a line. */

@@ -10,11 +10,9 @@ import type { Invocation } from "../console/command.ts";
 import { interruptSignal } from "../console/ports.ts";
 import { checkSearch, printSearch, search, searchEnvironment } from "./search-command.ts";
 
-const MAX_LOCK_BYTES = 64 * 2 ** 20;
-
 function readLock(file: string): string {
   try {
-    return readBounded(file, MAX_LOCK_BYTES).toString("utf8");
+    return readBounded(file, 64 * 2 ** 20).toString("utf8");
   } catch (error) {
     const code = codeOf(error) ?? String(error);
     throw invalidInput("LOCK_UNREADABLE", `the lock cannot be read (${code})`, file);

@@ -13,8 +13,6 @@ import { programArgv } from "../console/program.ts";
 
 const DIRECTORY = DEFAULTS.demo;
 const EXPECTED: Readonly<Record<DemoState, string>> = { clean: "pass", leaky: "fail", fixed: "pass" };
-/** A command that any machine with this program has. */
-const EXAMPLE = "node -e 'setTimeout(() => {}, 1000)'";
 const CHAPTER: Readonly<Record<DemoState, string>> = {
   clean: "A change that does not touch memory",
   leaky: 'A change that keeps a copy of every step\'s activations "for debugging"',
@@ -81,6 +79,8 @@ export async function demo({ console, argv }: Invocation): Promise<number> {
   );
   console.print(`  ${program} show ${DIRECTORY}/leaky`);
   console.print("Then measure a command of your own in place of the one after `--`:");
-  for (const words of ["baseline refresh", "run"]) console.print(`  ${program} ${words} -- ${EXAMPLE}`);
+  // A command that any machine with this program has.
+  for (const words of ["baseline refresh", "run"])
+    console.print(`  ${program} ${words} -- node -e 'setTimeout(() => {}, 1000)'`);
   return ExitCode.pass;
 }

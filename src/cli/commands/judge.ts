@@ -48,9 +48,6 @@ export interface ScenarioAnswer {
   readonly render: () => string;
 }
 
-/** Worst first: the exit status of several answers is the first of these that one of them has. */
-const EXITS = [ExitCode.gateFailed, ExitCode.unjudged, ExitCode.findings] as const;
-
 /**
  * Print the answers for all scenarios; the worst is the answer of the command. A single one is printed without a name.
  * @returns the exit status
@@ -80,7 +77,10 @@ export function printAnswers(
   }
   if (flags["exit-code"] !== true) return ExitCode.pass;
   const exits = answers.map(({ judgement }) => answerExit(judgement.verdict, unjudged));
-  return EXITS.find((exit) => exits.includes(exit)) ?? ExitCode.pass;
+  // Worst first: the exit status of several answers is the first of these that one of them has.
+  return (
+    [ExitCode.gateFailed, ExitCode.unjudged, ExitCode.findings].find((exit) => exits.includes(exit)) ?? ExitCode.pass
+  );
 }
 
 export async function judgeFiles({ text, lists, flags, console }: Invocation): Promise<number> {

@@ -20,8 +20,6 @@ interface LegBundle {
   readonly report: GateReport;
 }
 
-/** Stands for a command that the report does not contain. */
-const UNKNOWN_COMMAND = ["CMD"];
 /** Stands for the bundle of a leg that is not where it was merged from. */
 const UNKNOWN_BUNDLE = "LEG_BUNDLE";
 /** Stands for merged bundles of recordings of several ranks, which no command can measure on this machine alone. */
@@ -54,7 +52,8 @@ function recordedArguments({ scenario, runs, baseline, invocation }: ScenarioRep
       ...(isDeclared || name !== DEFAULTS.scenario ? { scenario: name } : {}),
     },
     lists: source === DEFAULTS.baseline ? {} : { baseline: [source] },
-    rest: isDeclared ? null : (info?.command.argv ?? invocation?.command ?? UNKNOWN_COMMAND),
+    // Stands for a command that the report does not contain.
+    rest: isDeclared ? null : (info?.command.argv ?? invocation?.command ?? ["CMD"]),
   };
 }
 

@@ -18,14 +18,12 @@ export function consolePorts(console: Console, interrupt: AbortSignal, quiet = f
   };
 }
 
-/** A command that has not ended this long after a signal is given up; its launcher ends what it measured. */
-const EXIT_AFTER_MS = 5000;
-
 /** Turn SIGINT, SIGTERM and SIGHUP into an abort with the signal's name. Further signals change nothing. */
 export function interruptSignal(): AbortSignal {
   const controller = new AbortController();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => controller.abort(name));
-  const giveUp = () => setTimeout(() => process.exit(ExitCode.interrupted), EXIT_AFTER_MS).unref();
+  // A command that has not ended this long after a signal is given up; its launcher ends what it measured.
+  const giveUp = () => setTimeout(() => process.exit(ExitCode.interrupted), 5000).unref();
   controller.signal.addEventListener("abort", giveUp, { once: true });
   return controller.signal;
 }

@@ -19,17 +19,15 @@ export interface Choices {
 
 /** Runs where nothing has to be installed; what is measured there is host memory. */
 const HOSTED_RUNNER = "ubuntu-24.04";
-/** Labels are names; anything else could inject YAML. */
-const LABEL = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 /** Labels that YAML reads as strings without quotes; `on` and `24` are not. */
 const PLAIN = /^(?!(?:on|off|yes|no|y|n|true|false|null)$)[A-Za-z][A-Za-z0-9_.-]*$/i;
-const HOSTED = /^(ubuntu|windows|macos)-/;
 
 /** `runs-on` from `--runner`: one label, or several between commas. @throws GateError OPTION_INVALID (usage) */
 export function runner(text: string | undefined): Pick<Choices, "runsOn" | "ownRunner"> {
   if (text === undefined) return { runsOn: HOSTED_RUNNER, ownRunner: false };
   const labels = text.split(",").map((label) => label.trim());
-  const wrong = labels.find((label) => !LABEL.test(label));
+  // Labels are names; anything else could inject YAML.
+  const wrong = labels.find((label) => !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/.test(label));
   if (wrong !== undefined) {
     throw usageError(
       "OPTION_INVALID",
@@ -40,7 +38,7 @@ export function runner(text: string | undefined): Pick<Choices, "runsOn" | "ownR
   const written = labels.map((label) => (PLAIN.test(label) ? label : JSON.stringify(label)));
   return {
     runsOn: written.length === 1 ? (written[0] as string) : `[${written.join(", ")}]`,
-    ownRunner: !labels.some((label) => HOSTED.test(label)),
+    ownRunner: !labels.some((label) => /^(ubuntu|windows|macos)-/.test(label)),
   };
 }
 

@@ -122,8 +122,6 @@ export interface ChildResult {
   readonly stderr: string;
 }
 
-const MAX_OUTPUT = 64 * 2 ** 20;
-
 function killGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {
@@ -135,7 +133,7 @@ function killGroup({ pid }: ChildProcess): void {
 
 /** Run a helper program to its end, in a process group of its own; never throws, and ends by its deadline. */
 export function runChild(file: string, args: readonly string[], options: ChildOptions): Promise<ChildResult> {
-  const { env, cwd, timeoutMs, maxBytes = MAX_OUTPUT, signal, exchange } = options;
+  const { env, cwd, timeoutMs, maxBytes = 64 * 2 ** 20, signal, exchange } = options;
   return new Promise((resolve) => {
     let child: ChildProcess;
     const output = { stdout: [] as Buffer[], stderr: [] as Buffer[] };

@@ -2,9 +2,6 @@ import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import path from "node:path";
 
-/** What `execvp` uses when PATH is not set at all. */
-const DEFAULT_PATH = "/usr/local/bin:/bin:/usr/bin";
-
 export type Executable =
   | { readonly kind: "found"; readonly path: string }
   | { readonly kind: "missing" }
@@ -26,7 +23,8 @@ export async function findExecutable(name: string, cwd: string, searchPath: stri
   if (name === "") return { kind: "missing" };
   if (name.includes("/")) return classify(path.resolve(cwd, name));
   let best: Executable = { kind: "missing" };
-  for (const directory of (searchPath ?? DEFAULT_PATH).split(":")) {
+  // What `execvp` uses when PATH is not set at all.
+  for (const directory of (searchPath ?? "/usr/local/bin:/bin:/usr/bin").split(":")) {
     // An empty entry of PATH is the working directory.
     const candidate = await classify(path.resolve(cwd, directory, name));
     if (candidate.kind === "found") return candidate;

@@ -16,13 +16,13 @@ function neededFiles({ source, root }: GateRequest, scenario: ScenarioRequest, b
   const words = command.kind === "argv" ? command.argv : command.script.split(/[\s;&|()"'=]+/);
   const [, directory] = /^file:(.+)$/s.exec(baseline ?? "") ?? [];
   return [
-    ...words.map((word) => path.resolve(cwd, word)).filter((file) => statSync(file, MAY_LACK)?.isFile()),
+    ...words
+      .map((word) => path.resolve(cwd, word))
+      .filter((file) => statSync(file, { throwIfNoEntry: false })?.isFile()),
     ...(source === undefined ? [] : [source.file]),
     ...(directory === undefined ? [] : [path.resolve(root, directory, scenarioDirectory(name))]),
   ];
 }
-
-const MAY_LACK = { throwIfNoEntry: false } as const;
 
 /** A path without symbolic links, as git names the top of its tree; unchanged where it cannot be resolved. */
 function resolved(file: string): string {

@@ -56,9 +56,6 @@ export interface RunPlan {
   readonly collect?: boolean | undefined;
 }
 
-/** From then on loading what the verdict needs costs the command below 1 % of its time on a single processor. */
-const LOAD_AFTER_MS = 10_000;
-
 /** Loaded after the command has started, which does not wait for it. */
 async function loadAnalysis() {
   const [{ analyze }, { measuredRun }] = await Promise.all([
@@ -71,7 +68,8 @@ async function loadAnalysis() {
 /** Load, during a command that runs for longer, what its verdict needs. The result is the way to give that up. */
 function preload(ports: GatePorts): () => void {
   const load = () => Promise.all([loadAnalysis(), loadReader(), ports.load?.()]);
-  const timer = setTimeout(() => void load().catch(() => {}), LOAD_AFTER_MS);
+  // From then on loading what the verdict needs costs the command below 1 % of its time on a single processor.
+  const timer = setTimeout(() => void load().catch(() => {}), 10_000);
   return () => clearTimeout(timer);
 }
 

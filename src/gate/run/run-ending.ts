@@ -13,9 +13,6 @@ export type RunEnding =
 
 const OUTPUT_HINT = "Its output is in output.log of the run's directory.";
 
-const OOM_HINT =
-  "Evidence of the failed allocation and of the last seconds before it is in oom/ of the run's directory.";
-
 type FailedEnding = Extract<RunEnding, { kind: "failed" }>;
 
 /** A failed run; names in the message may have line breaks. */
@@ -44,7 +41,11 @@ function notFoundHint(command: RecordingInfo["command"] | undefined): string {
 export function runEnding(exit: ExitState, oom?: OutOfMemory, command?: RecordingInfo["command"]): RunEnding {
   const death = oom?.certainty === "established" ? deathOf(exit) : null;
   if (death !== null) {
-    return failure("COMMAND_OUT_OF_MEMORY", `the command ran out of memory and ${death}`, OOM_HINT);
+    return failure(
+      "COMMAND_OUT_OF_MEMORY",
+      `the command ran out of memory and ${death}`,
+      "Evidence of the failed allocation and of the last seconds before it is in oom/ of the run's directory.",
+    );
   }
   switch (exit.kind) {
     case "exited":

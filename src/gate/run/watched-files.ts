@@ -16,8 +16,6 @@ import { codeOf } from "../../core/errors.ts";
 import { treeBelow } from "../../core/tree.ts";
 import { REPORT_FILES } from "../../report/bundle/bundle.ts";
 
-/** Files and directories to list at most: a measured command may leave any number. */
-const MAX_ENTRIES = 10_000;
 /** Larger than any file of the gate. Of a larger one only its identity and times are compared. */
 const MAX_BYTES = 4 << 20;
 
@@ -66,7 +64,8 @@ function stateOf(file: string): FileState | null {
 
 /** The records of a directory by absolute path, and whatever else has such a name. */
 function recordsIn(directory: string): readonly string[] {
-  const { entries } = treeBelow(directory, MAX_ENTRIES);
+  // Files and directories to list at most: a measured command may leave any number.
+  const { entries } = treeBelow(directory, 10_000);
   return entries.filter(({ path: name }) => name.endsWith(".json")).map(({ path: name }) => path.join(directory, name));
 }
 

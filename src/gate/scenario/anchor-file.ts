@@ -8,9 +8,6 @@ import { namedBase, type RepositoryView } from "../../git/repository-view.ts";
 import type { Fingerprint } from "../../telemetry/recording/model.ts";
 import { ANCHORS_FILE, type Anchor, anchorMeasurements, findAnchor, parseAnchors } from "./anchor.ts";
 
-/** Far above the anchors of thousands of scenarios. */
-const MAX_BYTES = 16 * 1024 * 1024;
-
 /** The release anchors of a gate, with warnings. */
 export interface AnchorBook {
   readonly anchors: readonly Anchor[];
@@ -20,7 +17,8 @@ export interface AnchorBook {
 function inTree(root: string): string | null {
   const file = path.join(root, ANCHORS_FILE);
   try {
-    return readBounded(file, MAX_BYTES).toString("utf8");
+    // Far above the anchors of thousands of scenarios.
+    return readBounded(file, 16 * 1024 * 1024).toString("utf8");
   } catch (error) {
     const code = codeOf(error);
     if (code === "ENOENT" || code === "ENOTDIR") return null;

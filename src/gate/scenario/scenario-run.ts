@@ -42,7 +42,6 @@ export interface GateContext {
   readonly watch: () => WatchedFiles;
 }
 
-const TIME_IS_OVER = "timeout-minutes is over";
 
 /** Whether a run shows what a collected heap holds after collections. */
 const showsCollections = ({ measured }: FinishedRun): boolean =>
@@ -120,7 +119,7 @@ export class ScenarioRun implements ScenarioEvidence {
   /** Why no run may begin now; null when one may. */
   stopReason(): string | null {
     if (this.#ports.interrupt.aborted)
-      return outOfTime(this.#ports.interrupt) ? TIME_IS_OVER : "the gate was cancelled";
+      return outOfTime(this.#ports.interrupt) ? "timeout-minutes is over" : "the gate was cancelled";
     return this.cost.exhausted(performance.now());
   }
 

@@ -17,9 +17,6 @@ import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import type { Policy } from "../../verdict/model/policy.ts";
 import { type SeriesKey, sameSeries } from "../../verdict/model/series-index.ts";
 
-/** Marks that a chart shows as a line. */
-const SHOWN_MARKS = new Set(["phase", "oom", "source-error"]);
-
 interface TimelineInput {
   readonly scenario: string;
   readonly verdict: Verdict;
@@ -76,7 +73,8 @@ export function buildTimeline(input: TimelineInput): Timeline {
     budget_bytes: about?.budget_bytes ?? null,
     threshold_bytes: about?.threshold_bytes ?? null,
     marks: input.recording.marks
-      .filter(({ kind }) => SHOWN_MARKS.has(kind))
+      // Marks that a chart shows as a line.
+      .filter(({ kind }) => ["phase", "oom", "source-error"].includes(kind))
       .map(({ timeNs, text }) => ({ time_s: timeNs / 1e9, text })),
     ...(phases.length === 0 ? {} : { phases }),
     panels,

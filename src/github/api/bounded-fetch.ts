@@ -1,6 +1,3 @@
-/** Maximum size of an answer, bytes: far above anything that the gate asks for. */
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
-
 /** What the client gives to a fetch, as much of it as is looked at here. */
 export interface FetchOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -46,7 +43,8 @@ function checkJson(body: Buffer, type: string): void {
  */
 export function boundedFetch<Options extends FetchOptions>(
   inner: Fetch<Options>,
-  maxBytes = MAX_ANSWER_BYTES,
+  // Maximum size of an answer, bytes: far above anything that the gate asks for.
+  maxBytes = 64 * 1024 * 1024,
 ): Fetch<Options> {
   return async (url, options) => {
     const response = await inner(url, options);

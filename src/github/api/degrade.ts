@@ -41,8 +41,6 @@ export interface Attempt {
   readonly instead: string;
 }
 
-const MAX_DETAIL = 300;
-
 function statusOf(error: unknown): number | null {
   if (typeof error !== "object" || error === null || !("status" in error)) return null;
   return typeof error.status === "number" ? error.status : null;
@@ -50,7 +48,7 @@ function statusOf(error: unknown): number | null {
 
 function bounded(text: string): string {
   const line = escapeTerminal(text.replace(/\s+/g, " ").trim());
-  return cutText(line, MAX_DETAIL);
+  return cutText(line, 300);
 }
 
 /** Anything can be thrown, also what cannot be made a text. */

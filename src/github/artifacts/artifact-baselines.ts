@@ -12,12 +12,8 @@ import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 import { downloadRunArtifact, listRunArtifacts, type RunArtifact } from "./artifact-download.ts";
 
-/** Maximum time of the search and download, milliseconds. */
-const READ_MS = 60_000;
 /** Baselines are small: 20 kB a record. */
 const MAX_ARCHIVE_BYTES = 16 * 1024 * 1024;
-/** Successful runs of the default branch that are looked through for the artifact. */
-const MAX_RUNS = 30;
 /** Events whose runs execute what is on the branch itself; a pull request's head may be called like it. */
 const OWN_EVENTS: ReadonlySet<string> = new Set(["push", "schedule", "workflow_dispatch"]);
 
@@ -52,7 +48,8 @@ class ArtifactBaselineStore implements BaselineStore {
 
   async #read(): Promise<StoreContent> {
     try {
-      return await withDeadline({ ms: READ_MS }, () => this.#find());
+      // Maximum time of the search and download, milliseconds.
+      return await withDeadline({ ms: 60_000 }, () => this.#find());
     } catch (error) {
       throw unreadableStore(this.name, "actions: read", error);
     }
@@ -90,7 +87,7 @@ class ArtifactBaselineStore implements BaselineStore {
           OWN_EVENTS.has(run.event) &&
           run.head_repository?.full_name.toLowerCase() === own,
       )
-      .slice(0, MAX_RUNS)
+      .slice(0, 30)
       .map(({ id }) => id);
   }
 

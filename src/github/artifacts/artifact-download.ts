@@ -25,7 +25,6 @@ export interface ArtifactSource extends Repository {
 
 /** GitHub keeps 500 artifacts of a job; a listing beyond this is an attack. */
 const MAX_LISTED = 5000;
-const PER_PAGE = 100;
 
 /** The artifacts of one run, the newest first. @throws what the client throws */
 export async function listRunArtifacts(source: ArtifactSource): Promise<readonly RunArtifact[]> {
@@ -35,7 +34,7 @@ export async function listRunArtifacts(source: ArtifactSource): Promise<readonly
     owner,
     repo,
     run_id: runId,
-    per_page: PER_PAGE,
+    per_page: 100,
   });
   for await (const { data } of pages) {
     for (const artifact of data) {

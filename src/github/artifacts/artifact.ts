@@ -128,10 +128,9 @@ export async function uploadRaw(
 }
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-const NEW_FILE = O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0);
 
 function writeNew(file: string, content: string | Uint8Array): void {
-  const handle = openSync(file, NEW_FILE, 0o600);
+  const handle = openSync(file, O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0), 0o600);
   try {
     writeFileSync(handle, content);
   } finally {
@@ -139,13 +138,11 @@ function writeNew(file: string, content: string | Uint8Array): void {
   }
 }
 
-/** A page has at most a few megabytes. */
-const MAX_PAGE_BYTES = 64 * 1024 * 1024;
-
 /** Upload the interactive timeline as a separate artifact, so that one click opens it. */
 export function uploadTimeline(job: ArtifactJob, htmlFile: string, scratch: string): Promise<Upload> {
   return tried("upload the interactive timeline", "It is in the bundle.", async () =>
-    uploadRaw(job, ".html", scratch, readBounded(htmlFile, MAX_PAGE_BYTES, "refuse")),
+    // A page has at most a few megabytes.
+    uploadRaw(job, ".html", scratch, readBounded(htmlFile, 64 * 1024 * 1024, "refuse")),
   );
 }
 

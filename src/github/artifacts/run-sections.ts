@@ -8,11 +8,10 @@ import { looksZipped, readOnlyEntry } from "./zip-entry.ts";
 
 /** All sections of a gate together, bytes: they are kept in memory, and an untrusted author chooses their number. */
 const MAX_BYTES = 64 * 1024 * 1024;
-const MAX_SHOWN = 300;
 
 function shown(message: string): string {
   const line = escapeTerminal(message.replace(/\s+/g, " "));
-  return cutText(line, MAX_SHOWN);
+  return cutText(line, 300);
 }
 
 /** The newest ones, as many as may be held. */

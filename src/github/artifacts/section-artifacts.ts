@@ -7,15 +7,11 @@ import { artifactNames } from "./artifact-name.ts";
 /** More legs than GitHub allows a matrix to have. */
 export const MAX_SECTIONS = 256;
 
-/** Concurrent downloads. */
-const AT_ONCE = 6;
-
-const PREFIX = "stormlog-section-";
 const SUFFIX = ".json";
 
 /** Name of a section's artifact, without the `.json` that its file has. */
 export function sectionName(gateId: string, leg: string | null): string {
-  return `${PREFIX}${gateId}${leg === null ? "" : `-${leg}`}`;
+  return `stormlog-section-${gateId}${leg === null ? "" : `-${leg}`}`;
 }
 
 /**
@@ -99,7 +95,8 @@ export function knownSections<Artifact extends Named>(
     const worker = async (): Promise<void> => {
       for (let next = unread.shift(); next !== undefined; next = unread.shift()) await take(next);
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    // Concurrent downloads.
+    await Promise.all(Array.from({ length: 6 }, worker));
     return artifacts.flatMap(({ id }) => known.get(id) ?? []);
   };
   return { of, refused: () => [...refused.values()] };

@@ -11,7 +11,6 @@ export interface EntryLimits {
   readonly maxRatio?: number;
 }
 
-const MAX_RATIO = 200;
 /** Small entries may repeat themselves as they like: nothing is won by a bomb of this size. */
 const RATIO_COUNTS_FROM_BYTES = 64 * 1024;
 const OPENED = { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true } as const;
@@ -42,7 +41,7 @@ function objection(entry: Entry, name: string, limits: EntryLimits): string | nu
   if (entry.uncompressedSize > limits.maxBytes) return `holds more than ${limits.maxBytes} bytes`;
   const packed = Math.max(1, entry.compressedSize);
   const ratio = entry.uncompressedSize / packed;
-  if (entry.uncompressedSize > RATIO_COUNTS_FROM_BYTES && ratio > (limits.maxRatio ?? MAX_RATIO)) {
+  if (entry.uncompressedSize > RATIO_COUNTS_FROM_BYTES && ratio > (limits.maxRatio ?? 200)) {
     return "is packed more tightly than data of its kind can be";
   }
   return null;

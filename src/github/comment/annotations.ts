@@ -11,8 +11,6 @@ import { capital, checkName } from "../../report/wording/wording.ts";
 
 /** GitHub keeps 10 errors and 10 warnings of a step and cuts a message at 4,096 characters. */
 const MAX_PER_LEVEL = 10;
-const MAX_MESSAGE = 4000;
-const MAX_TITLE = 255;
 
 export interface Annotation {
   readonly level: "error" | "warning";
@@ -108,7 +106,7 @@ export function annotationsOf(report: GateReport, notes: readonly string[] = [])
   return [...bounded(all, "error"), ...bounded(all, "warning")].map((annotation) => ({
     ...annotation,
     // They are lines of a log as well.
-    title: cutText(escapeTerminal(annotation.title), MAX_TITLE),
-    message: cutText(escapeTerminal(annotation.message), MAX_MESSAGE),
+    title: cutText(escapeTerminal(annotation.title), 255),
+    message: cutText(escapeTerminal(annotation.message), 4000),
   }));
 }

@@ -80,8 +80,6 @@ function imageAddress({ serverUrl, owner, repo }: ImageRepository, commit: strin
 /** Days that pictures of an inactive pull request are kept. */
 const KEEP_DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Refs checked in one go; a nightly job reaches the others in its next runs. */
-const MAX_REFS = 200;
 
 export interface ExpiredImages {
   /** Full names of the refs that are gone. */
@@ -108,7 +106,8 @@ export async function expireImages(input: ExpiryInput): Promise<ExpiredImages> {
   const { gitData } = input;
   const deleted: string[] = [];
   const failed: { ref: string; error: unknown }[] = [];
-  for (const { ref, commit } of (await gitData.refs(`${IMAGES}pr-`)).slice(0, MAX_REFS)) {
+  // Refs checked in one go; a nightly job reaches the others in its next runs.
+  for (const { ref, commit } of (await gitData.refs(`${IMAGES}pr-`)).slice(0, 200)) {
     const [, digits] = /\/pr-(\d{1,9})$/.exec(ref) ?? [];
     if (digits === undefined) continue;
     try {

@@ -8,9 +8,6 @@ import type { Repository } from "../api/run-context.ts";
 import type { GitData } from "../repository/git-data-client.ts";
 import { type ImageAddresses, publishImages, type ReportImage } from "./image-ref.ts";
 
-/** A comment, which has 30 s, waits no longer for its pictures to be stored. */
-const PICTURES_DEADLINE_MS = 10_000;
-
 export interface PicturesInput {
   readonly gitData: GitData;
   readonly repository: Repository & { readonly serverUrl: string };
@@ -64,7 +61,8 @@ export class SectionPictures {
       });
     }
     const { gitData, repository, pullRequest } = this.#input;
-    const published = await withDeadline({ ms: PICTURES_DEADLINE_MS }, () =>
+    // A comment, which has 30 s, waits no longer for its pictures to be stored.
+    const published = await withDeadline({ ms: 10_000 }, () =>
       publishImages(gitData, repository, { pullRequest, images }),
     );
     for (const { section, key } of keyed) {

@@ -293,9 +293,6 @@ export interface AcceptedOnMain {
   readonly acceptance: Acceptance;
 }
 
-/** Maximum commits of one nightly run that are checked for acceptances. */
-const MAX_COMMITS = 100;
-
 async function commitsSince(
   repository: RepositoryClient,
   since: string | null,
@@ -310,7 +307,7 @@ async function commitsSince(
     throw error;
   });
   const between = answer?.data.commits.map(({ sha }) => sha).filter((sha) => sha !== commit) ?? [];
-  return [commit, ...between.reverse()].slice(0, MAX_COMMITS);
+  return [commit, ...between.reverse()].slice(0, 100);
 }
 
 /**

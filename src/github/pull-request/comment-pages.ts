@@ -2,8 +2,6 @@ import { BadAnswerError } from "../api/bounded-fetch.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 
-const PAGES_AT_ONCE = 6;
-
 type RestComment = Awaited<ReturnType<Octokit["rest"]["issues"]["listComments"]>>["data"][number];
 
 interface CommentPages<T> {
@@ -52,6 +50,6 @@ export async function readCommentPages<T>(
   const readOn = async (): Promise<void> => {
     while (next <= pages) await read(next++);
   };
-  await Promise.all(Array.from({ length: PAGES_AT_ONCE }, readOn));
+  await Promise.all(Array.from({ length: 6 }, readOn));
   return { kept: kept.flat(), readMs };
 }

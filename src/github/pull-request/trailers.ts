@@ -13,8 +13,6 @@ export type ReadLine =
   | { readonly kind: "acceptance"; readonly line: AcceptanceLine }
   | { readonly kind: "malformed"; readonly difference: string; readonly why: string };
 
-/** Longer reasons are cut; a page of text is not a reason. */
-const MAX_REASON_CHARS = 500;
 /** More lines than this in one text are not looked at. */
 const MAX_LINES = 50;
 
@@ -41,7 +39,8 @@ function readWords(text: string): ReadLine {
   const reason = words
     .slice(commit === null ? 1 : 2)
     .join(" ")
-    .slice(0, MAX_REASON_CHARS);
+    // Longer reasons are cut; a page of text is not a reason.
+    .slice(0, 500);
   if (!VISIBLE.test(reason)) return { kind: "malformed", difference, why: "it gives no reason" };
   return { kind: "acceptance", line: { difference, reason, headSha: commit } };
 }
@@ -94,9 +93,6 @@ interface OwnLine {
   readonly rejection: string | null;
 }
 
-const MAX_TEXT_CHARS = 262_144;
-
-const IN_PARAGRAPH = "it continues a quotation, a list or markup; put an empty line before it";
 const AFTER_MARKUP = "it stands below HTML or an indented code block; put it above, or into a comment of its own";
 
 const FENCE = /^( {0,3})(`{3,}|~{3,})(.*)$/s;
@@ -106,10 +102,8 @@ const NESTED_FENCE = /^(?:[ \t]|>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t>*+\d.)-]*(?:`
 const CONTAINER = /^(?:[ \t>]|[-*+](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$))/;
 /** An element without content, complete on one line; its quotes are balanced and hide nothing. */
 const VOID_ELEMENT = /<(?:img|br|hr)(?:[ \t]+[\w:-]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^ \t"'=<>`]+))?)*[ \t]*\/?>/gi;
-const AUTOLINK = /<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*>/gi;
 const BLANK = /^[ \t]*$/;
 const MARKUP = /<[a-z/!?]/i;
-const LINK = /!?\[[^[\]]*\]\([^()\s<"']*\)/g;
 /** What can go on in the next line and change how that is rendered. */
 const CAN_GO_ON = /[`[\]$|~]/;
 
@@ -148,7 +142,7 @@ function* ownLines(text: string): Generator<OwnLine> {
   let below: string | null = null;
   let paragraph: string | null = null;
   let hadElement = false;
-  for (const line of text.slice(0, MAX_TEXT_CHARS).split(/\r\n|\r|\n/)) {
+  for (const line of text.slice(0, 262_144).split(/\r\n|\r|\n/)) {
     if (inComment) {
       const end = line.indexOf("-->");
       if (line.includes(EARLY_END)) below ??= AFTER_MARKUP;
@@ -181,9 +175,12 @@ function* ownLines(text: string): Generator<OwnLine> {
     }
     if (/^\S/.test(line)) yield { text: line.trimEnd(), rejection: below ?? paragraph };
     if (NESTED_FENCE.test(line)) below ??= AFTER_MARKUP;
-    const plain = withoutComments(withoutCode(line)).replace(VOID_ELEMENT, "").replace(AUTOLINK, "");
+    const plain = withoutComments(withoutCode(line))
+      .replace(VOID_ELEMENT, "")
+      .replace(/<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*>/gi, "");
     if (MARKUP.test(plain)) below ??= AFTER_MARKUP;
     hadElement ||= /<(?:img|br|hr)\b/i.test(line);
-    if (CONTAINER.test(line) || CAN_GO_ON.test(plain.replace(LINK, ""))) paragraph ??= IN_PARAGRAPH;
+    if (CONTAINER.test(line) || CAN_GO_ON.test(plain.replace(/!?\[[^[\]]*\]\([^()\s<"']*\)/g, "")))
+      paragraph ??= "it continues a quotation, a list or markup; put an empty line before it";
   }
 }

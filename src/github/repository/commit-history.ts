@@ -6,8 +6,6 @@ import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 import { copiedPullRequest } from "../pull-request/pull-request.ts";
 
-/** Maximum wait for one answer about the history, milliseconds. */
-const WAIT_MS = 45_000;
 /** Pages of a hundred commits that are looked through before the rest is asked about one by one. */
 const MAX_PAGES = 3;
 /** Commits asked about one by one, at most: a record holds 50 runs worth comparing with. */
@@ -101,7 +99,8 @@ class CommitHistory implements HistoryPort {
 
   async #asked<T>(attempt: Attempt, ask: (octokit: Octokit) => Promise<T>): Promise<T> {
     try {
-      return await withDeadline({ ms: WAIT_MS }, async () => ask(await this.#client()));
+      // Maximum wait for one answer about the history, milliseconds.
+      return await withDeadline({ ms: 45_000 }, async () => ask(await this.#client()));
     } catch (error) {
       throw new GateError("HISTORY_UNKNOWN", degradedWarning(attempt, error).trim(), { cause: error });
     }

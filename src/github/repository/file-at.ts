@@ -5,7 +5,6 @@ import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 
 const WAIT_MS = 20_000;
-const MAX_CHARS = 1024 * 1024;
 
 function unreadable(path: string, cause: unknown): Error {
   const attempt = { what: `read ${path} of the base commit`, permission: "contents: read", instead: "" };
@@ -37,7 +36,9 @@ export async function readFileAt(
     if (Array.isArray(data) || data.type !== "file" || !("content" in data) || data.encoding !== "base64") {
       throw new Error(`${path} at ${commit.slice(0, 12)} is not a text file`);
     }
-    return Buffer.from(data.content, "base64").toString("utf8").slice(0, MAX_CHARS);
+    return Buffer.from(data.content, "base64")
+      .toString("utf8")
+      .slice(0, 1024 * 1024);
   } catch (error) {
     throw unreadable(path, error);
   }

@@ -2,8 +2,6 @@ import type { Octokit } from "../api/octokit.ts";
 import { markerKey, OwnAuthor, sameText } from "../api/own-texts.ts";
 import type { Repository } from "../api/run-context.ts";
 
-/** GitHub's documented limit of 65,536 characters, less room for the marker. */
-const MAX_BODY_CHARS = 60_000;
 /** Open issues that are looked through, in pages of 100: a repository with more has ours among the newest. */
 const MAX_PAGES = 10;
 export interface IssueTarget extends Repository {
@@ -71,7 +69,8 @@ class KeptIssue {
   }
 
   bodyOf({ body }: IssueText): string {
-    return `${this.#marker}\n${body}`.slice(0, MAX_BODY_CHARS);
+    // GitHub's documented limit of 65,536 characters, less room for the marker.
+    return `${this.#marker}\n${body}`.slice(0, 60_000);
   }
 
   async create(text: IssueText): Promise<ExistingIssue> {

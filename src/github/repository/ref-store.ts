@@ -17,9 +17,8 @@ import { DeadlineError, withDeadline } from "../api/deadline.ts";
 import { degradedWarning, unreadableStore } from "../api/degrade.ts";
 import type { GitData, RefSnapshot, TreeFile } from "./git-data-client.ts";
 
-/** Maximum wait for the baselines of a scenario, and for writing one with all attempts, milliseconds. */
+/** Maximum wait for the baselines of a scenario, milliseconds. */
 const READ_MS = 30_000;
-const WRITE_MS = 270_000;
 
 /** Blobs read at once. */
 const PARALLEL = 6;
@@ -114,7 +113,7 @@ class RefStore implements BaselineStore {
     textFor: (current: RefSnapshot | null) => Promise<string>,
   ): Promise<void> {
     try {
-      await withDeadline({ ms: WRITE_MS }, () =>
+      await withDeadline({ ms: 270_000 }, () =>
         this.#gitData.commit(
           this.#ref,
           message,

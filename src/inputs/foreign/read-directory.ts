@@ -80,7 +80,8 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
   const source = readDump(directory);
   if (source !== null) return { kind: "recording", format: "stormlog-directory", ...source };
   const dumps = children
-    .filter((name) => DUMP_NAME.test(name))
+    // Name of a dump's directory by Stormlog's flight recorder.
+    .filter((name) => /^oom_dump_\d{8}T\d{6}Z_/.test(name))
     .flatMap((name): NamedRecording[] => {
       const dump = readDump(path.join(directory, name));
       return dump === null ? [] : [{ name, recording: dump.recording }];
@@ -102,11 +103,6 @@ function readDump(directory: string): { readonly recording: Recording; readonly 
   return { recording: withDumpedError(eventsToRecording(source.events, directory), directory), notes: source.notes };
 }
 
-/** Name of a dump's directory by Stormlog's flight recorder. */
-const DUMP_NAME = /^oom_dump_\d{8}T\d{6}Z_/;
-/** Maximum size of a dump's metadata, which is one message and some counters. */
-const MAX_BYTES = 16 * 1024 * 1024;
-
 const MetadataSchema = v.object({
   reason: v.string(),
   exception_message: v.optional(v.nullable(v.string())),
@@ -116,7 +112,8 @@ const MetadataSchema = v.object({
 function metadataOf(directory: string): v.InferOutput<typeof MetadataSchema> | null {
   const file = path.join(directory, "metadata.json");
   try {
-    const parsed = v.safeParse(MetadataSchema, JSON.parse(readBounded(file, MAX_BYTES).toString("utf8")), {
+    // Maximum size of a dump's metadata, which is one message and some counters.
+    const parsed = v.safeParse(MetadataSchema, JSON.parse(readBounded(file, 16 * 1024 * 1024).toString("utf8")), {
       abortEarly: true,
     });
     return parsed.success ? parsed.output : null;

@@ -17,8 +17,6 @@ import { isEventHeader, readCsvEvents } from "./stormlog/event-source.ts";
 import { eventsTelemetry } from "./stormlog/events-recording.ts";
 import { readTraceMlDatabase } from "./traceml-sqlite.ts";
 
-const HEAD_BYTES = 64 << 10;
-
 const startsWith = (head: Uint8Array, text: string) =>
   Buffer.from(head.buffer, head.byteOffset, head.byteLength)
     .subarray(0, text.length)
@@ -90,7 +88,7 @@ function readText(path: string, head: Buffer): Telemetry {
 }
 
 async function readFile(path: string): Promise<Telemetry> {
-  const head = readHead(path, HEAD_BYTES);
+  const head = readHead(path, 64 << 10);
   if (isRecordFile(head)) {
     const file = await readRecordFile(path);
     const recording = recordFileToRecording(file, null);

@@ -10,14 +10,6 @@ const TABLE = "step_memory_samples";
 const PROCESS_TABLE = "process_samples";
 const NEEDED = ["step", "peak_alloc_bytes", "peak_reserved_bytes"] as const;
 
-/** Note about the meaning of the values. */
-const PEAKS_NOTE =
-  "TraceML's samples are the allocator's peaks of each step (its counters restart every step), not running maxima";
-
-/** Note about a run without a GPU. */
-const HOST_NOTE =
-  "the run has no device memory; its host memory is the resident set of each rank's process, as TraceML samples it";
-
 /** A column that older versions lack is read as null. */
 const selected = (columns: ReadonlySet<string>, ...names: string[]): string =>
   names.find((name) => columns.has(name)) ?? "NULL";
@@ -148,7 +140,13 @@ function recordingOf(rows: RowQuery, file: string): { readonly recording: Record
   const host = usable ? [] : hostTables(rows, file, missing);
   if (host.length > 0) {
     const tables = host.map(({ host, ...table }) => ({ ...table, steps: null, columns: { host } }));
-    return { recording: { ...clocked(tables), ...world }, notes: [HOST_NOTE] };
+    // Note about a run without a GPU.
+    return {
+      recording: { ...clocked(tables), ...world },
+      notes: [
+        "the run has no device memory; its host memory is the resident set of each rank's process, as TraceML samples it",
+      ],
+    };
   }
   if (row === 0)
     throw invalidInput("INPUT_EMPTY", `the table ${TABLE} has no rows`, file, "Was a GPU seen by that run?");
@@ -158,7 +156,13 @@ function recordingOf(rows: RowQuery, file: string): { readonly recording: Record
     const total = isKnown ? { total: new Float64Array(allocated.length).fill(capacity) } : {};
     return { ...table, columns: { allocated, reserved, ...total } };
   });
-  return { recording: { ...clocked(tables), ...world }, notes: [PEAKS_NOTE] };
+  // Note about the meaning of the values.
+  return {
+    recording: { ...clocked(tables), ...world },
+    notes: [
+      "TraceML's samples are the allocator's peaks of each step (its counters restart every step), not running maxima",
+    ],
+  };
 }
 
 /** Tables on one clock, which starts at the first sample of any of them; Unix seconds become nanoseconds. */

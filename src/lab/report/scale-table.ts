@@ -46,15 +46,8 @@ function bytesOf(bytes: number | null): string {
   return bytes === null ? UNKNOWN : formatBytes(bytes);
 }
 
-const SIGHT_TEXT = {
-  visible: "visible",
-  warned: "warned of",
-  silent: "silent",
-  unjudged: "not judged",
-} as const satisfies Record<ReturnType<typeof sightOf>, string>;
-
 function sightText(probe: ScaleProbe): string {
-  return SIGHT_TEXT[sightOf(probe)];
+  return { visible: "visible", warned: "warned of", silent: "silent", unjudged: "not judged" }[sightOf(probe)];
 }
 
 /** The prediction before any leaky run. */

@@ -5,11 +5,6 @@ import { type Command, commandLine } from "../../core/process/command.ts";
 import { findPrebuild } from "../../sampler/prebuild.ts";
 import { PUT_ASIDE_PRELOAD } from "./scrub-environment.ts";
 
-/** Set by the user in the scenario's environment: `preload` loads the heap library into every program. */
-const HEAP_VARIABLE = "STORMLOG_GATE_HEAP";
-
-const DEFAULT_POLL_MS = "20";
-
 /** Set in a run that looks for a line ("1", or "peak"): the library that samples the C heap's stacks is preloaded. */
 const STACKS_VARIABLE = "STORMLOG_GATE_STACKS";
 
@@ -77,7 +72,7 @@ export function probeEnvironment(
   const missing = whyNot(inject);
   const added: Record<string, string> = {
     STORMLOG_GATE_PROBE_DIR: directory,
-    STORMLOG_GATE_PROBE_MS: env.STORMLOG_GATE_PROBE_MS ?? DEFAULT_POLL_MS,
+    STORMLOG_GATE_PROBE_MS: env.STORMLOG_GATE_PROBE_MS ?? "20",
     STORMLOG_GATE_STEP_FILE: path.join(directory, STEP_FILE),
   };
   // An empty entry would add the working directory to the path.
@@ -89,7 +84,8 @@ export function probeEnvironment(
   if (debug) added.STORMLOG_GATE_DEBUG = "1";
   const lost: string[] = [];
   const preloaded: string[] = [];
-  if (env[HEAP_VARIABLE] === "preload") {
+  // Set by the user in the scenario's environment: `preload` loads the heap library into every program.
+  if (env.STORMLOG_GATE_HEAP === "preload") {
     const library = preloadable("heapLibrary");
     if ("reason" in library) lost.push(`the heap library is not preloaded: ${library.reason}`);
     else preloaded.push(library.file);

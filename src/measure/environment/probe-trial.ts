@@ -8,7 +8,6 @@ import { readProbeInfos } from "../../telemetry/reading/probe-files.ts";
 import { PROBE_FOLDER } from "../../telemetry/recording/run-files.ts";
 import { probeEnvironment } from "./probe-environment.ts";
 
-const TIMEOUT_MS = 10_000;
 /** The probe leaves its first file after a fraction of a second. */
 const LIVES = "import time; time.sleep(0.4)";
 
@@ -32,7 +31,7 @@ export async function tryProbe(env: Environment): Promise<ProbeTrial> {
     try {
       await promisify(execFile)("python3", ["-c", LIVES], {
         env: probe.env,
-        timeout: TIMEOUT_MS,
+        timeout: 10_000,
         killSignal: "SIGKILL",
       });
     } catch (error) {

@@ -1,8 +1,6 @@
 import { CACHE_DISABLED } from "../../core/process/compile-cache.ts";
 import type { Environment } from "../../core/process/environment.ts";
 
-/** Variables of a GitHub step that hold secrets or give its rights; a plain `run:` step has none of these prefixes. */
-const DROPPED_PREFIXES = ["ACTIONS_", "INPUT_", "STATE_"];
 const DROPPED_NAMES = new Set([
   "GITHUB_TOKEN",
   "GH_TOKEN",
@@ -30,7 +28,8 @@ interface ScrubbedEnvironment {
 
 function isDropped(name: string): boolean {
   const upper = name.toUpperCase();
-  return DROPPED_NAMES.has(upper) || DROPPED_PREFIXES.some((prefix) => upper.startsWith(prefix));
+  // Variables of a GitHub step that hold secrets or give its rights; a plain `run:` step has none of these prefixes.
+  return DROPPED_NAMES.has(upper) || ["ACTIONS_", "INPUT_", "STATE_"].some((prefix) => upper.startsWith(prefix));
 }
 
 /** GitHub's tokens are longer; a shorter value could be part of any other value. */

@@ -8,9 +8,6 @@ const ENDING = new Map([
   ["SIGTERM", 143],
 ]);
 
-/** A signal to a whole process group or job step reaches its processes within ms; a busy machine takes longer. */
-const TOGETHER_MS = 300;
-
 function endedBySignal(end: CommandEnd): boolean {
   if (end.kind === "signaled") return ENDING.has(end.signal);
   return end.kind === "exited" && [...ENDING.values()].includes(end.code);
@@ -22,6 +19,7 @@ function endedBySignal(end: CommandEnd): boolean {
  */
 export async function endedTogether(end: CommandEnd, interrupt: AbortSignal): Promise<boolean> {
   if (!endedBySignal(end)) return false;
-  if (!interrupt.aborted) await sleep(TOGETHER_MS, null, { signal: interrupt }).catch(() => null);
+  // A signal to a whole process group or job step reaches its processes within ms; a busy machine takes longer.
+  if (!interrupt.aborted) await sleep(300, null, { signal: interrupt }).catch(() => null);
   return interrupt.aborted;
 }

@@ -7,8 +7,6 @@ import type { RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { machineKillsNow } from "./machine-kills.ts";
 
-/** A record of the kernel's log is at most this long; a shorter buffer makes the read fail. */
-const KMSG_RECORD_BYTES = 8192;
 /** Records read of the kernel's log; its ring holds some thousands. */
 const MAX_RECORDS = 100_000;
 
@@ -21,7 +19,8 @@ function kernelLog(): string[] {
     return [];
   }
   const records: string[] = [];
-  const bytes = Buffer.alloc(KMSG_RECORD_BYTES);
+  // A record of the kernel's log is at most this long; a shorter buffer makes the read fail.
+  const bytes = Buffer.alloc(8192);
   try {
     while (records.length < MAX_RECORDS) {
       try {

@@ -14,13 +14,6 @@ import {
   startInSession,
 } from "./start-in-session.ts";
 
-/** A launcher answers within milliseconds; after this time the machine cannot run it. */
-const READY_TIMEOUT_MS = 10_000;
-/** Period of looking whether the launcher was stopped. Twice in a row, because a whole job may be suspended. */
-const STOPPED_CHECK_MS = 500;
-/** Status that arrives this long after the launcher's end is its own; a copy of its pipe may stay open. */
-const STATUS_AFTER_EXIT_MS = 1000;
-
 /**
  * Start the launcher around a command that is not running yet. The command's process exists when this resolves, so that
  * it is sampled from its start.
@@ -47,7 +40,8 @@ async function follow({ child, stdout, stderr }: Started, reason: string | null)
     end = resolve;
   });
   const ready = new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => reject(launchFailed("it does not answer", undefined)), READY_TIMEOUT_MS);
+    // A launcher answers within milliseconds; after this time the machine cannot run it.
+    const timer = setTimeout(() => reject(launchFailed("it does not answer", undefined)), 10_000);
     const isReady = (): void => {
       clearTimeout(timer);
       resolve();
@@ -84,7 +78,8 @@ async function follow({ child, stdout, stderr }: Started, reason: string | null)
       isClosed = true;
       unregister();
       resolve();
-      setTimeout(() => end({ kind: "lost" }), STATUS_AFTER_EXIT_MS).unref();
+      // Status that arrives this long after the launcher's end is its own; a copy of its pipe may stay open.
+      setTimeout(() => end({ kind: "lost" }), 1000).unref();
     };
     child.once("exit", close);
     child.once("error", close);
@@ -120,11 +115,12 @@ async function follow({ child, stdout, stderr }: Started, reason: string | null)
 /** A stopped launcher would never report the command's end. What kills it ends its tree. */
 function killWhenStopped(child: Started["child"], closed: Promise<void>): void {
   let before = false;
+  // Twice in a row, because a whole job may be suspended.
   const timer = setInterval(() => {
     const stopped = /^[Tt]$/.test(readStat(child.pid ?? 0)?.state ?? "");
     if (stopped && before) child.kill("SIGKILL");
     before = stopped;
-  }, STOPPED_CHECK_MS).unref();
+  }, 500).unref();
   void closed.then(() => clearInterval(timer));
 }
 

@@ -6,8 +6,6 @@ import path from "node:path";
 import type { Readable } from "node:stream";
 import { helperEnvironment, helperPrograms, runChild } from "../../core/process/child.ts";
 
-const MKFIFO_TIMEOUT_MS = 5000;
-
 /** Both ends of a pipe: the child gets `writeFd`, this process reads `reader`. */
 interface OutputPipe {
   readonly reader: Readable;
@@ -26,7 +24,7 @@ export async function openOutputPipes(): Promise<readonly [OutputPipe, OutputPip
     const files = [path.join(directory, "out"), path.join(directory, "err")] as const;
     const program = helperPrograms().find("mkfifo");
     if (program === null) return null;
-    const options = { env: helperEnvironment(), timeoutMs: MKFIFO_TIMEOUT_MS };
+    const options = { env: helperEnvironment(), timeoutMs: 5000 };
     await runChild(program.path, ["-m", "600", ...files], options);
     const out = openBoth(files[0]);
     try {

@@ -2,9 +2,6 @@ import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../core/errors.ts";
 
-/** Once all writers ended, the rest of the pipe arrives at once; a process that keeps it open longer is not ours. */
-const DRAIN_MS = 500;
-
 type Sink = ((chunk: Uint8Array) => void) | null;
 
 /** Passes a stream to the log and the caller's sink. It is never paused; a sink that throws is not called again. */
@@ -32,7 +29,8 @@ export class OutputTee {
 
   /** Read the rest, and close the stream. @returns false when a process kept its other end open */
   async finish(): Promise<boolean> {
-    const drained = await Promise.race([this.#finished.then(() => true), sleep(DRAIN_MS, false)]);
+    // Once all writers ended, the rest of the pipe arrives at once; a process that keeps it open longer is not ours.
+    const drained = await Promise.race([this.#finished.then(() => true), sleep(500, false)]);
     this.#stream.destroy();
     return drained;
   }

@@ -8,13 +8,11 @@ import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { OUTPUT_FILE } from "../../telemetry/recording/run-files.ts";
 import { kernelFacts } from "../launch/kernel-watch.ts";
 
-/** More than the gate keeps of an output: such a file is not its own. */
-const MAX_OUTPUT_BYTES = 1 << 20;
-
 /** The kept part of the output. */
 function keptOutput(directory: string): string {
   try {
-    return readBounded(path.join(directory, OUTPUT_FILE), MAX_OUTPUT_BYTES, "refuse").toString("utf8");
+    // More than the gate keeps of an output: such a file is not its own.
+    return readBounded(path.join(directory, OUTPUT_FILE), 1 << 20, "refuse").toString("utf8");
   } catch {
     return "";
   }

@@ -8,8 +8,6 @@ import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 /** Code of a record file whose bytes are not those that the sampler wrote. */
 export const RECORD_FILE_ALTERED = "RECORD_FILE_ALTERED";
 
-const CHUNK_BYTES = 4 << 20;
-
 type RecordsRead = (
   | { readonly kind: "read"; readonly file: RecordFile }
   | { readonly kind: "failed"; readonly error: GateError }
@@ -23,7 +21,7 @@ type Records = Pick<Sampler, "readRecords" | "checkRecords" | "closeRecords">;
 function* chunksOf(records: Records): Generator<Uint8Array, void, undefined> {
   for (;;) {
     // Each chunk is a fresh array, because the parser keeps the rest of it.
-    const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    const chunk = Buffer.allocUnsafeSlow(4 << 20);
     const size = records.readRecords(chunk);
     if (size === 0) return;
     yield chunk.subarray(0, size);

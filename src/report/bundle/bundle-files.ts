@@ -51,13 +51,6 @@ export interface ListedFile {
  * far smaller; a sparse file can have any size.
  */
 const LIMITS = { fileBytes: 2 ** 30, bytes: 2 ** 31, entries: 50_000 };
-/**
- * GitHub's artifact service takes no file of a bundle with such a name in it. A backslash becomes a slash in an
- * archive, where "\\report.json" would be a second report.
- */
-const REFUSED_NAME = /["\\:<>|*?\r\n]/;
-/** Maximum number of files that are named as left out. */
-const MAX_LEFT_OUT = 100;
 
 interface FoundFile {
   /** Within the directory, with forward slashes. */
@@ -92,7 +85,9 @@ function filesBelow(directory: string, maxEntries: number): Below {
 
 /** The command may have left files without permissions, or with names that are no text. */
 function take(directory: string, name: string, { found, leftOut }: Below): void {
-  if (REFUSED_NAME.test(name)) {
+  // GitHub's artifact service takes no file of a bundle with such a name in it. A backslash becomes a slash in an
+  // archive, where "\\report.json" would be a second report.
+  if (/["\\:<>|*?\r\n]/.test(name)) {
     leftOut.push({ path: name, reason: "no artifact may contain a file of this name" });
     return;
   }
@@ -133,7 +128,7 @@ function withinLimits(found: readonly FoundFile[], known: ReadonlySet<string> = 
 export function bundleFiles(directory: string, known?: ReadonlySet<string>): BundleFiles {
   const { found, leftOut } = filesBelow(directory, LIMITS.entries + (known?.size ?? 0));
   const within = withinLimits(found, known);
-  return { files: within.files, leftOut: [...leftOut, ...within.leftOut].slice(0, MAX_LEFT_OUT) };
+  return { files: within.files, leftOut: [...leftOut, ...within.leftOut].slice(0, 100) };
 }
 
 /** {@link bundleFiles} with digests. Files in `listed` keep their known ones and are not read. */

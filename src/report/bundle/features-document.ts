@@ -27,13 +27,12 @@ export const MAX_FEATURES_BYTES = 64 * 2 ** 20;
 export const SHARD_LIMITS = { intervals: 512, steps: 512 } as const;
 
 const ENGINE = `v8 ${process.versions.v8} ${process.arch}`;
-const MAX_LISTED = 100_000;
 /** A document has ten levels or so. Its digest is that of its text, and writing that needs stack for each level. */
 const MAX_NESTING = 64;
 const text = v.pipe(v.string(), v.maxLength(20_000));
 const rank = v.pipe(count, v.maxValue(MAX_RANK));
 const metric = v.picklist(METRICS);
-const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX_LISTED));
+const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(100_000));
 /** Unix nanoseconds and spans exceed 2^53: decimal digits in the document, integers in memory. */
 const nanoseconds = v.pipe(
   v.string(),

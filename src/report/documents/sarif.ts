@@ -9,9 +9,6 @@ import { scalingSentence } from "../wording/scaling-text.ts";
 import { LEAK_LINE, locationKey, type SourceLocation, sourceLocationOf } from "../wording/source-line.ts";
 import { checkName } from "../wording/wording.ts";
 
-/** Code scanning reads at most this many results of a run. */
-const MAX_RESULTS = 5000;
-
 interface Result {
   readonly rule: string;
   readonly level: "error" | "warning" | "note";
@@ -33,7 +30,8 @@ function fingerprintOf({ scenario, rule, identity }: Result): string {
  */
 export function renderSarif(report: GateReport): string {
   const scaling = (report.scaling ?? []).flatMap(scalingResult);
-  const results = [...scaling, ...report.scenarios.flatMap(resultsOf)].slice(0, MAX_RESULTS);
+  // Code scanning reads at most this many results of a run.
+  const results = [...scaling, ...report.scenarios.flatMap(resultsOf)].slice(0, 5000);
   const rules = [...new Set(results.map((result) => result.rule))].sort();
   const document = {
     $schema: "https://json.schemastore.org/sarif-2.1.0.json",

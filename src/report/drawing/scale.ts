@@ -30,16 +30,14 @@ export function byteTicks(low: number, high: number, count: number): Ticks {
   return ticks(low, high, count, { unit: BYTE_UNITS[power] ?? "B", scale: KIB ** power });
 }
 
-const TIME_UNITS = [
-  { unit: "ms", scale: 1e-3, upTo: 2 },
-  { unit: "s", scale: 1, upTo: 180 },
-  { unit: "min", scale: 60, upTo: 180 * 60 },
-  { unit: "h", scale: 3600, upTo: 72 * 3600 },
-] as const;
-
 /** Ticks of an axis of seconds from 0. */
 export function timeTicks(high: number, count: number): Ticks {
-  const unit = TIME_UNITS.find(({ upTo }) => high <= upTo) ?? { unit: "d", scale: 86_400 };
+  const unit = [
+    { unit: "ms", scale: 1e-3, upTo: 2 },
+    { unit: "s", scale: 1, upTo: 180 },
+    { unit: "min", scale: 60, upTo: 180 * 60 },
+    { unit: "h", scale: 3600, upTo: 72 * 3600 },
+  ].find(({ upTo }) => high <= upTo) ?? { unit: "d", scale: 86_400 };
   return ticks(0, high, count, unit);
 }
 

@@ -1,19 +1,16 @@
 import { LETTER_WIDTHS } from "./font-metrics.ts";
 
-const WIDEST = 1000;
-const NOT_IN_FONT = "\ufffd";
-
 /** Width of a text in pixels when drawn with the shipped font at `size` pixels (no kerning). */
 export function textWidth(text: string, size: number): number {
   let width = 0;
-  for (const letter of text) width += LETTER_WIDTHS.get(letter) ?? WIDEST;
+  for (const letter of text) width += LETTER_WIDTHS.get(letter) ?? 1000;
   return (width * size) / 1000;
 }
 
 /** A text in letters that the shipped font has; others become a visible replacement instead of vanishing. */
 function drawable(text: string): string {
   let out = "";
-  for (const letter of text.replace(/\s+/g, " ")) out += LETTER_WIDTHS.has(letter) ? letter : NOT_IN_FONT;
+  for (const letter of text.replace(/\s+/g, " ")) out += LETTER_WIDTHS.has(letter) ? letter : "\ufffd";
   return out;
 }
 

@@ -171,9 +171,6 @@ export function unattributed(
   };
 }
 
-/** Packages that a sentence lists. */
-const MAX_SHOWN = 5;
-
 /** How the change is called. */
 const SINCE: Readonly<Record<Reader, string>> = {
   terminal: "since the base commit",
@@ -195,7 +192,8 @@ export function changeText({ name, from, to }: Omit<LockChange, "ecosystem">): s
 /** The packages that a breaching change locks to other versions, in one sentence; null for none. Not escaped. */
 export function lockText({ lock_changes: locks }: ScenarioReport, reader: Reader = "terminal"): string | null {
   if (locks === undefined || locks.packages.length === 0) return null;
-  const shown = locks.packages.slice(0, MAX_SHOWN);
+  // Packages that a sentence lists.
+  const shown = locks.packages.slice(0, 5);
   const rest = locks.total - shown.length;
   const listed = shown.map(changeText).join(", ");
   const more = rest > 0 ? ` and ${rest} more` : "";

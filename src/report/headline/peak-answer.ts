@@ -138,9 +138,7 @@ export function stackedRows(peak: PeakReport): readonly PeakRow[] {
     peak.categories.length > 0
       ? peak.categories.map((row) => ({ ...row, name: categoryName(row.name) }))
       : peak.lines.map(({ name, bytes, compared_bytes }) => ({ name, bytes, compared_bytes }));
-  const shown = rows.slice(0, MAX_STACKED);
+  const shown = rows.slice(0, 7);
   const other = rest(peak, shown);
   return [...shown, { ...other, name: "other" }].filter((row) => row.bytes > 0 || (row.compared_bytes ?? 0) > 0);
 }
-
-const MAX_STACKED = 7;

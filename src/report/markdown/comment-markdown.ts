@@ -34,8 +34,6 @@ export interface CommentOptions {
   readonly maxChars: number;
 }
 
-/** Pictures in one comment; further legs get a line of block letters. */
-const MAX_PICTURES = 6;
 /** Distance between the positions of two legs; more than a leg has scenarios. */
 const POSITIONS_PER_LEG = 1000;
 
@@ -57,7 +55,8 @@ export function renderComment(sections: readonly Section[], options: CommentOpti
 export function picturedSections(sections: readonly Section[]): readonly Section[] {
   const red = sections.filter(({ report }) => report.verdict !== "pass").sort(byUrgency);
   const shown = red.length > 0 ? red : [tightestSection(sections)].filter((section) => section !== null);
-  return shown.filter(({ report }) => worstScenario(report)?.timeline != null).slice(0, MAX_PICTURES);
+  // Pictures in one comment; further legs get a line of block letters.
+  return shown.filter(({ report }) => worstScenario(report)?.timeline != null).slice(0, 6);
 }
 
 function byUrgency(a: Section, b: Section): number {

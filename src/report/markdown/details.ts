@@ -29,13 +29,6 @@ import {
 import { nextText, SIGN, unbroken } from "./answer.ts";
 import { md, table } from "./markdown-text.ts";
 
-const MAX_DIFFERENCES = 12;
-const MAX_FIELDS = 30;
-const MAX_RUNS = 20;
-const MAX_LOST = 8;
-const MAX_PHASES = 24;
-const MAX_NOTES = 10;
-
 /** The folded part of a scenario: what its answer leaves out; `named` adds its name. */
 export function scenarioDetails(
   scenario: ScenarioReport,
@@ -74,7 +67,7 @@ export function scenarioDetails(
 
 /** Notices that do not affect the verdict. */
 export function noteList(notes: readonly string[]): string {
-  const shown = notes.slice(0, MAX_NOTES).map((note) => `- ${md(note, 400)}`);
+  const shown = notes.slice(0, 10).map((note) => `- ${md(note, 400)}`);
   if (notes.length > shown.length) shown.push(`- …and ${notes.length - shown.length} more in the bundle`);
   return `**Notes**\n\n${shown.join("\n")}`;
 }
@@ -92,7 +85,7 @@ export function differencesText(
 ): string | null {
   const differences = judgement?.fingerprint.filter((one) => one.kind === kind) ?? [];
   if (differences.length === 0) return null;
-  const lines = differences.slice(0, MAX_DIFFERENCES).map((difference) => `- ${md(differenceText(difference))}`);
+  const lines = differences.slice(0, 12).map((difference) => `- ${md(differenceText(difference))}`);
   return `${title}\n\n${lines.join("\n")}`;
 }
 
@@ -100,13 +93,13 @@ function environmentText({ fingerprint }: ScenarioReport): string | null {
   const fields = Object.entries(fingerprint).filter(([, value]) => value !== null);
   if (fields.length === 0) return null;
   return fields
-    .slice(0, MAX_FIELDS)
+    .slice(0, 30)
     .map(([field, value]) => `${md(field, 60)} **${md(String(value), 120)}**`)
     .join(" · ");
 }
 
 function runsTable(scenario: ScenarioReport): string {
-  const rows = scenario.runs.slice(0, MAX_RUNS).map((run) => {
+  const rows = scenario.runs.slice(0, 20).map((run) => {
     const { clock, sampler, exit } = run.info;
     const rate = sampler.host_rate_hz === null ? "–" : `${Math.round(sampler.host_rate_hz)} Hz, ${sampler.kind}`;
     return [
@@ -123,7 +116,7 @@ function runsTable(scenario: ScenarioReport): string {
 function phasesText(scenario: ScenarioReport): string | null {
   const memory = shownPhases(scenario);
   if (memory === null) return null;
-  const shown = memory.phases.slice(0, MAX_PHASES);
+  const shown = memory.phases.slice(0, 24);
   const rows = shown.map((phase) => [md(phase.name, 80), ...phaseCells(phase)]);
   const notes = phaseNotes(memory, memory.phases.length - shown.length).map((note) => md(note));
   const align = PHASE_RIGHT.map((right) => (right ? "r" : "l"));
@@ -145,19 +138,16 @@ function peakText({ peak }: ScenarioReport): string | null {
 }
 
 function lostText({ runs }: ScenarioReport): string | null {
-  const lost = countedNotes(runs.flatMap((run) => run.info.lost)).slice(0, MAX_LOST);
+  const lost = countedNotes(runs.flatMap((run) => run.info.lost)).slice(0, 8);
   return lost.length === 0 ? null : `Not recorded:\n\n${lost.map((text) => `- ${md(text)}`).join("\n")}`;
 }
 
-const SEVERITY_SIGN = { critical: "🔴", warning: "🟠", info: "🔵" } as const;
-const MAX_CHECKS = 24;
-const MAX_REASONS = 5;
 const MAX_FINDINGS = 6;
 
 /** The checks with candidate, baseline, limit and smallest detectable change, and the reasons of those not passed. */
 function checksText(scenario: ScenarioReport): string {
   const checks = scenario.judgement?.checks ?? [];
-  const shown = shownChecks(checks, MAX_CHECKS);
+  const shown = shownChecks(checks, 24);
   const rows = shown.rows.flatMap(({ check, more }) => {
     const cells = checkCells(check);
     const advisory = check.gating || check.verdict === "pass" ? "" : " (advisory)";
@@ -174,7 +164,7 @@ function checksText(scenario: ScenarioReport): string {
   if (shown.hidden > 0) out.push(`…and ${shown.hidden} more in the bundle.`);
   const reasons = sortChecks(checks)
     .filter(({ verdict }) => verdict !== "pass")
-    .slice(0, MAX_REASONS);
+    .slice(0, 5);
   if (reasons.length > 0) {
     out.push(reasons.map((check) => `- ${md(checkName(check, checks), 80)}: ${md(check.reason, 300)}`).join("\n"));
   }
@@ -188,7 +178,7 @@ function findingsText(findings: readonly Finding[]): string | null {
     const series = findingSeries(finding);
     const name = `**${md(findingName(finding), 60)}**${series === "" ? "" : ` (${md(series, 80)})`}`;
     const hint = finding.remediation[0] === undefined ? "" : `  \n  ↳ ${md(finding.remediation[0], 300)}`;
-    return `- ${SEVERITY_SIGN[finding.severity]} ${name}: ${md(finding.description, 400)}${hint}`;
+    return `- ${{ critical: "🔴", warning: "🟠", info: "🔵" }[finding.severity]} ${name}: ${md(finding.description, 400)}${hint}`;
   });
   if (findings.length > MAX_FINDINGS) lines.push(`- …and ${findings.length - MAX_FINDINGS} more in the bundle`);
   return `**Findings**\n\n${lines.join("\n")}`;

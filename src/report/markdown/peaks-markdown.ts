@@ -4,7 +4,6 @@ import { type DifferenceRow, differenceOf, peakRows } from "../peaks/peak-rows.t
 import { sizeCell } from "../wording/wording.ts";
 import { md, table } from "./markdown-text.ts";
 
-const MAX_ROWS = 12;
 const SIDES = ["before", "after"] as const;
 
 /** The output of `snapshot --diff` as GitHub markdown: for each device both peaks, the lines that differ, the pools. */
@@ -20,7 +19,7 @@ export function renderPeaksMarkdown(document: SnapshotDifference): string {
 function deviceSections(device: DeviceDifference): readonly string[] {
   const { before_bytes: before, after_bytes: after, difference_bytes: difference, pools } = device;
   const title = `### Peak of ${md(device.device)}: ${formatBytes(before)} → ${formatBytes(after)}, ${formatBytesDelta(difference)}`;
-  const rows = peakRows(device, MAX_ROWS).map(cells);
+  const rows = peakRows(device, 12).map(cells);
   const lines = table(["difference", ...SIDES, "line", "function"], ["r", "r", "r", "l", "l"], rows);
   const kinds = [kindTable("category", device.categories), kindTable("allocated in", device.phases)].flat();
   if (pools.length === 0) return [title, lines, ...kinds];

@@ -12,7 +12,6 @@ import type { Part } from "./comment-fit.ts";
 import { differencesText } from "./details.ts";
 import { codeBlock, linkTarget, md, table, tail } from "./markdown-text.ts";
 
-const MAX_SCENARIOS = 60;
 const TAIL_CHARS = 3000;
 
 /** Address (or relative path) of a picture; of two, the dark one is for dark pages. */
@@ -64,7 +63,7 @@ export function spark(scenario: ScenarioReport, width: number): string {
 
 /** All scenarios of a report, one line each. */
 export function scenarioTable(scenarios: readonly ScenarioReport[]): string {
-  const rows = scenarios.slice(0, MAX_SCENARIOS).map((scenario) => {
+  const rows = scenarios.slice(0, 60).map((scenario) => {
     const line = spark(scenario, 16);
     return [
       `${SIGN[scenario.verdict]}&nbsp;${scenario.verdict}`,
@@ -105,8 +104,6 @@ export function errorText(scenario: ScenarioReport): string | null {
   if (error.output_tail) lines.push(`Last lines of its output:\n\n${codeBlock(tail(error.output_tail, TAIL_CHARS))}`);
   return lines.join("\n\n");
 }
-
-const MAX_CHANGES = 40;
 
 /** Who accepted the difference, and why; null where it was not accepted. */
 function acceptedText(scenario: ScenarioReport, repositoryUrl: string | null): string | null {
@@ -157,7 +154,7 @@ export function policyText(report: GateReport): string | null {
   const changes = report.policy_changes ?? [];
   if (changes.length === 0) return null;
   const cell = (value: string | null) => (value === null ? "–" : md(value, 160));
-  const rows = changes.slice(0, MAX_CHANGES).map(({ path, base, head }) => [md(path, 120), cell(base), cell(head)]);
+  const rows = changes.slice(0, 40).map(({ path, base, head }) => [md(path, 120), cell(base), cell(head)]);
   const out = [
     `**This pull request changes the gate's own settings.** ${inForceText(report)}`,
     table(["Setting", "Base branch", "This change"], ["l", "l", "l"], rows),

@@ -13,8 +13,6 @@ export interface ShownTrial {
   readonly runs: number;
 }
 
-const MAX_SHOWN = 60;
-
 const KINDS = { canary: "unchanged program", peak: "injected peak", growth: "injected growth" } as const;
 
 export function tallyOf(trials: readonly ShownTrial[], kinds: readonly ShownTrial["kind"][]): Tally {
@@ -34,7 +32,7 @@ export function selfTestPage(trials: readonly ShownTrial[]): string {
     kind === "canary" ? "false alarms" : "found",
     tallyText(tallyOf(trials, [kind])),
   ]);
-  const newest = trials.slice(-MAX_SHOWN).reverse();
+  const newest = trials.slice(-60).reverse();
   const history = newest.map((trial) => [
     md(trial.time),
     md(trial.scenario, 60),

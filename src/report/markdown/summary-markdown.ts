@@ -29,16 +29,13 @@ export interface SummaryOptions extends PictureOptions {
   readonly notes?: readonly string[];
 }
 
-const DEFAULT_MAX_CHARS = 60_000;
-const MAX_WARNINGS = 10;
-
 /** The job summary and a single job's comment in GitHub-flavoured markdown; the details of a pass are folded. */
 export function renderSummary(report: GateReport, options: SummaryOptions = {}): string {
   const parts: Part[] = [{ kind: "title", at: 0, text: title(report, options) }];
   parts.push(...notesParts(options.notes ?? []));
   parts.push(...reportParts(report, { ...options, at: 0, heading: "####" }));
   parts.push({ kind: "footer", at: 0, text: footer(report, options) });
-  return fitParts(parts, options.maxChars ?? DEFAULT_MAX_CHARS);
+  return fitParts(parts, options.maxChars ?? 60_000);
 }
 
 interface ReportContext extends SummaryOptions {
@@ -132,7 +129,7 @@ export function notesParts(notes: readonly string[]): Part[] {
 }
 
 function box(kind: "NOTE" | "WARNING", lines: readonly string[]): string {
-  const shown = lines.slice(0, MAX_WARNINGS).map((line) => `> ${md(line, 400)}`);
+  const shown = lines.slice(0, 10).map((line) => `> ${md(line, 400)}`);
   if (lines.length > shown.length) shown.push(`> …and ${lines.length - shown.length} more in the bundle.`);
   return `> [!${kind}]\n${shown.join("\n>\n")}`;
 }

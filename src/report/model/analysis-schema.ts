@@ -4,10 +4,6 @@ import { METRICS } from "../../telemetry/recording/metrics.ts";
 
 /** Validators of an analysis and their common parts. A value may come from a fork: each is checked and bounded. */
 
-const MAX = 10_000;
-/** Series, checks and ranks of a job: 100,000 ranks with a dozen of them each. The file's size bounds the parsing. */
-const MAX_OF_RANKS = 2_000_000;
-
 /** Above every measurement, and small enough that sums and scales stay finite. */
 const LARGEST = 1e100;
 
@@ -15,8 +11,9 @@ export const number = v.pipe(v.number(), v.minValue(-LARGEST), v.maxValue(LARGES
 export const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 export const text = v.pipe(v.string(), v.maxLength(20_000));
 
-export const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX));
-export const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX_OF_RANKS));
+export const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(10_000));
+// Series, checks and ranks of a job: 100,000 ranks with a dozen of them each. The file's size bounds the parsing.
+export const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(2_000_000));
 export const metric = v.picklist(METRICS);
 export const driftClass = v.picklist(DRIFT_CLASSES);
 

@@ -6,8 +6,6 @@ import type { Payload } from "./report-schema.ts";
 
 /** Columns a stored timeline is thinned to: enough to draw every picture again. */
 const STORED_COLUMNS = 400;
-const STORED_SERIES = 64;
-const TAIL_CHARS = 8000;
 const TEXT_CHARS = 20_000;
 
 /** The gate's own part of a report document; everything needed to print and draw it again without the recordings. */
@@ -30,7 +28,7 @@ function scenarioPayload({ kind: _kind, ...facts }: ScenarioReport) {
     error: error && {
       ...error,
       message: error.message.slice(0, TEXT_CHARS),
-      output_tail: error.output_tail?.slice(-TAIL_CHARS),
+      output_tail: error.output_tail?.slice(-8000),
     },
     timeline: timeline && timelinePayload(timeline),
     interference: facts.interference?.slice(0, 100),
@@ -46,7 +44,7 @@ function timelinePayload(timeline: Timeline) {
     ...timeline,
     budget_bytes: known(timeline.budget_bytes),
     threshold_bytes: known(timeline.threshold_bytes),
-    series: timeline.series.slice(0, STORED_SERIES).map((series) => {
+    series: timeline.series.slice(0, 64).map((series) => {
       const thin = decimate(series, 0, to, STORED_COLUMNS);
       return {
         rank: series.rank,

@@ -2,13 +2,12 @@ import * as v from "valibot";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 
 const LARGEST = 1e15;
-const MAX_ROWS = 64;
 /** Frames of a flame graph. */
 export const MAX_FRAMES = 600;
 
 const bytes = v.pipe(v.number(), v.minValue(-LARGEST), v.maxValue(LARGEST));
 const text = v.pipe(v.string(), v.maxLength(500));
-const rows = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX_ROWS));
+const rows = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(64));
 
 /** A part of the peak, and of the one that it is compared with; null without one. */
 const Sizes = { bytes, compared_bytes: v.nullable(bytes) };

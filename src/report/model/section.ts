@@ -123,14 +123,11 @@ function worst<T extends { readonly verdict: string }>(items: readonly T[], most
   return [...items.filter((item) => !passed(item)), ...items.filter(passed)].slice(0, most);
 }
 
-const MAX_CHARS = 20_000;
-const MAX_ITEMS = 10_000;
-
 /** A value with its texts and lists cut to the bounds of the schema, or to a smaller bound. */
 function clipped<T>(value: T, maxChars?: number): T;
-function clipped(value: unknown, maxChars = MAX_CHARS): unknown {
+function clipped(value: unknown, maxChars = 20_000): unknown {
   if (typeof value === "string") return value.length > maxChars ? value.slice(0, maxChars) : value;
-  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item: unknown) => clipped(item, maxChars));
+  if (Array.isArray(value)) return value.slice(0, 10_000).map((item: unknown) => clipped(item, maxChars));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [clipped(key, maxChars), clipped(item, maxChars)]),

@@ -17,7 +17,6 @@ const ROW = 36;
 /** Left edges of a row's parts: its colour, its name, and the bar; its size ends before the bar. */
 const NAME = MARGIN + 28;
 const CHART = 660;
-const MAX_DEVICES = 4;
 /** The waterfall's axis begins this share of its range below the lowest level, so that the first bar is seen. */
 const BELOW = 0.15;
 
@@ -37,7 +36,7 @@ interface ColoredRow extends DifferenceRow {
  */
 export function renderPeaksSvg(document: SnapshotDifference, themeName: ThemeName = "light"): string {
   const theme = THEMES[themeName];
-  const shown = document.devices.slice(0, MAX_DEVICES);
+  const shown = document.devices.slice(0, 4);
   const hidden = document.devices.length - shown.length;
   let top = 20;
   const sections = shown.map((device) => {

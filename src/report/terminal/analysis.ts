@@ -6,8 +6,6 @@ import { sizeCell } from "../wording/wording.ts";
 import { findingLines } from "./details.ts";
 import { alignRows, type Cell, cell, clip, type Paint, painter, safe, usableWidth } from "./terminal-table.ts";
 
-const MAX_SERIES = 40;
-
 /** The output of `analyze`: one row per series, then the findings, diagnosis, ranks and missing values. */
 export function renderAnalysisTerminal(
   document: AnalysisDocument,
@@ -21,7 +19,7 @@ export function renderAnalysisTerminal(
   } else {
     const several = new Set(document.series.map((series) => series.rank)).size > 1;
     const names = ["series", "class", "peak", "growth", "slope", "sees ≥", "until OOM"];
-    const shown = document.series.slice(0, MAX_SERIES);
+    const shown = document.series.slice(0, 40);
     const rows = shown.map((series) => seriesRow(series, several, paint));
     lines.push(
       ...alignRows([names.map((name) => cell(name, paint.dim)), ...rows], [false, false, true, true, true, true, true]),

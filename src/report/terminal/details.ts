@@ -26,13 +26,11 @@ import {
 } from "../wording/wording.ts";
 import { alignRows, cell, clip, noteLines, type Paint, paintVerdict, safe, wrapText } from "./terminal-table.ts";
 
-const MAX_PHASES = 16;
-
 /** Memory by the phases that the program names, as a small table; empty where it names none. */
 function phaseLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
   const memory = shownPhases(scenario);
   if (memory === null) return [];
-  const shown = memory.phases.slice(0, MAX_PHASES);
+  const shown = memory.phases.slice(0, 16);
   const rows = shown.map((phase) => {
     const [entered, ...sizes] = phaseCells(phase);
     const name = clip(`  ${safe(phase.name)}`, Math.max(16, width - 52));
@@ -65,9 +63,6 @@ export function findingLines(findings: readonly Finding[], paint: Paint, width: 
   const more = findings.length - MAX_FINDINGS;
   return more > 0 ? [...lines, paint.dim(`  and ${more} more`)] : lines;
 }
-
-const MAX_CHECKS = 16;
-const MAX_REASONS = 12;
 
 /** Everything about a scenario that its answer leaves out: all checks, findings, phases, environment, baseline. */
 export function detailLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
@@ -111,14 +106,14 @@ function peakBlocks({ peak }: ScenarioReport, paint: Paint, width: number): stri
 /** Why each check that did not pass did not, with its false alarm probability. */
 function reasonLines({ checks }: Judgement, paint: Paint, width: number): string[] {
   const open = sortChecks(checks).filter(({ verdict }) => verdict !== "pass");
-  const reasons = open.slice(0, MAX_REASONS).map((check) => `${checkName(check, checks)}: ${check.reason}`);
+  const reasons = open.slice(0, 12).map((check) => `${checkName(check, checks)}: ${check.reason}`);
   return noteLines(reasons, paint, width);
 }
 
 export function checkLines(judgement: Judgement, paint: Paint, width: number): string[] {
   const { checks } = judgement;
   if (checks.length === 0) return [];
-  const { rows: shown, hidden } = shownChecks(checks, MAX_CHECKS);
+  const { rows: shown, hidden } = shownChecks(checks, 16);
   const head = ["  ", "candidate", "baseline", "limit", "would detect"].map((text) => cell(text, paint.dim));
   const rows = shown.flatMap(({ check, more }) => {
     const row = checkRow(check, checks, paint, width);

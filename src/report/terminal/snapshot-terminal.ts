@@ -22,7 +22,6 @@ import {
 } from "./terminal-table.ts";
 
 const MAX_ROWS = 12;
-const MAX_DISCARDED = 4;
 /** Callers shown under the first growing line. */
 const SHOWN_CALLERS = 4;
 
@@ -144,7 +143,7 @@ function growthSection({ growth, discarded, snapshots, survivors }: SnapshotDocu
     lines.push(...callerLines(growth[0], paint, width));
   }
   if (discarded.length > 0) {
-    const listed = discarded.slice(0, MAX_DISCARDED).map((row) => {
+    const listed = discarded.slice(0, 4).map((row) => {
       const why = row.trend === "once" ? "allocated once" : "fluctuates";
       return `${locationText(row)} ${formatBytesDelta(row.growth_bytes)} (${why})`;
     });

@@ -77,7 +77,6 @@ const SPARK = 20;
 const CODE = 44;
 /** Columns from which a row has room for its series. */
 const WIDE = 92;
-const MAX_REPRODUCED = 3;
 
 /** The output of `run` and `show`: a line for each scenario that passed, the answer of each other, the evidence. */
 export function renderTerminal(report: GateReport, options: TerminalOptions): string {
@@ -142,7 +141,7 @@ function evidenceLines(
 
 /** For each failure the command that shows it again elsewhere, and what differs there. */
 function reproduceLines(report: GateReport, paint: Paint): string[] {
-  return report.scenarios.slice(0, MAX_REPRODUCED).flatMap((scenario) => {
+  return report.scenarios.slice(0, 3).flatMap((scenario) => {
     const found = scenario.verdict === "fail" ? reproduceCommand(report, scenario) : null;
     if (found === null) return [];
     const differs = found.differs === null ? "" : paint.dim(`      # ${safe(found.differs)}`);

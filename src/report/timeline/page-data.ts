@@ -6,8 +6,6 @@ import { type AxisView, type PanelView, viewOf } from "./panel-view.ts";
 
 /** Columns kept of a line: zooming shows more detail than the picture, and no extreme is lost. */
 const COLUMNS = 2000;
-/** Panels of a scenario, those of the deciding series first. */
-const MAX_PANELS = 24;
 
 /** One line of a page's chart. */
 interface PageLine {
@@ -60,7 +58,8 @@ export function panelsOf({ timeline }: ScenarioReport): readonly PagePanel[] {
   if (timeline === null) return [];
   const { deciding, others } = viewOf(timeline);
   const all = [deciding, ...others].flatMap((axis) => axis.panels.map((view) => ({ axis, view })));
-  return all.slice(0, MAX_PANELS).map(({ axis, view }): PagePanel => {
+  // Panels of a scenario, those of the deciding series first.
+  return all.slice(0, 24).map(({ axis, view }): PagePanel => {
     const lowest = view.limits.filter(({ isInside }) => isInside).at(-1);
     const isOver = lowest !== undefined && view.peak !== null && view.peak.bytes > lowest.bytes;
     const grows = timeline.verdict === "fail" && view.growth !== undefined && view.band !== null;

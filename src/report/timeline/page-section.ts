@@ -31,8 +31,6 @@ import { type PagePanel, panelsOf } from "./page-data.ts";
 const MAX_CHECKS = 200;
 /** Rows of the table of what failed; the others are in the fold of all checks. */
 const MAX_FAILED = 8;
-const MAX_FINDINGS = 50;
-const MAX_RUNS = 100;
 
 /** Why a breach only warns: who accepted it, or which known leak it is. */
 function excuses(scenario: ScenarioReport): readonly string[] {
@@ -242,7 +240,7 @@ function checksTable(checks: readonly Check[]): string {
 
 function runsTable({ runs }: ScenarioReport): string {
   if (runs.length === 0) return "";
-  return table(runs.slice(0, MAX_RUNS), [
+  return table(runs.slice(0, 100), [
     { head: "Run", isText: true, cell: ({ directory }) => directory },
     { head: "Of", isText: true, cell: ({ role }) => role },
     { head: "Ended", isText: true, cell: ({ info }) => capital(exitText(info.exit)) },
@@ -288,7 +286,7 @@ function statistics({ runs, judgement }: ScenarioReport): string {
 }
 
 function findings(scenario: ScenarioReport): string {
-  const items = scenario.findings.slice(0, MAX_FINDINGS).map((finding) => {
+  const items = scenario.findings.slice(0, 50).map((finding) => {
     const series = findingSeries(finding);
     const where = series === "" ? "" : ` (${series})`;
     const hint = finding.remediation.map((text) => `<br><span class="soft">${escapeHtml(text)}</span>`).join("");

@@ -32,7 +32,6 @@ export interface PlotText {
 
 export const LABEL_SIZE = 18;
 const LABEL_HEIGHT = 23;
-const MAX_MARKS = 6;
 
 type Pixels = readonly (readonly [number, number])[];
 
@@ -159,7 +158,7 @@ function markLines(marks: PlotText["marks"], plane: Plane): MarkLine[] {
       const x = xOf(plane.axis.positionOf(time_s), plane);
       return Number.isFinite(time_s) && x >= plane.left && x <= plane.right ? [{ x, text }] : [];
     })
-    .slice(0, MAX_MARKS);
+    .slice(0, 6);
 }
 
 interface Label extends LabelRequest {

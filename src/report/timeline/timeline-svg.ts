@@ -172,7 +172,6 @@ const NAME_SIZE = 14;
 const MIN_NAME = 24;
 /** Narrower phases cannot be distinguished. */
 const MIN_WIDTH = 2;
-const MAX_STRETCHES = 256;
 /** Opacities of the phases, assigned to their names in turn. */
 const TONES = [0.1, 0.22, 0.15, 0.3] as const;
 
@@ -188,7 +187,7 @@ interface StripLayout {
 export function drawPhases({ phases = [] }: Timeline, { left, right, bottom, xOf, theme }: StripLayout): string {
   const names = [...new Set(phases.map(({ name }) => name))];
   return phases
-    .slice(0, MAX_STRETCHES)
+    .slice(0, 256)
     .map(({ name, from_s, to_s }) => {
       const from = Math.max(left, xOf(from_s));
       const width = Math.min(right, xOf(to_s)) - from - 1;

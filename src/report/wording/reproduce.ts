@@ -12,8 +12,6 @@ export interface Reproduction {
   readonly differs: string | null;
 }
 
-/** Baseline that the command line looks for without an option. */
-const USUAL_BASELINE = "file:baselines";
 const CONFIG_FILE = "stormlog-gate.yml";
 /** Copy of a config file from another directory: its paths start at the directory of the gate. */
 const COPIED_CONFIG = "stormlog-gate.reproduce.yml";
@@ -38,7 +36,8 @@ function baselineOptions({ baselines }: Invocation, source: string | null): stri
   if (baselines === null) return [];
   const local = (spec: string): boolean => !/^(?:ref|artifact):/.test(spec);
   const specs = source === null ? baselines.filter(local) : [source].filter((spec) => !spec.startsWith("artifact:"));
-  if (specs.join() === USUAL_BASELINE) return [];
+  // Baseline that the command line looks for without an option.
+  if (specs.join() === "file:baselines") return [];
   return (specs.length === 0 ? ["none"] : specs).flatMap((spec) => option("--baseline", spec));
 }
 

@@ -139,8 +139,6 @@ export function changedText({ evidence }: Finding, reader: "terminal" | "pull-re
 
 /** Settings listed in a terminal; the rest is in the bundle. */
 const MAX_CHANGES = 8;
-/** The beginning of a command identifies it. */
-const MAX_VALUE = 60;
 
 /** Who accepted a difference, and why; not escaped. Null where it was not accepted. */
 export function acceptedNote({ accepted }: ScenarioReport): string | null {
@@ -159,7 +157,8 @@ export function knownLeakNotes({ known_leaks: known = [] }: ScenarioReport): rea
 export function policyNotes(report: GateReport): readonly string[] {
   const { policy_changes: changes = [], policy_accepted: accepted } = report;
   if (changes.length === 0) return [];
-  const value = (text: string | null): string => (text === null ? "not set" : text.slice(0, MAX_VALUE));
+  // The beginning of a command identifies it.
+  const value = (text: string | null): string => (text === null ? "not set" : text.slice(0, 60));
   const left = changes.length - MAX_CHANGES;
   return [
     accepted === undefined

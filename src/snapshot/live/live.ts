@@ -4,8 +4,6 @@ import { State } from "../model/keys.ts";
 import type { TorchSnapshot } from "../model/snapshot.ts";
 import type { Owners } from "./owners.ts";
 
-/** Frames kept of a stack to find its line. More than any stack has before its first user frame. */
-const KEPT_FRAMES = 400;
 /** Maximum number of stacks of a line in a sample; smaller ones count with the largest. */
 const STACKS_OF_A_LINE = 4;
 
@@ -61,7 +59,8 @@ export function liveSample(snapshot: TorchSnapshot, owners: Owners, device: numb
       first[1].count += rest.count;
     }
     for (const [stack, sum] of own.slice(0, STACKS_OF_A_LINE)) {
-      entries.push({ ...sum, kind: "block", stack: stacks.list(stack, KEPT_FRAMES) });
+      // Frames kept of a stack to find its line. More than any stack has before its first user frame.
+      entries.push({ ...sum, kind: "block", stack: stacks.list(stack, 400) });
     }
   }
   const time = lastTime(snapshot, device);

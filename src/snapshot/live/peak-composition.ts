@@ -41,8 +41,6 @@ export interface PeakComposition {
   readonly unexplainedBytes: number;
 }
 
-const SHOWN_FRAMES = 40;
-
 /** Bytes and blocks by stack and category. */
 class StackSums {
   readonly #snapshot: TorchSnapshot;
@@ -82,7 +80,7 @@ class StackSums {
     return [...this.#sums.values()].flatMap(({ stack, category, bytes, blocks }) => {
       const owner = this.#owners.lines[this.#owners.line[stack] ?? NO_LINE];
       if (owner === undefined) return [];
-      const frames = stacks.list(stack, SHOWN_FRAMES);
+      const frames = stacks.list(stack, 40);
       return [{ ...owner, bytes, blocks, stack: frames, phase: phaseOfStack(stacks.list(stack)), category }];
     });
   }

@@ -9,15 +9,13 @@ export interface SnapshotName {
   readonly moment: number | null;
 }
 
-/** `<pid>.<n>.snapshot.<k>.pickle`, as the probe writes it. */
-const MOMENT = /^(\d+\.\d+)\.snapshot\.(\d+)\./;
-
 /** Rank and step from a name such as `snapshot_rank1_step20.pickle`. */
 export function snapshotName(path: string): SnapshotName {
   const name = path.split(/[\\/]/).at(-1) ?? path;
   const number = (match: RegExpExecArray | null): number | null => (match === null ? null : Number(match[1]));
   const rank = number(/(?:^|[^a-z])rank[_.-]?(\d{1,6})(?!\d)/i.exec(name));
-  const moment = MOMENT.exec(name);
+  // `<pid>.<n>.snapshot.<k>.pickle`, as the probe writes it.
+  const moment = /^(\d+\.\d+)\.snapshot\.(\d+)\./.exec(name);
   return {
     rank,
     step: number(/(?:^|[^a-z])(?:step|iter|iteration)[_.-]?(\d{1,12})(?!\d)/i.exec(name)),

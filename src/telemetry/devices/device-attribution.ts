@@ -3,11 +3,9 @@ import type { DeviceColumns, DeviceLists } from "../recording/record-columns.ts"
 import type { DeviceAttribution, RecordedDevice } from "../recording/recorded-device.ts";
 import { WHOLE_JOB } from "./device-records.ts";
 
-/** Capability of a device whose lists contain only the job's processes: memory of other processes is unknown. */
-const JOB_ONLY = "processes:job";
-
 export const listsJobOnly = (recorded: Pick<RecordedDevice, "capabilities"> | null): boolean =>
-  recorded?.capabilities.includes(JOB_ONLY) ?? false;
+  // Capability of a device whose lists contain only the job's processes: memory of other processes is unknown.
+  recorded?.capabilities.includes("processes:job") ?? false;
 
 /** Why nothing on a device belongs to the job, where process lists exist. */
 export const NOT_SEEN = "no process of the job was seen on the device";

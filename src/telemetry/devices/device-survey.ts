@@ -31,9 +31,6 @@ export interface SurveyedDevice {
   readonly columns: ListColumns | null;
 }
 
-/** Without a known begin of the command, a sample this early is older than any effect of it. Nanoseconds. */
-const SURELY_BEFORE_NS = 50e6;
-
 /** The last known value at or before a time; null when there is none. */
 function lastBefore(samples: DeviceColumns, untilNs: number): number | null {
   let value: number | null = null;
@@ -94,7 +91,8 @@ export function surveyDevices(
       ? known.baseline_used_bytes
       : own.samples === null
         ? null
-        : lastBefore(own.samples, beganNs ?? SURELY_BEFORE_NS);
+        : // Without a known begin of the command, a sample this early is older than any effect of it. Nanoseconds.
+          lastBefore(own.samples, beganNs ?? 50e6);
     const attribution = judged
       ? { kind: known.attribution, reason: known.attribution_reason }
       : decideAttribution(own.samples, own.lists, {

@@ -14,8 +14,6 @@ import { stormlogDump } from "./stormlog-dump.ts";
 
 /** Stormlog's flight recorder keeps so many dumps per run. */
 const MAX_DUMPS = 5;
-/** Size of the output's end that is stored with the error, bytes. */
-const TAIL_BYTES = 64 * 1024;
 
 /** Written files and write errors. */
 export interface OomEvidence {
@@ -35,7 +33,8 @@ export interface OomEvidenceOptions {
 /** The end of a file; null when it is unreadable or empty. */
 function tailOf(file: string): string | null {
   try {
-    const text = readTail(file, TAIL_BYTES, "refuse").toString("utf8");
+    // Size of the output's end that is stored with the error, bytes.
+    const text = readTail(file, 64 * 1024, "refuse").toString("utf8");
     return text.trim() === "" ? null : text;
   } catch {
     return null;

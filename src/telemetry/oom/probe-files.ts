@@ -7,15 +7,11 @@ import { PROBE_FOLDER } from "../recording/run-files.ts";
 import { deviceIn, sizesIn } from "./sizes.ts";
 import { pythonStack } from "./stack.ts";
 
-/** Maximum number of records of one run. A loop that swallows errors writes more; the first contain the cause. */
-const MAX_RECORDS = 64;
-/** Maximum number of bytes of one file: a record contains one traceback. */
-const MAX_BYTES = 1 << 20;
-
 /** Text of a small regular file; null without. Never follows a link or blocks: the measured program may create it. */
 export function smallText(file: string): string | null {
   try {
-    return readHead(file, MAX_BYTES, "refuse").toString("utf8");
+    // Maximum number of bytes of one file: a record contains one traceback.
+    return readHead(file, 1 << 20, "refuse").toString("utf8");
   } catch {
     return null;
   }
@@ -31,7 +27,8 @@ export function readProbeOoms(runDirectory: string): ProbeOom[] {
     return [];
   }
   names.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
-  return names.slice(0, MAX_RECORDS).flatMap((name) => {
+  // Maximum number of records of one run. A loop that swallows errors writes more; the first contain the cause.
+  return names.slice(0, 64).flatMap((name) => {
     const text = smallText(path.join(directory, name));
     if (text === null) return [];
     const base = OOM_FILE.exec(name)?.[1] ?? "";

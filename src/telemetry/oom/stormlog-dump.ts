@@ -12,16 +12,16 @@ export interface StormlogDump {
   readonly files: Readonly<Record<"events.json" | "metadata.json" | "environment.json" | "manifest.json", string>>;
 }
 
-/** Messages of Stormlog's classifier, in its order. */
-const PATTERNS = ["out of memory", "resource exhausted", "failed to allocate", "allocation failed"];
-
 /** The reason by Stormlog's classifier, or our own in the same style. */
 function dumpReason(oom: OutOfMemory): string {
   const name = (oom.exception ?? "").toLowerCase();
   if (name.endsWith("outofmemoryerror") && oom.runtime === "torch") return "torch.cuda.OutOfMemoryError";
   if (name.endsWith("resourceexhaustederror")) return "tensorflow.ResourceExhaustedError";
   const message = (oom.message ?? "").toLowerCase();
-  const pattern = PATTERNS.find((words) => message.includes(words));
+  // Messages of Stormlog's classifier, in its order.
+  const pattern = ["out of memory", "resource exhausted", "failed to allocate", "allocation failed"].find((words) =>
+    message.includes(words),
+  );
   if (pattern !== undefined) return `message_pattern:${pattern}`;
   if (oom.source === "kernel") return "kernel:oom_kill";
   return oom.exception === null ? `${oom.runtime}:out_of_memory` : `exception:${oom.exception}`;

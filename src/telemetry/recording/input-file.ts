@@ -2,8 +2,6 @@ import { closeSync, readSync, type Stats, statSync } from "node:fs";
 import { codeOf, type GateError, invalidInput, messageOf } from "../../core/errors.ts";
 import { NOT_A_FILE, openRegular, TOO_LARGE } from "../../core/files.ts";
 
-const CHUNK_BYTES = 4 << 20;
-
 /** A `GateError` for a failed file operation: not found, no permission, a directory, or another system error. */
 export function fileError(error: unknown, path: string): GateError {
   switch (codeOf(error)) {
@@ -60,7 +58,7 @@ export function statInput(path: string): Stats {
  * The file's bytes, a few MiB at a time. Each chunk is a fresh buffer, so a consumer may keep it.
  * @throws GateError INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_NOT_A_FILE, INPUT_UNREADABLE
  */
-export function* readChunks(path: string, chunkBytes: number = CHUNK_BYTES): Generator<Buffer, void, undefined> {
+export function* readChunks(path: string, chunkBytes: number = 4 << 20): Generator<Buffer, void, undefined> {
   let descriptor: number;
   try {
     descriptor = openRegular(path).fd;

@@ -8,8 +8,6 @@ import { ofKnownMetric, type RecordingInfo, skippedText, unknownMetrics } from "
 import { RecordingInfoSchema } from "./recording-schema.ts";
 import { RECORDING_FILE } from "./run-files.ts";
 
-/** Far above the description of a run with thousands of processes. */
-const MAX_BYTES = 64 * 1024 * 1024;
 
 const Named = v.array(v.looseObject({ metric: v.string() }));
 const NamedMetrics = v.looseObject({ peaks: Named, cut: v.optional(Named), lost: v.array(v.string()) });
@@ -62,7 +60,8 @@ export function readRecordingFile(directory: string): { readonly info: Recording
   const file = path.join(directory, RECORDING_FILE);
   let bytes: Buffer;
   try {
-    bytes = readBounded(file, MAX_BYTES);
+    // Far above the description of a run with thousands of processes.
+    bytes = readBounded(file, 64 * 1024 * 1024);
   } catch (error) {
     throw fileError(error, file);
   }

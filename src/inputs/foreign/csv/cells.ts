@@ -5,12 +5,15 @@ const ZERO = 0x30;
 const NINE = 0x39;
 /** Number of digits that a double always represents exactly. */
 const EXACT_DIGITS = 15;
-const NOT_FINITE = /^[+-]?(?:inf|infinity)$/i;
 const MISSING_WORDS: ReadonlySet<string> = new Set(["", "n/a", "na", "nan", "-nan", "null", "none", "-"]);
 
 /** True for a missing value: empty, N/A, NaN, infinite, or any word in square brackets. */
 export function isMissing(text: string): boolean {
-  return MISSING_WORDS.has(text.toLowerCase()) || NOT_FINITE.test(text) || (text.startsWith("[") && text.endsWith("]"));
+  return (
+    MISSING_WORDS.has(text.toLowerCase()) ||
+    /^[+-]?(?:inf|infinity)$/i.test(text) ||
+    (text.startsWith("[") && text.endsWith("]"))
+  );
 }
 
 /** @throws GateError CSV_NOT_A_NUMBER naming line and column. A missing cell is NaN. */

@@ -118,11 +118,7 @@ const SMI_COLUMNS: ReadonlyMap<string, Column> = new Map([
 /** Names of other loggers: `mem_used_mb`, `memory_used`, `gpu_memory_total_gib`, `used_memory`. */
 const LOGGED =
   /^(?:gpu_)?(?:mem(?:ory)?_(used|total|free)|(used|total|free)_(?:gpu_)?mem(?:ory)?)(?:_(b|bytes|ki?b|mi?b|gi?b))?$/;
-/** Columns that number a GPU, best first, before those that name it. */
-const INDICES = ["index", "gpu_index", "gpu_id", "device_index", "device_id"];
 const NAMES = ["uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "serial", "gpu_serial"];
-/** They may have either. */
-const NUMBERS_OR_NAMES = ["gpu", "device"];
 /** GPU tools mean powers of two by "MB", as the driver's own log does by "MiB". */
 const UNITS = new Map(Object.entries({ b: 1, bytes: 1, kb: KIB, mb: MIB, gb: GIB }));
 export const unitOf = (text: string): number | undefined => UNITS.get(text.toLowerCase().replace(/^([kmg])ib$/, "$1b"));
@@ -142,7 +138,8 @@ export const GPU_LOG: Dialect = {
   },
   clocks: [...CLOCKS.keys()],
   isStrict: () => true,
-  identities: [...INDICES, ...NAMES, ...NUMBERS_OR_NAMES],
+  // Columns that number a GPU, best first, then those that name it, then those that may have either.
+  identities: ["index", "gpu_index", "gpu_id", "device_index", "device_id", ...NAMES, "gpu", "device"],
   deviceOf: (identity, name, position) => {
     const index = NAMES.includes(name) ? undefined : /^(?:cuda:|gpu)?(\d{1,6})$/i.exec(identity)?.[1];
     return `cuda:${index === undefined ? position : Number(index)}`;

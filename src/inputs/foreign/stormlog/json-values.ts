@@ -151,7 +151,6 @@ export interface SourceRecord {
 }
 
 const NO_FRACTIONS: ReadonlySet<string> = new Set();
-const LONG_DIGITS = /\d{16,}/g;
 const NOT_FINITE_LITERAL = /"(?:[^"\\]|\\[\s\S])*"|-?Infinity|NaN/g;
 
 /** Parses JSON, with Python's NaN and Infinity literals as null. @throws GateError INPUT_MALFORMED */
@@ -204,7 +203,7 @@ export function parseRecord(text: string, where: string): SourceRecord | null {
   const parsed = parseJson(text, where);
   if (!isObject(parsed)) return null;
   const stamp = /"timestamp_ns"\s*:\s*(\d{16,})(?![\d.eE])/.exec(text);
-  const long = text.match(LONG_DIGITS)?.length ?? 0;
+  const long = text.match(/\d{16,}/g)?.length ?? 0;
   const plain = !/\d[.eE]/.test(text) && !/NaN|Infinity/.test(text);
   if (plain && long === 0) return { values: parsed, fractions: NO_FRACTIONS };
   if (plain && long === 1 && stamp && parsed.timestamp_ns === Number(stamp[1])) {

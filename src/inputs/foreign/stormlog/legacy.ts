@@ -7,7 +7,6 @@ import type { SourceRecord } from "./json-values.ts";
 
 const NS_PER_S = 1_000_000_000;
 const METADATA_PREFIX = "metadata_";
-const TOTAL_KEYS = ["total_memory", "device_total", "total_bytes"];
 const BACKEND_COLLECTORS: Readonly<Record<string, string>> = {
   mps: "stormlog.mps_tracker",
   rocm: "stormlog.rocm_tracker",
@@ -64,7 +63,7 @@ function firstOf(fields: Fields, keys: readonly string[], fallback: number): num
 function totalOf(fields: Fields, metadata: Fields): number | null {
   if (fields.has("device_total_bytes")) return fields.optionalInteger("device_total_bytes");
   for (const source of [fields, metadata]) {
-    const key = TOTAL_KEYS.find((candidate) => source.has(candidate));
+    const key = ["total_memory", "device_total", "total_bytes"].find((candidate) => source.has(candidate));
     if (key !== undefined) return source.optionalInteger(key);
   }
   return null;

@@ -18,8 +18,6 @@ export interface StormlogTable {
   readonly free: Float64Array | null;
 }
 
-/** Our own collector name, where allocated memory differs from that of Stormlog's collector of the device. */
-const OWN_DEVICE_COLLECTOR = "stormlog_gate.device_sampler";
 /** The heap of one process. Stormlog's CPU tracker writes the resident set for all three. */
 export const HEAP_COLLECTOR = "stormlog_gate.heap_probe";
 
@@ -94,7 +92,8 @@ function deviceTable(table: SampleTable, position: number): StormlogTable | null
     table,
     timeNs,
     deviceId: Number(/:(\d+)$/.exec(device)?.[1] ?? position),
-    collector: full ? `stormlog.${isMps ? "mps" : "cuda"}_tracker` : OWN_DEVICE_COLLECTOR,
+    // Our own collector name, where allocated memory differs from that of Stormlog's collector of the device.
+    collector: full ? `stormlog.${isMps ? "mps" : "cuda"}_tracker` : "stormlog_gate.device_sampler",
     backend,
     samplingSource: full
       ? "framework allocator counters, device memory of the driver"

@@ -140,8 +140,9 @@ class TableEvents {
   }
 
   alerts(options: EventOptions): TelemetryEvent[] {
-    const warning = options.warningPercent ?? WARNING_PERCENT;
-    const critical = options.criticalPercent ?? CRITICAL_PERCENT;
+    // Stormlog's thresholds, in percent of the device's memory.
+    const warning = options.warningPercent ?? 80;
+    const critical = options.criticalPercent ?? 95;
     const { allocated, total, timeNs } = this.#writer.reading;
     return alertsOf(allocated, total, { warning, critical })
       .filter((alert) => Number.isFinite(timeNs[alert.row]!))
@@ -206,9 +207,6 @@ export function telemetryEvents(recording: Recording, options: EventOptions = {}
   ];
 }
 
-/** Stormlog's thresholds, in percent of the device's memory. */
-const WARNING_PERCENT = 80;
-const CRITICAL_PERCENT = 95;
 /** An alert is repeated only after use fell this many points below its threshold. */
 const REARM_POINTS = 5;
 
@@ -248,8 +246,6 @@ export function alertsOf(
 
 /** Maximum rate of written telemetry. */
 const TICK_NS = 100_000_000;
-/** Maximum number of samples of one table, as in Stormlog's tracker: 8 MB, which any viewer opens. */
-const MAX_SAMPLES = 10_000;
 
 /** Rows with a known clock and value, in order of time. */
 function allRows(timeNs: Float64Array, main: Float64Array): number[] {
@@ -266,7 +262,8 @@ function allRows(timeNs: Float64Array, main: Float64Array): number[] {
 export function sampleRows(
   timeNs: Float64Array,
   series: readonly Float64Array[],
-  maxSamples: number = MAX_SAMPLES,
+  // Maximum number of samples of one table, as in Stormlog's tracker: 8 MB, which any viewer opens.
+  maxSamples: number = 10_000,
 ): number[] {
   const [main] = series;
   if (!main) return [];
