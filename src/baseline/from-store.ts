@@ -8,8 +8,6 @@ import { type BaselineRecord, comparedEpochs, selectRuns } from "./record.ts";
 import type { StoreOpeners } from "./spec.ts";
 import type { BaselineStore, StoreContent, StoredRecord } from "./store.ts";
 
-const DAY_MS = 86_400_000;
-
 /**
  * Maximum age of the newest comparable run, days. Drivers, images and data change under a baseline that is not
  * refreshed, and each change alone stays below every limit. Half a year is longer than any release train that still
@@ -40,7 +38,7 @@ function maxAgeDays(env: Environment): number | null {
 /** Days between the newest of some times (ISO 8601) and now; null when none of them can be parsed. */
 function ageDays(times: readonly string[], now: Date): number | null {
   const read = times.map((time) => Date.parse(time)).filter((ms) => !Number.isNaN(ms));
-  return read.length === 0 ? null : (now.getTime() - Math.max(...read)) / DAY_MS;
+  return read.length === 0 ? null : (now.getTime() - Math.max(...read)) / 86_400_000;
 }
 
 export interface LoadContext extends StoreOpeners {

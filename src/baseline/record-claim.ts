@@ -4,9 +4,6 @@ import { hostname } from "node:os";
 import path from "node:path";
 import { codeOf } from "../core/errors.ts";
 
-/** A claim that stays this long belongs to a writer that died or stopped: an update takes milliseconds. */
-const STALE_CLAIM_MS = 10_000;
-
 const HOST = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
 const CLAIM = /\.([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{16}\.lock$/;
 
@@ -41,8 +38,11 @@ export class RecordClaim {
     this.#handle = handle;
   }
 
-  /** @throws NoTurnError, and the system's error when no claim can be made */
-  static async of(file: string, staleMs = STALE_CLAIM_MS): Promise<RecordClaim> {
+  /**
+   * @param staleMs a claim that stays longer belongs to a writer that died or stopped: an update takes milliseconds
+   * @throws NoTurnError, and the system's error when no claim can be made
+   */
+  static async of(file: string, staleMs = 10_000): Promise<RecordClaim> {
     const rivals = new Rivals(file, staleMs);
     const until = performance.now() + 30_000;
     for (;;) {

@@ -25,8 +25,6 @@ export interface Commit {
   readonly date_iso: string;
 }
 
-const MAX_COMMITS = 100_000;
-
 async function commitOf({ cwd, checkout }: RepositoryView, option: string, revision: string): Promise<string> {
   const named = await git(cwd, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`]);
   if (named.ok) return named.stdout;
@@ -65,7 +63,7 @@ export async function commitRange(cwd: string, goodName: string, badName: string
   if (!listed.ok || commits.length === 0) {
     throw usageError("REVISION_NOT_ANCESTOR", "no commit was found between --good and --bad");
   }
-  if (commits.length > MAX_COMMITS) {
+  if (commits.length > 100_000) {
     throw usageError("RANGE_TOO_LARGE", `${commits.length} commits lie between --good and --bad`);
   }
   return { top: checkout.top, inside: checkout.prefix, good, commits };

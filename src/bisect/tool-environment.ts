@@ -15,8 +15,6 @@ const KEPT_BACK =
 /** A URL with a user, with or without its scheme, or with a key in its query. */
 const SECRET_VALUE =
   /:\/\/[^/\s@]+@|^[^/\s@:]+:[^/\s@]+@|[?&][\w-]*(?:token|key|sig|signature|secret|password)[\w-]*=/i;
-/** A shorter value could be part of any other. */
-const MIN_SECRET = 8;
 /** Variables of shells, desktops and workflow steps, which are not named: they do not change a measurement. */
 const OF_SESSION =
   /^(?:_|PWD|OLDPWD|SHLVL|LS_COLORS|LESS\w*|PAGER|EDITOR|VISUAL|HIST\w+|PS\d|(?:WAYLAND_)?DISPLAY|COLORTERM|(?:TERM|SSH|XDG|DBUS|ACTIONS|INPUT|STATE|RUNNER)_\w+|GITHUB_(?!TOKEN)\w+|BASH_FUNC_.*)$/;
@@ -44,7 +42,8 @@ interface ToolEnvironment {
 export function toolEnvironment(caller: Environment): ToolEnvironment {
   const all = Object.entries(caller).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
   const secrets = all.filter(([name, value]) => looksSecret(name, value));
-  const values = secrets.map(([, value]) => value).filter((value) => value.length >= MIN_SECRET);
+  // A shorter value could be part of any other.
+  const values = secrets.map(([, value]) => value).filter((value) => value.length >= 8);
   const isKept = (name: string, value: string): boolean =>
     (OF_TOOLS.test(name) || OF_RUNTIMES.test(name)) &&
     !KEPT_BACK.test(name) &&

@@ -12,9 +12,6 @@ export interface ToolOptions {
   readonly interrupt: AbortSignal;
 }
 
-/** Maximum duration of a build or installation, milliseconds. */
-const TOOL_MS = 2 * 3600 * 1000;
-
 const NO_NETWORK =
   /NewConnectionError|name resolution|Network is unreachable|\bE(?:NOTFOUND|AI_AGAIN|TIMEDOUT|NETUNREACH|CONNREFUSED)\b|dns error|Could not resolve host/;
 
@@ -28,7 +25,13 @@ export async function runTool(
   args: readonly string[],
   { cwd, env, interrupt }: ToolOptions,
 ): Promise<ToolResult> {
-  const { end, stdout, stderr } = await runChild(file, args, { env, cwd, timeoutMs: TOOL_MS, signal: interrupt });
+  // Maximum duration of a build or installation, milliseconds.
+  const { end, stdout, stderr } = await runChild(file, args, {
+    env,
+    cwd,
+    timeoutMs: 2 * 3600 * 1000,
+    signal: interrupt,
+  });
   const output = `${stdout}\n${stderr}`;
   const last = (text: string): string => {
     const lines = text.split("\n").filter((line) => line.trim() !== "" && !/A complete log of this run/.test(line));

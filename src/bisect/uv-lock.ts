@@ -6,8 +6,6 @@ import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { oneLine } from "../core/text.ts";
 import { removeScratch, SCRATCH_PREFIX } from "./state.ts";
 
-/** Maximum duration of an export, milliseconds; it needs no network. */
-const EXPORT_MS = 120_000;
 const EXPORT = "Export both as requirements: `uv export --frozen --no-emit-project -o good.txt`.";
 
 /** Whether a text is a lock of uv, whose packages all name their source in one line. */
@@ -34,7 +32,8 @@ export async function uvRequirements(
     const { end, stdout, stderr } = await runChild(uv.path, args, {
       env,
       cwd: project,
-      timeoutMs: EXPORT_MS,
+      // Maximum duration of an export, milliseconds; it needs no network.
+      timeoutMs: 120_000,
       signal: interrupt,
     });
     if (end.kind === "exit" && end.code === 0) return stdout;

@@ -16,6 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
+import { MIB } from "./units.ts";
 
 // `promises`, not `node:fs/promises`: every step of the Action has this file, and Node loads that part when it is used.
 
@@ -122,8 +123,6 @@ export function writeOwn(
   }
 }
 
-const MIB = 2 ** 20;
-
 /**
  * Content of a regular file of at most `maxBytes`, which never waits for a FIFO and never fills the memory.
  * @throws the system's error, {@link NOT_A_FILE}, {@link TOO_LARGE}
@@ -170,16 +169,11 @@ export function readTail(file: string, maxBytes: number, links: Links = "follow"
   return readPart(file, maxBytes, links, (size) => Math.max(0, size - maxBytes));
 }
 
-/** Larger events are not the runner's. */
-const MAX_EVENT_BYTES = 64 * MIB;
-
 /** The event of a workflow run, which the runner wrote to a file. @throws as {@link readBounded}, and SyntaxError */
 export function readEvent(file: string): unknown {
-  return JSON.parse(readBounded(file, MAX_EVENT_BYTES).toString("utf8"));
+  // Larger events are not the runner's.
+  return JSON.parse(readBounded(file, 64 * MIB).toString("utf8"));
 }
-
-/** Limit for a JSON file whose reader has none of its own. */
-const MAX_JSON_BYTES = 256 * MIB;
 
 /** Why a JSON file could not be read. */
 export type JsonProblem =
@@ -188,7 +182,7 @@ export type JsonProblem =
   | { readonly kind: "too-large"; readonly bytes: number };
 
 /** Content of a JSON file. @param refuse makes the caller's own error, with its code and its hint */
-export function readJson(file: string, refuse: (problem: JsonProblem) => Error, maxBytes = MAX_JSON_BYTES): unknown {
+export function readJson(file: string, refuse: (problem: JsonProblem) => Error, maxBytes = 256 * MIB): unknown {
   let text: string;
   try {
     text = readBounded(file, maxBytes).toString("utf8");

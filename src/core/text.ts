@@ -70,3 +70,10 @@ export function cutText(text: string, most: number): string {
   const end = text.charCodeAt(most - 2);
   return `${text.slice(0, end >= 0xd800 && end <= 0xdbff ? most - 2 : most - 1)}…`;
 }
+
+const COLLATOR = new Intl.Collator("en", { numeric: true });
+
+/** Total order of names: numbers by value, then by character. */
+export function compareNames(a: string, b: string): number {
+  return COLLATOR.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
+}

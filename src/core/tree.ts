@@ -1,8 +1,6 @@
 import { type Dir, type Dirent, opendirSync } from "node:fs";
 import path from "node:path";
 
-/** Above any store, bundle or recording of thousands of ranks. */
-const MAX_ENTRIES = 100_000;
 const MAX_DEPTH = 100;
 
 /** What is below a directory. Paths are relative to it, with forward slashes. */
@@ -17,7 +15,8 @@ interface Tree {
  * List a directory that others may have filled, with its subdirectories. Links are not followed: a few of them that
  * lead upwards make a tree without end.
  */
-export function treeBelow(directory: string, maxEntries = MAX_ENTRIES): Tree {
+// Above any store, bundle or recording of thousands of ranks.
+export function treeBelow(directory: string, maxEntries = 100_000): Tree {
   const entries: { path: string; entry: Dirent }[] = [];
   const unread: { path: string; cause: Error }[] = [];
   const open = [""];

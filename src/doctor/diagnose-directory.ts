@@ -28,8 +28,6 @@ async function residentBytes(): Promise<number | null> {
   }
 }
 
-const SAMPLES = 10;
-
 /**
  * Write a directory in the layout of Stormlog's `diagnose`: environment, a one-second timeline of this process, a
  * summary and a manifest. On a CPU machine fields of an allocator and of a device are null rather than 0.
@@ -45,7 +43,7 @@ export async function writeDiagnoseDirectory(
   const directory = targetDirectory(output, started);
   const timestamps: number[] = [];
   const resident: number[] = [];
-  for (let sample = 0; sample < SAMPLES; sample += 1) {
+  for (let sample = 0; sample < 10; sample += 1) {
     const bytes = await residentBytes();
     if (bytes !== null) {
       timestamps.push(Date.now() / 1000);

@@ -36,12 +36,11 @@ export function envelopesOf(runs: readonly FinishedRun[]): Band[] {
   return envelopes.sort((a, b) => weight(a) - weight(b)).slice(0, 4);
 }
 
-const PRINTED_LAST = "It printed last:";
 const MARGIN = "\n  │ ";
 
 /** The last line that the failed run of a refresh printed; null when there is none, or the error is another one. */
 export function lastPrinted({ hint }: GateError): string | null {
-  return hint?.startsWith(PRINTED_LAST) ? (hint.split(MARGIN).at(-1)?.trim() ?? null) : null;
+  return hint?.startsWith("It printed last:") ? (hint.split(MARGIN).at(-1)?.trim() ?? null) : null;
 }
 
 /** The end of the run's output, as a hint: the run's directory will be deleted. */
@@ -49,7 +48,7 @@ export function failureHint(directory: string, hint: string | null): string {
   const tail = outputTail(directory);
   if (tail === null) return hint === null || hint.includes("output.log") ? "The command printed nothing." : hint;
   // Lines of output that explain a failed run.
-  return [PRINTED_LAST, ...tail.split("\n").slice(-12)].join(MARGIN);
+  return ["It printed last:", ...tail.split("\n").slice(-12)].join(MARGIN);
 }
 
 /** What follows from a baseline of too few runs; null when it has enough. */

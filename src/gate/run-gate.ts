@@ -12,9 +12,6 @@ import type { GatePorts } from "./ports/ports.ts";
 import { prepareGate } from "./prepare-gate.ts";
 import { NO_HOOKS, type ScenarioHooks } from "./scenario/scenario-hooks.ts";
 
-/** Limit for ending what is left of all runs. */
-const LAST_MS = 500;
-
 export interface GateOutcome {
   readonly report: GateReport;
   /** Absolute directory of the bundle. */
@@ -38,7 +35,7 @@ export async function runGate(
     const gate = await prepareGate(asked, ports, hooks);
     const judged = await judgeScenarios(gate, ports, hooks);
     // What git or another helper left behind must not write while the evidence is written and published.
-    await endOrphans(LAST_MS);
+    await endOrphans(500);
     const { composeReport } = await import("./compose-report.ts");
     const report = await composeReport(gate, judged, ports, startedMs);
     const printed = ports.decided?.(report);

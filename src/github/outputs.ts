@@ -26,9 +26,6 @@ export const NOT_PUBLISHED: Published = {
   commentUrl: null,
 };
 
-/** An output may have 1 MiB; `results` keeps well below it and is marked when it was cut. */
-const MAX_RESULTS_CHARS = 400_000;
-
 const BADNESS = { fail: 3, unjudged: 2, warn: 1, pass: 0 } as const satisfies Record<CheckVerdict, number>;
 
 /** How far over (or near) its limit a check is; unknown limits come last. */
@@ -70,7 +67,8 @@ function resultsOf(report: Pick<GateReport, "scenarios">): string {
     checks: (judgement?.checks ?? []).map(checkDocument),
   }));
   const text = JSON.stringify(results);
-  if (text.length <= MAX_RESULTS_CHARS) return text;
+  // An output may have 1 MiB; `results` keeps well below it and is marked when it was cut.
+  if (text.length <= 400_000) return text;
   return JSON.stringify(results.map((result) => ({ ...result, checks: [], truncated: true })));
 }
 

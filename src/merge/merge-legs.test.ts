@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { absentLegs, compareNames, legNames, parseExpected } from "./merge-legs.ts";
+import { compareNames } from "../core/text.ts";
+import { absentLegs, legNames, parseExpected } from "./merge-legs.ts";
 
 describe("the expected legs", () => {
   it("parseExpected reads a number of legs or a list of their names", () => {

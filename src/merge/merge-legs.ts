@@ -48,19 +48,10 @@ export function absentLegs(expected: ExpectedLegs | null, present: readonly stri
   return [{ name: missing === 1 ? "missing leg" : `${missing} missing legs`, message }];
 }
 
-const COLLATOR = new Intl.Collator("en", { numeric: true });
-
-/** Total order of names: numbers by value, then by character. */
-export function compareNames(a: string, b: string): number {
-  return COLLATOR.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
-}
-
-/** Names listed in a joined name. */
-const MAX_JOINED = 3;
-
 /** One name for several legs: "a+b+c", or "a+7" for more than three. */
 export function joinedName(names: readonly string[]): string {
-  return names.length > MAX_JOINED ? `${names[0]}+${names.length - 1}` : names.join("+");
+  // Names listed in a joined name.
+  return names.length > 3 ? `${names[0]}+${names.length - 1}` : names.join("+");
 }
 
 /** Items without copies, each with a note: a copy could replace a missing item. `keyOf` null = not a copy. */

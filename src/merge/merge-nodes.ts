@@ -1,4 +1,4 @@
-import type { SeriesAnalysis } from "../analysis/series/document.ts";
+import { compareSeverity, type SeriesAnalysis } from "../analysis/series/document.ts";
 import { identityConflicts } from "../baseline/identity.ts";
 import { overallVerdict } from "../gate/exit-code.ts";
 import { decidingCheck } from "../report/headline/causes.ts";
@@ -6,7 +6,6 @@ import { type ScenarioReport, scenarioReport, type Verdict, verdictUrgency } fro
 import { combine } from "../verdict/model/combine.ts";
 import type { Check, FingerprintDifference, Judgement } from "../verdict/model/judgement.ts";
 import { checkOf } from "../verdict/rules/check.ts";
-import { bySeverity } from "./shard-findings.ts";
 
 /** The run directory of a job's recordings within their leg; the merged bundle renumbers it. */
 export const SHARD_RUN = "runs/recordings/1";
@@ -58,9 +57,6 @@ function rankText(ranks: readonly number[]): string {
   return ranks.length > 4 ? `${shown} and ${ranks.length - 4} more` : shown;
 }
 
-/** Larger claims of a world size are not checked rank by rank. */
-const MAX_RANKS = 100_000;
-
 /** An unjudged check of the ranks without any measured memory; null when none is missing. */
 export function missingRanks(nodes: readonly LegScenario[]): Check | null {
   const present = new Set<number>();
@@ -79,7 +75,8 @@ export function missingRanks(nodes: readonly LegScenario[]): Check | null {
     }
   }
   const missing: number[] = [];
-  for (let rank = 0; rank < Math.min(world, MAX_RANKS); rank += 1) if (!present.has(rank)) missing.push(rank);
+  // Larger claims of a world size are not checked rank by rank.
+  for (let rank = 0; rank < Math.min(world, 100_000); rank += 1) if (!present.has(rank)) missing.push(rank);
   // A job without any measurement has an error instead.
   if (missing.length === 0 || present.size === 0) return null;
   const noun = missing.length === 1 ? "rank" : "ranks";
@@ -179,7 +176,7 @@ export function unitedScenario(nodes: readonly LegScenario[], rejudged?: Judgeme
     runs: nodes.flatMap(({ scenario }) => scenario.runs),
     baseline: nodes.find(({ scenario }) => scenario.baseline)?.scenario.baseline ?? null,
     fingerprint: first.scenario.fingerprint,
-    findings: bySeverity(nodes.flatMap(({ scenario }) => scenario.findings)),
+    findings: nodes.flatMap(({ scenario }) => scenario.findings).sort(compareSeverity),
     timeline: timeline === null ? null : { ...timeline, verdict },
     ...(accepted === undefined || rejudged !== undefined ? {} : { accepted }),
   });

@@ -2,6 +2,7 @@ import type { UnjudgedMode } from "../config/gate-request.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
+import { compareNames } from "../core/text.ts";
 import { exitCodeOf, failsByBudgetOrOom, overallVerdict, reportVerdict, scalingVerdicts } from "../gate/exit-code.ts";
 import { randomId } from "../measure/session/session.ts";
 import {
@@ -13,7 +14,7 @@ import {
 } from "../report/model/gate-report.ts";
 import type { Scaling } from "../report/model/report-schema.ts";
 import type { Judgement } from "../verdict/model/judgement.ts";
-import { type AbsentLeg, compareNames, joinedName } from "./merge-legs.ts";
+import { type AbsentLeg, joinedName } from "./merge-legs.ts";
 import { groupNodes, type LegScenario, missingRanks, unitedScenario } from "./merge-nodes.ts";
 
 /**

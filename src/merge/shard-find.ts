@@ -2,12 +2,12 @@ import { type Dirent, existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { groupBy } from "../core/group-by.ts";
+import { compareNames } from "../core/text.ts";
 import { MANIFEST_FILE, readBundle } from "../report/bundle/bundle.ts";
 import type { ListedFile } from "../report/bundle/bundle-files.ts";
 import type { GateReport } from "../report/model/gate-report.ts";
 import { isRunDirectory } from "../telemetry/read-run-directory.ts";
 import { RECORDING_FILE } from "../telemetry/recording/run-files.ts";
-import { compareNames } from "./merge-legs.ts";
 import { carriedLegs, type MissingLeg } from "./merge-report.ts";
 
 /** The bundles and run directories at or below a directory. */

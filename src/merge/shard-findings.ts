@@ -44,13 +44,6 @@ export function collapsedFindings(findings: readonly Finding[]): readonly Findin
   return findings.flatMap((finding) => shown.get(finding) ?? [finding]);
 }
 
-const SEVERITY = { critical: 0, warning: 1, info: 2 } as const;
-
-/** Findings with the most severe first. */
-export function bySeverity(findings: readonly Finding[]): Finding[] {
-  return [...findings].sort((a, b) => SEVERITY[a.severity] - SEVERITY[b.severity]);
-}
-
 function summaryOf(others: readonly Finding[], like: Finding): Finding {
   const ranks = rangesText(others.flatMap(({ rank }) => rank ?? []));
   const count = others.length.toLocaleString("en-US");

@@ -1,7 +1,8 @@
 import { groupBy } from "../core/group-by.ts";
+import { compareNames } from "../core/text.ts";
 import { isNamedSession } from "../measure/session/session.ts";
 import { RAW_RECORD_FILE, SAMPLES_FILE } from "../telemetry/recording/run-files.ts";
-import { compareNames, withoutCopies } from "./merge-legs.ts";
+import { withoutCopies } from "./merge-legs.ts";
 import { type MissingLeg, refusedLeg } from "./merge-report.ts";
 import type { Shard } from "./shard-read.ts";
 

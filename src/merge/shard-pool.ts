@@ -24,8 +24,6 @@ const ONE_IN = 64;
 const WORTH_A_THREAD = 8;
 /** More threads do not read faster from one disk, and each keeps a shard in memory. */
 const MAX_THREADS = 2;
-/** Bounds the garbage that reading a shard's columns leaves; without it, V8 collects it late. */
-const YOUNG_MEBIBYTES = 32;
 
 /** The built program of the thread; null in a source checkout, because Node runs no TypeScript in a thread. */
 function workerFile(): string | null {
@@ -38,7 +36,8 @@ type Take = (answer: ShardAnswer) => void;
 /** A thread that takes directories from the queue until it is empty, and empties it when it fails. */
 export function reader(file: string, queue: ShardTask[], take: Take): Promise<void> {
   const worker = new Worker(file, {
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
+    // Bounds the garbage that reading a shard's columns leaves; without it, V8 collects it late.
+    resourceLimits: { maxYoungGenerationSizeMb: 32 },
     // The options of the parent process may name files that a thread must not load.
     execArgv: [],
   });

@@ -1,7 +1,7 @@
 import { combineFeatures } from "../analysis/analyze.ts";
 import { measuredRun } from "../analysis/measured-run.ts";
 import { resolveOptions } from "../analysis/options.ts";
-import { type AnalysisDocument, type Finding, isBackground } from "../analysis/series/document.ts";
+import { type AnalysisDocument, compareSeverity, type Finding, isBackground } from "../analysis/series/document.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
@@ -15,7 +15,7 @@ import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import { DONE, isHardBreach, type Judgement } from "../verdict/model/judgement.ts";
 import type { Budget } from "../verdict/model/policy.ts";
 import { SHARD_RUN } from "./merge-nodes.ts";
-import { bySeverity, collapsedFindings } from "./shard-findings.ts";
+import { collapsedFindings } from "./shard-findings.ts";
 import type { NamedShard, ShardJob } from "./shard-jobs.ts";
 
 /** The limits by which recordings are judged. */
@@ -200,7 +200,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
     ],
     baseline: null,
     fingerprint,
-    findings: bySeverity(findings.filter((finding) => !isBackground(finding))),
+    findings: findings.filter((finding) => !isBackground(finding)).sort(compareSeverity),
     timeline: null,
   });
   const scenario = withExplanations(report);

@@ -4,10 +4,6 @@ import { messageOf } from "../core/errors.ts";
 import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, type RecordKind, RecordSource } from "./record-layout.ts";
 import type { RecordsCheck } from "./sampler.ts";
 
-/** Maximum time until samples are on disk, so that a killed gate loses little. */
-const FLUSH_NS = 100_000_000;
-const BUFFERED_RECORDS = 1024;
-
 export interface RecordFileStart {
   readonly monotonicStartNs: bigint;
   readonly epochNs: bigint;
@@ -23,7 +19,7 @@ type Value = number | null | undefined;
 /** Writes a new record file in whole records. A failed write (disk full) leaves it as is, the reason in `error`. */
 export class RecordWriter {
   readonly #fd: number;
-  readonly #buffer = Buffer.alloc(BUFFERED_RECORDS * RECORD_BYTES);
+  readonly #buffer = Buffer.alloc(1024 * RECORD_BYTES);
   #filled = 0;
   #flushedNs = 0;
   #error: string | null = null;
@@ -87,7 +83,8 @@ export class RecordWriter {
 
   /** Write what is buffered when the last flush is long enough ago; called once per tick. */
   flushIfDue(timeNs: number): void {
-    if (timeNs - this.#flushedNs >= FLUSH_NS) this.flush(timeNs);
+    // Maximum time until samples are on disk, so that a killed gate loses little.
+    if (timeNs - this.#flushedNs >= 100_000_000) this.flush(timeNs);
   }
 
   flush(timeNs: number): void {

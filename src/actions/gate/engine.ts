@@ -18,9 +18,6 @@ import { openRefStore } from "../../github/repository/ref-store.ts";
 import { inspectableWarning } from "../closed-process.ts";
 import type { Engine, EngineRun } from "./step.ts";
 
-/** Limit for reading acceptances: a pull request with thousands of comments still fits. */
-const DEADLINE_MS = 30_000;
-
 /** Branches of GitHub's merge queue name their pull request. */
 const QUEUED = /^refs\/heads\/gh-readonly-queue\/.+\/pr-([1-9]\d{0,8})-[0-9a-f]{40,64}$/;
 
@@ -52,7 +49,8 @@ export function acceptancesPort(
 ): () => Promise<LiveAcceptances> {
   return async () => {
     try {
-      const deadline = { ms: DEADLINE_MS, interrupt, msAfterInterrupt: 1000 };
+      // Limit for reading acceptances: a pull request with thousands of comments still fits.
+      const deadline = { ms: 30_000, interrupt, msAfterInterrupt: 1000 };
       const read = await withDeadline(deadline, async () =>
         readAcceptances({ octokit: await octokit(), ...repository }, number),
       );

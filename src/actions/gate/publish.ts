@@ -18,9 +18,6 @@ import { asGateError } from "../gate-error.ts";
 import type { GateStep } from "./inputs.ts";
 import type { PublishedSection, SectionEvidence } from "./publish-section.ts";
 
-/** Limit for an upload. A cancelled step has some seconds, the end of the measured processes included. */
-const UPLOAD_DEADLINE_MS = 60_000;
-
 const NO_EVIDENCE: SectionEvidence = { bundleArtifact: null, timelineArtifact: null, warned: false };
 
 function artifactJob({ env, settings, signal }: GateStep): ArtifactJob {
@@ -29,7 +26,8 @@ function artifactJob({ env, settings, signal }: GateStep): ArtifactJob {
     context: runContext(env),
     name: settings.artifactName,
     retentionDays: settings.retentionDays,
-    deadline: { ms: UPLOAD_DEADLINE_MS, interrupt: signal, msAfterInterrupt: 5000 },
+    // Limit for an upload. A cancelled step has some seconds, the end of the measured processes included.
+    deadline: { ms: 60_000, interrupt: signal, msAfterInterrupt: 5000 },
   };
 }
 

@@ -9,9 +9,6 @@ import { callsItselfAccepted, type Ground, holdClaims } from "../report/claims.t
 import type { SubAction } from "../sub-action.ts";
 import type { MergeSettings } from "./settings.ts";
 
-/** Limit for reading all sections. */
-const READ_DEADLINE_MS = 120_000;
-
 /** The sections of this run's legs, as they are now. */
 export interface LegsNow {
   /** As the comment shows them. */
@@ -85,7 +82,7 @@ export class Legs {
   async #sections(): Promise<readonly Section[]> {
     const { signal, log } = this.#action;
     try {
-      const deadline = { ms: READ_DEADLINE_MS, interrupt: signal, msAfterInterrupt: 1000 };
+      const deadline = { ms: 120_000, interrupt: signal, msAfterInterrupt: 1000 };
       const sections = await withDeadline(deadline, () => this.#reader.read());
       for (const line of this.#reader.refused()) log(`Not a section: ${line}`);
       return sections;

@@ -30,9 +30,6 @@ import { downloadSession, type HandedSession, type SessionOwner } from "./sessio
 import { joinedBaseline } from "./session-text.ts";
 import type { RefreshSettings } from "./settings.ts";
 
-/** Maximum time to look for acceptances of a breach, milliseconds. */
-const ACCEPTED_DEADLINE_MS = 90_000;
-
 /** Inputs about what is measured and how; the same as the gate's. */
 export const MEASURED = [
   "run",
@@ -125,7 +122,8 @@ function stagedStore(store: BaselineStore): BaselineStore {
 async function acceptedReason({ octokit, context, signal, log }: SubAction, breach: Breach): Promise<string | null> {
   const { difference, commit, since } = breach;
   if (difference === null || commit === null) return null;
-  const known = await withDeadline({ ms: ACCEPTED_DEADLINE_MS, interrupt: signal }, () =>
+  // Maximum time to look for acceptances of a breach, milliseconds.
+  const known = await withDeadline({ ms: 90_000, interrupt: signal }, () =>
     acceptedOnMain(octokit, context, commit, since),
   );
   const match = known.find(({ acceptance }) => covers(acceptance, { token: difference }));

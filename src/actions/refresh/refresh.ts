@@ -35,8 +35,6 @@ import { joinedBaseline } from "./session-text.ts";
 import { BASELINES_REF, refreshSettings } from "./settings.ts";
 import { tidyImages } from "./tidy-images.ts";
 
-const SAVE_DEADLINE_MS = 60_000;
-
 /** Store, judge and report one more session. @returns exit status @throws GateError REFRESH_REFUSED, INPUT_INVALID */
 export async function refresh(action: SubAction): Promise<number> {
   const settings = refreshSettings(action.input);
@@ -147,9 +145,7 @@ async function save(
     permission: "contents: write",
     instead: "The baselines were stored.",
   };
-  return attempted(action, SAVE_DEADLINE_MS, attempt, () =>
-    saveSession(gitData, ref, settings.key, session, action.warn),
-  );
+  return attempted(action, 60_000, attempt, () => saveSession(gitData, ref, settings.key, session, action.warn));
 }
 
 /** Exit status of the step: failures first, then a breach where the gate blocks. */

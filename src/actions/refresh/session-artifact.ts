@@ -18,7 +18,6 @@ import { keyName } from "./settings.ts";
  * the program. The measured program could have written the artifact as well: it is checked as a fork's section is.
  */
 
-const MAX_BYTES = 32 * 1024 * 1024;
 const SUFFIX = ".json";
 const SCHEMA = "stormlog.session/1";
 
@@ -116,7 +115,7 @@ export async function downloadSession(
     throw new GateError("SESSION_MISSING", "the measuring job of this run left no session", { hint: HINT });
   }
   if (others.length > 0) throw refuse(`${others.length + 1} artifacts have its name`);
-  const handed = readSession(await store.read(artifact, MAX_BYTES), artifact.name);
+  const handed = readSession(await store.read(artifact, 32 * 1024 * 1024), artifact.name);
   const { document, report } = handed;
   if (document.key !== owner.key) throw refuse("it belongs to another gate");
   if (document.commit !== owner.commit) throw refuse("it is about another commit than this run");

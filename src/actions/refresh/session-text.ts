@@ -5,9 +5,6 @@ import type { NightlyEntry } from "../../nightly/state.ts";
 import { md, table } from "../../report/markdown/markdown-text.ts";
 import { sparkline } from "../../report/wording/sparkline.ts";
 
-/** Nights that a table shows. */
-const SHOWN_NIGHTS = 14;
-
 /** The sessionOutcome of a session as the end of a sentence. */
 export function sessionOutcomeText(sessionOutcome: SessionOutcome): string {
   switch (sessionOutcome.kind) {
@@ -51,7 +48,8 @@ export function levelLine(nights: readonly NightlyEntry[]): string {
 /** The newest nights as a table, the newest first. */
 export function nightTable(nights: readonly NightlyEntry[]): string {
   const rows = nights
-    .slice(-SHOWN_NIGHTS)
+    // Nights that a table shows.
+    .slice(-14)
     .reverse()
     .map((night) => [
       md(night.time.slice(0, 16).replace("T", " ")),

@@ -8,9 +8,6 @@ export type RefreshSettings = ReturnType<typeof refreshSettings>;
 /** Ref with the baselines and the state of the nightly runs. */
 export const BASELINES_REF = "refs/stormlog/baselines";
 
-/** Maximum runs per session. */
-const MAX_RUNS = 50;
-
 function yes(input: Input, name: string, fallback: "true" | "false"): boolean {
   return choice(input, name, ["true", "false"], fallback) === "true";
 }
@@ -24,7 +21,7 @@ export function refreshSettings(input: Input) {
     const hint = "A refresh takes one store: ref:NAME or file:DIR.";
     throw usageError("INPUT_INVALID", `input baseline is "${baseline}"`, hint);
   }
-  const runs = input("runs") === "auto" ? null : wholeInput(input, "runs", 1, MAX_RUNS);
+  const runs = input("runs") === "auto" ? null : wholeInput(input, "runs", 1, 50);
   const promotion: PromotionPolicy = {
     mode: choice(input, "mode", ["blocking", "advisory"], "blocking"),
     promoteAfter: wholeInput(input, "promote-after", 1, 365),

@@ -21,7 +21,12 @@ export const DRIFT_CLASSES = [
 ] as const;
 export type DriftClass = (typeof DRIFT_CLASSES)[number];
 
-export type Severity = "info" | "warning" | "critical";
+const SEVERITY_ORDER = { critical: 0, warning: 1, info: 2 } as const;
+export type Severity = keyof typeof SEVERITY_ORDER;
+
+/** Orders findings, the most severe first. */
+export const compareSeverity = (a: Pick<Finding, "severity">, b: Pick<Finding, "severity">): number =>
+  SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity];
 
 /** One analysed series of `stormlog.analysis/1`; sizes in bytes, null = unknown. */
 export interface SeriesAnalysis {

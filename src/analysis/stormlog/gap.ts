@@ -1,6 +1,6 @@
 import tCdf from "@stdlib/stats-base-dists-t-cdf";
 import { mean as average, standardDeviation } from "../../stats/moments.ts";
-import type { Finding, Severity } from "../series/document.ts";
+import { compareSeverity, type Finding } from "../series/document.ts";
 
 /** Stormlog's defaults. Nothing is reported while all gaps are a smaller share of the device. */
 const MIN_GAP_RATIO = 0.05;
@@ -62,8 +62,6 @@ export function roundTo(value: number, places: number): number {
   return Number(value.toFixed(places));
 }
 
-const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
-
 /**
  * Stormlog's analysis of the gap between device-used and allocator-reserved memory of one rank: at most one finding of
  * each kind, by severity, then confidence. A zero time span (all timestamps equal) yields no drift.
@@ -79,9 +77,7 @@ export function gapFindings(samples: GapSamples): Finding[] {
   const findings = [spikes(samples, gap), drift(samples, rows, gap), fragmentation(samples, rows, gap)].filter(
     (finding) => finding !== null,
   );
-  return findings.sort(
-    (a, b) => SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity] || b.confidence - a.confidence,
-  );
+  return findings.sort((a, b) => compareSeverity(a, b) || b.confidence - a.confidence);
 }
 
 function usableRows({ total, used, reserved }: GapSamples): Uint32Array {

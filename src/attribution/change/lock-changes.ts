@@ -12,8 +12,6 @@ import { measuredRange } from "./changed-lines.ts";
 
 /** Of one lock, bytes. */
 const MAX_LOCK_BYTES = 16 * 1024 * 1024;
-/** Packages that a document may list; their number is that of all. */
-const MAX_LISTED = 10_000;
 
 async function atCommit(top: string, commit: string, file: string): Promise<string | null> {
   const { ok, stdout } = await git(top, ["cat-file", "blob", `${commit}:${file}`]);
@@ -104,5 +102,6 @@ export async function lockChanges(view: RepositoryView, findings: readonly Findi
     return at < 0 ? owners.length : at;
   };
   const ordered = [...changes].sort((a, b) => rank(a) - rank(b));
-  return { total: changes.length, packages: ordered.slice(0, MAX_LISTED) };
+  // Packages that a document may list; their number is that of all.
+  return { total: changes.length, packages: ordered.slice(0, 10_000) };
 }

@@ -4,12 +4,7 @@ import { openRegular } from "../../core/files.ts";
 /** Tables of symbols beyond this size are not read, bytes. */
 const MAX_TABLE_BYTES = 64 * 1024 * 1024;
 const MAX_SECTIONS = 4096;
-const SHT_SYMTAB = 2;
-const SHT_DYNSYM = 11;
-const PT_LOAD = 1;
-const PT_INTERP = 3;
-const STT_FUNC = 2;
-const SYMBOL_BYTES = 24;
+const ELF = { symbolTable: 2, dynamicSymbols: 11, load: 1, interpreter: 3, function: 2, symbolBytes: 24 } as const;
 
 interface ElfSection {
   readonly type: number;
@@ -78,14 +73,15 @@ function segmentsOf(read: Read, head: Buffer): readonly ElfSegment[] {
 }
 
 function interpreterOf(read: Read, head: Buffer): string {
-  const named = segmentsOf(read, head).find(({ type }) => type === PT_INTERP);
+  const named = segmentsOf(read, head).find(({ type }) => type === ELF.interpreter);
   return named === undefined ? "" : (read(named.offset, Math.min(named.size, 4096))?.toString() ?? "");
 }
 
 function symbolsOf(read: Read, head: Buffer): ElfSymbols {
-  const loads = segmentsOf(read, head).filter(({ type }) => type === PT_LOAD);
+  const loads = segmentsOf(read, head).filter(({ type }) => type === ELF.load);
   const sections = sectionsOf(read, head);
-  const table = sections.find(({ type }) => type === SHT_SYMTAB) ?? sections.find(({ type }) => type === SHT_DYNSYM);
+  const table =
+    sections.find(({ type }) => type === ELF.symbolTable) ?? sections.find(({ type }) => type === ELF.dynamicSymbols);
   const names = table === undefined ? undefined : sections[table.link];
   const symbols = bounded(read, table);
   const text = bounded(read, names);
@@ -114,8 +110,8 @@ function bounded(read: Read, section: ElfSection | undefined): Buffer | null {
 }
 
 function functionIn(symbols: Buffer, text: Buffer, address: number): string | null {
-  for (let at = 0; at + SYMBOL_BYTES <= symbols.length; at += SYMBOL_BYTES) {
-    if ((symbols.readUInt8(at + 4) & 0xf) !== STT_FUNC) continue;
+  for (let at = 0; at + ELF.symbolBytes <= symbols.length; at += ELF.symbolBytes) {
+    if ((symbols.readUInt8(at + 4) & 0xf) !== ELF.function) continue;
     const start = word(symbols, at + 8);
     if (address < start || address >= start + word(symbols, at + 16)) continue;
     const name = symbols.readUInt32LE(at);

@@ -7,13 +7,6 @@ import { normalName } from "../../core/locks.ts";
 
 /** Maximum size of one file of an installation, bytes. PyTorch's RECORD has about 2 MiB. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
-/** Of all files that are read for one report, bytes. */
-const MAX_TOTAL_BYTES = 256 * 1024 * 1024;
-/** In one directory of packages: with more, another one could contain the file as well. */
-const MAX_DISTRIBUTIONS = 5000;
-
-/** Longer than the name of any file, characters. */
-const MAX_RECORD_LINE = 8192;
 
 const VERSION = /^[\w.!+-]{1,100}$/;
 
@@ -25,7 +18,8 @@ export function isPackageFile(file: string): boolean {
 /** Names of the files in a RECORD (PEP 376): the first field of each line of comma-separated values. */
 export function* recordedFiles(record: string): Generator<string> {
   for (const line of record.split(/\r?\n/)) {
-    if (line.length > MAX_RECORD_LINE) continue;
+    // Longer than the name of any file, characters.
+    if (line.length > 8192) continue;
     const quoted = /^"((?:[^"]|"")*)"/.exec(line)?.[1];
     yield quoted === undefined ? (line.split(",", 1)[0] ?? "") : quoted.replaceAll('""', '"');
   }
@@ -44,7 +38,8 @@ export function distributionOf(metadata: string): Package | null {
 
 /** Reads files up to the limits; null where a file is absent, is not a regular one, or is too large. */
 class BoundedReader {
-  #left = MAX_TOTAL_BYTES;
+  // Of all files that are read for one report, bytes.
+  #left = 256 * 1024 * 1024;
 
   /** Whether a file was left out that could have contained more. */
   get exhausted(): boolean {
@@ -107,7 +102,8 @@ function pythonPackages(root: string, files: readonly string[], reader: BoundedR
   } catch {
     return found;
   }
-  if (names.length > MAX_DISTRIBUTIONS) return found;
+  // In one directory of packages: with more, another one could contain the file as well.
+  if (names.length > 5000) return found;
   const wanted = new Set(files);
   const distributions = names.map((name) => readDistribution(path.join(root, name), wanted, reader));
   // What was not read could list the file too.

@@ -9,14 +9,12 @@ import type { Invocation } from "../console/command.ts";
 
 const MARK = { ok: ["✓", "green"], limited: ["–", "yellow"], missing: ["✗", "red"] } as const;
 
-/** Minimum width of wrapped texts on a narrow terminal. */
-const ROOM_MIN = 40;
-
 function rows({ name, status, detail, hint }: Diagnosis, nameWidth: number, width: number, color: boolean): string {
   const [mark, tint] = MARK[status];
   const shown = color ? styleText(tint, mark) : mark;
   const indent = " ".repeat(nameWidth + 4);
-  const room = Math.max(width - indent.length - 2, ROOM_MIN);
+  // Minimum width of wrapped texts on a narrow terminal.
+  const room = Math.max(width - indent.length - 2, 40);
   const advice = (hint?.split("\n") ?? []).flatMap((each) =>
     wrapText(escapeTerminal(each), room, "").map((line, i) => `${indent}${i === 0 ? "→ " : "  "}${line}`),
   );

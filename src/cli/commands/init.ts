@@ -40,8 +40,6 @@ scenarios:
 #   max-minutes: 30
 `;
 
-const CONFIG_FILE = "stormlog-gate.yml";
-
 /** The workflows by file name. A private repository can have forks too, whose runs may only read. */
 const WORKFLOWS: Readonly<Record<string, (choices: Choices) => string>> = {
   "memory-gate.yml": gateWorkflow,
@@ -61,7 +59,7 @@ function plan(repository: RepositoryLayout, choices: Choices, cwd: string): read
     path: path.join(repository.top, ".github", "workflows", name),
     text: text(choices),
   }));
-  return [{ path: path.join(cwd, CONFIG_FILE), text: CONFIG }, ...workflows];
+  return [{ path: path.join(cwd, "stormlog-gate.yml"), text: CONFIG }, ...workflows];
 }
 
 /** The directories in which steps of a workflow work; "" is the top. */

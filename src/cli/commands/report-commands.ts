@@ -9,6 +9,7 @@ import {
 } from "../../report/model/gate-report.ts";
 import { nameInLeg, nextSteps } from "../../report/wording/next-steps.ts";
 import { type ParsedArguments, parseArguments } from "../console/command.ts";
+import { CONFIG_FILE } from "../console/gate-request.ts";
 import { limitsFor, nextCommands } from "../console/next-commands.ts";
 import { COMMANDS } from "./commands.ts";
 
@@ -24,7 +25,6 @@ interface LegBundle {
 const UNKNOWN_BUNDLE = "LEG_BUNDLE";
 /** Stands for merged bundles of recordings of several ranks, which no command can measure on this machine alone. */
 const MERGED_BUNDLES = "MERGED_BUNDLES";
-const CONFIG_FILE = "stormlog-gate.yml";
 
 /** The arguments of `run` or `merge` that made a report; null where something else made it. */
 function argumentsOf({ tool: { argv } }: GateReport, command: "run" | "merge"): ParsedArguments | null {

@@ -7,7 +7,7 @@ import type { ConfigFile } from "../../config/schema.ts";
 import type { Command } from "../../core/process/command.ts";
 import type { Invocation } from "./command.ts";
 
-const CONFIG_FILE = "stormlog-gate.yml";
+export const CONFIG_FILE = "stormlog-gate.yml";
 
 /** The named config file, else `stormlog-gate.yml` where it lies in the working directory and is wanted. */
 export function configOf(invocation: Invocation, wanted: boolean): ConfigFile | null {

@@ -3,12 +3,10 @@ import type { ScenarioReport } from "../../report/model/gate-report.ts";
 import type { Invocation } from "./command.ts";
 import { shownPath } from "./program.ts";
 
-/** Longer commands, as programs of many lines after `-c`, are not repeated. */
-const MAX_COMMAND = 400;
-
 function commandText(rest: readonly string[]): string {
   const text = rest.map(shellWord).join(" ");
-  return text.length > MAX_COMMAND ? "COMMAND" : text;
+  // Longer commands, as programs of many lines after `-c`, are not repeated.
+  return text.length > 400 ? "COMMAND" : text;
 }
 
 /** What the commands are about, where that is not everything this invocation measured. */

@@ -45,9 +45,6 @@ async function isModified(top: string, needed: readonly string[]): Promise<boole
   return tracked === true || (added?.ok === true && added.stdout !== "");
 }
 
-/** Documents would cut a longer command. */
-const MAX_CHARS = 8000;
-
 /** How this gate measures a scenario, without secrets; null where that is too long to repeat. */
 export async function invocationOf(
   request: GateRequest,
@@ -68,5 +65,6 @@ export async function invocationOf(
     fetch: isWorkflow(env),
     modified: isTracked && (await isModified(checkout.top, neededFiles(request, scenario, baseline?.source ?? null))),
   };
-  return JSON.stringify(invocation).length > MAX_CHARS ? null : invocation;
+  // Documents would cut a longer command.
+  return JSON.stringify(invocation).length > 8000 ? null : invocation;
 }

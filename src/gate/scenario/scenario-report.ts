@@ -1,5 +1,5 @@
 import type { Measurements } from "../../analysis/measurements.ts";
-import { type Finding, isBackground } from "../../analysis/series/document.ts";
+import { compareSeverity, type Finding, isBackground } from "../../analysis/series/document.ts";
 import type { BaselineAnswer } from "../../baseline/answer.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { GateError } from "../../core/errors.ts";
@@ -31,13 +31,11 @@ export interface ScenarioEvidence {
   interference(): readonly string[];
 }
 
-const SEVERITY_ORDER = { critical: 0, warning: 1, info: 2 } as const;
-
 /** Findings of the newest candidate run, worst first: confirmation runs repeat the same ones. */
 function findingsOf(runs: readonly FinishedRun[]): readonly Finding[] {
   const newest = runs.findLast(({ analysis }) => analysis !== null);
   const findings = (newest?.analysis?.findings ?? []).filter((finding) => !isBackground(finding));
-  return findings.sort((a, b) => SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity]);
+  return findings.sort(compareSeverity);
 }
 
 interface ReportParts extends Pick<ScenarioReport, "verdict" | "judgement" | "error"> {

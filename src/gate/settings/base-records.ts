@@ -23,12 +23,10 @@ export interface BaseRecords {
   readonly warnings: readonly string[];
 }
 
-const MAX_LINKS = 8;
-
 /** The blobs below a directory of a commit, by their path in it; follows a committed link that takes its place. */
 async function blobsAt(top: string, commit: string, directory: string): Promise<ReadonlyMap<string, string>> {
   let at = directory;
-  for (let link = 0; link < MAX_LINKS; link += 1) {
+  for (let link = 0; link < 8; link += 1) {
     const found = await git(top, ["--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit, "--", at]);
     if (!found.ok) throw new Error(found.stderr.split("\n")[0] || "git ls-tree failed");
     const entries = found.stdout.split("\0").flatMap((entry) => {

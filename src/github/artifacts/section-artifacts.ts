@@ -1,4 +1,5 @@
 import { GateError, invalidInput } from "../../core/errors.ts";
+import { compareNames } from "../../core/text.ts";
 import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/model/section.ts";
 import { degradedWarning } from "../api/degrade.ts";
 import { type ArtifactJob, type ArtifactStore, type ListedArtifact, type Upload, uploadRaw } from "./artifact.ts";
@@ -134,9 +135,7 @@ export function newestSections(sections: readonly Section[]): readonly Section[]
     .sort((a, b) => compareLegs(a.leg, b.leg));
 }
 
-const COLLATOR = new Intl.Collator("en", { numeric: true });
-
 function compareLegs(a: string | null, b: string | null): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? -1 : 1;
-  return COLLATOR.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
+  return compareNames(a, b);
 }

@@ -14,12 +14,14 @@ export interface EntryLimits {
 /** Small entries may repeat themselves as they like: nothing is won by a bomb of this size. */
 const RATIO_COUNTS_FROM_BYTES = 64 * 1024;
 const OPENED = { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true } as const;
-const STORED = 0;
-const DEFLATED = 8;
-/** File type bits of Unix modes, in the upper half of an entry's external attributes. */
-const TYPE_MASK = 0o170000;
-const REGULAR = 0o100000;
-const MADE_BY_UNIX = 3;
+const ZIP = {
+  stored: 0,
+  deflated: 8,
+  /** File type bits of Unix modes, in the upper half of an entry's external attributes. */
+  typeMask: 0o170000,
+  regularFile: 0o100000,
+  madeByUnix: 3,
+} as const;
 
 /** True when bytes begin as a zip archive does (also an empty one). */
 export function looksZipped(bytes: Uint8Array): boolean {
@@ -35,9 +37,10 @@ function refused(where: string, why: string) {
 function objection(entry: Entry, name: string, limits: EntryLimits): string | null {
   if (entry.fileName !== name) return "holds a file of another name";
   if (entry.isEncrypted()) return "is encrypted";
-  if (entry.compressionMethod !== STORED && entry.compressionMethod !== DEFLATED) return "is packed in an unknown way";
-  const type = entry.versionMadeBy >> 8 === MADE_BY_UNIX ? (entry.externalFileAttributes >>> 16) & TYPE_MASK : 0;
-  if (type !== 0 && type !== REGULAR) return "contains something other than a plain file";
+  if (entry.compressionMethod !== ZIP.stored && entry.compressionMethod !== ZIP.deflated)
+    return "is packed in an unknown way";
+  const type = entry.versionMadeBy >> 8 === ZIP.madeByUnix ? (entry.externalFileAttributes >>> 16) & ZIP.typeMask : 0;
+  if (type !== 0 && type !== ZIP.regularFile) return "contains something other than a plain file";
   if (entry.uncompressedSize > limits.maxBytes) return `holds more than ${limits.maxBytes} bytes`;
   const packed = Math.max(1, entry.compressedSize);
   const ratio = entry.uncompressedSize / packed;
@@ -86,10 +89,6 @@ export async function readOnlyEntry(
   }
 }
 
-/** Files an archive of baselines may hold, and what its records may be together, bytes. */
-const MAX_ENTRIES = 2000;
-const MAX_TOTAL_BYTES = 32 * 1024 * 1024;
-
 export interface NamedText {
   readonly name: string;
   readonly text: string | null;
@@ -108,7 +107,8 @@ export async function readRecords(bytes: Buffer, where: string): Promise<readonl
   let total = 0;
   try {
     archive = await fromBufferPromise(bytes, OPENED);
-    if (archive.entryCount > MAX_ENTRIES) throw new Error(`holds ${archive.entryCount} files`);
+    // Files an archive of baselines may hold, and what its records may be together, bytes.
+    if (archive.entryCount > 2000) throw new Error(`holds ${archive.entryCount} files`);
     for await (const entry of archive.eachEntry()) {
       const name = recordNameOf(entry.fileName);
       if (name === null || records.has(name)) continue;
@@ -118,7 +118,7 @@ export async function readRecords(bytes: Buffer, where: string): Promise<readonl
       }
       const content = await unpack(archive, entry);
       total += content.byteLength;
-      if (total > MAX_TOTAL_BYTES) throw new Error("holds too much");
+      if (total > 32 * 1024 * 1024) throw new Error("holds too much");
       records.set(name, crc32(content) === entry.crc32 ? content.toString("utf8") : null);
     }
   } catch {

@@ -79,8 +79,6 @@ function imageAddress({ serverUrl, owner, repo }: ImageRepository, commit: strin
 
 /** Days that pictures of an inactive pull request are kept. */
 const KEEP_DAYS = 30;
-const DAY_MS = 86_400_000;
-
 export interface ExpiredImages {
   /** Full names of the refs that are gone. */
   readonly deleted: readonly string[];
@@ -130,5 +128,5 @@ async function isOver(input: ExpiryInput, pullRequest: number, commit: string): 
   });
   if (pull === null || pull.data.state === "closed") return true;
   const { data } = await octokit.rest.git.getCommit({ owner, repo, commit_sha: commit });
-  return now.getTime() - Date.parse(data.committer.date) > maxAgeDays * DAY_MS;
+  return now.getTime() - Date.parse(data.committer.date) > maxAgeDays * 86_400_000;
 }

@@ -46,8 +46,6 @@ export type SectionCommentResult = CommentResult & {
 const MAX_ROUNDS = 500;
 /** Maximum wait before the first leg's comment is made, milliseconds. */
 const SETTLE_MS = 3000;
-const PAUSE_PER_SECTION_MS = 100;
-const MAX_PAUSE_MS = 2000;
 
 /**
  * Write the one comment of a gate from its sections: read them, write, and read again until nothing new appears. Every
@@ -92,7 +90,7 @@ export async function upsertSectionComment(given: SectionComment): Promise<Secti
       break;
     }
     // Many legs that end together would each rewrite for each: those that wait a little find that another one has.
-    await pause(Math.random() * Math.min(MAX_PAUSE_MS, again.length * PAUSE_PER_SECTION_MS));
+    await pause(Math.random() * Math.min(2000, again.length * 100));
     sections = await given.sections().catch(() => again);
     log(`The comment is written again: there are ${sections.length} sections now`);
   }

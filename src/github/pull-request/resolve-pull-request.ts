@@ -25,10 +25,6 @@ export type Resolved =
   /** No pull request to report to. `odd` where that is unusual (unlike a push or a newer commit) and worth a look. */
   | { readonly kind: "none"; readonly reason: string; readonly odd: boolean };
 
-const SHA = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
-/** More open pull requests from one branch than occur in practice. */
-const MAX_PAGES = 3;
-
 function sameName(a: string | null | undefined, b: string | null | undefined): boolean {
   return a != null && b != null && a.toLowerCase() === b.toLowerCase();
 }
@@ -96,7 +92,8 @@ async function fromBranch(octokit: Octokit, { owner, repo }: Repository, run: Re
       else stale = true;
     }
     pages += 1;
-    if (pages === MAX_PAGES) break;
+    // More open pull requests from one branch than occur in practice.
+    if (pages === 3) break;
   }
   const [number, ...others] = found;
   if (number === undefined) {
@@ -125,7 +122,7 @@ export async function resolvePullRequest(
   run: RecordedRun,
 ): Promise<Resolved> {
   if (!run.ours) return none(`run ${run.id} belongs to another repository`, true);
-  if (!SHA.test(run.headSha)) return none("GitHub gave no commit for it", true);
+  if (!/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(run.headSha)) return none("GitHub gave no commit for it", true);
   switch (run.event) {
     case "pull_request":
       return fromBranch(octokit, repository, run);

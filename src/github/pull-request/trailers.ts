@@ -104,8 +104,6 @@ const CONTAINER = /^(?:[ \t>]|[-*+](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$))/;
 const VOID_ELEMENT = /<(?:img|br|hr)(?:[ \t]+[\w:-]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^ \t"'=<>`]+))?)*[ \t]*\/?>/gi;
 const BLANK = /^[ \t]*$/;
 const MARKUP = /<[a-z/!?]/i;
-/** What can go on in the next line and change how that is rendered. */
-const CAN_GO_ON = /[`[\]$|~]/;
 
 /** The line without its code spans, where they are certain: single ticks, in pairs, none of them escaped. */
 function withoutCode(line: string): string {
@@ -180,7 +178,8 @@ function* ownLines(text: string): Generator<OwnLine> {
       .replace(/<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*>/gi, "");
     if (MARKUP.test(plain)) below ??= AFTER_MARKUP;
     hadElement ||= /<(?:img|br|hr)\b/i.test(line);
-    if (CONTAINER.test(line) || CAN_GO_ON.test(plain.replace(/!?\[[^[\]]*\]\([^()\s<"']*\)/g, "")))
+    // What can go on in the next line and change how that is rendered.
+    if (CONTAINER.test(line) || /[`[\]$|~]/.test(plain.replace(/!?\[[^[\]]*\]\([^()\s<"']*\)/g, "")))
       paragraph ??= "it continues a quotation, a list or markup; put an empty line before it";
   }
 }

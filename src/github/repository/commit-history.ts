@@ -6,10 +6,6 @@ import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 import { copiedPullRequest } from "../pull-request/pull-request.ts";
 
-/** Pages of a hundred commits that are looked through before the rest is asked about one by one. */
-const MAX_PAGES = 3;
-/** Commits asked about one by one, at most: a record holds 50 runs worth comparing with. */
-const MAX_SINGLE = 50;
 const PARALLEL = 6;
 
 const ATTEMPT: Attempt = { what: "ask GitHub for the history", permission: "contents: read", instead: "" };
@@ -59,7 +55,8 @@ class CommitHistory implements HistoryPort {
   /** The newest commits in pages, then each that is left on its own. */
   async #look(octokit: Octokit, tip: string, commits: readonly string[], known: Map<string, boolean>): Promise<void> {
     const open = (): string[] => [...new Set(commits)].filter((commit) => !known.has(commit));
-    for (let page = 1; page <= MAX_PAGES && open().length > 0; page += 1) {
+    // Pages of a hundred commits that are looked through before the rest is asked about one by one.
+    for (let page = 1; page <= 3 && open().length > 0; page += 1) {
       const { data } = await octokit.rest.repos.listCommits({ ...this.#repository, sha: tip, per_page: 100, page });
       for (const { sha } of data) known.set(sha, true);
       if (data.length < 100) {
@@ -67,7 +64,8 @@ class CommitHistory implements HistoryPort {
         for (const commit of open()) known.set(commit, false);
       }
     }
-    const left = open().slice(-MAX_SINGLE);
+    // Commits asked about one by one, at most: a record holds 50 runs worth comparing with.
+    const left = open().slice(-50);
     for (let at = 0; at < left.length; at += PARALLEL) {
       await Promise.all(
         left.slice(at, at + PARALLEL).map(async (commit) => {

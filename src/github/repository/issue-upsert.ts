@@ -2,8 +2,6 @@ import type { Octokit } from "../api/octokit.ts";
 import { markerKey, OwnAuthor, sameText } from "../api/own-texts.ts";
 import type { Repository } from "../api/run-context.ts";
 
-/** Open issues that are looked through, in pages of 100: a repository with more has ours among the newest. */
-const MAX_PAGES = 10;
 export interface IssueTarget extends Repository {
   /** What the issue is about; one issue is open per key. */
   readonly key: string;
@@ -63,7 +61,8 @@ class KeptIssue {
         if (await this.#us.is(user?.login ?? "")) found.push({ number, title, body, url: html_url });
       }
       pages += 1;
-      if (pages >= MAX_PAGES) break;
+      // Open issues that are looked through, in pages of 100: a repository with more has ours among the newest.
+      if (pages >= 10) break;
     }
     return found.sort((a, b) => a.number - b.number);
   }

@@ -17,9 +17,6 @@ import { DeadlineError, withDeadline } from "../api/deadline.ts";
 import { degradedWarning, unreadableStore } from "../api/degrade.ts";
 import type { GitData, RefSnapshot, TreeFile } from "./git-data-client.ts";
 
-/** Maximum wait for the baselines of a scenario, milliseconds. */
-const READ_MS = 30_000;
-
 /** Blobs read at once. */
 const PARALLEL = 6;
 
@@ -43,7 +40,8 @@ class RefStore implements BaselineStore {
   async list(scenario?: string): Promise<StoreContent> {
     if (this.#silent !== null) throw this.#silent;
     try {
-      return await withDeadline({ ms: READ_MS }, () => this.#read(scenario));
+      // Maximum wait for the baselines of a scenario, milliseconds.
+      return await withDeadline({ ms: 30_000 }, () => this.#read(scenario));
     } catch (error) {
       if (error instanceof GateError) throw error;
       const unreadable = unreadableStore(this.name, "contents: read", error);

@@ -11,8 +11,6 @@ import { readEventDirectory } from "./stormlog/event-source.ts";
 import { eventsToRecording } from "./stormlog/events-recording.ts";
 
 const RUNS = "runs";
-/** Runs are two levels below `runs` (`<scenario>/<n>`). Scenario names with slashes add levels. */
-const MAX_DEPTH = 6;
 
 function list(directory: string): string[] {
   try {
@@ -27,7 +25,8 @@ function list(directory: string): string[] {
 
 /** Run directories below a bundle's `runs`, by name, with numbers in numeric order. */
 function runNames(directory: string, prefix = "", depth = 0): string[] {
-  if (depth > MAX_DEPTH) return [];
+  // Runs are two levels below `runs` (`<scenario>/<n>`). Scenario names with slashes add levels.
+  if (depth > 6) return [];
   return list(directory).flatMap((name) => {
     const child = path.join(directory, name);
     const label = prefix === "" ? name : `${prefix}/${name}`;

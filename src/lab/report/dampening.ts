@@ -22,9 +22,6 @@ export function roundNames(rounds: readonly LabDocument[]): readonly string[] {
 
 const size = (bytes: number | null | undefined): string => (bytes == null ? "an unknown size" : formatBytes(bytes));
 
-/** Shares of the kept bytes that differ by less are not reported. */
-const SAME_PART = 0.1;
-
 /** "2.18 MiB (it keeps 20.00 MiB in 160 steps)": what a leak adds to the peak, and what it keeps if known. */
 function addedIn({ pattern }: BackendCell): string {
   const { leaky, fixed, leak_bytes_per_step: kept, steps } = pattern;
@@ -39,7 +36,8 @@ function addedText(row: ComparisonRow, { louder, quieter }: PairRow, names: read
   if (loud == null || quiet == null) return null;
   const part = (share: number): string => `${Math.round(100 * share)} %`;
   const shown =
-    loud.shown === null || quiet.shown === null || Math.abs(loud.shown - quiet.shown) < SAME_PART
+    // Shares of the kept bytes that differ by less are not reported.
+    loud.shown === null || quiet.shown === null || Math.abs(loud.shown - quiet.shown) < 0.1
       ? ""
       : `; the counters show ${part(quiet.shown)} and ${part(loud.shown)} of the bytes kept a step`;
   return `the leak adds ${addedIn(quiet)} to the peak, on ${names[louder]} ${addedIn(loud)}${shown}`;

@@ -1,5 +1,5 @@
 import { INK } from "../../report/drawing/palette.ts";
-import { MIDDLE, svgDocument, svgText } from "../../report/drawing/svg.ts";
+import { MARGIN, MIDDLE, svgDocument, svgText, WIDTH } from "../../report/drawing/svg.ts";
 import { fitText, textWidth } from "../../report/drawing/text-width.ts";
 import type { LabCurve } from "./curve.ts";
 import { roundNames } from "./dampening.ts";
@@ -9,14 +9,9 @@ import { colorOf, drawPanel, type PanelLayout, STATE_STYLES } from "./panel.ts";
 /** The curve of a state, by the round's index; null where no sample was kept. */
 export type LabCurves = (round: number, pattern: string, state: "leaky" | "fixed") => LabCurve | null;
 
-/** A comment shows the picture 760 to 900 px wide, which scales a font of 16 px to 10 to 12. */
-const WIDTH = 1200;
-const MARGIN = 28;
 const GAP = 34;
 const PANEL_HEIGHT = 258;
-const LEGEND_SIZE = 17;
-const LEGEND_ROW = 28;
-const SWATCH = 40;
+const LEGEND = { size: 17, row: 28, swatch: 40 } as const;
 
 /** Columns of panels: as many as stay legible. */
 function columnsFor(panels: number): number {
@@ -39,16 +34,16 @@ function legend(names: readonly string[]): Legend {
   );
   let [x, row] = [MARGIN, 0];
   const parts = entries.map(({ label, color, width, dash }) => {
-    const text = fitText(label, LEGEND_SIZE, 300);
-    const needed = SWATCH + 8 + textWidth(text, LEGEND_SIZE);
+    const text = fitText(label, LEGEND.size, 300);
+    const needed = LEGEND.swatch + 8 + textWidth(text, LEGEND.size);
     if (x > MARGIN && x + needed > WIDTH - MARGIN) [x, row] = [MARGIN, row + 1];
-    const y = row * LEGEND_ROW;
+    const y = row * LEGEND.row;
     const dashes = dash === "" ? "" : ` stroke-dasharray="${dash}"`;
-    const out = `<path d="M${x.toFixed(1)} ${y - 6}h${SWATCH}" stroke="${color}" stroke-width="${width}"${dashes}/>${svgText(text, x + SWATCH + 8, y, LEGEND_SIZE, INK.text)}`;
+    const out = `<path d="M${x.toFixed(1)} ${y - 6}h${LEGEND.swatch}" stroke="${color}" stroke-width="${width}"${dashes}/>${svgText(text, x + LEGEND.swatch + 8, y, LEGEND.size, INK.text)}`;
     x += needed + 26;
     return out;
   });
-  return { svg: parts.join(""), height: (row + 1) * LEGEND_ROW };
+  return { svg: parts.join(""), height: (row + 1) * LEGEND.row };
 }
 
 /** Description of the axes of all panels. */
@@ -91,7 +86,7 @@ export function labMultiples(rounds: readonly LabDocument[], curves: LabCurves):
   const nothing = svgText("No pattern was measured.", WIDTH / 2, top + 120, 20, INK.soft, MIDDLE);
   return svgDocument(WIDTH, height, INK.paper, [
     `<g transform="translate(0 40)">${key.svg}</g>`,
-    `<text x="${MARGIN}" y="${40 + key.height}" font-size="${LEGEND_SIZE}" fill="${INK.soft}">${axesText(rounds.length)}</text>`,
+    `<text x="${MARGIN}" y="${40 + key.height}" font-size="${LEGEND.size}" fill="${INK.soft}">${axesText(rounds.length)}</text>`,
     ...panels,
     patterns.length > 0 ? "" : nothing,
   ]);

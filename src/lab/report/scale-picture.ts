@@ -1,19 +1,19 @@
 import { formatBytes } from "../../core/units.ts";
 import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/drawing/palette.ts";
-import { svgDocument, svgText } from "../../report/drawing/svg.ts";
+import { MARGIN, svgDocument, svgText, WIDTH } from "../../report/drawing/svg.ts";
 import { fitText, textWidth } from "../../report/drawing/text-width.ts";
 import { type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
 import { answerText, formatSize } from "./scale-table.ts";
 
-const WIDTH = 1200;
 const HEIGHT = 520;
-const MARGIN = 28;
 const TICK = 17;
-/** Space left of the plot: "512 KiB" and the distance to the axis. */
-const LEFT = 130;
-const TOP = 126;
-const BOTTOM = HEIGHT - 96;
-const RIGHT = WIDTH - MARGIN - 12;
+const PLOT = {
+  /** Space left of the plot: "512 KiB" and the distance to the axis. */
+  left: 130,
+  top: 126,
+  bottom: HEIGHT - 96,
+  right: WIDTH - MARGIN - 12,
+} as const;
 const MARK = 8;
 const LEAK = LINE_STYLES[0];
 const STATED = LINE_STYLES[3];
@@ -112,35 +112,35 @@ const LIMIT = { color: LIMIT_LINE.color, width: 2.5, dash: LIMIT_LINE.dash };
 function frame(x: LogAxis, y: LogAxis, document: ScaleDocument): string {
   const sizes = sizeTicks(x).map((value) => {
     const at = x.at(value);
-    return `<path d="M${at.toFixed(1)} ${TOP}V${BOTTOM}" stroke="${INK.grid}" stroke-width="1.2"/>${text(formatSize("batch", value).replace("batch ", ""), at, BOTTOM + 25, TICK, INK.soft, "middle")}`;
+    return `<path d="M${at.toFixed(1)} ${PLOT.top}V${PLOT.bottom}" stroke="${INK.grid}" stroke-width="1.2"/>${text(formatSize("batch", value).replace("batch ", ""), at, PLOT.bottom + 25, TICK, INK.soft, "middle")}`;
   });
   const bytes = powers(y, 2, 7).map((value) => {
     const at = y.at(value);
-    return `<path d="M${LEFT} ${at.toFixed(1)}H${RIGHT}" stroke="${INK.grid}" stroke-width="1.2"/>${text(shortBytes(value), LEFT - 12, at + 6, TICK, INK.soft, "end")}`;
+    return `<path d="M${PLOT.left} ${at.toFixed(1)}H${PLOT.right}" stroke="${INK.grid}" stroke-width="1.2"/>${text(shortBytes(value), PLOT.left - 12, at + 6, TICK, INK.soft, "end")}`;
   });
   const unit = document.by === "batch" ? "images in a batch" : document.by;
   return [
-    `<defs><clipPath id="plot"><rect x="${LEFT}" y="${TOP}" width="${RIGHT - LEFT}" height="${BOTTOM - TOP}"/></clipPath></defs>`,
+    `<defs><clipPath id="plot"><rect x="${PLOT.left}" y="${PLOT.top}" width="${PLOT.right - PLOT.left}" height="${PLOT.bottom - PLOT.top}"/></clipPath></defs>`,
     ...sizes,
     ...bytes,
-    `<path d="M${LEFT} ${BOTTOM}H${RIGHT}" stroke="${INK.axis}" stroke-width="1.5"/>`,
-    text(unit, RIGHT, BOTTOM + 50, TICK, INK.soft, "end"),
+    `<path d="M${PLOT.left} ${PLOT.bottom}H${PLOT.right}" stroke="${INK.axis}" stroke-width="1.5"/>`,
+    text(unit, PLOT.right, PLOT.bottom + 50, TICK, INK.soft, "end"),
   ].join("\n");
 }
 
 /** The boundary: the area between the silent and the visible size. */
 function boundary(x: LogAxis, { answer, by }: ScaleDocument): string {
   if (answer.kind !== "visible") return "";
-  const within = (at: number): number => Math.min(RIGHT, Math.max(LEFT, at));
+  const within = (at: number): number => Math.min(PLOT.right, Math.max(PLOT.left, at));
   const [from, to] = [within(x.at(answer.below)), within(x.at(answer.at))];
   const label = `visible at ${formatSize(by, answer.at)}`;
   const room = 12 + textWidth(label, TICK);
-  const right = to + room < RIGHT;
-  const end = from - room > LEFT ? from : to;
+  const right = to + room < PLOT.right;
+  const end = from - room > PLOT.left ? from : to;
   return [
-    `<rect x="${from.toFixed(1)}" y="${TOP}" width="${(to - from).toFixed(1)}" height="${BOTTOM - TOP}" fill="${LIMIT_LINE.color}" fill-opacity="0.14"/>`,
-    `<path d="M${to.toFixed(1)} ${TOP}V${BOTTOM}" stroke="${LIMIT_LINE.color}" stroke-width="1.5"/>`,
-    plate(label, right ? to + 8 : end - 8, TOP + 22, "#a84300", right ? "start" : "end"),
+    `<rect x="${from.toFixed(1)}" y="${PLOT.top}" width="${(to - from).toFixed(1)}" height="${PLOT.bottom - PLOT.top}" fill="${LIMIT_LINE.color}" fill-opacity="0.14"/>`,
+    `<path d="M${to.toFixed(1)} ${PLOT.top}V${PLOT.bottom}" stroke="${LIMIT_LINE.color}" stroke-width="1.5"/>`,
+    plate(label, right ? to + 8 : end - 8, PLOT.top + 22, "#a84300", right ? "start" : "end"),
   ].join("");
 }
 
@@ -150,10 +150,10 @@ function guessMark(x: LogAxis, { theory, by }: ScaleDocument): string {
   if (guess === null || guess < x.low || guess > x.high) return "";
   const at = x.at(guess);
   const label = `guess ${formatSize(by, Math.round(Number(guess.toPrecision(2))))}`;
-  const left = at - 8 - textWidth(label, TICK) > LEFT;
+  const left = at - 8 - textWidth(label, TICK) > PLOT.left;
   return [
-    `<path d="M${at.toFixed(1)} ${TOP}V${BOTTOM}" stroke="${INK.soft}" stroke-width="1.5" stroke-dasharray="2 5"/>`,
-    plate(label, left ? at - 6 : at + 6, BOTTOM - 10, INK.soft, left ? "end" : "start"),
+    `<path d="M${at.toFixed(1)} ${PLOT.top}V${PLOT.bottom}" stroke="${INK.soft}" stroke-width="1.5" stroke-dasharray="2 5"/>`,
+    plate(label, left ? at - 6 : at + 6, PLOT.bottom - 10, INK.soft, left ? "end" : "start"),
   ].join("");
 }
 
@@ -173,15 +173,13 @@ function measured(probes: readonly ScaleProbe[]): readonly DrawnProbe[] {
     .sort((a, b) => a.value - b.value);
 }
 
-/** Smallest drawn statement as a share of the measured bytes. A smaller one would compress the rest of the plot. */
-const MIN_PART = 1 / 2000;
-
 /** Bytes of the statement at these sizes; empty without a statement, or where it is too small to be drawn. */
 function shownStatement({ theory }: ScaleDocument, sizes: readonly number[], least: number): readonly number[] {
   const { kept } = theory;
   if (kept === null) return [];
   const bytes = sizes.map((size) => kept.constant + kept.per_unit * size);
-  return bytes.every((one) => one > least * MIN_PART) ? bytes : [];
+  // Smallest drawn statement as a share of the measured bytes. A smaller one would compress the rest of the plot.
+  return bytes.every((one) => one > least * (1 / 2000)) ? bytes : [];
 }
 
 /** Both axes: the range of the measurements and of the boundary, and of the guess where it is within a factor of 8. */
@@ -193,11 +191,11 @@ function axes(document: ScaleDocument, probes: readonly DrawnProbe[]): { readonl
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
   const { guess, detectable } = document.theory;
   const near = guess !== null && guess >= least / 8 && guess <= most * 8 ? [guess] : [];
-  const x = logAxis(Math.min(least, ...near) / 1.35, Math.max(most, ...near) * 1.35, LEFT, RIGHT);
+  const x = logAxis(Math.min(least, ...near) / 1.35, Math.max(most, ...near) * 1.35, PLOT.left, PLOT.right);
   const bytes = probes.flatMap(({ excess_bytes: excess, mde_bytes: mde }) => (excess > 0 ? [excess, mde] : [mde]));
   const figures = detectable === null ? bytes : [...bytes, detectable.bytes];
   const all = [...figures, ...shownStatement(document, sizes, Math.min(...figures))];
-  return { x, y: logAxis(Math.min(...all) / 3, Math.max(...all) * 3, BOTTOM, TOP) };
+  return { x, y: logAxis(Math.min(...all) / 3, Math.max(...all) * 3, PLOT.bottom, PLOT.top) };
 }
 
 function plot(document: ScaleDocument, probes: readonly DrawnProbe[]): string {
@@ -218,7 +216,7 @@ function plot(document: ScaleDocument, probes: readonly DrawnProbe[]): string {
     points.map(([value, bytes]) => [x.at(value), y.at(bytes)]);
   const grown = probes.filter(({ excess_bytes: excess }) => excess > 0);
   const marks = probes.map(({ value, excess_bytes: excess, visible }) =>
-    mark(x.at(value), excess > 0 ? y.at(excess) : BOTTOM, visible, excess > 0),
+    mark(x.at(value), excess > 0 ? y.at(excess) : PLOT.bottom, visible, excess > 0),
   );
   return [
     frame(x, y, document),

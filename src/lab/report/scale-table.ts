@@ -4,8 +4,7 @@ import { formatBytes, formatDuration } from "../../core/units.ts";
 import { md, table } from "../../report/markdown/markdown-text.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type ScaleAxis, type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
-
-const UNKNOWN = "–";
+import { UNKNOWN } from "./table.ts";
 
 function grouped(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");

@@ -3,7 +3,7 @@ import { md, table } from "../../report/markdown/markdown-text.ts";
 import type { LabDocument, LabOutcome, LabPattern, LabState } from "./document.ts";
 
 /** Unknown, which is never 0. */
-const UNKNOWN = "–";
+export const UNKNOWN = "–";
 
 /** Label of an outcome. */
 export const OUTCOME_TEXT: Readonly<Record<LabOutcome, string>> = {

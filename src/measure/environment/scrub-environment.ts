@@ -32,15 +32,15 @@ function isDropped(name: string): boolean {
   return DROPPED_NAMES.has(upper) || ["ACTIONS_", "INPUT_", "STATE_"].some((prefix) => upper.startsWith(prefix));
 }
 
-/** GitHub's tokens are longer; a shorter value could be part of any other value. */
-const MIN_TOKEN = 16;
-
 /** The values of the step's tokens: a job may pass one on under another name. */
 function tokensOf(caller: Environment): readonly string[] {
-  return Object.entries(caller)
-    .filter(([name]) => isDropped(name) && /TOKEN/i.test(name))
-    .map(([, value]) => value?.trim() ?? "")
-    .filter((value) => value.length >= MIN_TOKEN);
+  return (
+    Object.entries(caller)
+      .filter(([name]) => isDropped(name) && /TOKEN/i.test(name))
+      .map(([, value]) => value?.trim() ?? "")
+      // GitHub's tokens are longer; a shorter value could be part of any other value.
+      .filter((value) => value.length >= 16)
+  );
 }
 
 /** The characters that a token has in the base64 of any text that contains it: they depend on where it begins there. */

@@ -1,10 +1,6 @@
 import { closeSync, constants, ftruncateSync, openSync, writeSync } from "node:fs";
 import { messageOf } from "../../core/errors.ts";
 
-/** Kept of the beginning and of the end of what a command prints, bytes each. */
-const OUTPUT_PART_BYTES = 256 * 1024;
-/** The end is brought to disk this often, so that a killed gate leaves nearly all of it. */
-const FLUSH_MS = 500;
 /** A cut tail starts at a line's start when one begins this early, bytes. */
 const LINE_SEARCH_BYTES = 4096;
 
@@ -34,8 +30,11 @@ export class OutputLog {
   #closed = false;
   #tailKept = 0;
 
-  /** Creates or empties the file; throws the error of the file system. */
-  constructor(file: string, partBytes = OUTPUT_PART_BYTES) {
+  /**
+   * Creates or empties the file; throws the error of the file system.
+   * @param partBytes kept of the beginning and of the end of what a command prints, each
+   */
+  constructor(file: string, partBytes = 256 * 1024) {
     this.#fd = openSync(file, NEW_FILE, 0o666);
     this.#part = partBytes;
     this.#tail = Buffer.alloc(partBytes);
@@ -61,7 +60,8 @@ export class OutputLog {
     const first = rest.subarray(0, this.#part - at);
     this.#tail.set(first, at);
     this.#tail.set(rest.subarray(first.length), 0);
-    this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref();
+    // The end is brought to disk this often, so that a killed gate leaves nearly all of it.
+    this.#timer ??= setTimeout(() => this.#flush(), 500).unref();
   }
 
   /** Bring everything to disk; later writes are ignored. */

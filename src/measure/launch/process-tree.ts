@@ -55,14 +55,12 @@ function ownChildren(): readonly number[] {
   return childrenOf(process.pid) ?? allPids().filter((pid) => readStat(pid)?.parent === process.pid);
 }
 
-/** Looks until orphans that only end count as none, which bounds what a chain of forks can cost. */
-const LOOKS = 100;
-
 /** Living orphans, recognised by a session that is not Node's: none can return to it. Ended ones are reaped. */
 function orphans(): Member[] {
   if (!adoption) return [];
   const { addon, session, before } = adoption;
-  for (let look = 0; look < LOOKS; look++) {
+  // Looks until orphans that only end count as none, which bounds what a chain of forks can cost.
+  for (let look = 0; look < 100; look++) {
     const living: Member[] = [];
     let reaped = 0;
     for (const pid of ownChildren()) {

@@ -1,5 +1,7 @@
 import { escapeHtml } from "../../core/escape.ts";
 
+/** Width and margin of pictures: letters of 18 px stay readable where a page shows one 600 px wide. */
+export const [WIDTH, MARGIN] = [1200, 28] as const;
 export const MIDDLE = ' text-anchor="middle"';
 export const END = ' text-anchor="end"';
 

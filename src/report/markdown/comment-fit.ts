@@ -55,15 +55,14 @@ export interface Part {
 }
 
 const BREAK = "\n\n";
-/** Room for the longest notice. */
-const NOTICE_CHARS = 500;
 
 /** The parts in order within `most` characters; the least important are dropped, and a notice lists their kinds. */
 export function fitParts(parts: readonly Part[], most: number): string {
   const whole = `${parts.map(({ text }) => text).join(BREAK)}\n`;
   if (whole.length <= most) return whole;
   const dropped = new Set<Part>();
-  let length = whole.length + NOTICE_CHARS + BREAK.length;
+  // Room for the longest notice.
+  let length = whole.length + 500 + BREAK.length;
   const byImportance = [...parts].sort(
     (a, b) => IMPORTANCE.indexOf(b.kind) - IMPORTANCE.indexOf(a.kind) || b.at - a.at,
   );

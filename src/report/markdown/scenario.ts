@@ -12,8 +12,6 @@ import type { Part } from "./comment-fit.ts";
 import { differencesText } from "./details.ts";
 import { codeBlock, linkTarget, md, table, tail } from "./markdown-text.ts";
 
-const TAIL_CHARS = 3000;
-
 /** Address (or relative path) of a picture; of two, the dark one is for dark pages. */
 export type PictureAddress = string | { readonly light: string; readonly dark: string };
 
@@ -101,7 +99,7 @@ export function errorText(scenario: ScenarioReport): string | null {
   const exit = failedExit(scenario);
   const state = exit === null ? "" : ` · ${md(exitText(exit), 200)}`;
   const lines = [`\`${error.code.replace(/[^A-Z0-9_]/g, "")}\`${state}`];
-  if (error.output_tail) lines.push(`Last lines of its output:\n\n${codeBlock(tail(error.output_tail, TAIL_CHARS))}`);
+  if (error.output_tail) lines.push(`Last lines of its output:\n\n${codeBlock(tail(error.output_tail, 3000))}`);
   return lines.join("\n\n");
 }
 

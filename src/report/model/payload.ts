@@ -4,8 +4,6 @@ import { decimate } from "./decimate.ts";
 import { type GateReport, type ScenarioReport, scenarioReport, type Timeline } from "./gate-report.ts";
 import type { Payload } from "./report-schema.ts";
 
-/** Columns a stored timeline is thinned to: enough to draw every picture again. */
-const STORED_COLUMNS = 400;
 const TEXT_CHARS = 20_000;
 
 /** The gate's own part of a report document; everything needed to print and draw it again without the recordings. */
@@ -45,7 +43,8 @@ function timelinePayload(timeline: Timeline) {
     budget_bytes: known(timeline.budget_bytes),
     threshold_bytes: known(timeline.threshold_bytes),
     series: timeline.series.slice(0, 64).map((series) => {
-      const thin = decimate(series, 0, to, STORED_COLUMNS);
+      // Columns a stored timeline is thinned to: enough to draw every picture again.
+      const thin = decimate(series, 0, to, 400);
       return {
         rank: series.rank,
         device: series.device,

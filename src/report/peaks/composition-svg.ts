@@ -1,7 +1,7 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes, formatShort } from "../../core/units.ts";
 import { LINE_STYLES, type Theme } from "../drawing/palette.ts";
-import { svgSwatch, svgText } from "../drawing/svg.ts";
+import { svgSwatch, svgText, WIDTH } from "../drawing/svg.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import type { PeakRow } from "../model/peak-report.ts";
 
@@ -38,9 +38,6 @@ export function stackedBar(
     .join("\n");
 }
 
-/** A smaller share of the peaks is not visible in a bar. */
-const MIN_SHOWN = 0.001;
-
 const SIZE = 18;
 const ROW = 34;
 
@@ -63,7 +60,8 @@ const colorAt = (index: number, name: string, theme: Theme): string =>
 
 /** What the peak consists of as a stacked bar, that of the base above it, and a legend with the differences. */
 export function drawComposition({ rows: all, bytes, compared_bytes: compared }: StackedPeaks, area: Area) {
-  const smallest = MIN_SHOWN * Math.max(bytes, compared ?? 0, 1);
+  // A smaller share of the peaks is not visible in a bar.
+  const smallest = 0.001 * Math.max(bytes, compared ?? 0, 1);
   const rows = all.filter((row) => Math.max(row.bytes, row.compared_bytes ?? 0) >= smallest);
   const { left, right, top, theme } = area;
   const text = (x: number, y: number, content: string, color: string, more = ""): string =>
@@ -101,7 +99,6 @@ export function drawComposition({ rows: all, bytes, compared_bytes: compared }: 
   return { svg: out.join("\n"), bottom: y + ROW };
 }
 
-const FLAME_WIDTH = 1200;
 const FLAME_COLORS = ["#f4a259", "#e8875b", "#f2b56b", "#d9734e"] as const;
 
 /** A peak by stack: each frame is as wide as the memory below it. Outermost frames first. */
@@ -112,7 +109,7 @@ export function renderFlame(frames: readonly (readonly [number, string, number])
   // The left edge of the next frame at each depth.
   const next: number[] = [0];
   const shapes = frames.map(([depth, name, bytes], index) => {
-    const width = (bytes / Math.max(total, 1)) * FLAME_WIDTH;
+    const width = (bytes / Math.max(total, 1)) * WIDTH;
     const x = next[depth] ?? 0;
     next[depth] = x + width;
     next[depth + 1] = x;
@@ -123,5 +120,5 @@ export function renderFlame(frames: readonly (readonly [number, string, number])
       label === "" ? "" : `<text x="${(x + 4).toFixed(1)}" y="${depth * BAR + 15}">${escapeHtml(label)}</text>`;
     return `<g><title>${escapeHtml(title)}</title><rect x="${x.toFixed(1)}" y="${depth * BAR}" width="${Math.max(0.5, width).toFixed(1)}" height="${BAR - 1}" fill="${color}"/>${words}</g>`;
   });
-  return `<svg class="flame" viewBox="0 0 ${FLAME_WIDTH} ${height}" width="100%" font-family="DejaVu Sans, sans-serif" font-size="13" fill="#1f2328">${shapes.join("")}</svg>`;
+  return `<svg class="flame" viewBox="0 0 ${WIDTH} ${height}" width="100%" font-family="DejaVu Sans, sans-serif" font-size="13" fill="#1f2328">${shapes.join("")}</svg>`;
 }

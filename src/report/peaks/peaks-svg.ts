@@ -2,14 +2,11 @@ import { assertNever } from "../../core/errors.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import type { DeviceDifference, SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
 import { LINE_STYLES, THEMES, type Theme, type ThemeName } from "../drawing/palette.ts";
-import { END, svgDocument, svgSwatch, svgText } from "../drawing/svg.ts";
+import { END, MARGIN, svgDocument, svgSwatch, svgText, WIDTH } from "../drawing/svg.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import { BAR, box, stackedBar } from "./composition-svg.ts";
 import { type DifferenceRow, differenceOf, peakRows } from "./peak-rows.ts";
 
-/** Letters of 18 px stay readable where a page shows the picture 600 px wide. */
-const WIDTH = 1200;
-const MARGIN = 28;
 const RIGHT = WIDTH - MARGIN;
 const TITLE_SIZE = 24;
 const SIZE = 18;
@@ -17,8 +14,6 @@ const ROW = 36;
 /** Left edges of a row's parts: its colour, its name, and the bar; its size ends before the bar. */
 const NAME = MARGIN + 28;
 const CHART = 660;
-/** The waterfall's axis begins this share of its range below the lowest level, so that the first bar is seen. */
-const BELOW = 0.15;
 
 interface Drawn {
   readonly svg: string;
@@ -102,7 +97,8 @@ function drawWaterfall(all: readonly ColoredRow[], { before, after }: Peaks, top
   for (const row of rows) levels.push(levels.at(-1)! + differenceOf(row));
   const high = Math.max(...levels, after);
   const lowest = Math.min(...levels, after);
-  const low = Math.max(0, lowest - BELOW * Math.max(high - lowest, 1));
+  // The waterfall's axis begins this share of its range below the lowest level, so that the first bar is seen.
+  const low = Math.max(0, lowest - 0.15 * Math.max(high - lowest, 1));
   const xOf = (bytes: number): number => CHART + ((bytes - low) / Math.max(high - low, 1)) * (RIGHT - CHART);
   const out: string[] = [];
   const line = (index: number, name: string, size: string, color: string, from: number, to: number, fill: string) => {

@@ -69,12 +69,8 @@ export interface TerminalOptions {
   readonly commands?: (scenario: ScenarioReport) => Readonly<Record<"accept" | "refresh" | "run", string>>;
 }
 
-/** Lines of a failed command's output. */
-const TAIL_LINES = 8;
 const MAX_WIDTH = 120;
 const LABEL = 10;
-const SPARK = 20;
-const CODE = 44;
 /** Columns from which a row has room for its series. */
 const WIDE = 92;
 
@@ -224,7 +220,7 @@ function spark({ timeline }: ScenarioReport, check: Check): string {
   );
   return series === undefined
     ? ""
-    : sparkline(series.bytes, SPARK, { limit: check.threshold_bytes, times: series.time_s });
+    : sparkline(series.bytes, 20, { limit: check.threshold_bytes, times: series.time_s });
 }
 
 /** The line that holds the growth, or a one-time increase, with its code; or how much no line holds. */
@@ -269,7 +265,7 @@ function excerpt(line: LineAnswer, paint: Paint, width: number): string[] {
   if (line.code === null) return note === "" ? [] : [clip(`    ${safe(line.location)}: ${note}`, width)];
   const code = clip(`  ▶ ${safe(number)} │ ${safe(line.code)}`, width);
   if (note === "") return [code];
-  const padded = code + " ".repeat(Math.max(2, CODE - displayWidth(code)));
+  const padded = code + " ".repeat(Math.max(2, 44 - displayWidth(code)));
   if (displayWidth(padded) + displayWidth(note) <= width) return [padded + paint.dim(note)];
   return [code, paint.dim(clip(`    ${note}`, width))];
 }
@@ -308,7 +304,8 @@ function errorLines(scenario: ScenarioReport, paint: Paint, width: number): stri
   // The headline contains why a command did not start.
   const state = exit === null || exit.kind === "not-started" ? "" : `  ${safe(exitText(exit))}`;
   const lines = [clip(`  ${safe(error.code)}${state}`, width)];
-  const output = (error.output_tail ?? "").trimEnd().split("\n").slice(-TAIL_LINES);
+  // Lines of a failed command's output.
+  const output = (error.output_tail ?? "").trimEnd().split("\n").slice(-8);
   if (output.some((line) => line.trim() !== "")) {
     lines.push(
       ...output.map((line) => paint.dim(clip(`  │ ${safe(line.replace(/\r/g, "").replaceAll("\t", "    "))}`, width))),
@@ -316,8 +313,6 @@ function errorLines(scenario: ScenarioReport, paint: Paint, width: number): stri
   }
   return lines;
 }
-
-const BAR = 24;
 
 /** Peaks over the values of `--vary`, the law through them, and what fits. */
 export function scalingLines(scaling: Scaling, paint: Paint, width: number): string[] {
@@ -327,7 +322,7 @@ export function scalingLines(scaling: Scaling, paint: Paint, width: number): str
     points.map((point) => [
       cell(`  ${clip(safe(`${name}=${point.value}`), 32)}`),
       cell(pointText(point, "not measured")),
-      cell("█".repeat(Math.round((BAR * (point.bytes ?? 0)) / most)), paint.cyan),
+      cell("█".repeat(Math.round((24 * (point.bytes ?? 0)) / most)), paint.cyan),
     ]),
     [false, true],
   );

@@ -4,9 +4,6 @@ import { decimate, type Line } from "../model/decimate.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { type AxisView, type PanelView, viewOf } from "./panel-view.ts";
 
-/** Columns kept of a line: zooming shows more detail than the picture, and no extreme is lost. */
-const COLUMNS = 2000;
-
 /** One line of a page's chart. */
 interface PageLine {
   readonly role: "series" | "baseline-low" | "baseline-mid" | "baseline-high" | "limit" | "budget";
@@ -108,7 +105,8 @@ function linesOf({ series, x, band, limits }: PanelView, { from, to }: AxisView)
     width: 2,
     dash: [],
   } as const;
-  lines.push(pageLine(look, decimate({ time_s: x, bytes: series.bytes }, from, to, COLUMNS)));
+  // Columns kept of a line: zooming shows more detail than the picture, and no extreme is lost.
+  lines.push(pageLine(look, decimate({ time_s: x, bytes: series.bytes }, from, to, 2000)));
   return lines;
 }
 

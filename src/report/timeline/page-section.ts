@@ -29,8 +29,6 @@ import {
 import { type PagePanel, panelsOf } from "./page-data.ts";
 
 const MAX_CHECKS = 200;
-/** Rows of the table of what failed; the others are in the fold of all checks. */
-const MAX_FAILED = 8;
 
 /** Why a breach only warns: who accepted it, or which known leak it is. */
 function excuses(scenario: ScenarioReport): readonly string[] {
@@ -189,7 +187,8 @@ function failedTable(scenario: ScenarioReport): string {
   const decided = rows.length > 0 ? rows : judgement.checks.filter(({ verdict }) => verdict === judgement.verdict);
   if (decided.length === 0) return "";
   const heading = { fail: "What failed", warn: "What warns", unjudged: "What was not judged", pass: "Checks" };
-  return `<h2>${heading[judgement.verdict]}</h2><div class="decided">${table(decided.slice(0, MAX_FAILED), decidedColumns(judgement.checks))}</div>`;
+  // Rows of the table of what failed; the others are in the fold of all checks.
+  return `<h2>${heading[judgement.verdict]}</h2><div class="decided">${table(decided.slice(0, 8), decidedColumns(judgement.checks))}</div>`;
 }
 
 function steps(scenario: ScenarioReport, accept: AcceptCommand | undefined): string {

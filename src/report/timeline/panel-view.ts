@@ -4,9 +4,6 @@ import { indexOfPeak } from "../model/decimate.ts";
 import type { Timeline, TimelinePanel, TimelineSeries } from "../model/gate-report.ts";
 import { known } from "../model/payload.ts";
 
-/** A limit further above the data would squeeze the lines into the bottom of a panel; its label then has an arrow. */
-const FAR_LIMIT = 3;
-
 export interface LimitView {
   readonly name: "limit" | "budget";
   readonly bytes: number;
@@ -144,7 +141,8 @@ function limitsOf({ threshold_bytes, budget_bytes }: TimelinePanel, high: number
   const view = (name: LimitView["name"], given: number | null): LimitView[] => {
     const bytes = known(given);
     if (bytes === null || bytes < 0) return [];
-    return [{ name, bytes, isInside: high <= 0 || bytes <= high * FAR_LIMIT }];
+    // A limit further above the data would squeeze the lines into the bottom of a panel; its label then has an arrow.
+    return [{ name, bytes, isInside: high <= 0 || bytes <= high * 3 }];
   };
   return [...view("limit", threshold_bytes), ...view("budget", budget_bytes)].sort((a, b) => b.bytes - a.bytes);
 }

@@ -1,7 +1,7 @@
 import { oneLine } from "../../core/text.ts";
 import { THEMES, type Theme, type ThemeName, VERDICT_LOOK } from "../drawing/palette.ts";
 import { byteTicks, labelsWithUnit, ticks, timeTicks } from "../drawing/scale.ts";
-import { END, MIDDLE, svgDocument, svgText } from "../drawing/svg.ts";
+import { END, MARGIN, MIDDLE, svgDocument, svgText, WIDTH } from "../drawing/svg.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import { percent } from "../headline/line-answer.ts";
 import type { Timeline } from "../model/gate-report.ts";
@@ -10,9 +10,6 @@ import { shownRunText } from "../wording/wording.ts";
 import { type AxisView, type PanelView, viewOf } from "./panel-view.ts";
 import { drawPlot, drawPositions, drawSizes, LABEL_SIZE, type Plane, xOf } from "./plot.ts";
 
-/** Letters of 18 px stay readable where a page shows the picture 600 px wide. */
-const WIDTH = 1200;
-const MARGIN = 28;
 const RIGHT = WIDTH - 32;
 const TITLE_SIZE = 24;
 const TITLE_LINE = 32;
@@ -77,7 +74,7 @@ function drawPanels(timeline: Timeline, axis: AxisView, top: number, theme: Them
   const left = Math.ceil(MARGIN + room + 10);
   const more = hidden === 0 ? [] : [`and ${hidden} more on the page`];
   const note = [shownRunText(timeline) ?? [], more].flat().join(", ");
-  const strip = timeline.phases === undefined ? 0 : PHASE_STRIP + 4;
+  const strip = timeline.phases === undefined ? 0 : PHASES.strip + 4;
   const out: string[] = [];
   let y = top;
   let plane: Plane | undefined;
@@ -163,17 +160,17 @@ function wrap(text: string, [first, second]: readonly [number, number]): string[
   if (words.length > 0) lines.push(fitText(words.join(" "), TITLE_SIZE, second));
   return lines;
 }
-
-/** Height of the strip of phases above the time axis, pixels. */
-const PHASE_STRIP = 24;
-
-const NAME_SIZE = 14;
-/** A name needs at least this much room. */
-const MIN_NAME = 24;
-/** Narrower phases cannot be distinguished. */
-const MIN_WIDTH = 2;
-/** Opacities of the phases, assigned to their names in turn. */
-const TONES = [0.1, 0.22, 0.15, 0.3] as const;
+const PHASES = {
+  /** Height of the strip of phases above the time axis, pixels. */
+  strip: 24,
+  nameSize: 14,
+  /** A name needs at least this much room. */
+  minName: 24,
+  /** Narrower phases cannot be distinguished. */
+  minWidth: 2,
+  /** Opacities of the phases, assigned to their names in turn. */
+  tones: [0.1, 0.22, 0.15, 0.3],
+} as const;
 
 interface StripLayout {
   readonly left: number;
@@ -191,13 +188,13 @@ export function drawPhases({ phases = [] }: Timeline, { left, right, bottom, xOf
     .map(({ name, from_s, to_s }) => {
       const from = Math.max(left, xOf(from_s));
       const width = Math.min(right, xOf(to_s)) - from - 1;
-      if (!(width >= MIN_WIDTH)) return "";
-      const tone = TONES[names.indexOf(name) % TONES.length];
-      const box = `<rect x="${from.toFixed(1)}" y="${bottom - PHASE_STRIP}" width="${width.toFixed(1)}" height="${PHASE_STRIP - 1}" fill="${theme.soft}" fill-opacity="${tone}"/>`;
+      if (!(width >= PHASES.minWidth)) return "";
+      const tone = PHASES.tones[names.indexOf(name) % PHASES.tones.length];
+      const box = `<rect x="${from.toFixed(1)}" y="${bottom - PHASES.strip}" width="${width.toFixed(1)}" height="${PHASES.strip - 1}" fill="${theme.soft}" fill-opacity="${tone}"/>`;
       const room = width - 8;
-      const text = room < MIN_NAME ? "" : fitText(name, NAME_SIZE, room);
-      if (text === "" || textWidth(text, NAME_SIZE) > room) return box;
-      return box + svgText(text, from + width / 2, bottom - 7, NAME_SIZE, theme.text, MIDDLE);
+      const text = room < PHASES.minName ? "" : fitText(name, PHASES.nameSize, room);
+      if (text === "" || textWidth(text, PHASES.nameSize) > room) return box;
+      return box + svgText(text, from + width / 2, bottom - 7, PHASES.nameSize, theme.text, MIDDLE);
     })
     .join("\n");
 }

@@ -12,7 +12,6 @@ export interface Reproduction {
   readonly differs: string | null;
 }
 
-const CONFIG_FILE = "stormlog-gate.yml";
 /** Copy of a config file from another directory: its paths start at the directory of the gate. */
 const COPIED_CONFIG = "stormlog-gate.reproduce.yml";
 
@@ -66,7 +65,7 @@ function runSteps(scenario: ScenarioReport, invocation: Invocation, isPolicyChan
   const isCopied = command === null && config !== null && config.includes("/");
   const file = isCopied ? COPIED_CONFIG : config;
   const run = [
-    ...(file === null || (command === null && file === CONFIG_FILE) ? [] : option("--config", file)),
+    ...(file === null || (command === null && file === "stormlog-gate.yml") ? [] : option("--config", file)),
     ...(command !== null && name === "default" ? [] : option("--scenario", name)),
     ...baselineOptions(invocation, scenario.baseline?.source ?? null),
     ...options,

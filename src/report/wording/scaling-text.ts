@@ -26,12 +26,10 @@ export function scalingTitle({ metric, device, name }: Scaling): string {
   return `${metricLabel(metric)} peak ${device === "host" ? "" : "of the device "}over ${name}`;
 }
 
-/** Below this a whole number of bytes has less than two digits. */
-const MIN_WHOLE_BYTES = 10;
-
 /** The coefficient `b`, which may be a fraction of a byte: "1.31 MiB", "0.0213 B". */
 export function coefficientText(bytes: number): string {
-  return Math.abs(bytes) < MIN_WHOLE_BYTES ? `${Number(bytes.toPrecision(DIGITS))} B` : formatBytes(bytes);
+  // Below this a whole number of bytes has less than two digits.
+  return Math.abs(bytes) < 10 ? `${Number(bytes.toPrecision(DIGITS))} B` : formatBytes(bytes);
 }
 
 /** The peak at one value; `missing` where none was measured. */

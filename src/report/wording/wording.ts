@@ -213,9 +213,6 @@ interface ShownChecks {
   readonly hidden: number;
 }
 
-/** More ranks of one kind add nothing for a reader. */
-const MAX_ALIKE = 4;
-
 /** How near a check is to its limit, or without one how large its value is: larger is worse. */
 function badness({ candidate_bytes: candidate, threshold_bytes: threshold }: Check): number {
   if (candidate === null || !Number.isFinite(candidate)) return Number.NEGATIVE_INFINITY;
@@ -234,7 +231,8 @@ export function shownChecks(checks: readonly Check[], most: number): ShownChecks
       JSON.stringify([verdict, gating, aspect, limit, metric]),
     ).values(),
   ];
-  const each = Math.max(1, Math.min(MAX_ALIKE, Math.floor(most / kinds.length)));
+  // More ranks of one kind add nothing for a reader.
+  const each = Math.max(1, Math.min(4, Math.floor(most / kinds.length)));
   const rows = kinds.slice(0, most).flatMap((own) => {
     const worst = [...own].sort((a, b) => badness(b) - badness(a) || a.rank - b.rank).slice(0, each);
     return worst.map((check, at) => ({ check, more: at === worst.length - 1 ? own.length - worst.length : 0 }));

@@ -20,9 +20,6 @@ import type {
   SurvivorRow,
 } from "./tables.ts";
 
-/** Maximum number of blocks listed by size. */
-const LISTED_BLOCKS = 20;
-
 /** A snapshot with its file's name. */
 export interface NamedSnapshot {
   readonly file: string;
@@ -138,7 +135,7 @@ export function snapshotDocument(
     for (const line of liveByLine(snapshot, owners)) {
       live.push({ ...row(line), ...place(line), stack: line.stack.map(place) });
     }
-    for (const block of largestBlocks(snapshot, owners, LISTED_BLOCKS)) {
+    for (const block of largestBlocks(snapshot, owners, 20)) {
       largest.push({ ...row(block), ...place(block) });
     }
     pools.push(...poolUse(snapshot).map(row));

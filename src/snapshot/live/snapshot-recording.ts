@@ -13,8 +13,6 @@ import { allocatedBytes, devicesOf } from "./live.ts";
 import { deviceSeries, reservedBytes } from "./replay.ts";
 import { stepAt, stepEnds } from "./steps.ts";
 
-const NS_PER_US = 1000;
-
 /** Microseconds of the first entry of any trace; null where entries have no clock. */
 function startOf(traces: readonly TraceTable[]): number | null {
   let start = Number.POSITIVE_INFINITY;
@@ -47,7 +45,7 @@ function tableOf(
   const { timeUs, allocated, active, reserved } = series;
   return {
     ...named,
-    timeNs: timeUs === null ? null : timeUs.map((time) => Math.round((time - (startUs ?? 0)) * NS_PER_US)),
+    timeNs: timeUs === null ? null : timeUs.map((time) => Math.round((time - (startUs ?? 0)) * 1000)),
     steps: timeUs === null || ends.length === 0 ? null : timeUs.map((time) => stepAt(ends, time)),
     columns: { allocated, reserved, active },
   };
@@ -57,7 +55,7 @@ function outOfMemoryMarks(traces: readonly TraceTable[], startUs: number | null)
   return traces.flatMap(({ device, action, time, size, addr }) => {
     const marks: RecordingMark[] = [];
     for (let i = action.indexOf(Action.oom); i >= 0; i = action.indexOf(Action.oom, i + 1)) {
-      const timeNs = Math.round(((time[i] as number) - (startUs ?? 0)) * NS_PER_US);
+      const timeNs = Math.round(((time[i] as number) - (startUs ?? 0)) * 1000);
       const text = `cuda:${device}: ${size[i]} bytes requested, ${addr[i]} free`;
       marks.push({ timeNs: Number.isNaN(timeNs) ? 0 : timeNs, kind: "oom", text });
     }

@@ -6,7 +6,6 @@ import type { Window } from "./window.ts";
 /** Picklers write lists in batches of a thousand items. */
 const MAX_RUN = 1024;
 const SLOTS = 1 << 17;
-const MAX_PROBES = 8;
 const FIRST_WORDS = 1 << 14;
 /** 16 MiB. Further runs are read like all other values. */
 const MAX_WORDS = 1 << 22;
@@ -81,7 +80,7 @@ export class ReferenceRuns {
 
   /** The slot of the run of the first `length` indices, or the free one for it; -1 = no slot is left near its hash. */
   #slotOf(hash: number, length: number): number {
-    for (let probe = 0; probe < MAX_PROBES; probe++) {
+    for (let probe = 0; probe < 8; probe++) {
       const slot = (hash + probe) & (SLOTS - 1);
       const known = this.#slots[slot] as number;
       if (known === 0 || this.#equals(known, length)) return slot;

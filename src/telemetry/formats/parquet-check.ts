@@ -1,6 +1,6 @@
 import type { ColumnMetaData, SchemaElement } from "hyparquet";
 import type { Snappy } from "./parquet-chunk.ts";
-import { pageFields } from "./parquet-chunk.ts";
+import { ENCODING, PAGE, pageFields } from "./parquet-chunk.ts";
 import { UnsupportedEncoding } from "./parquet-delta.ts";
 
 /** A column whose pages are checked. */
@@ -11,18 +11,13 @@ export interface CheckedColumn {
   readonly rows: number;
 }
 
-const DATA_PAGE = 0;
-const DICTIONARY_PAGE = 2;
-const DATA_PAGE_V2 = 3;
-
-const PLAIN = 0;
-const PLAIN_DICTIONARY = 2;
-const DELTA_BINARY_PACKED = 5;
-const DELTA_LENGTHS = 6;
-const RLE_DICTIONARY = 8;
-const BYTE_STREAM_SPLIT = 9;
 /** Not among them: strings that begin as the one before, of which a page of a megabyte can make a terabyte. */
-const ENCODINGS: ReadonlySet<number> = new Set([PLAIN, DELTA_BINARY_PACKED, DELTA_LENGTHS, BYTE_STREAM_SPLIT]);
+const ENCODINGS: ReadonlySet<number> = new Set([
+  ENCODING.plain,
+  ENCODING.deltaPacked,
+  ENCODING.deltaLengths,
+  ENCODING.byteStreamSplit,
+]);
 
 /** Writers make pages of a megabyte, or of a hundred thousand rows. */
 const MAX_VALUES = 1 << 24;
@@ -113,11 +108,11 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
     page: { kind: number; encoding: number; values: number },
   ): void => {
     const { kind, encoding, values } = page;
-    if (encoding === PLAIN_DICTIONARY || encoding === RLE_DICTIONARY) {
+    if (encoding === ENCODING.plainDictionary || encoding === ENCODING.dictionary) {
       const bits = data[at] ?? 0;
       if (bits > 32) throw new UnsupportedEncoding("values of too many bits");
       // In pages of version 1 hyparquet reads no runs of values without bits.
-      if (bits > 0 || kind === DATA_PAGE_V2) new EncodedRuns(data, at + 1).skip(bits, values);
+      if (bits > 0 || kind === PAGE.dataV2) new EncodedRuns(data, at + 1).skip(bits, values);
     } else if (!ENCODINGS.has(encoding)) throw new UnsupportedEncoding(`values in encoding ${encoding}`);
   };
   let at = 0;
@@ -135,11 +130,11 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
     };
     const kind = of("1");
     switch (kind) {
-      case DICTIONARY_PAGE:
+      case PAGE.dictionary:
         if (of("7.1") > MAX_VALUES) throw new UnsupportedEncoding("a dictionary of too many values");
         unpacked(body, plainBytes);
         break;
-      case DATA_PAGE: {
+      case PAGE.data: {
         const values = counted("5.1");
         const data = unpacked(body, plainBytes);
         const encoding = of("5.2");
@@ -152,7 +147,7 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
         seen += values;
         break;
       }
-      case DATA_PAGE_V2: {
+      case PAGE.dataV2: {
         const [values, nulls, levels] = [counted("8.1"), of("8.2"), of("8.5")];
         if (of("8.3") !== values || of("8.6") !== 0 || nulls > values || levels > Math.min(packedBytes, plainBytes))
           throw new UnsupportedEncoding("a page of another shape");

@@ -86,18 +86,27 @@ interface PageHeader {
 }
 
 /** Field types of Thrift's compact protocol that page headers use. */
-const STOP = 0;
-const TRUE = 1;
-const FALSE = 2;
-const BYTE = 3;
-const INT16 = 4;
-const INT64 = 6;
-const DOUBLE = 7;
-const BINARY = 8;
-const STRUCT = 12;
+const FIELD = {
+  stop: 0,
+  true: 1,
+  false: 2,
+  byte: 3,
+  int16: 4,
+  int64: 6,
+  double: 7,
+  binary: 8,
+  struct: 12,
+} as const;
 
-const DATA_PAGE_V2 = 3;
-const DELTA_BINARY_PACKED = 5;
+export const PAGE = { data: 0, dictionary: 2, dataV2: 3 } as const;
+export const ENCODING = {
+  plain: 0,
+  plainDictionary: 2,
+  deltaPacked: 5,
+  deltaLengths: 6,
+  dictionary: 8,
+  byteStreamSplit: 9,
+} as const;
 
 /** Stands for a value other than a number, such as a statistic. */
 const OTHER = -1;
@@ -126,20 +135,20 @@ function readStruct(bytes: Uint8Array, start: number, prefix: string, into: Map<
     const head = bytes[at++];
     if (head === undefined) throw new UnsupportedEncoding("the file ends within a header");
     const kind = head & 0x0f;
-    if (kind === STOP) return at;
+    if (kind === FIELD.stop) return at;
     field = head >> 4 === 0 ? number() : field + (head >> 4);
     const name = `${prefix}${field}`;
     // Readers differ on which of two they take.
     if (into.has(name)) throw new UnsupportedEncoding("a header with a field twice");
     into.set(name, OTHER);
-    if (kind === TRUE || kind === FALSE) into.set(name, Number(kind === TRUE));
-    else if (kind >= INT16 && kind <= INT64) into.set(name, number());
-    else if (kind === BYTE) at += 1;
-    else if (kind === DOUBLE) at += 8;
-    else if (kind === BINARY) {
+    if (kind === FIELD.true || kind === FIELD.false) into.set(name, Number(kind === FIELD.true));
+    else if (kind >= FIELD.int16 && kind <= FIELD.int64) into.set(name, number());
+    else if (kind === FIELD.byte) at += 1;
+    else if (kind === FIELD.double) at += 8;
+    else if (kind === FIELD.binary) {
       const length = varint();
       at += length;
-    } else if (kind === STRUCT) at = readStruct(bytes, at, `${name}.`, into);
+    } else if (kind === FIELD.struct) at = readStruct(bytes, at, `${name}.`, into);
     else throw new UnsupportedEncoding("a header of another shape");
   }
 }
@@ -166,7 +175,7 @@ export function pageFields(
 /** @throws UnsupportedEncoding for any page that is not of version 2 with delta-packed numbers */
 function pageHeader(bytes: Uint8Array, at: number): PageHeader {
   const { of, has, bodyAt } = pageFields(bytes, at);
-  if (of("1") !== DATA_PAGE_V2 || of("8.4") !== DELTA_BINARY_PACKED || of("8.6") !== 0)
+  if (of("1") !== PAGE.dataV2 || of("8.4") !== ENCODING.deltaPacked || of("8.6") !== 0)
     throw new UnsupportedEncoding("another page");
   return {
     rows: of("8.1"),

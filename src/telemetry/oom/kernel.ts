@@ -1,5 +1,3 @@
-const NS_PER_S = 1e9;
-
 /** A process that the kernel killed because of low memory, from its log. */
 export interface KernelVictim {
   readonly pid: number;
@@ -57,4 +55,4 @@ export function victimsIn(records: readonly string[]): KernelVictim[] {
 }
 
 /** "3.2 s" for a time since the start. */
-export const secondsText = (timeNs: number): string => `${(timeNs / NS_PER_S).toFixed(1)} s`;
+export const secondsText = (timeNs: number): string => `${(timeNs / 1e9).toFixed(1)} s`;

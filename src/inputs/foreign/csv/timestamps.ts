@@ -2,7 +2,6 @@ import { invalidInput } from "../../../core/errors.ts";
 
 /** Timestamps from this value on (March 1973) are Unix time, below it time since an unnamed start. */
 const EPOCH_FROM_S = 1e8;
-const NS_PER_S = 1_000_000_000;
 const ZERO = 0x30;
 const NINE = 0x39;
 const MAX_DIGITS = 19;
@@ -36,15 +35,15 @@ export class TimeStamps {
   /** A timestamp in nanoseconds that is not plain digits (`1.7e18`). @throws GateError TIMESTAMP_INVALID */
   nanoseconds(value: number, line: number, column: string, name: string): number {
     if (!Number.isFinite(value) || value < 0) throw badStamp(String(value), line, column, name);
-    const seconds = Math.floor(value / NS_PER_S);
-    return this.split(seconds, Math.round(value - seconds * NS_PER_S));
+    const seconds = Math.floor(value / 1e9);
+    return this.split(seconds, Math.round(value - seconds * 1e9));
   }
 
   /** @throws GateError TIMESTAMP_INVALID */
   seconds(value: number, line: number, column: string, name: string): number {
     if (!Number.isFinite(value) || value < 0) throw badStamp(String(value), line, column, name);
     const whole = Math.floor(value);
-    return this.split(whole, Math.round((value - whole) * NS_PER_S));
+    return this.split(whole, Math.round((value - whole) * 1e9));
   }
 
   /** A timestamp split into whole seconds and nanoseconds. */
@@ -54,10 +53,10 @@ export class TimeStamps {
       if (seconds >= EPOCH_FROM_S) {
         this.#baseSeconds = seconds;
         this.#baseNanos = nanos;
-        this.epochNs = BigInt(seconds) * BigInt(NS_PER_S) + BigInt(nanos);
+        this.epochNs = BigInt(seconds) * BigInt(1e9) + BigInt(nanos);
       }
     }
-    return (seconds - this.#baseSeconds) * NS_PER_S + (nanos - this.#baseNanos);
+    return (seconds - this.#baseSeconds) * 1e9 + (nanos - this.#baseNanos);
   }
 }
 

@@ -15,8 +15,6 @@ import { eventOf, type RecordOptions } from "./validate.ts";
 /** Events are objects (about 400 bytes each). More would not fit into the memory of a usual process. */
 const MAX_EVENTS = 6_000_000;
 const MAX_SHARED = 10_000;
-/** Deeper metadata is not telemetry, as in {@link pythonLiteral}. */
-const MAX_NESTING = 32;
 const NO_FRACTIONS: ReadonlySet<string> = new Set();
 
 /** Content of a source of telemetry. */
@@ -208,7 +206,8 @@ function parseMetadata(text: string, collector: EventCollector): Record<string, 
   if (text === "" || text === "{}") return {};
   try {
     const parsed: unknown = JSON.parse(text);
-    if (isObject(parsed) && isNestedWithin(parsed, MAX_NESTING)) return parsed;
+    // Deeper metadata is not telemetry, as in {@link pythonLiteral}.
+    if (isObject(parsed) && isNestedWithin(parsed, 32)) return parsed;
   } catch {
     // Stormlog's own export has the dictionary as Python prints it.
     const literal = pythonLiteral(text);

@@ -5,7 +5,6 @@ import type { TelemetryEvent } from "../../../telemetry/recording/model.ts";
 import { checkSigns, checkTotal, Fields, IDENTITY_FIELDS, identityOf, RecordProblem } from "./fields.ts";
 import type { SourceRecord } from "./json-values.ts";
 
-const NS_PER_S = 1_000_000_000;
 const METADATA_PREFIX = "metadata_";
 const BACKEND_COLLECTORS: Readonly<Record<string, string>> = {
   mps: "stormlog.mps_tracker",
@@ -30,7 +29,7 @@ function timestampOf(fields: Fields): bigint {
   if (fields.has("timestamp_ns")) return BigInt(fields.exactInteger("timestamp_ns"));
   const seconds = fields.number("timestamp");
   if (seconds === null) throw new RecordProblem("Legacy record is missing a valid timestamp");
-  const nanoseconds = Math.trunc(seconds * NS_PER_S);
+  const nanoseconds = Math.trunc(seconds * 1e9);
   if (!Number.isFinite(nanoseconds)) throw new RecordProblem("Legacy record is missing a valid timestamp");
   return BigInt(nanoseconds);
 }

@@ -1,6 +1,3 @@
-/** Deeper nesting is not telemetry. */
-const MAX_DEPTH = 32;
-
 const ESCAPES: Readonly<Record<string, string>> = {
   n: "\n",
   r: "\r",
@@ -56,7 +53,8 @@ class LiteralReader {
   }
 
   #value(depth: number): unknown {
-    if (depth > MAX_DEPTH) throw new NotALiteral();
+    // Deeper nesting is not telemetry.
+    if (depth > 32) throw new NotALiteral();
     this.#match(SPACE);
     const char = this.#text[this.#at];
     if (char === "'" || char === '"') return this.#string();

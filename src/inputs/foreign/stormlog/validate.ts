@@ -59,7 +59,6 @@ function versionOf(fields: Fields): Version {
 
 /** Validated key lists, joined: a file repeats the same one for every record. */
 const CHECKED_KEYS = new Map<string, Version>();
-const MAX_CHECKED = 1000;
 
 function checkKeys(fields: Fields, version: Version): void {
   const signature = Object.keys(fields.values).join();
@@ -72,7 +71,7 @@ function checkKeys(fields: Fields, version: Version): void {
     .filter((field) => !known.has(field))
     .sort();
   if (unknown.length > 0) throw new RecordProblem(`Unknown telemetry fields: ${unknown.join(", ")}`);
-  if (CHECKED_KEYS.size < MAX_CHECKED) CHECKED_KEYS.set(signature, version);
+  if (CHECKED_KEYS.size < 1000) CHECKED_KEYS.set(signature, version);
 }
 
 function checkCapabilities(fields: Fields, metadata: Readonly<Record<string, unknown>>): void {

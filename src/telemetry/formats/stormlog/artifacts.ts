@@ -3,7 +3,6 @@ import { HEAP_COLLECTOR } from "./reading.ts";
 
 /** Width of a timeline bin, seconds: that of Stormlog's own timeline. */
 const TIMELINE_BIN_S = 1;
-const NS_PER_S = 1e9;
 const ALERT_TYPES: ReadonlySet<string> = new Set(["warning", "critical", "error"]);
 
 const isSample = (event: TelemetryEvent) => event.eventType === "sample";
@@ -38,8 +37,7 @@ function timelineOf(events: readonly TelemetryEvent[]): TimelineArrays {
     arrays.reserved.push(event.allocatorReserved);
   };
   for (const [i, event] of samples.entries()) {
-    const bin = (of: TelemetryEvent) =>
-      Math.floor(Number(of.timestampNs - first.timestampNs) / (TIMELINE_BIN_S * NS_PER_S));
+    const bin = (of: TelemetryEvent) => Math.floor(Number(of.timestampNs - first.timestampNs) / (TIMELINE_BIN_S * 1e9));
     const next = samples[i + 1];
     if (event.deviceId < 0) add(seconds(event), event);
     else if (!next || bin(next) !== bin(event)) add(seconds(first) + bin(event) * TIMELINE_BIN_S, event);

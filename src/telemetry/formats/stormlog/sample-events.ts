@@ -1,7 +1,6 @@
 import type { Recording, TelemetryEvent } from "../../recording/model.ts";
 import { type StormlogTable, stormlogTables } from "./reading.ts";
 
-const NS_PER_MS = 1e6;
 /** Interval of a table with a single sample, as in Stormlog's tracker. */
 const DEFAULT_INTERVAL_MS = 100;
 
@@ -37,7 +36,7 @@ function sessionOf({ info }: Recording): Readonly<Record<string, string>> {
 function intervalOf(timeNs: Float64Array, rows: readonly number[]): number {
   if (rows.length < 2) return DEFAULT_INTERVAL_MS;
   const span = timeNs[rows.at(-1)!]! - timeNs[rows[0]!]!;
-  return Math.max(1, Math.round(span / (rows.length - 1) / NS_PER_MS));
+  return Math.max(1, Math.round(span / (rows.length - 1) / 1e6));
 }
 
 function writerOf(reading: StormlogTable, recording: Recording, worldSize: number, every: boolean): Writer | null {
