@@ -9,7 +9,8 @@
 // of its time.
 //
 // Never throws into the program, prints nothing, and keeps no process alive. Functions are taken before the program can
-// replace them. Not seen: collections of a thread that never waits, and the end of a process that is killed.
+// replace them; `process.memoryUsage()` would abort one that has closed its standard streams. Not seen: collections of a
+// thread that never waits, and the end of a process that is killed.
 
 const v8 = require("node:v8");
 const { runInNewContext } = require("node:vm");
@@ -18,7 +19,6 @@ const { isPackageManager, report, stopwatch } = require("./program.cjs");
 const { endOf, LIVE, FINAL, Ring } = require("./ring.cjs");
 
 const { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } = v8;
-const { memoryUsage } = process;
 const { apply } = Reflect;
 const { defineProperty } = Object;
 const { load, notify, store, wait } = Atomics;
@@ -37,8 +37,8 @@ const RELEASE_MS = 10;
 const MIN_FINAL_MS = 1000;
 const MAX_FINAL_BYTES = 256 * 2 ** 20;
 /** How long a thread waits for all those that it ends, and for one of them. Some 20 ms on a machine at rest. */
-const MAX_WAITS_MS = 1000;
-const MAX_WAIT_MS = 400;
+const MAX_WAITS_MS = 1200;
+const MAX_WAIT_MS = 600;
 /** How often the size of the heap is read, and how long V8 keeps pages that it has freed. */
 const SIZE_MS = 200;
 const POOL_MS = 8000;
@@ -79,7 +79,7 @@ function collector() {
  */
 function oldBytes() {
   const spaces = getHeapSpaceStatistics();
-  let bytes = memoryUsage().arrayBuffers;
+  let bytes = getHeapStatistics().external_memory;
   for (let i = 0; i < spaces.length; i += 1) {
     const { space_name: name, space_used_size: used } = spaces[i];
     if (name !== "new_space" && name !== "new_large_object_space") bytes += used;
@@ -92,7 +92,8 @@ function collected(gc) {
   gc();
   // A collection begins with releasing the buffers that the one before has found.
   gc({ type: "minor" });
-  return getHeapStatistics().used_heap_size + memoryUsage().arrayBuffers;
+  const { used_heap_size: used, external_memory: buffers } = getHeapStatistics();
+  return used + buffers;
 }
 
 /** The readings of this thread. */
@@ -106,11 +107,11 @@ class LiveHeap {
   /** What V8 takes of the host: pages that it has freed stay in its pool for some time. */
   taken() {
     const { size } = this;
-    const bytes = getHeapStatistics().total_physical_size;
+    const { total_physical_size: bytes, external_memory: buffers } = getHeapStatistics();
     if (now() - size.since > POOL_MS) {
       this.size = { since: now(), highest: bytes, before: size.highest };
     } else if (bytes > size.highest) size.highest = bytes;
-    return max(this.size.highest, this.size.before) + memoryUsage().arrayBuffers;
+    return max(this.size.highest, this.size.before) + buffers;
   }
 
   /** @param live bytes that a collection has left; null without one  @param reason of the record */

@@ -63,8 +63,8 @@ const TEXTS: Readonly<Record<Metric, MetricText>> = {
   js_heap: {
     memory: "kept by V8's heap and its buffers after full collections",
     device: "`host`",
-    gates: "instead of `host`, without a baseline",
-    source: "a script in each Node thread",
+    gates: "instead of growth of `host`",
+    source: "a script in each Node thread: V8's own full collections, and one at the thread's end",
   },
   jvm_heap: {
     memory: "kept by the heaps of Java virtual machines after full collections",

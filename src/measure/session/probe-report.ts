@@ -33,10 +33,12 @@ const distinct = (names: readonly string[]): string[] => [...new Set(names)].sor
 
 /** The entry of the probe among a recording's sources. */
 export function probeSource(
-  { infos, streams, stepsSeen }: ProbeTraces,
+  { infos, streams: all, stepsSeen }: ProbeTraces,
   use: PythonUse,
   missing: string | null,
 ): SourceReport {
+  // Of a Node program that did not collect, only the size of its heap is known.
+  const streams = all.filter(({ index, allocated }) => index !== HostHeapIndex.v8 || !allocated.every(Number.isNaN));
   const processes = infos.map(({ process }) => process);
   if (processes.length === 0 && streams.length === 0) {
     const capabilities = stepsSeen ? ["steps"] : [];
