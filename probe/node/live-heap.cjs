@@ -9,8 +9,7 @@
 // of its time.
 //
 // Never throws into the program, prints nothing, and keeps no process alive. Functions are taken before the program can
-// replace them; `process.memoryUsage()` would abort one that has closed its standard streams. Not seen: collections of a
-// thread that never waits, and the end of a process that is killed.
+// replace them. Not seen: collections of a thread that never waits, and the end of a process that is killed.
 
 const v8 = require("node:v8");
 const { runInNewContext } = require("node:vm");
@@ -19,6 +18,8 @@ const { isPackageManager, report, stopwatch } = require("./program.cjs");
 const { endOf, LIVE, FINAL, Ring } = require("./ring.cjs");
 
 const { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } = v8;
+const { memoryUsage } = process;
+const { fstatSync } = require("node:fs");
 const { apply } = Reflect;
 const { defineProperty } = Object;
 const { load, notify, store, wait } = Atomics;
@@ -74,12 +75,25 @@ function collector() {
 }
 
 /**
+ * Bytes of this thread's buffers. `memoryUsage` opens a file, and libuv would abort a program that has closed its
+ * standard streams when that file takes one's number. V8's own count lags behind.
+ */
+function bufferBytes() {
+  try {
+    for (let stream = 0; stream < 3; stream += 1) fstatSync(stream);
+  } catch (_) {
+    return getHeapStatistics().external_memory;
+  }
+  return memoryUsage().arrayBuffers;
+}
+
+/**
  * Bytes that a collection has left, some time after it. Young objects were made since then, or are looked at by the
  * next one.
  */
 function oldBytes() {
   const spaces = getHeapSpaceStatistics();
-  let bytes = getHeapStatistics().external_memory;
+  let bytes = bufferBytes();
   for (let i = 0; i < spaces.length; i += 1) {
     const { space_name: name, space_used_size: used } = spaces[i];
     if (name !== "new_space" && name !== "new_large_object_space") bytes += used;
@@ -92,8 +106,7 @@ function collected(gc) {
   gc();
   // A collection begins with releasing the buffers that the one before has found.
   gc({ type: "minor" });
-  const { used_heap_size: used, external_memory: buffers } = getHeapStatistics();
-  return used + buffers;
+  return getHeapStatistics().used_heap_size + bufferBytes();
 }
 
 /** The readings of this thread. */
@@ -107,11 +120,11 @@ class LiveHeap {
   /** What V8 takes of the host: pages that it has freed stay in its pool for some time. */
   taken() {
     const { size } = this;
-    const { total_physical_size: bytes, external_memory: buffers } = getHeapStatistics();
+    const { total_physical_size: bytes } = getHeapStatistics();
     if (now() - size.since > POOL_MS) {
       this.size = { since: now(), highest: bytes, before: size.highest };
     } else if (bytes > size.highest) size.highest = bytes;
-    return max(this.size.highest, this.size.before) + buffers;
+    return max(this.size.highest, this.size.before) + bufferBytes();
   }
 
   /** @param live bytes that a collection has left; null without one  @param reason of the record */
