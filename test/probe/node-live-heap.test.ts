@@ -8,8 +8,8 @@ const MIB = 2 ** 20;
 const NODE = { executable: process.execPath, major: 0, minor: 0 };
 
 /**
- * Keeps 24 MiB of buffers in a worker and 8 MiB in the main thread, and ends the worker from outside. Both run for longer
- * than a thread that is read at its end.
+ * Keeps 24 MiB of buffers in a worker and 8 MiB in the main thread, and ends the worker from outside. Both run for
+ * longer than a thread whose end is not read.
  */
 const PROGRAM = `
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
@@ -73,7 +73,7 @@ function finalOf(left: Left | undefined): number | null {
 }
 
 describe("the live heap of a Node program in an ordinary run", () => {
-  it("is read when a thread ends, also one that is ended from outside, and nothing is printed", async () => {
+  it("the live heap is read when a thread ends, also from outside, and nothing is printed", async () => {
     const { code, stdout, stderr, left } = await run("program.mjs", PROGRAM);
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "undefined\n", stderr: "" });
     const [main, worker] = left;
@@ -84,7 +84,7 @@ describe("the live heap of a Node program in an ordinary run", () => {
     expect(worker && recordsOf(worker, HEAP, END).map(({ values }) => values[0])).toEqual([0]);
   }, 60_000);
 
-  it("is read after V8's own full collections", async () => {
+  it("the live heap is read after V8's own full collections", async () => {
     const { code, stderr, left } = await run("collected.cjs", COLLECTED);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const live = left
@@ -93,7 +93,7 @@ describe("the live heap of a Node program in an ordinary run", () => {
     expect(Math.max(...live)).toBeGreaterThan(2 * MIB);
   }, 60_000);
 
-  it("is read in a program that replaces what the probe needs, which does not notice it", async () => {
+  it("the live heap is read in a program that replaces what the probe needs, which does not notice it", async () => {
     const { code, stdout, stderr, left } = await run("hostile.cjs", HOSTILE);
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "" });
     expect(finalOf(left[0])).toBeGreaterThan(1);
