@@ -197,6 +197,24 @@ describe("the metrics that gate", () => {
     expect(growth("leak")).toEqual(["fail"]);
     expect(growth("flat", "rising")).toEqual(["fail"]);
     expect(growth("insufficient")).toEqual(["unjudged"]);
+    const live = (...drifts: Drift[]) => {
+      const { verdict, checks } = judge({
+        candidate: { ...measured(), runs: [run("now", 0)] },
+        baseline: { ...measured(), runs: Array.from({ length: 10 }, (_, at) => run(`night-${at}`, at)) },
+        anchor: null,
+        policy: DEFAULT_POLICY,
+        baseRunsPossible: true,
+        collected: drifts.map((drift) => ({
+          session: "now",
+          commit: null,
+          series: [one("jvm_heap", drift, drift === "leak" ? 90 * MIB : 0)],
+        })),
+      });
+      return [verdict, ...checks.flatMap(({ metric, confirmed }) => (metric === "jvm_heap" ? [confirmed] : []))];
+    };
+    // A leak within the growth that the baseline has.
+    expect(live("leak", "leak")).toEqual(["fail", true]);
+    expect(live("flat")).toEqual(["pass"]);
   });
 
   it("a collected heap that the baseline does not have leaves host growth judged", () => {

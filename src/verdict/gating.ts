@@ -1,8 +1,7 @@
-import type { MeasuredRun, MeasuredSeries, Measurements } from "../analysis/measurements.ts";
+import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
 import { METRIC, METRICS, type Metric } from "../telemetry/recording/metrics.ts";
-import type { Check, Judgement } from "./model/judgement.ts";
 import type { Policy } from "./model/policy.ts";
-import { finite, type SeriesHistory, type SeriesKey } from "./model/series-index.ts";
+import { isKnown, type SeriesHistory, type SeriesKey } from "./model/series-index.ts";
 
 /**
  * Metrics whose peak, growth and class can fail the gate. Allocated is the memory the program holds. Reserved and
@@ -67,58 +66,12 @@ function liveHeapGates(
   return candidate.runs.length < 2 || count(candidate, () => true) > 0;
 }
 
-const isKnown = (series: MeasuredSeries): boolean =>
-  series.class !== "unavailable" && (finite(series.peak_bytes) !== null || finite(series.growth_bytes) !== null);
-
 /**
  * Whether growth and class of host memory are judged. They are not where two series that gate explain it: what a
  * collected heap holds, and what is outside the heap. The rest is garbage, which the collector may still reclaim.
  */
 export const judgesHostGrowth = (gating: ReadonlySet<Metric>): boolean =>
   !(gating.has("outside_heap") && METRICS.some((metric) => METRIC[metric].isLiveHeap && gating.has(metric)));
-
-const MAY_BE_GARBAGE = "; it may be garbage, because what the collected heap holds is not known";
-
-/** Whether growth of host memory is unjudged for want of a run in which the heap was collected. */
-export const mayBeGarbage = ({ checks }: Pick<Judgement, "checks">): boolean =>
-  checks.some(({ gating, reason }) => gating && reason.endsWith(MAY_BE_GARBAGE));
-
-/**
- * Checks in which growth of host memory does not fail where a heap was seen and its contents are not known. Where a run
- * beside the judged ones collected it, and it grew neither there nor outside the heap, the growth is garbage.
- * @param collected that run, and further ones
- */
-export function withoutGarbage(
-  checks: readonly Check[],
-  { runs }: Measurements,
-  collected: readonly MeasuredRun[],
-): readonly Check[] {
-  const all = (from: readonly MeasuredRun[], wanted: (metric: Metric) => boolean) =>
-    from.flatMap(({ series }) => series.filter(({ metric }) => wanted(metric)));
-  const heaps = all(runs, (metric) => METRIC[metric].isLiveHeap);
-  if (heaps.length === 0 || heaps.some(isKnown)) return checks;
-  const live = all(collected, (metric) => METRIC[metric].isLiveHeap).filter(isClassified);
-  const outside = all(runs, (metric) => metric === "outside_heap").filter(isClassified);
-  if ([...live, ...outside].some(({ class: drift }) => drift === "leak" || drift === "rising" || drift === "step"))
-    return checks;
-  const isGarbage = live.length > 0 && outside.length > 0;
-  return checks.map((check) => {
-    const isGrowth = check.metric === "host" && (check.kind === "growth" || check.kind === "class");
-    if (!isGrowth || check.verdict !== "fail") return check;
-    const needs = { needs_more_runs: 0, needs_base_runs: 0, confirmed: false };
-    return isGarbage
-      ? {
-          ...check,
-          ...needs,
-          verdict: "pass",
-          reason: `${check.reason}; it is garbage: the collected heap does not grow`,
-        }
-      : { ...check, ...needs, verdict: "unjudged", reason: `${check.reason}${MAY_BE_GARBAGE}` };
-  });
-}
-
-const isClassified = (series: MeasuredSeries): boolean =>
-  isKnown(series) && series.class !== undefined && series.class !== "insufficient";
 
 /**
  * Whether the checks of a series count among those that share an alpha. Pages contain Python's arenas: of the two,
@@ -130,8 +83,8 @@ export function countsForAlpha({ metric }: SeriesKey, gating: ReadonlySet<Metric
 }
 
 /**
- * The series that are compared: all but heaps whose contents are unknown, and metrics that count on request and phases,
- * unless they were named.
+ * The series that are compared: all but heaps in runs that do not show their contents, and metrics that count on
+ * request and phases, unless they were named.
  */
 export function comparedSeries(
   all: readonly SeriesHistory[],
@@ -140,9 +93,12 @@ export function comparedSeries(
 ): readonly SeriesHistory[] {
   const named = ({ metric, phase }: SeriesKey) =>
     (!METRIC[metric].isOnRequest || gating.has(metric)) && (phase === undefined || gatingPhases.includes(phase));
-  const isSeen = ({ key, runs }: SeriesHistory) =>
-    !METRIC[key.metric].isLiveHeap || runs.some(({ series }) => series.class !== "unavailable");
-  return all.filter((history) => named(history.key) && isSeen(history));
+  const seen = ({ key, runs }: SeriesHistory) =>
+    METRIC[key.metric].isLiveHeap ? runs.filter(({ series }) => series.class !== "unavailable") : runs;
+  return all.flatMap((history) => {
+    const runs = seen(history);
+    return named(history.key) && runs.length > 0 ? [{ ...history, runs }] : [];
+  });
 }
 
 /** The candidate's series, less those of metrics that were not known when the baseline was measured. */

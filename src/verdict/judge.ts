@@ -9,14 +9,7 @@ import {
   stepsDifference,
   withoutComparedSteps,
 } from "./fingerprint.ts";
-import {
-  comparedSeries,
-  countsForAlpha,
-  gatingMetrics,
-  judgesHostGrowth,
-  withoutGarbage,
-  withoutNewMetrics,
-} from "./gating.ts";
+import { comparedSeries, countsForAlpha, gatingMetrics, judgesHostGrowth, withoutNewMetrics } from "./gating.ts";
 import { combine } from "./model/combine.ts";
 import { WARNING_ALPHA } from "./model/defaults.ts";
 import type { Check, FingerprintDifference, Judgement } from "./model/judgement.ts";
@@ -37,6 +30,7 @@ import { anchorRule, anchorUnjudged } from "./rules/anchor-rule.ts";
 import { budgetRule } from "./rules/budget-rule.ts";
 import { checkOf } from "./rules/check.ts";
 import { classRule } from "./rules/class-rule.ts";
+import { garbageRule } from "./rules/garbage-rule.ts";
 import { growthAcrossVersions, growthRule, hasGrowth, observedGrowth, ofSameAnalysis } from "./rules/growth-rule.ts";
 import { peakRule, peaks } from "./rules/peak-rule.ts";
 import type { RelativeContext } from "./rules/relative-rule.ts";
@@ -314,7 +308,7 @@ export function judge(input: JudgeInput): Judgement {
     ...oomRule(candidate, gating),
     ...budgetRule(policy, measured, known),
     ...(died || input.baselineWanted === false ? [] : missingPhases(pairs, policy, gating)),
-    ...withoutComparedSteps(withoutGarbage(relative, candidate, input.collected ?? []), candidate.fingerprint, steps),
+    ...withoutComparedSteps(garbageRule(relative, input), candidate.fingerprint, steps),
     ...(died ? [] : anchorChecks(input, series, gating)),
   ];
   return combine(withoutNeeds(checks, input), differences);

@@ -186,11 +186,12 @@ export class ScenarioRun implements ScenarioEvidence {
   }
 
   /** Run the candidate with collected heaps beside the judged runs, whose peaks are those of the command as it is. */
-  async runCollectingAside(purpose: string): Promise<void> {
+  async runCollectingAside(env: RunPlan["env"], purpose: string): Promise<void> {
     const { command, cwd } = this.scenario;
-    const directory = this.#directory("collected");
-    const plan = { role: "attribution", number: 1, directory, command, cwd, purpose, ...this.#identity } as const;
-    await this.#run({ ...plan, collect: true }, this.#collected);
+    const number = this.#collected.length + 1;
+    const directory = this.#directory(`collected-${number}`);
+    const plan = { role: "attribution", number, directory, command, cwd, purpose, ...this.#identity } as const;
+    await this.#run({ ...plan, env, collect: true }, this.#collected);
   }
 
   async #base(): Promise<BaseCheckout | { readonly reason: string }> {

@@ -2,9 +2,9 @@ import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts"
 import { GateError } from "../../core/errors.ts";
 import { namesNode } from "../../core/process/command.ts";
 import { formatDuration } from "../../core/units.ts";
-import { mayBeGarbage } from "../../verdict/gating.ts";
 import { BASE_RERUNS, DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
+import { hidesGrowth, leaksOnceCollected, mayBeGarbage } from "../../verdict/rules/garbage-rule.ts";
 import { withLostMemory } from "../../verdict/rules/small-leak.ts";
 import type { GatePorts } from "../ports/ports.ts";
 import { anchorFor } from "./anchor-file.ts";
@@ -123,8 +123,10 @@ async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): 
   const breach = breachText(judgement);
   if (breach !== null && !cancelled(ports.interrupt)) announce(ports, `${scenario.name}: ${runsMade(run)}: ${breach}`);
   const collected = gcAllowed && possible.moreRuns && (await measuredCollecting(run, ports, judgement));
-  const aside = !gcAllowed && possible.moreRuns && (await collectedAside(run, ports, judgement));
-  if (collected || aside) judgement = run.judge(possible);
+  if (collected) judgement = run.judge(possible);
+  else if (!gcAllowed && possible.moreRuns) {
+    judgement = await judgedAside(run, ports, judgement, () => run.judge(possible));
+  }
   while (judgement.next.kind !== "done" && !cancelled(ports.interrupt)) {
     const stop = run.stopReason();
     if (stop !== null) {
@@ -165,13 +167,20 @@ async function measuredCollecting(run: ScenarioRun, ports: GatePorts, judgement:
   return true;
 }
 
-/** Whether a run was made beside the judged ones that shows whether growth against the baseline is garbage. */
-async function collectedAside(run: ScenarioRun, ports: GatePorts, judgement: Judgement): Promise<boolean> {
-  if (!mayBeGarbage(judgement) || cancelled(ports.interrupt) || run.stopReason() !== null) return false;
-  const purpose = `measuring with forced garbage collection, ${confirmationForecast(run)}`;
-  announce(ports, `${run.scenario.name}: ${purpose}`);
-  await run.runCollectingAside(purpose);
-  return true;
+/** Judge growth against the baseline by a run that shows garbage beside the judged ones; after a leak, by a second. */
+async function judgedAside(run: ScenarioRun, ports: GatePorts, first: Judgement, again: () => Judgement) {
+  const series = run.candidate.at(-1)?.measured?.series ?? [];
+  const isDoubtful = (one: Judgement) => mayBeGarbage(one) || hidesGrowth(series);
+  let judgement = first;
+  for (const isAsked of [isDoubtful, leaksOnceCollected]) {
+    if (!isAsked(judgement) || cancelled(ports.interrupt) || run.stopReason() !== null) break;
+    const purpose = `measuring with forced garbage collection, ${confirmationForecast(run)}`;
+    announce(ports, `${run.scenario.name}: ${purpose}`);
+    const { collectingEnvironment } = await import("./forced-gc.ts");
+    await run.runCollectingAside(collectingEnvironment(run.request, run.scenario) ?? {}, purpose);
+    judgement = again();
+  }
+  return judgement;
 }
 
 /** Fewer runs than asked for can show a breach, but cannot show that there is none. */

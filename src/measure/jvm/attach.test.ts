@@ -39,7 +39,7 @@ Total          9315        6461864
 `;
 
 describe.skipIf(process.platform !== "linux")("the live objects of a Java virtual machine", () => {
-  it("are asked for by the protocol of jcmd, and are the total of its histogram", async () => {
+  it("liveBytes asks by the protocol of jcmd, and takes the total of its histogram", async () => {
     const { bytes, request } = await answeredWith(`0\n${HISTOGRAM}`);
     expect(bytes).toBe(6_461_864);
     expect(request).toBe("1\0jcmd\0GC.class_histogram\0\0\0");
@@ -48,7 +48,7 @@ describe.skipIf(process.platform !== "linux")("the live objects of a Java virtua
   it.each([
     ["an error", `1\n${HISTOGRAM}`],
     ["an answer without a total", "0\nExplicit GC is disabled\n"],
-    ["a total that is no number", "0\nTotal many bytes\n"],
+    ["a total in words", "0\nTotal many bytes\n"],
     ["an absurd total", `0\nTotal 1 ${"9".repeat(40)}\n`],
     ["an empty answer", ""],
   ])("liveBytes does not take %s for a size", async (_, answer) => {
@@ -78,7 +78,7 @@ describe("what a Java heap takes of the host", () => {
     attachable: true,
   });
 
-  it("is the most that its generations have used, and no more than is committed", () => {
+  it("HeldHeap is the most that its generations have used, and no more than is committed", () => {
     const held = new HeldHeap();
     expect([heap(10, 20, 100), heap(0, 25, 100), heap(30, 5, 100)].map((one) => held.update(one))).toEqual([
       30, 35, 55,

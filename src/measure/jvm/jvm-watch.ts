@@ -13,11 +13,12 @@ import { type HeapCounters, PerformanceData } from "./performance-data.ts";
 const READ_MS = 50;
 /** Looks for new virtual machines once in so many readings. */
 const LOOK_EVERY = 5;
-/** A process that is no virtual machine by then will not become one. */
+/** A process that is not a virtual machine by then will not become one. */
 const LOOKS = 3;
 const COLLECT_MS = 250;
-/** Waits so many times as long as the collection took. */
+/** Waits so many times as long as the collection took, and at most this share of the time since the first one. */
 const PATIENCE = 9;
+const MAX_WAIT_SHARE = 0.15;
 
 /** What a heap takes of the host: the sum of the most that each generation has used, within what is committed. */
 export class HeldHeap {
@@ -89,7 +90,7 @@ export class JvmWatch {
   readonly #directory: string;
   readonly #collect: boolean;
   readonly #jvms = new Map<number, Jvm>();
-  /** Processes that are no virtual machine, by pid, as they were at the look before. */
+  /** Other processes, by pid, as they were at the look before. */
   #others = new Map<number, number>();
   readonly #lost = new Set<string>();
   readonly #stop = new AbortController();
@@ -159,6 +160,7 @@ export class JvmWatch {
 
   async #collectHeap(jvm: Jvm): Promise<void> {
     await this.#pause(COLLECT_MS);
+    const first = performance.now();
     while (!this.#stop.signal.aborted && this.#jvms.get(jvm.process.pid) === jvm) {
       const began = performance.now();
       const live = jvm.attachable === false ? null : await liveBytes(jvm.process, this.#stop.signal);
@@ -169,7 +171,8 @@ export class JvmWatch {
         return;
       }
       jvm.ring.put({ live });
-      await this.#pause(Math.max(COLLECT_MS, PATIENCE * (performance.now() - began)));
+      const now = performance.now();
+      await this.#pause(Math.max(COLLECT_MS, Math.min(PATIENCE * (now - began), MAX_WAIT_SHARE * (now - first))));
     }
   }
 }

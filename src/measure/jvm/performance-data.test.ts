@@ -93,7 +93,7 @@ describe("the file of the counters", () => {
   const uid = process.getuid?.() ?? 0;
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  it("is read by the pid that the machine has in its own namespace, and again when it changes", () => {
+  it("the counters are read by the pid that the machine has in its own namespace, and again when it changes", () => {
     const counters = PerformanceData.open(root, 7, uid);
     expect(counters?.read()?.generations[1]?.used).toBe(16_651_264);
     const bytes = recorded("g1-17");

@@ -11,7 +11,7 @@ export interface HeapCounters {
   readonly generations: readonly { readonly used: number; readonly committed: number }[];
   /** Full collections so far; null where the collector does not count them. */
   readonly fullCollections: number | null;
-  /** Whether the heap is all of the process's shared memory, as that of ZGC, which counts it at its collections alone. */
+  /** Whether the heap is the process's shared memory, as that of ZGC, which counts it only when it collects. */
   readonly isShared: boolean;
   /** Whether the machine answers to an attaching process; null where that is not known. */
   readonly attachable: boolean | null;

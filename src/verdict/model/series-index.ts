@@ -37,6 +37,10 @@ export function finite(value: number | null | undefined): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
+/** Whether anything is known of a series. */
+export const isKnown = (series: MeasuredSeries): boolean =>
+  series.class !== "unavailable" && (finite(series.peak_bytes) !== null || finite(series.growth_bytes) !== null);
+
 /** "rank 0 allocated on cuda:0", for sentences. */
 export function describeSeries(key: SeriesKey, ranks: "one" | "many" = "many"): string {
   const label = metricLabel(key.metric);
