@@ -195,7 +195,8 @@ describe("the metrics that gate", () => {
     expect(growth(null)).toEqual(["unjudged"]);
     expect(growth("flat")).toEqual(["pass"]);
     expect(growth("leak")).toEqual(["fail"]);
-    expect(growth("flat", "rising")).toEqual(["fail"]);
+    expect(growth("flat", "rising")).toEqual(["unjudged"]);
+    expect(growth(null, "rising")).toEqual(["unjudged"]);
     expect(growth("insufficient")).toEqual(["unjudged"]);
     const live = (...drifts: Drift[]) => {
       const { verdict, checks } = judge({

@@ -50,8 +50,8 @@ export function gatingMetrics(
 }
 
 /**
- * Whether a live heap is judged. Without a baseline that takes a curve. With one, whose runs have it, its peak is enough,
- * and a run that has none is made once more.
+ * Whether a live heap is judged. Without a baseline that takes a curve. With one, whose runs have it, its peak is
+ * enough, and a run that has none is made once more.
  */
 function liveHeapGates(
   metric: Metric,

@@ -57,8 +57,8 @@ export function garbageRule(
     // Further judged runs would not show it.
     return check === null ? [] : [{ ...check, needs_more_runs: 0 }];
   });
-  if ([...live, ...outside].some(grows)) return [...checks, ...leaks];
-  const isGarbage = live.length > 0 && outside.length > 0;
+  if (live.some(grows)) return [...checks, ...leaks];
+  const isGarbage = live.length > 0 && outside.length > 0 && !outside.some(grows);
   return checks.map((check) => {
     const isGrowth = check.metric === "host" && (check.kind === "growth" || check.kind === "class");
     if (!isGrowth || check.verdict !== "fail") return check;
