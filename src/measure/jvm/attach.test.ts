@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
+import { MIB } from "../../core/units.ts";
 import { readStat } from "../../sampler/proc.ts";
 import { jvmProcess, liveBytes } from "./attach.ts";
 import { HeldHeap } from "./jvm-watch.ts";
@@ -70,21 +71,19 @@ describe.skipIf(process.platform !== "linux")("the live objects of a Java virtua
 describe("what a Java heap takes of the host", () => {
   const heap = (young: number, old: number, committed: number) => ({
     generations: [
-      { used: young, committed: committed / 2 },
-      { used: old, committed: committed / 2 },
+      { used: young * MIB, committed: (committed / 2) * MIB },
+      { used: old * MIB, committed: (committed / 2) * MIB },
     ],
     fullCollections: 0,
     isShared: false,
     attachable: true,
   });
 
-  it("HeldHeap is the most that its generations have used, and no more than is committed", () => {
+  it("HeldHeap is the most that its generations have used, where that is near to what is committed", () => {
     const held = new HeldHeap();
-    expect([heap(10, 20, 100), heap(0, 25, 100), heap(30, 5, 100)].map((one) => held.update(one))).toEqual([
-      30, 35, 55,
-    ]);
-    // The heap was shrunk, and grows again.
-    const regrown = [heap(1, 10, 20), heap(1, 10, 100), heap(60, 10, 100)];
-    expect(regrown.map((one) => Math.round(held.update(one)))).toEqual([20, 21, 70]);
+    const grown = [heap(10, 20, 100), heap(0, 25, 100), heap(50, 5, 80), heap(40, 30, 76)];
+    expect(grown.map((one) => held.update(one))).toEqual([null, null, 75 * MIB, 76 * MIB]);
+    // The heap was shrunk, and extended again.
+    expect([heap(1, 10, 20), heap(1, 10, 100)].map((one) => held.update(one))).toEqual([20 * MIB, null]);
   });
 });

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { MIB } from "../../core/units.ts";
 import { readStat, readText } from "../../sampler/proc.ts";
 import { SampleReason } from "../../sampler/record-layout.ts";
 import { TreeScan } from "../../sampler/tree-scan.ts";
@@ -20,18 +21,24 @@ const COLLECT_MS = 250;
 const PATIENCE = 9;
 const MAX_WAIT_SHARE = 0.15;
 
-/** What a heap takes of the host: the sum of the most that each generation has used, within what is committed. */
+/** A wider range between what a heap has touched at least and at most does not count as known. */
+const MAX_RANGE_BYTES = 8 * MIB;
+
+/**
+ * What a heap takes of the host: at least the most that each generation has used, and at most what is committed. G1
+ * takes fresh regions of a heap that it has extended, although it has free ones.
+ */
 export class HeldHeap {
   #most: number[] = [];
 
-  /** @returns bytes */
-  update({ generations }: HeapCounters): number {
+  /** @returns bytes; null where they are not known */
+  update({ generations }: HeapCounters): number | null {
     this.#most = generations.map(({ used }, at) => Math.max(used, this.#most[at] ?? 0));
     const touched = this.#most.reduce((sum, bytes) => sum + bytes, 0);
     const committed = generations.reduce((sum, generation) => sum + generation.committed, 0);
     // A heap that was shrunk has given the rest back.
     if (touched > committed) this.#most = this.#most.map((bytes) => (bytes * committed) / touched);
-    return Math.min(touched, committed);
+    return committed - touched > MAX_RANGE_BYTES ? null : Math.min(touched, committed);
   }
 }
 
@@ -69,8 +76,9 @@ class Jvm {
     this.#collections = now.fullCollections;
     const collected = before !== null && now.fullCollections !== null && now.fullCollections > before;
     const held = now.isShared ? sharedMemory(this.process.pid) : this.#held.update(now);
-    const own = forced || held === null ? {} : { held, ...(collected ? { live: leftBy(now) } : {}) };
-    this.ring.put({ ...own, used: usedBy(now) });
+    const known = forced || held === null ? {} : { held };
+    const live = collected && !forced ? { live: leftBy(now) } : {};
+    this.ring.put({ ...known, ...live, used: usedBy(now) });
   }
 
   get isAlive(): boolean {

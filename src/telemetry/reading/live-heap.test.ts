@@ -194,6 +194,15 @@ describe("what collected heaps take of the host", () => {
     expect([...held!].map((bytes) => bytes / MIB)).toEqual([0, 10, 35, 35, 5]);
   });
 
+  it("a heap has no size at rows with what its objects take alone", () => {
+    const rows = jvm(1, [
+      { s: 1, mib: 10 },
+      { s: 2, mib: Number.NaN },
+    ]);
+    const held = heldByHeaps([{ ...rows, active: Float64Array.of(5 * MIB, 5 * MIB) }], () => 9 * S, times);
+    expect([...held!].map((bytes) => bytes / MIB)).toEqual([0, 10, Number.NaN, Number.NaN, Number.NaN]);
+  });
+
   it("the heaps have no known size where that of one is missing, or without a heap", () => {
     const unknown = jvm(2, [{ s: 1, mib: Number.NaN }]);
     expect(heldByHeaps([jvm(1, [{ s: 1, mib: 10 }]), unknown], () => 4 * S, times)).toBeNull();

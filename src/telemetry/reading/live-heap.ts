@@ -160,7 +160,7 @@ export function liveHeap(
 
 /**
  * What collected heaps take of the host at each time, garbage included: each from its first reading to the end of its
- * process. Null where a heap was seen whose size is not known, and without any.
+ * process, NaN while its size is not known. Null where that of one is never known, and without any heap.
  * @param endOf when a process ended, nanoseconds  @param timeNs ascending
  */
 export function heldByHeaps(
@@ -174,12 +174,13 @@ export function heldByHeaps(
   const isSized = ({ reserved }: RecordedStream) => reserved.some((bytes) => !Number.isNaN(bytes));
   if (heaps.length === 0 || !heaps.every(isSized)) return null;
   const held = new Float64Array(timeNs.length);
-  for (const { pid, timeNs: at, reserved } of heaps) {
+  for (const { pid, timeNs: at, reserved, active } of heaps) {
     const endNs = endOf(pid);
     let bytes = 0;
     for (let i = 0, next = 0; i < timeNs.length && timeNs[i]! < endNs; i++) {
       for (; next < at.length && at[next]! <= timeNs[i]!; next++) {
-        if (!Number.isNaN(reserved[next]!)) bytes = reserved[next]!;
+        // A row with what objects take alone is one at which the size was not known.
+        if (!Number.isNaN(reserved[next]!) || !Number.isNaN(active[next]!)) bytes = reserved[next]!;
       }
       held[i]! += bytes;
     }
