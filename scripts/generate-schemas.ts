@@ -15,8 +15,9 @@ import { ScaleDocumentSchema } from "../src/lab/report/scale-document.ts";
 import { NightlyStateSchema } from "../src/nightly/state.ts";
 import { BundleManifestSchema } from "../src/report/bundle/bundle.ts";
 import { FeaturesFileSchema } from "../src/report/bundle/features-document.ts";
-import { REPORT_KIND, StormlogReportSchema } from "../src/report/documents/envelope.ts";
+import { StormlogReportSchema } from "../src/report/documents/parse-report.ts";
 import { AnalysisSchema } from "../src/report/model/analysis-schema.ts";
+import { REPORT_KIND } from "../src/report/model/payload.ts";
 import { JudgementSchema, PayloadSchema } from "../src/report/model/report-schema.ts";
 import { RecordingInfoSchema } from "../src/telemetry/recording/recording-schema.ts";
 

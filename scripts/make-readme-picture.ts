@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { packageRoot } from "../src/core/package-root.ts";
-import { readBundle } from "../src/report/bundle/bundle.ts";
+import { readBundle } from "../src/report/bundle/read-bundle.ts";
 import { renderSummary } from "../src/report/markdown/summary-markdown.ts";
 import { BrowserPage } from "../src/report/testing/browser.ts";
 

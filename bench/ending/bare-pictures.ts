@@ -1,5 +1,5 @@
 /** Draws the pictures of a bundle, light and dark, and nothing else. Usage: bare-pictures.ts BUNDLE */
-import { readBundle } from "../../src/report/bundle/bundle.ts";
+import { readBundle } from "../../src/report/bundle/read-bundle.ts";
 import { worstScenario } from "../../src/report/model/gate-report.ts";
 import { renderTimelinePng } from "../../src/report/timeline/timeline-png.ts";
 

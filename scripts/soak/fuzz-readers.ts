@@ -13,7 +13,7 @@ import { readTelemetry } from "../../src/inputs/foreign/read.ts";
 import { readJsonEvents } from "../../src/inputs/foreign/stormlog/event-source.ts";
 import { eventsToRecording } from "../../src/inputs/foreign/stormlog/events-recording.ts";
 import { jsonValues } from "../../src/inputs/foreign/stormlog/json-values.ts";
-import { parseStormlogReport } from "../../src/report/documents/envelope.ts";
+import { parseStormlogReport } from "../../src/report/documents/parse-report.ts";
 import { sourceOf } from "../../src/snapshot/pickle/window.ts";
 import { readSnapshot } from "../../src/snapshot/read.ts";
 import { pickled } from "../../src/snapshot/testing/pickle-writer.ts";

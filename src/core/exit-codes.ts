@@ -16,3 +16,15 @@ export const ExitCode = {
 } as const;
 
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+
+/** The only pairs of status and exit code a report may have. */
+export const STATUS_EXIT = {
+  pass: ExitCode.pass,
+  error: ExitCode.error,
+  usage: ExitCode.usage,
+  findings: ExitCode.findings,
+  gate_failed: ExitCode.gateFailed,
+  invalid_input: ExitCode.invalidInput,
+  interrupted: ExitCode.interrupted,
+} as const;
+export type ReportStatus = keyof typeof STATUS_EXIT;

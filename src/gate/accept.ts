@@ -7,7 +7,7 @@ import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import { invalidInput, usageError } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 import { keptSession } from "../measure/session/session.ts";
-import { readBundle } from "../report/bundle/bundle.ts";
+import { readBundle } from "../report/bundle/read-bundle.ts";
 import { comparableRole, type ScenarioReport } from "../report/model/gate-report.ts";
 import type { RunRole } from "../report/model/report-schema.ts";
 

@@ -3,7 +3,7 @@ import path from "node:path";
 import { assertNever, invalidInput } from "../core/errors.ts";
 import { readBounded } from "../core/files.ts";
 import { treeBelow } from "../core/tree.ts";
-import { readBundle } from "../report/bundle/bundle.ts";
+import { readBundle } from "../report/bundle/read-bundle.ts";
 import { renderJUnit } from "../report/documents/junit.ts";
 import { renderSarif } from "../report/documents/sarif.ts";
 import type { GateReport } from "../report/model/gate-report.ts";

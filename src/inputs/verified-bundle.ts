@@ -3,7 +3,7 @@ import path from "node:path";
 import { GateError, invalidInput } from "../core/errors.ts";
 import { treeBelow } from "../core/tree.ts";
 import { type BundleManifest, readManifest } from "../report/bundle/bundle.ts";
-import { corruptBundle, verifyFiles } from "../report/bundle/bundle-files.ts";
+import { corruptBundle, verifyFiles } from "../report/bundle/read-bundle.ts";
 import { candidateRuns } from "./foreign/read-directory.ts";
 
 /**

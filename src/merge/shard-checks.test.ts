@@ -1,8 +1,8 @@
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { readBundle } from "../report/bundle/bundle.ts";
 import { writeFeatures } from "../report/bundle/features-document.ts";
+import { readBundle } from "../report/bundle/read-bundle.ts";
 import { sampleCheck, sampleReport } from "../report/testing/sample-report.ts";
 import { RECORDING_FILE } from "../telemetry/recording/run-files.ts";
 import type { ShardJob } from "./shard-jobs.ts";

@@ -6,7 +6,7 @@ import type { RecordingFeatures } from "../analysis/features.ts";
 import { GateError, invalidInput } from "../core/errors.ts";
 import { readBounded } from "../core/files.ts";
 import type { Horizon } from "../core/units.ts";
-import { alteredFiles, bundleFiles, type ListedFile } from "../report/bundle/bundle-files.ts";
+import { bundleFiles, type ListedFile } from "../report/bundle/bundle-files.ts";
 import {
   computeFeatures,
   FEATURES_FILE,
@@ -16,6 +16,7 @@ import {
   parseFeatures,
   type StoredFeatures,
 } from "../report/bundle/features-document.ts";
+import { alteredFiles } from "../report/bundle/read-bundle.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { RECORDING_FILE, SAMPLES_FILE } from "../telemetry/recording/run-files.ts";
 import { readRecordingFile, readRecordingInfo } from "../telemetry/recording/run-info.ts";

@@ -6,7 +6,8 @@ import { exportBundle } from "../../src/inputs/export-bundle.ts";
 import { EXPORT_FORMATS } from "../../src/inputs/export-format.ts";
 import { judgeableInput } from "../../src/inputs/measurements-input.ts";
 import { readInput } from "../../src/inputs/telemetry-input.ts";
-import { prepareBundle, readBundle, writeBundle } from "../../src/report/bundle/bundle.ts";
+import { prepareBundle, writeBundle } from "../../src/report/bundle/bundle.ts";
+import { readBundle } from "../../src/report/bundle/read-bundle.ts";
 import { sampleReport, sampleScenario } from "../../src/report/testing/sample-report.ts";
 
 /** Bundles that were edited after the gate had written them. */

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { parseStormlogReport } from "../../src/report/documents/envelope.ts";
+import { parseStormlogReport } from "../../src/report/documents/parse-report.ts";
 import { isSampled, PYTHON } from "../attribution/testing/attributed.ts";
 import { cli, freshDirectory } from "./cli.ts";
 

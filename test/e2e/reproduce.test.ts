@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { parseStormlogReport } from "../../src/report/documents/envelope.ts";
+import { parseStormlogReport } from "../../src/report/documents/parse-report.ts";
 import type { GateReport, ScenarioReport } from "../../src/report/model/gate-report.ts";
 import { reproduceCommand } from "../../src/report/wording/reproduce.ts";
 import { installGate } from "../testing/installed-gate.ts";

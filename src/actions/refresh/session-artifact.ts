@@ -8,7 +8,8 @@ import { type ArtifactJob, type ArtifactStore, type Upload, uploadRaw } from "..
 import { artifactNames } from "../../github/artifacts/artifact-name.ts";
 import type { Compositions } from "../../nightly/compositions.ts";
 import { type Trial, TrialSchema } from "../../nightly/state.ts";
-import { parseStormlogReport, stormlogReport } from "../../report/documents/envelope.ts";
+import { stormlogReport } from "../../report/documents/envelope.ts";
+import { parseStormlogReport } from "../../report/documents/parse-report.ts";
 import type { GateReport } from "../../report/model/gate-report.ts";
 import { holdClaims } from "../report/claims.ts";
 import { keyName } from "./settings.ts";

@@ -1,6 +1,6 @@
 import { DEFAULTS } from "../../config/run-options.ts";
 import { GateError } from "../../core/errors.ts";
-import { readBundle } from "../../report/bundle/bundle.ts";
+import { readBundle } from "../../report/bundle/read-bundle.ts";
 import {
   comparableRole,
   type GateReport,

@@ -1,7 +1,7 @@
 import { DEFAULTS } from "../../config/run-options.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { readBundle } from "../../report/bundle/bundle.ts";
+import { readBundle } from "../../report/bundle/read-bundle.ts";
 import { renderTerminal } from "../../report/terminal/terminal.ts";
 import type { Invocation } from "../console/command.ts";
 import { programArgv } from "../console/program.ts";

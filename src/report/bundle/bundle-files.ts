@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { accessSync, constants, lstatSync, promises } from "node:fs";
 import path from "node:path";
-import { codeOf, GateError, invalidInput, messageOf } from "../../core/errors.ts";
+import { codeOf, GateError, messageOf } from "../../core/errors.ts";
 import { PARTIAL, READ_OWN, writeAtomically } from "../../core/files.ts";
 import { treeBelow } from "../../core/tree.ts";
 
@@ -50,7 +50,7 @@ export interface ListedFile {
  * Bounds of what is digested and uploaded, for files that the measured command may have left. A gate's own files are
  * far smaller; a sparse file can have any size.
  */
-const LIMITS = { fileBytes: 2 ** 30, bytes: 2 ** 31, entries: 50_000 };
+export const LIMITS = { fileBytes: 2 ** 30, bytes: 2 ** 31, entries: 50_000 };
 
 interface FoundFile {
   /** Within the directory, with forward slashes. */
@@ -69,7 +69,7 @@ interface Below {
 }
 
 /** Regular files below a directory, without remains of an interrupted write. */
-function filesBelow(directory: string, maxEntries: number): Below {
+export function filesBelow(directory: string, maxEntries: number): Below {
   const { entries, unread } = treeBelow(directory, maxEntries);
   const [first] = unread;
   if (first?.path === "" && codeOf(first.cause) !== undefined) throw first.cause;
@@ -146,65 +146,10 @@ export async function listFiles(
   return { files, leftOut: found.leftOut };
 }
 
-/** Files named in a message. */
-const MAX_NAMED = 3;
-
-/** The error for files that are not what the manifest lists (`BUNDLE_CORRUPT`, exit 5). */
-export function corruptBundle(directory: string, wrong: readonly string[]): GateError {
-  const more = wrong.length > MAX_NAMED ? ` and ${wrong.length - MAX_NAMED} more` : "";
-  return invalidInput(
-    "BUNDLE_CORRUPT",
-    `files differ from the manifest: ${wrong.slice(0, MAX_NAMED).join(", ")}${more}`,
-    directory,
-    "Download the bundle again, or measure again.",
-  );
-}
-
-/** Listed files that a directory lacks or has with other contents, as an interrupted transfer leaves it. */
-export async function alteredFiles(directory: string, listed: readonly ListedFile[]): Promise<readonly string[]> {
-  // A listed path could lead out of the directory, a found one cannot.
-  const found = new Set(filesBelow(directory, LIMITS.entries + listed.length).found.map((file) => file.path));
-  const altered: string[] = [];
-  for (const file of listed) {
-    const same = found.has(file.path) && (await isUnchanged(path.join(directory, file.path), file));
-    if (!same) altered.push(file.path);
-  }
-  return altered;
-}
-
-/**
- * Compare files of a finished bundle with its manifest, before or after they are read. Nothing is digested that has
- * another size than listed, so the cost is bounded by the manifest.
- * @returns a note where the manifest lists no files at all; null when every file was compared
- * @throws GateError BUNDLE_CORRUPT (exit 5) for a file that differs or is not listed
- */
-export async function verifyFiles(
-  directory: string,
-  listed: readonly ListedFile[],
-  names: readonly string[],
-): Promise<string | null> {
-  if (names.length === 0) return null;
-  if (listed.length === 0) return "this bundle is not verified: its manifest lists no digests";
-  const known = new Map(listed.map((file) => [file.path, file]));
-  const wrong: string[] = [];
-  for (const name of names) {
-    const file = known.get(name);
-    const full = path.join(directory, ...name.split("/"));
-    if (file === undefined || !(await isUnchanged(full, file))) wrong.push(name);
-  }
-  if (wrong.length > 0) throw corruptBundle(directory, wrong);
-  return null;
-}
-
-async function isUnchanged(full: string, { bytes, sha256 }: ListedFile): Promise<boolean> {
-  const found = await promises.lstat(full).catch(() => null);
-  return found?.isFile() === true && found.size === bytes && (await digest(full)).sha256 === sha256;
-}
-
 /** Read at once. Most files of a bundle have a few kilobytes, and a stream would cost more than reading them. */
 const PIECE_BYTES = 1 << 18;
 
-async function digest(file: string): Promise<{ bytes: number; sha256: string }> {
+export async function digest(file: string): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash("sha256");
   const handle = await promises.open(file, READ_OWN);
   try {

@@ -5,12 +5,14 @@ import path from "node:path";
 import * as v from "valibot";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseMeasurements } from "../../analysis/parse-measurements.ts";
-import { parseStormlogReport, StormlogReportSchema, stormlogReport } from "../documents/envelope.ts";
+import { stormlogReport } from "../documents/envelope.ts";
+import { parseStormlogReport, StormlogReportSchema } from "../documents/parse-report.ts";
 import type { GateReport } from "../model/gate-report.ts";
 import { renderTerminal } from "../terminal/terminal.ts";
 import { sampleAnalysis, sampleRecordingInfo, sampleReport, sampleScenario } from "../testing/sample-report.ts";
 import { renderTimelineSvg } from "../timeline/timeline-svg.ts";
-import { BundleManifestSchema, prepareBundle, readBundle, readManifest, writeBundle } from "./bundle.ts";
+import { BundleManifestSchema, prepareBundle, readManifest, writeBundle } from "./bundle.ts";
+import { readBundle } from "./read-bundle.ts";
 
 let directory: string;
 beforeEach(async () => {

@@ -7,10 +7,9 @@ import * as v from "valibot";
 import { GateError, invalidInput, messageOf, usageError } from "../../core/errors.ts";
 import { type JsonProblem, makeDirectories, PARTIAL, readJson } from "../../core/files.ts";
 import { issueText } from "../../core/issue-text.ts";
-import type { StormlogReport } from "../documents/envelope.ts";
 import { type GateReport, type Timeline, worstScenario } from "../model/gate-report.ts";
 import type { AcceptCommand } from "../wording/next-steps.ts";
-import { type ListedFile, listFiles, verifyFiles, writeBundleFile, writeError } from "./bundle-files.ts";
+import { type ListedFile, listFiles, writeBundleFile, writeError } from "./bundle-files.ts";
 import { LOCK_FILE, lockBundle, unlockBundle } from "./bundle-lock.ts";
 
 export const MANIFEST_FILE = "manifest.json";
@@ -197,38 +196,6 @@ async function drawPictures(timeline: Timeline): Promise<Pictures> {
   }
 }
 
-interface ReadBundle {
-  readonly manifest: BundleManifest;
-  readonly envelope: StormlogReport;
-  /** The whole report, with thinned timelines. */
-  readonly report: GateReport;
-  /** Why the report could not be compared with the manifest; null when it was. */
-  readonly note: string | null;
-}
-
-/**
- * Read a bundle back. Every value is checked, because the bundle may be untrusted, and the
- * report is compared with the manifest.
- * @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID, BUNDLE_INCOMPLETE,
- * BUNDLE_CORRUPT, REPORT_INVALID, INPUT_SCHEMA_VERSION
- */
-export async function readBundle(directory: string): Promise<ReadBundle> {
-  const manifest = await readManifest(directory);
-  const file = path.join(directory, "report.json");
-  if (manifest.exit_code === null) {
-    throw invalidInput(
-      "BUNDLE_INCOMPLETE",
-      "the gate ended before it wrote its report",
-      directory,
-      "The recordings are under runs/. Read them with `stormlog-gate analyze`.",
-    );
-  }
-  const { parseStormlogReport } = await import("../documents/envelope.ts");
-  const { envelope, report } = parseStormlogReport(readDocument(directory, path.basename(file)), file);
-  const note = await verifyFiles(directory, manifest.files, [path.basename(file)]);
-  return { manifest, envelope, report: { ...report, exit_code: manifest.exit_code }, note };
-}
-
 /** @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID */
 export async function readManifest(directory: string): Promise<BundleManifest> {
   const file = path.join(directory, MANIFEST_FILE);
@@ -272,7 +239,7 @@ function directoriesOf(directory: string): readonly string[] {
   }
 }
 
-function readDocument(directory: string, name: string): unknown {
+export function readDocument(directory: string, name: string): unknown {
   const file = path.join(directory, name);
   const limit = maxBytes(directory);
   return readJson(file, refused(file, limit), limit);

@@ -4,6 +4,8 @@ import { decimate } from "./decimate.ts";
 import { type GateReport, type ScenarioReport, scenarioReport, type Timeline } from "./gate-report.ts";
 import type { Payload } from "./report-schema.ts";
 
+export const REPORT_KIND = "memory_gate";
+
 const TEXT_CHARS = 20_000;
 
 /** The gate's own part of a report document; everything needed to print and draw it again without the recordings. */
