@@ -14,9 +14,8 @@ var { readFileSync } = process.getBuiltinModule("node:fs");
 var path = process.getBuiltinModule("node:path");
 var { fileURLToPath } = process.getBuiltinModule("node:url");
 var { Script } = process.getBuiltinModule("node:vm");
-var PACK = "code.js";
 function loadPack(entryUrl, digest) {
-  const file = path.join(path.dirname(fileURLToPath(entryUrl)), PACK);
+  const file = path.join(path.dirname(fileURLToPath(entryUrl)), "code.js");
   const bytes = readFileSync(file);
   const found = createHash("sha256").update(bytes).digest("hex");
   if (found !== digest) {
@@ -62,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "a97f31f99689807375225572e6043fc0a72fa2079b9f700e9163ac7156462fca");
+  load = loadPack(import.meta.url, "6e49563b847a8b36f54b1b70763e25b2a4002015ff2bb838c9d13861d4a974c8");
 } catch (error) {
   fail(
     FAILED,

@@ -95,7 +95,6 @@ export function parseBaselineRecord(json: unknown, where: string): BaselineRecor
   return result.output;
 }
 
-
 /** Runs to compare with: the newest 50 accepted of the current epoch, on an ancestor or without a commit. */
 export function selectRuns(record: BaselineRecord, ancestors: ReadonlySet<string> | null): readonly BaselineRun[] {
   const current = record.epochs.at(-1);

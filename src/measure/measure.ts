@@ -32,7 +32,6 @@ import { checkWorkingDirectory, createRunDirectory, unwritable, writeRecordingIn
 import { samplingError } from "./session/sampling-error.ts";
 import { randomId } from "./session/session.ts";
 
-
 /**
  * Run a command under the sampler and leave a run directory in `request.directory`: `recording.json`, `samples.rec` and
  * `output.log`. A failure of the command, a timeout and an interruption are results (`info.exit`), not errors. No

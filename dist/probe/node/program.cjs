@@ -2,6 +2,9 @@
 
 // What the parts of the probe in Node programs share: reporting a failure, timing a reading, following a function.
 
+/** Writes to stderr without its stream, which a program may have replaced. */
+const rawDebug = process._rawDebug;
+
 /** Package managers only start the measured program. */
 const WRAPPERS = /(?:^|[\\/])(?:npm|npx|yarn|pnpm|pnpx|corepack)(?:-cli)?(?:\.c?js|\.mjs)?$/;
 
@@ -9,8 +12,7 @@ const isPackageManager = () => WRAPPERS.test(process.argv[1] ?? "");
 
 /** Print a failure of the probe, only with STORMLOG_GATE_DEBUG. */
 function report(error, part = "attribution") {
-  if (process.env.STORMLOG_GATE_DEBUG === "1")
-    process.stderr.write(`stormlog-gate ${part}: ${error?.stack ?? error}\n`);
+  if (process.env.STORMLOG_GATE_DEBUG === "1") rawDebug(`stormlog-gate ${part}: ${error?.stack ?? error}`);
 }
 
 /** A function that returns the milliseconds this thread has worked since. */

@@ -1,12 +1,12 @@
 import type { Bins } from "./bins.ts";
 
 /**
- * A process that ends frees its memory at least this fast, bytes per nanosecond (128 MiB/s), or within this time: CPython
- * gives back objects of 400 bytes at 1.9 GiB for a second of processor time, the kernel pages faster. A queue that
- * drains is slower, and part of the run. Where the axis is no time every fall is faster.
+ * A process that ends frees its memory at least this fast, bytes per nanosecond (128 MiB/s), or within this time:
+ * CPython gives back objects of 400 bytes at 1.9 GiB for a second of processor time, the kernel pages faster. A queue
+ * that drains is slower, and part of the run. On an axis of steps every fall is faster.
  */
-const SLOWEST_RELEASE = (128 * 2 ** 20) / 1e9;
-const LONGEST_RELEASE_NS = 1e9;
+const MIN_RELEASE_RATE = (128 * 2 ** 20) / 1e9;
+const MAX_RELEASE_NS = 1e9;
 
 /**
  * Begin of the tear-down: a process that ends frees its memory, and these last samples must not classify a run as
@@ -18,7 +18,7 @@ export function teardownStart({ x, low, high }: Pick<Bins, "x" | "low" | "high">
   const keep = lastFall(low, high, material);
   const before = Math.max(0, keep - 1);
   const took = x[x.length - 1]! - x[before]!;
-  const isSlow = took > LONGEST_RELEASE_NS && high[before]! - low[low.length - 1]! < SLOWEST_RELEASE * took;
+  const isSlow = took > MAX_RELEASE_NS && high[before]! - low[low.length - 1]! < MIN_RELEASE_RATE * took;
   return isSlow ? low.length : keep;
 }
 

@@ -42,7 +42,6 @@ export interface GateContext {
   readonly watch: () => WatchedFiles;
 }
 
-
 /** Whether a run shows what a collected heap holds after collections. */
 const showsCollections = ({ measured }: FinishedRun): boolean =>
   measured?.series.some((one) => METRIC[one.metric].isLiveHeap && one.class !== "unavailable") ?? false;

@@ -123,8 +123,8 @@ const total = (sizes: Iterable<number>): number => [...sizes].reduce((sum, bytes
 /**
  * The user's files in RAM (POSIX shared memory and other files of a tmpfs, memfd, System V segments) that are new or
  * larger since this was made, read while a command runs and after its end. A new one that a process outside the tree
- * holds when it is first seen is not the command's. One that another program made and closed at the same time counts:
- * nothing tells it apart.
+ * holds when it is first seen is not the command's. One that another program made and closed at the same time counts,
+ * because nothing separates it.
  */
 export class RamFiles {
   readonly #own: string;

@@ -8,7 +8,6 @@ import { ofKnownMetric, type RecordingInfo, skippedText, unknownMetrics } from "
 import { RecordingInfoSchema } from "./recording-schema.ts";
 import { RECORDING_FILE } from "./run-files.ts";
 
-
 const Named = v.array(v.looseObject({ metric: v.string() }));
 const NamedMetrics = v.looseObject({ peaks: Named, cut: v.optional(Named), lost: v.array(v.string()) });
 

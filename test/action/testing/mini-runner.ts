@@ -51,7 +51,7 @@ const FAST_CLOCK = new URL("./fast-clock.mjs", import.meta.url).href;
 
 /**
  * `key=value` and `key<<delimiter` blocks, as the runner reads them.
- * @param isCut a limit on the size of files can have cut the file, so that what follows its last whole value is left out
+ * @param isCut a limit on the size of files can have cut the file: what follows its last whole value is left out
  * @throws Error when a line is neither, or a block has no end
  */
 export function parseFileCommand(text: string, isCut = false): Record<string, string> {
