@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "6e49563b847a8b36f54b1b70763e25b2a4002015ff2bb838c9d13861d4a974c8");
+  load = loadPack(import.meta.url, "01f61bab4dc09e829a2ffa7e9d040fcdfaac783e59127d9b46abadcf3fbb6f06");
 } catch (error) {
   fail(
     FAILED,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import { DRIFT_CLASSES } from "../analysis/series/document.ts";
-import { METRICS } from "../telemetry/recording/metrics.ts";
+import { METRIC, METRICS, type Metric } from "../telemetry/recording/metrics.ts";
 import { found } from "./answer.ts";
 import { fingerprintHash, scenarioDirectory } from "./identity.ts";
 import {
@@ -21,9 +21,12 @@ function newRun(index: number, series: readonly MeasuredSeries[], commit: string
   return { measured: { session: `session-${index}`, commit, series }, timeIso, approved: true };
 }
 
+/** All series of ranks with a device each, which are of PyTorch and not of V8 or Java; one rank looks at left files. */
 function everySeries(ranks: number): MeasuredSeries[] {
+  const isOfRank = (metric: Metric, rank: number): boolean =>
+    !METRIC[metric].isLiveHeap && metric !== "outside_heap" && (rank === 0 || !METRIC[metric].isLeftBehind);
   return Array.from({ length: ranks }, (_, rank) =>
-    METRICS.map((metric) => ({
+    METRICS.filter((metric) => isOfRank(metric, rank)).map((metric) => ({
       rank,
       device: metric === "host" ? "host" : `cuda:${rank}`,
       metric,

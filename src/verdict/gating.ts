@@ -1,5 +1,6 @@
 import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
 import { METRIC, METRICS, type Metric } from "../telemetry/recording/metrics.ts";
+import type { Check } from "./model/judgement.ts";
 import type { Policy } from "./model/policy.ts";
 import { isKnown, type SeriesHistory, type SeriesKey } from "./model/series-index.ts";
 
@@ -38,7 +39,7 @@ export function gatingMetrics(
   const heaps = METRICS.filter(
     (metric) => METRIC[metric].isLiveHeap && liveHeapGates(metric, candidate, baseline, policy),
   );
-  const outside = has("outside_heap");
+  const outside = heaps.length > 0 && has("outside_heap");
   return new Set<Metric>([
     "allocated",
     ...(heaps.length === 0 || outside ? (["host"] as const) : []),
@@ -66,20 +67,31 @@ function liveHeapGates(
   return candidate.runs.length < 2 || count(candidate, () => true) > 0;
 }
 
-/**
- * Whether growth and class of host memory are judged. They are not where two series that gate explain it: what a
- * collected heap holds, and what is outside the heap. The rest is garbage, which the collector may still reclaim.
- */
-export const judgesHostGrowth = (gating: ReadonlySet<Metric>): boolean =>
-  !(gating.has("outside_heap") && METRICS.some((metric) => METRIC[metric].isLiveHeap && gating.has(metric)));
+const gatesLiveHeap = (gating: ReadonlySet<Metric>): boolean =>
+  METRICS.some((metric) => METRIC[metric].isLiveHeap && gating.has(metric));
 
 /**
- * Whether the checks of a series count among those that share an alpha. Pages contain Python's arenas: of the two,
- * Python's own counter takes the place, and host memory goes with it, for what no counter sees (memory that libraries
- * map themselves). What is left behind does not vary.
+ * The checks without growth and class of host memory where two series that gate explain it: what a collected heap holds,
+ * and what is outside the heap. The rest is garbage, which the collector may still reclaim. It stays beside a heap that
+ * fails by its peak, as the curve of that.
+ */
+export function withoutExplainedGrowth(checks: readonly Check[], gating: ReadonlySet<Metric>): readonly Check[] {
+  if (!gating.has("outside_heap")) return checks;
+  const isHeapHigher = checks.some(
+    ({ metric, kind, verdict }) => METRIC[metric].isLiveHeap && kind === "peak" && verdict === "fail",
+  );
+  return isHeapHigher ? checks : checks.filter(({ metric, kind }) => metric !== "host" || kind === "peak");
+}
+
+/**
+ * Whether the checks of a series count among those that share an alpha. Pages contain the heaps of interpreters: of the
+ * two, the heap's own counter takes the place, and host memory goes with it, for what no counter sees (memory that
+ * libraries map themselves). What is left behind does not vary.
  */
 export function countsForAlpha({ metric }: SeriesKey, gating: ReadonlySet<Metric>): boolean {
-  return gating.has(metric) && !METRIC[metric].isLeftBehind && !(metric === "host" && gating.has("python"));
+  const hasHeap = gating.has("python") || gatesLiveHeap(gating);
+  const goesWithHeap = metric === "host" || metric === "outside_heap";
+  return gating.has(metric) && !METRIC[metric].isLeftBehind && !(hasHeap && goesWithHeap);
 }
 
 /**

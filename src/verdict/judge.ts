@@ -9,7 +9,7 @@ import {
   stepsDifference,
   withoutComparedSteps,
 } from "./fingerprint.ts";
-import { comparedSeries, countsForAlpha, gatingMetrics, judgesHostGrowth, withoutNewMetrics } from "./gating.ts";
+import { comparedSeries, countsForAlpha, gatingMetrics, withoutExplainedGrowth, withoutNewMetrics } from "./gating.ts";
 import { combine } from "./model/combine.ts";
 import { WARNING_ALPHA } from "./model/defaults.ts";
 import type { Check, FingerprintDifference, Judgement } from "./model/judgement.ts";
@@ -130,8 +130,6 @@ interface Comparison {
   readonly baseRuns: number;
   /** Ranks whose host memory is judged, so that a part of it that could not be read is left out. */
   readonly hostRanks: ReadonlySet<number>;
-  /** Whether growth and class of a series are judged; of host memory not where its collected heaps explain them. */
-  readonly judgesGrowth: (key: SeriesKey) => boolean;
 }
 
 /** A series of the baseline that the candidate lacks. A part of host memory is measured once more, then left out. */
@@ -151,7 +149,7 @@ function missingSeries(key: SeriesKey, gating: boolean, { candidateRuns, hostRan
 
 /** Peak, growth and class of one series against the baseline. */
 function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparison): readonly Check[] {
-  const { why, baseRuns, judgesGrowth } = comparison;
+  const { why, baseRuns } = comparison;
   const { key, candidate, baseline } = pair;
   const { gating, policy } = context;
   const unjudged = (aspect: "peak" | "growth", reason: string, bytes: number | null = null) =>
@@ -171,7 +169,6 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
     else checks.push(peakRule(context));
   }
 
-  if (!judgesGrowth(key)) return checks;
   // Collections may be too few for a curve in one run and enough in another: then the peak of the heap decides.
   const growths = knownValues(baseline, observedGrowth).length;
   if (METRIC[key.metric].isLiveHeap && missing === null && (grown === null || growths < policy.minBaselineRuns))
@@ -271,7 +268,6 @@ export function judge(input: JudgeInput): Judgement {
     candidateRuns: candidate.runs.length,
     baseRuns: input.baseline?.runs.filter((run) => run.session === session).length ?? 0,
     hostRanks: new Set(judgedHosts.map(({ key }) => key.rank)),
-    judgesGrowth: ({ metric }) => metric !== "host" || judgesHostGrowth(gating),
   };
   // How much memory a run needed that ran out of it is not known.
   const died = candidate.runs.some((run) => run.oom === true);
@@ -279,7 +275,6 @@ export function judge(input: JudgeInput): Judgement {
     ? []
     : input.baselineWanted === false
       ? pairs.flatMap(({ key, candidate: runs }) => {
-          if (!facts.judgesGrowth(key)) return [];
           const drift = classRule({
             key,
             candidate: runs,
@@ -308,7 +303,7 @@ export function judge(input: JudgeInput): Judgement {
     ...oomRule(candidate, gating),
     ...budgetRule(policy, measured, known),
     ...(died || input.baselineWanted === false ? [] : missingPhases(pairs, policy, gating)),
-    ...withoutComparedSteps(garbageRule(relative, input), candidate.fingerprint, steps),
+    ...withoutComparedSteps(garbageRule(withoutExplainedGrowth(relative, gating), input), candidate.fingerprint, steps),
     ...(died ? [] : anchorChecks(input, series, gating)),
   ];
   return combine(withoutNeeds(checks, input), differences);

@@ -264,7 +264,6 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
   verdict: [
     "difference.ts",
     "fingerprint.ts",
-    "gating.ts",
     "judge.ts",
     "model/acceptance.ts",
     "model/combine.ts",
@@ -275,6 +274,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "model/series-index.ts",
     "rules/check.ts",
     "rules/config-lint.ts",
+    "rules/garbage-rule.ts",
     "rules/peak-rule.ts",
     "rules/relative-check.ts",
     "rules/small-leak.ts",

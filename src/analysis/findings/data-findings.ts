@@ -1,6 +1,6 @@
 import { plural } from "../../core/text.ts";
 import type { Horizon } from "../../core/units.ts";
-import { type Metric, metricNoun } from "../../telemetry/recording/metrics.ts";
+import { METRIC, type Metric, metricNoun } from "../../telemetry/recording/metrics.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../growth/series-analysis.ts";
 import type { Finding } from "../series/document.ts";
 import type { MetricSeries } from "../series/series.ts";
@@ -76,6 +76,7 @@ function unjudged(series: SeriesShape, { analysis }: AnalysedSeries): Finding[] 
 function horizonUnused(series: SeriesShape, entry: AnalysedSeries, horizon: Horizon | null): Finding[] {
   const { analysis, growthAtHorizon } = entry;
   if (horizon === null || growthAtHorizon !== null || analysis.growth_bytes === null) return [];
+  if (METRIC[analysis.metric].isLeftBehind) return [];
   const lacks = horizon.kind === "steps" ? "steps" : "time stamps";
   return [
     {
