@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "01f61bab4dc09e829a2ffa7e9d040fcdfaac783e59127d9b46abadcf3fbb6f06");
+  load = loadPack(import.meta.url, "eb39708cd88d9992b566e4fa1564f91091e0362203b7d91368710d914d45606b");
 } catch (error) {
   fail(
     FAILED,

@@ -71,9 +71,9 @@ const gatesLiveHeap = (gating: ReadonlySet<Metric>): boolean =>
   METRICS.some((metric) => METRIC[metric].isLiveHeap && gating.has(metric));
 
 /**
- * The checks without growth and class of host memory where two series that gate explain it: what a collected heap holds,
- * and what is outside the heap. The rest is garbage, which the collector may still reclaim. It stays beside a heap that
- * fails by its peak, as the curve of that.
+ * The checks without growth and class of host memory where two series that gate explain it: what a collected heap
+ * holds, and what is outside the heap. The rest is garbage, which the collector may still reclaim. It stays beside a
+ * heap that fails by its peak, as the curve of that.
  */
 export function withoutExplainedGrowth(checks: readonly Check[], gating: ReadonlySet<Metric>): readonly Check[] {
   if (!gating.has("outside_heap")) return checks;

@@ -1,7 +1,8 @@
 import { escapeHtml } from "../../core/escape.ts";
 
 /** Width and margin of pictures: letters of 18 px stay readable where a page shows one 600 px wide. */
-export const [WIDTH, MARGIN] = [1200, 28] as const;
+export const WIDTH = 1200;
+export const MARGIN = 28;
 export const MIDDLE = ' text-anchor="middle"';
 export const END = ' text-anchor="end"';
 
