@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "eb39708cd88d9992b566e4fa1564f91091e0362203b7d91368710d914d45606b");
+  load = loadPack(import.meta.url, "a029ff103c052c25f1a0fd87e209ceeb5811a64e157b6c996ace41f64f952f2a");
 } catch (error) {
   fail(
     FAILED,

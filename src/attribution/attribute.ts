@@ -69,6 +69,7 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
     root: subject.root,
     pipReport: pipReportOf(subject),
     probe: finished.info.probe,
+    inFiles: Math.max(0, ...(finished.info.ram_files?.bytes ?? [])),
     unseen,
     severity: judgement.verdict === "fail" ? "critical" : "warning",
     growths,

@@ -82,10 +82,10 @@ describe.skipIf(!hasTorch)("the growing line of a leak in PyTorch", { timeout: 1
     const script = path.join(FIXTURES, "hook_activations.py");
     const ran = await attributed(
       [PYTHON, script, "4000"],
-      { kind: "seconds", at: Array.from({ length: 50 }, (_, i) => 4 + i) },
+      { kind: "seconds", at: [4, 6, 9, 14, 21, 31, 46, 69, 103] },
       { endAfterMoments: 4, sinceFirstStep: true },
     );
-    // The first moments are before the first step, many of them where a busy machine imports PyTorch for long.
+    // The first moments are before the first step where a busy machine imports PyTorch for long.
     const steps = ran.processes.flatMap(({ moments }) => moments.map(({ sample }) => sample.step));
     const moved = steps.slice(steps.findIndex((step) => step !== null));
     expect(moved.length).toBeGreaterThanOrEqual(3);

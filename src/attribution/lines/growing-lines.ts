@@ -40,6 +40,8 @@ interface AttributionRun {
   /** Absolute path of pip's installation report; null for none. */
   readonly pipReport: string | null;
   readonly probe: ProbeSummary | undefined;
+  /** What files in RAM gained, bytes. */
+  readonly inFiles: number;
   /** Why the command's own program is not seen; null where it is. */
   readonly unseen: UnseenProgram | null;
   /** Severity of the line that grows most; the others are warnings. */
@@ -173,7 +175,14 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const language = languageOf(attribution.sources);
   const others = rest.map((one) => {
     const found = one.staying === null ? null : (packages.get(one.staying) ?? null);
-    return unattributedFinding(one, { root, language, site, package: found, unseen: run.unseen });
+    const isInFiles = one.growth.device === "host" && 2 * run.inFiles >= one.growth.bytes;
+    return unattributedFinding(isInFiles ? { ...one, memory: "files" } : one, {
+      root,
+      language,
+      site,
+      package: found,
+      unseen: run.unseen,
+    });
   });
   const findings = [...lines, ...nativeFindings, ...others].sort(
     (a, b) => Number(b.classification === LEAK_LINE) - Number(a.classification === LEAK_LINE),

@@ -169,6 +169,7 @@ const OTHER_TOOL: Readonly<Record<RecordedLanguage, string>> = {
 const WITHOUT_LINE: Readonly<Record<Unexplained["memory"], string>> = {
   freed: "memory that the program freed and the C heap keeps (fragmentation)",
   native: "native memory that the interpreter did not allocate",
+  files: "in files in RAM (shared memory, tmpfs, deleted files that are open)",
   unknown: "memory that was not attributed to a line",
 };
 
@@ -178,6 +179,8 @@ function toolFor(memory: Unexplained["memory"], language: RecordedLanguage): str
       return `${OTHER_ALLOCATOR} find the blocks that stay between with \`memray run --native\`.`;
     case "native":
       return NATIVE_TOOL[language];
+    case "files":
+      return "Look at `/dev/shm` and at deleted files that are open (`lsof +L1`) while it runs: close and unlink them.";
     case "unknown":
       return OTHER_TOOL[language];
   }
@@ -207,7 +210,7 @@ export function unattributedFinding(
   const { device } = growth;
   const grown = rates({ growth, share });
   const onHost = device === "host";
-  const from = onHost && memory !== "freed" ? site : null;
+  const from = onHost && memory !== "freed" && memory !== "files" ? site : null;
   const allocatedBy = from === null ? null : allocatorText(from);
   const isOwnCode = from !== null && from.package === null && language === "none";
   const nextTool = language === "none" && site === null && unseen !== null ? unseen.advice : toolFor(memory, language);

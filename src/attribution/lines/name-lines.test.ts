@@ -194,6 +194,9 @@ it("growth without a line names the memory and the tool that would tell", () => 
   });
   expect(unattributedFinding(rest, { ...context, language: "python" }).remediation[0]).toContain("memray run --native");
   expect(unattributedFinding(rest, { ...context, language: "node" }).remediation[0]).toContain("heaptrack");
+  const inFiles = unattributedFinding({ ...rest, memory: "files" }, { ...context, language: "python" });
+  expect(inFiles.description).toContain("in files in RAM");
+  expect(inFiles.remediation).toEqual([expect.stringContaining("lsof +L1")]);
   const unseen = { kind: "static", note: "", advice: "Link it dynamically." } as const;
   expect(unattributedFinding(rest, { ...context, language: "none", unseen }).remediation[0]).toBe(unseen.advice);
 });

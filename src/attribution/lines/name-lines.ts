@@ -38,9 +38,9 @@ export interface Unexplained {
   readonly share: number;
   /**
    * `freed`: most of it was freed by the program and is kept by the C heap. `native`: most of it is outside of what the
-   * interpreters and allocators allocate that were recorded.
+   * interpreters and allocators allocate that were recorded. `files`: most of it is in files in RAM.
    */
-  readonly memory: "freed" | "native" | "unknown";
+  readonly memory: "freed" | "native" | "files" | "unknown";
   /** Of freed memory, the line of most of the blocks that stay allocated between; null for none, and else. */
   readonly staying: AttributedLine | null;
 }

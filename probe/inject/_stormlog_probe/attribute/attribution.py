@@ -122,6 +122,7 @@ class Attribution(Scheduled):
         tensors = self.tensors
         collecting, interval = gc.isenabled(), sys.getswitchinterval()
         watching = tensors is not None and tensors.on
+        documents = []
         try:
             if collecting:
                 # Cycles that wait for the collector are not a leak. A program that turned it off leaks them.
@@ -131,11 +132,12 @@ class Attribution(Scheduled):
             # every operator that a mode sees, so the cache would grow like a leak.
             getattr(sys, "_clear_type_cache", _nothing)()
             if not in_program:
-                # Other Python threads stand still while the live memory is read.
+                # Other Python threads stand still while the live memory is read. Not while files are written: one that
+                # computes would keep the interpreter for so long each time.
                 sys.setswitchinterval(30.0)
             if watching:
                 tensors.on = False
-            self._write(moment, in_program, ended)
+            documents = self._read(moment, in_program, ended)
             self.stacks.rest()
         except Exception as error:  # noqa: BLE001
             complain(error)
@@ -143,6 +145,7 @@ class Attribution(Scheduled):
             if watching:
                 tensors.on = True
             sys.setswitchinterval(interval)
+            self._write(documents)
             if collecting:
                 gc.enable()
             # A process that ends starts no threads.
@@ -172,7 +175,8 @@ class Attribution(Scheduled):
         finally:
             written.release()
 
-    def _write(self, moment, in_program, ended):
+    def _read(self, moment, in_program, ended):
+        """The documents of moment number `moment`: names of files and contents."""
         from .moment import Moment
         from .rows import RetainerTable, device_rows, python_rows, tensor_rows
 
@@ -205,13 +209,14 @@ class Attribution(Scheduled):
         extra = {"facts": self.retainers.seen or {}, "held_on_devices": device_rows(look, blocks, table)}
         if python is None:
             extra["ended"] = True
-        self._document(head, "tracemalloc", rows, table, notes + more, total, extra)
+        documents = [self._document(head, "tracemalloc", rows, table, notes + more, total, extra)]
         if self.tensors is not None:
             table = RetainerTable(look)
             rows = tensor_rows(look, table)
             more = sorted(self.tensors.notes)
-            self._document(head, "torch-cpu", rows, table, notes + more, None, {"facts": look.facts})
+            documents.append(self._document(head, "torch-cpu", rows, table, notes + more, None, {"facts": look.facts}))
             self.tensors.epoch += 1
+        return documents
 
     def _snapshots(self, moment, look):
         """Write the devices' snapshots. Returns what they know of the device memory that retainers hold."""
@@ -232,10 +237,16 @@ class Attribution(Scheduled):
         content["retainers"] = table.rows()
         content["notes"] = notes
         content.update(extra)
-        path = "%s.lines.%d.%s.json" % (self.base, head["moment"], source)
-        with open(path + ".part", "w") as file:
-            json.dump(content, file, separators=(",", ":"))
-        os.replace(path + ".part", path)
+        return "%s.lines.%d.%s.json" % (self.base, head["moment"], source), content
+
+    def _write(self, documents):
+        try:
+            for path, content in documents:
+                with open(path + ".part", "w") as file:
+                    json.dump(content, file, separators=(",", ":"))
+                os.replace(path + ".part", path)
+        except Exception as error:  # noqa: BLE001
+            complain(error)
 
 
 def _nothing():
