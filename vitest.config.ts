@@ -15,12 +15,13 @@ const ESSENTIAL = [
   "test/snapshot/reading.test.ts",
 ];
 /**
- * These compare rates with the wall clock, fill hundreds of MiB, need all cores, or find a line in the time that the
- * gate allows: each runs alone, after the rest.
+ * These compare rates with the wall clock, fill hundreds of MiB, need all cores, find a line in the time that the gate
+ * allows, or leave files that count in every run of the machine: each runs alone, after the rest.
  */
 const ALONE = [
   "test/attribution/torch-leaks.test.ts",
   "test/e2e/walkthrough-page.test.ts",
+  "test/e2e/left-behind.test.ts",
   "test/measure/peaks.test.ts",
   "test/measure/sampling.test.ts",
   "test/attribution/node-leaks.test.ts",
