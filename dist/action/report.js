@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "a029ff103c052c25f1a0fd87e209ceeb5811a64e157b6c996ace41f64f952f2a");
+  load = loadPack(import.meta.url, "4afc0ddce87f3aca8fd7edceed68306c785f5d6f66c73e9496b141f6d3f06284");
 } catch (error) {
   fail(
     FAILED,

@@ -73,4 +73,18 @@ describe.skipIf(!existsSync(SHARED))("files in RAM", () => {
     expect(ram_files?.times_ns).toEqual([5]);
     expect(ram_files?.bytes[0]).toBeGreaterThanOrEqual(32 * MIB);
   });
+
+  it("a reading that fails is not known, and the next one counts", () => {
+    const made = directory();
+    const files = new RamFiles("");
+    const file = path.join(made, "left");
+    writeFileSync(file, Buffer.alloc(MIB, 1));
+    files.watch(
+      () => {
+        throw new Error("no descriptor is free");
+      },
+      () => 0,
+    );
+    expect(madeIn(files, made)).toEqual([{ name: file, bytes: MIB }]);
+  });
 });

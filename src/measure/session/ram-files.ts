@@ -1,4 +1,4 @@
-import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from "node:fs";
 import path from "node:path";
 import type { LeftBehind, RecordingInfo } from "../../telemetry/recording/recording-schema.ts";
 
@@ -16,41 +16,41 @@ const IN_RAM = /^(?:tmpfs|ramfs|hugetlbfs)$/;
 /** Mounts of the system's own services, and devices that are no files. */
 const OF_THE_SYSTEM = /^\/(?:proc|sys|run(?!\/user\/)|dev(?!\/shm(?:\/|$)))(?:\/|$)/;
 
-const lines = (file: string): readonly string[] => {
+/** Null where the command took what a reading needs, such as descriptors or rights: then it is not known. */
+function orNull<T>(read: () => T): T | null {
   try {
-    return readFileSync(file, "utf8").split("\n");
+    return read();
   } catch {
-    return [];
+    return null;
   }
-};
+}
 
-/** Places of the file systems in RAM that a command can write to, "\040" for a blank. */
-const mounts = (): readonly string[] =>
-  lines("/proc/self/mounts").flatMap((line) => {
-    const [, place = "", kind = ""] = line.split(" ");
-    const named = place.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
-    return IN_RAM.test(kind) && !OF_THE_SYSTEM.test(named) ? [named] : [];
+const lines = (file: string): readonly string[] => orNull(() => readFileSync(file, "utf8").split("\n")) ?? [];
+
+/** Every mounted file system: its place, and whether it is one in RAM that a command can write to. */
+const mounts = (): readonly { readonly place: string; readonly isInRam: boolean }[] =>
+  lines("/proc/self/mounts").map((line) => {
+    const [, written = "", kind = ""] = line.split(" ");
+    // Written with octal numbers for blanks.
+    const place = written.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+    return { place, isInRam: IN_RAM.test(kind) && !OF_THE_SYSTEM.test(place) };
   });
 
-/** Own files below a mount point; null when there are too many. */
-function filesBelow(mount: string, own: string): Files | null {
+/** Own files of a file system; null when there are too many. @param skipped directories that are not looked into */
+function filesBelow(mount: string, skipped: ReadonlySet<string>): Files | null {
   const found = new Map<string, { name: string; bytes: number }>();
   const directories = [mount];
   let entries = 0;
   for (let at = directories.pop(); at !== undefined; at = directories.pop()) {
-    let inside: Dirent[];
-    try {
-      inside = readdirSync(at, { withFileTypes: true });
-    } catch {
-      continue;
-    }
+    const place = at;
+    const inside = orNull(() => readdirSync(place, { withFileTypes: true })) ?? [];
     entries += inside.length;
     if (entries > MAX_ENTRIES) return null;
     for (const entry of inside) {
       const name = path.join(at, entry.name);
-      if (entry.isDirectory() && name !== own) directories.push(name);
-      const stats = entry.isFile() ? lstatSync(name, { throwIfNoEntry: false }) : undefined;
-      if (stats === undefined || stats.uid !== process.getuid?.()) continue;
+      if (entry.isDirectory() && !skipped.has(name)) directories.push(name);
+      const stats = entry.isFile() ? orNull(() => lstatSync(name)) : null;
+      if (stats === null || stats.uid !== process.getuid?.()) continue;
       // Blocks of 512 bytes (POSIX), since a sparse file has a size without memory.
       found.set(`${stats.dev}:${stats.ino}`, { name, bytes: 512 * stats.blocks });
     }
@@ -73,9 +73,21 @@ function freeSegments(): Files {
   );
 }
 
+/** What a descriptor leads to, if that is a file in RAM. Other file systems may not answer, and are not asked. */
+function ramFileOf(link: string, places: readonly string[]): { readonly target: string; readonly stats: Stats } | null {
+  const target = orNull(() => readlinkSync(link));
+  if (target === null || !(target.startsWith("/memfd:") || places.some((place) => target.startsWith(`${place}/`))))
+    return null;
+  const stats = orNull(() => statSync(link));
+  return stats === null ? null : { target, stats };
+}
+
+const ramPlaces = (): readonly string[] => mounts().flatMap(({ place, isInRam }) => (isInRam ? [place] : []));
+
 /** Files that a living process has open or mapped, by key. @param members processes that do not count */
 function heldByProcesses(members: readonly number[]): ReadonlySet<string> {
   const held = new Set<string>();
+  const places = ramPlaces();
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name) && !members.includes(Number(name)))) {
     for (const line of lines(`/proc/${pid}/maps`)) {
       const [, , , , major, minor, inode] = /^(\S+) (\S+) (\S+)( )([0-9a-f]+):([0-9a-f]+) (\d+)/.exec(line) ?? [];
@@ -84,13 +96,9 @@ function heldByProcesses(members: readonly number[]): ReadonlySet<string> {
       // As makedev(3) of Linux packs numbers below 4,096 and 1,048,576.
       held.add(`${((low & 0xfff00) << 12) | (high << 8) | (low & 0xff)}:${inode}`);
     }
-    try {
-      for (const descriptor of readdirSync(`/proc/${pid}/fd`)) {
-        const stats = statSync(`/proc/${pid}/fd/${descriptor}`, { throwIfNoEntry: false });
-        if (stats !== undefined) held.add(`${stats.dev}:${stats.ino}`);
-      }
-    } catch {
-      // It has ended, or is another user's, whose files are not counted.
+    for (const descriptor of orNull(() => readdirSync(`/proc/${pid}/fd`)) ?? []) {
+      const file = ramFileOf(`/proc/${pid}/fd/${descriptor}`, places);
+      if (file !== null) held.add(`${file.stats.dev}:${file.stats.ino}`);
     }
   }
   return held;
@@ -98,22 +106,19 @@ function heldByProcesses(members: readonly number[]): ReadonlySet<string> {
 
 /** The user's files with a name now, by file system. */
 function scan(own: string): ReadonlyMap<string, Files | null> {
-  return new Map([...mounts().map((mount) => [mount, filesBelow(mount, own)] as const), ["System V", freeSegments()]]);
+  const all = mounts();
+  // A file system that a program serves (FUSE) could hold up the gate that looks into it.
+  const skipped = new Set([own, ...all.map(({ place }) => place)]);
+  const inRam = all.flatMap(({ place, isInRam }) => (isInRam ? [[place, filesBelow(place, skipped)] as const] : []));
+  return new Map([...inRam, ["System V", freeSegments()]]);
 }
 
-/** Files of these file systems, and memfd, that a process has open although no directory names them, by key. */
-function openFiles(pid: number, devices: ReadonlySet<number>): ReadonlyMap<string, number> {
+/** Files in RAM that a process has open although no directory names them, by key. */
+function openFiles(pid: number, places: readonly string[]): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
-  try {
-    for (const descriptor of readdirSync(`/proc/${pid}/fd`)) {
-      const link = `/proc/${pid}/fd/${descriptor}`;
-      const target = readlinkSync(link);
-      if (!target.endsWith(" (deleted)")) continue;
-      const { dev, ino, blocks } = statSync(link);
-      if (target.startsWith("/memfd:") || devices.has(dev)) found.set(`${dev}:${ino}`, 512 * blocks);
-    }
-  } catch {
-    // It has ended, or closed one meanwhile, and the next reading has the rest.
+  for (const descriptor of orNull(() => readdirSync(`/proc/${pid}/fd`)) ?? []) {
+    const file = ramFileOf(`/proc/${pid}/fd/${descriptor}`, places);
+    if (file?.target.endsWith(" (deleted)")) found.set(`${file.stats.dev}:${file.stats.ino}`, 512 * file.stats.blocks);
   }
   return found;
 }
@@ -138,7 +143,7 @@ export class RamFiles {
   /** @param own directory of the run, whose files are the gate's */
   constructor(own: string) {
     this.#own = own;
-    this.#before = scan(own);
+    this.#before = orNull(() => scan(own)) ?? new Map();
   }
 
   /** Read now and, until the end, once a second, for at most 1/200 of a core. */
@@ -146,7 +151,7 @@ export class RamFiles {
     clearTimeout(this.#timer);
     const began = elapsedNs();
     const before = process.cpuUsage();
-    const bytes = this.#held(pids());
+    const bytes = orNull(() => this.#held(pids()));
     if (bytes !== null) {
       // Of equal readings the first and the last are kept.
       if (bytes === this.#bytes.at(-1) && bytes === this.#bytes.at(-2)) this.#timesNs.pop();
@@ -162,7 +167,7 @@ export class RamFiles {
   /** What was read, once every process of the command is over. */
   end(): Pick<RecordingInfo, "left_behind" | "ram_files"> {
     clearTimeout(this.#timer);
-    const left = this.#left();
+    const left = orNull(() => this.#left());
     const read = this.#bytes.some((bytes) => bytes > 0);
     return {
       ...(left === null ? {} : { left_behind: left }),
@@ -192,8 +197,8 @@ export class RamFiles {
   #held(pids: readonly number[]): number | null {
     const gained = this.#gained(pids);
     if (gained === null) return null;
-    const devices = new Set(mounts().flatMap((place) => statSync(place, { throwIfNoEntry: false })?.dev ?? []));
-    const unnamed = new Map(pids.flatMap((pid) => [...openFiles(pid, devices)]));
+    const places = ramPlaces();
+    const unnamed = new Map(pids.flatMap((pid) => [...openFiles(pid, places)]));
     return total([...gained.values()].map(({ bytes }) => bytes)) + total(unnamed.values());
   }
 
