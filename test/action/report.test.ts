@@ -49,8 +49,8 @@ beforeEach(() => {
 afterEach(() => expect([...stage.faults, ...results.faults]).toEqual([]));
 
 const left = (bytes: Uint8Array = sectionBytes()): number => stage.actions.addArtifact(FORK_RUN, SECTION, bytes);
-const post = (inputs: Record<string, string> = {}, env = stage.env()): Promise<StepResult> =>
-  runReport(stage, { image: "none", ...inputs }, { env });
+const post = (inputs: Record<string, string> = {}, env = stage.env(), clock = 1): Promise<StepResult> =>
+  runReport(stage, { image: "none", ...inputs }, { env, clock });
 const warnings = ({ commands }: StepResult): readonly string[] =>
   commands.filter(({ command }) => command === "warning").map(({ message }) => message);
 
@@ -213,7 +213,7 @@ describe("GitHub refuses a request of the report", () => {
     stage.fork();
     left();
     stage.actions.store.failure = () => ({ kind: "hang" });
-    const result = await post({ "timeout-minutes": "0.2" });
+    const result = await post({ "timeout-minutes": "0.2" }, stage.env(), 2);
     expect(stage.actions.store.requests).not.toEqual([]);
     expect(result.code).toBe(1);
     expect(result.log).toContain("STEP_TIMEOUT");
@@ -276,7 +276,7 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
     const result = await post({ image: "auto" }, job.env);
     expect(result).toMatchObject({ code: 0, outputs: { verdict: "fail", "pull-request": "12" } });
     expect(stage.comment).toContain("### ❌ Memory: ");
-    expect(stage.comment).toContain(`blob/${git.git("rev-parse", IMAGES)}/default.png`);
+    expect(stage.comment, result.log).toContain(`blob/${git.git("rev-parse", IMAGES)}/default.png`);
     expect(stage.comment).not.toContain("fork");
     expect(stage.github.requests.some(({ path: asked }) => asked.includes("/actions/"))).toBe(false);
   });

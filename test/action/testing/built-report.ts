@@ -8,9 +8,6 @@ import { actionNode } from "./tools.ts";
 const BUILT = await builtSteps();
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** How much faster the clock of a report runs: it mostly waits between writes and before retries. */
-const CLOCK = 8;
-
 /** The built report as the runner starts it. */
 export function runReport(
   stage: StageTwo,
@@ -24,7 +21,6 @@ export function runReport(
     cwd: ROOT,
     env,
     inputs: { token: "report", ...inputs },
-    clock: CLOCK,
     ...more,
   });
 }
