@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "4afc0ddce87f3aca8fd7edceed68306c785f5d6f66c73e9496b141f6d3f06284");
+  load = loadPack(import.meta.url, "89d5cfac481d32cf4a56a4f308b0e9dd7339efbf47795c176752ea66938f8b79");
 } catch (error) {
   fail(
     FAILED,

@@ -150,6 +150,25 @@ describe("samples before the first step", () => {
     expect(samples(16)).toMatchObject({ samples: 16, class: "insufficient" });
   });
 
+  it("samples before the first step are not part of a series that was read at one step of the loop, or at none", () => {
+    const host = table({
+      timeNs: column(800, (i) => i * 5e6),
+      steps: column(800, (i) => (i < 600 ? Number.NaN : i)),
+      columns: { host: column(800, () => MIB) },
+    });
+    const python = (within: number) =>
+      table({
+        timeNs: column(60 + within, (i) => i * 50e6),
+        steps: column(60 + within, (i) => (i < 60 ? Number.NaN : i)),
+        columns: { python: column(60 + within, (i) => i * MIB) },
+      });
+    const classes = (tables: SampleTable[]) => analyze(recording({ tables })).series.map((one) => one.class);
+    expect(classes([host, python(1)])).toEqual(["flat", "insufficient"]);
+    expect(classes([host, python(0)])).toEqual(["flat", "insufficient"]);
+    // Without a loop all of a program counts.
+    expect(classes([python(0)])).toEqual(["leak"]);
+  });
+
   it("samples before the first step leave nothing, and no duration, when the clock stops before that step", () => {
     const lost = table({
       timeNs: column(80, (i) => (i < 60 ? i * 40e6 : Number.NaN)),

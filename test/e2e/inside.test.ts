@@ -67,7 +67,7 @@ describe.skipIf(!hasTorch || process.platform !== "linux")("a CPU training that 
     const run = await gate(cwd, program("leaky"));
     expect(run.verdict).not.toBe("fail");
     expect(run.code).not.toBe(4);
-    expect(run.findings).toEqual([]);
+    expect(run.findings, JSON.stringify(run.findings)).toEqual([]);
     expect(run.runs).toEqual(["1"]);
   });
 

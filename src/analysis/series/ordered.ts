@@ -156,14 +156,10 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
     }
   }
   if (hasTime && timeNs) {
-    return {
-      axis: "time",
-      ...arrange(timeNs, bytes, inOrder),
-      thinned,
-      durationS: timedS,
-      steps: null,
-      stepSpan: null,
-    };
+    const byTime = sinceLoop(arrange(timeNs, bytes, inOrder), series.loopFromNs);
+    const [begin, end] = [byTime.x[0], byTime.x.at(-1)];
+    const spanS = begin === undefined || end === undefined ? null : (end - begin) / 1e9;
+    return { axis: "time", ...byTime, thinned, durationS: spanS, steps: null, stepSpan: null };
   }
   const index = Float64Array.from({ length: bytes.length }, (_, i) => i);
   return {
@@ -174,6 +170,17 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
     steps: null,
     stepSpan: null,
   };
+}
+
+/** Rows of the loop and after it, since a reading that is seldom made may have none in a short loop. */
+function sinceLoop(
+  { x, bytes }: { readonly x: Float64Array; readonly bytes: Float64Array },
+  beginNs = Number.NEGATIVE_INFINITY,
+) {
+  const from = x.findIndex((at) => at >= beginNs);
+  return from < 0
+    ? { x: x.subarray(x.length), bytes: bytes.subarray(bytes.length) }
+    : { x: x.subarray(from), bytes: bytes.subarray(from) };
 }
 
 function arrange(axis: Float64Array, bytes: Float64Array, asIs: boolean): { x: Float64Array; bytes: Float64Array } {

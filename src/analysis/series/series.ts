@@ -12,6 +12,8 @@ export interface MetricSeries {
   readonly timeNs: Float64Array | null;
   readonly steps: Float64Array | null;
   readonly bytes: Float64Array;
+  /** When the first of several steps of the rank began: what was read earlier shows the start. Absent = unknown. */
+  readonly loopFromNs?: number;
   /** Whether the record keeps only some of the readings. */
   readonly thinned: boolean;
   /** Device capacity, bytes; null when the recording does not contain it. */
@@ -186,9 +188,25 @@ function joiner(): (tables: readonly SampleTable[], metric: Metric) => Joined | 
   };
 }
 
+/** When the first step of a rank's tables began; null without a second one. */
+function loopBegin(tables: readonly SampleTable[]): number | null {
+  let [begin, first, isLoop] = [Number.POSITIVE_INFINITY, Number.NaN, false];
+  for (const { timeNs, steps } of tables) {
+    const from = steps?.findIndex(Number.isFinite) ?? -1;
+    if (timeNs === null || steps === null || from < 0) continue;
+    begin = Math.min(begin, timeNs[from]!);
+    if (Number.isNaN(first)) first = steps[from]!;
+    isLoop ||= steps.some((step) => Number.isFinite(step) && step !== first);
+  }
+  return isLoop && Number.isFinite(begin) ? begin : null;
+}
+
 function seriesFrom(recording: Recording, rowsOf: (table: SampleTable, metric: Metric) => SampleTable): MetricSeries[] {
   const all: MetricSeries[] = [];
   const thinned = isThinned(recording);
+  const loops = new Map(
+    [...groupBy(recording.tables, ({ rank }) => rank)].map(([rank, own]) => [rank, loopBegin(own)]),
+  );
   for (const { rank, device, tables } of groupTables(recording.tables)) {
     const totalBytes = largest(joinColumn(tables, columnOf("total")));
     const join = joiner();
@@ -199,7 +217,9 @@ function seriesFrom(recording: Recording, rowsOf: (table: SampleTable, metric: M
       );
       if (joined === null) continue;
       const highwater = METRIC[metric].isHighwater || tables.some((table) => table.highwater.has(metric));
-      all.push({ rank, device, metric, highwater, ...joined, thinned, totalBytes });
+      const loopFromNs = loops.get(rank) ?? null;
+      const loop = loopFromNs === null ? {} : { loopFromNs };
+      all.push({ rank, device, metric, highwater, ...joined, ...loop, thinned, totalBytes });
     }
   }
   return all;
