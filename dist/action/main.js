@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "89d5cfac481d32cf4a56a4f308b0e9dd7339efbf47795c176752ea66938f8b79");
+  load = loadPack(import.meta.url, "96c30fd0112740510c193b34a6c2e1d215be88188eeb43b256ff5dd4b0381888");
 } catch (error) {
   fail(
     FAILED,

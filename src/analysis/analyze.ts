@@ -92,6 +92,7 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: Re
   for (const part of parts) {
     for (const [column, count] of Object.entries(part.missing)) missing[column] = (missing[column] ?? 0) + count;
   }
+  const processes = all((part) => part.processes).sort((a, b) => a.rank - b.rank);
   return {
     schema: "stormlog.analysis/1",
     analysis_version: ANALYSIS_VERSION,
@@ -101,6 +102,7 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: Re
     ranks: { ...ranks, suspects },
     ...rulesOf(all((part) => part.fragmentationRules)),
     ...(options.phases.length === 0 ? {} : { phases: judgedPhases(all((part) => part.judgedPhases)) }),
+    ...(processes.length === 0 ? {} : { processes }),
     missing: Object.fromEntries(Object.entries(missing).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))),
   };
 }

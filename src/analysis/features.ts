@@ -20,10 +20,11 @@ import { leftBehindFindings } from "./findings/left-behind.ts";
 import { oomFindings } from "./findings/oom-findings.ts";
 import { analysePhases, phaseGrowthFindings } from "./findings/phase-growth.ts";
 import { unreadDeviceFindings } from "./findings/unread-devices.ts";
+import { processGrowth } from "./growth/process-growth.ts";
 import { type AnalysedSeries, analyseSeries, type SeriesContext, seriesKey } from "./growth/series-analysis.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { type RanksEvidence, ranksEvidence } from "./ranks.ts";
-import type { Finding, PhaseAnalysis } from "./series/document.ts";
+import type { Finding, PhaseAnalysis, ProcessAnalysis } from "./series/document.ts";
 import { collectSeries, compareKeys, type MetricSeries } from "./series/series.ts";
 import { type StepPeakEvidence, stepPeakEvidence } from "./step-peaks.ts";
 import { attributeCollectives, type CollectiveAttribution } from "./stormlog/collective.ts";
@@ -59,6 +60,7 @@ export interface RecordingFeatures {
   readonly ranks: RanksEvidence;
   readonly program: ProgramKind;
   readonly missing: Readonly<Record<string, number>>;
+  readonly processes: readonly ProcessAnalysis[];
 }
 
 /** Limits for the parts that grow with the length of a recording; absent = no limit. */
@@ -111,6 +113,7 @@ export function extractFeatures(
     ranks: ranksEvidence(recording, limits?.intervals),
     program: programKind(recording),
     missing: recording.missing,
+    processes: processGrowth(recording, recorded),
   };
 }
 

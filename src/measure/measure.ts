@@ -24,6 +24,7 @@ import { ProcessTree } from "./launch/process-tree.ts";
 import type { CommandEnd, Launched } from "./launch/start-in-session.ts";
 import { endLeftovers, stopTree } from "./launch/stop-tree.ts";
 import type { ProbeSetup } from "./session/probe-info.ts";
+import { ProgramNames } from "./session/program-names.ts";
 import { RamFiles } from "./session/ram-files.ts";
 import { finishedInfo, firstInfo, startedInfo } from "./session/recording-info.ts";
 import type { EndedRun, MeasuredRecording } from "./session/recording-of.ts";
@@ -145,6 +146,7 @@ async function launchHeld({ request, argv, env, probe, log }: PreparedRun): Prom
 async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promise<EndedRun> {
   const { request, argv, env, log, probe, describe, ramFiles } = prepared;
   const tree = new ProcessTree(launched.rootPid, prepared.marker);
+  const programs = new ProgramNames();
   const tees = [
     new OutputTee(launched.stdout, (chunk) => log.write(chunk), request.stdout),
     new OutputTee(launched.stderr, (chunk) => log.write(chunk), request.stderr),
@@ -168,7 +170,11 @@ async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promi
     const { monotonicStartNs } = sampler;
     const elapsedNs = (): number => Number(process.hrtime.bigint() - monotonicStartNs);
     beganNs = elapsedNs();
-    ramFiles?.watch(() => tree.members().map(({ pid }) => pid), elapsedNs);
+    ramFiles?.watch(() => {
+      const pids = tree.members().map(({ pid }) => pid);
+      programs.look(pids);
+      return pids;
+    }, elapsedNs);
     jvms = await watchJvms(prepared, launched);
     const end = await watch(request, launched, tree, sampler);
     if (end.kind === "exec-failed") {
@@ -196,7 +202,7 @@ async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promi
   // A driver may have answered only after the start.
   if (devices.length > 0) info = { ...info, fingerprint: await describe(devices) };
   info = { ...info, ...ramFiles?.end() };
-  return { info, devices, beganNs, records: sampler, samplingError: samplingError(stats, stopped) };
+  return { info, devices, beganNs, programs, records: sampler, samplingError: samplingError(stats, stopped) };
 }
 
 function samplerOf({ request, marker, probe }: PreparedRun, launched: Launched): Promise<Sampler> {

@@ -243,6 +243,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "reading/probe-files.ts",
     "reading/probe-info.ts",
     "reading/probe-phases.ts",
+    "reading/process-roles.ts",
     "reading/record-file.ts",
     "reading/record-recording.ts",
     "reading/shard-identity.ts",

@@ -17,7 +17,7 @@ import { teardownStart } from "../trend/teardown.ts";
 export const MIN_SAMPLES = 24;
 
 /** Processes load code and grow their heaps for about this long before their actual work. */
-const STARTUP_NS = 1e9;
+export const STARTUP_NS = 1e9;
 /** Steps or seconds from which on the time to out of memory counts as never: a logarithm reaches any size. */
 const MAX_PROJECTED = 1e12;
 /** A recording contains the start of the process if it began below this share of its usual level. */

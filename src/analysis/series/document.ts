@@ -147,6 +147,24 @@ export interface RankSuspect {
   readonly onset_s: number | null;
 }
 
+/** A role among the processes of a rank. Its texts come from the measured machine: escape them in print. */
+export interface ProcessAnalysis {
+  /** "worker 2 of 4 of gunicorn", "the main process of job.py". */
+  readonly role: string;
+  readonly program: string;
+  readonly rank: number;
+  /** Processes that have had the role. */
+  readonly pids: number;
+  /** Anonymous and shared memory; what a fork still shares with its parent counts in the parent. */
+  readonly peak_bytes: number;
+  /** Null in a run that is too short. */
+  readonly growth_bytes: number | null;
+  /** Of the growth of all roles, 0 to 1; null where none grew. */
+  readonly share: number | null;
+  /** The part of the run that the growth is of, seconds. */
+  readonly window_s: number;
+}
+
 /** How the clocks of several ranks were aligned; `alignment_offsets_ns` contains the offsets. */
 interface ClockDocument {
   /** "both": some ranks by first samples, others by the wall clock. */
@@ -186,6 +204,8 @@ export interface AnalysisDocument {
   /** Releases of Stormlog whose rules were applied, by finding; several where ranks differ; absent without data. */
   readonly rules?: { readonly fragmentation_like: readonly ("0.3.10" | "0.4.3")[] } | undefined;
   readonly missing: Readonly<Record<string, number>>;
+  /** Absent where every rank has one process. */
+  readonly processes?: readonly ProcessAnalysis[] | undefined;
   /** Series of the phases that the policy judges; absent = it judges none. */
   readonly phases?: readonly PhaseAnalysis[] | undefined;
   /** Warnings of the file readers; from `analyze` only. */

@@ -1,12 +1,14 @@
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import type { Sampler } from "../../sampler/sampler.ts";
+import { processRoles } from "../../telemetry/reading/process-roles.ts";
 import { dataLossNotes, recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { RAW_RECORD_FILE } from "../../telemetry/recording/run-files.ts";
 import { withOutOfMemory } from "./out-of-memory.ts";
 import { type ProbeSetup, withProbe } from "./probe-info.ts";
+import { type ProgramNames, programName } from "./program-names.ts";
 import { RECORD_FILE_ALTERED, readRecords } from "./read-records.ts";
 import { withReadings } from "./recording-info.ts";
 import type { MeasureRequest } from "./request.ts";
@@ -30,6 +32,7 @@ export interface EndedRun {
   readonly devices: Sampler["devices"];
   /** When the command was let go, on the recording's clock. */
   readonly beganNs: number | null;
+  readonly programs: ProgramNames;
   /** The stopped sampler's records. */
   readonly records: Pick<Sampler, "readRecords" | "checkRecords" | "closeRecords">;
   /** Why samples of the run are missing; null when none are, or the machine was too busy. */
@@ -47,7 +50,7 @@ interface RunSetup {
 /** Complete a run from its record file; an unreadable one costs the recording and its peaks, not the run. */
 export async function recordingOf(
   { request, setup, killsBefore }: RunSetup,
-  { info, devices, beganNs, records, samplingError }: EndedRun,
+  { info, devices, beganNs, programs, records, samplingError }: EndedRun,
 ): Promise<MeasuredRecording> {
   const { directory } = request;
   const withEvidence = (file: RecordFile | null): RecordingInfo =>
@@ -61,7 +64,10 @@ export async function recordingOf(
   const { interference } = read;
   try {
     if (read.kind === "failed") throw read.error;
-    const known = withEvidence(read.file);
+    const { command, identity } = info;
+    const nameOf = (pid: number) => programs.get(pid) ?? (pid === identity.pid ? programName(command.argv) : undefined);
+    const roles = processRoles(read.file, nameOf);
+    const known = { ...withEvidence(read.file), ...(roles === null ? {} : { processes: roles }) };
     const recording = recordFileToRecording(read.file, known);
     const complete = withReadings(known, recording, dataLossNotes(read.file, known));
     return {

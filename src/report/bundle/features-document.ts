@@ -15,7 +15,7 @@ import { METRICS } from "../../telemetry/recording/metrics.ts";
 import { MAX_RANK, type Recording, type RecordingInfo } from "../../telemetry/recording/model.ts";
 import { GapSharesSchema, RecordedDeviceSchema } from "../../telemetry/recording/recorded-device.ts";
 import { RECORDING_FILE } from "../../telemetry/recording/run-files.ts";
-import { count, FindingSchema, number, SeriesSchema } from "../model/analysis-schema.ts";
+import { count, FindingSchema, number, ProcessSchema, SeriesSchema } from "../model/analysis-schema.ts";
 import { type LeftOut, type ListedFile, listFiles } from "./bundle-files.ts";
 
 /** Name of the document in a run directory. */
@@ -139,6 +139,8 @@ const FeaturesSchema = v.object({
   }),
   program: v.picklist(["framework", "python", "other"]),
   missing: v.record(text, count),
+  /** Absent in those of earlier commits. */
+  processes: v.optional(list(ProcessSchema), []),
 });
 
 /** First and last sample, Unix nanoseconds. */

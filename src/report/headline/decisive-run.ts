@@ -32,6 +32,16 @@ export function decisiveRun(runs: readonly RunReport[], check: Check): DecisiveR
   return nearest;
 }
 
+/** Share of the growth from which on it is said to be one process's. */
+const ONE_PROCESS_SHARE = 0.8;
+
+/** The role that has most of the growth which a check of host memory is about; null where one process is all. */
+export function growingProcess(found: DecisiveRun | null, { device, rank }: Check): string | null {
+  if (device !== "host") return null;
+  const roles = found?.run.analysis?.processes?.filter((one) => one.rank === rank) ?? [];
+  return roles.find(({ share }) => share !== null && share >= ONE_PROCESS_SHARE)?.role ?? null;
+}
+
 /** What describes a run where nothing was checked: the largest allocator of the newest one, else its host memory. */
 export function describingSeries(runs: readonly RunReport[]): SeriesAnalysis | null {
   const newest = runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null);

@@ -14,18 +14,28 @@ import { answerSentence } from "./sentence.ts";
 
 const KEY = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
 
-function sentenceOf(classes: readonly ("leak" | "flat")[], findings: readonly Finding[] = []): string {
+function sentenceOf(
+  classes: readonly ("leak" | "flat")[],
+  findings: readonly Finding[] = [],
+  { device = KEY.device as string, share = 1 } = {},
+): string {
+  const place = { ...KEY, device };
+  const roles = ["worker 2 of 4 of gunicorn", "wrk"].map((role, i) => ({
+    ...{ role, program: "", rank: 0, pids: 1, peak_bytes: 90 * MIB, growth_bytes: MIB, window_s: 9 },
+    share: i === 0 ? share : 1 - share,
+  }));
   const base = sampleScenario("fail");
   const [run] = base.runs;
   if (run === undefined) throw new Error("the sample has a run");
   const runs = classes.map((label) => ({
     ...run,
     analysis: sampleAnalysis({
-      series: [sampleSeriesAnalysis({ ...KEY, class: label, growth_bytes: label === "leak" ? 90 * MIB : 0 })],
+      processes: roles,
+      series: [sampleSeriesAnalysis({ ...place, class: label, growth_bytes: label === "leak" ? 90 * MIB : 0 })],
     }),
   }));
   const check = sampleCheck({
-    ...KEY,
+    ...place,
     aspect: "class",
     gating: true,
     verdict: "fail",
@@ -51,6 +61,14 @@ describe("the sentence of a leak", () => {
     expect(sentenceOf(["leak", "flat", "leak"])).toMatch(/^Leak of .*, confirmed in 2 of 3 runs$/);
     expect(sentenceOf(["leak", "leak"])).toMatch(/, confirmed in 2 of 2 runs$/);
     expect(sentenceOf(["leak"])).toMatch(/, confirmed$/);
+  });
+
+  it("names the process that has most of the growth of host memory", () => {
+    const host = { device: "host" };
+    expect(sentenceOf(["leak"], [], host)).toMatch(/^Leak of .* in worker 2 of 4 of gunicorn, confirmed$/);
+    expect(sentenceOf(["leak"], [], { ...host, share: 0.8 })).toContain(" in worker 2 of 4 of gunicorn");
+    expect(sentenceOf(["leak"], [], { ...host, share: 0.7 })).not.toContain("gunicorn");
+    expect(sentenceOf(["leak"])).not.toContain("gunicorn");
   });
 
   it.each([

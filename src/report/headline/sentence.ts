@@ -7,7 +7,7 @@ import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { capital } from "../wording/wording.ts";
 import { type Cause, causesOf } from "./causes.ts";
-import { comparedValue, type DecisiveRun, decisiveRun, describingSeries } from "./decisive-run.ts";
+import { comparedValue, type DecisiveRun, decisiveRun, describingSeries, growingProcess } from "./decisive-run.ts";
 import { detectable } from "./detectable.ts";
 import { type LineAnswer, leakLine } from "./line-answer.ts";
 
@@ -89,7 +89,8 @@ function breach(
   brief = false,
 ): string {
   const { decisive } = cause;
-  const where = seriesOf(cause, judgement);
+  const process = cause.kind === "leak" || cause.kind === "growth" ? growingProcess(found, decisive) : null;
+  const where = `${seriesOf(cause, judgement)}${process === null ? "" : ` in ${process}`}`;
   switch (cause.kind) {
     case "leak": {
       if (METRIC[decisive.metric].isLeftBehind)

@@ -61,6 +61,17 @@ export const FindingSchema = v.object({
   remediation: list(text),
 });
 
+export const ProcessSchema = v.object({
+  role: text,
+  program: text,
+  rank: count,
+  pids: count,
+  peak_bytes: number,
+  growth_bytes: v.nullable(number),
+  share: v.nullable(number),
+  window_s: number,
+});
+
 /** `stormlog.analysis/1`, the output of `analyze`. */
 export const AnalysisSchema = v.object({
   schema: v.literal("stormlog.analysis/1"),
@@ -80,6 +91,7 @@ export const AnalysisSchema = v.object({
       }),
     ),
   ),
+  processes: v.exactOptional(ofRanks(ProcessSchema)),
   findings: list(FindingSchema),
   diagnosis: list(
     v.object({

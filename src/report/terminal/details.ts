@@ -1,5 +1,6 @@
 import type { Finding } from "../../analysis/series/document.ts";
 import { plural } from "../../core/text.ts";
+import { formatBytesDelta, formatShort } from "../../core/units.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { judgementDocument } from "../../verdict/model/judgement-document.ts";
 import { VERDICT_LOOK } from "../drawing/palette.ts";
@@ -41,6 +42,21 @@ function phaseLines(scenario: ScenarioReport, paint: Paint, width: number): stri
   return [...alignRows([head, ...rows], PHASE_RIGHT), ...noteLines(notes, paint, width)];
 }
 
+/** What the processes of the newest run hold; empty where it has one. */
+function processLines({ runs }: ScenarioReport, paint: Paint, width: number): string[] {
+  const newest = runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null);
+  const processes = newest?.analysis?.processes ?? [];
+  if (processes.length === 0) return [];
+  const head = ["  process", "peak", "growth", "of all growth"].map((text) => cell(text, paint.dim));
+  const rows = processes.map(({ role, pids, peak_bytes, growth_bytes, share }) => {
+    const name = `  ${safe(role)}${pids > 1 ? ` (${pids} processes)` : ""}`;
+    const grown = growth_bytes === null ? "unknown" : formatBytesDelta(growth_bytes);
+    const part = share === null ? "–" : `${Math.round(100 * share)} %`;
+    return [cell(clip(name, Math.max(16, width - 40))), cell(formatShort(peak_bytes)), cell(grown), cell(part)];
+  });
+  return alignRows([head, ...rows], [false, true, true, true]);
+}
+
 const MAX_FINDINGS = 8;
 
 /** Findings, each with its source line and the advice. */
@@ -75,6 +91,7 @@ export function detailLines(scenario: ScenarioReport, paint: Paint, width: numbe
   blocks.push(findingLines(scenario.findings, paint, width));
   blocks.push(...peakBlocks(scenario, paint, width));
   blocks.push(phaseLines(scenario, paint, width));
+  blocks.push(processLines(scenario, paint, width));
   const sees = judgement === null ? null : detectable(scenario);
   const shown = shownRunText(scenario.timeline);
   const locked = lockText(scenario);

@@ -1,3 +1,5 @@
+import { ProcessEnvelope } from "./process-envelope.ts";
+
 /** Record of one process: its high-water mark, and the time and file-backed resident size at which it was reached. */
 export interface ProcessRecord {
   readonly pid: number;
@@ -19,6 +21,8 @@ export interface ProcessRecord {
   shmem: number;
   /** What it still has of its parent's memory after a fork, from each time on, bytes; empty for another program. */
   readonly inherited: { readonly timeNs: number; readonly bytes: number }[];
+  /** Anonymous memory of its own and shared memory, as far as read. */
+  readonly held: ProcessEnvelope;
   /** The mark fell: `exec` replaced the program image, and the peak of the former one is unknown. */
   replaced: boolean;
 }
@@ -62,6 +66,7 @@ export class ProcessHistory {
     const process = this.#current.get(pid) ?? this.#add(pid, timeNs, Number.NaN);
     this.#anonymous(process, timeNs, anon);
     this.#sharedOf(process, shmem);
+    if (!Number.isNaN(anon)) process.held.push(timeNs, anon - (process.inherited.at(-1)?.bytes ?? 0) + (shmem || 0));
     if (Number.isNaN(highWater)) return;
     process.lastReadingNs = timeNs;
     if (fell(highWater, process.highWater)) {
@@ -124,6 +129,7 @@ export class ProcessHistory {
       anon: Number.NaN,
       shmem: 0,
       inherited: [],
+      held: new ProcessEnvelope(),
       replaced: false,
     };
     this.count++;

@@ -118,6 +118,26 @@ const LeftBehindSchema = v.object({
 });
 export type LeftBehind = DeepReadonly<v.InferOutput<typeof LeftBehindSchema>>;
 
+/** What each role of the command's processes held, at most a dozen of them; pages of a fork count in the parent. */
+const RolesSchema = v.object({
+  begin_ns: v.number(),
+  /** Length of a stretch of the run. */
+  bin_ns: v.number(),
+  roles: v.array(
+    v.object({
+      /** "worker 2 of 4 of gunicorn": who has that place, also after a restart. */
+      role: text,
+      program: text,
+      /** Processes that have had it. */
+      pids: count,
+      peak_bytes: v.number(),
+      /** The least in each stretch, 0 without a process. */
+      bytes: v.array(v.number()),
+    }),
+  ),
+});
+export type RecordedRoles = DeepReadonly<v.InferOutput<typeof RolesSchema>>;
+
 /**
  * `recording.json`, version 1: written before the command (`complete: false`) and after it.
  * Unknown keys are ignored, so that a later minor release may add some.
@@ -178,6 +198,8 @@ export const RecordingInfoSchema = v.object({
   devices: v.optional(v.array(RecordedDeviceSchema)),
   /** Bytes that files in RAM had gained, of equal readings the first and the last; absent = none was seen. */
   ram_files: v.optional(v.object({ times_ns: v.array(v.number()), bytes: v.array(v.number()) })),
+  /** Absent where the command had one process. */
+  processes: v.optional(RolesSchema),
   /** Files in RAM that outlive the command; absent = not known. */
   left_behind: v.optional(LeftBehindSchema),
 });

@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import { ProcessHistory } from "../recording/process-history.ts";
+import { processRoles } from "./process-roles.ts";
+
+const MIB = 2 ** 20;
+const S = 1e9;
+
+interface Life {
+  readonly pid: number;
+  readonly parent: number;
+  readonly from: number;
+  readonly to?: number;
+  /** MiB at a second of the run. */
+  readonly mib: (second: number) => number;
+}
+
+/** Roles of processes that are read ten times a second. */
+function rolesOf(lives: readonly Life[], names: Readonly<Record<number, string>>, seconds = 20) {
+  const processes = new ProcessHistory();
+  for (let tick = 0; tick < 10 * seconds; tick++) {
+    const at = tick / 10;
+    for (const { pid, parent, from, to = Number.POSITIVE_INFINITY, mib } of lives) {
+      if (at === from) processes.start(pid, at * S, parent);
+      if (at >= from && at < to) processes.reading(pid, at * S, [mib(at) * MIB, mib(at) * MIB, 0, 0]);
+      if (at === to) processes.exit(pid, at * S, Number.NaN);
+    }
+  }
+  return processRoles({ processes, lastNs: seconds * S }, (pid) => names[pid]);
+}
+
+const flat = (mib: number) => () => mib;
+
+describe("the roles of a command's processes", () => {
+  it("a single process has no role", () => {
+    expect(rolesOf([{ pid: 1, parent: 0, from: 0, mib: flat(50) }], { 1: "job.py" })).toBeNull();
+  });
+
+  it("processes of other programs go by the program's name", () => {
+    const found = rolesOf(
+      [
+        { pid: 1, parent: 0, from: 0, mib: flat(40) },
+        { pid: 2, parent: 1, from: 1, mib: flat(8) },
+      ],
+      { 1: "server.py", 2: "wrk" },
+    );
+    expect(found?.roles.map(({ role, pids }) => [role, pids])).toEqual([
+      ["server.py", 1],
+      ["wrk", 1],
+    ]);
+  });
+
+  it("a worker that is started again keeps its place among the others", () => {
+    const found = rolesOf(
+      [
+        { pid: 1, parent: 0, from: 0, mib: flat(60) },
+        { pid: 2, parent: 1, from: 0.5, mib: flat(10) },
+        { pid: 3, parent: 1, from: 0.5, to: 14, mib: (at) => 5 + at },
+        { pid: 4, parent: 1, from: 14.5, mib: flat(4) },
+      ],
+      { 1: "gunicorn", 2: "gunicorn", 3: "gunicorn", 4: "gunicorn" },
+    );
+    expect(found?.roles.map(({ role, pids }) => [role, pids])).toEqual([
+      ["the main process of gunicorn", 1],
+      ["worker 2 of 2 of gunicorn", 2],
+      ["worker 1 of 2 of gunicorn", 1],
+    ]);
+    const [, second] = found!.roles;
+    expect(second!.peak_bytes / MIB).toBeCloseTo(18.9, 1);
+    expect(second!.bytes.at(-1)! / MIB).toBeCloseTo(4, 1);
+  });
+
+  it("workers that come and go are one role, which holds what they hold at a time", () => {
+    const lives = Array.from({ length: 38 }, (_, i) => ({
+      ...{ pid: 10 + i, parent: 1, from: 0.5 + i / 2, to: 1 + i / 2, mib: flat(24) },
+    }));
+    const found = rolesOf([{ pid: 1, parent: 0, from: 0, mib: flat(12) }, ...lives], { 1: "main.py" });
+    const [main, workers] = found!.roles;
+    expect([workers?.role, workers?.pids]).toEqual(["the short-lived workers of main.py", 38]);
+    expect(main?.role).toBe("the main process of main.py");
+    // 24 MiB less the 12 of the parent for the whole time, but for its first and last moments.
+    for (const bytes of workers!.bytes.slice(2, -2)) expect(bytes / MIB).toBeCloseTo(12, 0);
+  });
+
+  it("a fork's copy of its parent is not what it holds", () => {
+    const found = rolesOf(
+      [
+        { pid: 1, parent: 0, from: 0, mib: flat(100) },
+        { pid: 2, parent: 1, from: 2, mib: (at) => 100 + at },
+      ],
+      { 1: "main.py" },
+    );
+    expect(found?.roles[1]).toMatchObject({ role: "the child process of main.py" });
+    expect(found!.roles[1]!.peak_bytes / MIB).toBeCloseTo(20, 0);
+  });
+});
