@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "96c30fd0112740510c193b34a6c2e1d215be88188eeb43b256ff5dd4b0381888");
+  load = loadPack(import.meta.url, "0722cf1342230b5e56f15052a2fe35cb5baaa68570a823c597f7866a16d8701c");
 } catch (error) {
   fail(
     FAILED,

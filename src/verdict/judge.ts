@@ -32,6 +32,7 @@ import { checkOf } from "./rules/check.ts";
 import { classRule } from "./rules/class-rule.ts";
 import { garbageRule } from "./rules/garbage-rule.ts";
 import { growthAcrossVersions, growthRule, hasGrowth, observedGrowth, ofSameAnalysis } from "./rules/growth-rule.ts";
+import { keptRule } from "./rules/kept-rule.ts";
 import { peakRule, peaks } from "./rules/peak-rule.ts";
 import type { RelativeContext } from "./rules/relative-rule.ts";
 
@@ -303,7 +304,11 @@ export function judge(input: JudgeInput): Judgement {
     ...oomRule(candidate, gating),
     ...budgetRule(policy, measured, known),
     ...(died || input.baselineWanted === false ? [] : missingPhases(pairs, policy, gating)),
-    ...withoutComparedSteps(garbageRule(withoutExplainedGrowth(relative, gating), input), candidate.fingerprint, steps),
+    ...withoutComparedSteps(
+      keptRule(garbageRule(withoutExplainedGrowth(relative, gating), input), candidate.runs),
+      candidate.fingerprint,
+      steps,
+    ),
     ...(died ? [] : anchorChecks(input, series, gating)),
   ];
   return combine(withoutNeeds(checks, input), differences);

@@ -43,8 +43,11 @@ export function attributionWanted(
   if (judgement === null || judgement.verdict === "pass") return false;
   const rises = analysis?.series.some(({ class: label }) => ["leak", "rising", "step"].includes(label)) ?? false;
   return judgement.checks.some(
-    ({ verdict, aspect }) =>
-      (verdict === "fail" || verdict === "warn") && (aspect === "growth" || aspect === "class" || rises),
+    ({ verdict, aspect, kept_bytes: kept }) =>
+      // Growth that the allocator keeps has no line.
+      (verdict === "fail" || verdict === "warn") &&
+      kept === undefined &&
+      (aspect === "growth" || aspect === "class" || rises),
   );
 }
 

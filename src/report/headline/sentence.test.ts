@@ -56,6 +56,19 @@ const lineOf = (line: string, placed: string, named: LinePackage): Finding => ({
   package: named,
 });
 
+describe("the sentence of growth that the C heap keeps", () => {
+  it("says what the heap keeps, and no leak", () => {
+    const check = sampleCheck({
+      ...{ rank: 0, device: "host", metric: "host", aspect: "class", gating: true, verdict: "warn" },
+      ...{ candidate_class: "leak", candidate_bytes: 79 * MIB, kept_bytes: 72 * MIB },
+    });
+    const judgement = sampleJudgement("warn", { checks: [check] });
+    expect(answerSentence(sampleScenario("warn", { judgement }))).toBe(
+      "Host memory grows by 72.0 MiB that the C heap keeps; what is in use stops growing",
+    );
+  });
+});
+
 describe("the sentence of a leak", () => {
   it("counts the runs that showed it, not those that were made", () => {
     expect(sentenceOf(["leak", "flat", "leak"])).toMatch(/^Leak of .*, confirmed in 2 of 3 runs$/);

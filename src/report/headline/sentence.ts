@@ -1,7 +1,7 @@
 import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { cutText } from "../../core/text.ts";
 import { formatDuration, formatShort } from "../../core/units.ts";
-import { METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
+import { METRIC, metricLabel, metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
@@ -91,6 +91,8 @@ function breach(
   const { decisive } = cause;
   const process = cause.kind === "leak" || cause.kind === "growth" ? growingProcess(found, decisive) : null;
   const where = `${seriesOf(cause, judgement)}${process === null ? "" : ` in ${process}`}`;
+  if (decisive.kept_bytes !== undefined)
+    return `${metricNoun(decisive.metric)} grows by ${formatShort(decisive.kept_bytes)} that the C heap keeps${where}`;
   switch (cause.kind) {
     case "leak": {
       if (METRIC[decisive.metric].isLeftBehind)
@@ -135,6 +137,7 @@ function overLimit(check: Check, where: string, brief: boolean): string {
 /** ", confirmed in 4 of 4 runs"; "" where one run is enough, and for a warning. */
 export function certainty(check: Check, { verdict }: Judgement, scenario: ScenarioReport | null): string {
   if (check.cache_unless !== undefined) return `, or a cache (${check.cache_unless} would decide)`;
+  if (check.kept_bytes !== undefined) return "; what is in use stops growing";
   if (check.verdict === "warn") return check.gating ? ", not certain" : ", which does not gate";
   if (verdict !== "fail" || check.limit === "budget") return "";
   if (!check.confirmed) return ", unconfirmed";

@@ -85,6 +85,8 @@ function excuse({ accepted, known_leaks: known }: ScenarioReport): string {
 
 function breachVerb({ kind, decisive }: Cause, { runs }: ScenarioReport): string {
   const { candidate_bytes: value, threshold_bytes: limit, metric, rank } = decisive;
+  const { kept_bytes: kept } = decisive;
+  if (kept !== undefined) return `grows by ${formatShort(kept)} that the C heap keeps`;
   const where = rank > 0 ? ` on rank ${rank}` : "";
   const over = value === null || limit === null || value <= limit ? null : formatShort(value - limit);
   switch (kind) {

@@ -48,6 +48,7 @@ const CheckSchema = v.object({
   explained_by: v.exactOptional(text),
   horizon: v.exactOptional(text),
   cache_unless: v.exactOptional(text),
+  kept_bytes: v.exactOptional(number),
   reason: text,
 });
 

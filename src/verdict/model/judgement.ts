@@ -42,6 +42,8 @@ export interface CheckDocument {
   readonly horizon?: string;
   /** Growth that may be a filling cache, unless a run of this length ("38 s") shows it too; absent = no such doubt. */
   readonly cache_unless?: string;
+  /** What the C heap gained and keeps, bytes, where that is the growth and what is in use does not go on growing. */
+  readonly kept_bytes?: number;
   /** One sentence for the user. */
   readonly reason: string;
 }
