@@ -1,5 +1,5 @@
 import type { SeriesAnalysis } from "../../analysis/series/document.ts";
-import { formatShort } from "../../core/units.ts";
+import { formatBytes, formatShort } from "../../core/units.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { RunReport, ScenarioReport } from "../model/gate-report.ts";
@@ -74,10 +74,18 @@ function withValue(check: Check, run: RunReport | null): Check {
   return value === null ? check : { ...check, candidate_bytes: Math.round(value) };
 }
 
+/** Writes sizes of a check in as few digits as tell its value from its limit, where the two differ. */
+export function sizeFormat({ candidate_bytes: value, threshold_bytes: limit }: Check): (bytes: number) => string {
+  const exact = (bytes: number): string => `${Math.round(bytes)} B`;
+  if (value === null || limit === null || value === limit) return formatShort;
+  return [formatShort, formatBytes].find((format) => format(value) !== format(limit)) ?? exact;
+}
+
 /** A size of a row; growth has a sign. */
 export function rowSize(check: Check, bytes: number | null): string {
   if (bytes === null) return "–";
-  return check.aspect === "peak" || bytes <= 0 ? formatShort(bytes) : `+${formatShort(bytes)}`;
+  const text = sizeFormat(check)(bytes);
+  return check.aspect === "peak" || bytes <= 0 ? text : `+${text}`;
 }
 
 /** The name of a row: a class check is about growth. */

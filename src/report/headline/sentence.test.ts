@@ -9,6 +9,7 @@ import {
   sampleScenario,
   sampleSeriesAnalysis,
 } from "../testing/sample-report.ts";
+import { rowSize } from "./decisive-run.ts";
 import { leakLine, lineNote, unattributed } from "./line-answer.ts";
 import { answerSentence } from "./sentence.ts";
 
@@ -54,6 +55,21 @@ const lineOf = (line: string, placed: string, named: LinePackage): Finding => ({
   classification: "leak_line",
   evidence: { line, placed },
   package: named,
+});
+
+describe("the sizes of a row", () => {
+  const row = (value: number, limit: number | null) => {
+    const check = sampleCheck({ ...KEY, aspect: "peak", candidate_bytes: value, threshold_bytes: limit });
+    return [rowSize(check, value), rowSize(check, limit)];
+  };
+
+  it("a value and a limit that differ are printed differently, in as few digits as that takes", () => {
+    expect(row(150 * MIB, 162 * MIB)).toEqual(["150 MiB", "162 MiB"]);
+    expect(row(161.8 * MIB, 162.1 * MIB)).toEqual(["161.80 MiB", "162.10 MiB"]);
+    expect(row(162 * MIB, 162 * MIB + 3)).toEqual(["169869312 B", "169869315 B"]);
+    expect(row(162 * MIB, 162 * MIB)).toEqual(["162 MiB", "162 MiB"]);
+    expect(row(162 * MIB, null)).toEqual(["162 MiB", "–"]);
+  });
 });
 
 describe("the sentence of growth that the C heap keeps", () => {

@@ -7,7 +7,14 @@ import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { capital } from "../wording/wording.ts";
 import { type Cause, causesOf } from "./causes.ts";
-import { comparedValue, type DecisiveRun, decisiveRun, describingSeries, growingProcess } from "./decisive-run.ts";
+import {
+  comparedValue,
+  type DecisiveRun,
+  decisiveRun,
+  describingSeries,
+  growingProcess,
+  sizeFormat,
+} from "./decisive-run.ts";
 import { detectable } from "./detectable.ts";
 import { type LineAnswer, leakLine } from "./line-answer.ts";
 
@@ -164,13 +171,14 @@ function passSentence(scenario: ScenarioReport, judgement: Judgement): string {
     .sort((a, b) => Number(b.improved) - Number(a.improved) || load(b) - load(a))[0];
   if (peak?.candidate_bytes == null) return capital(judgement.reason);
   const { candidate_bytes: value, threshold_bytes: limit, baseline_bytes: baseline } = peak;
+  const size = sizeFormat(peak);
   const gain =
     peak.improved && baseline !== null
       ? `, ${formatShort(baseline - value)} below the baseline of ${formatShort(baseline)}`
       : limit === null
         ? ""
-        : ` (limit ${formatShort(limit)})`;
-  const parts = [`${metricLabel(peak.metric)} ${formatShort(value)}${gain}${growthWords(scenario, peak)}`];
+        : ` (limit ${size(limit)})`;
+  const parts = [`${metricLabel(peak.metric)} ${size(value)}${gain}${growthWords(scenario, peak)}`];
   const sees = detectable(scenario);
   const whole = sees === null ? parts : [...parts, `Would detect ${sees}`];
   const text = whole.join(". ");
