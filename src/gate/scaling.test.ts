@@ -66,6 +66,33 @@ describe("the scaling of a peak", () => {
     expect(found?.points).toHaveLength(values.length);
   });
 
+  it.each<[string, (n: number) => number, string]>([
+    ["level from 4 on", (n) => 100 * MIB * Math.min(n, 4), "not a power: level from 4 on"],
+    ["a jump", (n) => (n < 8 ? 100 : 900) * MIB + n * MIB, "not a power: the best is "],
+  ])("the scaling of a peak has no law and no size where the curve is %s", (_what, bytesOf, why) => {
+    const [found] = scalingOf(request({ fits: [{ name: "card", bytes: 80 * 2 ** 30 }] }), reports(bytesOf));
+    expect(found).toMatchObject({ fit: null, fits: [], no_fit: expect.stringContaining(why) });
+  });
+
+  it("the scaling of a peak has no law where noise leaves the exponent open, and may still breach its limit", () => {
+    const noisy = (n: number) => (1000 + 4 * n) * MIB * (n === 4 ? 1.004 : n === 8 ? 0.996 : 1);
+    const limits = (maxExponent: number) => ({ scalingLimits: { maxExponent, maxCoefficient: null } });
+    const [open] = scalingOf(request(limits(6)), reports(noisy));
+    expect(open).toMatchObject({
+      fit: null,
+      verdict: "unjudged",
+      no_fit: expect.stringMatching(/^the exponent is between /),
+    });
+    expect(scalingOf(request(limits(0.01)), reports(noisy))[0]?.verdict).toBe("fail");
+  });
+
+  it("a value that was measured to fit is below the largest that does, and within its interval", () => {
+    const uneven = (n: number) => square(n) * (n === 16 ? 0.97 : 1);
+    const [found] = scalingOf(request({ fits: [{ name: "card", bytes: uneven(16) }] }), reports(uneven));
+    expect(found?.fits[0]?.largest?.low).toBeGreaterThanOrEqual(16);
+    expect(found?.fits[0]?.largest?.value).toBeGreaterThanOrEqual(16);
+  });
+
   const SIX = [...VALUES, "32"];
   /** The reports of six values, the last of which ended in another way, without a device's peak. */
   const withLast = (ending: Partial<RecordingInfo>, bytes: number) =>

@@ -60,7 +60,7 @@ function judged(
   if (maxCoefficient !== null && least > maxCoefficient) {
     return { verdict: "fail", reason: `b is at least ${coefficientText(least)}, above ${formatBytes(maxCoefficient)}` };
   }
-  return { verdict: "pass", reason: null };
+  return noFit === null ? { verdict: "pass", reason: null } : { verdict: "unjudged", reason: noFit };
 }
 
 /** peak = a + b x^k over the values of `--vary`, for each scenario that was varied. */
@@ -86,11 +86,15 @@ export function scalingOf(request: GateRequest, reports: readonly ScenarioReport
         : { value: one.value, bytes: peakOf(one, series.metric, series.onDevice) },
     );
     const known = points.flatMap(({ value, bytes }) => (bytes === null ? [] : [{ x: Number(value), bytes }]));
-    const law = fitPowerLaw(
+    const found = fitPowerLaw(
       known.map(({ x }) => x),
       known.map(({ bytes }) => bytes),
     );
-    const noFit = law === null ? whyNot(known.map(({ x }) => x)) : null;
+    const none = found === null ? whyNot(known.map(({ x }) => x)) : (levelFrom(known) ?? misfit(found, known));
+    // A limit may be breached by every exponent of a wide interval.
+    const power = none === null ? found : null;
+    const noFit = none ?? (power && tooWide(power));
+    const law = noFit === null ? power : null;
     return {
       scenario: of,
       name: variants[0]?.name ?? "",
@@ -99,15 +103,58 @@ export function scalingOf(request: GateRequest, reports: readonly ScenarioReport
       points,
       fit: law && { a_bytes: law.a, b_bytes: law.b, exponent: law.k, low: law.low, high: law.high },
       no_fit: noFit,
-      fits: law === null ? [] : request.fits.map((size) => ({ ...size, largest: largest(law, size.bytes) })),
-      ...(request.scalingLimits === null ? { verdict: null, reason: null } : judged(request.scalingLimits, law, noFit)),
+      fits: law === null ? [] : request.fits.map((size) => ({ ...size, largest: largest(law, size.bytes, known) })),
+      ...(request.scalingLimits === null
+        ? { verdict: null, reason: null }
+        : judged(request.scalingLimits, power, noFit)),
     };
   });
 }
 
-function largest(law: PowerLaw, bytes: number): Scaling["fits"][number]["largest"] {
+interface Point {
+  readonly x: number;
+  readonly bytes: number;
+}
+
+/** The largest value within a size; a value that was measured to fit is no prediction. */
+function largest(law: PowerLaw, bytes: number, known: readonly Point[]): Scaling["fits"][number]["largest"] {
   const found = largestWithin(law, bytes);
-  return found && { value: found.x, low: found.low, high: found.high };
+  if (found === null) return null;
+  const fitting = Math.max(0, ...known.filter((point) => point.bytes <= bytes).map(({ x }) => x));
+  const [value, low, high] = [found.x, found.low, found.high].map((one) => Math.max(one, fitting));
+  return { value: value!, low: low!, high: high! };
+}
+
+/** A curve that misses a point by more describes something else, relative. */
+const MAX_RESIDUAL = 0.15;
+/** A wider interval of the exponent does not tell a linear law from a quadratic one. */
+const MAX_EXPONENT_WIDTH = 1;
+/** Values whose peaks differ by less are level. */
+const LEVEL = 0.02;
+
+/** Why the best power law does not describe the points; null where it does. */
+function misfit({ a, b, k }: PowerLaw, known: readonly Point[]): string | null {
+  const off = known.map(({ x, bytes }) => ({ x, share: Math.abs(a + b * x ** k - bytes) / bytes }));
+  const worst = off.reduce((most, one) => (one.share > most.share ? one : most));
+  return worst.share > MAX_RESIDUAL
+    ? `not a power: the best is ${Math.round(100 * worst.share)} % off at ${worst.x}`
+    : null;
+}
+
+/** Why nothing is predicted by a power law that may describe the points; null where it is known well enough. */
+function tooWide({ low, high }: PowerLaw): string | null {
+  if (high - low <= MAX_EXPONENT_WIDTH) return null;
+  const measure = "measure more values, or each of them several times";
+  return `the exponent is between ${low.toFixed(1)} and ${high.toFixed(1)}: ${measure}`;
+}
+
+/** "not a power: level from 32 on": the first of several values from which on the peak stays the same; else null. */
+function levelFrom(known: readonly Point[]): string | null {
+  const ascending = [...known].sort((one, other) => one.x - other.x);
+  const top = ascending.at(-1)?.bytes ?? 0;
+  const first = ascending.findIndex(({ bytes }) => Math.abs(bytes - top) <= LEVEL * top);
+  const found = first > 0 && first < ascending.length - 2 ? ascending[first] : undefined;
+  return found === undefined ? null : `not a power: level from ${found.x} on`;
 }
 
 function whyNot(values: readonly number[]): string {
