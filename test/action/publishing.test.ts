@@ -175,7 +175,8 @@ suite("GitHub fails", () => {
     // The comment's time is 30 s of this clock, in which the machine works, too.
     const result = await main({}, { clock: 2 });
     expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail", "artifact-id": "" } });
-    expect(warnings(result, /comment/)).toEqual([expect.stringContaining("ECONNREFUSED")]);
+    // On a busy machine the tries take all of the time that a comment has.
+    expect(warnings(result, /comment/)).toEqual([expect.stringMatching(/ECONNREFUSED|no answer within 30 s/)]);
     expect(warnings(result, /evidence/)).toHaveLength(1);
   }, 60_000);
 });
