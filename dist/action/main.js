@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "0722cf1342230b5e56f15052a2fe35cb5baaa68570a823c597f7866a16d8701c");
+  load = loadPack(import.meta.url, "1cd8e6e3129b5eb8b886f4c9763f8874e0b41147e5069ae5a6f66b00c724bb62");
 } catch (error) {
   fail(
     FAILED,

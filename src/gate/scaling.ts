@@ -116,7 +116,7 @@ interface Point {
   readonly bytes: number;
 }
 
-/** The largest value within a size; a value that was measured to fit is no prediction. */
+/** The largest value within a size, at least the largest that was measured to fit. */
 function largest(law: PowerLaw, bytes: number, known: readonly Point[]): Scaling["fits"][number]["largest"] {
   const found = largestWithin(law, bytes);
   if (found === null) return null;

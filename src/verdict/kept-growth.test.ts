@@ -36,6 +36,10 @@ describe("growth of host memory that the C heap keeps", () => {
     expect(check?.reason).toContain("the C heap keeps it (+75.00 MiB)");
   });
 
+  it("warns where the counters were read in the confirming run alone", () => {
+    expect(host(run({ isKnown: false }), run())).toMatchObject({ verdict: "warn", kept_bytes: 75 * MIB });
+  });
+
   it.each<[string, readonly Heap[]]>([
     ["what is in use is a leak", [{ inUse: "leak" }, { inUse: "leak" }]],
     ["what is in use has teeth that are higher at the end", [{ inUse: "sawtooth" }, { inUse: "sawtooth" }]],

@@ -48,7 +48,7 @@ describe("growth by process", () => {
     ]);
   });
 
-  it("no share is stated where nothing grew, and no growth in a run of a few stretches", () => {
+  it("processes have no share where nothing grew, and no growth in a run of a few stretches", () => {
     expect(growthOf({ a: () => 5, b: () => 6 })).toMatchObject([{ share: null }, { share: null }]);
     expect(growthOf({ a: (i) => i, b: () => 6 }, 8)).toMatchObject([{ growth: null, share: null }, { growth: null }]);
   });

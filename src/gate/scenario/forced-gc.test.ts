@@ -3,7 +3,7 @@ import type { MeasuredSeries } from "../../analysis/measurements.ts";
 import { type Command, namesNode } from "../../core/process/command.ts";
 import { sampleCheck } from "../../report/testing/sample-report.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
-import { collectingEnvironment, growthMayBeUncollected } from "./forced-gc.ts";
+import { collectingEnvironment, countingEnvironment, growthMayBeUncollected } from "./forced-gc.ts";
 
 const argv = (...words: string[]): Command => ({ kind: "argv", argv: words });
 const SERVICE = argv("node", "service.mjs");
@@ -67,5 +67,24 @@ describe("the environment of a run in which V8 collects", () => {
   it("collectingEnvironment is null under Node's permissions, where the file could not be read", () => {
     expect(of({}, argv("node", "--permission", "a.js"))).toBeNull();
     expect(of({ NODE_OPTIONS: "--experimental-permission" }, SERVICE)).toBeNull();
+  });
+});
+
+describe("the counters of the C heap in a confirming run", () => {
+  const series = (metric: MeasuredSeries["metric"]): MeasuredSeries => ({
+    ...{ rank: 0, device: "host", metric, peak_bytes: 1, growth_bytes: 1, class: "leak" as const },
+  });
+  const program: Command = { kind: "argv", argv: ["./main"] };
+
+  it("a program whose heap was not counted is confirmed with the counters", () => {
+    expect(countingEnvironment([series("host")], program)).toEqual({ STORMLOG_GATE_HEAP: "preload" });
+  });
+
+  it.each<[string, MeasuredSeries["metric"], Command]>([
+    ["that a probe counted", "allocated", program],
+    ["of a Java virtual machine", "jvm_heap", program],
+    ["of a Node program", "host", { kind: "argv", argv: ["node", "main.js"] }],
+  ])("the heap %s is confirmed without them", (_, metric, command) => {
+    expect(countingEnvironment([series(metric)], command)).toEqual({});
   });
 });

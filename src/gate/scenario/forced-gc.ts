@@ -18,6 +18,18 @@ export function collectingEnvironment(
   return usesPermissions({ command, cwd }, options) ? null : { STORMLOG_GATE_COLLECT: "1" };
 }
 
+/**
+ * The environment in which a program without a probe or a collected heap has the counters of its C heap: they tell
+ * growth that the allocator keeps from growth in use. Empty where they were read already.
+ */
+export function countingEnvironment(
+  series: readonly MeasuredSeries[],
+  command: Command,
+): Readonly<Record<string, string>> {
+  const isCounted = series.some(({ metric, device }) => metric === "allocated" && device === "host");
+  return isCounted || hasHeap(series) || namesNode(command) ? {} : { STORMLOG_GATE_HEAP: "preload" };
+}
+
 /** A shorter run has no time for the readings that a curve needs, seconds. */
 const MIN_DURATION_S = 2;
 

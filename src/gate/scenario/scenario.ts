@@ -152,7 +152,9 @@ async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): 
 /** Whether the candidate was run again with its heaps collected, since its growth may be garbage and no leak. */
 async function measuredCollecting(run: ScenarioRun, ports: GatePorts, judgement: Judgement): Promise<boolean> {
   const { request, scenario } = run;
-  const { collectingEnvironment, growthMayBeUncollected, hasHeap } = await import("./forced-gc.ts");
+  const { collectingEnvironment, countingEnvironment, growthMayBeUncollected, hasHeap } = await import(
+    "./forced-gc.ts"
+  );
   const last = run.candidate.at(-1);
   const judged = { series: last?.measured?.series ?? [], durationS: last?.info.clock.duration_s ?? null };
   if (request.probe === "off" || !growthMayBeUncollected(judgement, judged, scenario.command)) return false;
@@ -163,7 +165,7 @@ async function measuredCollecting(run: ScenarioRun, ports: GatePorts, judgement:
   const what = isKnown ? "measuring with forced garbage collection" : "confirming";
   const purpose = `${what}, ${confirmationForecast(run)}`;
   announce(ports, `${scenario.name}: ${purpose}`);
-  await run.runCollecting(env, purpose);
+  await run.runCollecting({ ...env, ...countingEnvironment(judged.series, scenario.command) }, purpose);
   return true;
 }
 

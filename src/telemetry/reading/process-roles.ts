@@ -99,7 +99,7 @@ function added(processes: readonly ProcessRecord[], beginNs: number, binNs: numb
 
 /**
  * What each role of a command's processes holds over the run; null where there is one role, or nothing was read. A role
- * survives restarts: "worker 2 of 4 of gunicorn" is whoever has that place.
+ * survives restarts: "worker 2 of 4 of gunicorn" is the process that has that place.
  */
 export function processRoles(
   { processes, lastNs }: Pick<RecordFile, "processes" | "lastNs">,

@@ -21,7 +21,7 @@ function isStill(inUse: MeasuredSeries | undefined): boolean {
   return inUse.class === "plateau" || growth < materialChange(finite(inUse.peak_bytes) ?? 0, inUse);
 }
 
-/** What the C heap of a run gained, bytes, where that is all that host memory gained and what is in use does not grow. */
+/** What the C heap of a run gained, bytes, where host memory gained no more and what is in use does not grow. */
 function keptIn({ series }: MeasuredRun, rank: number): number | null {
   const of = (metric: MeasuredSeries["metric"]) =>
     series.find((one) => sameSeries(one, { rank, device: "host", metric }));
@@ -34,15 +34,17 @@ function keptIn({ series }: MeasuredRun, rank: number): number | null {
 
 /**
  * The checks, where growth of host memory that the C heap keeps warns: what the program uses of that heap has stopped
- * growing in every run, and pages that were freed to the allocator are no leak of the program. The counters are
- * those of glibc's `mallinfo2(3)`: arenas and maps, and what of them is allocated.
+ * growing in every run that has its counters (a C program is confirmed with them), and what was freed to the allocator
+ * is no leak. The counters are those of glibc's `mallinfo2(3)`: arenas and maps, and what of them is allocated.
  */
 export function keptRule(checks: readonly Check[], runs: readonly MeasuredRun[]): readonly Check[] {
   return checks.map((check) => {
     const isGrowth =
       check.device === "host" && check.metric === "host" && (check.kind === "growth" || check.kind === "class");
     if (!isGrowth || check.verdict !== "fail" || check.horizon !== undefined) return check;
-    const kept = runs.map((run) => keptIn(run, check.rank));
+    const inUse = { rank: check.rank, device: "host", metric: "allocated" } as const;
+    const counted = runs.filter(({ series }) => series.some((one) => sameSeries(one, inUse)));
+    const kept = counted.map((run) => keptIn(run, check.rank));
     const [last] = kept.slice(-1);
     if (last == null || kept.includes(null)) return check;
     const reason =
