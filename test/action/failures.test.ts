@@ -15,7 +15,7 @@ const BUILT = await builtSteps();
 const BOT = "github-actions[bot]";
 
 /** The clock of a step that only waits runs this much faster: its deadline of 30 s for a comment is over in 3.75 s. */
-const CLOCK = 8;
+const CLOCK = 4;
 /** Steps that run at once: most of a failure is waiting. */
 const AT_ONCE = 6;
 

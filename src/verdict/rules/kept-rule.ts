@@ -35,7 +35,7 @@ function keptIn({ series }: MeasuredRun, rank: number): number | null {
 /**
  * The checks, where growth of host memory that the C heap keeps warns: what the program uses of that heap has stopped
  * growing in every run that has its counters (a C program is confirmed with them), and what was freed to the allocator
- * is no leak. The counters are those of glibc's `mallinfo2(3)`: arenas and maps, and what of them is allocated.
+ * does not leak. The counters are those of glibc's `mallinfo2(3)`: arenas and maps, and what of them is allocated.
  */
 export function keptRule(checks: readonly Check[], runs: readonly MeasuredRun[]): readonly Check[] {
   return checks.map((check) => {
