@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "1cd8e6e3129b5eb8b886f4c9763f8874e0b41147e5069ae5a6f66b00c724bb62");
+  load = loadPack(import.meta.url, "232ce518d3c22c0db862d6b2d45000bd06d18163b7b8aa036206b1207e726c10");
 } catch (error) {
   fail(
     FAILED,

@@ -5,6 +5,7 @@ import type { Metric } from "../recording/metrics.ts";
 import type { Column, KnownPeak, ProbeSummary, SampleTable } from "../recording/model.ts";
 import type { RecordedStream } from "../recording/recorded-streams.ts";
 import { type StepTimeline, stepsAt, stepTimeline } from "../recording/recorded-streams.ts";
+import { LASTING } from "./process-roles.ts";
 
 export interface HostHeap {
   readonly tables: readonly SampleTable[];
@@ -28,12 +29,19 @@ const stepRows = (stream: RecordedStream): number =>
   stream.reasons.reduce((count, reason) => count + Number(reason === SampleReason.step), 0);
 const knowsSteps = (stream: RecordedStream): boolean => stream.steps.some((step) => !Number.isNaN(step));
 
-/** The rank's main process: the one that counts steps, else its own rather than a child, else the largest heap. */
+const spanOf = ({ timeNs }: RecordedStream): number => (timeNs.at(-1) ?? 0) - (timeNs[0] ?? 0);
+
+/**
+ * The rank's main process: the one that counts steps, else its own rather than a child, else one that lives for most of
+ * the time, the largest heap of these.
+ */
 function mainOf(streams: readonly RecordedStream[]): RecordedStream | undefined {
+  const longest = streams.reduce((most, stream) => Math.max(most, spanOf(stream)), 0);
   const order = (stream: RecordedStream): readonly number[] => [
     Number(knowsSteps(stream)),
     Number(stream.role === ProcessRole.rank),
     Number(stream.role !== ProcessRole.child),
+    Number(spanOf(stream) >= LASTING * longest),
     peakOf(stream.allocated),
     stream.timeNs.length,
   ];

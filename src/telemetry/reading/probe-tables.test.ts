@@ -119,6 +119,16 @@ describe("the heap of a process", () => {
     expect(recorded(plain).tables[0]?.columns.allocated).toEqual(Float64Array.of(9));
   });
 
+  it("the heap of a rank without steps is not that of a larger fork that lives shortly", () => {
+    const records = [
+      stream({ id: 0, pid: 10 }),
+      ...[0, 10, 20, 30].map((at) => row(at, 0, [5])),
+      stream({ id: 1, pid: 11 }),
+      ...[20, 25].map((at) => row(at, 1, [9])),
+    ];
+    expect(recorded(records).tables[0]?.columns.allocated).toEqual(Float64Array.of(5, 5, 5, 5));
+  });
+
   it("Python's own memory has a table of its own beside the heap, with its blocks", () => {
     const recording = recorded([
       stream({}),

@@ -11,7 +11,7 @@ const MAX_ROLES = 12;
 /** Smaller ones, as a shell that waits, are not recorded. */
 const MIN_BYTES = MIB;
 /** A process that lives shorter than this share of the run is judged with the others of its kind. */
-const LASTING = 0.5;
+export const LASTING = 0.5;
 
 interface Named {
   readonly process: ProcessRecord;
