@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "232ce518d3c22c0db862d6b2d45000bd06d18163b7b8aa036206b1207e726c10");
+  load = loadPack(import.meta.url, "971014e4dd019b8f8d69131116973f86213bd384136428b13fed47abd8fbf3a3");
 } catch (error) {
   fail(
     FAILED,

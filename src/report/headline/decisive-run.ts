@@ -35,11 +35,19 @@ export function decisiveRun(runs: readonly RunReport[], check: Check): DecisiveR
 /** Share of the growth from which on it is said to be one process's. */
 const ONE_PROCESS_SHARE = 0.8;
 
-/** The role that has most of the growth which a check of host memory is about; null where one process is all. */
-export function growingProcess(found: DecisiveRun | null, { device, rank }: Check): string | null {
+/**
+ * The role that has most of the growth which a check of the host is about, or the workers that have it together; null
+ * where one process is all. The heap of one process is not that of several.
+ */
+export function growingProcess(found: DecisiveRun | null, { device, rank, metric }: Check): string | null {
   if (device !== "host") return null;
   const roles = found?.run.analysis?.processes?.filter((one) => one.rank === rank) ?? [];
-  return roles.find(({ share }) => share !== null && share >= ONE_PROCESS_SHARE)?.role ?? null;
+  const shares = new Map<string, number>();
+  for (const { role, share } of roles) {
+    const workers = metric === "host" ? role.replace(/^worker \d+ of (\d+) of/, "the $1 workers of") : role;
+    for (const name of new Set([role, workers])) shares.set(name, (shares.get(name) ?? 0) + (share ?? 0));
+  }
+  return [...shares].find(([, share]) => share >= ONE_PROCESS_SHARE)?.[0] ?? null;
 }
 
 /** What describes a run where nothing was checked: the largest allocator of the newest one, else its host memory. */

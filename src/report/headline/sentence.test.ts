@@ -18,10 +18,15 @@ const KEY = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
 function sentenceOf(
   classes: readonly ("leak" | "flat")[],
   findings: readonly Finding[] = [],
-  { device = KEY.device as string, share = 1 } = {},
+  {
+    device = KEY.device as string,
+    metric = KEY.metric as "host" | "allocated",
+    share = 1,
+    workers = ["worker 2 of 4 of gunicorn", "wrk"],
+  } = {},
 ): string {
-  const place = { ...KEY, device };
-  const roles = ["worker 2 of 4 of gunicorn", "wrk"].map((role, i) => ({
+  const place = { ...KEY, device, metric };
+  const roles = workers.map((role, i) => ({
     ...{ role, program: "", rank: 0, pids: 1, peak_bytes: 90 * MIB, growth_bytes: MIB, window_s: 9 },
     share: i === 0 ? share : 1 - share,
   }));
@@ -98,6 +103,14 @@ describe("the sentence of a leak", () => {
     expect(sentenceOf(["leak"], [], { ...host, share: 0.8 })).toContain(" in worker 2 of 4 of gunicorn");
     expect(sentenceOf(["leak"], [], { ...host, share: 0.7 })).not.toContain("gunicorn");
     expect(sentenceOf(["leak"])).not.toContain("gunicorn");
+  });
+
+  it("names the workers that have most of the growth of the pages together, and not for the heap of one", () => {
+    const workers = ["worker 1 of 2 of gunicorn", "worker 2 of 2 of gunicorn"];
+    const of = (metric: "host" | "allocated") =>
+      sentenceOf(["leak"], [], { device: "host", share: 0.5, workers, metric });
+    expect(of("host")).toMatch(/^Leak of .* in the 2 workers of gunicorn, confirmed$/);
+    expect(of("allocated")).not.toContain("gunicorn");
   });
 
   it.each([
