@@ -5,7 +5,9 @@ export type Json = Readonly<Record<string, unknown>>;
 
 /** A type as a validator infers it, unchangeable at every level. */
 export type DeepReadonly<T> = T extends readonly (infer Item)[]
-  ? readonly DeepReadonly<Item>[]
+  ? T extends readonly [unknown, ...unknown[]]
+    ? Readonly<T>
+    : readonly DeepReadonly<Item>[]
   : T extends object
     ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
     : T;

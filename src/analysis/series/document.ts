@@ -1,4 +1,6 @@
-import type { Metric } from "../../telemetry/recording/metrics.ts";
+import * as v from "valibot";
+import type { DeepReadonly } from "../../core/json.ts";
+import { METRICS } from "../../telemetry/recording/metrics.ts";
 
 /**
  * Version of the rules that measure growth and class. Values of different versions are not compared, so it rises with
@@ -28,78 +30,79 @@ export type Severity = keyof typeof SEVERITY_ORDER;
 export const compareSeverity = (a: Pick<Finding, "severity">, b: Pick<Finding, "severity">): number =>
   SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity];
 
+/** Validators of an analysis and their common parts. A value may come from a fork: each is checked and bounded. */
+
+/** Above every measurement, and small enough that sums and scales stay finite. */
+const LARGEST = 1e100;
+export const number = v.pipe(v.number(), v.minValue(-LARGEST), v.maxValue(LARGEST));
+export const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+export const text = v.pipe(v.string(), v.maxLength(20_000));
+export const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(10_000));
+// Series, checks and ranks of a job: 100,000 ranks with a dozen of them each. The file's size bounds the parsing.
+export const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(2_000_000));
+export const metric = v.picklist(METRICS);
+export const driftClass = v.picklist(DRIFT_CLASSES);
+
 /** One analysed series of `stormlog.analysis/1`; sizes in bytes, null = unknown. */
-export interface SeriesAnalysis {
-  readonly rank: number;
-  readonly device: string;
-  readonly metric: Metric;
-  readonly highwater: boolean;
-  readonly samples: number;
-  readonly duration_s: number | null;
-  readonly steps: number | null;
-  readonly peak_bytes: number | null;
-  readonly peak_kind: "exact" | "sampled";
-  readonly slope_bytes_per_s: number | null;
-  readonly slope_bytes_per_step: number | null;
+export const SeriesSchema = v.object({
+  rank: count,
+  device: text,
+  metric,
+  highwater: v.boolean(),
+  samples: count,
+  duration_s: v.nullable(number),
+  steps: v.nullable(number),
+  peak_bytes: v.nullable(number),
+  peak_kind: v.picklist(["exact", "sampled"]),
+  slope_bytes_per_s: v.nullable(number),
+  slope_bytes_per_step: v.nullable(number),
   /** 95 %, per step where steps exist, else per second. */
-  readonly slope_interval: readonly [number, number] | null;
+  slope_interval: v.nullable(v.tuple([number, number])),
   /** Growth of the stretch that the slope describes: without the warm-up, the time before an onset, and the end. */
-  readonly growth_bytes: number | null;
-  readonly class: DriftClass;
+  growth_bytes: v.nullable(number),
+  class: driftClass,
   /** Minimum detectable total growth of this series. */
-  readonly mde_bytes: number | null;
-  readonly steps_to_oom: number | null;
-  readonly seconds_to_oom: number | null;
+  mde_bytes: v.nullable(number),
+  steps_to_oom: v.nullable(number),
+  seconds_to_oom: v.nullable(number),
   /** True: the samples end before the program did, so its sizes are lower bounds. Absent = not known to. */
-  readonly cut?: boolean | undefined;
-}
-
-/** The series of a phase that a policy judges: over its occurrences, the upper half of the samples of each. */
-export interface PhaseAnalysis {
-  readonly phase: string;
-  readonly rank: number;
-  readonly device: string;
-  readonly metric: Metric;
-  readonly occurrences: number;
-  readonly peak_bytes: number | null;
-  readonly growth_bytes: number | null;
-  readonly class: DriftClass;
-}
-
-/** An installed package. Its texts come from the machine that was measured: escape them where they are printed. */
-export interface Package {
-  readonly ecosystem: "python" | "node";
-  readonly name: string;
-  readonly version: string;
-  /** Why the lock file calls this version deprecated; absent where it does not. */
-  readonly deprecated?: string;
-  /** Present where pip's installation report marks this version yanked. */
-  readonly yanked?: true;
-}
+  cut: v.optional(v.boolean()),
+});
+export type SeriesAnalysis = DeepReadonly<v.InferOutput<typeof SeriesSchema>>;
 
 /** How the code of a package is on the stack of a line: its own line, called by it, or calling it. */
-export const PACKAGE_RELATIONS = ["contains", "called", "calls"] as const;
+const PACKAGE_RELATIONS = ["contains", "called", "calls"] as const;
 
-/** The package that a line's memory belongs to. */
-export interface LinePackage extends Package {
-  readonly relation: (typeof PACKAGE_RELATIONS)[number];
-}
+/** The installed package of a line's memory. Its texts come from the measured machine: escape them where printed. */
+const LinePackageSchema = v.object({
+  ecosystem: v.picklist(["python", "node"]),
+  name: text,
+  version: text,
+  /** Why the lock file calls this version deprecated; absent where it does not. */
+  deprecated: v.exactOptional(text),
+  /** Present where pip's installation report marks this version yanked. */
+  yanked: v.exactOptional(v.literal(true)),
+  relation: v.picklist(PACKAGE_RELATIONS),
+});
+export type LinePackage = DeepReadonly<v.InferOutput<typeof LinePackageSchema>>;
+export type Package = Omit<LinePackage, "relation">;
 
-export interface Finding {
-  readonly classification: string;
-  readonly severity: Severity;
-  readonly confidence: number;
-  readonly rank: number | null;
-  readonly device: string | null;
-  readonly metric: Metric | null;
-  readonly evidence: Readonly<Record<string, number | string | boolean | null>>;
-  readonly description: string;
+export const FindingSchema = v.object({
+  classification: text,
+  severity: v.picklist(["info", "warning", "critical"]),
+  confidence: number,
+  rank: v.nullable(count),
+  device: v.nullable(text),
+  metric: v.nullable(metric),
+  evidence: v.record(text, v.union([text, number, v.boolean(), v.null()])),
+  description: text,
   /** The installed package of the line; absent where the line is in none, or it is unknown. */
-  readonly package?: LinePackage;
+  package: v.exactOptional(LinePackageSchema),
   /** The deciding check that this finding describes once more; absent = none. */
-  readonly explained_by?: string;
-  readonly remediation: readonly string[];
-}
+  explained_by: v.exactOptional(text),
+  remediation: list(text),
+});
+export type Finding = DeepReadonly<v.InferOutput<typeof FindingSchema>>;
 
 /**
  * Whether a finding only says how a run was measured: why a series has no class, or how long a leak would stay
@@ -111,103 +114,134 @@ export function isBackground({ classification, severity, evidence }: Finding): b
   return classification === "insufficient_data" || classification === "unavailable";
 }
 
-export interface TraceMlDiagnosis {
-  readonly kind: "CREEP_CONFIRMED" | "CREEP_EARLY" | "HIGH_PRESSURE" | "IMBALANCE" | "BALANCED" | "NO_DATA" | "NO_GPU";
-  readonly status: string;
-  readonly severity: "info" | "warn" | "crit";
-  readonly worst_rank: number | null;
-}
-
-export interface FirstCauseSuspect {
-  readonly rank: number;
-  /** Nanosecond timestamps and spans as decimal strings: they exceed 2^53. */
-  readonly first_spike_timestamp_ns: string;
-  readonly aligned_first_spike_timestamp_ns: string;
-  readonly peak_delta_bytes: number;
-  readonly spike_window_samples: number;
-  readonly lead_over_cluster_onset_ns: string;
-  readonly confidence: "high" | "medium" | "low";
-  readonly evidence: { readonly device_used_delta_bytes: number; readonly supporting_ranks_at_or_before_onset: number };
-}
-
-/** A rank whose memory grows unlike that of the other ranks. */
-export interface RankSuspect {
-  readonly rank: number;
-  readonly device: string;
-  readonly metric: Metric;
-  /** "high": alone, and no rank is missing. "medium": alone among known ranks, or clearly the first of several. */
-  readonly confidence: "high" | "medium" | "low";
-  /** "departure": from the median over ranks, beyond the spread of all. "class": its own series leaks or rises. */
-  readonly basis: "departure" | "class";
-  /** Growth from the onset on: beyond the median over ranks for a departure, else of its own series. */
-  readonly growth_bytes: number;
-  /** Onset of the growth on the axis on which ranks are compared; null on the other one. */
-  readonly onset_step: number | null;
-  /** Seconds after the first sample of the lowest rank, on the common clock. */
-  readonly onset_s: number | null;
-}
+const confidence = v.picklist(["high", "medium", "low"]);
 
 /** A role among the processes of a rank. Its texts come from the measured machine: escape them in print. */
-export interface ProcessAnalysis {
+export const ProcessSchema = v.object({
   /** "worker 2 of 4 of gunicorn", "the main process of job.py". */
-  readonly role: string;
-  readonly program: string;
-  readonly rank: number;
+  role: text,
+  program: text,
+  rank: count,
   /** Processes that have had the role. */
-  readonly pids: number;
+  pids: count,
   /** Anonymous and shared memory; what a fork still shares with its parent counts in the parent. */
-  readonly peak_bytes: number;
+  peak_bytes: number,
   /** Null in a run that is too short. */
-  readonly growth_bytes: number | null;
+  growth_bytes: v.nullable(number),
   /** Of the growth of all roles, 0 to 1; null where none grew. */
-  readonly share: number | null;
+  share: v.nullable(number),
   /** The part of the run that the growth is of, seconds. */
-  readonly window_s: number;
-}
+  window_s: number,
+});
+export type ProcessAnalysis = DeepReadonly<v.InferOutput<typeof ProcessSchema>>;
 
-/** How the clocks of several ranks were aligned; `alignment_offsets_ns` contains the offsets. */
-interface ClockDocument {
-  /** "both": some ranks by first samples, others by the wall clock. */
-  readonly used: "first-samples" | "wall-clock" | "both";
-  readonly wall_clock_ranks: readonly number[];
-  /** Median distance between the same step of two ranks, each way; null where steps could not be compared. */
-  readonly first_samples_error_ns: number | null;
-  readonly wall_clock_error_ns: number | null;
-}
-
-export interface RanksAnalysis {
-  readonly job_id: string | null;
-  readonly world_size: number;
-  readonly participating_ranks: readonly number[];
-  readonly missing_ranks: readonly number[];
-  readonly rank_sample_counts: Readonly<Record<string, number>>;
-  readonly alignment_offsets_ns: Readonly<Record<string, string>>;
-  /** Absent for one rank, and for Stormlog's own telemetry, where first samples always coincide. */
-  readonly clock?: ClockDocument | undefined;
-  readonly cluster_onset_timestamp_ns: string | null;
-  /** By Stormlog's rule, unchanged; `suspects` is the gate's own answer. */
-  readonly first_cause_suspects: readonly FirstCauseSuspect[];
-  /** Absent in documents of earlier releases. */
-  readonly suspects?: readonly RankSuspect[] | undefined;
-  readonly notes: readonly string[];
-}
-
-/** `stormlog.analysis/1`: same input, same bytes out. */
-export interface AnalysisDocument {
-  readonly schema: "stormlog.analysis/1";
+/** `stormlog.analysis/1`, the output of `analyze`: same input, same bytes out. */
+export const AnalysisSchema = v.object({
+  schema: v.literal("stormlog.analysis/1"),
   /** {@link ANALYSIS_VERSION} of its release; absent = 1. */
-  readonly analysis_version?: number | undefined;
-  readonly series: readonly SeriesAnalysis[];
-  readonly findings: readonly Finding[];
-  readonly diagnosis: readonly TraceMlDiagnosis[];
-  readonly ranks: RanksAnalysis;
-  /** Releases of Stormlog whose rules were applied, by finding; several where ranks differ; absent without data. */
-  readonly rules?: { readonly fragmentation_like: readonly ("0.3.10" | "0.4.3")[] } | undefined;
-  readonly missing: Readonly<Record<string, number>>;
+  analysis_version: v.exactOptional(v.pipe(count, v.minValue(1))),
+  series: ofRanks(SeriesSchema),
+  /**
+   * Series of the phases that the policy judges, each over its occurrences, the upper half of the samples of each;
+   * absent = it judges none.
+   */
+  phases: v.exactOptional(
+    list(
+      v.object({
+        phase: text,
+        rank: count,
+        device: text,
+        metric,
+        occurrences: count,
+        peak_bytes: v.nullable(number),
+        growth_bytes: v.nullable(number),
+        class: driftClass,
+      }),
+    ),
+  ),
   /** Absent where every rank has one process. */
-  readonly processes?: readonly ProcessAnalysis[] | undefined;
-  /** Series of the phases that the policy judges; absent = it judges none. */
-  readonly phases?: readonly PhaseAnalysis[] | undefined;
+  processes: v.exactOptional(ofRanks(ProcessSchema)),
+  findings: list(FindingSchema),
+  diagnosis: list(
+    v.object({
+      kind: v.picklist([
+        "CREEP_CONFIRMED",
+        "CREEP_EARLY",
+        "HIGH_PRESSURE",
+        "IMBALANCE",
+        "BALANCED",
+        "NO_DATA",
+        "NO_GPU",
+      ]),
+      status: text,
+      severity: v.picklist(["info", "warn", "crit"]),
+      worst_rank: v.nullable(count),
+    }),
+  ),
+  ranks: v.object({
+    job_id: v.nullable(text),
+    world_size: count,
+    participating_ranks: ofRanks(count),
+    missing_ranks: ofRanks(count),
+    rank_sample_counts: v.record(text, count),
+    alignment_offsets_ns: v.record(text, text),
+    /** How the clocks were aligned. Absent for one rank, and for Stormlog's telemetry: first samples coincide there. */
+    clock: v.exactOptional(
+      v.object({
+        /** "both": some ranks by first samples, others by the wall clock. */
+        used: v.picklist(["first-samples", "wall-clock", "both"]),
+        wall_clock_ranks: ofRanks(count),
+        /** Median distance between the same step of two ranks, each way; null where steps could not be compared. */
+        first_samples_error_ns: v.nullable(number),
+        wall_clock_error_ns: v.nullable(number),
+      }),
+    ),
+    cluster_onset_timestamp_ns: v.nullable(text),
+    /** By Stormlog's rule, unchanged; `suspects` is the gate's own answer. */
+    first_cause_suspects: list(
+      v.object({
+        rank: count,
+        /** Nanosecond timestamps and spans as decimal strings: they exceed 2^53. */
+        first_spike_timestamp_ns: text,
+        aligned_first_spike_timestamp_ns: text,
+        peak_delta_bytes: number,
+        spike_window_samples: count,
+        lead_over_cluster_onset_ns: text,
+        confidence,
+        evidence: v.object({ device_used_delta_bytes: number, supporting_ranks_at_or_before_onset: count }),
+      }),
+    ),
+    /** Ranks whose memory grows unlike that of the others. Absent in documents of earlier releases. */
+    suspects: v.exactOptional(
+      ofRanks(
+        v.object({
+          rank: count,
+          device: text,
+          metric,
+          /** "high": alone, and no rank is missing. "medium": alone among known ranks, or clearly first of several. */
+          confidence,
+          /** "departure": from the median over ranks, beyond the spread of all. "class": its own series grows. */
+          basis: v.picklist(["departure", "class"]),
+          /** Growth from the onset on: beyond the median over ranks for a departure, else of its own series. */
+          growth_bytes: number,
+          /** Onset of the growth on the axis on which ranks are compared; null on the other one. */
+          onset_step: v.nullable(number),
+          /** Seconds after the first sample of the lowest rank, on the common clock. */
+          onset_s: v.nullable(number),
+        }),
+      ),
+    ),
+    notes: list(text),
+  }),
+  /** Releases of Stormlog whose rules were applied, by finding; several where ranks differ; absent without data. */
+  rules: v.optional(v.object({ fragmentation_like: list(v.picklist(["0.3.10", "0.4.3"])) })),
+  missing: v.record(text, count),
   /** Warnings of the file readers; from `analyze` only. */
-  readonly notes?: readonly string[] | undefined;
-}
+  notes: v.optional(list(text)),
+});
+export type AnalysisDocument = DeepReadonly<v.InferOutput<typeof AnalysisSchema>>;
+export type PhaseAnalysis = NonNullable<AnalysisDocument["phases"]>[number];
+export type TraceMlDiagnosis = AnalysisDocument["diagnosis"][number];
+export type RanksAnalysis = AnalysisDocument["ranks"];
+export type FirstCauseSuspect = RanksAnalysis["first_cause_suspects"][number];
+export type RankSuspect = NonNullable<RanksAnalysis["suspects"]>[number];

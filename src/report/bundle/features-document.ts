@@ -3,7 +3,7 @@ import path from "node:path";
 import * as v from "valibot";
 import { extractFeatures, type RecordingFeatures } from "../../analysis/features.ts";
 import { resolveOptions } from "../../analysis/options.ts";
-import { ANALYSIS_VERSION } from "../../analysis/series/document.ts";
+import { ANALYSIS_VERSION, count, FindingSchema, number, ProcessSchema, SeriesSchema } from "../../analysis/series/document.ts";
 import { invalidInput } from "../../core/errors.ts";
 import { writeAtomically } from "../../core/files.ts";
 import { issueText } from "../../core/issue-text.ts";
@@ -15,7 +15,6 @@ import { METRICS } from "../../telemetry/recording/metrics.ts";
 import { MAX_RANK, type Recording, type RecordingInfo } from "../../telemetry/recording/model.ts";
 import { GapSharesSchema, RecordedDeviceSchema } from "../../telemetry/recording/recorded-device.ts";
 import { RECORDING_FILE } from "../../telemetry/recording/run-files.ts";
-import { count, FindingSchema, number, ProcessSchema, SeriesSchema } from "../model/analysis-schema.ts";
 import { type LeftOut, type ListedFile, listFiles } from "./bundle-files.ts";
 
 /** Name of the document in a run directory. */

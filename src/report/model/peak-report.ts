@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import type { DeepReadonly } from "../../core/json.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 
 const LARGEST = 1e15;
@@ -43,12 +44,5 @@ export const PeakReportSchema = v.object({
 /** What a picture of the peak shows. */
 export const StackedPeaksSchema = v.object({ rows: rows(v.object({ name: text, ...Sizes })), ...Sizes });
 
-export type Deep<T> = T extends readonly (infer E)[]
-  ? T extends readonly [unknown, ...unknown[]]
-    ? Readonly<T>
-    : readonly Deep<E>[]
-  : T extends object
-    ? { readonly [K in keyof T]: Deep<T[K]> }
-    : T;
-export type PeakReport = Deep<v.InferOutput<typeof PeakReportSchema>>;
+export type PeakReport = DeepReadonly<v.InferOutput<typeof PeakReportSchema>>;
 export type PeakRow = PeakReport["categories"][number];

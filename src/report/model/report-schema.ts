@@ -1,6 +1,4 @@
 import * as v from "valibot";
-import { DAY } from "../../core/units.ts";
-import { RecordingInfoSchema } from "../../telemetry/recording/recording-schema.ts";
 import {
   AnalysisSchema,
   count,
@@ -11,8 +9,11 @@ import {
   number,
   ofRanks,
   text,
-} from "./analysis-schema.ts";
-import { type Deep, PeakReportSchema, StackedPeaksSchema } from "./peak-report.ts";
+} from "../../analysis/series/document.ts";
+import type { DeepReadonly } from "../../core/json.ts";
+import { DAY } from "../../core/units.ts";
+import { RecordingInfoSchema } from "../../telemetry/recording/recording-schema.ts";
+import { PeakReportSchema, StackedPeaksSchema } from "./peak-report.ts";
 
 /** Validators of a report's `payload`, which may come from a fork: each value is checked and bounded before its use. */
 
@@ -166,11 +167,11 @@ const InvocationSchema = v.object({
   /** Whether measured files differ from the commit. */
   modified: v.boolean(),
 });
-export type Invocation = Deep<v.InferOutput<typeof InvocationSchema>>;
+export type Invocation = DeepReadonly<v.InferOutput<typeof InvocationSchema>>;
 
 /** Why a command could not be measured or judged: stable code, message, and its last lines of output, unescaped. */
 const ErrorSchema = v.object({ code: text, message: text, hint: v.nullable(text), output_tail: v.exactOptional(text) });
-export type ScenarioError = Deep<v.InferOutput<typeof ErrorSchema>>;
+export type ScenarioError = DeepReadonly<v.InferOutput<typeof ErrorSchema>>;
 
 const BaselineSchema = v.object({
   /** `file:baselines`, `ref:…`, a path. */
@@ -182,7 +183,7 @@ const BaselineSchema = v.object({
   /** Runs of the level before, whose spread is used while the accepted level has too few runs. */
   earlier_runs: v.exactOptional(count),
 });
-export type BaselineSummary = Deep<v.InferOutput<typeof BaselineSchema>>;
+export type BaselineSummary = DeepReadonly<v.InferOutput<typeof BaselineSchema>>;
 
 /** What a change does to lock files: the number of changed packages, and the first of them, the named line's before. */
 const LockChangesSchema = v.object({
@@ -192,7 +193,7 @@ const LockChangesSchema = v.object({
     v.object({ ecosystem: v.picklist(["python", "node"]), name: text, from: v.nullable(text), to: v.nullable(text) }),
   ),
 });
-export type LockChanges = Deep<v.InferOutput<typeof LockChangesSchema>>;
+export type LockChanges = DeepReadonly<v.InferOutput<typeof LockChangesSchema>>;
 export type LockChange = LockChanges["packages"][number];
 
 /** An entry of `policy.known-leaks` by which a red scenario only warns. Escape its texts where they are printed. */
@@ -205,7 +206,7 @@ const KnownLeakSchema = v.object({
   until: v.pipe(text, v.regex(DAY)),
   reason: text,
 });
-export type KnownLeakUse = Deep<v.InferOutput<typeof KnownLeakSchema>>;
+export type KnownLeakUse = DeepReadonly<v.InferOutput<typeof KnownLeakSchema>>;
 
 /**
  * Why a run was made. Attribution slows and enlarges a run, so it is evidence and never judged. A superseded run is one
@@ -248,7 +249,7 @@ const ScenarioSchema = v.object({
 
 /** The peak at one value of `--vary`: null = no peak was measured, or its run failed; `failed` = its run failed. */
 const PointSchema = v.object({ value: text, bytes: v.nullable(number), failed: v.exactOptional(v.boolean()) });
-export type ScalingPoint = Deep<v.InferOutput<typeof PointSchema>>;
+export type ScalingPoint = DeepReadonly<v.InferOutput<typeof PointSchema>>;
 
 /** Peak memory over the values of `--vary`, for one scenario. Sizes in bytes. */
 const ScalingSchema = v.object({
@@ -275,7 +276,7 @@ const ScalingSchema = v.object({
   /** Why the limits of `policy.scaling` are breached or not judged; null without limits, or within them. */
   reason: v.nullable(text),
 });
-export type Scaling = Deep<v.InferOutput<typeof ScalingSchema>>;
+export type Scaling = DeepReadonly<v.InferOutput<typeof ScalingSchema>>;
 
 /** A setting that a pull request changes in its own gate; in force only after someone accepts it. */
 const PolicyChangeSchema = v.object({
@@ -285,7 +286,7 @@ const PolicyChangeSchema = v.object({
   base: v.nullable(text),
   head: v.nullable(text),
 });
-export type PolicyChange = Deep<v.InferOutput<typeof PolicyChangeSchema>>;
+export type PolicyChange = DeepReadonly<v.InferOutput<typeof PolicyChangeSchema>>;
 
 /** The gate's own data in a `memory_gate` report. */
 export const PayloadSchema = v.object({
