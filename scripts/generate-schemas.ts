@@ -18,8 +18,9 @@ import { BundleManifestSchema } from "../src/report/bundle/bundle.ts";
 import { FeaturesFileSchema } from "../src/report/bundle/features-document.ts";
 import { StormlogReportSchema } from "../src/report/documents/parse-report.ts";
 import { REPORT_KIND } from "../src/report/model/payload.ts";
-import { JudgementSchema, PayloadSchema } from "../src/report/model/report-schema.ts";
+import { PayloadSchema } from "../src/report/model/report-schema.ts";
 import { RecordingInfoSchema } from "../src/telemetry/recording/recording-schema.ts";
+import { JudgementSchema } from "../src/verdict/model/judgement.ts";
 
 interface Published {
   readonly title: string;

@@ -70,7 +70,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   doctor: ["measure", "sampler", "core"],
   inputs: ["report", "baseline", "analysis", "snapshot", "telemetry", "core"],
-  report: ["verdict", "baseline", "analysis", "snapshot", "telemetry", "stats", "core"],
+  report: ["verdict", "analysis", "snapshot", "telemetry", "stats", "core"],
   config: ["verdict", "telemetry", "core"],
   verdict: ["baseline", "analysis", "telemetry", "stats", "core"],
   baseline: ["analysis", "telemetry", "git", "core"],

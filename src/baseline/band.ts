@@ -1,26 +1,28 @@
-import type { Metric } from "../telemetry/recording/metrics.ts";
+import * as v from "valibot";
+import type { DeepReadonly } from "../core/json.ts";
+import { METRICS } from "../telemetry/recording/metrics.ts";
+
+const points = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.maxLength(200));
 
 /** Band of the baseline's runs over time: lowest, median and highest value at up to 200 points. Never judged. */
-export interface Band {
-  readonly rank: number;
-  readonly device: string;
-  readonly metric: Metric;
+export const BandSchema = v.object({
+  rank: v.pipe(v.number(), v.integer(), v.minValue(0)),
+  device: v.string(),
+  metric: v.picklist(METRICS),
   /** Seconds since the start of the run, ascending. */
-  readonly time_s: readonly number[];
-  readonly low_bytes: readonly number[];
-  readonly mid_bytes: readonly number[];
-  readonly high_bytes: readonly number[];
+  time_s: points,
+  low_bytes: points,
+  mid_bytes: points,
+  high_bytes: points,
   /** Step of each point, ascending, where every run counts steps; the points then cover the steps alone. */
-  readonly steps?: readonly number[] | undefined;
+  steps: v.exactOptional(points),
   /** Number of runs; absent in records of earlier versions. */
-  readonly runs?: number | undefined;
-}
+  runs: v.exactOptional(v.pipe(v.number(), v.safeInteger(), v.minValue(1))),
+});
+export type Band = DeepReadonly<v.InferOutput<typeof BandSchema>>;
 
 /** One run's series for the band: ascending seconds, bytes, NaN = gap. */
-export interface BandSeries {
-  readonly rank: number;
-  readonly device: string;
-  readonly metric: Metric;
+export interface BandSeries extends Pick<Band, "rank" | "device" | "metric"> {
   readonly time_s: Float64Array;
   /** Ascending, NaN outside steps; null without steps. */
   readonly steps?: Float64Array | null;

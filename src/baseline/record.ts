@@ -11,13 +11,13 @@ import { invalidInput } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 import { issueText } from "../core/issue-text.ts";
 import { checkVersion } from "../core/json.ts";
-import { isMetric, METRICS } from "../telemetry/recording/metrics.ts";
+import { isMetric } from "../telemetry/recording/metrics.ts";
 import { unknownMetrics } from "../telemetry/recording/model.ts";
+import { BandSchema } from "./band.ts";
 
 export const BASELINE_SCHEMA = "stormlog.baseline/1";
 
 const bytes = v.nullable(v.pipe(v.number(), v.finite()));
-const points = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.maxLength(200));
 
 /** One value per series of the epoch: peak, growth, slope per second, slope per step, class. */
 const ValueSchema = v.tuple([bytes, bytes, bytes, bytes, v.nullable(v.picklist(DRIFT_CLASSES))]);
@@ -50,18 +50,6 @@ const EpochSchema = v.object({
   runs: v.array(BaselineRunSchema),
 });
 
-export const EnvelopeSchema = v.object({
-  rank: v.pipe(v.number(), v.integer(), v.minValue(0)),
-  device: v.string(),
-  metric: v.picklist(METRICS),
-  time_s: points,
-  low_bytes: points,
-  mid_bytes: points,
-  high_bytes: points,
-  steps: v.exactOptional(points),
-  runs: v.exactOptional(v.pipe(v.number(), v.safeInteger(), v.minValue(1))),
-});
-
 /** `stormlog.baseline/1`: measurements of a scenario in one environment. Epochs oldest first; the last is current. */
 export const BaselineRecordSchema = v.object({
   schema: v.literal(BASELINE_SCHEMA),
@@ -69,7 +57,7 @@ export const BaselineRecordSchema = v.object({
   fingerprint: v.record(v.string(), v.nullable(v.union([v.string(), v.number()]))),
   epochs: v.array(EpochSchema),
   /** Bands of metrics that are not known are skipped. */
-  envelopes: v.array(v.object({ ...EnvelopeSchema.entries, metric: v.string() })),
+  envelopes: v.array(v.object({ ...BandSchema.entries, metric: v.string() })),
 });
 export type BaselineRecord = v.InferOutput<typeof BaselineRecordSchema>;
 export type BaselineEpoch = v.InferOutput<typeof EpochSchema>;

@@ -3,7 +3,8 @@ import type { MeasuredRun } from "../analysis/measurements.ts";
 import { GIB, MIB } from "../core/units.ts";
 import { type JudgeInput, judge } from "./judge.ts";
 import { DEFAULT_POLICY } from "./model/defaults.ts";
-import { type JudgementDocument, judgementDocument } from "./model/judgement-document.ts";
+import type { JudgementDocument } from "./model/judgement.ts";
+import { judgementDocument } from "./model/judgement-document.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";
 
 const BASE = measured(nights(10, { peak_bytes: GIB }));

@@ -5,8 +5,8 @@ import { draws } from "../core/testing/draws.ts";
 import { GIB, MIB } from "../core/units.ts";
 import { type JudgeInput, judge } from "./judge.ts";
 import { DEFAULT_POLICY } from "./model/defaults.ts";
-import type { Aspect, Limit } from "./model/judgement.ts";
-import { type JudgementDocument, judgementDocument } from "./model/judgement-document.ts";
+import type { Aspect, JudgementDocument, Limit } from "./model/judgement.ts";
+import { judgementDocument } from "./model/judgement-document.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";
 
 const BASE = measured(nights(10, { peak_bytes: GIB }));

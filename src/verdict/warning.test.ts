@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { GIB, MIB } from "../core/units.ts";
 import { judge } from "./judge.ts";
 import { DEFAULT_POLICY, MAX_WARNING_RUNS, WARNING_ALPHA } from "./model/defaults.ts";
-import { type JudgementDocument, judgementDocument } from "./model/judgement-document.ts";
+import type { JudgementDocument } from "./model/judgement.ts";
+import { judgementDocument } from "./model/judgement-document.ts";
 import { separationProbability } from "./rules/confirmation.ts";
 import { measured, runOf } from "./testing/measurements.ts";
 

@@ -9,9 +9,9 @@ import { BundleManifestSchema } from "../../src/report/bundle/bundle.ts";
 import { stormlogReport } from "../../src/report/documents/envelope.ts";
 import { parseStormlogReport } from "../../src/report/documents/parse-report.ts";
 import { payloadOf } from "../../src/report/model/payload.ts";
-import { JudgementSchema } from "../../src/report/model/report-schema.ts";
 import { parseSection, sectionText } from "../../src/report/model/section.ts";
 import { parseRecordingInfo } from "../../src/telemetry/recording/run-info.ts";
+import { JudgementSchema } from "../../src/verdict/model/judgement.ts";
 
 /** Documents that an earlier version of the gate wrote, with their timelines thinned. */
 const FIXTURES = fileURLToPath(new URL("fixtures", import.meta.url));

@@ -1,7 +1,6 @@
 import * as v from "valibot";
 import { MAX_STORED_PEAK, withEpoch } from "../../attribution/peak/stored-peak.ts";
-import type { Band } from "../../baseline/band.ts";
-import { EnvelopeSchema } from "../../baseline/record.ts";
+import { type Band, BandSchema } from "../../baseline/band.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import { GateError, invalidInput } from "../../core/errors.ts";
 import { type ArtifactJob, type ArtifactStore, type Upload, uploadRaw } from "../../github/artifacts/artifact.ts";
@@ -30,7 +29,7 @@ const SessionSchema = v.strictObject({
   bundle_artifact: v.nullable(v.pipe(v.number(), v.safeInteger(), v.minValue(1))),
   report: v.unknown(),
   envelopes: v.pipe(
-    v.array(v.strictObject({ scenario: v.string(), curves: v.pipe(v.array(EnvelopeSchema), v.maxLength(4096)) })),
+    v.array(v.strictObject({ scenario: v.string(), curves: v.pipe(v.array(BandSchema), v.maxLength(4096)) })),
     v.maxLength(1000),
   ),
   compositions: v.optional(

@@ -1,37 +1,42 @@
+import * as v from "valibot";
 import { groupBy } from "../../core/group-by.ts";
+import type { DeepReadonly } from "../../core/json.ts";
 import { median } from "../../stats/order-statistics.ts";
 import type { ProbePhase, Recording } from "../../telemetry/recording/model.ts";
+import { count, list, number, text } from "../series/document.ts";
 import { type ChartSeries, seriesOf } from "../series/series.ts";
 
-/** Memory of a phase that the program named. */
-export interface PhaseMemory {
-  readonly name: string;
-  /** Number of times it was entered, over all processes. */
-  readonly entered: number;
-  /** Number of entries without an end: the process was killed, or ended, within them. */
-  readonly unended: number;
-  /** Processes that entered it. */
-  readonly processes: number;
-  /** Seconds spent in it, over all entries. One without an end lasts as long as its process. Null = no end known. */
-  readonly seconds: number | null;
-  /** Highest sample within it, of any rank; null without samples. */
-  readonly highest_bytes: number | null;
-  /**
-   * Its last sample minus the one at its beginning: the median over the entries that ended, contain a sample, and have
-   * two different ones; null when none has.
-   */
-  readonly growth_bytes: number | null;
-}
-
-/** Series by which phases are measured. `device` is null where ranks differ in it. */
-export interface PhasesMemory {
-  readonly metric: "allocated" | "host";
-  readonly device: string | null;
+/** Memory by the phases that the program named, and the series by which they are measured. */
+export const PhasesSchema = v.object({
+  metric: v.picklist(["allocated", "host"]),
+  /** Null where ranks differ in it. */
+  device: v.nullable(text),
   /** In the order of their first entry, at most {@link MAX_NAMES}. */
-  readonly phases: readonly PhaseMemory[];
+  phases: list(
+    v.object({
+      name: text,
+      /** Number of times it was entered, over all processes. */
+      entered: count,
+      /** Number of entries without an end: the process was killed, or ended, within them. */
+      unended: count,
+      /** Processes that entered it. */
+      processes: count,
+      /** Seconds spent in it, over all entries. One without an end lasts as long as its process. Null: none known. */
+      seconds: v.nullable(number),
+      /** Highest sample within it, of any rank; null without samples. */
+      highest_bytes: v.nullable(number),
+      /**
+       * Its last sample minus the one at its beginning: the median over the entries that ended, contain a sample, and
+       * have two different ones; null when none has.
+       */
+      growth_bytes: v.nullable(number),
+    }),
+  ),
   /** Omitted entries: a process keeps its first 256, and names are kept up to {@link MAX_NAMES}. */
-  readonly dropped: number;
-}
+  dropped: count,
+});
+export type PhasesMemory = DeepReadonly<v.InferOutput<typeof PhasesSchema>>;
+export type PhaseMemory = PhasesMemory["phases"][number];
 
 /** Maximum number of reported names. Names with numbers (epochs, batches) would fill any page. */
 export const MAX_NAMES = 64;

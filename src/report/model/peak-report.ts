@@ -41,8 +41,9 @@ export const PeakReportSchema = v.object({
   ),
 });
 
-/** What a picture of the peak shows. */
+/** Two peaks as stacked bars, for a picture; null without a comparison on the second. */
 export const StackedPeaksSchema = v.object({ rows: rows(v.object({ name: text, ...Sizes })), ...Sizes });
 
 export type PeakReport = DeepReadonly<v.InferOutput<typeof PeakReportSchema>>;
 export type PeakRow = PeakReport["categories"][number];
+export type StackedPeaks = DeepReadonly<v.InferOutput<typeof StackedPeaksSchema>>;

@@ -1,18 +1,11 @@
 import * as v from "valibot";
-import {
-  AnalysisSchema,
-  count,
-  driftClass,
-  FindingSchema,
-  list,
-  metric,
-  number,
-  ofRanks,
-  text,
-} from "../../analysis/series/document.ts";
+import { PhasesSchema } from "../../analysis/growth/phases.ts";
+import { AnalysisSchema, count, FindingSchema, list, metric, number, text } from "../../analysis/series/document.ts";
 import type { DeepReadonly } from "../../core/json.ts";
 import { DAY } from "../../core/units.ts";
 import { RecordingInfoSchema } from "../../telemetry/recording/recording-schema.ts";
+import { AcceptanceSchema } from "../../verdict/model/acceptance.ts";
+import { JudgementSchema } from "../../verdict/model/judgement.ts";
 import { PeakReportSchema, StackedPeaksSchema } from "./peak-report.ts";
 
 /** Validators of a report's `payload`, which may come from a fork: each value is checked and bounded before its use. */
@@ -24,49 +17,11 @@ const MAX_VALUES = 40;
 const points = v.pipe(v.array(number), v.maxLength(MAX_POINTS));
 const values = v.pipe(v.array(v.nullable(number)), v.maxLength(MAX_POINTS));
 const scalar = v.union([text, number, v.null()]);
-const checkVerdict = v.picklist(["pass", "warn", "fail", "unjudged"]);
+/** The verdict of a scenario or gate; `error` when a command could not be measured or judged. */
 const VerdictSchema = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
+export type Verdict = v.InferOutput<typeof VerdictSchema>;
 
-const CheckSchema = v.object({
-  rank: count,
-  device: text,
-  metric,
-  phase: v.exactOptional(text),
-  aspect: v.picklist(["peak", "growth", "class", "oom"]),
-  limit: v.picklist(["budget", "baseline", "anchor"]),
-  gating: v.boolean(),
-  verdict: checkVerdict,
-  candidate_bytes: v.nullable(number),
-  baseline_bytes: v.nullable(number),
-  threshold_bytes: v.nullable(number),
-  mde_bytes: v.nullable(number),
-  candidate_class: v.nullable(driftClass),
-  baseline_class: v.nullable(driftClass),
-  needs_more_runs: count,
-  needs_base_runs: count,
-  improved: v.boolean(),
-  confirmed: v.boolean(),
-  explained_by: v.exactOptional(text),
-  horizon: v.exactOptional(text),
-  cache_unless: v.exactOptional(text),
-  kept_bytes: v.exactOptional(number),
-  reason: text,
-});
-
-/** The output of `judge`. */
-export const JudgementSchema = v.object({
-  verdict: checkVerdict,
-  final: v.boolean(),
-  confirmed: v.boolean(),
-  checks: ofRanks(CheckSchema),
-  fingerprint: list(
-    v.object({ field: text, kind: v.picklist(["identity", "context"]), baseline: scalar, candidate: scalar }),
-  ),
-  needs_more_runs: count,
-  needs_base_runs: count,
-  reason: text,
-});
-
+/** The band of a baseline, as a report may contain it. */
 const EnvelopeSchema = v.object({
   rank: count,
   device: text,
@@ -82,70 +37,59 @@ const EnvelopeSchema = v.object({
 const TimelineSchema = v.object({
   scenario: text,
   verdict: VerdictSchema,
+  /** One sentence under the title ("grows 12.0 MiB/s: leak; +310 MiB over the baseline"). */
   subtitle: text,
   series: list(
     v.object({
       rank: count,
       device: text,
       metric,
+      /** False for series that only explain (resident set, reserved). */
       gating: v.boolean(),
       time_s: points,
       steps: v.exactOptional(values),
       bytes: values,
     }),
   ),
+  /** The series the verdict is about; absent when no check decided it. */
   about: v.optional(v.object({ rank: count, device: text, metric })),
   envelope: v.nullable(EnvelopeSchema),
+  /** Absolute budget of the main series, bytes. */
   budget_bytes: v.nullable(number),
+  /** Peak above which the relative check breaches, bytes. */
   threshold_bytes: v.nullable(number),
   marks: list(v.object({ time_s: number, text })),
+  /** Which of the candidate's runs it shows, from 1 on; absent where it is none of them. */
   run: v.exactOptional(v.object({ number: count, of: count })),
+  /** Phases that the program names, one after the other; absent where it names none. */
   phases: v.exactOptional(list(v.object({ name: text, from_s: number, to_s: number }))),
+  /**
+   * The limits and the band of each series. Absent in documents of earlier versions, where envelope and limits are of
+   * the main series.
+   */
   panels: v.exactOptional(
     list(
       v.object({
         rank: count,
         device: text,
         metric,
+        /** Whether its checks decided the verdict: the picture shows these series, the page the others too. */
         decides: v.boolean(),
         envelope: v.nullable(EnvelopeSchema),
         threshold_bytes: v.nullable(number),
         budget_bytes: v.nullable(number),
+        /** Rate of a growth that did not pass; absent without one. */
         growth: v.exactOptional(v.object({ bytes: number, per: v.picklist(["step", "second"]) })),
       }),
     ),
   ),
+  /** What a breached peak consists of, as stacked bars; absent where it was not explained. */
   peak: v.exactOptional(StackedPeaksSchema),
+  /**
+   * The source line that holds most of a growth ("train.py:6"), and its share of it, 0 to 1. Its texts come from the
+   * measured program.
+   */
   cause: v.exactOptional(v.nullable(v.object({ location: text, code: v.nullable(text), share: v.nullable(number) }))),
-});
-
-/** Memory by the phases that the program names. */
-const PhasesSchema = v.object({
-  metric: v.picklist(["allocated", "host"]),
-  device: v.nullable(text),
-  phases: list(
-    v.object({
-      name: text,
-      entered: count,
-      unended: count,
-      processes: count,
-      seconds: v.nullable(number),
-      highest_bytes: v.nullable(number),
-      growth_bytes: v.nullable(number),
-    }),
-  ),
-  dropped: count,
-});
-
-/** Who accepted a difference, and why. */
-const AcceptanceSchema = v.object({
-  difference: text,
-  by: text,
-  reason: text,
-  via: v.picklist(["comment", "label", "trailer"]),
-  at_iso: v.nullable(text),
-  head_sha: v.nullable(text),
-  url: v.nullable(text),
 });
 
 /** How the gate was started: `report/wording/reproduce.ts` makes of it the command that measures the same again. */
@@ -219,31 +163,43 @@ export type RunRole = v.InferOutput<typeof role>;
 const causedBy = v.picklist(["edited", "renamed", "removed"]);
 export type CausedBy = v.InferOutput<typeof causedBy>;
 
+const RunSchema = v.object({
+  role,
+  /** Directory within the bundle: `runs/<scenario>/<n>`. */
+  directory: text,
+  info: RecordingInfoSchema,
+  /** Null when nothing could be measured. */
+  analysis: v.nullable(AnalysisSchema),
+  /** Memory by the phases that the program names; absent where it names none. */
+  phases: v.exactOptional(PhasesSchema),
+});
+export type RunReport = DeepReadonly<v.InferOutput<typeof RunSchema>>;
+
 const ScenarioSchema = v.object({
   scenario: text,
   verdict: VerdictSchema,
   judgement: v.nullable(JudgementSchema),
   error: v.nullable(ErrorSchema),
-  runs: list(
-    v.object({
-      role,
-      directory: text,
-      info: RecordingInfoSchema,
-      analysis: v.nullable(AnalysisSchema),
-      phases: v.exactOptional(PhasesSchema),
-    }),
-  ),
+  runs: list(RunSchema),
   baseline: v.nullable(BaselineSchema),
   fingerprint: v.record(text, scalar),
   findings: list(FindingSchema),
   timeline: v.nullable(TimelineSchema),
+  /** Token by which a person can accept what failed; absent when nothing can be accepted. */
   difference: v.exactOptional(text),
+  /** Present where the change itself made the scenario unjudged: never a success, whatever `unjudged` says. */
   caused_by: v.exactOptional(causedBy),
+  /** Packages that the change locks to other versions; present after a breach. */
   lock_changes: v.exactOptional(LockChangesSchema),
+  /** What a breached peak consists of, by line, category and phase. */
   peak: v.exactOptional(PeakReportSchema),
+  /** What was done to the gate's own files while the command ran, one sentence each; absent = nothing. */
   interference: v.exactOptional(list(text)),
+  /** Present where the verdict is red, unless it is too long. */
   invocation: v.exactOptional(InvocationSchema),
+  /** Who accepted the difference; the verdict is then "warn", the judgement is unchanged. */
   accepted: v.exactOptional(AcceptanceSchema),
+  /** The known leaks that explain the growth; the verdict is then "warn", the judgement is unchanged. */
   known_leaks: v.exactOptional(v.pipe(list(KnownLeakSchema), v.maxLength(MAX_VALUES))),
 });
 
@@ -286,7 +242,6 @@ const PolicyChangeSchema = v.object({
   base: v.nullable(text),
   head: v.nullable(text),
 });
-export type PolicyChange = DeepReadonly<v.InferOutput<typeof PolicyChangeSchema>>;
 
 /** The gate's own data in a `memory_gate` report. */
 export const PayloadSchema = v.object({
@@ -296,12 +251,18 @@ export const PayloadSchema = v.object({
   confirmed: v.boolean(),
   session: text,
   commit: v.nullable(text),
+  /** Runs made and minutes spent, base and confirmation runs included. */
   cost: v.object({ runs: count, minutes: number }),
+  /** Notices that do not affect the verdict (missing permission, degraded upload, fallback sampler). */
   warnings: list(text),
   scenarios: list(ScenarioSchema),
+  /** The pull request's changes of the policy that judges it; absent or empty when there are none. */
   policy_changes: v.exactOptional(list(PolicyChangeSchema)),
+  /** Token by which a person accepts these changes. */
   policy_difference: v.exactOptional(text),
+  /** Who accepted them; they are in force then. */
   policy_accepted: v.exactOptional(AcceptanceSchema),
+  /** How peaks grow with the values of `--vary`; absent without it. */
   scaling: v.exactOptional(list(ScalingSchema)),
 });
 export type Payload = v.InferOutput<typeof PayloadSchema>;

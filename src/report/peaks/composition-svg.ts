@@ -3,7 +3,7 @@ import { formatBytes, formatShort } from "../../core/units.ts";
 import { LINE_STYLES, type Theme } from "../drawing/palette.ts";
 import { svgSwatch, svgText, WIDTH } from "../drawing/svg.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
-import type { PeakRow } from "../model/peak-report.ts";
+import type { PeakRow, StackedPeaks } from "../model/peak-report.ts";
 
 export const BAR = 22;
 
@@ -40,13 +40,6 @@ export function stackedBar(
 
 const SIZE = 18;
 const ROW = 34;
-
-/** Two peaks as stacked bars, for a picture; null without a comparison on the second. */
-export interface StackedPeaks {
-  readonly rows: readonly PeakRow[];
-  readonly bytes: number;
-  readonly compared_bytes: number | null;
-}
 
 interface Area {
   readonly left: number;

@@ -1,21 +1,25 @@
-/** Source of an acceptance: a comment on the pull request, a label with a reason in its body, a commit's trailer. */
-export type AcceptanceWay = "comment" | "label" | "trailer";
+import * as v from "valibot";
+import { text } from "../../analysis/series/document.ts";
+import type { DeepReadonly } from "../../core/json.ts";
 
 /** A difference to the baseline that a person with write permission accepted, with a reason. */
-export interface Acceptance {
+export const AcceptanceSchema = v.object({
   /** Token of the difference that was accepted: which checks failed, and up to which size. */
-  readonly difference: string;
+  difference: text,
   /** Login of who accepted it. */
-  readonly by: string;
-  readonly reason: string;
-  readonly via: AcceptanceWay;
+  by: text,
+  reason: text,
+  /** Source: a comment on the pull request, a label with a reason in its body, a commit's trailer. */
+  via: v.picklist(["comment", "label", "trailer"]),
   /** When, ISO 8601 UTC; null where it is not known. */
-  readonly at_iso: string | null;
+  at_iso: v.nullable(text),
   /** Head commit that the acceptance names; null where it names none. */
-  readonly head_sha: string | null;
+  head_sha: v.nullable(text),
   /** Page of the comment or commit. */
-  readonly url: string | null;
-}
+  url: v.nullable(text),
+});
+export type Acceptance = DeepReadonly<v.InferOutput<typeof AcceptanceSchema>>;
+export type AcceptanceWay = Acceptance["via"];
 
 /** An acceptance that is ignored. */
 export interface RefusedAcceptance {

@@ -1,13 +1,12 @@
 import { assertNever } from "../../core/errors.ts";
-import { type Check, type CheckDocument, DONE, type Judgement, type NextRuns } from "./judgement.ts";
-
-/** A judgement as documents contain it. */
-export interface JudgementDocument extends Omit<Judgement, "next" | "checks"> {
-  readonly final: boolean;
-  readonly checks: readonly CheckDocument[];
-  readonly needs_more_runs: number;
-  readonly needs_base_runs: number;
-}
+import {
+  type Check,
+  type CheckDocument,
+  DONE,
+  type Judgement,
+  type JudgementDocument,
+  type NextRuns,
+} from "./judgement.ts";
 
 function kindOf({ aspect, limit }: CheckDocument): Check["kind"] {
   if (aspect === "oom") return "oom";

@@ -1,52 +1,77 @@
-import type { DriftClass } from "../../analysis/series/document.ts";
+import * as v from "valibot";
+import { count, driftClass, list, metric, number, ofRanks, text } from "../../analysis/series/document.ts";
 import { assertNever } from "../../core/errors.ts";
-import type { Metric } from "../../telemetry/recording/metrics.ts";
+import type { DeepReadonly } from "../../core/json.ts";
 
-export type CheckVerdict = "pass" | "warn" | "fail" | "unjudged";
-
-/** Which limit a check compares a value with; each is reported separately. */
-export type Limit = "budget" | "baseline" | "anchor";
-
-/** Which property of the series is checked. */
-export type Aspect = "peak" | "growth" | "class" | "oom";
+const checkVerdict = v.picklist(["pass", "warn", "fail", "unjudged"]);
+export type CheckVerdict = v.InferOutput<typeof checkVerdict>;
 
 /** A check in a document: one series against one limit. Sizes in bytes; null = not known or not applicable. */
-export interface CheckDocument {
-  readonly rank: number;
-  readonly device: string;
-  readonly metric: Metric;
+const CheckSchema = v.object({
+  rank: count,
+  device: text,
+  metric,
   /** The phase of the program that is judged; absent = the whole run. */
-  readonly phase?: string | undefined;
-  readonly aspect: Aspect;
-  readonly limit: Limit;
+  phase: v.exactOptional(text),
+  /** Which property of the series is checked. */
+  aspect: v.picklist(["peak", "growth", "class", "oom"]),
+  /** Which limit a check compares a value with; each is reported separately. */
+  limit: v.picklist(["budget", "baseline", "anchor"]),
   /** Whether this check can fail the gate; the others warn. */
-  readonly gating: boolean;
-  readonly verdict: CheckVerdict;
-  readonly candidate_bytes: number | null;
-  readonly baseline_bytes: number | null;
-  readonly threshold_bytes: number | null;
+  gating: v.boolean(),
+  verdict: checkVerdict,
+  candidate_bytes: v.nullable(number),
+  baseline_bytes: v.nullable(number),
+  threshold_bytes: v.nullable(number),
   /** Smallest change this check could have found. */
-  readonly mde_bytes: number | null;
-  readonly candidate_class: DriftClass | null;
-  readonly baseline_class: DriftClass | null;
+  mde_bytes: v.nullable(number),
+  candidate_class: v.nullable(driftClass),
+  baseline_class: v.nullable(driftClass),
   /** Candidate runs that this check still needs to be final. */
-  readonly needs_more_runs: number;
+  needs_more_runs: count,
   /** Base-commit runs in the candidate's session that a breach still needs to fail. */
-  readonly needs_base_runs: number;
+  needs_base_runs: count,
+  improved: v.boolean(),
   /** A fail that no further run could take back: confirmed by re-runs, or a limit that one run breaches for good. */
-  readonly confirmed: boolean;
-  readonly improved: boolean;
+  confirmed: v.boolean(),
   /** The deciding check with the same cause; absent = none, or it decides itself. */
-  readonly explained_by?: string;
+  explained_by: v.exactOptional(text),
   /** "at 1000000 steps": the sizes are growths projected to the length of a production run. */
-  readonly horizon?: string;
+  horizon: v.exactOptional(text),
   /** Growth that may be a filling cache, unless a run of this length ("38 s") shows it too; absent = no such doubt. */
-  readonly cache_unless?: string;
+  cache_unless: v.exactOptional(text),
   /** What the C heap gained and keeps, bytes, where that is the growth and what is in use does not go on growing. */
-  readonly kept_bytes?: number;
+  kept_bytes: v.exactOptional(number),
   /** One sentence for the user. */
-  readonly reason: string;
-}
+  reason: text,
+});
+export type CheckDocument = DeepReadonly<v.InferOutput<typeof CheckSchema>>;
+export type Limit = CheckDocument["limit"];
+export type Aspect = CheckDocument["aspect"];
+
+const scalar = v.union([text, number, v.null()]);
+/** A fingerprint field that differs. */
+const DifferenceSchema = v.object({
+  field: text,
+  kind: v.picklist(["identity", "context"]),
+  baseline: scalar,
+  candidate: scalar,
+});
+export type FingerprintDifference = DeepReadonly<v.InferOutput<typeof DifferenceSchema>>;
+
+/** A judgement as documents contain it, and `judge` prints it. */
+export const JudgementSchema = v.object({
+  verdict: checkVerdict,
+  final: v.boolean(),
+  /** True when a fail was confirmed by re-runs and, where it was wanted, by the base commit in this session. */
+  confirmed: v.boolean(),
+  checks: ofRanks(CheckSchema),
+  fingerprint: list(DifferenceSchema),
+  needs_more_runs: count,
+  needs_base_runs: count,
+  reason: text,
+});
+export type JudgementDocument = DeepReadonly<v.InferOutput<typeof JudgementSchema>>;
 
 /** A check of one kind: fields that do not apply to it are null. */
 type CheckOf<Kind extends string, Fields extends Partial<CheckDocument>> = Omit<CheckDocument, keyof Fields> &
@@ -109,14 +134,6 @@ export function isHardBreach({ kind, verdict }: Check): boolean {
   }
 }
 
-/** A fingerprint field that differs. */
-export interface FingerprintDifference {
-  readonly field: string;
-  readonly kind: "identity" | "context";
-  readonly baseline: string | number | null;
-  readonly candidate: string | number | null;
-}
-
 /** What a judgement needs before it is final. */
 export type NextRuns =
   | { readonly kind: "done" }
@@ -128,13 +145,8 @@ export type NextRuns =
 export const DONE: NextRuns = { kind: "done" };
 
 /** The result of `judge`. */
-export interface Judgement {
-  readonly verdict: CheckVerdict;
+export interface Judgement extends Pick<JudgementDocument, "verdict" | "confirmed" | "fingerprint" | "reason"> {
   /** Until it is `done`, the verdict reads as if no more runs came. */
   readonly next: NextRuns;
-  /** True when a fail was confirmed by re-runs and, where it was wanted, by the base commit in this session. */
-  readonly confirmed: boolean;
   readonly checks: readonly Check[];
-  readonly fingerprint: readonly FingerprintDifference[];
-  readonly reason: string;
 }
