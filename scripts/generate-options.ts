@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import * as v from "valibot";
 import { parse, stringify } from "yaml";
-import { EXIT_MEANING } from "../src/cli/help/help.ts";
+import { EXIT_MEANING } from "../src/cli/help/answers.ts";
 import { RUN_OPTION_ENTRIES, type RunOption } from "../src/config/run-options.ts";
 import { ExitCode } from "../src/core/exit-codes.ts";
 import { packageRoot } from "../src/core/package-root.ts";

@@ -1,11 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { assertNever, GateError, usageError } from "../core/errors.ts";
 import { heldFiles } from "../core/package-root.ts";
 import { findExecutable } from "../core/process/find-executable.ts";
-import { rememberLimits } from "../core/process/own-limits.ts";
+import { limitsError, rememberLimits } from "../core/process/own-limits.ts";
 import { denyInspection } from "../sampler/native.ts";
-import type { Sampler } from "../sampler/sampler.ts";
+import type { Sampler, SamplerStats } from "../sampler/sampler.ts";
 import { requireSampler, startSampler } from "../sampler/start.ts";
 import type { ExitState, Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
 import { OUTPUT_FILE, PROBE_FOLDER, RAW_RECORD_FILE } from "../telemetry/recording/run-files.ts";
@@ -15,7 +16,6 @@ import { type ProbeEnvironment, probeEnvironment, STEP_FILE } from "./environmen
 import { type PythonUse, pythonUse } from "./environment/python-flags.ts";
 import { MARKER_VARIABLE, scrubEnvironment } from "./environment/scrub-environment.ts";
 import type { JvmWatch } from "./jvm/jvm-watch.ts";
-import { endedTogether } from "./launch/ended-together.ts";
 import { launch } from "./launch/launch.ts";
 import { machineKillsNow } from "./launch/machine-kills.ts";
 import { OutputLog } from "./launch/output-log.ts";
@@ -30,7 +30,6 @@ import { finishedInfo, firstInfo, startedInfo } from "./session/recording-info.t
 import type { EndedRun, MeasuredRecording } from "./session/recording-of.ts";
 import { argvOf, interruptName, type MeasureRequest } from "./session/request.ts";
 import { checkWorkingDirectory, createRunDirectory, unwritable, writeRecordingInfo } from "./session/run-directory.ts";
-import { samplingError } from "./session/sampling-error.ts";
 import { randomId } from "./session/session.ts";
 
 /**
@@ -315,4 +314,48 @@ async function usedPython(
 ): Promise<PythonUse> {
   const found = await findExecutable(argv[0] ?? "", cwd, env.PATH);
   return pythonUse(argv, found.kind === "found" ? found.path : null);
+}
+
+/** Signals that end the gate in order, with the exit status that a command often has after one of them. */
+const ENDING = new Map([
+  ["SIGHUP", 129],
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+]);
+
+function endedBySignal(end: CommandEnd): boolean {
+  if (end.kind === "signaled") return ENDING.has(end.signal);
+  return end.kind === "exited" && [...ENDING.values()].includes(end.code);
+}
+
+/**
+ * Whether a command that ended by a signal was ended together with the gate: schedulers signal every process of a job,
+ * and which of them hears it first is chance. It is then the job that was ended, not the command that failed.
+ */
+export async function endedTogether(end: CommandEnd, interrupt: AbortSignal): Promise<boolean> {
+  if (!endedBySignal(end)) return false;
+  // A signal to a whole process group or job step reaches its processes within ms; a busy machine takes longer.
+  if (!interrupt.aborted) await sleep(300, null, { signal: interrupt }).catch(() => null);
+  return interrupt.aborted;
+}
+
+/** Why a run's samples are not those of the whole run, unless the machine was busy; else null. */
+export function samplingError({ writeError, missedTicks }: SamplerStats, stopped: boolean): GateError | null {
+  const limits = limitsError();
+  if (limits !== null) return limits;
+  if (writeError !== null) {
+    return new GateError(
+      "RECORD_FILE_INCOMPLETE",
+      `${RAW_RECORD_FILE} could not be written to its end (${writeError})`,
+      {
+        kind: "error",
+        hint: "Free space, or raise the limit on the size of files (ulimit -f). The measured command must not take either.",
+      },
+    );
+  }
+  if (!stopped || missedTicks === 0) return null;
+  return new GateError("GATE_STOPPED", `the gate was stopped during the run and missed ${missedTicks} samples`, {
+    kind: "error",
+    hint: "Run again without suspending the gate (SIGSTOP, Ctrl-Z). The measured command must not send it signals.",
+  });
 }

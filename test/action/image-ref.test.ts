@@ -1,6 +1,6 @@
 import { getOctokit } from "@actions/github";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { tidyImages } from "../../src/actions/refresh/tidy-images.ts";
+import { tidyImages } from "../../src/actions/refresh/refresh.ts";
 import type { SubAction } from "../../src/actions/sub-action.ts";
 import type { Octokit } from "../../src/github/api/octokit.ts";
 import { runContext } from "../../src/github/api/run-context.ts";

@@ -2,17 +2,19 @@ import { setTimeout as delay } from "node:timers/promises";
 import { usageError } from "../../core/errors.ts";
 import { escapeMarkdown, escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
+import type { Environment } from "../../core/process/environment.ts";
 import { degradedWarning, isStatus } from "../../github/api/degrade.ts";
 import { runSectionReader } from "../../github/artifacts/run-sections.ts";
 import { stickyComment } from "../../github/comment/comment.ts";
 import { type GateRun, hasFailedJob, newestGateRun, runFailedJobsAgain, sameRunNow } from "../../github/gate-run.ts";
-import { readAcceptances, readComment } from "../../github/pull-request/acceptances.ts";
+import { ACCEPT_LABEL, readAcceptances, readComment } from "../../github/pull-request/acceptances.ts";
+import { eventField, eventNumber, eventOf } from "../../github/pull-request/pull-request.ts";
 import { recordedRun } from "../../github/pull-request/resolve-pull-request.ts";
+import { commandsOf } from "../../github/pull-request/trailers.ts";
 import { matchAcceptance } from "../../verdict/difference.ts";
 import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
 import { gateIdInput, type Input, isAuto } from "../input-values.ts";
 import type { SubAction } from "../sub-action.ts";
-import { type AcceptRequest, readAcceptRequest } from "./event.ts";
 
 /** Inputs of `accept/action.yml`, checked. */
 type AcceptSettings = ReturnType<typeof acceptSettings>;
@@ -264,4 +266,47 @@ export async function accept(action: SubAction, patience: Patience = PATIENCE): 
   setOutput("pull-request", String(asked.pullRequest));
   setOutput("run-id", again === null ? "" : String(again));
   return ExitCode.pass;
+}
+
+/** What started this step, by its event: a hint where to look, never a reason to trust. */
+type AcceptRequest =
+  | { readonly kind: "comment"; readonly pullRequest: number; readonly comment: number }
+  | { readonly kind: "label"; readonly pullRequest: number }
+  | { readonly kind: "by-hand"; readonly pullRequest: number }
+  /** Nothing for this step; `reason` for the log. */
+  | { readonly kind: "none"; readonly reason: string };
+
+function ofComment(payload: unknown): AcceptRequest {
+  const none = (reason: string): AcceptRequest => ({ kind: "none", reason });
+  if (eventField(payload, "action") !== "created") return none("the comment is not a new one");
+  if (eventField(payload, "issue", "pull_request") === undefined) return none("the comment is on an issue");
+  const body = eventField(payload, "comment", "body");
+  // A command that an edit added later is ignored: a new comment is needed.
+  if (typeof body !== "string" || commandsOf(body).length === 0) return none("the comment accepts nothing");
+  const [pullRequest, comment] = [eventNumber(payload, "issue", "number"), eventNumber(payload, "comment", "id")];
+  if (pullRequest === null || comment === null) return none("the event names no comment");
+  return { kind: "comment", pullRequest, comment };
+}
+
+function ofLabel(payload: unknown): AcceptRequest {
+  const pullRequest = eventNumber(payload, "pull_request", "number");
+  const set = eventField(payload, "action") === "labeled" && eventField(payload, "label", "name") === ACCEPT_LABEL;
+  if (!set || pullRequest === null) return { kind: "none", reason: `the label ${ACCEPT_LABEL} was not set` };
+  return { kind: "label", pullRequest };
+}
+
+/** Read the event; a number given by hand comes first. */
+function readAcceptRequest(env: Environment, byHand: number | null): AcceptRequest {
+  if (byHand !== null) return { kind: "by-hand", pullRequest: byHand };
+  const payload = eventOf(env);
+  if (payload === undefined) return { kind: "none", reason: "the event is missing" };
+  switch (env.GITHUB_EVENT_NAME) {
+    case "issue_comment":
+      return ofComment(payload);
+    case "pull_request":
+    case "pull_request_target":
+      return ofLabel(payload);
+    default:
+      return { kind: "none", reason: "this event accepts nothing; give the input pull-request to ask by hand" };
+  }
 }

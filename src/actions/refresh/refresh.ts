@@ -2,17 +2,29 @@ import path from "node:path";
 import { GateError, usageError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { oneLine } from "../../core/text.ts";
+import { formatBytes } from "../../core/units.ts";
 import { readAnchors } from "../../gate/scenario/anchor-file.ts";
 import { viewRepository } from "../../git/repository-view.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
 import { artifactUrl } from "../../github/api/run-context.ts";
 import type { Upload } from "../../github/artifacts/artifact.ts";
+import { expireImages } from "../../github/comment/image-ref.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
-import { openGitData } from "../../github/repository/git-data-client.ts";
+import { type GitData, openGitData } from "../../github/repository/git-data-client.ts";
 import type { NightlyRun } from "../../nightly/nightly-run.ts";
-import { currentMode, FIRST_NIGHT, type GateMode, type NightlyEntry } from "../../nightly/state.ts";
+import {
+  currentMode,
+  FIRST_NIGHT,
+  type GateMode,
+  type NightlyEntry,
+  type Promotion,
+  type PromotionPolicy,
+  promotionText,
+  type Trial,
+} from "../../nightly/state.ts";
+import { md, table } from "../../report/markdown/markdown-text.ts";
 import { renderSummary } from "../../report/markdown/summary-markdown.ts";
-import type { GateReport } from "../../report/model/gate-report.ts";
+import type { GateReport, Verdict } from "../../report/model/gate-report.ts";
 import { attempted } from "../attempted.ts";
 import type { SubAction } from "../sub-action.ts";
 import { readGitLocation, refusal } from "./eligible.ts";
@@ -26,14 +38,11 @@ import {
   storeHanded,
 } from "./measure-session.ts";
 import { proposeAnchors, proposeRecords, reportBreach } from "./publish-session.ts";
-import { readMode } from "./read-mode.ts";
+import { failOn, readMode } from "./read-mode.ts";
 import { uploadSession } from "./session-artifact.ts";
 import { type SavedSession, saveSession } from "./session-files.ts";
-import { setSessionOutputs } from "./session-outputs.ts";
-import { sessionSummary } from "./session-summary.ts";
-import { joinedBaseline } from "./session-text.ts";
+import { joinedBaseline, levelLine, nightsOf, nightTable, sessionOutcomeText } from "./session-text.ts";
 import { BASELINES_REF, refreshSettings } from "./settings.ts";
-import { tidyImages } from "./tidy-images.ts";
 
 /** Store, judge and report one more session. @returns exit status @throws GateError REFRESH_REFUSED, INPUT_INVALID */
 export async function refresh(action: SubAction): Promise<number> {
@@ -185,4 +194,89 @@ function renderGateSummary(action: SubAction, report: GateReport, bundleArtifact
   const bundleUrl = urlOf(action, bundleArtifact);
   const maxChars = MAX_SUMMARY_BYTES / 2;
   return renderSummary(report, { timelineImageUrl: null, bundleUrl, htmlUrl: null, maxChars });
+}
+
+/** Remove pictures of closed and of inactive pull requests. Never throws: the next nightly run removes what is left. */
+export async function tidyImages({ octokit, context, signal, log, warn }: SubAction, gitData: GitData): Promise<void> {
+  const permission = "contents: write, pull-requests: read";
+  const attempt = { what: "remove old pictures", permission, instead: "The next nightly run tries again." };
+  // Maximum time for removing old pictures, milliseconds.
+  await attempted({ signal, warn }, 60_000, attempt, async () => {
+    const { owner, repo } = context;
+    const { deleted, failed } = await expireImages({ octokit, gitData, repository: { owner, repo } });
+    if (deleted.length > 0) log(`Removed the pictures of ${deleted.length} closed or inactive pull requests`);
+    const [first] = failed;
+    if (first !== undefined) warn(degradedWarning(attempt, first.error));
+  });
+}
+
+/** What a step reports of its session. */
+interface SessionOutputs {
+  readonly verdict: Verdict;
+  readonly code: number;
+  /** Null in the job that only measures. */
+  readonly stored: {
+    readonly approved: boolean;
+    readonly mode: GateMode;
+    readonly issueUrl: string | null;
+    readonly anchorUrl: string | null;
+  } | null;
+  readonly bundlePath: string;
+  readonly artifactUrl: string | null;
+}
+
+/** Set every output of the step; one without a value is empty. */
+function setSessionOutputs({ setOutput }: SubAction, session: SessionOutputs): void {
+  const { stored } = session;
+  setOutput("verdict", session.verdict);
+  setOutput("exit-code", String(session.code));
+  setOutput("approved", stored === null ? "" : String(stored.approved));
+  setOutput("mode", stored?.mode ?? "");
+  setOutput("fail-on", stored === null ? "" : failOn(stored.mode));
+  setOutput("issue-url", stored?.issueUrl ?? "");
+  setOutput("anchor-url", stored?.anchorUrl ?? "");
+  setOutput("bundle-path", session.bundlePath);
+  setOutput("artifact-url", session.artifactUrl ?? "");
+}
+
+interface SummaryContext {
+  readonly nights: readonly NightlyEntry[];
+  /** Null when the state could not be read. */
+  readonly promotion: Promotion | null;
+  readonly policy: PromotionPolicy;
+  readonly trials: readonly Trial[];
+  readonly notes: readonly string[];
+}
+
+/** The outcome of the nightly run for the job's page, above the gate's own summary. */
+function sessionSummary(nightly: NightlyRun, context: SummaryContext): string {
+  const rows = nightly.scenarios.map(({ report, sessionOutcome, entry }) => [
+    md(report.scenario, 80),
+    `**${report.verdict}**`,
+    entry.level_bytes === null ? "" : formatBytes(entry.level_bytes),
+    md(sessionOutcomeText(sessionOutcome), 300),
+  ]);
+  const tries = context.trials.map(
+    ({ scenario, kind, failed, injected_bytes }) =>
+      `- ${md(scenario, 80)}: ${
+        kind === "canary"
+          ? `the unchanged program was ${failed ? "**reported as a regression**" : "not reported as a regression"}`
+          : `an injected ${kind} of ${formatBytes(injected_bytes)} was ${failed ? "found" : "**missed**"}`
+      }`,
+  );
+  return [
+    "## Memory baselines: nightly session",
+    "",
+    table(["scenario", "verdict", "peak", "session"], ["l", "l", "r", "l"], rows),
+    "",
+    ...(context.promotion === null ? [] : [promotionText(context.promotion, context.policy), ""]),
+    ...(tries.length === 0 ? [] : ["### Self-test of the gate", "", ...tries, ""]),
+    ...context.notes.map((note) => `- ${md(note, 300)}`),
+    ...nightly.scenarios.flatMap(({ report, entry }) => {
+      const nights = nightsOf(context.nights, entry);
+      if (nights.length < 2) return [];
+      return ["", `### ${md(report.scenario, 80)}`, "", `\`${levelLine(nights)}\``, "", nightTable(nights)];
+    }),
+    "",
+  ].join("\n");
 }

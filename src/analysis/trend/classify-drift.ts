@@ -1,8 +1,11 @@
+import { fitHinge, schwarz } from "../../stats/least-squares.ts";
+import { normalMad } from "../../stats/mad.ts";
+import { mean } from "../../stats/moments.ts";
+import { median } from "../../stats/order-statistics.ts";
 import { slopePValue } from "../../stats/slope-p-value.ts";
 import { studentQuantile } from "../../stats/student-t.ts";
 import type { DriftClass } from "../series/document.ts";
 import { type Bins, sliceBins } from "./bins.ts";
-import { boundedShape } from "./bounded-shape.ts";
 import { type Cycle, findCycle } from "./cycle.ts";
 import {
   type Drift,
@@ -14,9 +17,9 @@ import {
   observedSpan,
 } from "./drift.ts";
 import { equalTeeth } from "./equal-teeth.ts";
-import { findLateRise, type LateRise } from "./late-rise.ts";
 import { findLevelShift, withoutShift } from "./level-shift.ts";
 import { quantumNoise } from "./materiality.ts";
+import { fitJumps } from "./segments.ts";
 import { fadesOut, fitSlowdown, slowdownOf } from "./slowdown.ts";
 import { climbsStairs } from "./stairs.ts";
 import { teardownStart } from "./teardown.ts";
@@ -28,7 +31,7 @@ import {
   settle,
   type TrendEvidence,
 } from "./trend-evidence.ts";
-import { isOver, TREND_MODELS } from "./trend-models.ts";
+import { isOver, STRONG_EVIDENCE, TREND_MODELS } from "./trend-models.ts";
 
 /** Independent tests that the choice of a warm-up amounts to, about: the cut with the straightest rest is taken. */
 const CUT_TESTS = 3;
@@ -252,4 +255,71 @@ function reachesHorizon(evidence: TrendEvidence, input: DriftInput): boolean {
   const beyond = detail.map((value, i) => value - ((least / unseen) * i) / (detail.length - 1));
   const points = input.perStep ? evidence.seen : settled.count * blockSize;
   return points >= MIN_PROJECTED_POINTS && net > least && slopePValue(beyond, noise) < MAX_LEAK_P_VALUE;
+}
+
+/**
+ * Class of a series that neither grows nor shrinks.
+ * @param cut blocks of `blocks` that are warm-up; `settled` are the others
+ * @param cycleSwing swing of the cycle, 0 when there is none, null when the series cycles without a fixed shape
+ * @param change smallest material change, bytes
+ */
+function boundedShape(blocks: Bins, settled: Bins, cut: number, cycleSwing: number | null, change: number): DriftClass {
+  if (cycleSwing !== null && cycleSwing > change) return "sawtooth";
+  const high = settled.high;
+  const top = median(high);
+  const excess = Math.max(...high) - top;
+  const above = high.reduce((count, value) => count + (value - top > excess / 2 ? 1 : 0), 0);
+  if (excess > Math.max(10 * normalMad(high), 5 * change) && above < Math.max(2, 0.05 * high.length)) return "spike";
+  const swing = cycleSwing ?? median(Float64Array.from(high, (value, i) => value - settled.low[i]!));
+  if (swing > change) return "sawtooth";
+  if (cut > 0) {
+    const early = median(settled.middle.subarray(0, Math.max(3, Math.floor(settled.count / 6))));
+    const start = mean(blocks.middle, 0, Math.max(1, Math.floor(blocks.count / 50)));
+    if (early - start > change) return "plateau";
+  }
+  return "flat";
+}
+
+/** Range of the onset, in shares of the points. Earlier growth is significant as a line. */
+const ONSETS = { first: 0.45, last: 0.94 } as const;
+/** Points after the onset. */
+const MIN_POINTS = 4;
+/** False alarm rate, one-sided, at the best of all onsets. */
+const MAX_P_VALUE = 0.001;
+
+interface LateRise {
+  /** Rise from the onset to the end, in the unit of the points. */
+  readonly bytes: number;
+  /** Share of the points before it. */
+  readonly onset: number;
+}
+
+/**
+ * A level followed by growth that lasts until the end, which is too short for a line through all points to be
+ * significant: the hinge with the least squares over all onsets.
+ * The last quarter of the rise lies above all that was before it, one jump or two do not fit as well, and the rise is
+ * significant in autocorrelated noise.
+ * @param y equally spaced points of the level
+ * @param least smallest rise to report
+ * @param rounding smallest standard deviation to assume
+ */
+function findLateRise(y: Float64Array, least: number, rounding: number): LateRise | null {
+  const n = y.length;
+  const last = Math.min(n - 1 - MIN_POINTS, Math.floor(ONSETS.last * n));
+  const hinge = fitHinge(
+    y.map((_, i) => i),
+    y,
+    Math.floor(ONSETS.first * n),
+    last,
+  );
+  if (hinge === null) return null;
+  const { onset, slope, sse } = hinge;
+  const bytes = slope * (n - 1 - onset);
+  if (!(bytes > least)) return null;
+  const end = median(y.subarray(n - Math.max(2, Math.round((n - onset) / 4))));
+  for (let i = 0; i < onset; i++) if (!(y[i]! < end)) return null;
+  const criterion = (squares: number, parameters: number) => schwarz(n, squares, parameters, rounding);
+  const { one, two } = fitJumps(y);
+  if (criterion(sse, 3) > Math.min(criterion(one, 3), criterion(two, 5)) - STRONG_EVIDENCE) return null;
+  return slopePValue(y, rounding, onset) < MAX_P_VALUE ? { bytes, onset: onset / (n - 1) } : null;
 }

@@ -1,16 +1,16 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { DEFAULTS } from "../../config/run-options.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { makeDirectories } from "../../core/files.ts";
+import { git } from "../../git/git.ts";
+import { viewRepository } from "../../git/repository-view.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 import type { Invocation } from "../console/command.ts";
 import { writing } from "../console/console.ts";
 import { programArgv } from "../console/program.ts";
 import { type Choices, runner, visibility } from "../init/choices.ts";
-import { detectRepository, type RepositoryLayout } from "../init/detect.ts";
-import { nextSteps } from "../init/next-steps.ts";
 import { acceptWorkflow, baselinesWorkflow, forkReportWorkflow, gateWorkflow, ownPin } from "../init/workflows.ts";
 import { LAB_DIRECTORY, SCALE_DIRECTORY } from "../lab/options.ts";
 
@@ -168,4 +168,126 @@ export function ignoredDirectories(present: string | null): string {
   const end = present?.includes("\r\n") ? "\r\n" : "\n";
   const gap = present === null || present === "" ? "" : /\n$/.test(present) ? end : end + end;
   return [`${gap}# Evidence of Stormlog Gate`, ...missing.map((directory) => `${directory}/`), ""].join(end);
+}
+
+/** What a person has to know after the files are there. */
+function nextSteps(facts: {
+  readonly choices: Choices;
+  readonly inRepository: boolean;
+  /** Workflows, not of ours, that use the gate. */
+  readonly others: readonly string[];
+  /** Kept workflows of ours that measure another directory. */
+  readonly elsewhere: readonly string[];
+  /** Why git does not see a repository, where there may be one; null otherwise. */
+  readonly refused: string | null;
+  /** The words that start this program. */
+  readonly program: string;
+}): readonly string[] {
+  const { choices, inRepository, others, elsewhere, refused, program } = facts;
+  const steps = [
+    `Put your command into stormlog-gate.yml and try it: ${program} run`,
+    `Add what the scenarios need (Python, data) to memory-gate.yml and memory-baselines.yml where they are marked.`,
+    `Commit and merge into ${choices.defaultBranch}: schedules, reports on forks and comments run from there only.`,
+    `Protect ${choices.defaultBranch} and start "Memory baselines" once by hand (Actions, Run workflow): the first five runs.`,
+  ];
+  const notes: string[] = [];
+  if (!inRepository) {
+    notes.push(
+      `${refused === null ? "This is not a git repository" : `git finds no repository here (${refused})`}: put .github/workflows at the top of the one this directory goes into.`,
+    );
+  }
+  if (elsewhere.length > 0) {
+    const these = elsewhere.join(" and ");
+    notes.push(
+      `${these} measures another directory and not this one: add a step with this working-directory and a gate-id of its own, or put all scenarios into one configuration (examples/monorepo).`,
+    );
+  }
+  if (others.length > 0) {
+    notes.push(`${others.join(", ")} uses the gate already; keep one of the two, or give them different gate-ids.`);
+  }
+  if (!choices.ownRunner) {
+    notes.push("The job measures on a machine without a GPU. --runner LABELS names yours.");
+  }
+  if (choices.ownRunner && choices.visibility !== "private") {
+    notes.push(
+      "If the repository is public, code of unknown people runs on your runner: require approval for outside contributors first.",
+    );
+  }
+  if (choices.visibility === "unknown") {
+    notes.push("--visibility private makes the comment's picture one that only your readers can open.");
+  }
+  return [
+    "",
+    "Next:",
+    ...steps.map((step, index) => `  ${index + 1}. ${step}`),
+    ...(notes.length === 0 ? [] : ["", ...notes.map((note) => `note: ${note}`)]),
+  ];
+}
+
+/** The repository that the files are written into. */
+interface RepositoryLayout {
+  /** Top of the repository, or the current directory where there is none. */
+  readonly top: string;
+  /** The current directory from there, without a slash at the end. */
+  readonly directory: string;
+  readonly inRepository: boolean;
+  /** Why git does not see a repository, where there may be one, such as another owner's; null otherwise. */
+  readonly refused: string | null;
+  readonly defaultBranch: string;
+  /** Workflows that use the gate already, by file name. */
+  readonly gated: readonly string[];
+}
+
+const WORKFLOW_DIRECTORY = ".github/workflows";
+
+/** The main branch: the remote's default, else a usual name that exists, else the checked-out one (no commit yet). */
+async function defaultBranch(cwd: string): Promise<string> {
+  const remote = await git(cwd, ["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]);
+  if (remote.ok && remote.stdout.startsWith("origin/")) return remote.stdout.slice("origin/".length);
+  for (const name of ["main", "master"]) {
+    for (const ref of [`refs/remotes/origin/${name}`, `refs/heads/${name}`]) {
+      if ((await git(cwd, ["show-ref", "--verify", "--quiet", ref])).ok) return name;
+    }
+  }
+  const current = await git(cwd, ["symbolic-ref", "--quiet", "--short", "HEAD"]);
+  return current.ok && current.stdout !== "" ? current.stdout : "main";
+}
+
+/** Workflows whose steps use the gate or one of its sub-actions; a comment that names it does not count. */
+function gatedWorkflows(top: string): readonly string[] {
+  let names: readonly string[];
+  try {
+    names = readdirSync(path.join(top, WORKFLOW_DIRECTORY));
+  } catch {
+    return [];
+  }
+  return names
+    .filter((name) => /\.ya?ml$/.test(name))
+    .filter((name) => {
+      try {
+        const text = readFileSync(path.join(top, WORKFLOW_DIRECTORY, name), "utf8");
+        return /^\s*(?:-\s+)?uses:\s*["']?stormlog\/gate[/@]/m.test(text);
+      } catch {
+        return false;
+      }
+    })
+    .sort();
+}
+
+function firstLine(text: string): string | null {
+  const [line = ""] = text.trim().split("\n");
+  return line === "" ? null : line.replace(/^fatal: /, "");
+}
+
+/** Detect the repository around a directory, without the network. */
+async function detectRepository(cwd: string): Promise<RepositoryLayout> {
+  const { problem, top, prefix } = (await viewRepository(cwd)).checkout;
+  return {
+    top,
+    directory: prefix.replace(/\/$/, ""),
+    inRepository: problem === null,
+    refused: problem === null || /not a git repository/i.test(problem) ? null : firstLine(problem),
+    defaultBranch: await defaultBranch(cwd),
+    gated: gatedWorkflows(top),
+  };
 }

@@ -1,15 +1,24 @@
 import path from "node:path";
-import { usageError } from "../../core/errors.ts";
-import { escapeTerminal } from "../../core/escape.ts";
+import { GateError, usageError } from "../../core/errors.ts";
+import { escapeTerminal, shellWord } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { selectPatterns } from "../../lab/catalogue.ts";
+import { CATALOGUE, selectPatterns } from "../../lab/catalogue.ts";
 import { readRounds, writeLabReport } from "../../lab/files.ts";
-import { labTerminal } from "../../lab/report/terminal.ts";
+import { LAB_OUTCOMES, type LabDocument, type LabPattern } from "../../lab/report/document.ts";
+import { SCALE_AXES, type ScaleAxis } from "../../lab/report/scale-document.ts";
+import { answerText, formatSize, probeText, theoryText } from "../../lab/report/scale-table.ts";
+import { CATALOGUE_COLUMNS, catalogueRow, OUTCOME_TEXT, outcomeText, roundTitle } from "../../lab/report/table.ts";
+import { labTerminal, outsideRows, terminalLine } from "../../lab/report/terminal.ts";
+import { LAB_FILE, runLab, surprises } from "../../lab/round.ts";
+import { searchScale } from "../../lab/scale.ts";
+import { SCALE_FILE, SCALE_PICTURE } from "../../lab/scale-files.ts";
+import { checkSetting, LAB_SCALES, type LabScale, type ScaleSetting, usualBounds } from "../../lab/scale-size.ts";
+import { wrapText } from "../../report/terminal/terminal-table.ts";
 import { actionOf, GLOBAL_OPTIONS, type Invocation } from "../console/command.ts";
+import type { Console } from "../console/console.ts";
+import { consolePorts, interruptSignal } from "../console/ports.ts";
 import { shownPath } from "../console/program.ts";
-import { LAB_DIRECTORY } from "../lab/options.ts";
-import { printRows, runRound } from "../lab/run.ts";
-import { scalePattern } from "../lab/scale.ts";
+import { baselineRuns, choice, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES, whole } from "../lab/options.ts";
 
 /** `lab report`: rounds and recordings side by side. */
 async function reportRounds({ console, positionals, text }: Invocation): Promise<number> {
@@ -75,4 +84,181 @@ export async function lab(invocation: Invocation): Promise<number> {
   const action = actionOf("lab", ACTIONS, invocation.positionals[0]);
   rejectUnknownKeys(action, invocation);
   return ACTIONS[action].run(invocation);
+}
+
+/** Print a table of outside text, each column as wide as it needs. */
+function printRows(
+  console: Console,
+  head: readonly string[],
+  right: readonly boolean[],
+  rows: readonly (readonly string[])[],
+): void {
+  for (const line of outsideRows([head, ...rows], right)) console.print(line);
+}
+
+function summary(document: LabDocument): string {
+  const counts = LAB_OUTCOMES.map(
+    (outcome) => [outcome, document.patterns.filter((one) => one.outcome === outcome).length] as const,
+  );
+  const words = counts.flatMap(([outcome, count]) => (count === 0 ? [] : [`${count} ${OUTCOME_TEXT[outcome]}`]));
+  return words.length === 0 ? "No pattern was finished" : words.join(", ");
+}
+
+/** What to do about unjudged rows and unexpected verdicts. */
+function surpriseHint(odd: readonly LabPattern[]): string {
+  const unjudged = odd.filter(({ outcome }) => outcome === "broken" || outcome === "skipped");
+  const hints = [
+    ...(unjudged.length === 0
+      ? []
+      : ["The reason for an unjudged pattern is behind its name. Fix it, or leave the pattern out."]),
+    ...(unjudged.length === odd.length
+      ? []
+      : ["A leak can be too small for few steps, and a very busy machine can hide or cause growth. See the bundles."]),
+  ];
+  return hints.join(" ");
+}
+
+/** The pattern and its outcome, with the reason where it was not judged. */
+function surpriseText(pattern: LabPattern): string {
+  return `${pattern.name}: ${outcomeText(pattern)}`.replace(/\s+/g, " ");
+}
+
+/** `lab run`: a round. */
+async function runRound(invocation: Invocation): Promise<number> {
+  const { console, text, positionals, argv } = invocation;
+  const named = positionals.slice(1);
+  const patterns = selectPatterns(named);
+  const directory = path.resolve(text.output ?? LAB_DIRECTORY);
+  const interrupt = interruptSignal();
+  const document = await runLab(
+    {
+      patterns,
+      directory,
+      root: process.cwd(),
+      device: choice("device", text.device, DEVICES, "auto"),
+      scale: choice("scale", text.scale, SCALES, "tiny"),
+      steps: text.steps === undefined ? null : whole("steps", text.steps, 10_000_000),
+      // Patterns run in the lab's directory, while a given path is relative to this one.
+      python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
+      runs: baselineRuns(text.runs),
+      baseline: invocation.lists.baseline?.[0] ?? null,
+      argv,
+      env: process.env,
+    },
+    {
+      begins: ({ name, title }, number, of) => console.print(`\n${number} of ${of}  ${name}: ${title}`),
+      baseline: (_, runs, lacks) => {
+        const why = lacks === null ? "" : `${escapeTerminal(lacks)}: `;
+        console.print(`  ${why}${runs} runs of the fixed state become the baseline`);
+      },
+      judging: (_, state) => console.print(`  judging the ${state} state`),
+      ended: (pattern) => console.print(`  ${terminalLine(outcomeText(pattern))}`),
+    },
+    consolePorts(console, interrupt, true),
+  );
+  console.print(`\n${terminalLine(roundTitle(document))}\n`);
+  if (document.patterns.length > 0)
+    printRows(
+      console,
+      CATALOGUE_COLUMNS.map(([name]) => name),
+      CATALOGUE_COLUMNS.map(([, align]) => align === "r"),
+      document.patterns.map(catalogueRow),
+    );
+  const shown = shownPath(directory);
+  const report = `stormlog-gate lab report ${shellWord(shown)} --output lab-report`;
+  console.print(
+    `\n${summary(document)}. Evidence: ${escapeTerminal(shown)}; \`${escapeTerminal(report)}\` writes it as a page.`,
+  );
+  console.document(document);
+  if (interrupt.aborted) return ExitCode.interrupted;
+  const odd = surprises(document, CATALOGUE, named);
+  if (odd.length > 0) {
+    throw new GateError("LAB_SURPRISE", `results differ from the catalogue: ${odd.map(surpriseText).join("; ")}`, {
+      kind: "error",
+      where: path.join(shown, LAB_FILE),
+      hint: surpriseHint(odd),
+    });
+  }
+  return ExitCode.pass;
+}
+
+/** Maximum ratio of the smallest visible to the largest invisible size: other days may differ by over a quarter. */
+const FACTOR = 1.25;
+const MAX = 10_000_000;
+
+function isLabScale(text: string): text is LabScale {
+  return Object.hasOwn(LAB_SCALES, text);
+}
+
+function settingOf({ text }: Invocation): ScaleSetting {
+  const scale = choice("scale", text.scale, SCALES, "tiny");
+  const by = SCALE_AXES.find((axis) => axis === (text.by ?? "steps"));
+  if (by === undefined) throw usageError("OPTION_INVALID", `--by "${text.by}" is not one of ${SCALE_AXES.join(", ")}`);
+  if (!isLabScale(scale)) throw usageError("OPTION_INVALID", `--scale "${scale}" has no sizes to search from`);
+  const size = (name: "steps" | "batch"): number | null => {
+    const given = text[name];
+    return given === undefined ? null : whole(name, given, MAX);
+  };
+  return { by, scale, steps: size("steps"), batch: size("batch") };
+}
+
+/** A sentence in lines, the later ones indented further. */
+function sentence(words: string, width: number, indent: string, later: string): string {
+  return wrapText(escapeTerminal(words), Math.max(40, width - indent.length), later)
+    .map((line) => indent + line)
+    .join("\n");
+}
+
+/** `lab scale`: from which size on the gate sees a pattern's leak. */
+async function scalePattern(invocation: Invocation): Promise<number> {
+  const { console, text, positionals, argv } = invocation;
+  const [, name, ...more] = positionals;
+  if (name === undefined || more.length > 0)
+    throw usageError("ARGUMENT_MISSING", "`lab scale` needs one pattern", "`stormlog-gate lab list` names them.");
+  const [entry] = selectPatterns([name]);
+  if (entry === undefined) throw new Error("a known pattern has no entry");
+  const setting = settingOf(invocation);
+  checkSetting(entry, setting);
+  const usual = usualBounds(setting);
+  const to = text.to === undefined ? null : whole("to", text.to, MAX);
+  const from = text.from === undefined ? Math.min(usual.from, to ?? usual.from) : whole("from", text.from, MAX);
+  const bounds = { from, to: to ?? Math.max(usual.to, from), factor: FACTOR };
+  if (bounds.to < from) throw usageError("OPTION_INVALID", `--from ${from} is above --to ${bounds.to}`);
+  const runs = baselineRuns(text.runs);
+  const directory = path.resolve(text.output ?? path.join(SCALE_DIRECTORY, entry.name));
+  const interrupt = interruptSignal();
+  const { by }: { readonly by: ScaleAxis } = setting;
+  const note = (words: string): void => console.print(sentence(words, console.width, "  ", "   "));
+  console.print(`${entry.name}: ${entry.title}`);
+  const document = await searchScale(
+    {
+      entry,
+      setting,
+      directory,
+      bounds,
+      runs,
+      device: choice("device", text.device, DEVICES, "auto"),
+      python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
+      argv,
+      env: process.env,
+    },
+    {
+      baseline: (value, count) => note(`${count} fixed runs of ${formatSize(by, value)} become a baseline`),
+      guessed: (theory) => note(theoryText({ by, theory, from: bounds.from, to: bounds.to })),
+      probed: (probe, number) => note(`${number}. ${probeText(by, probe)}`),
+    },
+    consolePorts(console, interrupt, true),
+  );
+  const shown = (file: string): string => escapeTerminal(shownPath(path.join(directory, file)));
+  console.print(`\n${sentence(answerText(document), console.width, "", "")}`);
+  console.print(`${shown(SCALE_FILE)}, ${shown(SCALE_PICTURE)} and the evidence beside them have the details.`);
+  console.document(document);
+  if (interrupt.aborted) return ExitCode.interrupted;
+  if (document.answer.kind === "broken") {
+    throw new GateError("LAB_SCALE_BROKEN", document.answer.reason, {
+      where: shown(SCALE_FILE),
+      hint: "Fix that first: until then the size cannot be judged.",
+    });
+  }
+  return ExitCode.pass;
 }

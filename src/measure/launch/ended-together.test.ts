@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { endedTogether } from "./ended-together.ts";
+import { endedTogether } from "../measure.ts";
 
 const SOON_MS = 40;
 

@@ -2,13 +2,13 @@ import type { DeviceReport, SourceReport } from "../../sampler/sampler.ts";
 import type { GapMarks } from "../../telemetry/devices/device-gap.ts";
 import { finishedDevices } from "../../telemetry/devices/recorded-devices.ts";
 import { probeSummary, readProbeInfos } from "../../telemetry/reading/probe-files.ts";
+import type { ProbeInfo } from "../../telemetry/reading/probe-info.ts";
 import { withPhases } from "../../telemetry/reading/probe-phases.ts";
 import { withSeenRanks } from "../../telemetry/reading/shard-identity.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { completedFingerprint } from "../environment/probe-fingerprint.ts";
 import type { PythonUse } from "../environment/python-flags.ts";
-import { gapMarks } from "./device-marks.ts";
 import { withDriverIndex, withListedDevices } from "./device-owners.ts";
 import { type ProbeTraces, probeCaveats, probeSource } from "./probe-report.ts";
 
@@ -82,4 +82,23 @@ function withDevices(
 ): RecordingInfo {
   if (file === null || info.devices === undefined) return info;
   return { ...info, devices: finishedDevices(file, info, { beganNs, marks }) };
+}
+
+/** The times in the reports of probes, on the recording's clock. */
+function gapMarks(infos: readonly ProbeInfo[], monotonicStartNs: bigint): GapMarks[] {
+  const since = (timeNs: bigint): number => Number(timeNs - monotonicStartNs);
+  const at = (timeNs: bigint | null): number | null => (timeNs === null ? null : since(timeNs));
+  return infos.flatMap(({ process, marks }): GapMarks[] => {
+    const { context, group, wrap, firstStep } = marks;
+    if (context === null && group === null && wrap === null && firstStep === null) return [];
+    return [
+      {
+        pid: process.pid,
+        contextNs: at(context),
+        groupNs: at(group),
+        wrapNs: wrap === null ? null : [since(wrap[0]), since(wrap[1])],
+        firstStepNs: at(firstStep),
+      },
+    ];
+  });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { samplingError } from "./sampling-error.ts";
+import { samplingError } from "../measure.ts";
 
 const STATS = {
   ticks: 100,

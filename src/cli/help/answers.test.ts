@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { COMMANDS } from "../commands/commands.ts";
 import { parseArguments } from "../console/command.ts";
-import { commandHelp } from "./help.ts";
+import { commandHelp } from "./answers.ts";
 
 describe.each(Object.entries(COMMANDS))("the help of %s", (name, spec) => {
   it(`the help of ${name} has an example that ${name} accepts`, async () => {

@@ -4,8 +4,7 @@ import type { DeviceBackend, DeviceReport } from "../../sampler/sampler.ts";
 import { type DeviceVisibility, parseProbeInfo } from "../../telemetry/reading/probe-info.ts";
 import type { DeviceLists } from "../../telemetry/recording/record-columns.ts";
 import type { RecordedStream } from "../../telemetry/recording/recorded-streams.ts";
-import { driverIndex } from "./device-mapping.ts";
-import { withDriverIndex, withListedDevices } from "./device-owners.ts";
+import { driverIndex, withDriverIndex, withListedDevices } from "./device-owners.ts";
 
 const report = (index: number, changes: Partial<DeviceReport> = {}): DeviceReport => ({
   index,
