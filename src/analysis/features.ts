@@ -2,19 +2,13 @@ import { groupBy } from "../core/group-by.ts";
 import { METRIC } from "../telemetry/recording/metrics.ts";
 import type { CutSeries, Recording } from "../telemetry/recording/model.ts";
 import { withBlocks } from "./findings/blocks-per-step.ts";
-import { type SeriesShape, shapeOf } from "./findings/data-findings.ts";
-import {
-  type DeviceEvidence,
-  deviceEvidence,
-  type HighestOfJob,
-  jobPeaks,
-  locationKey,
-} from "./findings/device-evidence.ts";
+import { shapeOf } from "./findings/data-findings.ts";
+import { type DeviceEvidence, deviceEvidence, jobPeaks, locationKey } from "./findings/device-evidence.ts";
 import { tenantFindings } from "./findings/device-tenants.ts";
 import type { ProgramKind } from "./findings/findings.ts";
-import { type AnalysedGap, type MeasuredGap, measuredGaps } from "./findings/gap-series.ts";
+import { type MeasuredGap, measuredGaps } from "./findings/gap-series.ts";
 import { gapSamples } from "./findings/gap-source.ts";
-import { type RankCurve, rankCurves } from "./findings/growth-suspects.ts";
+import { rankCurves } from "./findings/growth-suspects.ts";
 import { healthFindings } from "./findings/health-findings.ts";
 import { leftBehindFindings } from "./findings/left-behind.ts";
 import { oomFindings } from "./findings/oom-findings.ts";
@@ -24,43 +18,17 @@ import { processGrowth } from "./growth/process-growth.ts";
 import { type AnalysedSeries, analyseSeries, type SeriesContext, seriesKey } from "./growth/series-analysis.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { type RanksEvidence, ranksEvidence } from "./ranks.ts";
-import type { Finding, PhaseAnalysis, ProcessAnalysis } from "./series/document.ts";
+import type { Finding, PhaseAnalysis } from "./series/document.ts";
+import type { StoredFeatures } from "./series/features-schema.ts";
 import { collectSeries, compareKeys, type MetricSeries } from "./series/series.ts";
-import { type StepPeakEvidence, stepPeakEvidence } from "./step-peaks.ts";
+import { stepPeakEvidence } from "./step-peaks.ts";
 import { attributeCollectives, type CollectiveAttribution } from "./stormlog/collective.ts";
-import { type FragmentationRule, fragmentationRule, gapFindings } from "./stormlog/gap.ts";
+import { fragmentationRule, gapFindings } from "./stormlog/gap.ts";
 
-/**
- * Features of a recording at its full sampling rate: a few numbers for each series, for any length. Every comparison of
- * ranks works on these, so that recordings of a thousand ranks never need to be in memory together.
- */
-export interface RecordingFeatures {
-  /** In the order of rank, device and metric. */
-  readonly series: readonly AnalysedSeries[];
-  /** In the same order. */
-  readonly shapes: readonly SeriesShape[];
-  /** Device-used minus reserved memory, where both are known. */
-  readonly gaps: readonly AnalysedGap[];
-  /** Out-of-memory findings. */
-  readonly oom: readonly Finding[];
-  /** Findings about the state of its devices and their other users. */
-  readonly health: readonly Finding[];
-  /** Growth that one phase of the program causes alone. */
-  readonly phases: readonly Finding[];
+/** {@link StoredFeatures}, with what only the recording of a judged run, or telemetry of Stormlog, has. */
+export interface RecordingFeatures extends Omit<StoredFeatures, "judgedPhases" | "ranks"> {
   readonly judgedPhases: readonly PhaseAnalysis[];
-  readonly devices: readonly DeviceEvidence[];
-  /** Peaks that drivers report for each rank. */
-  readonly jobPeaks: readonly HighestOfJob[];
-  readonly gapFindings: readonly Finding[];
-  /** Releases of Stormlog whose rules its gap findings follow. */
-  readonly fragmentationRules: readonly FragmentationRule[];
-  readonly collectives: readonly Finding[];
-  readonly curves: readonly RankCurve[];
-  readonly stepPeaks: StepPeakEvidence;
   readonly ranks: RanksEvidence;
-  readonly program: ProgramKind;
-  readonly missing: Readonly<Record<string, number>>;
-  readonly processes: readonly ProcessAnalysis[];
 }
 
 /** Limits for the parts that grow with the length of a recording; absent = no limit. */

@@ -1,6 +1,7 @@
 import { alignClocks, type StepTimes, stepTimes } from "../telemetry/reading/clock-alignment.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { RanksAnalysis } from "./series/document.ts";
+import type { StoredFeatures } from "./series/features-schema.ts";
 import { groupTables, joinColumn, type TableGroup, tableLength, tablesWith } from "./series/series.ts";
 import {
   columnsOf,
@@ -16,19 +17,11 @@ const MAX_SAMPLES_PER_RANK = 20_000;
 
 const isSample = (eventType: string): boolean => eventType.trim().toLowerCase() === "sample";
 
-/** Summary of one rank of a recording of this project, for comparisons with other ranks. */
-interface RankEvidence {
-  readonly summary: RankSummary;
-  /** Times of its steps; null without steps or clock. */
-  readonly moments: StepTimes | null;
-  /** The device whose samples are compared. */
-  readonly device: string;
-}
+/** Summary of one rank of a recording of this project, the times of its steps, and the device that is compared. */
+type RankEvidence = StoredFeatures["ranks"]["ranks"][number];
 
 /** Rank summaries of a recording: Stormlog's events are judged as a whole, other telemetry rank by rank. */
-export type RanksEvidence =
-  | { readonly kind: "events"; readonly analysis: RanksAnalysis }
-  | { readonly kind: "ranks"; readonly ranks: readonly RankEvidence[]; readonly worldSize: number };
+export type RanksEvidence = { readonly kind: "events"; readonly analysis: RanksAnalysis } | StoredFeatures["ranks"];
 
 /**
  * Summarises a recording's ranks for comparison with those of other recordings.

@@ -1,5 +1,6 @@
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { TraceMlDiagnosis } from "./series/document.ts";
+import type { StoredFeatures } from "./series/features-schema.ts";
 import { groupTables, joinColumn, largest } from "./series/series.ts";
 import { diagnoseRanks, MAX_STEPS, type StepPeaks } from "./traceml.ts";
 
@@ -26,12 +27,7 @@ interface RankSteps {
 }
 
 /** Input of TraceML's diagnosis: per rank the allocator's (else the device's) highest value of each step. */
-export interface StepPeakEvidence {
-  readonly ranks: ReadonlyMap<number, RankSteps>;
-  /** Largest capacity of a device, bytes; null when unknown. */
-  readonly totalBytes: number | null;
-  readonly sawGpu: boolean;
-}
+export type StepPeakEvidence = StoredFeatures["stepPeaks"];
 
 /**
  * @param most maximum number of steps of a rank. A longer run is divided into windows of a power of two of steps, each

@@ -8,9 +8,13 @@ export type DeepReadonly<T> = T extends readonly (infer Item)[]
   ? T extends readonly [unknown, ...unknown[]]
     ? Readonly<T>
     : readonly DeepReadonly<Item>[]
-  : T extends object
-    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
-    : T;
+  : T extends Map<infer Key, infer Value>
+    ? ReadonlyMap<Key, DeepReadonly<Value>>
+    : T extends Float64Array
+      ? T
+      : T extends object
+        ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+        : T;
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

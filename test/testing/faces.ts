@@ -14,6 +14,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "options.ts",
     "parse-measurements.ts",
     "series/document.ts",
+    "series/features-schema.ts",
     "series/series.ts",
     "stormlog/cross-rank.ts",
     "trend/materiality.ts",

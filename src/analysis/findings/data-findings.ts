@@ -1,8 +1,9 @@
 import { plural } from "../../core/text.ts";
 import type { Horizon } from "../../core/units.ts";
-import { METRIC, type Metric, metricNoun } from "../../telemetry/recording/metrics.ts";
+import { METRIC, metricNoun } from "../../telemetry/recording/metrics.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../growth/series-analysis.ts";
 import type { Finding } from "../series/document.ts";
+import type { StoredFeatures } from "../series/features-schema.ts";
 import type { MetricSeries } from "../series/series.ts";
 import { where } from "./findings.ts";
 
@@ -10,16 +11,7 @@ import { where } from "./findings.ts";
 const COVERED_SHARE = 0.8;
 
 /** Facts about a series' samples besides its analysis. */
-export interface SeriesShape {
-  readonly rank: number;
-  readonly device: string;
-  readonly metric: Metric;
-  /** Samples, unusable ones included. */
-  readonly rows: number;
-  /** First and last step, and time in nanoseconds, of a usable sample; null when there is none. */
-  readonly steps: Extent | null;
-  readonly time: Extent | null;
-}
+export type SeriesShape = StoredFeatures["shapes"][number];
 
 export function shapeOf({ rank, device, metric, bytes, steps, timeNs }: MetricSeries): SeriesShape {
   return { rank, device, metric, rows: bytes.length, steps: extent(steps, bytes), time: extent(timeNs, bytes) };

@@ -3,6 +3,7 @@ import { listsJobOnly, NOT_SEEN, tenantLimit } from "../../telemetry/devices/dev
 import type { Column, Recording, RecordingInfo, SampleTable } from "../../telemetry/recording/model.ts";
 import type { RecordedDevice } from "../../telemetry/recording/recorded-device.ts";
 import type { Finding } from "../series/document.ts";
+import type { StoredFeatures } from "../series/features-schema.ts";
 import { largest } from "../series/series.ts";
 
 /** A rank and its name for a device. */
@@ -14,33 +15,10 @@ export interface RankDevice {
 /** Rank and device of a series as a map key. */
 export const locationKey = ({ rank, device }: Pick<Finding, "rank" | "device">): string => `${rank} ${device}`;
 
-/** Memory of processes outside the job, on one device. */
-interface Tenants {
-  readonly firstBytes: number;
-  readonly lowestBytes: number;
-  readonly peakBytes: number;
-}
-
 /** Facts about one device of a recording besides its series. */
-export interface DeviceEvidence {
-  readonly recorded: RecordedDevice;
-  /** Ranks whose allocators use it, under their names for it; its own rank and name among them. */
-  readonly users: readonly RankDevice[];
-  /** False when the process lists contain none of the job's processes. */
-  readonly used: boolean;
-  /** Null when no source reports them. */
-  readonly tenants: Tenants | null;
-  /** The memory of other processes moved so much that the device's used memory is not evidence about the job. */
-  readonly touched: boolean;
-  /** Only the job's processes are recorded: the effect of others on the device's used memory is unknown. */
-  readonly blind: boolean;
-}
-
+export type DeviceEvidence = StoredFeatures["devices"][number];
 /** Highest memory of a rank on a device, as the driver reports it. */
-export interface HighestOfJob extends RankDevice {
-  readonly bytes: number;
-  readonly totalBytes: number | null;
-}
+export type HighestOfJob = StoredFeatures["jobPeaks"][number];
 
 /** Tables of a recording by rank and device: a job of thousands of ranks asks for each of them. */
 const byLocation = new WeakMap<readonly SampleTable[], ReadonlyMap<string, readonly SampleTable[]>>();
@@ -66,7 +44,7 @@ export function columnsAt(
   });
 }
 
-function tenantsOf(recording: Recording, { rank, name }: RecordedDevice): Tenants | null {
+function tenantsOf(recording: Recording, { rank, name }: RecordedDevice): DeviceEvidence["tenants"] {
   let [firstBytes, lowestBytes, peakBytes] = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { values } of columnsAt(recording, { rank, device: name }, "others")) {
     for (const value of values) {

@@ -4,6 +4,7 @@ import { median } from "../../stats/order-statistics.ts";
 import { METRIC, metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { AnalysedSeries, SlowGrowth } from "../growth/series-analysis.ts";
 import type { Finding, SeriesAnalysis } from "../series/document.ts";
+import type { StoredFeatures } from "../series/features-schema.ts";
 import { grownAfter, rateAtEnd } from "../trend/slowdown.ts";
 import { fillTimes } from "./capacity.ts";
 import { type HighestOfJob, locationKey } from "./device-evidence.ts";
@@ -14,7 +15,7 @@ const PRESSURE = { warning: 0.92, critical: 0.97 } as const;
 const SKEW = { excess: 0.2, pressure: 0.3 } as const;
 
 /** What kind of program grows, by what the probe saw of it; a recording without a probe is one of a framework. */
-export type ProgramKind = "framework" | "python" | "other";
+export type ProgramKind = StoredFeatures["program"];
 
 const KEPT: Readonly<Record<ProgramKind, string>> = {
   framework:

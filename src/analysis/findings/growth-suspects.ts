@@ -6,6 +6,7 @@ import { median } from "../../stats/order-statistics.ts";
 import { METRIC, type Metric, metricNoun } from "../../telemetry/recording/metrics.ts";
 import { type Hinge, risingHinge } from "../growth/growth-stretch.ts";
 import type { Finding, RankSuspect, RanksAnalysis, SeriesAnalysis } from "../series/document.ts";
+import type { StoredFeatures } from "../series/features-schema.ts";
 import { type OrderedSeries, orderSeries } from "../series/ordered.ts";
 import { compareKeys, type MetricSeries } from "../series/series.ts";
 import { mergeBins, toBins } from "../trend/bins.ts";
@@ -43,18 +44,7 @@ const OTHERS_GROWTHS = 2;
 const LEAD_SHARE = 0.05;
 
 /** Thinned series of one rank, for comparisons with other ranks. */
-export interface RankCurve {
-  readonly rank: number;
-  readonly device: string;
-  readonly metric: Metric;
-  readonly axis: OrderedSeries["axis"];
-  /** Unix nanoseconds of the first sample; null unless the axis is time. */
-  readonly firstNs: bigint | null;
-  /** Steps, seconds since the first sample, or indices. */
-  readonly x: Float64Array;
-  readonly bytes: Float64Array;
-  readonly grows: "leak" | "rising" | null;
-}
+export type RankCurve = StoredFeatures["curves"][number];
 
 /** Records of a series without growth can lie anywhere: its own class must show growth, or this many rises. */
 const MIN_RISES = 4;

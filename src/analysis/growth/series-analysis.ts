@@ -4,6 +4,7 @@ import { median } from "../../stats/order-statistics.ts";
 import { METRIC } from "../../telemetry/recording/metrics.ts";
 import type { KnownPeak } from "../../telemetry/recording/model.ts";
 import type { SeriesAnalysis } from "../series/document.ts";
+import type { StoredFeatures } from "../series/features-schema.ts";
 import { type OrderedSeries, orderSeries } from "../series/ordered.ts";
 import { largest, type MetricSeries } from "../series/series.ts";
 import { type Bins, toBins } from "../trend/bins.ts";
@@ -37,28 +38,8 @@ export interface SeriesContext {
 }
 
 /** Analysis of a series with values that the document does not contain. */
-export interface AnalysedSeries {
-  readonly analysis: SeriesAnalysis;
-  readonly totalBytes: number | null;
-  /** What was reached at the end of the run, before it freed its memory; null when nothing is known. */
-  readonly lastBytes: number | null;
-  /** Growth reached at the stated horizon, bytes; null without one. */
-  readonly growthAtHorizon: number | null;
-  /** Growth differs from zero at the 1 % level; false for running maxima. */
-  readonly significant: boolean;
-  /** Growth that slows down without an end, with the length that it was fitted to; null for any other. */
-  readonly slowdown: SlowGrowth | null;
-  /** The growth exceeds the floor below which none is judged, at the stated horizon where there is one. */
-  readonly material: boolean;
-  /** Blocks that CPython's own allocator gained with each step of a leak of the host; absent = unknown. */
-  readonly blocksPerStep?: number;
-}
-
-/** Projections of growth that slows down come from its logarithm, not from a line. */
-export interface SlowGrowth extends Slowdown {
-  readonly steps: number | null;
-  readonly seconds: number | null;
-}
+export type AnalysedSeries = StoredFeatures["series"][number];
+export type SlowGrowth = NonNullable<AnalysedSeries["slowdown"]>;
 
 /** Rank, device and metric as a map key. */
 export const seriesKey = ({ rank, device, metric }: Pick<KnownPeak, "rank" | "device" | "metric">): string =>

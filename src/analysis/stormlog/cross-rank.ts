@@ -1,7 +1,8 @@
 import { groupBy } from "../../core/group-by.ts";
 import { MIB } from "../../core/units.ts";
-import { type MedianSketch, medianOfSketches, medianSketch } from "../../stats/median-sketch.ts";
+import { medianOfSketches, medianSketch } from "../../stats/median-sketch.ts";
 import type { FirstCauseSuspect, RanksAnalysis } from "../series/document.ts";
+import type { StoredFeatures } from "../series/features-schema.ts";
 
 /** One sample of device memory; Unix nanoseconds as BigInt because they exceed 2^53. */
 export interface RankSample {
@@ -67,17 +68,7 @@ const compareSamples = (a: RankSample, b: RankSample): number =>
   compareBigInt(a.timestampNs, b.timestampNs) || a.pid - b.pid || (a.host < b.host ? -1 : a.host > b.host ? 1 : 0);
 
 /** Summary of one rank's samples for the rules, of bounded size. */
-export interface RankSummary {
-  readonly rank: number;
-  /** Usable samples. */
-  readonly samples: number;
-  /** Unix nanoseconds of the first one. */
-  readonly firstNs: bigint;
-  /** First time that consecutive rises of device memory add up to a tenth of the peak and at least 64 MiB. */
-  readonly spike: { readonly at: bigint; readonly delta: number; readonly rises: number } | null;
-  /** Positive intervals between neighbouring samples, nanoseconds. */
-  readonly intervals: MedianSketch;
-}
+export type RankSummary = StoredFeatures["ranks"]["ranks"][number]["summary"];
 
 function firstSpike({ baseNs, timeNs, bytes }: RankColumns): RankSummary["spike"] {
   let peak = 0;

@@ -1,6 +1,7 @@
 import tCdf from "@stdlib/stats-base-dists-t-cdf";
 import { mean as average, standardDeviation } from "../../stats/moments.ts";
 import { compareSeverity, type Finding } from "../series/document.ts";
+import type { StoredFeatures } from "../series/features-schema.ts";
 
 /** Stormlog's defaults. Nothing is reported while all gaps are a smaller share of the device. */
 const MIN_GAP_RATIO = 0.05;
@@ -27,7 +28,7 @@ export interface GapSamples {
 }
 
 /** The release of Stormlog whose rule of `fragmentation_like` applies: the later one reads inactive split blocks. */
-export type FragmentationRule = "0.3.10" | "0.4.3";
+export type FragmentationRule = StoredFeatures["fragmentationRules"][number];
 
 export const fragmentationRule = ({ inactive }: GapSamples): FragmentationRule =>
   inactive === undefined ? "0.3.10" : "0.4.3";

@@ -3,7 +3,8 @@ import path from "node:path";
 import * as v from "valibot";
 import { extractFeatures, type RecordingFeatures } from "../../analysis/features.ts";
 import { resolveOptions } from "../../analysis/options.ts";
-import { ANALYSIS_VERSION, count, FindingSchema, number, ProcessSchema, SeriesSchema } from "../../analysis/series/document.ts";
+import { ANALYSIS_VERSION, count, number } from "../../analysis/series/document.ts";
+import { FeaturesSchema, list, nanoseconds, text } from "../../analysis/series/features-schema.ts";
 import { invalidInput } from "../../core/errors.ts";
 import { writeAtomically } from "../../core/files.ts";
 import { issueText } from "../../core/issue-text.ts";
@@ -11,9 +12,7 @@ import { isNestedWithin } from "../../core/json.ts";
 import { packageVersion } from "../../core/package-root.ts";
 import type { Horizon } from "../../core/units.ts";
 import { readRunDirectory } from "../../telemetry/read-run-directory.ts";
-import { METRICS } from "../../telemetry/recording/metrics.ts";
-import { MAX_RANK, type Recording, type RecordingInfo } from "../../telemetry/recording/model.ts";
-import { GapSharesSchema, RecordedDeviceSchema } from "../../telemetry/recording/recorded-device.ts";
+import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import { RECORDING_FILE } from "../../telemetry/recording/run-files.ts";
 import { type LeftOut, type ListedFile, listFiles } from "./bundle-files.ts";
 
@@ -28,120 +27,6 @@ export const SHARD_LIMITS = { intervals: 512, steps: 512 } as const;
 const ENGINE = `v8 ${process.versions.v8} ${process.arch}`;
 /** A document has ten levels or so. Its digest is that of its text, and writing that needs stack for each level. */
 const MAX_NESTING = 64;
-const text = v.pipe(v.string(), v.maxLength(20_000));
-const rank = v.pipe(count, v.maxValue(MAX_RANK));
-const metric = v.picklist(METRICS);
-const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(100_000));
-/** Unix nanoseconds and spans exceed 2^53: decimal digits in the document, integers in memory. */
-const nanoseconds = v.pipe(
-  v.string(),
-  v.regex(/^-?\d{1,20}$/),
-  v.transform((digits) => BigInt(digits)),
-);
-const column = v.pipe(
-  list(number),
-  v.transform((values) => Float64Array.from(values)),
-);
-const findings = list(FindingSchema);
-const extent = v.nullable(v.object({ first: number, last: number }));
-const at = { rank, device: text };
-
-const analysed = {
-  analysis: SeriesSchema,
-  totalBytes: v.nullable(number),
-  lastBytes: v.nullable(number),
-  growthAtHorizon: v.nullable(number),
-  significant: v.boolean(),
-  slowdown: v.nullable(
-    v.object({ bytes: number, bend: number, steps: v.nullable(number), seconds: v.nullable(number) }),
-  ),
-  material: v.boolean(),
-  blocksPerStep: v.exactOptional(number),
-};
-
-const StepPeaksSchema = v.object({
-  ranks: v.pipe(
-    list(
-      v.tuple([
-        rank,
-        v.object({
-          stride: number,
-          peaks: v.pipe(
-            list(v.tuple([number, number])),
-            v.transform((pairs) => new Map(pairs)),
-          ),
-        }),
-      ]),
-    ),
-    v.transform((pairs) => new Map(pairs)),
-  ),
-  totalBytes: v.nullable(number),
-  sawGpu: v.boolean(),
-});
-
-const RankSummarySchema = v.object({
-  rank,
-  samples: count,
-  firstNs: nanoseconds,
-  spike: v.nullable(v.object({ at: nanoseconds, delta: number, rises: count })),
-  intervals: v.variant("kind", [
-    v.object({ kind: v.literal("exact"), values: column }),
-    v.object({ kind: v.literal("counted"), sizes: column, counts: column }),
-  ]),
-});
-
-const FeaturesSchema = v.object({
-  series: list(v.object(analysed)),
-  shapes: list(v.object({ ...at, metric, rows: count, steps: extent, time: extent })),
-  gaps: list(v.object({ ...analysed, shares: v.nullable(GapSharesSchema), lateBytes: v.nullable(number) })),
-  oom: findings,
-  health: findings,
-  phases: findings,
-  /** A policy's phases are judged where the policy is. */
-  judgedPhases: v.pipe(v.array(v.never()), v.maxLength(0)),
-  devices: list(
-    v.object({
-      recorded: RecordedDeviceSchema,
-      users: list(v.object(at)),
-      used: v.boolean(),
-      tenants: v.nullable(v.object({ firstBytes: number, lowestBytes: number, peakBytes: number })),
-      touched: v.boolean(),
-      blind: v.boolean(),
-    }),
-  ),
-  jobPeaks: list(v.object({ ...at, bytes: number, totalBytes: v.nullable(number) })),
-  gapFindings: findings,
-  fragmentationRules: list(v.picklist(["0.3.10", "0.4.3"])),
-  collectives: findings,
-  curves: list(
-    v.object({
-      ...at,
-      metric,
-      axis: v.picklist(["step", "time", "index"]),
-      firstNs: v.nullable(nanoseconds),
-      x: column,
-      bytes: column,
-      grows: v.nullable(v.picklist(["leak", "rising"])),
-    }),
-  ),
-  stepPeaks: StepPeaksSchema,
-  ranks: v.object({
-    kind: v.literal("ranks"),
-    ranks: list(
-      v.object({
-        summary: RankSummarySchema,
-        moments: v.nullable(v.object({ stride: number, steps: list(number), atNs: list(nanoseconds) })),
-        device: text,
-      }),
-    ),
-    worldSize: v.pipe(count, v.maxValue(MAX_RANK + 1)),
-  }),
-  program: v.picklist(["framework", "python", "other"]),
-  missing: v.record(text, count),
-  /** Absent in those of earlier commits. */
-  processes: v.optional(list(ProcessSchema), []),
-});
-
 /** First and last sample, Unix nanoseconds. */
 const SpanSchema = v.nullable(v.object({ firstNs: nanoseconds, lastNs: nanoseconds }));
 export type SampleSpan = v.InferOutput<typeof SpanSchema>;
