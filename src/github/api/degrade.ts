@@ -14,10 +14,7 @@ export interface ApiFailure {
 /** Read an error of the client. A failed connection also has the status 500; only a real answer carries a response. */
 export function apiFailure(error: unknown): ApiFailure {
   const message = messageOf(error).replace(/\s+/g, " ").trim();
-  if (typeof error !== "object" || error === null) return { status: null, message };
-  const answered = "response" in error && error.response !== undefined;
-  const status = answered && "status" in error && typeof error.status === "number" ? error.status : null;
-  return { status, message };
+  return { status: wasAnswered(error) ? statusOf(error) : null, message };
 }
 
 export function isStatus(error: unknown, ...statuses: readonly number[]): boolean {
@@ -81,7 +78,6 @@ function refused(error: unknown, grant: string): string {
   return `the token may not do that (403).${grant}${grant ? ", which a pull request from a fork never has." : ""}${detail}`;
 }
 
-/** Connection failures have the status 500 from the client; only a real answer carries a response. */
 function wasAnswered(error: unknown): boolean {
   return typeof error === "object" && error !== null && "response" in error && error.response !== undefined;
 }

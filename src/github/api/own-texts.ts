@@ -3,25 +3,21 @@ import type { Octokit } from "./octokit.ts";
 /** The login of what is written with the job's own token. */
 const ACTIONS_BOT = "github-actions[bot]";
 
-/** A marker can be pasted by anyone: what counts as ours is also written by us. */
-export class OwnAuthor {
-  readonly #octokit: Octokit;
-  #viewer: Promise<string> | undefined;
-
-  constructor(octokit: Octokit) {
-    this.#octokit = octokit;
-  }
-
-  /** Who we are is only asked when a marked text is not from the job token's own bot. */
-  async is(author: string): Promise<boolean> {
+/**
+ * Whether an author is us: a marker can be pasted by anyone, so what counts as ours is also written by us. Who we are
+ * is only asked when a marked text is not from the job token's own bot.
+ */
+export function ownAuthor(octokit: Octokit): (author: string) => Promise<boolean> {
+  let viewer: Promise<string> | undefined;
+  return async (author) => {
     if (author === ACTIONS_BOT) return true;
     if (author === "") return false;
-    this.#viewer ??= this.#octokit
+    viewer ??= octokit
       .graphql<{ viewer: { login: string } }>("query { viewer { login } }")
-      .then(({ viewer }) => viewer.login)
+      .then((answer) => answer.viewer.login)
       .catch(() => ACTIONS_BOT);
-    return author === (await this.#viewer);
-  }
+    return author === (await viewer);
+  };
 }
 
 /** The key of a marker: nothing in it can end the HTML comment around it. */

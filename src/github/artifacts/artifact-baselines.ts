@@ -1,11 +1,4 @@
-import {
-  type BaselineStore,
-  contentOf,
-  recordName,
-  type StoreContent,
-  type StoredRecord,
-  unwritable,
-} from "../../baseline/store.ts";
+import { type BaselineStore, contentOf, recordName, type StoreContent, unwritable } from "../../baseline/store.ts";
 import { withDeadline } from "../api/deadline.ts";
 import { unreadableStore } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
@@ -23,86 +16,66 @@ export interface ArtifactBaselineSource extends Repository {
   readonly signal: AbortSignal;
 }
 
-class ArtifactBaselineStore implements BaselineStore {
-  readonly name: string;
-  readonly kind = "artifact";
-  readonly #source: ArtifactBaselineSource;
-  readonly #artifact: string;
-  #content: Promise<StoreContent> | undefined;
-
-  constructor(source: ArtifactBaselineSource, name: string, artifact: string) {
-    this.name = name;
-    this.#source = source;
-    this.#artifact = artifact;
-  }
-
-  /** An artifact never changes: it is read once, and one that could not be read is not waited for again. */
-  list(): Promise<StoreContent> {
-    this.#content ??= this.#read();
-    return this.#content;
-  }
-
-  async update(): Promise<StoredRecord> {
-    throw unwritable(this.name, "an artifact is only read");
-  }
-
-  async #read(): Promise<StoreContent> {
-    try {
-      // Maximum time of the search and download, milliseconds.
-      return await withDeadline({ ms: 60_000 }, () => this.#find());
-    } catch (error) {
-      throw unreadableStore(this.name, "actions: read", error);
-    }
-  }
-
-  async #find(): Promise<StoreContent> {
-    const { owner, repo, apiUrl, signal } = this.#source;
-    const octokit = await this.#source.octokit();
-    for (const runId of await this.#runs(octokit)) {
-      const source = { octokit, owner, repo, runId, apiUrl, signal };
-      const found = (await listRunArtifacts(source)).find(({ name, expired }) => name === this.#artifact && !expired);
-      if (found !== undefined) return this.#records(await downloadRunArtifact(source, found, MAX_ARCHIVE_BYTES), found);
-    }
-    return { exists: false, records: [], skipped: [] };
-  }
-
-  /** The newest successful runs of the default branch that ran this repository's own code. */
-  async #runs(octokit: Octokit): Promise<readonly number[]> {
-    const { owner, repo } = this.#source;
-    const { data } = await octokit.rest.repos.get({ owner, repo });
-    const branch = data.default_branch;
-    const own = `${owner}/${repo}`.toLowerCase();
-    const listed = await octokit.rest.actions.listWorkflowRunsForRepo({
-      owner,
-      repo,
-      branch,
-      status: "success",
-      per_page: 100,
-    });
-    return listed.data.workflow_runs
-      .filter(
-        (run) =>
-          run.conclusion === "success" &&
-          run.head_branch === branch &&
-          OWN_EVENTS.has(run.event) &&
-          run.head_repository?.full_name.toLowerCase() === own,
-      )
-      .slice(0, 30)
-      .map(({ id }) => id);
-  }
-
-  async #records(bytes: Buffer, { id }: RunArtifact): Promise<StoreContent> {
-    // Loaded when there is something to unpack.
-    const { looksZipped, readRecords } = await import("./zip-entry.ts");
-    if (looksZipped(bytes)) return contentOf(await readRecords(bytes, `artifact ${id}`));
-    // A single record, uploaded as it is: its path in a store follows from its content.
-    const { records, skipped } = contentOf([{ name: this.#artifact, text: bytes.toString("utf8") }]);
-    const placed = records.map(({ record }) => ({ name: recordName(record.scenario, record.fingerprint), record }));
-    return { exists: true, records: placed, skipped };
-  }
-}
-
 /** `artifact:NAME`: newest artifact of this name of a successful run on the default branch. Read only. */
 export function openArtifactStore(source: ArtifactBaselineSource, name: string, artifact: string): BaselineStore {
-  return new ArtifactBaselineStore(source, name, artifact);
+  let content: Promise<StoreContent> | undefined;
+  const read = async (): Promise<StoreContent> => {
+    try {
+      // Maximum time of the search and download, milliseconds.
+      return await withDeadline({ ms: 60_000 }, () => find(source, artifact));
+    } catch (error) {
+      throw unreadableStore(name, "actions: read", error);
+    }
+  };
+  return {
+    name,
+    kind: "artifact",
+    /** An artifact never changes: it is read once, and one that could not be read is not waited for again. */
+    list() {
+      content ??= read();
+      return content;
+    },
+    async update() {
+      throw unwritable(name, "an artifact is only read");
+    },
+  };
+}
+
+async function find(asked: ArtifactBaselineSource, artifact: string): Promise<StoreContent> {
+  const octokit = await asked.octokit();
+  for (const runId of await ownRuns(octokit, asked)) {
+    const source = { ...asked, octokit, runId };
+    const found = (await listRunArtifacts(source)).find(({ name, expired }) => name === artifact && !expired);
+    if (found !== undefined) return records(await downloadRunArtifact(source, found, MAX_ARCHIVE_BYTES), found);
+  }
+  return { exists: false, records: [], skipped: [] };
+}
+
+/** The newest successful runs of the default branch that ran this repository's own code. */
+async function ownRuns(octokit: Octokit, { owner, repo }: Repository): Promise<readonly number[]> {
+  const { data } = await octokit.rest.repos.get({ owner, repo });
+  const branch = data.default_branch;
+  const own = `${owner}/${repo}`.toLowerCase();
+  const asked = { owner, repo, branch, status: "success", per_page: 100 } as const;
+  const listed = await octokit.rest.actions.listWorkflowRunsForRepo(asked);
+  return listed.data.workflow_runs
+    .filter(
+      (run) =>
+        run.conclusion === "success" &&
+        run.head_branch === branch &&
+        OWN_EVENTS.has(run.event) &&
+        run.head_repository?.full_name.toLowerCase() === own,
+    )
+    .slice(0, 30)
+    .map(({ id }) => id);
+}
+
+async function records(bytes: Buffer, { id, name }: RunArtifact): Promise<StoreContent> {
+  // Loaded when there is something to unpack.
+  const { looksZipped, readRecords } = await import("./zip-entry.ts");
+  if (looksZipped(bytes)) return contentOf(await readRecords(bytes, `artifact ${id}`));
+  // A single record, uploaded as it is: its path in a store follows from its content.
+  const { records, skipped } = contentOf([{ name, text: bytes.toString("utf8") }]);
+  const placed = records.map(({ record }) => ({ name: recordName(record.scenario, record.fingerprint), record }));
+  return { exists: true, records: placed, skipped };
 }

@@ -1,6 +1,6 @@
 import { degradedWarning, isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
-import { markerKey, OwnAuthor, sameText } from "../api/own-texts.ts";
+import { markerKey, ownAuthor, sameText } from "../api/own-texts.ts";
 import type { Repository } from "../api/run-context.ts";
 import { notAComment, readCommentPages } from "../pull-request/comment-pages.ts";
 
@@ -54,86 +54,62 @@ class GoneError extends Error {
   override readonly name = "GoneError";
 }
 
-/** Anyone can paste a marker: a comment is ours only when its first line is the marker and its author is us. */
-class StickyComments {
-  readonly #octokit: Octokit;
-  readonly #target: CommentTarget;
-  readonly #marker: string;
-  readonly #us: OwnAuthor;
+/** Comments of a gate on a pull request: the first line is the marker, which anyone can paste, and we the author. */
+function stickyComments(octokit: Octokit, target: CommentTarget) {
+  const { owner, repo, pullRequest, headSha } = target;
+  const marker = commentMarker(target.key);
+  const isOurs = ownAuthor(octokit);
   /** Comments before this time by GitHub's clock have been read; null = none have. */
-  #readUntil: string | null = null;
-
-  constructor(octokit: Octokit, target: CommentTarget) {
-    this.#octokit = octokit;
-    this.#target = target;
-    this.#marker = commentMarker(target.key);
-    this.#us = new OwnAuthor(octokit);
-  }
-
-  /**
-   * Our comments of this gate, the oldest (lowest id) first. Once all comments have been read, only those written since
-   * then are: thousands of long ones take most of the time that there is.
-   */
-  async find(): Promise<readonly Marked[]> {
-    const isMarked = ({ body }: { readonly body?: string | undefined }): boolean =>
-      body?.split(/\r?\n/, 1)[0]?.trimEnd() === this.#marker;
-    const { kept, readMs } = await readCommentPages(
-      this.#octokit,
-      this.#target,
-      (comments) =>
+  let readUntil: string | null = null;
+  const isMarked = ({ body }: { readonly body?: string | undefined }): boolean =>
+    body?.split(/\r?\n/, 1)[0]?.trimEnd() === marker;
+  return {
+    /**
+     * The oldest (lowest id) first. Once all comments have been read, only those written since then are: thousands of
+     * long ones take most of the time that there is.
+     */
+    async find(): Promise<readonly Marked[]> {
+      const marked: Parameters<typeof readCommentPages<Marked & { readonly author: string }>>[2] = (comments) =>
         comments.filter(isMarked).map(({ id, body, user, html_url }) => {
           return { id, body: body ?? "", author: user?.login ?? "", url: html_url };
-        }),
-      this.#readUntil,
-      MAX_PAGES,
-    );
-    if (!Number.isNaN(readMs)) this.#readUntil ??= new Date(readMs - SERVER_SKEW_MS).toISOString();
-    const ours: Marked[] = [];
-    if (kept === null) ours.push(...(await ownComments(this.#octokit, this.#target)).filter(isMarked));
-    for (const comment of kept ?? []) if (await this.#us.is(comment.author)) ours.push(comment);
-    return ours.sort((a, b) => a.id - b.id);
-  }
+        });
+      const { kept, readMs } = await readCommentPages(octokit, target, marked, readUntil, MAX_PAGES);
+      if (!Number.isNaN(readMs)) readUntil ??= new Date(readMs - SERVER_SKEW_MS).toISOString();
+      const ours: Marked[] = [];
+      if (kept === null) ours.push(...(await ownComments(octokit, target)).filter(isMarked));
+      for (const comment of kept ?? []) if (await isOurs(comment.author)) ours.push(comment);
+      return ours.sort((a, b) => a.id - b.id);
+    },
 
-  async create(body: string): Promise<string> {
-    const { owner, repo, pullRequest } = this.#target;
-    const { data } = await this.#octokit.rest.issues.createComment({ owner, repo, issue_number: pullRequest, body });
-    return pageOf(data);
-  }
-
-  async update(id: number, body: string): Promise<string> {
-    const { owner, repo } = this.#target;
-    try {
-      const { data } = await this.#octokit.rest.issues.updateComment({ owner, repo, comment_id: id, body });
+    async create(body: string): Promise<string> {
+      const { data } = await octokit.rest.issues.createComment({ owner, repo, issue_number: pullRequest, body });
       return pageOf(data);
-    } catch (error) {
-      // There may be another one among those that were read before.
-      if (isStatus(error, 404)) this.#readUntil = null;
-      throw isStatus(error, 404) ? new GoneError("the comment was deleted again and again", { cause: error }) : error;
-    }
-  }
+    },
 
-  /** Another run may have deleted it already; a duplicate that remains is not an error. */
-  async remove(id: number): Promise<void> {
-    const { owner, repo } = this.#target;
-    await this.#octokit.rest.issues.deleteComment({ owner, repo, comment_id: id }).catch(() => {});
-  }
+    async update(id: number, body: string): Promise<string> {
+      try {
+        const { data } = await octokit.rest.issues.updateComment({ owner, repo, comment_id: id, body });
+        return pageOf(data);
+      } catch (error) {
+        // There may be another one among those that were read before.
+        if (isStatus(error, 404)) readUntil = null;
+        throw isStatus(error, 404) ? new GoneError("the comment was deleted again and again", { cause: error }) : error;
+      }
+    },
 
-  /** False only on GitHub's answer; a token that cannot read pull requests does not suppress the comment. */
-  async isOutdated(): Promise<boolean> {
-    const { owner, repo, pullRequest, headSha } = this.#target;
-    if (headSha === null) return false;
-    try {
-      const { data } = await this.#octokit.rest.pulls.get({
-        owner,
-        repo,
-        pull_number: pullRequest,
-        request: { retries: 0 },
-      });
-      return data.head.sha !== headSha;
-    } catch {
-      return false;
-    }
-  }
+    /** Another run may have deleted it already; a duplicate that remains is not an error. */
+    async remove(id: number): Promise<void> {
+      await octokit.rest.issues.deleteComment({ owner, repo, comment_id: id }).catch(() => {});
+    },
+
+    /** False only on GitHub's answer; a token that cannot read pull requests does not suppress the comment. */
+    async isOutdated(): Promise<boolean> {
+      if (headSha === null) return false;
+      const asked = { owner, repo, pull_number: pullRequest, request: { retries: 0 } };
+      const outdated = octokit.rest.pulls.get(asked).then(({ data }) => data.head.sha !== headSha);
+      return outdated.catch(() => false);
+    },
+  };
 }
 
 /**
@@ -144,7 +120,7 @@ class StickyComments {
  */
 export async function upsertComment(octokit: Octokit, target: CommentTarget, text: string): Promise<CommentResult> {
   const body = `${commentMarker(target.key)}\n${text.slice(0, MAX_COMMENT_CHARS)}`;
-  const comments = new StickyComments(octokit, target);
+  const comments = stickyComments(octokit, target);
   for (let attempt = 1; ; attempt += 1) {
     if (await comments.isOutdated()) return { action: "outdated" };
     try {
@@ -157,7 +133,11 @@ export async function upsertComment(octokit: Octokit, target: CommentTarget, tex
   }
 }
 
-async function write(comments: StickyComments, body: string, settleMs: number): Promise<CommentResult> {
+async function write(
+  comments: ReturnType<typeof stickyComments>,
+  body: string,
+  settleMs: number,
+): Promise<CommentResult> {
   let [kept, ...duplicates] = await comments.find();
   if (kept === undefined && settleMs > 0) {
     await new Promise((resolve) => setTimeout(resolve, Math.random() * settleMs));

@@ -122,11 +122,6 @@ export async function keepSectionComment(
   return null;
 }
 
-function openPictures({ gitData, context, pullRequest, image, log }: SectionComment): SectionPictures | null {
-  if (gitData === null || image === "none") return null;
-  return new SectionPictures({ gitData, repository: context, pullRequest: pullRequest.number, image, log });
-}
-
 /** Which sections these are; their text is immutable. */
 function identity(sections: readonly Section[]): string {
   return JSON.stringify(
@@ -145,80 +140,54 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-interface PicturesInput {
-  readonly gitData: GitData;
-  readonly repository: Repository & { readonly serverUrl: string };
-  readonly pullRequest: number;
-  /** With `ref` a refusal is a warning. */
-  readonly image: "auto" | "ref";
-  readonly log: (line: string) => void;
-}
-
-/** Pictures of the sections that a comment shows, on the hidden ref of the pull request. */
-class SectionPictures {
-  readonly #input: PicturesInput;
+/** Pictures of the sections that a comment shows, on the hidden ref of the pull request; null where none are stored. */
+function openPictures({ gitData, context, pullRequest, image, log }: SectionComment) {
+  if (gitData === null || image === "none") return null;
   /** By the content of the section; what was published once is not published again. */
-  readonly #addresses = new Map<string, ImageAddresses>();
-  readonly warnings: string[] = [];
-  #off = false;
-
-  constructor(input: PicturesInput) {
-    this.#input = input;
-  }
-
-  /** Addresses of the pictures that can be shown; the rest of the sections has none. Never throws. */
-  async addresses(sections: readonly Section[]): Promise<ReadonlyMap<Section, ImageAddresses>> {
-    const shown = picturedSections(sections);
-    const missing = shown.filter((section) => !this.#addresses.has(pictureKey(section)));
-    if (missing.length > 0 && !this.#off) {
-      try {
-        await this.#publish(missing);
-      } catch (error) {
-        this.#giveUp(error);
-      }
-    }
-    return new Map(
-      shown.flatMap((section) => {
-        const address = this.#addresses.get(pictureKey(section));
-        return address === undefined ? [] : [[section, address] as const];
-      }),
-    );
-  }
-
-  async #publish(sections: readonly Section[]): Promise<void> {
+  const known = new Map<string, ImageAddresses>();
+  const warnings: string[] = [];
+  let isOff = false;
+  const publish = async (sections: readonly Section[]): Promise<void> => {
     const keyed = sections.map((section, at) => ({ section, key: keyOf(section, sections.slice(0, at)) }));
     const images: ReportImage[] = [];
     for (const { section, key } of keyed) {
       const timeline = worstScenario(section.report)?.timeline;
       if (timeline == null) continue;
-      images.push({
-        key,
-        light: await renderTimelinePng(timeline, "light"),
-        dark: await renderTimelinePng(timeline, "dark"),
-      });
+      const [light, dark] = [await renderTimelinePng(timeline, "light"), await renderTimelinePng(timeline, "dark")];
+      images.push({ key, light, dark });
     }
-    const { gitData, repository, pullRequest } = this.#input;
     // A comment, which has 30 s, waits no longer for its pictures to be stored.
     const published = await withDeadline({ ms: 10_000 }, () =>
-      publishImages(gitData, repository, { pullRequest, images }),
+      publishImages(gitData, context, { pullRequest: pullRequest.number, images }),
     );
     for (const { section, key } of keyed) {
       const address = published.get(key);
-      if (address !== undefined) this.#addresses.set(pictureKey(section), address);
+      if (address !== undefined) known.set(pictureKey(section), address);
     }
-  }
-
-  #giveUp(error: unknown): void {
-    this.#off = true;
-    const attempt = {
-      what: "store the timeline's picture",
-      permission: "contents: write",
-      instead: "The comment has a line of letters instead.",
-    };
-    const warning = degradedWarning(attempt, error);
-    if (this.#input.image === "ref") this.warnings.push(warning);
-    else this.#input.log(warning);
-  }
+  };
+  const giveUp = (error: unknown): void => {
+    isOff = true;
+    const what = "store the timeline's picture";
+    const instead = "The comment has a line of letters instead.";
+    const warning = degradedWarning({ what, permission: "contents: write", instead }, error);
+    if (image === "ref") warnings.push(warning);
+    else log(warning);
+  };
+  return {
+    warnings,
+    /** Addresses of the pictures that can be shown; the rest of the sections has none. Never throws. */
+    async addresses(sections: readonly Section[]): Promise<ReadonlyMap<Section, ImageAddresses>> {
+      const shown = picturedSections(sections);
+      const missing = shown.filter((section) => !known.has(pictureKey(section)));
+      if (missing.length > 0 && !isOff) await publish(missing).catch(giveUp);
+      return new Map(
+        shown.flatMap((section) => {
+          const address = known.get(pictureKey(section));
+          return address === undefined ? [] : [[section, address] as const];
+        }),
+      );
+    },
+  };
 }
 
 function pictureKey({ gateId, leg, runAttempt, bundleArtifact, report }: Section): string {

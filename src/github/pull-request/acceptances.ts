@@ -3,7 +3,7 @@ import { degradedWarning, isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 import { readCommentPages } from "./comment-pages.ts";
-import { type Account, type RepositoryClient, WritePermission } from "./permission.ts";
+import { type Account, type RepositoryClient, writePermission } from "./permission.ts";
 import { commandsOf, descriptionLinesOf, type ReadLine, trailersOf } from "./trailers.ts";
 
 /** The label that makes lines of a pull request's description count. */
@@ -38,12 +38,12 @@ export interface ReadComment {
 class AcceptanceReader {
   readonly #repository: RepositoryClient;
   readonly #number: number;
-  readonly #permission: WritePermission;
+  readonly #permission: ReturnType<typeof writePermission>;
 
   constructor(repository: RepositoryClient, number: number) {
     this.#repository = repository;
     this.#number = number;
-    this.#permission = new WritePermission(repository);
+    this.#permission = writePermission(repository);
   }
 
   async comments(): Promise<readonly Statement[]> {
@@ -189,9 +189,7 @@ class AcceptanceReader {
     const { by, via, url, lines } = statement;
     if (lines.length === 0) return { accepted: [], refused: [] };
     const permission =
-      statement.objection === null
-        ? await this.#permission.of(by)
-        : { allowed: false as const, why: statement.objection };
+      statement.objection === null ? await this.#permission(by) : { allowed: false as const, why: statement.objection };
     const accepted: Acceptance[] = [];
     const refused: RefusedAcceptance[] = [];
     for (const line of lines) {

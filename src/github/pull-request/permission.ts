@@ -22,33 +22,10 @@ function isBot({ login, type }: Account): boolean {
   return type === "Bot" || type === "Mannequin" || login.endsWith("[bot]");
 }
 
-/** Asks GitHub who may write: each account about once in the lifetime of the object. */
-export class WritePermission {
-  readonly #repository: RepositoryClient;
-  readonly #asked = new Map<string, Promise<PermissionAnswer>>();
-
-  constructor(repository: RepositoryClient) {
-    this.#repository = repository;
-  }
-
-  /** @throws what the client throws, except for an account that GitHub does not know */
-  of(account: Account | null | undefined): Promise<PermissionAnswer> {
-    if (account === null || account === undefined) {
-      return Promise.resolve({ allowed: false, why: "the account of its author is unknown to GitHub" });
-    }
-    if (isBot(account)) {
-      return Promise.resolve({ allowed: false, why: `${account.login} is a bot; a person has to accept` });
-    }
-    const key = account.login.toLowerCase();
-    const known = this.#asked.get(key);
-    if (known !== undefined) return known;
-    const asked = this.#ask(account.login);
-    this.#asked.set(key, asked);
-    return asked;
-  }
-
-  async #ask(username: string): Promise<PermissionAnswer> {
-    const { octokit, owner, repo } = this.#repository;
+/** Asks GitHub who may write, each account about once. The answer rejects with what the client throws. */
+export function writePermission({ octokit, owner, repo }: RepositoryClient) {
+  const asked = new Map<string, Promise<PermissionAnswer>>();
+  const ask = async (username: string): Promise<PermissionAnswer> => {
     const no = (role: string): PermissionAnswer => ({
       allowed: false,
       why: `${username} has ${role} on ${owner}/${repo}; accepting takes write permission`,
@@ -62,5 +39,13 @@ export class WritePermission {
       if ((error as { status?: unknown }).status === 404) return no("no permission");
       throw error;
     }
-  }
+  };
+  return async (account: Account | null): Promise<PermissionAnswer> => {
+    if (account === null) return { allowed: false, why: "the account of its author is unknown to GitHub" };
+    if (isBot(account)) return { allowed: false, why: `${account.login} is a bot; a person has to accept` };
+    const key = account.login.toLowerCase();
+    const answer = asked.get(key) ?? ask(account.login);
+    asked.set(key, answer);
+    return answer;
+  };
 }
