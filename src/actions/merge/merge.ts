@@ -4,8 +4,8 @@ import { ExitCode } from "../../core/exit-codes.ts";
 import { plural } from "../../core/text.ts";
 import { withDeadline } from "../../github/api/deadline.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
-import { type ArtifactStore, actionsArtifactStore } from "../../github/artifacts/artifact.ts";
-import { type SectionReader, sectionReader } from "../../github/artifacts/section-artifacts.ts";
+import { actionsArtifactStore } from "../../github/artifacts/artifact.ts";
+import { sectionReader } from "../../github/artifacts/section-artifacts.ts";
 import { commentWarning } from "../../github/comment/comment.ts";
 import { keepSectionComment } from "../../github/comment/section-comment.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
@@ -19,6 +19,7 @@ import { worstScenario } from "../../report/model/gate-report.ts";
 import type { Section } from "../../report/model/section.ts";
 import { decidingScaling } from "../../report/wording/scaling-text.ts";
 import { callsItselfAccepted, type Ground, holdClaims } from "../report/claims.ts";
+import { doubtNotes } from "../report/notes.ts";
 import { openSource } from "../report/source.ts";
 import type { SubAction } from "../sub-action.ts";
 import { type MergeSettings, mergeSettings } from "./settings.ts";
@@ -38,7 +39,7 @@ export async function merge(action: SubAction): Promise<number> {
   for (const name of ["results", "legs", "comment-url"]) action.setOutput(name, "");
   action.setOutput("verdict", "error");
   action.setOutput("exit-code", String(ExitCode.error));
-  const legs = new Legs(action, settings);
+  const legs = openLegs(action, settings);
   const known = await lookUp(action, settings, await legs.callThemselvesAccepted());
   let now = await legs.read(known.ground);
   const commentUrl = await keepComment(action, settings, known, async () => {
@@ -175,74 +176,17 @@ interface LegsNow {
   readonly notes: readonly string[];
 }
 
-function claimNotes(unaccepted: number, embellished: number): readonly string[] {
-  const notes: string[] = [];
-  if (unaccepted > 0) {
-    notes.push("Ignored an acceptance by someone without write permission; the original verdict stands.");
-  }
-  if (embellished > 0) notes.push("A leg reported a better verdict than its own checks support; the checks were used.");
-  return notes;
-}
-
 /** The sections of this run's legs through the job's own artifact service, read at every call. */
-class Legs {
-  readonly #action: SubAction;
-  readonly #settings: MergeSettings;
-  readonly #reader: SectionReader;
-
-  constructor(action: SubAction, settings: MergeSettings, store: ArtifactStore = actionsArtifactStore()) {
-    this.#action = action;
-    this.#settings = settings;
-    const { runAttempt: attempt } = action.context;
-    this.#reader = sectionReader(store, settings.gateId, {
-      headSha: readPullRequest(action.env)?.headSha ?? null,
-      attempt,
-    });
-  }
-
-  /** Whether a leg reports an accepted difference, which has to be checked with GitHub. */
-  async callThemselvesAccepted(): Promise<boolean> {
-    return callsItselfAccepted(await this.#sections());
-  }
-
-  /** @throws GateError SECTIONS_UNREADABLE: a verdict needs the legs' sections */
-  async read(ground: Ground): Promise<LegsNow> {
-    const given = await this.#sections();
-    const held = holdClaims(given, ground);
-    const united = uniteSections(held.sections);
-    const { expected, unjudged, result } = this.#settings;
-    const answer = answerOfSections({
-      given,
-      united,
-      expected,
-      unjudged,
-      refused: this.#reader.refused(),
-      recorded: result === "success" ? null : result,
-      argv: ["stormlog-gate", "merge"],
-      now: new Date(),
-    });
-    const notes = [...claimNotes(held.unaccepted, held.embellished), ...this.#older(given)];
-    return { sections: answer.sections, answer, notes };
-  }
-
-  /** A leg that ran again and left nothing looks like one that did not run: only GitHub's own record separates them. */
-  #older(given: readonly Section[]): readonly string[] {
-    const { runAttempt } = this.#action.context;
-    const older = given.filter((section) => section.runAttempt < runAttempt).map(({ leg }) => leg ?? "job");
-    if (older.length === 0 || this.#settings.result !== null) return [];
-    const shown = older.length > 5 ? `${older.slice(0, 5).join(", ")} and ${older.length - 5} more` : older.join(", ");
-    return [
-      `Measured in an earlier attempt of this run: ${shown}. Set the input result to detect a leg that has failed since.`,
-    ];
-  }
-
-  async #sections(): Promise<readonly Section[]> {
-    const { signal, log } = this.#action;
+function openLegs({ context, env, signal, log }: SubAction, settings: MergeSettings) {
+  const { runAttempt } = context;
+  const headSha = readPullRequest(env)?.headSha ?? null;
+  const reader = sectionReader(actionsArtifactStore(), settings.gateId, { headSha, attempt: runAttempt });
+  const sections = async (): Promise<readonly Section[]> => {
     try {
       const deadline = { ms: 120_000, interrupt: signal, msAfterInterrupt: 1000 };
-      const sections = await withDeadline(deadline, () => this.#reader.read());
-      for (const line of this.#reader.refused()) log(`Not a section: ${line}`);
-      return sections;
+      const found = await withDeadline(deadline, () => reader.read());
+      for (const line of reader.refused()) log(`Not a section: ${line}`);
+      return found;
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
       throw new GateError("SECTIONS_UNREADABLE", `the sections of the legs cannot be read: ${messageOf(cause)}`, {
@@ -250,5 +194,36 @@ class Legs {
         cause,
       });
     }
-  }
+  };
+  /** A leg that ran again and left nothing looks like one that did not run: only GitHub's own record separates them. */
+  const olderNotes = (given: readonly Section[]): readonly string[] => {
+    const older = given.filter((section) => section.runAttempt < runAttempt).map(({ leg }) => leg ?? "job");
+    if (older.length === 0 || settings.result !== null) return [];
+    const shown = older.length > 5 ? `${older.slice(0, 5).join(", ")} and ${older.length - 5} more` : older.join(", ");
+    return [
+      `Measured in an earlier attempt of this run: ${shown}. Set the input result to detect a leg that has failed since.`,
+    ];
+  };
+  return {
+    /** Whether a leg reports an accepted difference, which has to be checked with GitHub. */
+    callThemselvesAccepted: async (): Promise<boolean> => callsItselfAccepted(await sections()),
+    /** @throws GateError SECTIONS_UNREADABLE: a verdict needs the legs' sections */
+    async read(ground: Ground): Promise<LegsNow> {
+      const given = await sections();
+      const held = holdClaims(given, ground);
+      const { expected, unjudged, result } = settings;
+      const answer = answerOfSections({
+        given,
+        united: uniteSections(held.sections),
+        expected,
+        unjudged,
+        refused: reader.refused(),
+        recorded: result === "success" ? null : result,
+        argv: ["stormlog-gate", "merge"],
+        now: new Date(),
+      });
+      const notes = [...doubtNotes({ ...held, refused: [] }, "leg"), ...olderNotes(given)];
+      return { sections: answer.sections, answer, notes };
+    },
+  };
 }

@@ -1,5 +1,6 @@
 import { firstReasons, plural } from "../../core/text.ts";
 import type { Verdict } from "../../report/model/gate-report.ts";
+import type { HeldClaims } from "./claims.ts";
 
 /** GitHub's own record of a run that measured. */
 export interface RunRecord {
@@ -40,19 +41,21 @@ export function refusedNote(refused: readonly string[]): string {
   return `${were} named like a section of this gate ${counted} as a missing job: ${firstReasons(refused)}.`;
 }
 
-/** One note per kind of distrusted claim; the job's log has the details. */
-export function doubtNotes(doubts: {
-  /** Why artifacts were refused, one sentence each; outside text. */
-  readonly refused: readonly string[];
-  readonly unaccepted: number;
-  readonly embellished: number;
-}): readonly string[] {
-  const notes: string[] = [];
-  const { refused, unaccepted, embellished } = doubts;
-  if (refused.length > 0) notes.push(refusedNote(refused));
-  if (unaccepted > 0) {
-    notes.push("Ignored an acceptance by someone without write permission; the original verdict stands.");
-  }
-  if (embellished > 0) notes.push("A job reported a better verdict than its own checks support; the checks were used.");
-  return notes;
+/**
+ * One note per kind of distrusted claim; the job's log has the details.
+ * @param doubts with why artifacts were refused, one sentence each; outside text
+ */
+export function doubtNotes(
+  { refused, unaccepted, embellished }: Omit<HeldClaims, "sections"> & { readonly refused: readonly string[] },
+  who: "job" | "leg" = "job",
+): readonly string[] {
+  return [
+    ...(refused.length > 0 ? [refusedNote(refused)] : []),
+    ...(unaccepted > 0
+      ? ["Ignored an acceptance by someone without write permission; the original verdict stands."]
+      : []),
+    ...(embellished > 0
+      ? [`A ${who} reported a better verdict than its own checks support; the checks were used.`]
+      : []),
+  ];
 }

@@ -168,10 +168,9 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
 }
 
 function notesOf({ record, reader }: ReportSource, held: HeldClaims): readonly string[] {
-  const { unaccepted, embellished, sections } = held;
   return [
-    ...recordNotes(record, verdictOfSections(sections, null).verdict),
-    ...doubtNotes({ refused: reader.refused(), unaccepted, embellished }),
+    ...recordNotes(record, verdictOfSections(held.sections, null).verdict),
+    ...doubtNotes({ ...held, refused: reader.refused() }),
   ];
 }
 
