@@ -52,7 +52,6 @@ function searchOptions(name: "bisect" | "culprit"): Readonly<Record<string, Opti
 /** Every command by name, in the order of the overview. `programs.ts` has what they run. */
 const SPECS = {
   demo: {
-    name: "demo",
     summary: "Show a clean change, a leak and its fix on this machine",
     description:
       "Show on this machine that a clean change passes, a leak fails with its growth named, and its fix passes",
@@ -62,7 +61,6 @@ const SPECS = {
     options: {},
   },
   init: {
-    name: "init",
     summary: "Write a commented stormlog-gate.yml and the workflows",
     description: "Write a commented stormlog-gate.yml and the workflows, and let git ignore the evidence",
     positionals: {},
@@ -75,7 +73,6 @@ const SPECS = {
     },
   },
   doctor: {
-    name: "doctor",
     summary: "What can be measured on this machine, and why the rest cannot",
     description: "Show what can be measured on this machine, and why the rest cannot",
     positionals: {},
@@ -84,7 +81,6 @@ const SPECS = {
     options: { output: text("Also write a Stormlog diagnose directory", "DIR") },
   },
   record: {
-    name: "record",
     summary: "Measure one run, leave a recording",
     description: "Measure one run and write its run directory; under a launcher of ranks, one directory per rank",
     positionals: {},
@@ -100,7 +96,6 @@ const SPECS = {
     },
   },
   run: {
-    name: "run",
     summary: "Measure, judge, leave a bundle: the gate",
     description: "Measure a command or the scenarios of the config file, judge, leave a bundle",
     positionals: {},
@@ -110,7 +105,6 @@ const SPECS = {
     options: runOptions(),
   },
   analyze: {
-    name: "analyze",
     summary: "Features, class and findings of recordings or telemetry",
     description: "Features, drift class and findings of recordings, bundles, Stormlog events, CSV or nvidia-smi logs",
     positionals: { "FILE…": "Recordings, bundles or telemetry files; several are shards of one run, unless --batch" },
@@ -123,7 +117,6 @@ const SPECS = {
     },
   },
   judge: {
-    name: "judge",
     summary: "The verdict engine alone, on measurement files",
     description: "The verdict engine alone: a candidate's measurements against a baseline's",
     positionals: {},
@@ -141,7 +134,6 @@ const SPECS = {
     },
   },
   compare: {
-    name: "compare",
     summary: "Two recordings or bundles side by side",
     description:
       "Two recordings, bundles, baselines, measurement files or snapshots of PyTorch side by side; A is the reference",
@@ -158,7 +150,6 @@ const SPECS = {
     },
   },
   baseline: {
-    name: "baseline",
     summary: "Refresh, accept, list, show or verify baselines",
     description: "The baseline store: refresh, accept, list, show, verify",
     positionals: {
@@ -185,7 +176,6 @@ const SPECS = {
     },
   },
   merge: {
-    name: "merge",
     summary: "Bundles of matrix legs, nodes or ranks as one verdict",
     description: "Bundles of matrix legs, or recordings of ranks and nodes, as one bundle with one verdict",
     positionals: { "DIR…": "Bundles of the legs, or recordings of the ranks or nodes" },
@@ -202,7 +192,6 @@ const SPECS = {
     },
   },
   bisect: {
-    name: "bisect",
     summary: "The commit that turned the verdict red",
     description: "Find the commit that turned the verdict of a command red, in checkouts of its own",
     positionals: {},
@@ -218,7 +207,6 @@ const SPECS = {
     },
   },
   culprit: {
-    name: "culprit",
     summary: "The package of a lock file that turned the verdict red",
     description: "Find the package between two lock files that turned the verdict of a command red",
     positionals: {},
@@ -234,7 +222,6 @@ const SPECS = {
     },
   },
   snapshot: {
-    name: "snapshot",
     summary: "PyTorch memory snapshots by source line, and which lines grow",
     description: "Live memory of PyTorch snapshots by source line, and the lines that grow over several of them",
     positionals: { "FILE…": "Memory snapshots of PyTorch, in the order they were taken" },
@@ -248,7 +235,6 @@ const SPECS = {
     },
   },
   show: {
-    name: "show",
     summary: "Print the report of a bundle",
     description: "Print the report of a bundle",
     positionals: { "[BUNDLE]": `The bundle (default ${DEFAULTS.bundle})` },
@@ -257,7 +243,6 @@ const SPECS = {
     options: { "exit-code": flag("Exit with the status of the bundle's gate") },
   },
   export: {
-    name: "export",
     summary: "Write a bundle in another format",
     description: "Write a bundle in another format",
     positionals: { "[BUNDLE]": `The bundle (default ${DEFAULTS.bundle})` },
@@ -269,7 +254,6 @@ const SPECS = {
     },
   },
   lab: {
-    name: "lab",
     summary: "The leak lab: leaky against fixed",
     description:
       "The leak lab: list its patterns, judge leaky against fixed, report across backends, search the size at which a leak shows",
@@ -303,7 +287,9 @@ const SPECS = {
       ),
     },
   },
-} satisfies Readonly<Record<string, CommandSpec>>;
+} satisfies Readonly<Record<string, Omit<CommandSpec, "name">>>;
 
 export type CommandName = keyof typeof SPECS;
-export const COMMANDS: Readonly<Record<string, CommandSpec>> = SPECS;
+export const COMMANDS: Readonly<Record<string, CommandSpec>> = Object.fromEntries(
+  Object.entries(SPECS).map(([name, spec]) => [name, { name, ...spec }]),
+);

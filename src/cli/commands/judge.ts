@@ -1,3 +1,4 @@
+import type { UnjudgedMode } from "../../config/gate-request.ts";
 import { parseBudget, parseHorizon } from "../../config/options.ts";
 import { assertNever, usageError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
@@ -11,10 +12,10 @@ import { judge } from "../../verdict/judge.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import type { CheckVerdict, Judgement } from "../../verdict/model/judgement.ts";
 import { judgementDocument } from "../../verdict/model/judgement-document.ts";
-import type { Invocation } from "../console/command.ts";
+import { choice, type Invocation } from "../console/command.ts";
 
 /** Exit status of a command that answers with a verdict, with `--exit-code`. */
-function answerExit(verdict: CheckVerdict, unjudged: "fail" | "warn" | "pass"): ExitCode {
+function answerExit(verdict: CheckVerdict, unjudged: UnjudgedMode): ExitCode {
   switch (verdict) {
     case "pass":
       return ExitCode.pass;
@@ -29,15 +30,9 @@ function answerExit(verdict: CheckVerdict, unjudged: "fail" | "warn" | "pass"): 
   }
 }
 
-const UNJUDGED = ["fail", "warn", "pass"] as const;
-
 /** The value of `--unjudged`. */
-export function unjudgedOption(text: string | undefined): (typeof UNJUDGED)[number] {
-  const word = UNJUDGED.find((one) => one === (text ?? "fail"));
-  if (word === undefined)
-    throw usageError("OPTION_INVALID", `--unjudged "${text}" is not one of ${UNJUDGED.join(", ")}`);
-  return word;
-}
+export const unjudgedOption = (text: string | undefined): UnjudgedMode =>
+  choice("unjudged", text, ["fail", "warn", "pass"], "fail");
 
 /** The answer of `judge` or `compare` for one scenario. */
 export interface ScenarioAnswer {
@@ -55,7 +50,7 @@ export interface ScenarioAnswer {
 export function printAnswers(
   answers: readonly ScenarioAnswer[],
   { console, flags }: Pick<Invocation, "console" | "flags">,
-  unjudged: (typeof UNJUDGED)[number],
+  unjudged: UnjudgedMode,
 ): number {
   // The worst comes last because the end of the output is what a terminal shows.
   const ordered = [...answers].sort(

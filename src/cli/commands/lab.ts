@@ -14,11 +14,11 @@ import { searchScale } from "../../lab/scale.ts";
 import { SCALE_FILE, SCALE_PICTURE } from "../../lab/scale-files.ts";
 import { checkSetting, LAB_SCALES, type LabScale, type ScaleSetting, usualBounds } from "../../lab/scale-size.ts";
 import { wrapText } from "../../report/terminal/terminal-table.ts";
-import { actionOf, GLOBAL_OPTIONS, type Invocation } from "../console/command.ts";
+import { actionOf, choice, GLOBAL_OPTIONS, type Invocation } from "../console/command.ts";
 import type { Console } from "../console/console.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
 import { shownPath } from "../console/program.ts";
-import { baselineRuns, choice, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES, whole } from "../lab/options.ts";
+import { baselineRuns, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES, whole } from "../lab/options.ts";
 
 /** `lab report`: rounds and recordings side by side. */
 async function reportRounds({ console, positionals, text }: Invocation): Promise<number> {
@@ -192,8 +192,7 @@ function isLabScale(text: string): text is LabScale {
 
 function settingOf({ text }: Invocation): ScaleSetting {
   const scale = choice("scale", text.scale, SCALES, "tiny");
-  const by = SCALE_AXES.find((axis) => axis === (text.by ?? "steps"));
-  if (by === undefined) throw usageError("OPTION_INVALID", `--by "${text.by}" is not one of ${SCALE_AXES.join(", ")}`);
+  const by = choice("by", text.by, SCALE_AXES, "steps");
   if (!isLabScale(scale)) throw usageError("OPTION_INVALID", `--scale "${scale}" has no sizes to search from`);
   const size = (name: "steps" | "batch"): number | null => {
     const given = text[name];

@@ -5,11 +5,10 @@ import { plural } from "../../core/text.ts";
 import { type FeatureCounts, mergeBundles } from "../../merge/merge-bundles.ts";
 import { parseExpected } from "../../merge/merge-legs.ts";
 import { stormlogReport } from "../../report/documents/envelope.ts";
-import { renderTerminal } from "../../report/terminal/terminal.ts";
 import type { Invocation } from "../console/command.ts";
-import { programArgv, shownPath } from "../console/program.ts";
+import { shownPath } from "../console/program.ts";
 import { unjudgedOption } from "./judge.ts";
-import { legBundles, reportCommands } from "./report-commands.ts";
+import { printReport } from "./report-commands.ts";
 
 /** "Features of 1,024 recordings: 28 compared with their samples, 4 computed from them"; null without recordings. */
 function featuresText({ stored, verified, computed, omitted }: FeatureCounts): string | null {
@@ -37,16 +36,7 @@ export async function merge({ text, lists, flags, positionals, console, argv }: 
     argv,
     now: () => new Date(),
   });
-  const made = { bundle: bundleDir, program: programArgv(), legs: await legBundles(report) };
-  console.print(
-    renderTerminal(report, {
-      ...console,
-      verbose: flags.verbose === true,
-      bundle: shownPath(bundleDir),
-      program: made.program,
-      commands: (scenario) => reportCommands(report, scenario, made),
-    }),
-  );
+  await printReport(report, { console, flags }, bundleDir, shownPath(bundleDir));
   const sources = featuresText(features);
   if (sources !== null) console.print(sources);
   console.document(stormlogReport(report));

@@ -7,10 +7,12 @@ import {
   type RunReport,
   type ScenarioReport,
 } from "../../report/model/gate-report.ts";
+import { renderTerminal } from "../../report/terminal/terminal.ts";
 import { nameInLeg, nextSteps } from "../../report/wording/next-steps.ts";
-import { type ParsedArguments, parseArguments } from "../console/command.ts";
+import { type Invocation, type ParsedArguments, parseArguments } from "../console/command.ts";
 import { CONFIG_FILE } from "../console/gate-request.ts";
 import { limitsFor, nextCommands } from "../console/next-commands.ts";
+import { programArgv } from "../console/program.ts";
 import { COMMANDS } from "./commands.ts";
 
 type Given = Pick<ParsedArguments, "text" | "lists" | "rest">;
@@ -72,7 +74,7 @@ function sharesRun(a: ScenarioReport, b: ScenarioReport): boolean {
  * The bundles that a report was merged from, without copies, as far as they still exist. Empty for a report that was
  * not merged or that proposes no command.
  */
-export async function legBundles(report: GateReport): Promise<readonly LegBundle[]> {
+async function legBundles(report: GateReport): Promise<readonly LegBundle[]> {
   const merged = argumentsOf(report, "merge");
   const proposing = report.scenarios.filter((one) => nextSteps(one).some(({ command }) => command !== undefined));
   const wanted = new Set(proposing.flatMap(({ runs }) => runs.map(runKey)));
@@ -143,4 +145,19 @@ export function reportCommands(
         ? accepting([{ bundle, report }])
         : accepting(origins.length === 0 ? unknown(UNKNOWN_BUNDLE) : origins),
   };
+}
+
+/** Print a report with the commands that it proposes. @param shown the bundle as a person would write it */
+export async function printReport(
+  report: GateReport,
+  { console, flags }: Pick<Invocation, "console" | "flags">,
+  bundle: string,
+  shown = bundle,
+): Promise<void> {
+  const made = { bundle, program: programArgv(), legs: await legBundles(report) };
+  const commands = (scenario: ScenarioReport) => reportCommands(report, scenario, made);
+  const { program } = made;
+  console.print(
+    renderTerminal(report, { ...console, verbose: flags.verbose === true, bundle: shown, program, commands }),
+  );
 }

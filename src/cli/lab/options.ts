@@ -11,14 +11,6 @@ export const AXES = ["steps", "batch", "epochs"] as const satisfies readonly Sca
 export const SCALES = ["tiny", "small", "article"];
 export const DEVICES = ["auto", "cpu", "cuda", "mps", "xpu"];
 
-/** One of several values. @throws GateError OPTION_INVALID (usage) */
-export function choice(name: string, text: string | undefined, allowed: readonly string[], fallback: string): string {
-  const value = text ?? fallback;
-  if (!allowed.includes(value))
-    throw usageError("OPTION_INVALID", `--${name} "${value}" is not one of ${allowed.join(", ")}`);
-  return value;
-}
-
 /** A whole number from 1 on. @throws GateError OPTION_INVALID (usage) */
 export function whole(name: string, text: string, most: number): number {
   const value = Number(text);
