@@ -96,6 +96,13 @@ export function rowSize(check: Check, bytes: number | null): string {
   return check.aspect === "peak" || bytes <= 0 ? text : `+${text}`;
 }
 
+/** Candidate, baseline and limit of a row. */
+export const rowCells = (check: Check) => ({
+  candidate: rowSize(check, check.candidate_bytes),
+  baseline: rowSize(check, check.baseline_bytes),
+  limit: rowSize(check, check.threshold_bytes),
+});
+
 /** The name of a row: a class check is about growth. */
 export function rowName(check: Check, all: readonly Check[]): string {
   const name = checkName(check, all).replace(/ class\b/, " growth");

@@ -2,7 +2,7 @@ import { cutText, plural } from "../../core/text.ts";
 import { formatShort } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type Cause, causesOf, openFindings } from "../headline/causes.ts";
-import { decisiveRun, rowName, rowSize, shownRows } from "../headline/decisive-run.ts";
+import { decisiveRun, rowCells, rowName, shownRows } from "../headline/decisive-run.ts";
 import {
   growthShare,
   type LineAnswer,
@@ -167,9 +167,7 @@ export function rowsText(scenario: ScenarioReport): string | null {
     ["l", "r", "r", "r"],
     rows.map((check) => [
       `${SIGN[check.verdict]} ${md(rowName(check, checks), 80)}`,
-      unbroken(rowSize(check, check.candidate_bytes)),
-      unbroken(rowSize(check, check.baseline_bytes)),
-      unbroken(rowSize(check, check.threshold_bytes)),
+      ...Object.values(rowCells(check)).map(unbroken),
     ]),
   );
 }

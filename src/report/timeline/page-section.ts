@@ -4,7 +4,7 @@ import { formatBytesDelta, formatDuration } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { THEMES, VERDICT_LOOK } from "../drawing/palette.ts";
-import { rowSize, shownRows } from "../headline/decisive-run.ts";
+import { rowCells, shownRows } from "../headline/decisive-run.ts";
 import { leakLine, lineNote, lockText, peakLines, percent } from "../headline/line-answer.ts";
 import { peakColumns, peakNotes, peakTables, stackedRows } from "../headline/peak-answer.ts";
 import { answerSentence } from "../headline/sentence.ts";
@@ -151,7 +151,10 @@ function isBlank(text: string): boolean {
   return text === "" || text === "–";
 }
 
-function checkColumns(all: readonly Check[]): readonly TableColumn<Check>[] {
+function checkColumns(
+  all: readonly Check[],
+  cells: (check: Check) => ReturnType<typeof rowCells> = checkCells,
+): readonly TableColumn<Check>[] {
   return [
     {
       head: "Check",
@@ -162,20 +165,9 @@ function checkColumns(all: readonly Check[]): readonly TableColumn<Check>[] {
         return `<span class="mark ${check.verdict}" title="${look.label}">${look.sign}</span>${escapeHtml(checkName(check, all))}`;
       },
     },
-    { head: "This change", cell: (check) => checkCells(check).candidate },
-    { head: "Baseline", cell: (check) => checkCells(check).baseline },
-    { head: "Limit", cell: (check) => checkCells(check).limit },
-  ];
-}
-
-/** The rows of the answer, with its rounding. */
-function decidedColumns(all: readonly Check[]): readonly TableColumn<Check>[] {
-  const [name] = checkColumns(all);
-  return [
-    ...(name === undefined ? [] : [name]),
-    { head: "This change", cell: (check) => rowSize(check, check.candidate_bytes) },
-    { head: "Baseline", cell: (check) => rowSize(check, check.baseline_bytes) },
-    { head: "Limit", cell: (check) => rowSize(check, check.threshold_bytes) },
+    { head: "This change", cell: (check) => cells(check).candidate },
+    { head: "Baseline", cell: (check) => cells(check).baseline },
+    { head: "Limit", cell: (check) => cells(check).limit },
   ];
 }
 
@@ -188,7 +180,7 @@ function failedTable(scenario: ScenarioReport): string {
   if (decided.length === 0) return "";
   const heading = { fail: "What failed", warn: "What warns", unjudged: "What was not judged", pass: "Checks" };
   // Rows of the table of what failed; the others are in the fold of all checks.
-  return `<h2>${heading[judgement.verdict]}</h2><div class="decided">${table(decided.slice(0, 8), decidedColumns(judgement.checks))}</div>`;
+  return `<h2>${heading[judgement.verdict]}</h2><div class="decided">${table(decided.slice(0, 8), checkColumns(judgement.checks, rowCells))}</div>`;
 }
 
 function steps(scenario: ScenarioReport, accept: AcceptCommand | undefined): string {

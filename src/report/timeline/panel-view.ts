@@ -1,5 +1,6 @@
 import { plural } from "../../core/text.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
+import { sameSeries } from "../../verdict/model/series-index.ts";
 import { indexOfPeak } from "../model/decimate.ts";
 import type { Timeline, TimelinePanel, TimelineSeries } from "../model/gate-report.ts";
 import { known } from "../model/payload.ts";
@@ -68,7 +69,7 @@ export function viewOf(timeline: Timeline): TimelineView {
 
 function panelOf(timeline: Timeline, series: TimelineSeries, main: TimelineSeries | undefined): TimelinePanel {
   const { rank, device, metric } = series;
-  const own = timeline.panels?.find((one) => one.rank === rank && one.device === device && one.metric === metric);
+  const own = timeline.panels?.find((one) => sameSeries(one, series));
   if (own !== undefined) return own;
   const isMain = timeline.panels === undefined && series === main;
   return {
@@ -184,10 +185,6 @@ export function rankSeries(timeline: Timeline): readonly TimelineSeries[] {
   const isBeside = ({ rank, device }: TimelineSeries) => rank === main?.series.rank && device === main.series.device;
   const ranked = sorted((series) => (series === main?.series ? 0 : series.gating ? 1 : isBeside(series) ? 2 : 3));
   return ranked.map(({ series }) => series);
-}
-
-function sameSeries(a: { rank: number; device: string; metric: string }, b: typeof a): boolean {
-  return a.rank === b.rank && a.device === b.device && a.metric === b.metric;
 }
 
 /** The label of a series: its metric, with rank and device where the timeline has several. */
