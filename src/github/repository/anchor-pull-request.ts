@@ -51,96 +51,69 @@ interface KnownPull {
   readonly fate: "open" | "merged" | "declined";
 }
 
-class ProposalBranch {
-  readonly #octokit: Octokit;
-  readonly #repository: Repository;
-  readonly #proposal: Proposal;
-  #files: readonly ProposedFile[] = [];
-
-  constructor(octokit: Octokit, repository: Repository, proposal: Proposal) {
-    this.#octokit = octokit;
-    this.#repository = { owner: repository.owner, repo: repository.repo };
-    this.#proposal = proposal;
-  }
-
-  /** Settle what is proposed, from the files of a branch where it builds on them. */
-  async make(branch: string): Promise<void> {
-    const { files } = this.#proposal;
-    this.#files = typeof files === "function" ? await files((path) => this.#read(branch, path)) : files;
-  }
-
-  async #read(branch: string, path: string): Promise<string | null> {
+function proposalBranch(octokit: Octokit, { owner, repo }: Repository, proposal: Proposal) {
+  const { git, pulls, repos } = octokit.rest;
+  const { branch, base, title, body } = proposal;
+  let files: readonly ProposedFile[] = [];
+  const read = async (from: string, path: string): Promise<string | null> => {
     try {
-      const { data } = await this.#octokit.rest.repos.getContent({ ...this.#repository, path, ref: branch });
+      const { data } = await repos.getContent({ owner, repo, path, ref: from });
       if (Array.isArray(data) || data.type !== "file" || !("content" in data)) return null;
       return Buffer.from(data.content, "base64").toString("utf8");
     } catch (error) {
       if (isStatus(error, 404)) return null;
       throw error;
     }
-  }
+  };
+  return {
+    /** Settle what is proposed, from the files of a branch where it builds on them. */
+    async make(from: string): Promise<void> {
+      files = typeof proposal.files === "function" ? await proposal.files((path) => read(from, path)) : proposal.files;
+    },
 
-  async tip(branch: string): Promise<BranchTip | null> {
-    const commit = await tipOf(this.#octokit, this.#repository, `refs/heads/${branch}`);
-    if (commit === null) return null;
-    const { data } = await this.#octokit.rest.git.getCommit({ ...this.#repository, commit_sha: commit });
-    return { commit, tree: data.tree.sha, message: data.message };
-  }
+    async tip(of: string): Promise<BranchTip | null> {
+      const commit = await tipOf(octokit, { owner, repo }, `refs/heads/${of}`);
+      if (commit === null) return null;
+      const { data } = await git.getCommit({ owner, repo, commit_sha: commit });
+      return { commit, tree: data.tree.sha, message: data.message };
+    },
 
-  /** Id of a tree with the proposed files in it. */
-  async treeOn(tree: string): Promise<string> {
-    const { data } = await this.#octokit.rest.git.createTree({
-      ...this.#repository,
-      base_tree: tree,
-      tree: this.#files.map(({ path, content }) => ({ path, content, mode: "100644", type: "blob" })),
-    });
-    return data.sha;
-  }
+    /** Id of a tree with the proposed files in it. */
+    async treeOn(tree: string): Promise<string> {
+      const blobs = files.map(({ path, content }) => ({ path, content, mode: "100644", type: "blob" }) as const);
+      return (await git.createTree({ owner, repo, base_tree: tree, tree: blobs })).data.sha;
+    },
 
-  /** One commit on the newest base, in place of whatever the branch held. */
-  async put(base: BranchTip, tree: string, existing: BranchTip | null): Promise<void> {
-    const { data } = await this.#octokit.rest.git.createCommit({
-      ...this.#repository,
-      message: `${this.#proposal.message}\n\n${OURS}\n`,
-      tree,
-      parents: [base.commit],
-    });
-    const ref = `refs/heads/${this.#proposal.branch}`;
-    if (existing === null) await this.#octokit.rest.git.createRef({ ...this.#repository, ref, sha: data.sha });
-    else
-      await this.#octokit.rest.git.updateRef({ ...this.#repository, ref: shortRef(ref), sha: data.sha, force: true });
-  }
+    /** One commit on the newest base, in place of whatever the branch held. */
+    async put(onto: BranchTip, tree: string, existing: BranchTip | null): Promise<void> {
+      const message = `${proposal.message}\n\n${OURS}\n`;
+      const { data } = await git.createCommit({ owner, repo, message, tree, parents: [onto.commit] });
+      const ref = `refs/heads/${branch}`;
+      if (existing === null) await git.createRef({ owner, repo, ref, sha: data.sha });
+      else await git.updateRef({ owner, repo, ref: shortRef(ref), sha: data.sha, force: true });
+    },
 
-  /** The newest pull request from the branch, whatever became of it. */
-  async newestPull(): Promise<KnownPull | null> {
-    const { owner } = this.#repository;
-    const { branch, base } = this.#proposal;
-    const { data } = await this.#octokit.rest.pulls.list({
-      ...this.#repository,
-      state: "all",
-      head: `${owner}:${branch}`,
-      base,
-      sort: "created",
-      direction: "desc",
-      per_page: 10,
-    });
-    const found = data.find(({ head }) => head.ref === branch);
-    if (found === undefined) return null;
-    const { number, title, body, html_url: url, state, merged_at } = found;
-    const fate = state === "open" ? "open" : merged_at == null ? "declined" : "merged";
-    return { number, url, title, body: body ?? "", fate };
-  }
+    /** The newest pull request from the branch, whatever became of it. */
+    async newestPull(): Promise<KnownPull | null> {
+      const head = `${owner}:${branch}`;
+      const order = { sort: "created", direction: "desc", per_page: 10 } as const;
+      const { data } = await pulls.list({ owner, repo, state: "all", head, base, ...order });
+      const found = data.find((one) => one.head.ref === branch);
+      if (found === undefined) return null;
+      const { number, html_url: url, state, merged_at } = found;
+      const fate = state === "open" ? "open" : merged_at == null ? "declined" : "merged";
+      return { number, url, title: found.title, body: found.body ?? "", fate };
+    },
 
-  async create(): Promise<{ number: number; url: string }> {
-    const { branch, base, title, body } = this.#proposal;
-    const { data } = await this.#octokit.rest.pulls.create({ ...this.#repository, head: branch, base, title, body });
-    return { number: data.number, url: data.html_url };
-  }
+    async create(): Promise<{ number: number; url: string }> {
+      const { data } = await pulls.create({ owner, repo, head: branch, base, title, body });
+      return { number: data.number, url: data.html_url };
+    },
 
-  async rename(number: number): Promise<void> {
-    const { title, body } = this.#proposal;
-    await this.#octokit.rest.pulls.update({ ...this.#repository, pull_number: number, title, body });
-  }
+    async rename(number: number): Promise<void> {
+      await pulls.update({ owner, repo, pull_number: number, title, body });
+    },
+  };
 }
 
 /**
@@ -154,7 +127,7 @@ export async function upsertProposal(
   repository: Repository,
   proposal: Proposal,
 ): Promise<ProposalResult> {
-  const branch = new ProposalBranch(octokit, repository, proposal);
+  const branch = proposalBranch(octokit, repository, proposal);
   const base = await branch.tip(proposal.base);
   if (base === null) throw new Error(`the branch ${proposal.base} does not exist`);
   const existing = await branch.tip(proposal.branch);
