@@ -1,6 +1,6 @@
 import type { ProbeDevice, ProbeProcess } from "../recording/model.ts";
 import { isGpu, recordedDeviceName } from "../recording/probe-devices.ts";
-import { probeLines } from "../recording/probe-record.ts";
+import { moment, probeLines, whole } from "../recording/probe-record.ts";
 import { phasesIn, type ReportedPhases } from "./probe-phases.ts";
 
 /** The process's environment variables about visible devices; null = not set. */
@@ -54,10 +54,6 @@ const DEVICE_KEY = /^device\.((?:cuda|mps|xpu|tensorflow|jax):(\d{1,4}))\.(name|
 const text = (value: string | undefined): string | null =>
   value === undefined || value.trim() === "" ? null : value.trim().slice(0, MAX_TEXT);
 
-function whole(value: string | undefined): number | null {
-  return value !== undefined && /^\d{1,16}$/.test(value) && Number.isSafeInteger(Number(value)) ? Number(value) : null;
-}
-
 /** Written as the header's number or as a word. */
 function roleOf(value: string | undefined): ProbeProcess["role"] {
   const number = whole(value);
@@ -100,9 +96,6 @@ function pciBusIdsOf(values: ReadonlyMap<string, string>): ReadonlyMap<string, s
   }
   return found;
 }
-
-const moment = (value: string | undefined): bigint | null =>
-  value !== undefined && /^\d{1,19}$/.test(value) ? BigInt(value) : null;
 
 function marksOf(values: ReadonlyMap<string, string>): ProbeMarks {
   const [from, to] = [moment(values.get("mark.wrap")), moment(values.get("mark.wrap_end"))];

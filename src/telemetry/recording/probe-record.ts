@@ -38,7 +38,7 @@ export function probeLines(text: string): ReadonlyMap<string, string> {
 }
 
 /** A whole number of at least 0; null for anything else. */
-function whole(text: string | undefined): number | null {
+export function whole(text: string | undefined): number | null {
   if (text === undefined || !/^\d{1,16}$/.test(text)) return null;
   const value = Number(text);
   return Number.isSafeInteger(value) ? value : null;
@@ -49,6 +49,10 @@ function size(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,20}$/.test(text) ? Number(text) : null;
 }
 
+/** Nanoseconds of a clock; null for anything else. */
+export const moment = (text: string | undefined): bigint | null =>
+  text !== undefined && /^\d{1,19}$/.test(text) ? BigInt(text) : null;
+
 const some = (text: string | undefined): string | null => (text === undefined || text === "" ? null : text);
 
 /** Parses the record of one error; `info` is the text of the process's `.info`, or "". Accepts any untrusted text. */
@@ -56,12 +60,11 @@ export function probeOom(name: string, text: string, info: string): ProbeOom {
   const values = probeLines(text);
   const process = probeLines(info);
   const snapshot = some(values.get("snapshot"));
-  const time = values.get("time_ns") ?? "";
   return {
     file: name,
     snapshot: snapshot !== null && /^\d{1,10}\.\d{1,6}\.oom\.\d{1,6}\.pickle$/.test(snapshot) ? snapshot : null,
     kind: values.get("kind") ?? "",
-    monotonicNs: /^\d{1,19}$/.test(time) ? BigInt(time) : null,
+    monotonicNs: moment(values.get("time_ns")),
     pid: whole(process.get("pid")) ?? whole(OOM_FILE.exec(name)?.[2]),
     rank: whole(process.get("rank")),
     // Python omits the module of builtin exceptions as well.
