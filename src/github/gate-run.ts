@@ -1,8 +1,7 @@
-import type { Octokit } from "./api/octokit.ts";
-import type { Repository } from "./api/run-context.ts";
 import { listRunArtifacts } from "./artifacts/artifact-download.ts";
 import { runSectionReader } from "./artifacts/run-sections.ts";
 import { sectionName } from "./artifacts/section-artifacts.ts";
+import type { RepositoryClient } from "./pull-request/permission.ts";
 import { recordedRun } from "./pull-request/resolve-pull-request.ts";
 
 /** A workflow run that measured a commit. */
@@ -14,8 +13,7 @@ export interface GateRun {
   readonly failed: boolean;
 }
 
-export interface GateRunQuery extends Repository {
-  readonly octokit: Octokit;
+export interface GateRunQuery extends RepositoryClient {
   readonly apiUrl: string;
   readonly signal: AbortSignal;
   readonly gateId: string;
@@ -77,28 +75,19 @@ function gateRun(run: {
 }
 
 /** A run as it is now. @throws what the client throws */
-export async function sameRunNow(
-  { octokit, owner, repo }: Pick<GateRunQuery, "octokit" | "owner" | "repo">,
-  { id }: GateRun,
-): Promise<GateRun> {
+export async function sameRunNow({ octokit, owner, repo }: RepositoryClient, { id }: GateRun): Promise<GateRun> {
   const { data } = await octokit.rest.actions.getWorkflowRun({ owner, repo, run_id: id });
   return gateRun(data);
 }
 
 /** Whether a job of a run has failed, without reading what was accepted later. @throws what the client throws */
-export async function hasFailedJob(
-  { octokit, owner, repo }: Pick<GateRunQuery, "octokit" | "owner" | "repo">,
-  { id }: GateRun,
-): Promise<boolean> {
+export async function hasFailedJob({ octokit, owner, repo }: RepositoryClient, { id }: GateRun): Promise<boolean> {
   const asked = { owner, repo, run_id: id, filter: "latest", per_page: 100 } as const;
   const { data } = await octokit.rest.actions.listJobsForWorkflowRun(asked);
   return data.jobs.some(({ conclusion }) => conclusion === "failure");
 }
 
 /** Run the failed jobs of a run again, and the jobs that depend on them. @throws what the client throws */
-export async function runFailedJobsAgain(
-  { octokit, owner, repo }: Pick<GateRunQuery, "octokit" | "owner" | "repo">,
-  run: GateRun,
-): Promise<void> {
-  await octokit.rest.actions.reRunWorkflowFailedJobs({ owner, repo, run_id: run.id });
+export async function runFailedJobsAgain({ octokit, owner, repo }: RepositoryClient, { id }: GateRun): Promise<void> {
+  await octokit.rest.actions.reRunWorkflowFailedJobs({ owner, repo, run_id: id });
 }

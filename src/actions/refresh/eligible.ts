@@ -1,7 +1,6 @@
 import { type GateError, usageError } from "../../core/errors.ts";
-import { withDeadline } from "../../github/api/deadline.ts";
-import { degradedWarning } from "../../github/api/degrade.ts";
 import { eventField, eventOf } from "../../github/pull-request/pull-request.ts";
+import { attempted } from "../attempted.ts";
 import type { SubAction } from "../sub-action.ts";
 
 /** What is known of the repository, branch and event of a refresh. */
@@ -61,34 +60,31 @@ export async function readGitLocation(action: SubAction): Promise<GitLocation> {
   const { context, octokit, env } = action;
   const { owner, repo, eventName, ref } = context;
   const envProtected = env.GITHUB_REF_PROTECTED === "true" ? true : env.GITHUB_REF_PROTECTED === "false" ? false : null;
-  try {
-    // Maximum wait for what the event also contains, milliseconds.
-    return await withDeadline({ ms: 30_000, interrupt: action.signal }, async () => {
-      const { data } = await octokit.rest.repos.get({ owner, repo });
-      const defaultBranch = data.default_branch;
-      let isProtected = envProtected;
-      if (isProtected !== true && ref === `refs/heads/${defaultBranch}`) {
-        const branch = await octokit.rest.repos.getBranch({ owner, repo, branch: defaultBranch });
-        isProtected = branch.data.protected;
-      }
-      return { eventName, ref, defaultBranch, fork: data.fork, isProtected };
-    });
-  } catch (error) {
-    const attempt = {
-      what: "ask for the default branch",
-      permission: "contents: read",
-      instead: "The event that started this run was used.",
-    };
-    action.warn(degradedWarning(attempt, error));
-    // Written by GitHub when the run began, and sufficient when its API is unreachable.
-    const event = eventOf(env);
-    const [branch, fork] = ["default_branch", "fork"].map((name) => eventField(event, "repository", name));
-    return {
-      eventName,
-      ref,
-      defaultBranch: typeof branch === "string" ? branch : null,
-      fork: typeof fork === "boolean" ? fork : null,
-      isProtected: envProtected,
-    };
-  }
+  const attempt = {
+    what: "ask for the default branch",
+    permission: "contents: read",
+    instead: "The event that started this run was used.",
+  };
+  // Maximum wait for what the event also contains, milliseconds.
+  const asked = await attempted(action, 30_000, attempt, async () => {
+    const { data } = await octokit.rest.repos.get({ owner, repo });
+    const defaultBranch = data.default_branch;
+    let isProtected = envProtected;
+    if (isProtected !== true && ref === `refs/heads/${defaultBranch}`) {
+      const branch = await octokit.rest.repos.getBranch({ owner, repo, branch: defaultBranch });
+      isProtected = branch.data.protected;
+    }
+    return { eventName, ref, defaultBranch, fork: data.fork, isProtected };
+  });
+  if (asked !== null) return asked;
+  // Written by GitHub when the run began, and sufficient when its API is unreachable.
+  const event = eventOf(env);
+  const [branch, fork] = ["default_branch", "fork"].map((name) => eventField(event, "repository", name));
+  return {
+    eventName,
+    ref,
+    defaultBranch: typeof branch === "string" ? branch : null,
+    fork: typeof fork === "boolean" ? fork : null,
+    isProtected: envProtected,
+  };
 }

@@ -1,7 +1,6 @@
 import { ExitCode } from "../../core/exit-codes.ts";
-import { withDeadline } from "../../github/api/deadline.ts";
-import { degradedWarning } from "../../github/api/degrade.ts";
 import type { GitData } from "../../github/repository/git-data-client.ts";
+import { attempted } from "../attempted.ts";
 import type { SubAction } from "../sub-action.ts";
 import { loadNightlyState } from "./session-files.ts";
 import type { RefreshSettings } from "./settings.ts";
@@ -23,19 +22,13 @@ export async function readMode(
   ref: string,
 ): Promise<number> {
   let mode = settings.promotion.mode;
-  try {
-    const state = await withDeadline({ ms: 20_000, interrupt: action.signal }, () =>
-      loadNightlyState(gitData, ref, settings.key),
-    );
-    if (state.nights.length > 0) mode = state.promotion.mode;
-  } catch (error) {
-    const attempt = {
-      what: "read the gate's mode",
-      permission: "contents: read",
-      instead: `The mode "${mode}" is used.`,
-    };
-    action.warn(degradedWarning(attempt, error));
-  }
+  const attempt = {
+    what: "read the gate's mode",
+    permission: "contents: read",
+    instead: `The mode "${mode}" is used.`,
+  };
+  const state = await attempted(action, 20_000, attempt, () => loadNightlyState(gitData, ref, settings.key));
+  if (state !== null && state.nights.length > 0) mode = state.promotion.mode;
   action.setOutput("mode", mode);
   action.setOutput("fail-on", failOn(mode));
   action.log(`Stormlog Gate: ${mode}`);
