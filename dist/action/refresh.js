@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "971014e4dd019b8f8d69131116973f86213bd384136428b13fed47abd8fbf3a3");
+  load = loadPack(import.meta.url, "03335d6f0373dfdff164a39784740bc1856303c6a6e87a2ec386901e9aabff49");
 } catch (error) {
   fail(
     FAILED,

@@ -1,5 +1,5 @@
 import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{d as g,g as c}from"./analysis-measurements.js";import{a as d,f}from"./baseline-identity.js";import{a as l,c as p}from"./telemetry-recording-metrics.js";import{c as a}from"./core-errors.js";var S=2e4,B=400;function u(e){let n=({opened:r,reason:t,series:s,phases:o,runs:i})=>`{"opened":${JSON.stringify(r)},"reason":${JSON.stringify(t)},"series":${JSON.stringify(s)},${o===void 0?"":`"phases":${JSON.stringify(o)},`}"runs":[
+import{e as g,h as c}from"./analysis-measurements.js";import{a as d,f}from"./baseline-identity.js";import{a as l,c as p}from"./telemetry-recording-metrics.js";import{c as a}from"./core-errors.js";var S=2e4,B=400;function u(e){let n=({opened:r,reason:t,series:s,phases:o,runs:i})=>`{"opened":${JSON.stringify(r)},"reason":${JSON.stringify(t)},"series":${JSON.stringify(s)},${o===void 0?"":`"phases":${JSON.stringify(o)},`}"runs":[
 ${i.map(R=>JSON.stringify(R)).join(`,
 `)}
 ]}`;return[`{"schema":${JSON.stringify(e.schema)},`,`"scenario":${JSON.stringify(e.scenario)},`,`"fingerprint":${JSON.stringify(e.fingerprint)},`,`"epochs":[

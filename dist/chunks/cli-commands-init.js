@@ -1,12 +1,11 @@
 import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{c as A}from"./git-repository-view.js";import{b as I}from"./cli-console-program.js";import"./git-fetch.js";import{g as d}from"./git-git.js";import{a as O,b as j}from"./cli-lab-options.js";import{d as f}from"./cli-console-console.js";import"./verdict-model-defaults.js";import{c as l}from"./config-run-options.js";import"./report-terminal-terminal-table.js";import{b as R}from"./core-escape.js";import"./core-process-child.js";import{m as _}from"./core-files.js";import{c as S}from"./core-package-root.js";import"./core-process-environment.js";import"./core-text.js";import"./core-group-by.js";import{b as x}from"./telemetry-recording-metrics.js";import"./core-units.js";import{a as v,e as g}from"./core-errors.js";import"./none.js";import{appendFileSync as ue,existsSync as k,readFileSync as V,writeFileSync as ce}from"node:fs";import h from"node:path";var Y="ubuntu-24.04",Q=/^(?!(?:on|off|yes|no|y|n|true|false|null)$)[A-Za-z][A-Za-z0-9_.-]*$/i;function C(e){if(e===void 0)return{runsOn:Y,ownRunner:!1};let t=e.split(",").map(o=>o.trim()),r=t.find(o=>!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/.test(o));if(r!==void 0)throw g("OPTION_INVALID",`--runner has "${r}", which is not a runner label`,"Give a label as in --runner gpu, or several as in --runner self-hosted,gpu.");let n=t.map(o=>Q.test(o)?o:JSON.stringify(o));return{runsOn:n.length===1?n[0]:`[${n.join(", ")}]`,ownRunner:!t.some(o=>/^(ubuntu|windows|macos)-/.test(o))}}function q(e){switch(e){case"public":case"private":return e;case void 0:return"unknown";default:throw g("OPTION_INVALID",`--visibility is "${e}"`,"It takes public or private.")}}import{readdirSync as X,readFileSync as ee}from"node:fs";import E from"node:path";var P=".github/workflows";async function te(e){let t=await d(e,["symbolic-ref","--quiet","--short","refs/remotes/origin/HEAD"]);if(t.ok&&t.stdout.startsWith("origin/"))return t.stdout.slice(7);for(let n of["main","master"])for(let o of[`refs/remotes/origin/${n}`,`refs/heads/${n}`])if((await d(e,["show-ref","--verify","--quiet",o])).ok)return n;let r=await d(e,["symbolic-ref","--quiet","--short","HEAD"]);return r.ok&&r.stdout!==""?r.stdout:"main"}function re(e){let t;try{t=X(E.join(e,P))}catch{return[]}return t.filter(r=>/\.ya?ml$/.test(r)).filter(r=>{try{let n=ee(E.join(e,P,r),"utf8");return/^\s*(?:-\s+)?uses:\s*["']?stormlog\/gate[/@]/m.test(n)}catch{return!1}}).sort()}function ne(e){let[t=""]=e.trim().split(`
-`);return t===""?null:t.replace(/^fatal: /,"")}async function W(e){let{problem:t,top:r,prefix:n}=(await A(e)).checkout;return{top:r,directory:n.replace(/\/$/,""),inRepository:t===null,refused:t===null||/not a git repository/i.test(t)?null:ne(t),defaultBranch:await te(e),gated:re(r)}}function L(e){let{choices:t,inRepository:r,others:n,elsewhere:o,refused:i,program:c}=e,p=[`Put your command into stormlog-gate.yml and try it: ${c} run`,"Add what the scenarios need (Python, data) to memory-gate.yml and memory-baselines.yml where they are marked.",`Commit and merge into ${t.defaultBranch}: schedules, reports on forks and comments run from there only.`,`Protect ${t.defaultBranch} and start "Memory baselines" once by hand (Actions, Run workflow): the first five runs.`],a=[];if(r||a.push(`${i===null?"This is not a git repository":`git finds no repository here (${i})`}: put .github/workflows at the top of the one this directory goes into.`),o.length>0){let u=o.join(" and ");a.push(`${u} measures another directory and not this one: add a step with this working-directory and a gate-id of its own, or put all scenarios into one configuration (examples/monorepo).`)}return n.length>0&&a.push(`${n.join(", ")} uses the gate already; keep one of the two, or give them different gate-ids.`),t.ownRunner||a.push("The job measures on a machine without a GPU. --runner LABELS names yours."),t.ownRunner&&t.visibility!=="private"&&a.push("If the repository is public, code of unknown people runs on your runner: require approval for outside contributors first."),t.visibility==="unknown"&&a.push("--visibility private makes the comment's picture one that only your readers can open."),["","Next:",...p.map((u,m)=>`  ${m+1}. ${u}`),...a.length===0?[]:["",...a.map(u=>`note: ${u}`)]]}import{readFileSync as oe}from"node:fs";import se from"node:path";var w="actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1",y="v1 # zizmor: ignore[unpinned-uses] replace v1 with the commit of a release to pin it";function T(e=S()){let t;try{t=JSON.parse(oe(se.join(e,"dist","release.json"),"utf8"))}catch{return y}if(typeof t!="object"||t===null)return y;let{commit:r,version:n}=t;return typeof r!="string"||!/^[0-9a-f]{40}$/.test(r)?y:typeof n=="string"&&/^\d+\.\d+\.\d+$/.test(n)?`${r} # v${n}`:r}function b(e){return JSON.stringify(e)}function N(e){return b(e.replace(/[*?+[\]!]/g,"\\$&"))}function M(e,t){return Object.entries(t).flatMap(([n,o])=>o===null?[]:[`${" ".repeat(e)}${n}: ${o}
-`]).join("")}var B="Memory gate",ie=`    # One job per GPU at a time: a neighbour on the same card is measured too. A runner takes one job at a time, so one
+import{c as C}from"./git-repository-view.js";import{b as S}from"./cli-console-program.js";import"./git-fetch.js";import{g as d}from"./git-git.js";import{a as _,b as x}from"./cli-lab-options.js";import{d as f}from"./cli-console-console.js";import"./verdict-model-defaults.js";import{c as l}from"./config-run-options.js";import"./report-terminal-terminal-table.js";import{b as O}from"./core-escape.js";import"./core-process-child.js";import{m as I}from"./core-files.js";import{c as A}from"./core-package-root.js";import"./core-process-environment.js";import"./core-text.js";import"./core-group-by.js";import{b as j}from"./telemetry-recording-metrics.js";import"./core-units.js";import{a as R,e as g}from"./core-errors.js";import"./none.js";import{appendFileSync as ee,existsSync as k,readdirSync as te,readFileSync as $,writeFileSync as ne}from"node:fs";import m from"node:path";var H="ubuntu-24.04",J=/^(?!(?:on|off|yes|no|y|n|true|false|null)$)[A-Za-z][A-Za-z0-9_.-]*$/i;function q(e){if(e===void 0)return{runsOn:H,ownRunner:!1};let t=e.split(",").map(o=>o.trim()),n=t.find(o=>!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/.test(o));if(n!==void 0)throw g("OPTION_INVALID",`--runner has "${n}", which is not a runner label`,"Give a label as in --runner gpu, or several as in --runner self-hosted,gpu.");let r=t.map(o=>J.test(o)?o:JSON.stringify(o));return{runsOn:r.length===1?r[0]:`[${r.join(", ")}]`,ownRunner:!t.some(o=>/^(ubuntu|windows|macos)-/.test(o))}}function E(e){switch(e){case"public":case"private":return e;case void 0:return"unknown";default:throw g("OPTION_INVALID",`--visibility is "${e}"`,"It takes public or private.")}}import{readFileSync as Z}from"node:fs";import Y from"node:path";var w="actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1",y="v1 # zizmor: ignore[unpinned-uses] replace v1 with the commit of a release to pin it";function W(e=A()){let t;try{t=JSON.parse(Z(Y.join(e,"dist","release.json"),"utf8"))}catch{return y}if(typeof t!="object"||t===null)return y;let{commit:n,version:r}=t;return typeof n!="string"||!/^[0-9a-f]{40}$/.test(n)?y:typeof r=="string"&&/^\d+\.\d+\.\d+$/.test(r)?`${n} # v${r}`:n}function b(e){return JSON.stringify(e)}function P(e){return b(e.replace(/[*?+[\]!]/g,"\\$&"))}function T(e,t){return Object.entries(t).flatMap(([r,o])=>o===null?[]:[`${" ".repeat(e)}${r}: ${o}
+`]).join("")}var L="Memory gate",Q=`    # One job per GPU at a time: a neighbour on the same card is measured too. A runner takes one job at a time, so one
     # runner per card is enough; docs/gpu-runners.md has containers and Kubernetes.
-`,ae=`    # Anyone can open a pull request here, and its code runs on this machine: let pull requests of outside contributors
+`,X=`    # Anyone can open a pull request here, and its code runs on this machine: let pull requests of outside contributors
     # wait for approval (Settings, Actions), and use runners that are thrown away after one job.
-`;function D(e){let t=e.ownRunner?ie+(e.visibility==="private"?"":ae):"",r=e.directory===""?null:b(e.directory);return`# Memory gate: measures every pull request against the stored baselines and keeps one comment on it.
-name: ${B}
+`;function N(e){let t=e.ownRunner?Q+(e.visibility==="private"?"":X):"",n=e.directory===""?null:b(e.directory);return`# Memory gate: measures every pull request against the stored baselines and keeps one comment on it.
+name: ${L}
 
 on:
   pull_request:
@@ -35,7 +34,7 @@ ${t}    runs-on: ${e.runsOn}
       # Install what your command needs here. Give this job no secrets.
       - uses: stormlog/gate@${e.pin}
         with:
-${M(10,{"working-directory":r})}          comment: never               # the job below writes it
+${T(10,{"working-directory":n})}          comment: never               # the job below writes it
           timeout-minutes: 60          # below the job's own limit, so that a timeout leaves evidence
 
   # Runs nothing of the change, so its token may write. Pull requests of forks are reported by memory-report.yml.
@@ -68,16 +67,16 @@ ${e.visibility==="private"?`        with:
 #         with:
 #           expect: 4                  # legs; a missing one is never a pass
 #           result: \${{ needs.gate.result }}
-`}function F(e){let t=e.directory===""?"stormlog-gate.yml":`${e.directory}/stormlog-gate.yml`,r=e.directory===""?null:b(e.directory),n=M(10,{"working-directory":r,accept:"${{ inputs.accept }}"});return`# Memory baselines: measures the main branch every night and adds the session to the hidden ref that the gate reads.
+`}function D(e){let t=e.directory===""?"stormlog-gate.yml":`${e.directory}/stormlog-gate.yml`,n=e.directory===""?null:b(e.directory),r=T(10,{"working-directory":n,accept:"${{ inputs.accept }}"});return`# Memory baselines: measures the main branch every night and adds the session to the hidden ref that the gate reads.
 name: Memory baselines
 
 on:
   schedule:
     - cron: "17 3 * * *"               # UTC; not on the hour, when many start
   push:
-    branches: [${N(e.defaultBranch)}]
+    branches: [${P(e.defaultBranch)}]
     # A new scenario need not wait for the nightly run.
-    paths: [${N(t)}]
+    paths: [${P(t)}]
   workflow_dispatch:                   # for the first baseline, and to accept a new level
     inputs:
       accept:
@@ -107,7 +106,7 @@ jobs:
       # Install what your command needs here, as in memory-gate.yml: another environment is another baseline.
       - uses: stormlog/gate/refresh@${e.pin}
         with:
-${n}          stage: measure
+${r}          stage: measure
           timeout-minutes: 120
 
   # Checks and stores what was measured, and runs nothing of the program, so its token may write.
@@ -126,16 +125,16 @@ ${n}          stage: measure
           persist-credentials: false
       - uses: stormlog/gate/refresh@${e.pin}
         with:
-${n}          stage: write
+${r}          stage: write
           timeout-minutes: 10
-`}function G(e){return`# Memory report: the comment on pull requests of forks, whose own run may only read. It is safe to run with a writing token
+`}function M(e){return`# Memory report: the comment on pull requests of forks, whose own run may only read. It is safe to run with a writing token
 # because it checks nothing out and runs nothing of the fork: it reads the numbers of that run, checks them, and renders
 # everything itself.
 name: Memory report
 
 on:
   workflow_run: # zizmor: ignore[dangerous-triggers] no code, text or picture of the other run is used
-    workflows: [${B}]
+    workflows: [${L}]
     types: [completed]
 
 permissions: {}
@@ -158,7 +157,7 @@ jobs:
       pull-requests: write             # the comment
     steps:
       - uses: stormlog/gate/report@${e.pin}
-`}function z(e){return`# Memory accept: a comment \`/stormlog accept <difference> <reason>\` by someone with write permission accepts what the gate found,
+`}function B(e){return`# Memory accept: a comment \`/stormlog accept <difference> <reason>\` by someone with write permission accepts what the gate found,
 # and the failed check is run again. It runs no code of the change.
 name: Memory accept
 
@@ -185,7 +184,7 @@ jobs:
       pull-requests: write             # the reaction, or one short reply
     steps:
       - uses: stormlog/gate/accept@${e.pin}
-`}var le=`# Stormlog Gate: what is measured and how it is judged (schema stormlog.config/1).
+`}var re=`# Stormlog Gate: what is measured and how it is judged (schema stormlog.config/1).
 schema: stormlog.config/1
 
 scenarios:
@@ -196,7 +195,7 @@ scenarios:
     # timeout: 900                   # seconds for one run
     # horizon: 1000000               # steps (or "72h") of a production run: growth is extrapolated to it
     # budget: { allocated: 12GiB }   # absolute limits on peaks, of any of these metrics:
-    #   ${x.join(", ")}
+    #   ${j.join(", ")}
     # repeats: auto                  # one run, more only to confirm a breach
 
 # Where accepted measurements are. Without this line the Action reads the hidden ref that the nightly workflow writes,
@@ -208,7 +207,8 @@ scenarios:
 #   base-run: auto                   # re-run the base commit before failing: auto, off, or a command
 #   max-runs: 10
 #   max-minutes: 30
-`,K={"memory-gate.yml":D,"memory-baselines.yml":F,"memory-report.yml":G,"memory-accept.yml":z};function me(e,t,r){let n=Object.entries(K).map(([o,i])=>({path:h.join(e.top,".github","workflows",o),text:i(t)}));return[{path:h.join(r,"stormlog-gate.yml"),text:le},...n]}function U(e){let t=[...e.matchAll(/^\s*working-directory:\s*["']?(.*?)["']?\s*$/gm)].map(([,r=""])=>r);return new Set(t.length===0?[""]:t)}function pe({path:e,text:t}){if(!/uses: stormlog\/gate(?:\/refresh)?@/.test(t))return!0;try{let r=U(V(e,"utf8"));return[...U(t)].every(n=>r.has(n))}catch{return!0}}function he(e){let t="";return f(e,()=>{t=fe(k(e)?V(e,"utf8"):null),t!==""&&ue(e,t)}),t!==""}async function Ge({flags:e,text:t,console:r}){let n=process.cwd(),o=await W(n),i={...C(t.runner),visibility:q(t.visibility),defaultBranch:o.defaultBranch,directory:o.directory,pin:T()},c=[],p=[],a=[],u=s=>h.relative(n,s)||s;for(let s of me(o,i,n)){if(k(s.path)&&e.force!==!0){p.push(u(s.path)),pe(s)||a.push(u(s.path));continue}f(s.path,()=>{_(h.dirname(s.path)),ce(s.path,s.text)}),c.push(u(s.path))}let m=h.join(o.top,".gitignore"),$=(o.inRepository||k(m))&&he(m),H=new Set(Object.keys(K)),J=o.gated.filter(s=>!H.has(s)),Z=[...c.map(s=>`wrote  ${s}`),...$?[`added  the directories of evidence to ${u(m)}`]:[],...p.map(s=>`kept   ${s} (it exists; --force overwrites)`),...L({choices:i,inRepository:o.inRepository,others:J,elsewhere:a,refused:o.refused,program:I()})];for(let s of Z)r.print(R(s));return r.document({written:$?[...c,u(m)]:c,kept:p}),v.pass}var de=[l.bundle,l.recording,l.merged,l.demo,l.bisect,l.culprit,O,j];function ge(e,t){let r=e.trim().replace(/^(\*\*\/|\/)/,"").replace(/\/(\*\*?)?$/,"");return r===t||r==="stormlog-*"}function fe(e){let t=(e??"").split(/\r?\n/),r=de.filter(i=>!t.some(c=>ge(c,i)));if(r.length===0)return"";let n=e?.includes(`\r
+`,z={"memory-gate.yml":N,"memory-baselines.yml":D,"memory-report.yml":M,"memory-accept.yml":B};function oe(e,t,n){let r=Object.entries(z).map(([o,i])=>({path:m.join(e.top,".github","workflows",o),text:i(t)}));return[{path:m.join(n,"stormlog-gate.yml"),text:re},...r]}function F(e){let t=[...e.matchAll(/^\s*working-directory:\s*["']?(.*?)["']?\s*$/gm)].map(([,n=""])=>n);return new Set(t.length===0?[""]:t)}function se({path:e,text:t}){if(!/uses: stormlog\/gate(?:\/refresh)?@/.test(t))return!0;try{let n=F($(e,"utf8"));return[...F(t)].every(r=>n.has(r))}catch{return!0}}function ie(e){let t="";return f(e,()=>{t=ce(k(e)?$(e,"utf8"):null),t!==""&&ee(e,t)}),t!==""}async function We({flags:e,text:t,console:n}){let r=process.cwd(),o=await de(r),i={...q(t.runner),visibility:E(t.visibility),defaultBranch:o.defaultBranch,directory:o.directory,pin:W()},c=[],h=[],a=[],u=s=>m.relative(r,s)||s;for(let s of oe(o,i,r)){if(k(s.path)&&e.force!==!0){h.push(u(s.path)),se(s)||a.push(u(s.path));continue}f(s.path,()=>{I(m.dirname(s.path)),ne(s.path,s.text)}),c.push(u(s.path))}let p=m.join(o.top,".gitignore"),v=(o.inRepository||k(p))&&ie(p),U=new Set(Object.keys(z)),V=o.gated.filter(s=>!U.has(s)),K=[...c.map(s=>`wrote  ${s}`),...v?[`added  the directories of evidence to ${u(p)}`]:[],...h.map(s=>`kept   ${s} (it exists; --force overwrites)`),...le({choices:i,inRepository:o.inRepository,others:V,elsewhere:a,refused:o.refused,program:S()})];for(let s of K)n.print(O(s));return n.document({written:v?[...c,u(p)]:c,kept:h}),R.pass}var ae=[l.bundle,l.recording,l.merged,l.demo,l.bisect,l.culprit,_,x];function ue(e,t){let n=e.trim().replace(/^(\*\*\/|\/)/,"").replace(/\/(\*\*?)?$/,"");return n===t||n==="stormlog-*"}function ce(e){let t=(e??"").split(/\r?\n/),n=ae.filter(i=>!t.some(c=>ue(c,i)));if(n.length===0)return"";let r=e?.includes(`\r
 `)?`\r
 `:`
-`;return[`${e===null||e===""?"":/\n$/.test(e)?n:n+n}# Evidence of Stormlog Gate`,...r.map(i=>`${i}/`),""].join(n)}export{le as CONFIG,fe as ignoredDirectories,Ge as init};
+`;return[`${e===null||e===""?"":/\n$/.test(e)?r:r+r}# Evidence of Stormlog Gate`,...n.map(i=>`${i}/`),""].join(r)}function le(e){let{choices:t,inRepository:n,others:r,elsewhere:o,refused:i,program:c}=e,h=[`Put your command into stormlog-gate.yml and try it: ${c} run`,"Add what the scenarios need (Python, data) to memory-gate.yml and memory-baselines.yml where they are marked.",`Commit and merge into ${t.defaultBranch}: schedules, reports on forks and comments run from there only.`,`Protect ${t.defaultBranch} and start "Memory baselines" once by hand (Actions, Run workflow): the first five runs.`],a=[];if(n||a.push(`${i===null?"This is not a git repository":`git finds no repository here (${i})`}: put .github/workflows at the top of the one this directory goes into.`),o.length>0){let u=o.join(" and ");a.push(`${u} measures another directory and not this one: add a step with this working-directory and a gate-id of its own, or put all scenarios into one configuration (examples/monorepo).`)}return r.length>0&&a.push(`${r.join(", ")} uses the gate already; keep one of the two, or give them different gate-ids.`),t.ownRunner||a.push("The job measures on a machine without a GPU. --runner LABELS names yours."),t.ownRunner&&t.visibility!=="private"&&a.push("If the repository is public, code of unknown people runs on your runner: require approval for outside contributors first."),t.visibility==="unknown"&&a.push("--visibility private makes the comment's picture one that only your readers can open."),["","Next:",...h.map((u,p)=>`  ${p+1}. ${u}`),...a.length===0?[]:["",...a.map(u=>`note: ${u}`)]]}var G=".github/workflows";async function me(e){let t=await d(e,["symbolic-ref","--quiet","--short","refs/remotes/origin/HEAD"]);if(t.ok&&t.stdout.startsWith("origin/"))return t.stdout.slice(7);for(let r of["main","master"])for(let o of[`refs/remotes/origin/${r}`,`refs/heads/${r}`])if((await d(e,["show-ref","--verify","--quiet",o])).ok)return r;let n=await d(e,["symbolic-ref","--quiet","--short","HEAD"]);return n.ok&&n.stdout!==""?n.stdout:"main"}function pe(e){let t;try{t=te(m.join(e,G))}catch{return[]}return t.filter(n=>/\.ya?ml$/.test(n)).filter(n=>{try{let r=$(m.join(e,G,n),"utf8");return/^\s*(?:-\s+)?uses:\s*["']?stormlog\/gate[/@]/m.test(r)}catch{return!1}}).sort()}function he(e){let[t=""]=e.trim().split(`
+`);return t===""?null:t.replace(/^fatal: /,"")}async function de(e){let{problem:t,top:n,prefix:r}=(await C(e)).checkout;return{top:n,directory:r.replace(/\/$/,""),inRepository:t===null,refused:t===null||/not a git repository/i.test(t)?null:he(t),defaultBranch:await me(e),gated:pe(n)}}export{re as CONFIG,ce as ignoredDirectories,We as init};
