@@ -38,11 +38,10 @@ import {
   storeHanded,
 } from "./measure-session.ts";
 import { proposeAnchors, proposeRecords, reportBreach } from "./publish-session.ts";
-import { failOn, readMode } from "./read-mode.ts";
 import { uploadSession } from "./session-artifact.ts";
-import { type SavedSession, saveSession } from "./session-files.ts";
+import { loadNightlyState, type SavedSession, saveSession } from "./session-files.ts";
 import { joinedBaseline, levelLine, nightsOf, nightTable, sessionOutcomeText } from "./session-text.ts";
-import { BASELINES_REF, refreshSettings } from "./settings.ts";
+import { BASELINES_REF, type RefreshSettings, refreshSettings } from "./settings.ts";
 
 /** Store, judge and report one more session. @returns exit status @throws GateError REFRESH_REFUSED, INPUT_INVALID */
 export async function refresh(action: SubAction): Promise<number> {
@@ -279,4 +278,29 @@ function sessionSummary(nightly: NightlyRun, context: SummaryContext): string {
     }),
     "",
   ].join("\n");
+}
+
+/** What a gate's `fail-on` is to be in a mode. */
+function failOn(mode: "advisory" | "blocking"): "never" | "regression" {
+  return mode === "advisory" ? "never" : "regression";
+}
+
+/**
+ * Set the outputs that decide whether a gate's job blocks: read-only, allowed for every event. Where the state cannot
+ * be read, the workflow's own `mode` counts without promotion, so that no failure of the network loosens or tightens
+ * the gate silently.
+ */
+async function readMode(action: SubAction, settings: RefreshSettings, gitData: GitData, ref: string): Promise<number> {
+  let mode = settings.promotion.mode;
+  const attempt = {
+    what: "read the gate's mode",
+    permission: "contents: read",
+    instead: `The mode "${mode}" is used.`,
+  };
+  const state = await attempted(action, 20_000, attempt, () => loadNightlyState(gitData, ref, settings.key));
+  if (state !== null && state.nights.length > 0) mode = state.promotion.mode;
+  action.setOutput("mode", mode);
+  action.setOutput("fail-on", failOn(mode));
+  action.log(`Stormlog Gate: ${mode}`);
+  return ExitCode.pass;
 }

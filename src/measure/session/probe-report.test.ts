@@ -6,7 +6,7 @@ import type { Fingerprint, ProbeProcess } from "../../telemetry/recording/model.
 import type { RecordedStream } from "../../telemetry/recording/recorded-streams.ts";
 import { completedFingerprint, majorMinor } from "../environment/probe-fingerprint.ts";
 import { withDriverIndex } from "./device-owners.ts";
-import { probeCaveats, probeSource } from "./probe-report.ts";
+import { probeCaveats, probeSource } from "./probe-info.ts";
 
 const infoOf = (lines: string): ProbeInfo => parseProbeInfo(`pid=5\n${lines}`)!;
 const streamOf = (changes: Partial<RecordedStream> = {}): RecordedStream => ({
