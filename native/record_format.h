@@ -45,6 +45,7 @@ enum class RecordKind : uint8_t {
   kDeviceEvent = 17,
   kDeviceList = 18,
   kHostShared = 19,
+  kCounts = 20,
 };
 
 enum class RecordSource : uint16_t {

@@ -20,6 +20,7 @@ bool isReading(const Record& record) {
     case RecordKind::kDevice:
     case RecordKind::kAllocatorPeaks:
     case RecordKind::kStep:
+    case RecordKind::kCounts:
       return true;
     case RecordKind::kAllocator:
       return reasonOf(record) == kProbeTimer || reasonOf(record) == kProbeStep;

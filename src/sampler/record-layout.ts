@@ -82,6 +82,8 @@ export const RecordKind = {
    * cgroup is charged for, v3 = processes read | not read << 32; id = how long the reading took, µs (-1 = unknown).
    */
   hostShared: 19,
+  /** Of the process tree, at 10 Hz: v0 open descriptors, v1 threads (each invalid = not known of every process). */
+  counts: 20,
 } as const;
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
 

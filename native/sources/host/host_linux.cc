@@ -1,4 +1,5 @@
-// Host memory of a process tree from procfs: statm of every process at every tick through open files, status at 10 Hz.
+// Host memory of a process tree from procfs: statm of every process at every tick through open files, status and the
+// number of descriptors at 10 Hz.
 #include <cerrno>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@ constexpr uint64_t kParentScanNs = 200 * kMillisecond;
 // A pass is made this often even without new processes: it can miss processes that change parents during the pass.
 constexpr uint64_t kForcedPassNs = 250 * kMillisecond;
 constexpr uint64_t kMarkerPeriodNs = 1 * kSecond;
+// Where descriptors must be counted one by one, this many times as long as it takes passes until the next count.
+constexpr uint64_t kCountFactor = 1000;
 
 class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
  public:
@@ -58,6 +61,8 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   void readAll(uint64_t timeNs, RecordSink& out);
   bool ranSince(const ProcessEntry& entry, uint64_t& lastCpuNs) const;
   void readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
+  void readDescriptors(ProcessEntry& entry, uint64_t timeNs);
+  void writeCounts(uint64_t timeNs, RecordSink& out);
   void markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
   bool followLivingThread(ProcessEntry& entry);
   bool borrows(ProcessEntry& entry, const Statm& now);
@@ -73,6 +78,7 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   uint64_t nextPassNs_ = 0;
   uint64_t nextForcedNs_ = 0;
   uint64_t nextMarkerNs_ = 0;
+  uint64_t nextCountsNs_ = 0;
   bool someoneVanished_ = true;
   bool kcmpWorks_ = true;
   // Set for the duration of a pass, when `found` may be called.
@@ -135,11 +141,7 @@ void LinuxHostSource::found(int pid, int parent) {
   entry.parent = parent;
   entry.firstSeenNs = timeNs_;
   entry.nextStatusNs = timeNs_;
-  Record record;
-  record.timeNs = timeNs_;
-  record.kind = RecordKind::kProcessStart;
-  record.source = RecordSource::kTree;
-  record.id = pid;
+  Record record = recordOf(RecordKind::kProcessStart, RecordSource::kTree, pid, timeNs_);
   char text[1024];
   const ssize_t n = proc_.read(pid, "stat", text, sizeof text);
   Stat stat;
@@ -273,17 +275,33 @@ void LinuxHostSource::readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSin
     if (!parseStatus(text, static_cast<size_t>(n), status)) return;
     sums_.remove(entry);
     entry.statusValues = status;
+    readDescriptors(entry, timeNs);
   }
-  Record record;
-  record.timeNs = timeNs;
-  record.kind = RecordKind::kProcess;
-  record.source = RecordSource::kStatus;
-  record.id = entry.pid;
-  record.valid = entry.statusValues.valid;
+  Record record = recordOf(RecordKind::kProcess, RecordSource::kStatus, entry.pid, timeNs);
+  record.valid = entry.statusValues.valid & kStatusMemory;
   record.v[0] = entry.statusValues.highWater;
   record.v[1] = entry.statusValues.anon;
   record.v[2] = entry.statusValues.shmem;
   record.v[3] = entry.statusValues.file;
+  out.push(record);
+}
+
+// Of an entry that is not part of the sums.
+void LinuxHostSource::readDescriptors(ProcessEntry& entry, uint64_t timeNs) {
+  if (timeNs < entry.nextDescriptorsNs) return;
+  const uint64_t begin = monotonicNs();
+  bool counted = false;
+  entry.descriptorsKnown = proc_.descriptors(entry.pid, entry.descriptors, counted);
+  if (!entry.descriptorsKnown) entry.descriptors = 0;
+  if (counted) entry.nextDescriptorsNs = timeNs + kCountFactor * (monotonicNs() - begin);
+}
+
+void LinuxHostSource::writeCounts(uint64_t timeNs, RecordSink& out) {
+  if (timeNs < nextCountsNs_ || totals_.processes == 0) return;
+  nextCountsNs_ = timeNs + kStatusPeriodNs;
+  Record record = recordOf(RecordKind::kCounts, RecordSource::kStatus, -1, timeNs);
+  if (sums_.descriptorsUnknown == 0) record.set(0, sums_.descriptors);
+  if (sums_.threadsUnknown == 0) record.set(1, sums_.threads);
   out.push(record);
 }
 
@@ -294,11 +312,7 @@ void LinuxHostSource::markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink
   ++membership_;
   sums_.remove(entry);
   someoneVanished_ = true;
-  Record record;
-  record.timeNs = timeNs;
-  record.kind = RecordKind::kProcessExit;
-  record.source = RecordSource::kTree;
-  record.id = entry.pid;
+  Record record = recordOf(RecordKind::kProcessExit, RecordSource::kTree, entry.pid, timeNs);
   if (entry.statusValues.valid & kStatusHighWater) record.set(0, entry.statusValues.highWater);
   out.push(record);
 }
@@ -344,16 +358,14 @@ void LinuxHostSource::sample(uint64_t timeNs, RecordSink& out) {
   totals_.hostKnown = sums_.shmemUnknown == 0;
   totals_.hostBytes = sums_.anonPages * pageSize_ + sums_.shmemBytes;
   totals_.processes = static_cast<uint32_t>(table_.size()) - ended_;
-  Record record;
-  record.timeNs = timeNs;
-  record.kind = RecordKind::kTree;
-  record.source = RecordSource::kStatm;
+  Record record = recordOf(RecordKind::kTree, RecordSource::kStatm, -1, timeNs);
   record.set(0, totals_.rssBytes);
   record.set(1, sums_.anonPages * pageSize_);
   if (totals_.hostKnown) record.set(2, sums_.shmemBytes);
   const uint64_t late = latenessNs_ / kMicrosecond;
   record.set(3, totals_.processes | (late < UINT32_MAX ? late : UINT32_MAX) << 32);
   out.push(record);
+  writeCounts(timeNs, out);
 }
 
 size_t LinuxHostSource::members(int* out, size_t max) {
@@ -366,10 +378,12 @@ size_t LinuxHostSource::members(int* out, size_t max) {
 
 void LinuxHostSource::finish(uint64_t timeNs, RecordSink& out) {
   nextPassNs_ = 0;
+  nextCountsNs_ = 0;
   someoneVanished_ = true;
   for (size_t i = 0; i < table_.size(); ++i) {
     table_[i].nextStatusNs = 0;
     table_[i].statusCpuNs = 0;
+    table_[i].nextDescriptorsNs = 0;
     table_.quietReads(i) = 0;
   }
   sample(timeNs, out);

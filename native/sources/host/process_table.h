@@ -31,6 +31,10 @@ struct ProcessEntry {
   Status statusValues;
   uint64_t statusCpuNs = 0;
   uint64_t nextStatusNs = 0;
+  // Open descriptors at the last reading.
+  uint64_t descriptors = 0;
+  bool descriptorsKnown = false;
+  uint64_t nextDescriptorsNs = 0;
   uint64_t firstSeenNs = 0;
   // True while `pages` and `statusValues` are part of the tree's sums.
   bool counted = false;

@@ -19,14 +19,19 @@ bool skipSpaces(const char*& at, const char* end) {
   return at != from;
 }
 
-// "Name:   123 kB" lines, as status and smaps_rollup have them, summed into bytes.
-bool lineBytes(const char* line, const char* end, const char* name, uint64_t& out) {
+// The number of a line "Name:   123".
+bool lineNumber(const char* line, const char* end, const char* name, uint64_t& out) {
   const size_t size = strlen(name);
   if (static_cast<size_t>(end - line) <= size || memcmp(line, name, size) != 0 || line[size] != ':') return false;
   const char* at = line + size + 1;
   skipSpaces(at, end);
+  return parseNumber(at, end, out);
+}
+
+// "Name:   123 kB" lines, as status and smaps_rollup have them, in bytes.
+bool lineBytes(const char* line, const char* end, const char* name, uint64_t& out) {
   uint64_t kib = 0;
-  if (!parseNumber(at, end, kib) || kib > UINT64_MAX / 1024) return false;
+  if (!lineNumber(line, end, name, kib) || kib > UINT64_MAX / 1024) return false;
   out = kib * 1024;
   return true;
 }
@@ -41,6 +46,10 @@ void eachLine(const char* text, size_t size, Visit visit) {
     text = stop + 1;
   }
 }
+
+// Layout of struct linux_dirent64, which no C library header shares with the raw call.
+constexpr size_t kLengthAt = 16;
+constexpr size_t kNameAt = 19;
 
 // A raw system call: the stat() wrapper of current C libraries needs a newer glibc than this must load on.
 unsigned linkCountAt(int directory, const char* path, int flags) {
@@ -74,13 +83,14 @@ bool parseStatm(const char* text, size_t size, Statm& out) {
 bool parseStatus(const char* text, size_t size, Status& out) {
   out = Status{};
   eachLine(text, size, [&](const char* line, const char* end) {
-    if (end - line < 6 || (line[0] != 'V' && line[0] != 'R')) return;
+    if (end - line < 6 || (line[0] != 'V' && line[0] != 'R' && line[0] != 'T')) return;
     if (lineBytes(line, end, "VmHWM", out.highWater)) out.valid |= kStatusHighWater;
     if (lineBytes(line, end, "RssAnon", out.anon)) out.valid |= kStatusAnon;
     if (lineBytes(line, end, "RssShmem", out.shmem)) out.valid |= kStatusShmem;
     if (lineBytes(line, end, "RssFile", out.file)) out.valid |= kStatusFile;
+    if (lineNumber(line, end, "Threads", out.threads)) out.valid |= kStatusThreads;
   });
-  return out.valid != 0;
+  return (out.valid & kStatusMemory) != 0;
 }
 
 bool parseStat(const char* text, size_t size, Stat& out) {
@@ -209,6 +219,32 @@ unsigned ProcFs::threads(int pid) const {
   return links > 2 ? links - 2 : 0;
 }
 
+bool ProcFs::descriptors(int pid, uint64_t& out, bool& counted) const {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%d/fd", root_, pid);
+  struct statx info {};
+  counted = false;
+  if (real_ && syscall(SYS_statx, AT_FDCWD, path, 0, STATX_SIZE, &info) == 0 && info.stx_size > 0) {
+    out = info.stx_size;
+    return true;
+  }
+  counted = true;
+  const UniqueFd directory(::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return false;
+  alignas(8) char entries[4096];
+  long n;
+  out = 0;
+  while ((n = syscall(SYS_getdents64, directory.get(), entries, sizeof entries)) > 0) {
+    for (long at = 0; at < n;) {
+      uint16_t length = 0;
+      memcpy(&length, entries + at + kLengthAt, sizeof length);
+      if (entries[at + static_cast<long>(kNameAt)] != '.') ++out;
+      at += length;
+    }
+  }
+  return n == 0;
+}
+
 bool ProcFs::environContains(int pid, const char* marker, size_t markerSize, char* buffer, size_t size) const {
   if (markerSize == 0 || markerSize + 2 > size) return false;
   const UniqueFd fd = open(pid, "environ");
@@ -235,9 +271,6 @@ bool ProcFs::environContains(int pid, const char* marker, size_t markerSize, cha
 }
 
 int PidDirectory::next() {
-  // Layout of struct linux_dirent64, which no C library header shares with the raw call.
-  constexpr size_t kLengthAt = 16;
-  constexpr size_t kNameAt = 19;
   for (;;) {
     if (at_ >= filled_) {
       const long n = fd_ ? syscall(SYS_getdents64, fd_.get(), buffer_, sizeof buffer_) : 0;

@@ -23,6 +23,8 @@ constexpr uint8_t kStatusHighWater = 1;
 constexpr uint8_t kStatusAnon = 2;
 constexpr uint8_t kStatusShmem = 4;
 constexpr uint8_t kStatusFile = 8;
+constexpr uint8_t kStatusMemory = 15;
+constexpr uint8_t kStatusThreads = 16;
 
 struct Status {
   // Bytes; a bit of `valid` per field, because old kernels and some processes do not show them all.
@@ -30,6 +32,7 @@ struct Status {
   uint64_t anon = 0;
   uint64_t shmem = 0;
   uint64_t file = 0;
+  uint64_t threads = 0;
   uint8_t valid = 0;
 };
 
@@ -93,6 +96,10 @@ class ProcFs {
 
   // Number of threads by the link count of the task directory; 0 when unknown.
   unsigned threads(int pid) const;
+
+  // Number of open descriptors; false when unknown. Since Linux 6.2 it is the size of the directory, and before, every
+  // entry is read, which sets `counted`.
+  bool descriptors(int pid, uint64_t& out, bool& counted) const;
 
   // True when /proc/<pid>/environ holds exactly the entry `marker` ("NAME=value"); `buffer` is scratch space.
   bool environContains(int pid, const char* marker, size_t markerSize, char* buffer, size_t size) const;

@@ -38,7 +38,33 @@ TEST("status fields are found by name and an absent one stays unknown") {
   CHECK_EQ(s.highWater, 618480ull * 1024);
   CHECK_EQ(s.anon, 10240);
   CHECK_EQ(s.file, 20480);
-  CHECK_EQ(s.valid, kStatusHighWater | kStatusAnon | kStatusFile);
+  CHECK_EQ(s.threads, 1);
+  CHECK_EQ(s.valid, kStatusHighWater | kStatusAnon | kStatusFile | kStatusThreads);
+}
+
+TEST("a status without memory, as of a zombie, is refused although it has threads") {
+  const std::string text = "Name:\tx\nState:\tZ (zombie)\nThreads:\t1\n";
+  Status s;
+  CHECK(!parseStatus(text.data(), text.size(), s));
+}
+
+TEST("descriptors are counted by the kernel or one by one, and those of no process are unknown") {
+  const ProcFs real("/proc");
+  // The same entries without the kernel's own count.
+  const ProcFs copy("/proc/../proc");
+  uint64_t before = 0;
+  uint64_t now = 0;
+  bool counted = false;
+  CHECK(real.descriptors(getpid(), before, counted));
+  int opened[20];
+  for (int& fd : opened) fd = dup(0);
+  CHECK(real.descriptors(getpid(), now, counted));
+  CHECK_EQ(now, before + 20);
+  CHECK(copy.descriptors(getpid(), now, counted) && counted);
+  // The directory that is read is open as well.
+  CHECK_EQ(now, before + 21);
+  for (const int fd : opened) close(fd);
+  CHECK(!real.descriptors(INT32_MAX, now, counted));
 }
 
 TEST("stat is read behind a name full of parentheses, spaces and line breaks") {

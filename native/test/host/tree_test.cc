@@ -70,6 +70,23 @@ TEST("a real child that allocates is seen with its size, its high-water mark and
   CHECK_EQ(watch.out.count(RecordKind::kProcessExit), 1);
 }
 
+TEST("threads and open descriptors of all processes are counted ten times a second") {
+  int opened[30];
+  for (int& fd : opened) fd = dup(0);
+  // Its child inherits what it inherits.
+  Child child({"thread-child", "1", "1500"});
+  for (const int fd : opened) close(fd);
+  Watch watch(child.pid());
+  const Record* counts = nullptr;
+  const auto isWhole = [&] { return counts != nullptr && counts->valid == 3 && counts->v[0] >= 60 && counts->v[1] == 3; };
+  for (int i = 0; i < 20 && !isWhole(); ++i) {
+    watch.watch(50);
+    counts = watch.out.last(RecordKind::kCounts);
+  }
+  CHECK(isWhole());
+  CHECK(watch.out.count(RecordKind::kCounts) <= 20);
+}
+
 TEST("the child of a thread other than the main one is found") {
   Child child({"thread-child", "60", "600"});
   Watch watch(child.pid());
