@@ -1,6 +1,5 @@
 import { materialChange } from "../../src/analysis/trend/materiality.ts";
-import { formatBytes } from "../../src/core/units.ts";
-import { METRIC, METRICS, type Metric } from "../../src/telemetry/recording/metrics.ts";
+import { formatSize, METRIC, METRICS, type Metric } from "../../src/telemetry/recording/metrics.ts";
 
 interface MetricText {
   readonly memory: string;
@@ -85,6 +84,18 @@ const TEXTS: Readonly<Record<Metric, MetricText>> = {
     gates: "yes, by growth",
     source: "the file systems before and after the command",
   },
+  descriptors: {
+    memory: "open descriptors of the process tree: files, sockets, pipes; no bytes",
+    device: "`host`",
+    gates: "a leak",
+    source: "`/proc/PID/fd`, ten times a second; Linux",
+  },
+  threads: {
+    memory: "threads of the process tree; no bytes",
+    device: "`host`",
+    gates: "a leak",
+    source: "`status`, ten times a second; Linux",
+  },
   outside_allocator: {
     memory: "counted for the job by the driver, reserved by no allocator",
     device: "device",
@@ -105,21 +116,25 @@ const TEXTS: Readonly<Record<Metric, MetricText>> = {
   },
 };
 
-/** Smallest growth that is a leak; of the allocator of the host another one than of a device. */
+/** Smallest growth that is a leak, of the allocator of the host another one than of a device; and what only warns. */
 function leakFloor(metric: Metric): string {
+  const { floorBytes, failsFromBytes } = METRIC[metric];
+  if (failsFromBytes !== undefined) return `${size(failsFromBytes, metric)}, warns from ${size(floorBytes, metric)}`;
   const onHost = materialChange(0, { metric, device: "host" });
   const floors = TEXTS[metric].device === "device, `host`" ? [METRIC[metric].floorBytes, onHost] : [onHost];
-  return [...new Set(floors)].map(size).join(", ");
+  return [...new Set(floors)].map((floor) => size(floor, metric)).join(", ");
 }
 
-const size = (bytes: number): string => formatBytes(bytes).replace(".00", "");
+const size = (bytes: number, metric: Metric): string => formatSize(metric, bytes).replace(".00", "");
 
 /** The metrics as a table, in the order in which the program has them. @throws where one is listed wrongly */
 export function metricsTable(): string {
   const rows = METRICS.map((metric) => {
     const { memory, device, gates, source } = TEXTS[metric];
     if (METRIC[metric].isOnRequest !== (gates === REQUEST)) throw new Error(`${metric}: is it judged on request?`);
-    const sizes = [leakFloor(metric), size(METRIC[metric].peakFloorBytes), size(METRIC[metric].quantumBytes)];
+    const { hasPeak, peakFloorBytes, quantumBytes } = METRIC[metric];
+    const peak = hasPeak ? size(peakFloorBytes, metric) : "–";
+    const sizes = [leakFloor(metric), peak, size(quantumBytes, metric)];
     return `| \`${metric}\` | ${memory} | ${device} | ${gates} | ${sizes.join(" | ")} | ${source} |\n`;
   });
   return `| metric | memory | of | gates | leak from | peak from | unit | source |\n|---|---|---|---|---|---|---|---|\n${rows.join("")}`;

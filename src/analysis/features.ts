@@ -1,5 +1,5 @@
 import { groupBy } from "../core/group-by.ts";
-import { METRIC } from "../telemetry/recording/metrics.ts";
+import { isCounted, METRIC } from "../telemetry/recording/metrics.ts";
 import type { CutSeries, Recording } from "../telemetry/recording/model.ts";
 import { withBlocks } from "./findings/blocks-per-step.ts";
 import { shapeOf } from "./findings/data-findings.ts";
@@ -51,7 +51,8 @@ export function extractFeatures(
   const series = withBlocks(recording, collected, markCut(agreed, recording.cut ?? []));
   const measured = collected.flatMap((one, i) => {
     const entry = series[i];
-    return entry === undefined || METRIC[one.metric].isOnRequest ? [] : [{ series: one, analysis: entry.analysis }];
+    const isLeft = METRIC[one.metric].isOnRequest || isCounted(one.metric);
+    return entry === undefined || isLeft ? [] : [{ series: one, analysis: entry.analysis }];
   });
   const gaps = gapSamples(recording, devices);
   return {

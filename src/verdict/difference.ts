@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { fingerprintHash } from "../baseline/identity.ts";
 import { MIB } from "../core/units.ts";
-import { METRIC, METRICS } from "../telemetry/recording/metrics.ts";
+import { limitOf, METRIC, METRICS } from "../telemetry/recording/metrics.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { Acceptance } from "./model/acceptance.ts";
 import type { Aspect, Check, Judgement, Limit } from "./model/judgement.ts";
@@ -58,11 +58,11 @@ function letters({ kind, device, metric, aspect, limit }: Check): string | null 
 }
 
 /** How far a failed check exceeds its limit, in buckets; null where no size is known. */
-function bucketOf({ candidate_bytes, threshold_bytes, baseline_bytes }: Check): number | null {
+function bucketOf({ metric, candidate_bytes, threshold_bytes, baseline_bytes }: Check): number | null {
   if (candidate_bytes === null) return null;
   // A class has no limit in bytes: its size is what the series grew beyond the baseline's growth.
   const limit = threshold_bytes ?? baseline_bytes ?? 0;
-  const steady = Math.max(STEADY_BYTES, Math.abs(limit) * STEADY_SHARE);
+  const steady = Math.max(limitOf(STEADY_BYTES, metric), Math.abs(limit) * STEADY_SHARE);
   const size = Math.max(0, candidate_bytes - limit) + steady;
   return Math.min(999, Math.floor(BUCKETS_PER_OCTAVE * Math.log2(size)));
 }

@@ -1,5 +1,5 @@
 import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
-import { METRIC, METRICS, type Metric } from "../telemetry/recording/metrics.ts";
+import { isCounted, METRIC, METRICS, type Metric } from "../telemetry/recording/metrics.ts";
 import type { Check } from "./model/judgement.ts";
 import type { Policy } from "./model/policy.ts";
 import { isKnown, type SeriesHistory, type SeriesKey } from "./model/series-index.ts";
@@ -11,7 +11,7 @@ import { isKnown, type SeriesHistory, type SeriesKey } from "./model/series-inde
  * collector lets its heap grow by tens of MiB for a program that keeps nothing, so what such a heap holds takes the
  * place of host memory. What host memory has outside the heap gates beside either, where it is known, and then the peak
  * of host memory gates as well. A counter of Python that the baseline has and the candidate lost gates as well: it is
- * unjudged then.
+ * unjudged then. What is counted beside memory gates wherever it was counted.
  * @param baseline the runs that are compared with; null = none
  */
 export function gatingMetrics(
@@ -28,9 +28,10 @@ export function gatingMetrics(
     )
       ? [wanted]
       : [];
-  const left = either("left_behind");
+  const counted = METRICS.filter((one) => isCounted(one) && measures(({ metric }) => metric === one));
+  const beside = [...either("left_behind"), ...counted];
   if (measures(({ metric, device }) => metric === "allocated" && device !== "host"))
-    return new Set(["allocated", ...left]);
+    return new Set(["allocated", ...beside]);
   // A baseline from before they were measured says nothing about them.
   const has = (wanted: Metric): boolean =>
     [candidate, ...(baseline === null ? [] : [baseline])].every((one) =>
@@ -46,7 +47,7 @@ export function gatingMetrics(
     ...heaps,
     ...(outside ? (["outside_heap"] as const) : []),
     ...either("python"),
-    ...left,
+    ...beside,
   ]);
 }
 
@@ -86,12 +87,13 @@ export function withoutExplainedGrowth(checks: readonly Check[], gating: Readonl
 /**
  * Whether the checks of a series count among those that share an alpha. Pages contain the heaps of interpreters: of the
  * two, the heap's own counter takes the place, and host memory goes with it, for what no counter sees (memory that
- * libraries map themselves). What is left behind does not vary.
+ * libraries map themselves). What is left behind, or counted beside memory, does not vary.
  */
 export function countsForAlpha({ metric }: SeriesKey, gating: ReadonlySet<Metric>): boolean {
   const hasHeap = gating.has("python") || gatesLiveHeap(gating);
   const goesWithHeap = metric === "host" || metric === "outside_heap";
-  return gating.has(metric) && !METRIC[metric].isLeftBehind && !(hasHeap && goesWithHeap);
+  const isMemory = !METRIC[metric].isLeftBehind && !isCounted(metric);
+  return gating.has(metric) && isMemory && !(hasHeap && goesWithHeap);
 }
 
 /**
@@ -120,6 +122,6 @@ export function withoutNewMetrics(
 ): readonly SeriesHistory[] {
   const known = new Set(baseline.map(({ key }) => key.metric));
   const isNew = ({ key: { metric } }: SeriesHistory): boolean =>
-    (METRIC[metric].isInterpreter || METRIC[metric].isLeftBehind) && !known.has(metric);
+    (METRIC[metric].isInterpreter || METRIC[metric].isLeftBehind || isCounted(metric)) && !known.has(metric);
   return candidate.filter((series) => !isNew(series));
 }

@@ -1,6 +1,6 @@
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { plural } from "../core/text.ts";
-import { METRIC, type Metric } from "../telemetry/recording/metrics.ts";
+import { isCounted, METRIC, type Metric } from "../telemetry/recording/metrics.ts";
 import {
   compareFingerprints,
   describeMismatches,
@@ -153,6 +153,8 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
   const { why, baseRuns } = comparison;
   const { key, candidate, baseline } = pair;
   const { gating, policy } = context;
+  // A pool that fills, or that the change makes larger, is not a leak.
+  if (isCounted(key.metric) && !candidate.some(({ series }) => series.class === "leak")) return [];
   const unjudged = (aspect: "peak" | "growth", reason: string, bytes: number | null = null) =>
     checkOf(key, { aspect, limit: "baseline", gating, verdict: "unjudged", candidate_bytes: bytes, reason });
   if (candidate.length === 0) return why === null ? [missingSeries(key, gating, comparison)] : [];
@@ -172,10 +174,11 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
 
   // Collections may be too few for a curve in one run and enough in another: then the peak of the heap decides.
   const growths = knownValues(baseline, observedGrowth).length;
-  if (METRIC[key.metric].isLiveHeap && missing === null && (grown === null || growths < policy.minBaselineRuns))
-    return checks;
+  const isOpen = missing === null && (grown === null || growths < policy.minBaselineRuns);
+  if (METRIC[key.metric].isLiveHeap && isOpen) return checks;
   let growth: Check | null = null;
-  if (missing === null) {
+  // Readings of what is counted may be too few for a growth in some runs: then the class decides alone.
+  if (missing === null && !(isCounted(key.metric) && isOpen)) {
     if (grown !== null)
       growth = older ? growthAcrossVersions({ ...context, baseline: same }, baseRuns) : growthRule(context);
     else if (growths >= policy.minBaselineRuns) {
@@ -210,6 +213,8 @@ function missingPhases(pairs: readonly Pair[], policy: Policy, gating: ReadonlyS
       ),
     );
 }
+
+const isMemory = ({ key }: SeriesHistory): boolean => !isCounted(key.metric);
 
 function anchorChecks(
   input: JudgeInput,
@@ -309,7 +314,7 @@ export function judge(input: JudgeInput): Judgement {
       candidate.fingerprint,
       steps,
     ),
-    ...(died ? [] : anchorChecks(input, series, gating)),
+    ...(died ? [] : anchorChecks(input, series.filter(isMemory), gating)),
   ];
   return combine(withoutNeeds(checks, input), differences);
 }

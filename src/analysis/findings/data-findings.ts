@@ -1,6 +1,6 @@
 import { plural } from "../../core/text.ts";
 import type { Horizon } from "../../core/units.ts";
-import { METRIC, metricNoun } from "../../telemetry/recording/metrics.ts";
+import { isCounted, METRIC, metricNoun } from "../../telemetry/recording/metrics.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../growth/series-analysis.ts";
 import type { Finding } from "../series/document.ts";
 import type { StoredFeatures } from "../series/features-schema.ts";
@@ -26,7 +26,9 @@ export function dataFindings(
   return [
     ...analysed.flatMap((entry, i) => {
       const series = collected[i];
-      return series === undefined ? [] : [...unjudged(series, entry), ...horizonUnused(series, entry, horizon)];
+      // Readings of what is counted beside memory are few in every short run.
+      const isLeft = series === undefined || isCounted(series.metric);
+      return isLeft ? [] : [...unjudged(series, entry), ...horizonUnused(series, entry, horizon)];
     }),
     ...shortRanks(collected),
   ];

@@ -1,7 +1,6 @@
 import { plural } from "../../core/text.ts";
-import { formatBytes } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
-import { METRIC, metricNoun } from "../../telemetry/recording/metrics.ts";
+import { formatSize, isCounted, METRIC, metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { AnalysedSeries, SlowGrowth } from "../growth/series-analysis.ts";
 import type { Finding, SeriesAnalysis } from "../series/document.ts";
 import type { StoredFeatures } from "../series/features-schema.ts";
@@ -29,6 +28,10 @@ const REMEDIATION = {
   leak: [
     "Run once with attribution on. The finding then names the source line whose memory grows.",
     "If the growth is intended, state a horizon or accept the new level as a baseline.",
+  ],
+  counted: [
+    "Look for files, sockets and pipes that are not closed, also after an error, and for threads that are never joined.",
+    "If the growth is intended, accept the new level as a baseline.",
   ],
   highwater: ["Look at `allocated` of the same device: where that leaks, this is a leak as well."],
   rising: [
@@ -80,8 +83,11 @@ export const where = ({
 
 /** Speed of the growth from the first steady sample on. Its product with the span would include the start-up. */
 function rate(analysis: SeriesAnalysis): string {
-  if (analysis.slope_bytes_per_step !== null) return `${formatBytes(analysis.slope_bytes_per_step)} per step`;
-  return analysis.slope_bytes_per_s === null ? "an unknown amount" : `${formatBytes(analysis.slope_bytes_per_s)}/s`;
+  if (analysis.slope_bytes_per_step !== null)
+    return `${formatSize(analysis.metric, analysis.slope_bytes_per_step)} per step`;
+  return analysis.slope_bytes_per_s === null
+    ? "an unknown amount"
+    : `${formatSize(analysis.metric, analysis.slope_bytes_per_s)}/s`;
 }
 
 /** How many times as long a run is projected to whose growth slows down. */
@@ -91,18 +97,19 @@ const TIMES_AS_LONG = 10;
 function slowingFinding(entry: AnalysedSeries, slowdown: SlowGrowth, evidence: Finding["evidence"]): Finding {
   const { analysis, growthAtHorizon } = entry;
   const { steps, seconds } = slowdown;
+  const size = (bytes: number): string => formatSize(analysis.metric, bytes);
   const observed = grownAfter(slowdown, 1);
   const longer = grownAfter(slowdown, TIMES_AS_LONG);
   const projected =
     growthAtHorizon === null
-      ? `A run ${TIMES_AS_LONG} times as long would grow by ${formatBytes(longer)} in all.`
-      : `At the stated horizon it has grown by ${formatBytes(growthAtHorizon)}.`;
+      ? `A run ${TIMES_AS_LONG} times as long would grow by ${size(longer)} in all.`
+      : `At the stated horizon it has grown by ${size(growthAtHorizon)}.`;
   const atEnd = rateAtEnd(slowdown);
   const [during, rate] =
     steps !== null
-      ? [plural(Math.round(steps), "step"), `, at the end by ${formatBytes(atEnd / steps)} per step`]
+      ? [plural(Math.round(steps), "step"), `, at the end by ${size(atEnd / steps)} per step`]
       : seconds !== null
-        ? [`${seconds.toFixed(1)} s`, `, at the end by ${formatBytes(atEnd / seconds)}/s`]
+        ? [`${seconds.toFixed(1)} s`, `, at the end by ${size(atEnd / seconds)}/s`]
         : [`${analysis.samples} samples`, ""];
   return {
     classification: "rising",
@@ -110,7 +117,7 @@ function slowingFinding(entry: AnalysedSeries, slowdown: SlowGrowth, evidence: F
     confidence: 0.8,
     ...where(analysis),
     evidence: { ...evidence, slows_down: true, growth_ten_times_as_long_bytes: Math.round(longer) },
-    description: `${metricNoun(analysis.metric)} grows ever more slowly: by ${formatBytes(observed)} over ${during}${rate}. ${projected}`,
+    description: `${metricNoun(analysis.metric)} grows ever more slowly: by ${size(observed)} over ${during}${rate}. ${projected}`,
     remediation: REMEDIATION.rising,
   };
 }
@@ -122,7 +129,7 @@ export function growthFindings(all: readonly AnalysedSeries[], program: ProgramK
   return series.flatMap((entry): Finding[] => {
     const { analysis, growthAtHorizon, significant, slowdown, material, blocksPerStep } = entry;
     const growth = analysis.growth_bytes ?? 0;
-    const amount = `${formatBytes(growth)} over ${span(analysis)}`;
+    const amount = `${formatSize(analysis.metric, growth)} over ${span(analysis)}`;
     const evidence = {
       ...growthEvidence(analysis),
       growth_at_horizon_bytes: growthAtHorizon,
@@ -132,12 +139,12 @@ export function growthFindings(all: readonly AnalysedSeries[], program: ProgramK
       return [
         {
           classification: "leak",
-          severity: "critical",
+          severity: growth >= (METRIC[analysis.metric].failsFromBytes ?? 0) ? "critical" : "warning",
           confidence: 0.99,
           ...where(analysis),
           evidence: blocksPerStep === undefined ? evidence : { ...evidence, blocks_per_step: blocksPerStep },
           description: `${metricNoun(analysis.metric)} grows steadily, by ${rate(analysis)}, and does not level off.`,
-          remediation: [KEPT[program], ...REMEDIATION.leak],
+          remediation: isCounted(analysis.metric) ? REMEDIATION.counted : [KEPT[program], ...REMEDIATION.leak],
         },
       ];
     }
@@ -166,7 +173,7 @@ export function growthFindings(all: readonly AnalysedSeries[], program: ProgramK
         confidence: 0.9,
         ...where(analysis),
         evidence,
-        description: `${metricNoun(analysis.metric)} grows (${amount}${growthAtHorizon === null ? "" : `, at this rate by ${formatBytes(growthAtHorizon)} at the stated horizon`}), but too unevenly for a leak.`,
+        description: `${metricNoun(analysis.metric)} grows (${amount}${growthAtHorizon === null ? "" : `, at this rate by ${formatSize(analysis.metric, growthAtHorizon)} at the stated horizon`}), but too unevenly for a leak.`,
         remediation: REMEDIATION.rising,
       },
     ];

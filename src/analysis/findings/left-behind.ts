@@ -1,17 +1,16 @@
 import { plural } from "../../core/text.ts";
-import { formatBytes, MIB } from "../../core/units.ts";
+import { formatBytes } from "../../core/units.ts";
 import { METRIC } from "../../telemetry/recording/metrics.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Finding } from "../series/document.ts";
 
-const NOTICED_BYTES = MIB;
 /** Names of files in a description. */
 const SHOWN = 3;
 
 /** Files in RAM that outlive the command, from 1 MiB on; critical where a run that leaves as much again would fail. */
 export function leftBehindFindings({ info }: Recording): Finding[] {
   const left = info?.left_behind;
-  if (left === undefined || info === null || left.bytes < NOTICED_BYTES) return [];
+  if (left === undefined || info === null || left.bytes <= METRIC.left_behind.floorBytes) return [];
   const { bytes, count, files } = left;
   const [first = "", ...others] = new Set(files.map(({ name }) => name.slice(0, name.lastIndexOf("/"))));
   const place = others.length === 0 && first.startsWith("/") ? ` of ${first}` : " in RAM";
@@ -20,7 +19,7 @@ export function leftBehindFindings({ info }: Recording): Finding[] {
   return [
     {
       classification: "left_behind",
-      severity: bytes > METRIC.left_behind.floorBytes ? "critical" : "warning",
+      severity: bytes > (METRIC.left_behind.failsFromBytes ?? 0) ? "critical" : "warning",
       confidence: 0.95,
       rank: info.identity.rank,
       device: "host",

@@ -1,7 +1,7 @@
 import type { Horizon } from "../../core/units.ts";
 import { mean } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
-import { METRIC } from "../../telemetry/recording/metrics.ts";
+import { isCounted, METRIC } from "../../telemetry/recording/metrics.ts";
 import type { KnownPeak } from "../../telemetry/recording/model.ts";
 import type { SeriesAnalysis } from "../series/document.ts";
 import type { StoredFeatures } from "../series/features-schema.ts";
@@ -94,7 +94,8 @@ function slowGrowth(slowdown: Slowdown, { x, durationS, stepSpan }: OrderedSerie
 export function analyseSeries(series: MetricSeries, context: SeriesContext): AnalysedSeries {
   const sampled = largest(series.bytes);
   const peak = peakOf(sampled, context.peaks.get(seriesKey(series)) ?? []);
-  const totalBytes = series.device === "host" ? series.totalBytes : (series.totalBytes ?? context.deviceCapacityBytes);
+  const capacity = series.device === "host" ? series.totalBytes : (series.totalBytes ?? context.deviceCapacityBytes);
+  const totalBytes = isCounted(series.metric) ? null : capacity;
   const plain = (klass: "insufficient" | "unavailable", ordered: OrderedSeries | null): AnalysedSeries => ({
     analysis: {
       ...seriesHeader(series, peak, ordered),

@@ -1,5 +1,5 @@
 import { type Horizon, MIB } from "../../core/units.ts";
-import { METRIC, type Metric } from "../../telemetry/recording/metrics.ts";
+import { limitOf, METRIC, type Metric } from "../../telemetry/recording/metrics.ts";
 
 /** What a material change is looked up by. */
 export interface Counter {
@@ -50,6 +50,6 @@ export function horizonFactor(
 /** Smallest material growth over the observed span, bytes. A longer horizon requires its own floor at its end. */
 export function materialGrowth(level: number, counter: Counter, factor: number | null): number {
   if (factor === null || factor <= 1) return materialChange(level, counter);
-  const there = Math.max(HORIZON_FLOOR_BYTES, FLOOR_SHARE * Math.abs(level)) / factor;
+  const there = Math.max(limitOf(HORIZON_FLOOR_BYTES, counter.metric), FLOOR_SHARE * Math.abs(level)) / factor;
   return Math.max(there, METRIC[counter.metric].minProjectedBytes);
 }

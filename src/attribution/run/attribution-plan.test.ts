@@ -23,6 +23,15 @@ describe("an attribution run", () => {
     expect(attributionWanted("auto", judgement("fail", "peak"), analysis("leak"))).toBe(true);
   });
 
+  test.each(["descriptors", "threads", "left_behind"])(
+    "an attribution run is not made for %s, which no line holds",
+    (metric) => {
+      const leak = { verdict: "fail", aspect: "class", kind: "class", metric } as Check;
+      const judged = { verdict: "fail", checks: [leak] } as unknown as Judgement;
+      expect(attributionWanted("auto", judged, analysis("leak"))).toBe(false);
+    },
+  );
+
   test('an attribution run is never made with "off", and always with "always"', () => {
     expect(attributionWanted("off", judgement("fail", "growth"), analysis("leak"))).toBe(false);
     expect(attributionWanted("always", null, null)).toBe(true);

@@ -2,8 +2,10 @@ import type { GrowthStretch } from "../../analysis/growth/growth-stretch.ts";
 import type { AnalysisDocument } from "../../analysis/series/document.ts";
 import type { AttributeMode } from "../../config/gate-request.ts";
 import { withPreload } from "../../core/probe-directory.ts";
+import { isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
+import type { SeriesKey } from "../../verdict/model/series-index.ts";
 
 /** When the attribution run records its live memory: ascending, at least {@link MIN_MOMENTS}. */
 export interface AttributionTimes {
@@ -41,8 +43,11 @@ export function attributionWanted(
   if (mode === "off") return false;
   if (mode === "always") return true;
   if (judgement === null || judgement.verdict === "pass") return false;
-  const rises = analysis?.series.some(({ class: label }) => ["leak", "rising", "step"].includes(label)) ?? false;
-  return judgement.checks.some(
+  // No line of the program holds what is counted, or outlives it.
+  const hasLines = ({ metric }: SeriesKey): boolean => !isCounted(metric) && metric !== "left_behind";
+  const series = analysis?.series.filter(hasLines) ?? [];
+  const rises = series.some(({ class: label }) => ["leak", "rising", "step"].includes(label));
+  return judgement.checks.filter(hasLines).some(
     ({ verdict, aspect, kept_bytes: kept }) =>
       // Growth that the allocator keeps has no line.
       (verdict === "fail" || verdict === "warn") &&

@@ -2,7 +2,7 @@ import { type GrowthStretch, growthStretch } from "../../analysis/growth/growth-
 import type { AnalysisDocument, DriftClass, SeriesAnalysis } from "../../analysis/series/document.ts";
 import { collectSeries } from "../../analysis/series/series.ts";
 import { decidingCheck } from "../../report/headline/causes.ts";
-import type { Metric } from "../../telemetry/recording/metrics.ts";
+import { isCounted, type Metric } from "../../telemetry/recording/metrics.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
 
@@ -45,7 +45,7 @@ export function judgedGrowths(
   analysis: AnalysisDocument,
   recording: Recording,
 ): readonly JudgedGrowth[] {
-  const growing = analysis.series.filter(({ class: label }) => GROWING.has(label));
+  const growing = analysis.series.filter(({ class: label, metric }) => GROWING.has(label) && !isCounted(metric));
   const weights = new Map(growing.map((series) => [series, weight(judgement, series)] as const));
   const ranked = [...growing].sort(
     (a, b) => (weights.get(b) ?? 0) - (weights.get(a) ?? 0) || (b.growth_bytes ?? 0) - (a.growth_bytes ?? 0),

@@ -9,10 +9,10 @@ import { GateError, usageError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { oneLine, plural } from "../../core/text.ts";
-import { formatBytes } from "../../core/units.ts";
 import { acceptBundles } from "../../gate/accept.ts";
 import type { GatePorts } from "../../gate/ports/ports.ts";
 import { refreshScenario } from "../../gate/refresh.ts";
+import { formatSize } from "../../telemetry/recording/metrics.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import { actionOf, type Invocation } from "../console/command.ts";
 import { configOf, requestOf, rootOf } from "../console/gate-request.ts";
@@ -129,7 +129,7 @@ async function list(invocation: Invocation, details: boolean): Promise<number> {
         const key = epoch?.series[index];
         return value === null || key === undefined
           ? []
-          : [`${key[2]} ${value[0] === null ? "unknown" : formatBytes(value[0])} ${value[4] ?? ""}`];
+          : [`${key[2]} ${value[0] === null ? "unknown" : formatSize(key[2], value[0])} ${value[4] ?? ""}`];
       });
       console.print(`  ${one(run.time)}  ${one(run.commit?.slice(0, 12) ?? "no commit   ")}  ${values.join(", ")}`);
     }

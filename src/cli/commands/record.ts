@@ -3,9 +3,9 @@ import { DEFAULTS } from "../../config/run-options.ts";
 import { GateError, usageError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { formatBytes, formatDuration } from "../../core/units.ts";
+import { formatDuration } from "../../core/units.ts";
 import { recordOnce } from "../../gate/run/record-once.ts";
-import { metricLabel } from "../../telemetry/recording/metrics.ts";
+import { formatSize, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Invocation } from "../console/command.ts";
 import { requestOf } from "../console/gate-request.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
@@ -27,7 +27,7 @@ export async function record(invocation: Invocation): Promise<number> {
   for (const peak of info.peaks) {
     const rank = ranks > 1 || info.identity.world_size > 1 ? `rank ${peak.rank} ` : "";
     console.print(
-      `${rank}${peak.device} ${metricLabel(peak.metric)}  peak ${formatBytes(peak.bytes)} (${peak.kind}, ${peak.source})`,
+      `${rank}${peak.device} ${metricLabel(peak.metric)}  peak ${formatSize(peak.metric, peak.bytes)} (${peak.kind}, ${peak.source})`,
     );
   }
   const rate = info.sampler.host_rate_hz === null ? "" : ` at ${info.sampler.host_rate_hz.toFixed(0)} Hz`;

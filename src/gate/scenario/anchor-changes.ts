@@ -1,6 +1,7 @@
 import type { MeasuredRun, Measurements } from "../../analysis/measurements.ts";
 import { fingerprintHash } from "../../baseline/identity.ts";
 import { median } from "../../stats/order-statistics.ts";
+import { isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Fingerprint } from "../../telemetry/recording/model.ts";
 import { judge } from "../../verdict/judge.ts";
 import { ANCHOR_CONFIRMATIONS } from "../../verdict/model/defaults.ts";
@@ -20,7 +21,7 @@ export function serializeAnchors(anchors: readonly Anchor[]): string {
   return `{"schema":${JSON.stringify(ANCHORS_SCHEMA)},"anchors":[\n${anchors.map(one).join(",\n")}\n]}\n`;
 }
 
-/** The anchor made of measured runs: the median peak of every series. */
+/** The anchor made of measured runs: the median peak of every series of memory. */
 export function anchorOf(
   scenario: string,
   fingerprint: Fingerprint,
@@ -29,7 +30,7 @@ export function anchorOf(
 ): Anchor {
   const peaks = new Map<string, { readonly entry: Anchor["series"][number]; readonly values: number[] }>();
   for (const series of runs.flatMap((run) => run.series)) {
-    if (series.peak_bytes === null) continue;
+    if (series.peak_bytes === null || isCounted(series.metric)) continue;
     const key = JSON.stringify([series.rank, series.device, series.metric]);
     const known = peaks.get(key) ?? { entry: [series.rank, series.device, series.metric, 0], values: [] };
     known.values.push(series.peak_bytes);

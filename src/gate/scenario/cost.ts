@@ -1,5 +1,5 @@
-import { formatBytes, formatDuration } from "../../core/units.ts";
-import { METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
+import { formatDuration } from "../../core/units.ts";
+import { formatSize, METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import type { GatePorts } from "../ports/ports.ts";
 
@@ -98,7 +98,7 @@ export function breachText({ checks }: Judgement): string | null {
   for (const check of breaches) {
     const { candidate_bytes: value, threshold_bytes: limit } = check;
     if (value === null || limit === null) continue;
-    return `${named(check)} ${formatBytes(value)} is over the limit of ${formatBytes(limit)}`;
+    return `${named(check)} ${formatSize(check.metric, value)} is over the limit of ${formatSize(check.metric, limit)}`;
   }
   const [first] = breaches;
   return first === undefined

@@ -1,5 +1,5 @@
 import { replaceHidden } from "../../core/escape.ts";
-import { formatBytes } from "../../core/units.ts";
+import { formatSize } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { causesOf } from "../headline/causes.ts";
 import { answerSentence } from "../headline/sentence.ts";
@@ -107,7 +107,7 @@ function testCase(scenario: ScenarioReport, name: string, time: number, body: st
 }
 
 function numbers(check: Check): string {
-  const size = (bytes: number | null) => (bytes === null ? "unknown" : formatBytes(bytes));
+  const size = (bytes: number | null) => (bytes === null ? "unknown" : formatSize(check.metric, bytes));
   return `candidate ${size(check.candidate_bytes)}, baseline ${size(check.baseline_bytes)}, limit ${size(check.threshold_bytes)}`;
 }
 

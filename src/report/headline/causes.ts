@@ -1,5 +1,5 @@
 import type { Finding } from "../../analysis/series/document.ts";
-import { METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
+import { isCounted, METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import { type ScenarioReport, verdictUrgency } from "../model/gate-report.ts";
@@ -27,9 +27,10 @@ function excess({ candidate_bytes: found, threshold_bytes: limit, baseline_bytes
  * allocator before pages, and of host and devices first where most memory is lost.
  */
 function byImportance(checks: readonly Check[]): readonly Check[] {
-  const lost = { host: 0, device: 0 };
+  const lost = new Map<string, number>();
+  const lostIn = (check: Check): number => lost.get(domain(check)) ?? 0;
   for (const check of checks)
-    if (check.verdict === "fail" && check.gating) lost[domain(check)] = Math.max(lost[domain(check)], excess(check));
+    if (check.verdict === "fail" && check.gating) lost.set(domain(check), Math.max(lostIn(check), excess(check)));
   return [...checks].sort(
     (a, b) =>
       verdictUrgency(a.verdict) - verdictUrgency(b.verdict) ||
@@ -38,7 +39,7 @@ function byImportance(checks: readonly Check[]): readonly Check[] {
       KIND[a.kind] - KIND[b.kind] ||
       // One gate over several ranks counts the pages of all of them to its own rank.
       Number(METRIC[b.metric].isCounted) - Number(METRIC[a.metric].isCounted) ||
-      lost[domain(b)] - lost[domain(a)] ||
+      lostIn(b) - lostIn(a) ||
       a.rank - b.rank,
   );
 }
@@ -48,8 +49,9 @@ export function decidingCheck(checks: readonly Check[]): Check | null {
   return byImportance(checks)[0] ?? null;
 }
 
-/** Memory of the host and memory of devices have causes of their own. */
-function domain({ device, metric }: Check): "host" | "device" {
+/** Memory of the host, memory of devices, and each thing that is counted beside memory have causes of their own. */
+function domain({ device, metric }: Check): string {
+  if (isCounted(metric)) return metric;
   return device === "host" || metric === "host" ? "host" : "device";
 }
 
@@ -98,6 +100,8 @@ function nameOf({ decisive: { metric, aspect, device, rank, phase } }: Cause): s
 }
 
 function explainsFinding(cause: Cause, finding: Finding): boolean {
+  const { metric } = cause.decisive;
+  if (isCounted(metric) || isCounted(finding.metric ?? "")) return metric === finding.metric;
   if (finding.classification === PEAK_LINE) return cause.kind === "peak" || cause.kind === "budget";
   const isGrowth = cause.kind === "leak" || cause.kind === "growth";
   return isGrowth && (OF_GROWTH.has(finding.classification) || OF_LINES.has(finding.classification));

@@ -1,5 +1,6 @@
 import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { formatBytes, formatShort } from "../../core/units.ts";
+import { formatSize, isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { RunReport, ScenarioReport } from "../model/gate-report.ts";
@@ -40,7 +41,7 @@ const ONE_PROCESS_SHARE = 0.8;
  * where one process is all. The heap of one process is not that of several.
  */
 export function growingProcess(found: DecisiveRun | null, { device, rank, metric }: Check): string | null {
-  if (device !== "host") return null;
+  if (device !== "host" || isCounted(metric)) return null;
   const roles = found?.run.analysis?.processes?.filter((one) => one.rank === rank) ?? [];
   const shares = new Map<string, number>();
   for (const { role, share } of roles) {
@@ -83,7 +84,12 @@ function withValue(check: Check, run: RunReport | null): Check {
 }
 
 /** Writes sizes of a check in as few digits as tell its value from its limit, where the two differ. */
-export function sizeFormat({ candidate_bytes: value, threshold_bytes: limit }: Check): (bytes: number) => string {
+export function sizeFormat({
+  metric,
+  candidate_bytes: value,
+  threshold_bytes: limit,
+}: Check): (bytes: number) => string {
+  if (isCounted(metric)) return (count) => formatSize(metric, count);
   const exact = (bytes: number): string => `${Math.round(bytes)} B`;
   if (value === null || limit === null || value === limit) return formatShort;
   return [formatShort, formatBytes].find((format) => format(value) !== format(limit)) ?? exact;

@@ -1,4 +1,5 @@
 import { formatShort } from "../../core/units.ts";
+import { isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { describingSeries } from "./decisive-run.ts";
@@ -21,7 +22,7 @@ function largest(values: readonly (number | null)[]): number | null {
  * series that describes the run.
  */
 export function couldDetect(scenario: ScenarioReport): Detectable {
-  const gating = (scenario.judgement?.checks ?? []).filter((check) => check.gating);
+  const gating = (scenario.judgement?.checks ?? []).filter(({ gating, metric }) => gating && !isCounted(metric));
   const byBaseline = (kind: Check["kind"]) =>
     largest(gating.flatMap((check) => (check.kind === kind && check.limit === "baseline" ? [check.mde_bytes] : [])));
   const keys = new Set(gating.map(({ rank, device, metric }) => `${rank} ${device} ${metric}`));

@@ -1,7 +1,7 @@
 import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { cutText } from "../../core/text.ts";
 import { formatDuration, formatShort } from "../../core/units.ts";
-import { METRIC, metricLabel, metricNoun } from "../../telemetry/recording/metrics.ts";
+import { formatSize, isCounted, METRIC, metricLabel, metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
@@ -55,7 +55,8 @@ function breachSentence(scenario: ScenarioReport, judgement: Judgement): string 
   const [cause] = causesOf(judgement.checks);
   if (cause === undefined) return capital(judgement.reason);
   const found = decisiveRun(scenario.runs, cause.decisive);
-  const line = cause.kind === "leak" ? leakLine(scenario.findings) : null;
+  const isMemory = !isCounted(cause.decisive.metric);
+  const line = cause.kind === "leak" && isMemory ? leakLine(scenario.findings) : null;
   const sure = certainty(cause.decisive, judgement, scenario);
   const withoutPackage = line === null ? null : { ...line, package: null };
   let text = "";
@@ -106,7 +107,7 @@ function breach(
         return `${formatShort(decisive.candidate_bytes ?? 0)} of files in RAM outlive the command${where}`;
       const at = line === null ? "" : ` at ${brief ? (line.location.split("/").at(-1) ?? "") : line.location}`;
       const owner = line === null || line.package === null ? "" : `, ${line.package}`;
-      const only = decisive.verdict === "warn" ? `${metricLabel(decisive.metric)} ` : "";
+      const only = decisive.verdict === "warn" && !isCounted(decisive.metric) ? `${metricLabel(decisive.metric)} ` : "";
       return `${only}leak of ${leakAmount(decisive, found)}${where}${at}${owner}`;
     }
     case "oom":
@@ -121,14 +122,15 @@ function breach(
 /** "281 KiB a step", "26.5 MiB/s" or "60.5 MiB in 2.4 s". */
 export function leakAmount(check: Check, found: DecisiveRun | null): string {
   const series = found?.series;
+  const size = (bytes: number): string => formatSize(check.metric, bytes, "short");
   const perStep = series?.slope_bytes_per_step ?? null;
   const perSecond = series?.slope_bytes_per_s ?? null;
-  if (perStep !== null && perStep > 0) return `${formatShort(perStep)} a step`;
-  if (perSecond !== null && perSecond > 0) return `${formatShort(perSecond)}/s`;
+  if (perStep !== null && perStep > 0) return `${size(perStep)} a step`;
+  if (perSecond !== null && perSecond > 0) return `${size(perSecond)}/s`;
   const bytes = check.candidate_bytes ?? series?.growth_bytes ?? null;
   const seconds = series?.duration_s ?? null;
   const during = seconds === null ? "" : ` in ${formatDuration(seconds)}`;
-  return bytes === null ? "unknown size" : `${formatShort(bytes)}${during}`;
+  return bytes === null ? "unknown size" : `${size(bytes)}${during}`;
 }
 
 function overLimit(check: Check, where: string, brief: boolean): string {
@@ -137,8 +139,9 @@ function overLimit(check: Check, where: string, brief: boolean): string {
     return `${metricLabel(check.metric)}${where}: ${check.reason}`;
   const name = `${metricLabel(check.metric)} ${check.aspect}${check.horizon === undefined ? "" : ` ${check.horizon}`}`;
   const of = { budget: "the budget", baseline: "the limit", anchor: "the last release's limit" }[check.limit];
-  const known = brief || baseline === null ? "" : ` (baseline ${formatShort(baseline)})`;
-  return `${name} ${formatShort(value)}${where}, ${formatShort(value - limit)} above ${of} of ${formatShort(limit)}${known}`;
+  const size = (bytes: number): string => formatSize(check.metric, bytes, "short");
+  const known = brief || baseline === null ? "" : ` (baseline ${size(baseline)})`;
+  return `${name} ${size(value)}${where}, ${size(value - limit)} above ${of} of ${size(limit)}${known}`;
 }
 
 /** ", confirmed in 4 of 4 runs"; "" where one run is enough, and for a warning. */
@@ -174,7 +177,7 @@ function passSentence(scenario: ScenarioReport, judgement: Judgement): string {
   const size = sizeFormat(peak);
   const gain =
     peak.improved && baseline !== null
-      ? `, ${formatShort(baseline - value)} below the baseline of ${formatShort(baseline)}`
+      ? `, ${size(baseline - value)} below the baseline of ${size(baseline)}`
       : limit === null
         ? ""
         : ` (limit ${size(limit)})`;
@@ -219,7 +222,9 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
     const plain = peakAsItIs(scenario, peak);
     const drift =
       label === undefined ? "" : `, ${driftWords(label)}${plain === null ? "" : " after garbage collection"}`;
-    parts.push(`${capital(metricLabel(peak.metric))} peak ${formatShort(plain ?? peak.candidate_bytes)}${drift}`);
+    parts.push(
+      `${capital(metricLabel(peak.metric))} peak ${formatSize(peak.metric, plain ?? peak.candidate_bytes, "short")}${drift}`,
+    );
   } else if (judgement.checks.length === 0) {
     const shown = describingSeries(scenario.runs);
     if (shown?.peak_bytes != null)

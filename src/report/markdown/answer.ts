@@ -1,6 +1,5 @@
 import { cutText, plural } from "../../core/text.ts";
-import { formatShort } from "../../core/units.ts";
-import { metricLabel } from "../../telemetry/recording/metrics.ts";
+import { formatSize, isCounted, metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type Cause, causesOf, openFindings } from "../headline/causes.ts";
 import { decisiveRun, rowCells, rowName, shownRows } from "../headline/decisive-run.ts";
 import {
@@ -86,9 +85,9 @@ function excuse({ accepted, known_leaks: known }: ScenarioReport): string {
 function breachVerb({ kind, decisive }: Cause, { runs }: ScenarioReport): string {
   const { candidate_bytes: value, threshold_bytes: limit, metric, rank } = decisive;
   const { kept_bytes: kept } = decisive;
-  if (kept !== undefined) return `grows by ${formatShort(kept)} that the C heap keeps`;
+  if (kept !== undefined) return `grows by ${formatSize(metric, kept, "short")} that the C heap keeps`;
   const where = rank > 0 ? ` on rank ${rank}` : "";
-  const over = value === null || limit === null || value <= limit ? null : formatShort(value - limit);
+  const over = value === null || limit === null || value <= limit ? null : formatSize(metric, value - limit, "short");
   switch (kind) {
     case "leak":
       return `leaks ${leakAmount(decisive, decisiveRun(runs, decisive))}${where}`;
@@ -116,7 +115,7 @@ export function leadText(scenario: ScenarioReport): string {
     if (note !== null) lines.push(`${md(capital(note), 300)}.`);
     return lines.join(" ");
   }
-  const line = namedLine(scenario.findings);
+  const line = isCounted(cause.decisive.metric) ? null : namedLine(scenario.findings);
   const sure = certainty(cause.decisive, judgement, scenario).replace(/^, /, "");
   const higher = higherParts(scenario.peak);
   if (higher.length > 0) lines.push(`**${unbroken(withCode(higherText(higher, (at) => `\`${at}\``)))}.**`);

@@ -25,8 +25,8 @@ function deviceSections(device: DeviceDifference): readonly string[] {
   if (pools.length === 0) return [title, lines, ...kinds];
   const poolCells = pools.map((pool) => [
     pool.pool === "0:0" ? "default" : md(pool.pool),
-    ...[pool.before_reserved_bytes, pool.after_reserved_bytes].map(sizeCell),
-    ...[pool.before_held_free_bytes, pool.after_held_free_bytes].map(sizeCell),
+    ...[pool.before_reserved_bytes, pool.after_reserved_bytes].map((bytes) => sizeCell(bytes)),
+    ...[pool.before_held_free_bytes, pool.after_held_free_bytes].map((bytes) => sizeCell(bytes)),
   ]);
   const head = ["pool", "reserved before", "reserved after", "held free before", "held free after"];
   return [title, lines, ...kinds, table(head, ["l", "r", "r", "r", "r"], poolCells)];

@@ -1,7 +1,7 @@
 import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from "../../analysis/series/document.ts";
 import { plural } from "../../core/text.ts";
-import { formatBytesDelta, formatDuration } from "../../core/units.ts";
-import { metricLabel } from "../../telemetry/recording/metrics.ts";
+import { formatDuration } from "../../core/units.ts";
+import { formatSize, metricLabel } from "../../telemetry/recording/metrics.ts";
 import { sizeCell } from "../wording/wording.ts";
 import { findingLines } from "./details.ts";
 import { alignRows, type Cell, cell, clip, type Paint, painter, safe, usableWidth } from "./terminal-table.ts";
@@ -42,10 +42,10 @@ function seriesRow(series: SeriesAnalysis, several: boolean, paint: Paint): Cell
   return [
     cell(clip(name, 40)),
     cell(series.class, classColor(series.class, paint)),
-    cell(sizeCell(series.peak_bytes)),
-    cell(series.growth_bytes === null ? "–" : formatBytesDelta(series.growth_bytes)),
+    cell(sizeCell(series.peak_bytes, series.metric)),
+    cell(series.growth_bytes === null ? "–" : formatSize(series.metric, series.growth_bytes, "delta")),
     cell(slope(series)),
-    cell(sizeCell(series.mde_bytes), paint.dim),
+    cell(sizeCell(series.mde_bytes, series.metric), paint.dim),
     cell(untilOom(series), series.steps_to_oom !== null || series.seconds_to_oom !== null ? paint.red : paint.dim),
   ];
 }
@@ -73,8 +73,9 @@ function classColor(name: DriftClass, paint: Paint): (text: string) => string {
 const MAX_NAMED = 20;
 
 function slope(series: SeriesAnalysis): string {
-  if (series.slope_bytes_per_step !== null) return `${formatBytesDelta(series.slope_bytes_per_step)}/step`;
-  return series.slope_bytes_per_s === null ? "–" : `${formatBytesDelta(series.slope_bytes_per_s)}/s`;
+  if (series.slope_bytes_per_step !== null)
+    return `${formatSize(series.metric, series.slope_bytes_per_step, "delta")}/step`;
+  return series.slope_bytes_per_s === null ? "–" : `${formatSize(series.metric, series.slope_bytes_per_s, "delta")}/s`;
 }
 
 function untilOom(series: SeriesAnalysis): string {

@@ -2,9 +2,8 @@ import type { Measurements } from "../../analysis/measurements.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
-import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
-import { METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
+import { formatSize, METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check, CheckVerdict, Judgement } from "../../verdict/model/judgement.ts";
 import {
   commonClass,
@@ -120,7 +119,6 @@ export function renderComparisonTerminal(
 ): string {
   const compared = comparedSeries(sides.a.measurements, sides.b.measurements, judgement.checks);
   const labelOf = labels(compared.map(({ key }) => key));
-  const size = (value: number | null) => (value === null ? "unknown" : formatBytes(value));
   const rows = compared.flatMap((one) =>
     (["peak", "growth", "class"] as const).map((aspect) => {
       const check = one.checks.find(({ kind }) => kind === aspect);
@@ -132,10 +130,12 @@ export function renderComparisonTerminal(
         const known = check?.verdict !== "pass" || classes.every((name) => !UNKNOWN.has(name));
         return [head(known ? sign : " "), ...classes, "", ""];
       }
+      const { metric } = one.key;
+      const size = (value: number | null) => (value === null ? "unknown" : formatSize(metric, value));
       const [left, right] = valuesOf(one, aspect);
-      const delta = left === null || right === null ? "" : formatBytesDelta(right - left);
+      const delta = left === null || right === null ? "" : formatSize(metric, right - left, "delta");
       const limit = check?.threshold_bytes ?? null;
-      return [head(sign), size(left), size(right), delta, limit === null ? "" : formatBytes(limit)];
+      return [head(sign), size(left), size(right), delta, limit === null ? "" : formatSize(metric, limit)];
     }),
   );
   const table = [["", "A", "B", "difference", "limit"], ...rows].map((row) => row.map((text) => cell(text)));

@@ -1,4 +1,5 @@
 import { escapeTerminal } from "../../core/escape.ts";
+import { isCounted } from "../../telemetry/recording/metrics.ts";
 import { BUDGET_DASH, LIMIT_DASH, THEMES, type Theme } from "../drawing/palette.ts";
 import { decimate, type Line } from "../model/decimate.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
@@ -23,6 +24,8 @@ interface PageLine {
 export interface PagePanel {
   readonly label: string;
   readonly unit: AxisView["unit"];
+  /** Whether the values are a number of things, and not bytes. */
+  readonly counted: boolean;
   readonly from: number;
   readonly to: number;
   /** Value at the top of the chart. */
@@ -63,6 +66,7 @@ export function panelsOf({ timeline }: ScenarioReport): readonly PagePanel[] {
     return {
       label: escapeTerminal(view.label).slice(0, 80),
       unit: axis.unit,
+      counted: isCounted(view.series.metric),
       from: axis.from,
       to: axis.to,
       high: view.high,

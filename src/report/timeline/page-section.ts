@@ -1,7 +1,7 @@
 import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { escapeHtml } from "../../core/escape.ts";
-import { formatBytesDelta, formatDuration } from "../../core/units.ts";
-import { metricLabel } from "../../telemetry/recording/metrics.ts";
+import { formatDuration } from "../../core/units.ts";
+import { formatSize, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { THEMES, VERDICT_LOOK } from "../drawing/palette.ts";
 import { rowCells, shownRows } from "../headline/decisive-run.ts";
@@ -63,7 +63,7 @@ function charts(panels: readonly PagePanel[], isShown: (panel: PagePanel) => boo
   return panels
     .map((panel, at) => {
       if (!isShown(panel)) return "";
-      const far = panel.far.map(({ name, bytes }) => `${name} ${sizeCell(bytes)}`).join(", ");
+      const far = panel.far.map(({ name, bytes }) => `${name} ${panel.counted ? bytes : sizeCell(bytes)}`).join(", ");
       const above = far === "" ? "" : ` <span class="soft">${escapeHtml(far)}, above the chart</span>`;
       return `<figure><figcaption>${escapeHtml(panel.label)}${above}</figcaption><div class="chart" data-panel="${at}"></div></figure>`;
     })
@@ -252,10 +252,10 @@ function statistics({ runs, judgement }: ScenarioReport): string {
     [ranks ? `rank ${rank}` : "", device === metric ? "" : device, metricLabel(metric)]
       .filter((part) => part !== "")
       .join(" ");
-  const slope = ({ slope_interval: interval, steps }: SeriesAnalysis) =>
+  const slope = ({ metric, slope_interval: interval, steps }: SeriesAnalysis) =>
     interval === null
       ? "–"
-      : `${formatBytesDelta(interval[0])} to ${formatBytesDelta(interval[1])} a ${steps === null ? "second" : "step"}`;
+      : `${formatSize(metric, interval[0], "delta")} to ${formatSize(metric, interval[1], "delta")} a ${steps === null ? "second" : "step"}`;
   const analysed =
     series.length === 0
       ? ""
@@ -264,15 +264,15 @@ function statistics({ runs, judgement }: ScenarioReport): string {
           { head: "Class", cell: (one) => one.class },
           { head: "Samples", cell: ({ samples }) => samples.toLocaleString("en-US") },
           { head: "Slope, 95 %", cell: slope },
-          { head: "Growth", cell: ({ growth_bytes }) => sizeCell(growth_bytes) },
-          { head: "Would detect", cell: ({ mde_bytes }) => sizeCell(mde_bytes) },
+          { head: "Growth", cell: ({ metric, growth_bytes }) => sizeCell(growth_bytes, metric) },
+          { head: "Would detect", cell: ({ metric, mde_bytes }) => sizeCell(mde_bytes, metric) },
         ]);
   const sensitive = sortChecks(judgement?.checks ?? []).filter(({ mde_bytes }) => mde_bytes !== null);
   if (sensitive.length === 0) return analysed;
   const all = judgement?.checks ?? [];
   return `${analysed}${table(sensitive.slice(0, MAX_CHECKS), [
     { head: "Check", isText: true, cell: (check) => checkName(check, all) },
-    { head: "Would detect", cell: ({ mde_bytes }) => sizeCell(mde_bytes) },
+    { head: "Would detect", cell: ({ metric, mde_bytes }) => sizeCell(mde_bytes, metric) },
   ])}`;
 }
 

@@ -1,5 +1,5 @@
 import { escapeHtml } from "../../core/escape.ts";
-import { formatShort } from "../../core/units.ts";
+import { formatSize } from "../../telemetry/recording/metrics.ts";
 import { BUDGET_DASH, LIMIT_DASH, type Theme } from "../drawing/palette.ts";
 import type { Ticks } from "../drawing/scale.ts";
 import { END, MIDDLE, svgText } from "../drawing/svg.ts";
@@ -181,11 +181,12 @@ function labelsOf(
 ): Label[] {
   const { left, right, top, bottom, theme } = plane;
   const { peak, band, growth } = view;
+  const size = (bytes: number): string => formatSize(view.series.metric, bytes, "short");
   const labels: Label[] = [];
   if (peak !== null) {
     const [x, y] = pixel(peak.x, peak.bytes, plane);
     labels.push(
-      label(formatShort(peak.bytes), theme.line, (w, h) => [
+      label(size(peak.bytes), theme.line, (w, h) => [
         { x: x - w - 10, y: y - h - 3 },
         { x: x - w / 2, y: y - h - 9 },
         { x: x + 10, y: y - h / 2 },
@@ -197,14 +198,14 @@ function labelsOf(
   for (const { name, bytes, isInside } of view.limits) {
     const y = isInside ? yOf(bytes, plane) : top + LABEL_HEIGHT;
     labels.push(
-      label(`${name} ${formatShort(bytes)}${isInside ? "" : " ↑"}`, theme[name], (w, h) =>
+      label(`${name} ${size(bytes)}${isInside ? "" : " ↑"}`, theme[name], (w, h) =>
         [y - h - 3, y + 3].flatMap((at) =>
           [left + 8, right - w - 8, (left + right - w) / 2].map((x) => ({ x, y: at })),
         ),
       ),
     );
   }
-  const rate = growth === undefined ? "" : `, +${formatShort(growth.bytes)}${growth.per === "step" ? " a step" : "/s"}`;
+  const rate = growth === undefined ? "" : `, +${size(growth.bytes)}${growth.per === "step" ? " a step" : "/s"}`;
   const points = runs.flat();
   if (points.length > 0)
     labels.push(label(text.name + rate, theme.line, nearLine(points, [0.6, 0.45, 0.75, 0.3], plane)));

@@ -100,6 +100,20 @@ describe("renderTimelineSvg", () => {
     expect(texts(renderTimelineSvg(sampleTimeline())).join()).not.toContain("of the growth");
   });
 
+  it("an axis of what is counted has whole numbers, and its labels name what they count", () => {
+    const key = { rank: 0, device: "host", metric: "threads" as const };
+    const bytes = Float64Array.from({ length: 50 }, (_, i) => 2000 + i);
+    const svg = renderTimelineSvg(
+      sampleTimeline({
+        series: [{ ...key, gating: true, time_s: bytes.map((_, i) => i), bytes }],
+        about: key,
+        panels: [{ ...NO_LIMITS, ...key, growth: { bytes: 1, per: "second" } }],
+      }),
+    );
+    for (const text of ["thread, number", ">2049 threads<", ", +1 thread/s<", ">1500<"]) expect(svg).toContain(text);
+    expect(svg).not.toMatch(/\d (?:B|KiB)\b/);
+  });
+
   it("renderTimelineSvg gives the same text for the same data", () => {
     const once = renderTimelineSvg(sampleTimeline());
     const again = renderTimelineSvg(sampleTimeline());

@@ -1,4 +1,5 @@
 import { oneLine } from "../../core/text.ts";
+import { isCounted } from "../../telemetry/recording/metrics.ts";
 import { THEMES, type Theme, type ThemeName, VERDICT_LOOK } from "../drawing/palette.ts";
 import { byteTicks, labelsWithUnit, ticks, timeTicks } from "../drawing/scale.ts";
 import { END, MARGIN, MIDDLE, svgDocument, svgText, WIDTH } from "../drawing/svg.ts";
@@ -69,7 +70,11 @@ function drawPanels(timeline: Timeline, axis: AxisView, top: number, theme: Them
   const plot = PLOT_HEIGHTS[axis.panels.length - 1]!;
   // Above the highest value there is room for its label.
   const highs = axis.panels.map(({ high }) => high * (1 + 30 / plot));
-  const sizes = highs.map((high) => byteTicks(0, high, axis.panels.length > 1 ? 4 : 6));
+  const sizes = highs.map((high, i) => {
+    const count = axis.panels.length > 1 ? 4 : 6;
+    const isNumber = isCounted(axis.panels[i]!.series.metric);
+    return isNumber ? ticks(0, high, count, { unit: "number", least: 1 }) : byteTicks(0, high, count);
+  });
   const room = Math.max(...sizes.flatMap(({ labels }) => labels.map((label) => textWidth(label, LABEL_SIZE))), 30);
   const left = Math.ceil(MARGIN + room + 10);
   const more = hidden === 0 ? [] : [`and ${hidden} more on the page`];

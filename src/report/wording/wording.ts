@@ -2,8 +2,8 @@ import type { PhaseMemory, PhasesMemory } from "../../analysis/growth/phases.ts"
 import type { Finding } from "../../analysis/series/document.ts";
 import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
-import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
-import { metricLabel } from "../../telemetry/recording/metrics.ts";
+import { formatBytesDelta, formatDuration } from "../../core/units.ts";
+import { formatSize, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { ExitState } from "../../telemetry/recording/model.ts";
 import type { Check, FingerprintDifference } from "../../verdict/model/judgement.ts";
 import { type GateReport, type ScenarioReport, type Timeline, verdictUrgency } from "../model/gate-report.ts";
@@ -43,9 +43,9 @@ function distinguished(all: readonly Check[]): { readonly ranks: boolean; readon
   return found;
 }
 
-/** A size as a table cell, "–" where it is unknown. */
-export function sizeCell(bytes: number | null): string {
-  return bytes === null || !Number.isFinite(bytes) ? "–" : formatBytes(bytes);
+/** A size as a table cell, "–" where it is unknown. @param metric of which it is; default one of bytes */
+export function sizeCell(bytes: number | null, metric = ""): string {
+  return bytes === null || !Number.isFinite(bytes) ? "–" : formatSize(metric, bytes);
 }
 
 /** Candidate, baseline, limit and smallest detectable change of a check as table cells, "–" where there is none. */
@@ -53,12 +53,12 @@ export function checkCells(check: Check): { candidate: string; baseline: string;
   if (check.aspect === "class") {
     return { candidate: check.candidate_class ?? "–", baseline: check.baseline_class ?? "–", limit: "–", sees: "–" };
   }
-  const limit = sizeCell(check.threshold_bytes);
+  const limit = sizeCell(check.threshold_bytes, check.metric);
   return {
-    candidate: sizeCell(check.candidate_bytes),
-    baseline: sizeCell(check.baseline_bytes),
+    candidate: sizeCell(check.candidate_bytes, check.metric),
+    baseline: sizeCell(check.baseline_bytes, check.metric),
     limit: check.limit === "baseline" || limit === "–" ? limit : `${limit} (${check.limit})`,
-    sees: sizeCell(check.mde_bytes),
+    sees: sizeCell(check.mde_bytes, check.metric),
   };
 }
 

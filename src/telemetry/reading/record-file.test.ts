@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
 import { draws } from "../../core/testing/draws.ts";
 import { HEADER_BYTES, RECORD_BYTES, RecordKind, RecordSource } from "../../sampler/record-layout.ts";
+import { fieldOf } from "../formats/parquet.ts";
 import { EPOCH_NS, type RecordInput, recordBytes } from "../testing/record-bytes.ts";
 import { recordingInfo } from "../testing/recordings.ts";
 import { heldMemory } from "./held-memory.ts";
@@ -201,6 +202,31 @@ describe("the job's memory with each shared page counted once", () => {
     expect(of(shared(10, [300, 100, null], 5)).columns).not.toHaveProperty("host_unmapped");
     expect(of(shared(10, [null, null, null], 0, 2)).tables).toBe(0);
     expect(of().tables).toBe(0);
+  });
+});
+
+describe("descriptors and threads", () => {
+  const tables = (...records: RecordInput[]) =>
+    recordFileToRecording(parseRecordFile(recordBytes(records), "a"), null).tables.map(({ device, columns }) => [
+      device,
+      Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, [...values]])),
+    ]);
+  const counts = (timeNs: number, ...values: (number | null)[]) => ({ timeNs, kind: RecordKind.counts, values });
+
+  it("descriptors and threads have a table of their own, unknown where those of one process are", () => {
+    expect(tables(counts(10, 7, 3), counts(20, null, 4))).toEqual([
+      ["host", { descriptors: [7, Number.NaN], threads: [3, 4] }],
+    ]);
+    expect(tables(counts(10, null, 3))).toEqual([["host", { threads: [3] }]]);
+    expect(tables(counts(10, null, null))).toEqual([]);
+  });
+
+  it("a Parquet file names them without bytes", () => {
+    expect([fieldOf("descriptors"), fieldOf("threads"), fieldOf("host")]).toEqual([
+      "descriptors",
+      "threads",
+      "host_bytes",
+    ]);
   });
 });
 

@@ -26,6 +26,7 @@ class RecordParser {
   readonly #tree = new GrowableColumns("timeNs", "rss", "anon", "shmem", "shmemMost", "processes", "ticks");
   readonly #cgroup = new GrowableColumns("timeNs", "current", "peak", "oomKills", "anonShmem");
   readonly #shared = new GrowableColumns("timeNs", "tookNs", "once", "mapped", "charged", "read", "unread");
+  readonly #counts = new GrowableColumns("timeNs", "descriptors", "threads");
   readonly #devices = new DeviceRecords();
   readonly #processes = new ProcessHistory();
   readonly #streams = new StreamsBuilder();
@@ -109,6 +110,9 @@ class RecordParser {
           this.#view.getUint32(this.#at + 44, true),
         );
         return true;
+      case RecordKind.counts:
+        this.#counts.push(timeNs, this.#value(0), this.#value(1));
+        return true;
       case RecordKind.device:
         return this.#devices.sample(timeNs, id, this.#four());
       case RecordKind.deviceProcess:
@@ -180,6 +184,7 @@ class RecordParser {
       tree: this.#tree.take(),
       cgroup: this.#cgroup.take(),
       shared: this.#shared.take(),
+      counts: this.#counts.take(),
       ...this.#devices.take(),
       processes: this.#processes,
       ...this.#streams.take(lostRings(this.#errors)),

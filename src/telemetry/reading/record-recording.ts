@@ -66,6 +66,12 @@ function sharedTable(shared: SharedColumns, rank: number, timeline: StepTimeline
   return [table({ rank, device: "host" }, shared.timeNs, columns, timeline)];
 }
 
+function countsTable({ counts }: RecordFile, rank: number, timeline: StepTimeline | null): SampleTable[] {
+  const { timeNs, ...columns } = counts;
+  const known = knownColumns(columns);
+  return Object.keys(known).length === 0 ? [] : [table({ rank, device: "host" }, timeNs, known, timeline)];
+}
+
 /**
  * Bytes that the user's files in RAM had gained at a time; NaN = unknown. The smaller of the readings around it: a file
  * that was removed between them must not count beside what took its place.
@@ -169,7 +175,15 @@ export function recordFileToRecording(file: RecordFile, info: RecordingInfo | nu
   const worldSize = info?.identity.world_size ?? null;
   const once = sharedTable(read, rank, probes.steps);
   const left = leftTable(info, file.lastNs);
-  const tables = [...(host ? [host] : []), ...once, ...deviceTables(devices, probes.steps), ...probes.tables, ...left];
+  const counts = countsTable(file, rank, probes.steps);
+  const tables = [
+    ...(host ? [host] : []),
+    ...once,
+    ...counts,
+    ...deviceTables(devices, probes.steps),
+    ...probes.tables,
+    ...left,
+  ];
   // Without its last record the file ends before the run does, with every series in it.
   const cut = (file.stop === null ? tables : probes.cut).flatMap(metricsOf);
   return {

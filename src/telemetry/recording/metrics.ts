@@ -1,4 +1,5 @@
-import { MIB } from "../../core/units.ts";
+import { plural } from "../../core/text.ts";
+import { formatBytes, formatBytesDelta, formatShort, MIB } from "../../core/units.ts";
 
 /** Everything that differs between metrics. A new metric is a row of {@link METRIC} and the source that fills it. */
 interface MetricTraits {
@@ -12,6 +13,8 @@ interface MetricTraits {
    * needs three quarters of the floor of pages, segments and the driver (`bench/verdict`, part `trade-offs`).
    */
   readonly floorBytes: number;
+  /** Without a baseline, a leak of less than this warns; absent = every one fails. Bytes. */
+  readonly failsFromBytes?: number;
   /**
    * Smallest change of a peak that is judged, bytes: a small allocator segment, a large one (which pools have as well),
    * 2 MiB pages with the jitter of the driver, or 4 KiB pages with allocator trimming, thread stacks and page cache.
@@ -45,6 +48,15 @@ interface MetricTraits {
   readonly hasPeak: boolean;
   /** One value: what is there after the command. All of it grew, and another run adds as much again. */
   readonly isLeftBehind: boolean;
+  /** Things that are counted: every size of the metric is their number then, also where its name has "bytes". */
+  readonly counted?: Counted;
+}
+
+interface Counted {
+  /** "descriptor" */
+  readonly noun: string;
+  /** Bytes as which one of them counts in limits that all metrics share. */
+  readonly weightBytes: number;
 }
 
 const PAGES = { floorBytes: 16 * MIB, peakFloorBytes: 8 * MIB, quantumBytes: 4096, minProjectedBytes: 2 * MIB };
@@ -72,6 +84,8 @@ const LIVE_HEAP = {
   isLiveHeap: true,
   isExplainable: false,
 };
+/** What a program may keep beside memory. The level is the size of the program, so only a leak is judged. */
+const COUNTED = { ...PLAIN, quantumBytes: 1, isExplainable: false, hasPeak: false };
 const ON_REQUEST = { ...PLAIN, isOnRequest: true };
 
 /** In the order in which they are shown. */
@@ -137,9 +151,35 @@ const ROWS = {
     label: "left-behind",
     noun: "memory left behind in files",
     letter: "l",
+    floorBytes: MIB,
+    failsFromBytes: 16 * MIB,
     isExplainable: false,
     hasPeak: false,
     isLeftBehind: true,
+  },
+  /** Open descriptors of the process tree, one in several processes once in each. */
+  descriptors: {
+    ...COUNTED,
+    label: "descriptor",
+    noun: "the number of open descriptors",
+    floorBytes: 16,
+    failsFromBytes: 64,
+    peakFloorBytes: 32,
+    minProjectedBytes: 16,
+    letter: "d",
+    counted: { noun: "descriptor", weightBytes: MIB / 4 },
+  },
+  /** Threads of the process tree. */
+  threads: {
+    ...COUNTED,
+    label: "thread",
+    noun: "the number of threads",
+    floorBytes: 8,
+    failsFromBytes: 32,
+    peakFloorBytes: 16,
+    minProjectedBytes: 8,
+    letter: "c",
+    counted: { noun: "thread", weightBytes: MIB / 2 },
   },
   /** What the driver counts for the job and no allocator of the device reserves. */
   outside_allocator: { ...ON_REQUEST, ...DRIVER, label: "outside-allocator", letter: "o", isExplainable: false },
@@ -170,3 +210,19 @@ export const metricLabel = (name: string): string => (isMetric(name) ? METRIC[na
 
 /** The same as a noun: "host memory", "JavaScript heap". */
 export const metricNoun = (metric: Metric): string => METRIC[metric].noun ?? `${METRIC[metric].label} memory`;
+
+/** Whether its sizes are a number of things, and not bytes. */
+export const isCounted = (metric: string): boolean => isMetric(metric) && METRIC[metric].counted !== undefined;
+
+/** A limit that is stated in bytes for all metrics, in the unit of one. */
+export const limitOf = (bytes: number, metric: Metric): number => bytes / (METRIC[metric].counted?.weightBytes ?? 1);
+
+const FORMATS = { exact: formatBytes, delta: formatBytesDelta, short: formatShort };
+
+/** A size of a metric, or a rate of it, for people: "1.50 GiB", "+64 descriptors", "0.25 threads". */
+export function formatSize(metric: string, size: number, format: keyof typeof FORMATS = "exact"): string {
+  const counted = isMetric(metric) ? METRIC[metric].counted : undefined;
+  if (counted === undefined) return FORMATS[format](size);
+  const count = Math.abs(size) < 100 ? Number(size.toPrecision(3)) : Math.round(size);
+  return `${format === "delta" && count > 0 ? "+" : ""}${plural(count, counted.noun)}`;
+}

@@ -1,5 +1,5 @@
 import { oneLine } from "../../core/text.ts";
-import { isMetric, METRICS, type Metric } from "./metrics.ts";
+import { isCounted, isMetric, METRICS, type Metric } from "./metrics.ts";
 import type { DeviceHealth } from "./recorded-device.ts";
 import type { CutSeries, KnownPeak, RecordingInfo, RecordingMark } from "./recording-schema.ts";
 
@@ -55,10 +55,15 @@ export const COLUMNS = [
 export type Column = (typeof COLUMNS)[number];
 
 /**
- * Columns that are counts, not bytes: of processes, of blocks of Python's own allocator, and of the readings that a row
- * of a long run stands for.
+ * Columns that are counts, not bytes: of processes, of blocks of Python's own allocator, of the readings that a row
+ * of a long run stands for, and of what the metrics count.
  */
-export const COUNTS: ReadonlySet<Column> = new Set<Column>(["processes", "blocks", "ticks"]);
+export const COUNTS: ReadonlySet<Column> = new Set<Column>([
+  "processes",
+  "blocks",
+  "ticks",
+  ...METRICS.filter(isCounted),
+]);
 
 /**
  * Samples of one rank on one device; arrays of equal length, missing values NaN. Sources with clocks of their own fill

@@ -48,6 +48,13 @@ export interface SharedColumns {
   readonly unread: Float64Array;
 }
 
+/** Numbers of open descriptors and of threads of the process tree; NaN = not known of every process. */
+interface CountColumns {
+  readonly timeNs: Float64Array;
+  readonly descriptors: Float64Array;
+  readonly threads: Float64Array;
+}
+
 /** Ticks of one device, bytes. */
 export interface DeviceColumns {
   readonly index: number;
@@ -124,6 +131,7 @@ export interface RecordFile {
   readonly tree: TreeColumns;
   readonly cgroup: CgroupColumns;
   readonly shared: SharedColumns;
+  readonly counts: CountColumns;
   readonly devices: readonly DeviceColumns[];
   readonly lists: readonly DeviceLists[];
   readonly processPeaks: readonly DeviceProcessPeak[];

@@ -1,6 +1,5 @@
-import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
-import { METRIC } from "../../telemetry/recording/metrics.ts";
+import { formatSize, METRIC } from "../../telemetry/recording/metrics.ts";
 import { ANCHOR_CONFIRMATIONS, ANCHOR_MARGIN, LONE_WARNING_SHARE } from "../model/defaults.ts";
 import type { Check } from "../model/judgement.ts";
 import { pairSeries, type SeriesHistory, type SeriesKey } from "../model/series-index.ts";
@@ -65,7 +64,8 @@ export function anchorRule(
     const value = clean ?? median(looked);
     const missing = clean === undefined ? ANCHOR_CONFIRMATIONS - looked.length : 0;
     const singleRunMargin = LONE_WARNING_SHARE * Math.abs(level);
-    const against = `peak ${formatBytes(value)} is ${formatBytesDelta(value - level)} from the release anchor's ${formatBytes(level)} (limit ${formatBytes(threshold)})`;
+    const size = (bytes: number, format?: "delta"): string => formatSize(key.metric, bytes, format);
+    const against = `peak ${size(value)} is ${size(value - level, "delta")} from the release anchor's ${size(level)} (limit ${size(threshold)})`;
     const compared = {
       ...base,
       candidate_bytes: value,

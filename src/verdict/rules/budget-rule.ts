@@ -1,5 +1,4 @@
-import { formatBytes } from "../../core/units.ts";
-import { metricLabel } from "../../telemetry/recording/metrics.ts";
+import { formatSize, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../model/judgement.ts";
 import type { Policy } from "../model/policy.ts";
 import { CUT_EVERYWHERE, isWhole, type SeriesHistory } from "../model/series-index.ts";
@@ -15,11 +14,12 @@ export function budgetRule(
 ): readonly Check[] {
   return policy.budgets.flatMap((budget): Check[] => {
     const common = { aspect: "peak", limit: "budget", gating: true, threshold_bytes: budget.bytes } as const;
+    const size = (bytes: number): string => formatSize(budget.metric, bytes);
     const unknown = (key: SeriesHistory["key"], what: string) =>
       checkOf(key, {
         ...common,
         verdict: "unjudged",
-        reason: `the budget of ${formatBytes(budget.bytes)} for ${metricLabel(budget.metric)} cannot be checked: ${what}`,
+        reason: `the budget of ${size(budget.bytes)} for ${metricLabel(budget.metric)} cannot be checked: ${what}`,
       });
     const series = candidate.filter(({ key }) => key.metric === budget.metric && key.phase === undefined);
     if (series.length === 0) {
@@ -37,7 +37,7 @@ export function budgetRule(
       const tight = budgetNoise(key, budget, policy, baseline);
       const note = tight === null ? "" : ` (${tight})`;
       const over = highest > budget.bytes;
-      const distance = formatBytes(Math.abs(highest - budget.bytes));
+      const distance = size(Math.abs(highest - budget.bytes));
       if (!over && peaks(runs.filter(isWhole)).length === 0) {
         return checkOf(key, {
           ...common,
@@ -52,7 +52,7 @@ export function budgetRule(
         verdict: over ? "fail" : "pass",
         confirmed: over,
         candidate_bytes: highest,
-        reason: `peak ${formatBytes(highest)} is ${distance} ${over ? "over" : "under"} the budget of ${formatBytes(budget.bytes)}${note}`,
+        reason: `peak ${size(highest)} is ${distance} ${over ? "over" : "under"} the budget of ${size(budget.bytes)}${note}`,
       });
     });
   });

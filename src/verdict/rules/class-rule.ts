@@ -1,8 +1,9 @@
 import type { MeasuredSeries } from "../../analysis/measurements.ts";
 import { isExact, materialChange } from "../../analysis/trend/materiality.ts";
 import { plural } from "../../core/text.ts";
-import { formatBytes, type Horizon } from "../../core/units.ts";
+import type { Horizon } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
+import { formatSize, limitOf, METRIC } from "../../telemetry/recording/metrics.ts";
 import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION, WARNING_ALPHA } from "../model/defaults.ts";
 import type { Check, ClassCheck } from "../model/judgement.ts";
 import type { Policy } from "../model/policy.ts";
@@ -30,9 +31,12 @@ function materiality(series: MeasuredSeries, horizon: Horizon | null): { growth:
   const growth = horizon === null ? finite(series.growth_bytes) : projectedGrowth(series, horizon);
   if (growth === null) return null;
   const level = Math.abs(finite(series.peak_bytes) ?? 0);
+  const { metric } = series;
   const floor =
-    horizon === null ? materialChange(level, series) : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
-  return { growth, material: growth > floor };
+    horizon === null
+      ? materialChange(level, series)
+      : Math.max(limitOf(HORIZON_FLOOR_BYTES, metric), LEAK_FLOOR_FRACTION * level);
+  return { growth, material: growth > floor && growth >= (METRIC[metric].failsFromBytes ?? 0) };
 }
 
 /** Whether the growth is known, and may be that of a cache. */
@@ -62,7 +66,9 @@ function aloneRule(
   const growths = sizes.flatMap((size) => (size === null ? [] : [size.growth]));
   const largest = growths.length === 0 ? null : Math.max(...growths);
   const size =
-    largest === null ? "" : ` of ${formatBytes(largest)}${horizon === null ? "" : ` ${describeHorizon(horizon)}`}`;
+    largest === null
+      ? ""
+      : ` of ${formatSize(key.metric, largest)}${horizon === null ? "" : ` ${describeHorizon(horizon)}`}`;
   const parts = { ...base, candidate_bytes: largest };
   const accepted = baseline.flatMap(({ series }) => materiality(series, horizon)?.growth ?? []);
   if (largest !== null && accepted.length > 0 && largest <= ACCEPTED_GROWTHS * Math.max(...accepted)) {

@@ -1,8 +1,7 @@
 import type { Measurements } from "../../analysis/measurements.ts";
-import { formatBytes } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { spread } from "../../stats/spread.ts";
-import { METRIC } from "../../telemetry/recording/metrics.ts";
+import { formatSize, METRIC } from "../../telemetry/recording/metrics.ts";
 import type { Budget, Policy } from "../model/policy.ts";
 import { describeSeries, indexSeries, type SeriesHistory, type SeriesKey, sameSeries } from "../model/series-index.ts";
 import { peakMargin, peaks } from "./peak-rule.ts";
@@ -20,7 +19,7 @@ export function budgetNoise(
   const margin = peakMargin(key, policy)(median(known), spread(known, METRIC[key.metric].quantumBytes));
   const needed = Math.max(...known) + margin;
   if (budget.bytes >= needed) return null;
-  return `the budget is inside the noise of the baseline; ${formatBytes(Math.ceil(needed))} would be above it`;
+  return `the budget is inside the noise of the baseline; ${formatSize(key.metric, Math.ceil(needed))} would be above it`;
 }
 
 /** Warnings about a policy that the baseline shows to be unwise: budgets inside the noise band. One sentence each. */
@@ -33,7 +32,7 @@ export function lintPolicy(policy: Policy, baseline: Measurements | null): reado
         const noise = budgetNoise(key, budget, policy, histories);
         return noise === null
           ? []
-          : [`budget ${budget.metric}=${formatBytes(budget.bytes)}, ${describeSeries(key)}: ${noise}`];
+          : [`budget ${budget.metric}=${formatSize(budget.metric, budget.bytes)}, ${describeSeries(key)}: ${noise}`];
       }),
   );
 }

@@ -1,7 +1,8 @@
 import type { MeasuredSeries } from "../../analysis/measurements.ts";
 import { type Counter, isExact } from "../../analysis/trend/materiality.ts";
-import { formatBytes, type Horizon } from "../../core/units.ts";
+import type { Horizon } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
+import { formatSize, limitOf } from "../../telemetry/recording/metrics.ts";
 import {
   CONFIRMED_SPREADS,
   EXACT_GROWTH_FLOOR_BYTES,
@@ -83,8 +84,10 @@ export function hasGrowth(runs: readonly SeriesRun[]): boolean {
 }
 
 /** Bytes that a growth may exceed another, without a horizon. */
-const growthFloor = (level: number, counter: Counter): number =>
-  Math.max(isExact(counter) ? EXACT_GROWTH_FLOOR_BYTES : GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION * level);
+function growthFloor(level: number, counter: Counter): number {
+  const floor = isExact(counter) ? EXACT_GROWTH_FLOOR_BYTES : limitOf(GROWTH_FLOOR_BYTES, counter.metric);
+  return Math.max(floor, GROWTH_FLOOR_FRACTION * level);
+}
 
 /** The level of the baseline's runs, bytes; 0 when it is not known. */
 const levelOf = (runs: readonly SeriesRun[]): number => Math.abs(median(peaks(runs).map(({ value }) => value)) || 0);
@@ -133,7 +136,7 @@ export function growthAcrossVersions(context: RelativeContext, baseRuns: number)
     ) === null
   ) {
     if (first <= centre + floor) {
-      const reason = `growth ${formatBytes(first)} is within ${formatBytes(floor)} of the base commit's in this session`;
+      const reason = `growth ${formatSize(key.metric, first)} is within ${formatSize(key.metric, floor)} of the base commit's in this session`;
       return checkOf(key, { ...parts, threshold_bytes: centre + floor, verdict: "pass", reason });
     }
   }
@@ -150,8 +153,11 @@ export function growthAcrossVersions(context: RelativeContext, baseRuns: number)
 export function growthRule(context: RelativeContext): Check {
   const { horizon, candidate, baseline } = growths(context);
   const level = levelOf(context.baseline);
+  const { metric } = context.key;
   const floor =
-    horizon === null ? growthFloor(level, context.key) : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
+    horizon === null
+      ? growthFloor(level, context.key)
+      : Math.max(limitOf(HORIZON_FLOOR_BYTES, metric), LEAK_FLOOR_FRACTION * level);
   const held = context.baseline.every(({ series }) => series.class !== undefined && series.class !== "leak");
   const outcome = judgeRelative(context, {
     candidate: candidate.map(({ value }) => value),
@@ -173,7 +179,7 @@ export function growthRule(context: RelativeContext): Check {
       threshold_bytes: floor,
       verdict: "pass",
       reason:
-        `growth ${formatBytes(first)} is not above ${formatBytes(floor)}, the smallest growth that is judged, ` +
+        `growth ${formatSize(metric, first)} is not above ${formatSize(metric, floor)}, the smallest growth that is judged, ` +
         "and most runs of the baseline are too short for a growth",
     });
   }

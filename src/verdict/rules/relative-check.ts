@@ -1,6 +1,6 @@
 import { assertNever } from "../../core/errors.ts";
 import { plural } from "../../core/text.ts";
-import { formatBytes, formatBytesDelta } from "../../core/units.ts";
+import { formatSize } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../model/judgement.ts";
 import { checkOf } from "./check.ts";
 import type { Dismissal } from "./compare-with-base.ts";
@@ -66,7 +66,8 @@ export function relativeCheck(
     threshold_bytes: outcome.threshold,
     mde_bytes: minimalDetectableChange(outcome.margin, outcome.spread),
   };
-  const over = `${name} ${formatBytes(outcome.value)} is ${formatBytes(outcome.value - outcome.centre)} above the baseline's ${formatBytes(outcome.centre)}`;
+  const size = (bytes: number): string => formatSize(key.metric, bytes);
+  const over = `${name} ${size(outcome.value)} is ${size(outcome.value - outcome.centre)} above the baseline's ${size(outcome.centre)}`;
   switch (outcome.kind) {
     case "within": {
       const first = { ...base, ...level, candidate_bytes: outcome.value, improved: outcome.improved };
@@ -75,13 +76,13 @@ export function relativeCheck(
         return checkOf(key, {
           ...first,
           verdict: "pass",
-          reason: `${name} is ${formatBytes(lower)} below the baseline: refresh the baseline to keep the gain`,
+          reason: `${name} is ${size(lower)} below the baseline: refresh the baseline to keep the gain`,
         });
       }
       const earlier = outcome.used > 1 ? ` (in run ${outcome.used}; the earlier runs were above)` : "";
       const reason = outcome.knownMode
         ? `${over}, which runs of the baseline reach too${earlier}`
-        : `${name} ${formatBytes(outcome.value)} is within ${formatBytes(outcome.margin)} of the baseline's ${formatBytes(outcome.centre)}${earlier}`;
+        : `${name} ${size(outcome.value)} is within ${size(outcome.margin)} of the baseline's ${size(outcome.centre)}${earlier}`;
       return checkOf(key, { ...first, verdict: "pass", reason });
     }
     case "dismissed":
@@ -91,7 +92,7 @@ export function relativeCheck(
         verdict: "pass",
         candidate_bytes: outcome.value,
         needs_base_runs: outcome.needsBaseRuns,
-        reason: `${over}, but ${dismissal(outcome.why, formatBytes(outcome.inSession.centre))}`,
+        reason: `${over}, but ${dismissal(outcome.why, size(outcome.inSession.centre))}`,
       });
     case "session-unknown":
       return checkOf(key, {
@@ -103,10 +104,10 @@ export function relativeCheck(
         candidate_bytes: outcome.value,
         reason:
           `${over} in ${plural(outcome.used, "run")}, but sessions of the baseline differ so much that one may reach ` +
-          `${formatBytes(outcome.limit)}, and the base commit did not run in this session`,
+          `${size(outcome.limit)}, and the base commit did not run in this session`,
       });
     case "breach": {
-      const runs = `(limit ${formatBytesDelta(outcome.margin)}) in ${plural(outcome.used, "run")}`;
+      const runs = `(limit ${formatSize(key.metric, outcome.margin, "delta")}) in ${plural(outcome.used, "run")}`;
       const open = !gating
         ? outcome.confirmed
           ? ""
