@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "03335d6f0373dfdff164a39784740bc1856303c6a6e87a2ec386901e9aabff49");
+  load = loadPack(import.meta.url, "c7a8d2e58313f4762714adeac9ed14569b11c7c08d47aad0b347b8b13549f48b");
 } catch (error) {
   fail(
     FAILED,

@@ -35,7 +35,13 @@ function column(base64, Type) {
 }
 
 /** The unit of a chart's axis, and its steps: 1, 2 and 5 times a power of ten of that unit. */
-function unitOf(high) {
+function unitOf({ high, counted }) {
+  if (counted)
+    return {
+      name: "",
+      bytes: 1,
+      steps: [1, 10, 100, 1000, 1e4, 1e5].flatMap((power) => [power, 2 * power, 5 * power]),
+    };
   let unit = 0;
   while (high >= 1000 * 1024 ** unit && unit < UNITS.length - 1) unit += 1;
   const bytes = 1024 ** unit;
@@ -129,7 +135,8 @@ function draw(panel, host, key, panels) {
     ticks: { show: false },
     font: "13px system-ui, sans-serif",
   };
-  const unit = unitOf(panel.high);
+  const unit = unitOf(panel);
+  const size = panel.counted ? String : formatBytes;
   const at = (role) => panel.lines.findIndex((line) => line.role === role) + 1;
   const isStepped = panel.unit === "steps";
   const position = (value) => (isStepped ? value.toFixed(1) : formatSeconds(value));
@@ -156,7 +163,7 @@ function draw(panel, host, key, panels) {
         size: 68,
         incrs: unit.steps,
         values: (_, ticks) =>
-          ticks.map((value) => (value === 0 ? "0" : `${Number((value / unit.bytes).toFixed(2))} ${unit.name}`)),
+          ticks.map((value) => (value === 0 ? "0" : `${Number((value / unit.bytes).toFixed(2))} ${unit.name}`.trim())),
       },
     ],
     series: [
@@ -174,8 +181,8 @@ function draw(panel, host, key, panels) {
         spanGaps: false,
         // Without a pointer the legend has the highest value.
         value: (_, value, __, hovered) => {
-          if (hovered === null || hovered === undefined) return formatBytes(highest(tables[index][1]));
-          return value === null || value === undefined ? "" : formatBytes(value);
+          if (hovered === null || hovered === undefined) return size(highest(tables[index][1]));
+          return value === null || value === undefined ? "" : size(value);
         },
       })),
     ],
