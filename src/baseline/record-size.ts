@@ -1,4 +1,4 @@
-import { isMetric, METRIC } from "../telemetry/recording/metrics.ts";
+import { isCounted, isMetric, METRIC } from "../telemetry/recording/metrics.ts";
 import { type BaselineEpoch, type BaselineRecord, type BaselineRun, comparedEpochs } from "./record.ts";
 
 /** Size limits of a record file, bytes of its JSON. */
@@ -55,12 +55,14 @@ const SLIMMER: readonly ((value: NonNullable<SeriesValue>, metric: string, count
   (value, metric) => (metric === "reserved" || metric === "used" ? null : value),
   (value, metric, counted) =>
     counted && isMetric(metric) && (metric === "host" || METRIC[metric].isInterpreter) ? null : value,
+  (value, metric) => (isCounted(metric) ? null : value),
 ];
 
 /**
  * A run of at most {@link MAX_RUN_BYTES}: slopes are dropped first, then metrics that are judged only on request, then
  * reserved and device-used memory, then host memory and that of interpreters if the allocator of a device was
- * recorded. A run of more ranks keeps peak, growth and class of each, at any size.
+ * recorded, then what is counted beside memory, whose leaks fail without a baseline too. A run of more ranks keeps
+ * peak, growth and class of each, at any size.
  */
 function fitRun(run: BaselineRun, series: BaselineEpoch["series"]): BaselineRun {
   // As gating is decided: an allocator of the host does not replace host memory.
