@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "c7a8d2e58313f4762714adeac9ed14569b11c7c08d47aad0b347b8b13549f48b");
+  load = loadPack(import.meta.url, "c274e050dd7d4d5f8c1cf64483eb5fc943e70537d359d9423df6cc45a68b3176");
 } catch (error) {
   fail(
     FAILED,
