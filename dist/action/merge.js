@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "c274e050dd7d4d5f8c1cf64483eb5fc943e70537d359d9423df6cc45a68b3176");
+  load = loadPack(import.meta.url, "f01fbe70a22e4a0e59e5f0ec639c27937e184914334f40e34793649c3df96e74");
 } catch (error) {
   fail(
     FAILED,

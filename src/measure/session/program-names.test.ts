@@ -11,6 +11,7 @@ describe("the program of a command line", () => {
     [["node", "--require", "./hook.cjs", "server.mjs"], "server.mjs"],
     [["java", "-Xmx1g", "-jar", "lib/service.jar"], "service.jar"],
     [["gunicorn: worker [app]"], "gunicorn: worker [app]"],
+    [["worker --token=abc123 --port=80"], "worker --token=*** --port=80"],
     [["bash"], ""],
     [[], ""],
   ])("the command line %j is called %j", (argv, name) => {

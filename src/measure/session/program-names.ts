@@ -1,4 +1,5 @@
 import path from "node:path";
+import { hideSecrets } from "../../core/process/hide-secrets.ts";
 import { readText } from "../../sampler/proc.ts";
 
 const INTERPRETER = /^(?:python[\d.]*|pypy[\d.]*|node|nodejs|ruby|perl|php|bash|sh|dash|zsh|java)$/;
@@ -9,10 +10,11 @@ const MAX_CHARACTERS = 60;
 
 /**
  * The program of a command line: its file's name, or that of the script which an interpreter runs; "" for an
- * interpreter without one, as the children of Python's `multiprocessing` are.
+ * interpreter without one, as the children of Python's `multiprocessing` are. A title that a process gave itself may
+ * hold a secret, which is masked.
  */
 export function programName(argv: readonly string[]): string {
-  const [file = "", ...args] = argv;
+  const [file = "", ...args] = hideSecrets(argv);
   const program = path.basename(file.split(" ")[0] ?? "");
   if (!INTERPRETER.test(program)) return path.basename(file).slice(0, MAX_CHARACTERS);
   const code = args.findIndex((arg) => /^-(?:c|e|-eval)$/.test(arg));
