@@ -20,6 +20,7 @@ const ESSENTIAL = [
  */
 const ALONE = [
   "test/attribution/torch-leaks.test.ts",
+  "test/e2e/reproduce.test.ts",
   "test/e2e/walkthrough-page.test.ts",
   "test/e2e/left-behind.test.ts",
   "test/measure/peaks.test.ts",

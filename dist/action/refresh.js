@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "f01fbe70a22e4a0e59e5f0ec639c27937e184914334f40e34793649c3df96e74");
+  load = loadPack(import.meta.url, "da760daf0ea03bf54617d23e760976fa7fd695ed87c84081bc486bc8d48911c0");
 } catch (error) {
   fail(
     FAILED,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Finding, LinePackage } from "../../analysis/series/document.ts";
 import { MIB } from "../../core/units.ts";
+import { headingText } from "../markdown/answer.ts";
 import {
   SAMPLE_FINDING,
   sampleAnalysis,
@@ -23,6 +24,7 @@ function sentenceOf(
     metric = KEY.metric as "host" | "allocated",
     share = 1,
     workers = ["worker 2 of 4 of gunicorn", "wrk"],
+    show = answerSentence,
   } = {},
 ): string {
   const place = { ...KEY, device, metric };
@@ -52,7 +54,7 @@ function sentenceOf(
     mde_bytes: null,
   });
   const judgement = sampleJudgement("fail", { checks: [check], confirmed: true });
-  return answerSentence(sampleScenario("fail", { runs, judgement, findings }));
+  return show(sampleScenario("fail", { runs, judgement, findings }));
 }
 
 const lineOf = (line: string, placed: string, named: LinePackage): Finding => ({
@@ -103,6 +105,13 @@ describe("the sentence of a leak", () => {
     expect(sentenceOf(["leak"], [], { ...host, share: 0.8 })).toContain(" in worker 2 of 4 of gunicorn");
     expect(sentenceOf(["leak"], [], { ...host, share: 0.7 })).not.toContain("gunicorn");
     expect(sentenceOf(["leak"])).not.toContain("gunicorn");
+  });
+
+  it("names the process in the heading of a comment, with its name escaped", () => {
+    const heading = (worker: string) =>
+      sentenceOf(["leak"], [], { device: "host", workers: [worker, "wrk"], show: headingText });
+    expect(heading("worker 2 of 4 of gunicorn")).toMatch(/ leaks .* in worker 2 of 4 of gunicorn$/);
+    expect(heading("<img src=x> | job")).not.toContain("<img");
   });
 
   it("names the workers that have most of the growth of the pages together, and not for the heap of one", () => {

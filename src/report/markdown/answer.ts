@@ -1,7 +1,7 @@
 import { cutText, plural } from "../../core/text.ts";
 import { formatSize, isCounted, metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type Cause, causesOf, openFindings } from "../headline/causes.ts";
-import { decisiveRun, rowCells, rowName, shownRows } from "../headline/decisive-run.ts";
+import { decisiveRun, growingProcess, rowCells, rowName, shownRows } from "../headline/decisive-run.ts";
 import {
   growthShare,
   type LineAnswer,
@@ -86,7 +86,8 @@ function breachVerb({ kind, decisive }: Cause, { runs }: ScenarioReport): string
   const { candidate_bytes: value, threshold_bytes: limit, metric, rank } = decisive;
   const { kept_bytes: kept } = decisive;
   if (kept !== undefined) return `grows by ${formatSize(metric, kept, "short")} that the C heap keeps`;
-  const where = rank > 0 ? ` on rank ${rank}` : "";
+  const process = kind === "leak" || kind === "growth" ? growingProcess(decisiveRun(runs, decisive), decisive) : null;
+  const where = `${process === null ? "" : ` in ${md(process, 80)}`}${rank > 0 ? ` on rank ${rank}` : ""}`;
   const over = value === null || limit === null || value <= limit ? null : formatSize(metric, value - limit, "short");
   switch (kind) {
     case "leak":
