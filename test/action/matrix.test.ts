@@ -30,7 +30,7 @@ const TRIES = Number(process.env.STORMLOG_TEST_MATRIX_TRIES ?? 1);
 const AT_ONCE = 4;
 
 /** How much faster the clock of a step runs: it measures nothing and is mostly idle. */
-const CLOCK = 8;
+const CLOCK = 4;
 const node = actionNode();
 const azurite = azuriteBlobScript();
 const results = new ResultsDouble();

@@ -18,7 +18,7 @@ const PR = 12;
 const HEAD = "a".repeat(40);
 
 /** How much faster the clock of a step runs: it measures nothing and is mostly idle. */
-const CLOCK = 8;
+const CLOCK = 4;
 /** For a step that waits for nothing: a busy machine then has all of a deadline, not an eighth. */
 const REAL_CLOCK = { clock: 1 };
 const node = actionNode();
