@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "da760daf0ea03bf54617d23e760976fa7fd695ed87c84081bc486bc8d48911c0");
+  load = loadPack(import.meta.url, "8e8c24076a7fcb8f4d9fe406aebe132fde71fc010c26fa0db2516c676456d282");
 } catch (error) {
   fail(
     FAILED,

@@ -81,6 +81,17 @@ describe("the roles of a command's processes", () => {
     for (const bytes of workers!.bytes.slice(2, -2)) expect(bytes / MIB).toBeCloseTo(12, 0);
   });
 
+  it("processes that each start two more, of which one goes on, are read in time proportional to their number", () => {
+    const processes = new ProcessHistory();
+    for (let pid = 1; pid <= 40_000; pid++) {
+      processes.start(pid, pid * 1e6, pid - 1 - (pid % 2));
+      processes.reading(pid, pid * 1e6, [2 * MIB, 2 * MIB, 0, 0]);
+      processes.exit(pid, pid * 1e6 + 2e6, Number.NaN);
+    }
+    const found = processRoles({ processes, lastNs: 40_001e6 }, (pid) => ((pid >> 1) % 2 === 0 ? "a" : "b"));
+    expect(found?.roles.length).toBeLessThanOrEqual(12);
+  });
+
   it("a fork's copy of its parent is not what it holds", () => {
     const found = rolesOf(
       [

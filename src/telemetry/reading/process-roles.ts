@@ -18,7 +18,8 @@ interface Named {
   readonly program: string;
   /** Of the same program as its parent: a fork, or a worker. */
   readonly isWorker: boolean;
-  readonly family: string;
+  /** Number of those of the same program below the same kind of parent. */
+  readonly family: number;
 }
 
 interface Role {
@@ -30,11 +31,14 @@ interface Role {
 /** Every process with its program, that of its parent where it has none of its own. */
 function named(processes: readonly ProcessRecord[], nameOf: (pid: number) => string | undefined): readonly Named[] {
   const known = new Map<number, Named>();
+  const families = new Map<string, number>();
   return processes.map((process) => {
     const parent = known.get(process.parent);
     const program = nameOf(process.pid) || parent?.program || "";
     const isWorker = parent !== undefined && parent.program === program;
-    const family = `${isWorker ? "worker" : "program"} ${program} of ${parent?.family ?? ""}`;
+    const key = `${isWorker} ${parent?.family ?? ""} ${program}`;
+    const family = families.get(key) ?? families.size;
+    families.set(key, family);
     const one = { process, program, isWorker, family };
     known.set(process.pid, one);
     return one;
