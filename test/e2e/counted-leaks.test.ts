@@ -24,6 +24,9 @@ for step in range(300):
         if "threads" not in sys.argv: thread.join()
     time.sleep(0.015)
 `;
+
+import { silentPorts } from "../testing/silent-ports.ts";
+
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 
 async function gate(...args: string[]) {
@@ -41,14 +44,7 @@ async function gate(...args: string[]) {
       argv: [],
       env: { PATH: process.env.PATH },
     }),
-    {
-      log: () => {},
-      stdout: null,
-      stderr: null,
-      progress: null,
-      interrupt: new AbortController().signal,
-      now: () => new Date(),
-    },
+    silentPorts(),
   );
   const [scenario] = report.scenarios;
   if (scenario === undefined) throw new Error("one scenario was asked for");

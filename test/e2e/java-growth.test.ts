@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gateRequest } from "../../src/config/options.ts";
 import { findExecutable } from "../../src/core/process/find-executable.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
+import { silentPorts } from "../testing/silent-ports.ts";
 
 /**
  * Garbage alone, or with `leak` 10 MiB a second that stay. Where its heap is collected from outside, it runs until that
@@ -61,14 +62,7 @@ describe.skipIf(process.platform !== "linux" || java.some(({ kind }) => kind !==
         argv: [],
         env: { PATH },
       }),
-      {
-        log: () => {},
-        stdout: null,
-        stderr: null,
-        progress: null,
-        interrupt: new AbortController().signal,
-        now: () => new Date(),
-      },
+      silentPorts(),
     );
     const [scenario] = report.scenarios;
     if (scenario === undefined) throw new Error("one scenario was asked for");

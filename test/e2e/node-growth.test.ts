@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { gateRequest } from "../../src/config/options.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
+import { silentPorts } from "../testing/silent-ports.ts";
 
 /** Objects live for a moment, long enough to become old; with KEEP they stay for ever: 12 MiB a second. */
 const PROGRAM = `
@@ -41,14 +42,7 @@ describe("a Node program without a baseline", () => {
         argv: [],
         env: { PATH: process.env.PATH, ...env },
       }),
-      {
-        log: () => {},
-        stdout: null,
-        stderr: null,
-        progress: null,
-        interrupt: new AbortController().signal,
-        now: () => new Date(),
-      },
+      silentPorts(),
     );
     const [scenario] = report.scenarios;
     if (scenario === undefined) throw new Error("one scenario was asked for");

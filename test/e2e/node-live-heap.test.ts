@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { gateRequest } from "../../src/config/options.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
+import { silentPorts } from "../testing/silent-ports.ts";
 
 /**
  * Handles buffers of 60 kB, 24 MiB in all, and keeps the last ten; with KEEP all of them. Runs for longer than a thread
@@ -36,14 +37,7 @@ async function gate(bundle: string, options: Record<string, unknown>, env: Recor
       argv: [],
       env: { PATH: process.env.PATH, ...env },
     }),
-    {
-      log: () => {},
-      stdout: null,
-      stderr: null,
-      progress: null,
-      interrupt: new AbortController().signal,
-      now: () => new Date(),
-    },
+    silentPorts(),
   );
   const [scenario] = report.scenarios;
   if (scenario === undefined) throw new Error("one scenario was asked for");

@@ -9,6 +9,7 @@ import type { GatePorts } from "../../src/gate/ports/ports.ts";
 import { refreshScenario } from "../../src/gate/refresh.ts";
 import { demoWorkload } from "../../src/lab/demo.ts";
 import { selfTest } from "../../src/nightly/self-test.ts";
+import { silentPorts } from "../testing/silent-ports.ts";
 
 /** Trials of each direction; more than one only on request, and then with base runs as in a real job. */
 const TRIES = Number(process.env.STORMLOG_TEST_SELF_TEST_TRIES ?? "1");
@@ -17,14 +18,7 @@ const TRIES = Number(process.env.STORMLOG_TEST_SELF_TEST_TRIES ?? "1");
 describe("the self-test of the gate on the demo's loop", () => {
   const directory = mkdtempSync(path.join(tmpdir(), "stormlog-self-test-"));
   const log: string[] = [];
-  const ports: GatePorts = {
-    log: (line) => log.push(line),
-    stdout: null,
-    stderr: null,
-    progress: null,
-    interrupt: new AbortController().signal,
-    now: () => new Date(),
-  };
+  const ports: GatePorts = { ...silentPorts(), log: (line) => log.push(line) };
   const request = gateRequest({
     options: { scenario: "demo", bundle: path.join(directory, "bundle"), "base-run": TRIES > 1 ? "auto" : "off" },
     command: { kind: "argv", argv: [process.execPath, demoWorkload(), "clean"] },

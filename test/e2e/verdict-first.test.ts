@@ -6,6 +6,7 @@ import { gateRequest } from "../../src/config/options.ts";
 import type { GatePorts } from "../../src/gate/ports/ports.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
 import type { GateReport } from "../../src/report/model/gate-report.ts";
+import { silentPorts } from "../testing/silent-ports.ts";
 
 describe("the verdict", () => {
   const root = mkdtempSync(path.join(tmpdir(), "stormlog-verdict-first-"));
@@ -23,12 +24,7 @@ describe("the verdict", () => {
     });
   const run = (bundle: string, decided: GatePorts["decided"], argv = ["sleep", "0.3"], repeats = "1") =>
     runGate(request(bundle, argv, repeats), {
-      log: () => {},
-      stdout: null,
-      stderr: null,
-      progress: null,
-      interrupt: new AbortController().signal,
-      now: () => new Date(),
+      ...silentPorts(),
       ...(decided && { decided }),
     });
 

@@ -5,6 +5,7 @@ import type { Finding } from "../../../../src/analysis/series/document.ts";
 import { gateRequest } from "../../../../src/config/options.ts";
 import { packageRoot } from "../../../../src/core/package-root.ts";
 import { runGate } from "../../../../src/gate/run-gate.ts";
+import { silentPorts } from "../../../testing/silent-ports.ts";
 import type { CleanProgram } from "../programs.ts";
 
 /** What the gate says about a program that it measured once and attributed. */
@@ -38,14 +39,7 @@ export async function gated({ name, command }: CleanProgram): Promise<Gated> {
       // Two cores are shared with other tests.
       env: { PATH: process.env.PATH, PYTHONDONTWRITEBYTECODE: "1", OMP_NUM_THREADS: "1" },
     });
-    const { report } = await runGate(request, {
-      log: () => {},
-      stdout: null,
-      stderr: null,
-      progress: null,
-      interrupt: new AbortController().signal,
-      now: () => new Date(),
-    });
+    const { report } = await runGate(request, silentPorts());
     const [scenario] = report.scenarios;
     if (scenario === undefined) throw new Error("the report has no scenario");
     const attribution = scenario.findings.filter(({ classification }) => ATTRIBUTED.test(classification));
