@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "8e8c24076a7fcb8f4d9fe406aebe132fde71fc010c26fa0db2516c676456d282");
+  load = loadPack(import.meta.url, "6ac31b08fce0cb57fe45490d4eec41063461e1c69bdc5d0e450a204beb85e180");
 } catch (error) {
   fail(
     FAILED,

@@ -139,6 +139,33 @@ describe.skipIf(!isSampled || !existsSync(PYTHON))("the lines that make a peak h
     expect(spawnSync(PYTHON, ["-c", script], { env, encoding: "utf8" }).stderr).toBe("");
   });
 
+  it("the probe's own memory counts neither in the samples nor in the heap", () => {
+    const script = [
+      "import json, os, sys, tempfile",
+      "from _stormlog_probe.attribute.frames import Stacks",
+      "from _stormlog_probe.attribute.native import NativeStacks, _OURS",
+      "class Library:",
+      "    def stormlog_stacks_write(self, raw, moment, step):",
+      "        stacks = [{'bytes': 300, 'python': [[1, 1, 1, 1, 1]]}, {'bytes': 700, 'python': [[2, 2, 2, 2, 2]]}]",
+      "        with open(raw, 'w') as file:",
+      "            json.dump({'stacks': stacks, 'total_bytes': 1000, 'heap_bytes': 1200}, file)",
+      "        return 1",
+      "native = NativeStacks(Stacks())",
+      "native._library = Library()",
+      "native._places = {(1, 1, 1, 1, 1): _OURS, (2, 2, 2, 2, 2): ['main.py', 4, 'main', None]}",
+      "with tempfile.TemporaryDirectory() as directory:",
+      "    native.write(os.path.join(directory, 'a'), 0, None)",
+      "    print(open(os.path.join(directory, 'a.native.0.json')).read())",
+    ].join("\n");
+    const env = { PYTHONPATH: path.join(packageRoot(), "probe", "inject") };
+    const { stdout } = spawnSync(PYTHON, ["-c", script], { env, encoding: "utf8" });
+    expect(JSON.parse(stdout)).toEqual({
+      stacks: [{ bytes: 700, python: [["main.py", 4, "main", null]] }],
+      total_bytes: 700,
+      heap_bytes: 900,
+    });
+  });
+
   it("the lines of a killed program are recorded", { timeout: 60_000 }, async () => {
     const file = path.join(TWINS, "duplicated_dataset.py");
     const { parts } = await held(

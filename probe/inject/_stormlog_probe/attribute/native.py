@@ -117,14 +117,19 @@ class NativeStacks:
             if place is not None:
                 self._places[frame] = place
         kept = []
+        own = 0
         for stack in content["stacks"]:
             places = [self._places.get(tuple(frame)) for frame in stack["python"]]
             if places[:1] == [_OURS] or _ATTRIBUTION in places:
-                content["total_bytes"] -= stack["bytes"]
+                own += stack["bytes"]
                 continue
             stack["python"] = [place for place in places if type(place) is list]
             kept.append(stack)
         content["stacks"] = kept
+        content["total_bytes"] -= own
+        if content["heap_bytes"] is not None:
+            # The allocator counts the probe's own memory too; as a document is written that is megabytes.
+            content["heap_bytes"] -= own
         if self.categories is not None:
             self.categories.name(content)
         with open(path + ".part", "w") as file:
