@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "6ac31b08fce0cb57fe45490d4eec41063461e1c69bdc5d0e450a204beb85e180");
+  load = loadPack(import.meta.url, "1b603b348ebdcd2c3ee61ef753f860b8cf52befdb7a265c675abd89762091207");
 } catch (error) {
   fail(
     FAILED,

@@ -43,6 +43,7 @@ async function answer(
   const console: Console = {
     json: true,
     color: false,
+    quiet: false,
     width: 100,
     interactive: false,
     print: (line) => {

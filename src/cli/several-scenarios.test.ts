@@ -57,6 +57,7 @@ async function answer(name: "compare" | "judge", json: boolean, ...args: string[
   const console: Console = {
     json,
     color: false,
+    quiet: false,
     width: 100,
     interactive: false,
     print: (line) => lines.push(line),

@@ -4,6 +4,8 @@ import { METRICS } from "../telemetry/recording/metrics.ts";
 export interface RunOption {
   /** Options of measuring are also those of `record` and `baseline refresh`. */
   readonly group: "measure" | "judge";
+  /** Among those that the help shows first. */
+  readonly first?: true;
   /** What follows the option: a name for the value, or its alternatives. */
   readonly value: string;
   /** One sentence without its full stop; code in backticks. */
@@ -29,6 +31,7 @@ const METRIC_NAMES = METRICS.map((name) => `\`${name}\``)
 export const RUN_OPTIONS = {
   scenario: {
     group: "measure",
+    first: true,
     value: "NAME",
     notRepeated: true,
     notInSearches: true,
@@ -38,6 +41,7 @@ export const RUN_OPTIONS = {
   },
   baseline: {
     group: "judge",
+    first: true,
     value: "SPEC",
     multiple: true,
     notRepeated: true,
@@ -49,6 +53,7 @@ export const RUN_OPTIONS = {
   },
   bundle: {
     group: "judge",
+    first: true,
     value: "DIR",
     notRepeated: true,
     notInSearches: true,
@@ -109,6 +114,7 @@ export const RUN_OPTIONS = {
   },
   timeout: {
     group: "measure",
+    first: true,
     value: "S",
     description: "End a run and its whole process tree after this many seconds",
   },
@@ -120,6 +126,7 @@ export const RUN_OPTIONS = {
   },
   budget: {
     group: "judge",
+    first: true,
     value: "METRIC=SIZE",
     multiple: true,
     description: `Absolute limit on a peak (${METRIC_NAMES}), for example \`host=2GiB\``,

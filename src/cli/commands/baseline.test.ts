@@ -15,6 +15,7 @@ function invoked(...positionals: readonly string[]): Promise<number> {
   const console: Invocation["console"] = {
     json: false,
     color: false,
+    quiet: false,
     width: 100,
     interactive: false,
     print: () => {},

@@ -6,7 +6,7 @@ import {
   type RunOptionName,
 } from "../../config/run-options.ts";
 import { EXPORT_FORMATS } from "../../inputs/export-format.ts";
-import type { CommandSpec, OptionSpec } from "../console/command.ts";
+import { type CommandSpec, FIRST_GROUP, type OptionSpec } from "../console/command.ts";
 import { AXES, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES } from "../lab/options.ts";
 import type { BaselineAction } from "./baseline.ts";
 import type { LabAction } from "./lab.ts";
@@ -14,12 +14,15 @@ import type { LabAction } from "./lab.ts";
 const flag = (description: string): OptionSpec => ({ type: "boolean", description });
 const text = (description: string, valueHint: string): OptionSpec => ({ type: "string", description, valueHint });
 
+const GROUP_TITLES = { measure: "HOW IT IS MEASURED", judge: "HOW IT IS JUDGED" } as const;
+
 /** An option of `run` as the command line parses and explains it. */
 function runOption(name: RunOptionName): OptionSpec {
   const option: RunOption = RUN_OPTIONS[name];
   const standard = option.default === undefined ? "" : ` (default ${option.default})`;
   const description = `${option.description}${standard}${option.multiple ? "; repeatable" : ""}`.replaceAll("`", "");
-  return { ...text(description, option.value), ...(option.multiple ? { multiple: true } : {}) };
+  const group = option.first ? FIRST_GROUP : GROUP_TITLES[option.group];
+  return { ...text(description, option.value), group, ...(option.multiple ? { multiple: true } : {}) };
 }
 
 /** The options of `run` that a command has, or all of them. */

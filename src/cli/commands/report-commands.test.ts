@@ -33,6 +33,7 @@ async function printed(command: typeof show, over: Partial<Invocation>): Promise
   const console: Invocation["console"] = {
     json: false,
     color: false,
+    quiet: false,
     width: 100,
     interactive: false,
     print: (line) => lines.push(line),

@@ -51,7 +51,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const ports = { ...consolePorts(console, interrupt), acceptCommand, decided, load: loadReport };
   const { report, bundleError } = await runGate(request, ports);
   // An incomplete bundle has an error of its own.
-  if (bundleError === null)
+  if (bundleError === null && !console.quiet)
     for (const note of report.warnings.slice(printed)) console.print(`  note: ${escapeTerminal(oneLine(note))}`);
   if (console.json) {
     const { stormlogReport } = await import("../../report/documents/envelope.ts");

@@ -5,6 +5,7 @@ import { searchEnvironment } from "./search-command.ts";
 const console = (lines: string[]): Console => ({
   json: false,
   color: false,
+  quiet: false,
   width: 80,
   interactive: false,
   progress: null,

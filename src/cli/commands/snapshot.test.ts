@@ -17,6 +17,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const quiet: Console = {
   json: false,
   color: false,
+  quiet: false,
   width: 100,
   interactive: false,
   print: () => {},

@@ -10,12 +10,18 @@ export interface OptionSpec {
   readonly description: string;
   readonly valueHint?: string;
   readonly multiple?: true;
+  /** Title of its section in the help; absent: no other than "OPTIONS". */
+  readonly group?: string;
 }
+
+/** The section of the help that comes first: what most people need. */
+export const FIRST_GROUP = "MOST USED OPTIONS";
 
 /** Options of every command. */
 export const GLOBAL_OPTIONS = {
   json: { type: "boolean", description: "Print one JSON document on stdout; everything else goes to stderr" },
   config: { type: "string", description: "Configuration file", valueHint: "FILE" },
+  quiet: { type: "boolean", description: "Print the verdict and errors alone" },
   verbose: { type: "boolean", description: "Print all checks, findings, notes and statistics" },
   "no-color": { type: "boolean", description: "Print without colours" },
   debug: { type: "boolean", description: "Print stack traces" },
@@ -23,7 +29,7 @@ export const GLOBAL_OPTIONS = {
 } as const satisfies Record<string, OptionSpec>;
 
 /** Letters for options of every command. */
-const SHORT: Readonly<Record<string, string>> = { help: "h", verbose: "v" };
+export const SHORT: Readonly<Record<string, string>> = { help: "h", quiet: "q", verbose: "v" };
 
 /** The argument of a command's program. */
 export interface Invocation {
@@ -80,12 +86,14 @@ export function splitCommand(args: readonly string[]): {
 
 /** Whether an option of every command is given, before anything is parsed. */
 export function globalFlag(args: readonly string[], name: keyof typeof GLOBAL_OPTIONS): boolean {
-  return splitCommand(args).own.includes(`--${name}`);
+  const { own } = splitCommand(args);
+  return own.includes(`--${name}`) || own.includes(`-${SHORT[name]}`);
 }
 
 /** The console that a command line asks for. */
 export function consoleOf(args: readonly string[]): Console {
-  return processConsole({ json: globalFlag(args, "json"), color: !globalFlag(args, "no-color") });
+  const [json, color] = [globalFlag(args, "json"), !globalFlag(args, "no-color")];
+  return processConsole({ json, color, quiet: globalFlag(args, "quiet") });
 }
 
 export type ParsedArguments = Omit<Invocation, "console" | "argv">;
@@ -122,6 +130,7 @@ export function parseArguments(spec: CommandSpec, args: readonly string[]): Pars
     else if (typeof value === "string") text[name] = value;
     else if (value !== undefined) flags[name] = value;
   }
+  if (flags.quiet && flags.verbose) throw usageError("OPTION_INVALID", "--quiet and --verbose contradict each other");
   if (flags.help !== true) {
     checkRepeats(spec, options, parsed.tokens ?? []);
     checkPositionals(spec, parsed.positionals, rest);

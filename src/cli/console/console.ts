@@ -8,6 +8,8 @@ import { clip } from "../../report/terminal/terminal-table.ts";
 export interface Console {
   readonly json: boolean;
   readonly color: boolean;
+  /** Print verdicts and errors alone. */
+  readonly quiet: boolean;
   readonly width: number;
   readonly interactive: boolean;
   /** Text for a person. */
@@ -55,7 +57,7 @@ function tolerantWrite(fd: number, bytes: Uint8Array): void {
 }
 
 /** The console of this process. */
-export function processConsole(options: { readonly json: boolean; readonly color: boolean }): Console {
+export function processConsole(options: Pick<Console, "json" | "color" | "quiet">): Console {
   const humanFd = options.json ? 2 : 1;
   const stream = options.json ? process.stderr : process.stdout;
   let answered = false;
@@ -65,9 +67,10 @@ export function processConsole(options: { readonly json: boolean; readonly color
     if (progressShown) tolerantWrite(2, encoder.encode("\r\u001b[2K"));
     progressShown = false;
   };
-  const interactive = process.stderr.isTTY === true && process.env.CI === undefined;
+  const interactive = !options.quiet && process.stderr.isTTY === true && process.env.CI === undefined;
   return {
     json: options.json,
+    quiet: options.quiet,
     color: options.color && stream.isTTY === true && process.env.NO_COLOR === undefined,
     // A pseudo-terminal without a size reports 0.
     width: stream.columns || 100,

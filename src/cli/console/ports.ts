@@ -4,9 +4,10 @@ import type { GatePorts } from "../../gate/ports/ports.ts";
 import type { Console } from "./console.ts";
 
 /** The gate's ports on a terminal. `quiet` keeps the measured command's output in its log only. */
-export function consolePorts(console: Console, interrupt: AbortSignal, quiet = false): GatePorts {
+export function consolePorts(console: Console, interrupt: AbortSignal, quiet = console.quiet): GatePorts {
   return {
     log: (line) => {
+      if (console.quiet) return;
       console.progress?.(null);
       console.print(escapeTerminal(line));
     },

@@ -1,9 +1,19 @@
-import type { ArgsDef } from "citty";
 import { GateError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
+import { groupBy } from "../../core/group-by.ts";
 import { packageVersion } from "../../core/package-root.ts";
+import { wrapText } from "../../report/terminal/terminal-table.ts";
 import { COMMANDS } from "../commands/commands.ts";
-import { type CommandSpec, consoleOf, optionsOf, parseArguments } from "../console/command.ts";
+import {
+  type CommandSpec,
+  consoleOf,
+  FIRST_GROUP,
+  GLOBAL_OPTIONS,
+  type OptionSpec,
+  optionsOf,
+  parseArguments,
+  SHORT,
+} from "../console/command.ts";
 
 function overview(): string {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
@@ -25,7 +35,7 @@ interface HelpOutput {
   readonly document?: unknown;
 }
 
-async function answerTo(args: readonly string[]): Promise<HelpOutput | null> {
+function answerTo(args: readonly string[]): HelpOutput | null {
   const name = args[0];
   if (name === undefined) return { text: overview(), exit: ExitCode.usage };
   if (name === "--help" || name === "-h" || name === "help") return { text: overview(), exit: ExitCode.pass };
@@ -38,7 +48,7 @@ async function answerTo(args: readonly string[]): Promise<HelpOutput | null> {
     // The program parses it again and reports what is wrong.
     return null;
   }
-  const text = await commandHelp(spec);
+  const text = commandHelp(spec, process.stdout.columns);
   return { text, exit: ExitCode.pass, document: { help: text } };
 }
 
@@ -47,7 +57,7 @@ async function answerTo(args: readonly string[]): Promise<HelpOutput | null> {
  * @returns the exit status; null when a command is to run, or the request is wrong
  */
 export async function printAnswer(args: readonly string[]): Promise<ExitCode | null> {
-  const answer = await answerTo(args);
+  const answer = answerTo(args);
   if (answer === null) return null;
   const console = consoleOf(args);
   console.print(answer.text);
@@ -73,47 +83,66 @@ export const EXIT_MEANING: Readonly<Record<keyof typeof ExitCode, string>> = {
   interrupted: "interrupted",
 };
 
-/** The command's options in the form citty renders help from. */
-function helpArguments(spec: CommandSpec): ArgsDef {
-  const entries: [string, ArgsDef[string]][] = Object.entries(spec.positionals).map(([name, description]) => [
-    name.replace(/[[\]]/g, "").toLowerCase(),
-    { type: "positional", required: !name.startsWith("["), description },
-  ]);
-  for (const [name, option] of Object.entries(optionsOf(spec))) {
-    const hint = option.valueHint === undefined ? {} : { valueHint: option.valueHint };
-    entries.push([name, { type: option.type, description: option.description, ...hint }]);
-  }
-  return Object.fromEntries(entries);
+/** Columns of the help: as wide as the terminal, between a narrow and a readable one. */
+const MIN_WIDTH = 60;
+const MAX_WIDTH = 100;
+/** A longer left column stands in a line of its own. */
+const MAX_LEFT = 30;
+
+/** A section of two columns; the right one is wrapped. */
+function section(title: string, rows: readonly (readonly [string, string])[], width: number): string {
+  const left = Math.min(MAX_LEFT, Math.max(...rows.map(([name]) => name.length)));
+  const indent = " ".repeat(left + 4);
+  const lines = rows.flatMap(([name, meaning]) => {
+    const [first = "", ...rest] = wrapText(meaning, width - indent.length, "").map((line) => indent + line);
+    return name.length > left
+      ? [`  ${name}`, first, ...rest]
+      : [`  ${name.padEnd(left)}${first.slice(left + 2)}`, ...rest];
+  });
+  return [title, "", ...lines].join("\n");
 }
 
-/** A section of two columns. */
-function section(title: string, rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...rows.map(([left]) => left.length));
-  return [title, "", ...rows.map(([left, right]) => `  ${left.padStart(width)}    ${right}`)].join("\n");
+/** `-v, --verbose`, `--budget METRIC=SIZE`. */
+function optionText(name: string, { valueHint }: OptionSpec): string {
+  const short = SHORT[name] === undefined ? "" : `-${SHORT[name]}, `;
+  return `${short}--${name}${valueHint === undefined ? "" : ` ${valueHint}`}`;
+}
+
+/** The options by group, in the order in which the command has them; those of every command last. */
+function optionSections(spec: CommandSpec, width: number): string[] {
+  const groups = groupBy(Object.entries(optionsOf(spec)), ([name, { group }]) =>
+    name in GLOBAL_OPTIONS ? "OPTIONS OF EVERY COMMAND" : (group ?? "OPTIONS"),
+  );
+  const first = [...groups].sort(([a], [b]) => Number(b === FIRST_GROUP) - Number(a === FIRST_GROUP));
+  return first.map(([title, options]) =>
+    section(
+      title,
+      options.map(([name, option]) => [optionText(name, option), option.description]),
+      width,
+    ),
+  );
 }
 
 /** The whole help of a command: usage, arguments, actions, options, an example and the exit status. */
-export async function commandHelp(spec: CommandSpec): Promise<string> {
-  // citty decides about colours when it is loaded.
-  if (process.stdout.isTTY !== true) process.env.NO_COLOR = "1";
-  const { renderUsage } = await import("citty");
-  const usage = await renderUsage({
-    meta: { name: `stormlog-gate ${spec.name}`, description: spec.description },
-    args: helpArguments(spec),
-  });
-  const text = usage.replace(/[ \t]+$/gm, "").trimEnd();
+export function commandHelp(spec: CommandSpec, columns = 80): string {
+  const width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, columns));
+  const positionals = Object.entries(spec.positionals);
+  const words = [...positionals.map(([name]) => name), ...(spec.takesCommand ? ["[-- COMMAND…]"] : [])];
   const exits = Object.entries(ExitCode).filter(([name]) => ["usage", ...spec.exits].includes(name)) as (readonly [
     keyof typeof ExitCode,
     ExitCode,
   ])[];
   return [
-    // citty knows no command behind `--`.
-    spec.takesCommand ? text.replace(/^(.*USAGE.*?)\s*$/m, "$1 [-- COMMAND…]") : text,
-    ...(spec.actions === undefined ? [] : [section("ACTIONS", Object.entries(spec.actions))]),
+    wrapText(`${spec.description}.`, width, "").join("\n"),
+    `USAGE\n\n  ${["stormlog-gate", spec.name, "[options]", ...words].join(" ")}`,
     `EXAMPLE\n\n  ${spec.example}`,
+    ...(positionals.length === 0 ? [] : [section("ARGUMENTS", positionals, width)]),
+    ...(spec.actions === undefined ? [] : [section("ACTIONS", Object.entries(spec.actions), width)]),
+    ...optionSections(spec, width),
     section(
       "EXIT STATUS",
       exits.map(([name, code]) => [String(code), spec.exitMeanings?.[name] ?? EXIT_MEANING[name]] as const),
+      width,
     ),
   ].join("\n\n");
 }

@@ -35,6 +35,12 @@ describe("renderTerminal", () => {
     ]);
   });
 
+  it("prints the verdict alone when it is asked to be quiet", () => {
+    const report = sampleReport("fail", { warnings: ["a"] });
+    const text = renderTerminal(report, { ...PLAIN, quiet: true, bundle: "out" });
+    expect(text).toBe("✗ FAIL  train-mlp  Leak of 226 KiB a step, confirmed");
+  });
+
   it("prints all checks, reasons, findings and notes when asked for details", () => {
     const text = renderTerminal(sampleReport("fail", { warnings: ["a", "b"] }), { ...PLAIN, verbose: true });
     expect(text).toMatch(/✗ allocated growth +451\.00 MiB +96\.00 KiB +12\.00 MiB +9\.50 MiB/);

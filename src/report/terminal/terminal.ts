@@ -61,6 +61,8 @@ export interface TerminalOptions {
   readonly width: number;
   /** Everything behind the answer: all checks, findings, phases, environment, notes. */
   readonly verbose?: boolean;
+  /** The verdicts alone. */
+  readonly quiet?: boolean;
   /** The bundle as a person would write it in a command; absent without one. */
   readonly bundle?: string;
   /** How the reader starts the gate; default `stormlog-gate`. */
@@ -80,6 +82,10 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
   const width = usableWidth(options.width, MAX_WIDTH);
   // The worst comes last because the end of the output is what a terminal shows.
   const scenarios = [...withoutRepeated(report)].sort((a, b) => urgency(b) - urgency(a));
+  if (options.quiet)
+    return scenarios
+      .flatMap((one) => verdictLines(one.verdict, one.scenario, answerSentence(one), paint, width))
+      .join("\n");
   const blocks = scenarios.map((scenario) => {
     const answer = answerLines(scenario, options, paint, width);
     return options.verbose ? [...answer, "", ...detailLines(scenario, paint, width)] : answer;

@@ -19,6 +19,7 @@ export function quietConsole(print: (text: string) => void, document: (value: un
   return {
     json: true,
     color: false,
+    quiet: false,
     width: 100,
     interactive: false,
     print,
