@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "1b603b348ebdcd2c3ee61ef753f860b8cf52befdb7a265c675abd89762091207");
+  load = loadPack(import.meta.url, "0b2e18d1a1381de99ec084a80ab0cc85b4edfb47bf9b743aff76e7bb170e175c");
 } catch (error) {
   fail(
     FAILED,

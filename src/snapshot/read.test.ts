@@ -77,6 +77,7 @@ describe("readSnapshot", () => {
     const changed = [Op.BINGET, 0, Op.MARK, ...line(2), Op.SETITEMS];
     const entry = (other: readonly number[]) => [
       ...[Op.EMPTY_DICT, Op.MARK, ...text("action"), ...text("alloc"), ...text("other"), ...other],
+      ...[...text("addr"), Op.BININT1, 1, ...text("size"), Op.BININT1, 1],
       ...[...text("frames"), Op.EMPTY_LIST, Op.MARK, Op.BINGET, 0, Op.BINGET, 0, Op.APPENDS, Op.SETITEMS],
     ];
     const entries = [...entry(made), ...entry([Op.NONE]), ...entry(changed), ...entry([Op.NONE])];
@@ -127,6 +128,19 @@ describe("readSnapshot", () => {
     expect(() => read(block(2n ** 63n))).toThrow(expect.objectContaining({ code: "SNAPSHOT_SHAPE" }));
     const trace = { device_traces: [[{ action: "alloc", addr: 1, size: -5 }]] };
     expect(() => read(trace)).toThrow(expect.objectContaining({ code: "NEGATIVE_BYTES" }));
+  });
+
+  it.each([
+    ["a size that is a text", { size: "512" }, "SNAPSHOT_SHAPE"],
+    ["a size of NaN", { size: Number.NaN }, "SNAPSHOT_SHAPE"],
+    ["an action that does not exist", { action: "allocate" }, "SNAPSHOT_MALFORMED"],
+    ["no address", { addr: null }, "SNAPSHOT_MALFORMED"],
+    ["a time before that of the entry before it", { time_us: 1 }, "SNAPSHOT_MALFORMED"],
+  ])("a trace entry with %s is refused", (_name, damage, code) => {
+    const entry = { action: "alloc", addr: 512, size: 512, time_us: 5_000_000 };
+    const trace = (second: Readonly<Record<string, Plain>>) => ({ device_traces: [[entry, { ...entry, ...second }]] });
+    expect(read(trace({})).traces[0]?.length).toBe(2);
+    expect(() => read(trace(damage))).toThrow(expect.objectContaining({ code, exitCode: 5 }));
   });
 });
 

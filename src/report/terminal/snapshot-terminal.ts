@@ -151,6 +151,7 @@ function growthSection({ growth, discarded, snapshots, survivors }: SnapshotDocu
     const text = `higher, but not growing: ${listed.join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
     lines.push(...dimmed(text, paint, width));
   }
+  if (snapshots.length === 2) lines.push(...dimmed("--diff compares the peaks of both by line", paint, width));
   return lines;
 }
 

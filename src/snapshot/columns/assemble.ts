@@ -1,4 +1,5 @@
 import { type GateError, invalidInput } from "../../core/errors.ts";
+import { Action } from "../model/keys.ts";
 import type { BlockTable, SegmentTable, TorchSnapshot, TraceAnnotation, TraceTable } from "../model/snapshot.ts";
 import type { Budget } from "../pickle/budget.ts";
 import type { PickleResult } from "../pickle/machine.ts";
@@ -12,6 +13,8 @@ import { NO_STACK } from "./stacks.ts";
 const BLOCK_BYTES = 33;
 const SEGMENT_BYTES = 42;
 const ANNOTATION_BYTES = 120;
+/** Threads read a clock in another order than they write: by far less than this, microseconds. */
+const MAX_BACK_US = 1e6;
 
 function notSnapshot(what: string, where: string): GateError {
   return invalidInput(
@@ -179,11 +182,25 @@ class Assembler {
       if (runs.length > 0) tables.push({ device, ...this.#builder.traces.gather(runs) });
       device++;
     }
-    for (const { size } of tables) {
-      for (let i = 0; i < size.length; i++)
-        if (!((size[i] as number) >= 0)) this.#bytes(size[i] as number, "size of a trace entry", false);
-    }
+    for (const table of tables) this.#checkTrace(table);
     return tables;
+  }
+
+  /** Damaged values would be left out of sums without a word. Out-of-memory entries and snapshots have no address. */
+  #checkTrace({ action, addr, size, time, length }: TraceTable): void {
+    for (let i = 0; i < length; i++) {
+      const code = action[i] as number;
+      if (code === 0) this.#damaged(i, "no known action");
+      if (!((size[i] as number) >= 0)) this.#bytes(size[i] as number, "size of a trace entry", code < Action.snapshot);
+      if (code < Action.snapshot && !Number.isFinite(addr[i])) this.#damaged(i, "no address");
+      if (i > 0 && (time[i - 1] as number) - (time[i] as number) > MAX_BACK_US)
+        this.#damaged(i, "an earlier time than the entry before it");
+    }
+  }
+
+  #damaged(entry: number, what: string): never {
+    const hint = "The file is damaged.";
+    throw invalidInput("SNAPSHOT_MALFORMED", `trace entry ${entry} has ${what}`, this.#where, hint);
   }
 
   annotations(list: number | null): TraceAnnotation[] {
@@ -250,7 +267,7 @@ class Assembler {
 
 /**
  * @throws GateError (invalid input) SNAPSHOT_SHAPE for another kind of pickle, NEGATIVE_BYTES, SNAPSHOT_MALFORMED for
- *   impossible byte counts, SNAPSHOT_TOO_COSTLY when shared lists make it larger than its file
+ *   impossible byte counts and trace entries, SNAPSHOT_TOO_COSTLY when shared lists make it larger than its file
  */
 export function assemble(builder: SnapshotBuilder, root: PickleResult, budget: Budget, where: string): TorchSnapshot {
   return new Assembler(builder, budget, where).snapshot(root);

@@ -149,7 +149,7 @@ export function snapshotDocument(
       }
       if (!survived.conclusive) {
         notes.push(
-          `${last.file}: the trace is too short for a trend, compared with the lifetime of short-lived memory`,
+          `${last.file}: the trace shows no trend: it has fewer than three steps or passes, or is short beside the lifetime of short-lived memory`,
         );
       }
     }

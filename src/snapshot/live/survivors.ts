@@ -6,6 +6,7 @@ import type { TorchSnapshot, TraceTable } from "../model/snapshot.ts";
 import { NO_LINE, type Owners } from "./owners.ts";
 import { stepAt } from "./steps.ts";
 import type { Origin, SurvivorRow } from "./tables.ts";
+import { TracePhases } from "./trace-phases.ts";
 
 /** Number of segments of a window whose minimum of live memory is compared; also the number of age classes. */
 const PARTS = 5;
@@ -16,6 +17,10 @@ const LIFETIMES = 1.5;
 const LIFETIME_SHARE = 0.75;
 /** Fewer entries show no trend. */
 const MIN_ENTRIES = 40;
+/** Fewer steps, backward passes or returns of the level show none: within one pass every layer adds to its lines. */
+const MIN_REPETITIONS = 3;
+/** The level returns when it falls by this share of its range. One layer's temporary memory is far less. */
+const RETURN_SHARE = 0.5;
 
 /** Entries [from, to) of a trace, and what was live before them if known: a line by address. */
 export interface TraceWindow {
@@ -30,7 +35,7 @@ export type LineSurvivors = Omit<SurvivorRow, keyof Origin | keyof Frame>;
 /** Fate of everything allocated within a window of a trace. */
 export interface Survivors {
   readonly lines: ReadonlyMap<number, LineSurvivors>;
-  /** Whether the window is long enough for a trend, compared with the lifetime of short-lived memory. */
+  /** Whether the window is long enough for a trend: in repetitions, and beside the lifetime of short-lived memory. */
   readonly conclusive: boolean;
 }
 
@@ -97,6 +102,38 @@ function partsOf(trace: TraceTable, window: TraceWindow, working: Float64Array |
   const most = sorted[Math.min(sorted.length - 1, Math.floor(LIFETIME_SHARE * sorted.length))] as number;
   const span = place(window.to - 1) - place(window.from);
   return most > 0 ? Math.min(PARTS, Math.floor(span / (LIFETIMES * most))) : PARTS;
+}
+
+/** How often the level of all memory rises and falls again by {@link RETURN_SHARE} of its range. */
+function returnsOf(trace: TraceTable, { from, to }: TraceWindow): number {
+  const levels = new Float64Array(to - from);
+  let level = 0;
+  for (let i = from; i < to; i++) {
+    const size = (trace.size[i] as number) || 0;
+    if (trace.action[i] === Action.alloc) level += size;
+    else if (trace.action[i] === Action.freeCompleted) level -= size;
+    levels[i - from] = level;
+  }
+  let [lowest, highest] = [0, 0];
+  for (const one of levels) [lowest, highest] = [Math.min(lowest, one), Math.max(highest, one)];
+  const fall = RETURN_SHARE * (highest - lowest);
+  let [returns, peak, trough] = [0, 0, 0];
+  let rises = true;
+  for (const one of levels) {
+    peak = Math.max(peak, one);
+    trough = Math.min(trough, one);
+    if (rises && fall > 0 && peak - one >= fall) [returns, rises, trough] = [returns + 1, false, one];
+    else if (!rises && one - trough >= fall) [rises, peak] = [true, one];
+  }
+  return returns;
+}
+
+/** Steps, backward passes or returns of the level within a window, whichever are most. */
+function repetitionsOf(snapshot: TorchSnapshot, trace: TraceTable, window: TraceWindow, steps: Float64Array): number {
+  const [startUs, endUs] = [trace.time[window.from] as number, trace.time[window.to - 1] as number];
+  const ended = Number.isNaN(endUs - startUs) ? 0 : stepAt(steps, endUs) - stepAt(steps, startUs);
+  const passes = new TracePhases(snapshot.stacks, trace).backwardPasses(window.from, window.to);
+  return Math.max(ended, passes, returnsOf(trace, window));
 }
 
 /** Entry with the least live memory in each segment: between two steps, when activations are freed. */
@@ -167,7 +204,10 @@ export function survivorsByLine(
   }
   const working = workingTime(trace, window);
   const parts = partsOf(trace, window, working);
-  const conclusive = parts >= MIN_PARTS && window.to - window.from >= MIN_ENTRIES;
+  const conclusive =
+    parts >= MIN_PARTS &&
+    window.to - window.from >= MIN_ENTRIES &&
+    repetitionsOf(snapshot, trace, window, steps) >= MIN_REPETITIONS;
   const floors = floorEntries(trace, window, partEnds(window, working, Math.max(1, parts)));
   let next = 0;
   for (let i = window.from; i < window.to; i++) {

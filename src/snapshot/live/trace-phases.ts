@@ -77,6 +77,14 @@ export class TracePhases {
     return this.#stack[entry] ?? 0;
   }
 
+  /** Backward passes that begin in entries [from, to). */
+  backwardPasses(from: number, to: number): number {
+    let passes = 0;
+    for (let i = from; i < to; i++)
+      if (this.#before[i] === BACKWARD && (i === 0 || this.#before[i - 1] !== BACKWARD)) passes++;
+    return passes;
+  }
+
   /** When entry `entry` releases what was allocated with the stack `allocated`. */
   release(entry: number, allocated: number): Release {
     const own = this.#trace.stack[entry] ?? 0;
