@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "0b2e18d1a1381de99ec084a80ab0cc85b4edfb47bf9b743aff76e7bb170e175c");
+  load = loadPack(import.meta.url, "6eb255a2b7a9dbb74840efbb704d1456c03d3d367302914a48bdc430cbaef506");
 } catch (error) {
   fail(
     FAILED,

@@ -69,7 +69,7 @@ function giveUp(env: Environment, error: GateError, bundleDir: string): never {
 async function measureAndPublish(engine: Engine, inputs: ActionInputs, step: GateStep): Promise<number> {
   const { env, bundleDir, signal } = step;
   const warn = (message: string): void => warning(message, { title });
-  if (inspectableWarning !== null) warn(inspectableWarning);
+  if (inspectableWarning !== null) log(inspectableWarning);
   let report: GateReport;
   try {
     ({ report } = await withStopCommands(`${title}: measuring`, { env, signal, warn }, (ports) =>
@@ -97,7 +97,10 @@ async function reportOutcome(step: GateStep, report: GateReport): Promise<number
   const shown = { ...report, scenarios: stopped === null ? report.scenarios : [] };
   // Of the notes on a scenario's runs only those that explain its verdict stand beside the run, with that verdict.
   const own = report.warnings.filter(
-    (note) => note !== inspectableWarning && (/\bacceptance\b/.test(note) || !isOnRuns(note, report)),
+    (note) =>
+      // A green one stays silent about the machine; the note is in its log and its report.
+      (note !== inspectableWarning || report.verdict !== "pass") &&
+      (/\bacceptance\b/.test(note) || !isOnRuns(note, report)),
   );
   for (const annotation of annotationsOf({ ...shown, warnings: [...own, ...warnings] }, report.warnings)) {
     const { level, title, message, place } = annotation;
