@@ -19,7 +19,7 @@ const BUILT = await builtSteps();
  */
 const CLOCKS = { deadline: 3, retries: 3 } as const;
 /** Steps that run at once: most of a failure is waiting. */
-const AT_ONCE = 6;
+const AT_ONCE = 4;
 
 interface Case {
   readonly name: string;
