@@ -246,7 +246,8 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint
   if (entry.borrowsMemory) {
     entry.borrowsMemory = borrows(entry, now);
     quietReads = 0;
-    if (entry.borrowsMemory) return true;
+    // It may have left the parent's memory since the reading, which is then the parent's still.
+    return entry.borrowsMemory || readProcess(entry, quietReads, timeNs, out);
   }
   if (timeNs >= entry.nextStatusNs) readStatus(entry, timeNs, out);
   sums_.add(entry);
