@@ -15,7 +15,7 @@ describe("a new user's first steps", () => {
     const cwd = freshDirectory();
     const short = await cli(["run", "-h"], { cwd });
     expect(short.code).toBe(0);
-    expect(short.stdout).toContain("run [OPTIONS] [-- COMMAND…]");
+    expect(short.stdout).toContain("run [options] [-- COMMAND…]");
     const json = await cli(["run", "--help", "--json"], { cwd });
     expect(JSON.parse(json.stdout).help).toBe(short.stdout.trimEnd());
   });
