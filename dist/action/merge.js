@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "6eb255a2b7a9dbb74840efbb704d1456c03d3d367302914a48bdc430cbaef506");
+  load = loadPack(import.meta.url, "e75aa2a79ffed3358fc356c7ef51f6f7658a221dccf8662f66c55a6e1976bed4");
 } catch (error) {
   fail(
     FAILED,

@@ -47,7 +47,7 @@ describe("the lines that make a peak higher", () => {
 
   it("lead the comment, and are on the page", () => {
     if (scenario === undefined) throw new Error("no scenario");
-    const lead = leadText(scenario);
+    const lead = leadText(scenario, () => null);
     expect(lead).toContain("`src/attention.py:88` holds 131&nbsp;MiB more than on the base, 72 % of the difference.**");
     expect(lead).toContain("Also `src/optim.py:9` holds 18.0&nbsp;MiB more than on the base, 10 % of the difference.");
     expect(lead).toContain("The line is changed in this pull request.");

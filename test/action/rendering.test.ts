@@ -53,7 +53,7 @@ describe.skipIf(!hasGfm)("the comment as GitHub's own renderer reads it", () => 
     const links = elementsOf(html).filter(({ name }) => name === "a" || name === "img");
     for (const { attributes } of links) {
       expect(attributes).toMatch(
-        /^ (href|src)="https:\/\/github\.com\/octo\/model\/(actions\/runs\/77\/artifacts\/\d+|pull\/12#issuecomment-4711)"/,
+        /^ (href|src)="https:\/\/github\.com\/octo\/model\/(actions\/runs\/77\/artifacts\/\d+|pull\/12#issuecomment-4711|blob\/[0-9a-f]{40}\/[\w./-]+#L\d+)"/,
       );
     }
     for (const rows of tableShapes(html)) {

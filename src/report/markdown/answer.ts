@@ -18,8 +18,9 @@ import { answerSentence, certainty, comparisonNote, leakAmount } from "../headli
 import type { GateReport, ScenarioReport, Verdict } from "../model/gate-report.ts";
 import { nextSteps } from "../wording/next-steps.ts";
 import { reproduceCommand } from "../wording/reproduce.ts";
+import type { SourceLocation } from "../wording/source-line.ts";
 import { capital, changedText, findingName } from "../wording/wording.ts";
-import { codeBlock, md, table } from "./markdown-text.ts";
+import { codeBlock, linkTarget, md, table } from "./markdown-text.ts";
 
 export const SIGN: Readonly<Record<Verdict, string>> = {
   pass: "✅",
@@ -105,8 +106,11 @@ function breachVerb({ kind, decisive }: Cause, { runs }: ScenarioReport): string
   }
 }
 
+/** The page of a line in the measured commit; null where it has none. */
+export type LineLink = (place: SourceLocation) => string | null;
+
 /** The first paragraph: what holds the memory, or the sentence; how sure; whether the change did it. Escaped. */
-export function leadText(scenario: ScenarioReport): string {
+export function leadText(scenario: ScenarioReport, link: LineLink): string {
   const { accepted, verdict, judgement } = scenario;
   const lines = accepted === undefined ? [] : [`Accepted by **${md(accepted.by, 60)}**, so it does not block.`];
   const [cause] = causesOf(judgement?.checks ?? []);
@@ -121,15 +125,16 @@ export function leadText(scenario: ScenarioReport): string {
   const higher = higherParts(scenario.peak);
   if (higher.length > 0) lines.push(`**${unbroken(withCode(higherText(higher, (at) => `\`${at}\``)))}.**`);
   if (line !== null) {
-    if (higher.length === 0) lines.push(`**${lineText(line)}.**`);
+    if (higher.length === 0) lines.push(`**${lineText(line, link)}.**`);
     if (sure !== "") lines.push(`${capital(sure)}.`);
     const change = changedText(line.finding, "pull-request");
-    const subject = higher.length === 0 ? "The line" : `Line ${code(line.location)}`;
+    const subject = higher.length === 0 ? "The line" : `Line ${placeText(line, link)}`;
     if (change !== null) lines.push(`${subject} is ${md(change, 200)}.`);
     const locked = ownLockText(scenario, "pull-request");
     if (locked !== null) lines.push(`${md(locked, 400)}.`);
     const others = peakLines(scenario.findings).filter(({ finding }) => finding !== line.finding);
-    if (others.length > 0 && higher.length === 0) lines.push(`Also ${others.map(lineText).join(", ")}.`);
+    if (others.length > 0 && higher.length === 0)
+      lines.push(`Also ${others.map((other) => lineText(other, link)).join(", ")}.`);
   } else if (cause.kind === "leak") {
     lines.push(`**${capital(sure === "" ? "grows" : sure)}.**`);
   } else if (higher.length > 0) {
@@ -145,16 +150,22 @@ export function leadText(scenario: ScenarioReport): string {
   return lines.join(" ");
 }
 
-function lineText(line: LineAnswer): string {
+/** The line's place as a link. A line whose text was read is in a file that exists. */
+function placeText({ location, source, code: text }: LineAnswer, link: LineLink): string {
+  const page = source === null || text === null ? null : linkTarget(link(source));
+  return page === null ? code(location) : `[${code(location)}](${page})`;
+}
+
+function lineText(line: LineAnswer, link: LineLink): string {
   if (line.kind === "one-time") return md(oneTimeText(line), 300);
   if (line.kind === "peak") {
     const found = line.package === null ? "" : `, ${md(line.package, 160)}`;
-    return `${code(line.location)} holds ${unbroken(md(moreText(line), 160))}${found}`;
+    return `${placeText(line, link)} holds ${unbroken(md(moreText(line), 160))}${found}`;
   }
   const share = growthShare(line) ?? "the growth";
   const kept = line.keptBy === null ? "" : ` in ${withCode(line.keptBy, 120)}`;
   const found = line.package === null ? "" : `, ${md(line.package, 160)}`;
-  return `${code(line.location)} holds ${share}${kept}${found}`;
+  return `${placeText(line, link)} holds ${share}${kept}${found}`;
 }
 
 /** The deciding rows, at most three; null without any. */
@@ -205,8 +216,8 @@ export function nextText(scenario: ScenarioReport): string | null {
 export function reproduceText(report: GateReport, scenario: ScenarioReport): string | null {
   const found = scenario.verdict === "fail" ? reproduceCommand(report, scenario) : null;
   if (found === null) return null;
-  const differs = found.differs === null ? "" : ` (${md(found.differs, 200)})`;
-  return `**Reproduce**${differs}:\n\n${codeBlock(found.command)}`;
+  const differs = found.differs === null ? "" : `\n\n<sub>${capital(md(found.differs, 200))}</sub>`;
+  return `**Reproduce:**\n\n${codeBlock(found.command)}${differs}`;
 }
 
 /** "2 of 3 scenarios failed", for the title of a report with several. */

@@ -83,6 +83,20 @@ describe("renderSummary", () => {
     }
   });
 
+  it("renderSummary links the line to its file at the measured commit, below the repository's page", () => {
+    const evidence = { line: "a (1)/train.py:6", code: "history.append(x)", share: 0.98 };
+    const line = { ...SAMPLE_FINDING, classification: "leak_line", evidence };
+    const scenario = sampleScenario("fail", { findings: [line] });
+    const commit = "0123456789abcdef0123456789abcdef01234567";
+    const shown = (more: object, repositoryUrl: string | null = "https://github.com/octo/model"): string =>
+      renderSummary({ ...sampleReport("fail", { scenarios: [scenario] }), commit, ...more }, { repositoryUrl });
+    expect(shown({})).toContain(`](https://github.com/octo/model/blob/${commit}/a%20%281%29/train.py#L6) holds`);
+    for (const text of [shown({ commit: "main" }), shown({ commit: null }), shown({}, null)])
+      expect(text).not.toContain("/blob/");
+    const unread = { ...line, evidence: { ...evidence, code: null } };
+    expect(shown({ scenarios: [{ ...scenario, findings: [unread] }] })).not.toContain("/blob/");
+  });
+
   it("reduces a pass to its verdict and one sentence, with the rest folded", () => {
     const text = renderSummary(sampleReport("pass"), { timelineImageUrl: "timeline.png" });
     const open = text.slice(0, text.indexOf("<details>"));

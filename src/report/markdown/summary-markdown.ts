@@ -11,7 +11,7 @@ import {
   withoutRepeated,
 } from "../wording/scaling-text.ts";
 import { costText } from "../wording/wording.ts";
-import { countsText, headingText, leadText, reproduceText, SIGN } from "./answer.ts";
+import { countsText, headingText, type LineLink, leadText, reproduceText, SIGN } from "./answer.ts";
 import { fitParts, type Part } from "./comment-fit.ts";
 import { folded, noteList, scenarioDetails } from "./details.ts";
 import { evidenceLinks, md, table } from "./markdown-text.ts";
@@ -45,18 +45,26 @@ interface ReportContext extends SummaryOptions {
   readonly heading: "####" | "#####";
 }
 
+/** Links to lines of the measured commit, below the repository's page; to none where one of them is not known. */
+function lineLinks({ commit }: GateReport, repositoryUrl: string | null): LineLink {
+  if (repositoryUrl === null || commit === null || !/^[0-9a-f]{40,64}$/.test(commit)) return () => null;
+  const pathOf = (file: string): string => file.split("/").map(encodeURIComponent).join("/");
+  return ({ file, line }) => `${repositoryUrl}/blob/${commit}/${pathOf(file)}#L${line}`;
+}
+
 /** The parts of one report between its title and its footer. */
 export function reportParts(report: GateReport, context: ReportContext): Part[] {
   const scenarios = byUrgency(withoutRepeated(report));
   const only = report.scenarios.length === 1;
   const shown = worstScenario(report);
+  const link = lineLinks(report, context.repositoryUrl ?? null);
   const parts: Part[] = [];
   scenarios.forEach((scenario, index) => {
     if (!only && scenario.verdict === "pass" && scenario.interference === undefined) return;
     const at = context.at + index;
     const heading = only ? "" : `${context.heading} ${SIGN[scenario.verdict]} ${headingText(scenario)}\n\n`;
     const interference = scenario.interference === undefined ? "" : `\n\n${box("WARNING", scenario.interference)}`;
-    parts.push({ kind: "reason", at, text: `${heading}${leadText(scenario)}${interference}` });
+    parts.push({ kind: "reason", at, text: `${heading}${leadText(scenario, link)}${interference}` });
     const failure = errorText(scenario);
     if (failure !== null) parts.push({ kind: "error", at, text: failure });
     if (scenario === shown && scenario.verdict !== "pass") parts.push(...pictureParts(scenario, context));

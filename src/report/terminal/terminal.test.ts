@@ -35,6 +35,30 @@ describe("renderTerminal", () => {
     ]);
   });
 
+  it("keeps the series of a peak on a terminal of 80 columns, and leaves it out of a narrower one", () => {
+    const rows = (width: number): string => renderTerminal(sampleReport("fail"), { ...PLAIN, width });
+    expect(rows(80)).toMatch(/allocated peak .* [▁-█┊]{12} /);
+    expect(rows(70)).not.toMatch(/[▁-█]/);
+    for (const line of rows(80).split("\n")) expect(displayWidth(line), line).toBeLessThanOrEqual(80);
+  });
+
+  it("prints the command that reproduces a failure alone in its line, and below it what differs there", () => {
+    const invocation = {
+      ...{ directory: "", config: null, command: ["node", "a.js"], options: [], baselines: null, base: null },
+      ...{ fetch: false, modified: true },
+    };
+    const scenario = { ...sampleScenario("fail"), invocation } as ReturnType<typeof sampleScenario>;
+    const lines = renderTerminal(sampleReport("fail", { scenarios: [scenario] }), PLAIN).split("\n");
+    const at = lines.findIndex((line) => line.startsWith("  Reproduce: "));
+    expect(lines[at]).toMatch(/ -- node a\.js$/);
+    expect(
+      lines
+        .slice(at + 1)
+        .join(" ")
+        .replace(/\s+/g, " "),
+    ).toContain("only this working tree has the uncommitted changes");
+  });
+
   it("prints the verdict alone when it is asked to be quiet", () => {
     const report = sampleReport("fail", { warnings: ["a"] });
     const text = renderTerminal(report, { ...PLAIN, quiet: true, bundle: "out" });

@@ -73,7 +73,8 @@ export interface TerminalOptions {
 
 const MAX_WIDTH = 120;
 const LABEL = 10;
-/** Columns from which a row has room for its series. */
+/** Columns from which a row has room for its series, in few letters or in many. */
+const MEDIUM = 76;
 const WIDE = 92;
 
 /** The output of `run` and `show`: a line for each scenario that passed, the answer of each other, the evidence. */
@@ -111,7 +112,7 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
     ...(notes.length > 0 && !calm ? [""] : []),
     ...notes,
     ...evidenceLines(options, calm ? report.warnings : null),
-    ...reproduceLines(report, paint),
+    ...reproduceLines(report, paint, width),
   ].join("\n");
 }
 
@@ -142,12 +143,13 @@ function evidenceLines(
 }
 
 /** For each failure the command that shows it again elsewhere, and what differs there. */
-function reproduceLines(report: GateReport, paint: Paint): string[] {
+function reproduceLines(report: GateReport, paint: Paint, width: number): string[] {
   return report.scenarios.slice(0, 3).flatMap((scenario) => {
     const found = scenario.verdict === "fail" ? reproduceCommand(report, scenario) : null;
     if (found === null) return [];
-    const differs = found.differs === null ? "" : paint.dim(`      # ${safe(found.differs)}`);
-    return [`${label("Reproduce")}${paint.cyan(safe(found.command))}${differs}`];
+    const command = `${label("Reproduce")}${paint.cyan(safe(found.command))}`;
+    if (found.differs === null) return [command];
+    return [command, ...wrapText(safe(found.differs), width - LABEL - 3, "").map((line) => below(paint.dim(line)))];
   });
 }
 
@@ -202,31 +204,32 @@ function label(name: string): string {
 function rowLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
   const checks = scenario.judgement?.checks ?? [];
   const rows = shownRows(scenario).filter(({ aspect }) => aspect !== "oom");
+  const letters = width < MEDIUM ? 0 : width < WIDE ? 12 : 20;
   return alignRows(
     rows.map((check) => {
       const value = rowSize(check, check.candidate_bytes);
       const baseline = check.baseline_bytes === null ? "" : `baseline ${rowSize(check, check.baseline_bytes)}`;
       const limit = check.threshold_bytes === null ? "" : `limit ${rowSize(check, check.threshold_bytes)}`;
       return [
-        cell(`  ${clip(safe(rowName(check, checks)), Math.max(16, width - (width < WIDE ? 44 : 66)))}`),
+        cell(`  ${clip(safe(rowName(check, checks)), Math.max(16, width - letters - 46))}`),
         cell(value, check.verdict === "fail" ? paint.red : paint.yellow),
         cell(limit),
-        ...(width < WIDE ? [] : [cell(check.aspect === "peak" ? spark(scenario, check) : "")]),
+        ...(letters === 0 ? [] : [cell(check.aspect === "peak" ? spark(scenario, check, letters) : "")]),
         cell(baseline, paint.dim),
       ];
     }),
-    [false, true, false, ...(width < WIDE ? [] : [false]), false],
+    [false, true, false, ...(letters === 0 ? [] : [false]), false],
   );
 }
 
 /** The series of a check as block letters from zero, with its limit marked. */
-function spark({ timeline }: ScenarioReport, check: Check): string {
+function spark({ timeline }: ScenarioReport, check: Check, letters: number): string {
   const series = timeline?.series.find(
     ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
   );
   return series === undefined
     ? ""
-    : sparkline(series.bytes, 20, { limit: check.threshold_bytes, times: series.time_s });
+    : sparkline(series.bytes, letters, { limit: check.threshold_bytes, times: series.time_s });
 }
 
 /** The line that holds the growth, or a one-time increase, with its code; or how much no line holds. */
@@ -281,9 +284,11 @@ function indented(text: string, width: number): string[] {
   return wrapText(text, width - 2, "  ").map((line) => `  ${line}`);
 }
 
+const below = (line: string): string => " ".repeat(LABEL + 3) + line;
+
 function labelled(name: string, text: string, width: number): string[] {
   const [first = "", ...rest] = wrapText(safe(text), Math.max(30, width - LABEL - 3), "");
-  return [label(name) + first, ...rest.map((line) => " ".repeat(LABEL + 3) + line)];
+  return [label(name) + first, ...rest.map(below)];
 }
 
 /** What to do: the fix that fits the retainer, or the steps of the verdict, each with its command. */
