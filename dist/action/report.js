@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "e75aa2a79ffed3358fc356c7ef51f6f7658a221dccf8662f66c55a6e1976bed4");
+  load = loadPack(import.meta.url, "ba66a3ae91442e1fa1263a50d6bd5a4f4ee58a5c4fc33612d3e16fbca7a3da5a");
 } catch (error) {
   fail(
     FAILED,

@@ -87,7 +87,7 @@ export function splitCommand(args: readonly string[]): {
 /** Whether an option of every command is given, before anything is parsed. */
 export function globalFlag(args: readonly string[], name: keyof typeof GLOBAL_OPTIONS): boolean {
   const { own } = splitCommand(args);
-  return own.includes(`--${name}`) || own.includes(`-${SHORT[name]}`);
+  return own.includes(`--${name}`) || (name in SHORT && own.includes(`-${SHORT[name]}`));
 }
 
 /** The console that a command line asks for. */

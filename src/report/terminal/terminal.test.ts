@@ -63,6 +63,13 @@ describe("renderTerminal", () => {
     const report = sampleReport("fail", { warnings: ["a"] });
     const text = renderTerminal(report, { ...PLAIN, quiet: true, bundle: "out" });
     expect(text).toBe("✗ FAIL  train-mlp  Leak of 226 KiB a step, confirmed");
+    const interference = ["samples.rec was replaced during the run."];
+    const touched = sampleReport("pass", { scenarios: [{ ...sampleScenario("pass"), interference }] });
+    expect(
+      renderTerminal(touched, { ...PLAIN, quiet: true })
+        .split("\n")
+        .at(-1),
+    ).toBe(`  ${interference[0]}`);
   });
 
   it("prints all checks, reasons, findings and notes when asked for details", () => {

@@ -83,10 +83,13 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
   const width = usableWidth(options.width, MAX_WIDTH);
   // The worst comes last because the end of the output is what a terminal shows.
   const scenarios = [...withoutRepeated(report)].sort((a, b) => urgency(b) - urgency(a));
-  if (options.quiet)
-    return scenarios
-      .flatMap((one) => verdictLines(one.verdict, one.scenario, answerSentence(one), paint, width))
-      .join("\n");
+  if (options.quiet) {
+    const verdicts = scenarios.flatMap((one) => [
+      ...verdictLines(one.verdict, one.scenario, answerSentence(one), paint, width),
+      ...(one.interference ?? []).flatMap((note) => indented(safe(note), width)),
+    ]);
+    return [...verdicts, ...(report.scaling ?? []).flatMap((one) => scalingLines(one, paint, width))].join("\n");
+  }
   const blocks = scenarios.map((scenario) => {
     const answer = answerLines(scenario, options, paint, width);
     return options.verbose ? [...answer, "", ...detailLines(scenario, paint, width)] : answer;
