@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "ba66a3ae91442e1fa1263a50d6bd5a4f4ee58a5c4fc33612d3e16fbca7a3da5a");
+  load = loadPack(import.meta.url, "3c79f10914a1a276de9c837ee7fc1a6dcae96f38e74868ee95d51e29a8d4a227");
 } catch (error) {
   fail(
     FAILED,

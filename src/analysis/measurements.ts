@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { METRICS } from "../telemetry/recording/metrics.ts";
 import { MAX_RANK } from "../telemetry/recording/model.ts";
-import { DRIFT_CLASSES } from "./series/document.ts";
+import { countEntries, DRIFT_CLASSES, withSizes } from "./series/document.ts";
 
 const bytes = v.pipe(v.number(), v.finite());
 const size = v.pipe(bytes, v.minValue(0));
@@ -32,7 +32,14 @@ const MeasuredRunSchema = v.object({
   commit: v.optional(v.nullable(v.string())),
   analysis_version: AnalysisVersionSchema,
   /** Series of metrics that are not known are skipped. */
-  series: v.optional(v.array(v.object({ ...MeasuredSeriesSchema.entries, metric: v.string() }))),
+  series: v.optional(
+    v.array(
+      v.pipe(
+        v.object({ ...MeasuredSeriesSchema.entries, metric: v.string(), ...countEntries }),
+        v.transform(withSizes),
+      ),
+    ),
+  ),
   metrics: v.optional(v.record(v.string(), v.union([v.number(), v.string(), v.null()]))),
   /** Steps that the run made; absent = not known. */
   steps: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))),
@@ -51,6 +58,7 @@ export const MeasurementsSchema = v.object({
   runs: v.array(MeasuredRunSchema),
 });
 export type MeasurementsInput = v.InferOutput<typeof MeasurementsSchema>;
+export type MeasurementsDocument = v.InferInput<typeof MeasurementsSchema>;
 
 /** A run with the shorthand resolved. */
 export interface MeasuredRun {

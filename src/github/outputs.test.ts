@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "../report/testing/sample-report.ts";
+import {
+  sampleAnalysis,
+  sampleCheck,
+  sampleJudgement,
+  sampleReport,
+  sampleScenario,
+  sampleSeriesAnalysis,
+} from "../report/testing/sample-report.ts";
 import { errorOutputs, outputsOf, worstGatingSeries } from "./outputs.ts";
 
 const PUBLISHED = {
@@ -34,6 +41,20 @@ describe("outputs", () => {
     ];
     const scenario = sampleScenario("fail", { judgement: sampleJudgement("fail", { checks }) });
     expect(worstGatingSeries(sampleReport("fail", { scenarios: [scenario] }))?.metric).toBe("allocated");
+  });
+
+  it("outputs state no size where a number of descriptors decides", () => {
+    const checks = [sampleCheck({ device: "host", metric: "descriptors", verdict: "fail" })];
+    const analysis = sampleAnalysis({
+      series: [sampleSeriesAnalysis({ device: "host", metric: "descriptors", peak_bytes: 401, class: "leak" })],
+    });
+    const { runs, ...scenario } = sampleScenario("fail", { judgement: sampleJudgement("fail", { checks }) });
+    const scenarios = [{ ...scenario, runs: runs.map((run) => ({ ...run, analysis })) }];
+    expect(outputsOf(sampleReport("fail", { scenarios }))).toMatchObject({
+      class: "leak",
+      "peak-bytes": "",
+      "slope-bytes-per-s": "",
+    });
   });
 
   it("outputs leave out checks that only explain", () => {

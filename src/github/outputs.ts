@@ -1,4 +1,4 @@
-import type { SeriesAnalysis } from "../analysis/series/document.ts";
+import { type SeriesAnalysis, withCounts } from "../analysis/series/document.ts";
 import type { GateReport, ScenarioReport } from "../report/model/gate-report.ts";
 import type { Check, CheckVerdict } from "../verdict/model/judgement.ts";
 import { checkDocument } from "../verdict/model/judgement-document.ts";
@@ -78,15 +78,17 @@ export function outputsOf(
   published: Published = NOT_PUBLISHED,
 ) {
   const worst = worstGatingSeries(report);
+  // A number of descriptors or threads is no size.
+  const sizes = worst === null || withCounts(worst).peak_count !== undefined ? null : worst;
   return {
     verdict: report.verdict,
     "exit-code": String(report.exit_code),
     confirmed: String(report.confirmed),
     results: resultsOf(report),
     class: worst?.class ?? "",
-    "peak-bytes": numberText(worst?.peak_bytes),
-    "slope-bytes-per-step": numberText(worst?.slope_bytes_per_step),
-    "slope-bytes-per-s": numberText(worst?.slope_bytes_per_s),
+    "peak-bytes": numberText(sizes?.peak_bytes),
+    "slope-bytes-per-step": numberText(sizes?.slope_bytes_per_step),
+    "slope-bytes-per-s": numberText(sizes?.slope_bytes_per_s),
     "bundle-path": published.bundlePath,
     "report-path": published.reportPath,
     "artifact-id": numberText(published.artifactId),

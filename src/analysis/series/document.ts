@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import type { DeepReadonly } from "../../core/json.ts";
-import { METRICS } from "../../telemetry/recording/metrics.ts";
+import { isCounted, METRICS } from "../../telemetry/recording/metrics.ts";
 
 /**
  * Version of the rules that measure growth and class. Values of different versions are not compared, so it rises with
@@ -43,8 +43,43 @@ export const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(
 export const metric = v.picklist(METRICS);
 export const driftClass = v.picklist(DRIFT_CLASSES);
 
+/** What a counted metric has in documents, beside null bytes; absent for the others. */
+export const countEntries = {
+  peak_count: v.exactOptional(v.nullable(number)),
+  growth_count: v.exactOptional(v.nullable(number)),
+};
+
+/** Sizes of a series as documents have them. */
+interface Counts {
+  readonly peak_count?: number | null;
+  readonly growth_count?: number | null;
+}
+
+/** A series of a document; a counted metric has its numbers where others have bytes, and one rule judges all. */
+export function withSizes<Series extends Counts>(series: Series): Omit<Series, keyof Counts> {
+  const { peak_count: peak, growth_count: growth, ...rest } = series;
+  return {
+    ...rest,
+    ...(peak === undefined ? {} : { peak_bytes: peak }),
+    ...(growth === undefined ? {} : { growth_bytes: growth }),
+  };
+}
+
+/** A series for a document: the numbers of a counted metric are not called bytes. */
+export function withCounts<
+  Series extends {
+    readonly metric: string;
+    readonly peak_bytes: number | null;
+    readonly growth_bytes?: number | null | undefined;
+  },
+>(series: Series): Series & Counts {
+  if (!isCounted(series.metric)) return series;
+  const { peak_bytes: peak, growth_bytes: growth = null } = series;
+  return { ...series, peak_bytes: null, growth_bytes: null, peak_count: peak, growth_count: growth };
+}
+
 /** One analysed series of `stormlog.analysis/1`; sizes in bytes, null = unknown. */
-export const SeriesSchema = v.object({
+const SeriesEntries = v.object({
   rank: count,
   device: text,
   metric,
@@ -67,7 +102,9 @@ export const SeriesSchema = v.object({
   seconds_to_oom: v.nullable(number),
   /** True: the samples end before the program did, so its sizes are lower bounds. Absent = not known to. */
   cut: v.optional(v.boolean()),
+  ...countEntries,
 });
+export const SeriesSchema = v.pipe(SeriesEntries, v.transform(withSizes));
 export type SeriesAnalysis = DeepReadonly<v.InferOutput<typeof SeriesSchema>>;
 
 /** How the code of a package is on the stack of a line: its own line, called by it, or calling it. */
@@ -147,16 +184,20 @@ export const AnalysisSchema = v.object({
    */
   phases: v.exactOptional(
     list(
-      v.object({
-        phase: text,
-        rank: count,
-        device: text,
-        metric,
-        occurrences: count,
-        peak_bytes: v.nullable(number),
-        growth_bytes: v.nullable(number),
-        class: driftClass,
-      }),
+      v.pipe(
+        v.object({
+          phase: text,
+          rank: count,
+          device: text,
+          metric,
+          occurrences: count,
+          peak_bytes: v.nullable(number),
+          growth_bytes: v.nullable(number),
+          class: driftClass,
+          ...countEntries,
+        }),
+        v.transform(withSizes),
+      ),
     ),
   ),
   /** Absent where every rank has one process. */
@@ -240,6 +281,16 @@ export const AnalysisSchema = v.object({
   notes: v.optional(list(text)),
 });
 export type AnalysisDocument = DeepReadonly<v.InferOutput<typeof AnalysisSchema>>;
+
+/** The analysis as it is written: {@link withCounts}. */
+export function analysisDocument<Analysis extends Pick<AnalysisDocument, "series" | "phases">>(analysis: Analysis) {
+  const { phases } = analysis;
+  return {
+    ...analysis,
+    series: analysis.series.map(withCounts),
+    ...(phases === undefined ? {} : { phases: phases.map(withCounts) }),
+  };
+}
 export type PhaseAnalysis = NonNullable<AnalysisDocument["phases"]>[number];
 export type TraceMlDiagnosis = AnalysisDocument["diagnosis"][number];
 export type RanksAnalysis = AnalysisDocument["ranks"];

@@ -1,5 +1,5 @@
 import { analyze } from "../../analysis/analyze.ts";
-import type { AnalysisDocument } from "../../analysis/series/document.ts";
+import { type AnalysisDocument, analysisDocument } from "../../analysis/series/document.ts";
 import { parseHorizon } from "../../config/options.ts";
 import { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
@@ -34,7 +34,7 @@ async function batch(
     try {
       const document = await documentOf([file], horizon, console);
       findings ||= document.findings.some(({ severity }) => severity !== "info");
-      line = { file, ...document };
+      line = { file, ...analysisDocument(document) };
     } catch (error) {
       if (!(error instanceof GateError)) throw error;
       failed = true;
@@ -54,7 +54,7 @@ export async function analyzeInputs({ positionals, text, flags, console }: Invoc
   }
   const document = await documentOf(positionals, horizon, console);
   if (!console.json) console.print(renderAnalysisTerminal(document, console));
-  console.document(document);
+  console.document(analysisDocument(document));
   const serious = document.findings.some(({ severity }) => severity !== "info");
   return flags["exit-code"] === true && serious ? ExitCode.findings : ExitCode.pass;
 }

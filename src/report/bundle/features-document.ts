@@ -3,7 +3,7 @@ import path from "node:path";
 import * as v from "valibot";
 import { extractFeatures, type RecordingFeatures } from "../../analysis/features.ts";
 import { resolveOptions } from "../../analysis/options.ts";
-import { ANALYSIS_VERSION, count, number } from "../../analysis/series/document.ts";
+import { ANALYSIS_VERSION, count, number, withCounts } from "../../analysis/series/document.ts";
 import { FeaturesSchema, list, nanoseconds, text } from "../../analysis/series/features-schema.ts";
 import { invalidInput } from "../../core/errors.ts";
 import { writeAtomically } from "../../core/files.ts";
@@ -87,7 +87,8 @@ function plain(_key: string, value: unknown): unknown {
 export function featuresText({ horizon, files, span, features }: StoredFeatures): string | null {
   let content: { readonly span: unknown; readonly features: unknown };
   try {
-    content = JSON.parse(JSON.stringify({ span, features }, plain));
+    const series = features.series.map((one) => ({ ...one, analysis: withCounts(one.analysis) }));
+    content = JSON.parse(JSON.stringify({ span, features: { ...features, series } }, plain));
   } catch (error) {
     if (error instanceof RangeError) return null;
     throw error;

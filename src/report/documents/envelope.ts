@@ -1,6 +1,8 @@
 import { measuredRun } from "../../analysis/measured-run.ts";
-import type { MeasurementsInput } from "../../analysis/measurements.ts";
+import type { MeasurementsDocument } from "../../analysis/measurements.ts";
+import { withCounts } from "../../analysis/series/document.ts";
 import { ExitCode, type ReportStatus, STATUS_EXIT } from "../../core/exit-codes.ts";
+import { isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { answerSentence } from "../headline/sentence.ts";
 import { comparableRole, type GateReport, type ScenarioReport, worstScenario } from "../model/gate-report.ts";
@@ -164,7 +166,8 @@ function metricsOf(report: GateReport): Record<string, number | null> {
   for (const scenario of report.scenarios) {
     for (const check of scenario.judgement?.checks ?? []) {
       if (check.aspect !== "peak" && check.aspect !== "growth") continue;
-      out[`${scenario.scenario}.rank${check.rank}.${check.device}.${check.metric}.${check.aspect}_bytes`] = known(
+      const unit = isCounted(check.metric) ? "count" : "bytes";
+      out[`${scenario.scenario}.rank${check.rank}.${check.device}.${check.metric}.${check.aspect}_${unit}`] = known(
         check.candidate_bytes,
       );
     }
@@ -178,7 +181,7 @@ function metricsOf(report: GateReport): Record<string, number | null> {
  */
 export function measurementDocuments(
   report: GateReport,
-): { readonly path: string; readonly content: MeasurementsInput }[] {
+): { readonly path: string; readonly content: MeasurementsDocument }[] {
   const main = worstScenario(report);
   if (main === null) return [];
   const files = [{ path: "measurements.json", content: documentOf(main) }];
@@ -191,13 +194,13 @@ export function measurementDocuments(
   return files;
 }
 
-function documentOf(scenario: ScenarioReport): MeasurementsInput {
+function documentOf(scenario: ScenarioReport): MeasurementsDocument {
   const wanted = comparableRole(scenario.runs);
   const runs = scenario.runs.flatMap(({ role, info, analysis }) => {
     const succeeded = info.exit.kind === "exited" && info.exit.code === 0;
     if (role !== wanted || analysis === null || !succeeded) return [];
     const { series, ...run } = measuredRun(analysis, { session: info.session, commit: info.commit });
-    return [{ ...run, series: [...series] }];
+    return [{ ...run, series: series.map(withCounts) }];
   });
   return {
     schema: "stormlog.measurements/1",

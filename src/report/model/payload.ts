@@ -1,17 +1,18 @@
+import { analysisDocument } from "../../analysis/series/document.ts";
 import { DONE } from "../../verdict/model/judgement.ts";
 import { judgementDocument, readJudgement } from "../../verdict/model/judgement-document.ts";
 import { decimate } from "./decimate.ts";
 import { type GateReport, type ScenarioReport, scenarioReport, type Timeline } from "./gate-report.ts";
-import type { Payload } from "./report-schema.ts";
+import type { Payload, PayloadDocument } from "./report-schema.ts";
 
 export const REPORT_KIND = "memory_gate";
 
 const TEXT_CHARS = 20_000;
 
 /** The gate's own part of a report document; everything needed to print and draw it again without the recordings. */
-export function payloadOf(report: GateReport): Payload {
+export function payloadOf(report: GateReport): PayloadDocument {
   const { tool: _tool, generated_at_utc: _time, ...facts } = report;
-  return copy<Payload>({
+  return copy<PayloadDocument>({
     ...facts,
     final: report.scenarios.every((scenario) => (scenario.judgement?.next ?? DONE).kind === "done"),
     cost: { ...report.cost, minutes: known(report.cost.minutes) ?? 0 },
@@ -24,6 +25,7 @@ function scenarioPayload({ kind: _kind, ...facts }: ScenarioReport) {
   const { judgement, error, timeline } = facts;
   return {
     ...facts,
+    runs: facts.runs.map((run) => ({ ...run, analysis: run.analysis && analysisDocument(run.analysis) })),
     judgement: judgement && judgementDocument(judgement),
     error: error && {
       ...error,

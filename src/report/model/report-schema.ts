@@ -266,3 +266,4 @@ export const PayloadSchema = v.object({
   scaling: v.exactOptional(list(ScalingSchema)),
 });
 export type Payload = v.InferOutput<typeof PayloadSchema>;
+export type PayloadDocument = v.InferInput<typeof PayloadSchema>;
