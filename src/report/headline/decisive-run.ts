@@ -76,11 +76,16 @@ export function shownRows({ judgement, runs }: Pick<ScenarioReport, "judgement" 
   return rows.slice(0, MAX_ROWS).map((check) => withValue(check, shown));
 }
 
-/** The check with the value of one run; unchanged where the run does not have it, and for a projected growth. */
-function withValue(check: Check, run: RunReport | null): Check {
+/**
+ * The check with the value of one run; unchanged where the run does not have it, or is within a limit that all runs
+ * together exceed, and for a projected growth.
+ */
+export function withValue(check: Check, run: RunReport | null): Check {
   const found = run === null || check.horizon !== undefined ? null : decisiveRun([run], check);
   const value = found === null ? null : comparedValue(found.series, check);
-  return value === null ? check : { ...check, candidate_bytes: Math.round(value) };
+  const { candidate_bytes: judged, threshold_bytes: limit } = check;
+  const isWithin = value !== null && limit !== null && judged !== null && judged > limit && value <= limit;
+  return value === null || isWithin ? check : { ...check, candidate_bytes: Math.round(value) };
 }
 
 /** Writes sizes of a check in as few digits as tell its value from its limit, where the two differ. */

@@ -10,7 +10,7 @@ import {
   sampleScenario,
   sampleSeriesAnalysis,
 } from "../testing/sample-report.ts";
-import { rowSize } from "./decisive-run.ts";
+import { rowSize, shownRows } from "./decisive-run.ts";
 import { leakLine, lineNote, unattributed } from "./line-answer.ts";
 import { answerSentence } from "./sentence.ts";
 
@@ -76,6 +76,25 @@ describe("the sizes of a row", () => {
     expect(row(162 * MIB, 162 * MIB + 3)).toEqual(["169869312 B", "169869315 B"]);
     expect(row(162 * MIB, 162 * MIB)).toEqual(["162 MiB", "162 MiB"]);
     expect(row(162 * MIB, null)).toEqual(["162 MiB", "–"]);
+  });
+
+  it("the sentence and the heading have the value of the row, and tell it from its limit", () => {
+    const limit = { aspect: "peak", limit: "baseline", verdict: "fail", baseline_bytes: 150 * MIB } as const;
+    // The check has the median of an even number of runs, which none of them measured.
+    const check = sampleCheck({ ...KEY, ...limit, candidate_bytes: 162.6 * MIB, threshold_bytes: 162.1 * MIB });
+    const scenario = sampleScenario("fail", { judgement: sampleJudgement("fail", { checks: [check] }) });
+    const runs = [162.3, 163].flatMap((mib) =>
+      scenario.runs.map((run) => {
+        const series = [sampleSeriesAnalysis({ ...KEY, peak_bytes: mib * MIB })];
+        return { ...run, role: "candidate" as const, analysis: sampleAnalysis({ series }) };
+      }),
+    );
+    const shown = sampleScenario("fail", { judgement: scenario.judgement, runs });
+    expect(shownRows(shown).map((one) => rowSize(one, one.candidate_bytes))).toEqual(["162.30 MiB"]);
+    expect(answerSentence(shown)).toMatch(
+      /^Allocated peak 162\.30 MiB, 205 KiB above the limit of 162\.10 MiB \(baseline 150\.00 MiB\)/,
+    );
+    expect(headingText(shown)).toContain("peaks 205 KiB above its limit");
   });
 });
 

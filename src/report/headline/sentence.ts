@@ -14,6 +14,7 @@ import {
   describingSeries,
   growingProcess,
   sizeFormat,
+  withValue,
 } from "./decisive-run.ts";
 import { detectable } from "./detectable.ts";
 import { type LineAnswer, leakLine } from "./line-answer.ts";
@@ -115,7 +116,7 @@ function breach(
     case "budget":
     case "growth":
     case "peak":
-      return overLimit(decisive, where, brief);
+      return overLimit(withValue(decisive, found?.run ?? null), where, brief);
   }
 }
 
@@ -139,9 +140,9 @@ function overLimit(check: Check, where: string, brief: boolean): string {
     return `${metricLabel(check.metric)}${where}: ${check.reason}`;
   const name = `${metricLabel(check.metric)} ${check.aspect}${check.horizon === undefined ? "" : ` ${check.horizon}`}`;
   const of = { budget: "the budget", baseline: "the limit", anchor: "the last release's limit" }[check.limit];
-  const size = (bytes: number): string => formatSize(check.metric, bytes, "short");
+  const size = sizeFormat(check);
   const known = brief || baseline === null ? "" : ` (baseline ${size(baseline)})`;
-  return `${name} ${size(value)}${where}, ${size(value - limit)} above ${of} of ${size(limit)}${known}`;
+  return `${name} ${size(value)}${where}, ${formatSize(check.metric, value - limit, "short")} above ${of} of ${size(limit)}${known}`;
 }
 
 /** ", confirmed in 4 of 4 runs"; "" where one run is enough, and for a warning. */

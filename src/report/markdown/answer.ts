@@ -1,7 +1,7 @@
 import { cutText, plural } from "../../core/text.ts";
 import { formatSize, isCounted, metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type Cause, causesOf, openFindings } from "../headline/causes.ts";
-import { decisiveRun, growingProcess, rowCells, rowName, shownRows } from "../headline/decisive-run.ts";
+import { decisiveRun, growingProcess, rowCells, rowName, shownRows, withValue } from "../headline/decisive-run.ts";
 import {
   growthShare,
   type LineAnswer,
@@ -84,15 +84,16 @@ function excuse({ accepted, known_leaks: known }: ScenarioReport): string {
 }
 
 function breachVerb({ kind, decisive }: Cause, { runs }: ScenarioReport): string {
-  const { candidate_bytes: value, threshold_bytes: limit, metric, rank } = decisive;
+  const found = decisiveRun(runs, decisive);
+  const { candidate_bytes: value, threshold_bytes: limit, metric, rank } = withValue(decisive, found?.run ?? null);
   const { kept_bytes: kept } = decisive;
   if (kept !== undefined) return `grows by ${formatSize(metric, kept, "short")} that the C heap keeps`;
-  const process = kind === "leak" || kind === "growth" ? growingProcess(decisiveRun(runs, decisive), decisive) : null;
+  const process = kind === "leak" || kind === "growth" ? growingProcess(found, decisive) : null;
   const where = `${process === null ? "" : ` in ${md(process, 80)}`}${rank > 0 ? ` on rank ${rank}` : ""}`;
   const over = value === null || limit === null || value <= limit ? null : formatSize(metric, value - limit, "short");
   switch (kind) {
     case "leak":
-      return `leaks ${leakAmount(decisive, decisiveRun(runs, decisive))}${where}`;
+      return `leaks ${leakAmount(decisive, found)}${where}`;
     case "oom":
       return `${md(decisive.reason, 120)}${where}`;
     case "growth":
