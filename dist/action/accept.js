@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "3c79f10914a1a276de9c837ee7fc1a6dcae96f38e74868ee95d51e29a8d4a227");
+  load = loadPack(import.meta.url, "42502059b3138756ccba7d13207d1c4c95ad41a496f7c0836ca08d2d0630cd63");
 } catch (error) {
   fail(
     FAILED,

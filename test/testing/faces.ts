@@ -64,6 +64,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
   doctor: ["diagnose-directory.ts", "doctor-devices.ts", "doctor.ts"],
   gate: [
     "accept.ts",
+    "accepted-levels.ts",
     "base/base-checkout.ts",
     "exit-code.ts",
     "ports/acceptance.ts",

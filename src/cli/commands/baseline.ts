@@ -10,6 +10,7 @@ import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { oneLine, plural } from "../../core/text.ts";
 import { acceptBundles } from "../../gate/accept.ts";
+import { acceptedLevels } from "../../gate/accepted-levels.ts";
 import type { GatePorts } from "../../gate/ports/ports.ts";
 import { refreshScenario } from "../../gate/refresh.ts";
 import { formatSize } from "../../telemetry/recording/metrics.ts";
@@ -193,6 +194,7 @@ async function accept(invocation: Invocation): Promise<number> {
         : await missingRuns(request, stored, { runs: missing, store }, consolePorts(console, interrupt, true));
     records.push(measured);
     console.print(line(measured));
+    for (const level of acceptedLevels(measured.record)) console.print(`  ${one(level)}`);
     if (measured === stored && missing > 0) console.print(missingText(invocation, stored, wanted, missing));
   }
   console.document(records);
