@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "42502059b3138756ccba7d13207d1c4c95ad41a496f7c0836ca08d2d0630cd63");
+  load = loadPack(import.meta.url, "59a49c189a4ee5fb811091e03d0e1c026507458c5d0009276f2d443acfbe7e73");
 } catch (error) {
   fail(
     FAILED,

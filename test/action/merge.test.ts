@@ -152,9 +152,11 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(checked.map(({ scenario }) => scenario)).toEqual(["linux/train-mlp", "mac/train-mlp", "windows/train-mlp"]);
     expect(checked.every(({ checks }) => checks.length > 0)).toBe(true);
     expect(github.comments).toHaveLength(1);
-    expect(github.comments[0]?.body).toMatch(/^<!-- stormlog-gate:default -->\n### ❌ Memory: fail \(1 of 3 legs\)/);
+    expect(github.comments[0]?.body).toMatch(
+      /^<!-- stormlog-gate:default -->\n### ❌ Memory: mac: `train-mlp` leaks .* \(1 of 3 legs\)\n/,
+    );
     expect(result.outputs["comment-url"]).toContain("issuecomment");
-    expect(result.summary).toContain("fail (1 of 3 legs)");
+    expect(result.summary).toContain("(1 of 3 legs)");
     expect(said(result, "error")).toHaveLength(1);
     expect(result.log).toContain("6 runs");
   });

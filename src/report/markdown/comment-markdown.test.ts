@@ -127,9 +127,9 @@ describe("the comment of a single job", () => {
 });
 
 describe("the comment of several jobs", () => {
-  it("shows the overall verdict, then the legs, then each leg that did not pass, the worst first", () => {
+  it("has the worst leg in its heading, then the legs, then each leg that did not pass, the worst first", () => {
     const text = render([leg(1, "pass"), leg(2, "unjudged"), leg(3, "fail"), leg(4, "pass")]);
-    expect(titleOf(text)).toBe("### ❌ Memory: fail (1 of 4 legs)");
+    expect(titleOf(text)).toBe("### ❌ Memory: leg-003: `train-mlp` leaks 226 KiB a step (1 of 4 legs)");
     expect(text).toContain("**1 fail, 1 unjudged, 2 pass.**");
     const order = [
       "| ❌&nbsp;fail | leg-003",
@@ -167,7 +167,9 @@ describe("the comment of several jobs", () => {
     expect(titleOf(render([leg(1, "pass"), leg(2, "warn")], { expected: 3 }))).toBe(
       "### ❔ Memory: unjudged (2 of 3 legs)",
     );
-    expect(titleOf(render([leg(1, "fail")], { expected: 3 }))).toBe("### ❌ Memory: fail (1 of 3 legs)");
+    expect(titleOf(render([leg(1, "fail")], { expected: 3 }))).toBe(
+      "### ❌ Memory: leg-001: `train-mlp` leaks 226 KiB a step (1 of 3 legs)",
+    );
     expect(titleOf(render([], { expected: null }))).toContain("unjudged");
   });
 
@@ -176,7 +178,7 @@ describe("the comment of several jobs", () => {
     const scaling = [{ ...law, fits: [], verdict: "fail", reason: "above 1" } as const];
     const report = sampleReport("pass", { verdict: "fail", confirmed: false, scaling });
     const text = render([leg(1, "fail", { report }), leg(2, "pass")]);
-    expect(titleOf(text)).toBe("### ❌ Memory: fail (1 of 2 legs)");
+    expect(titleOf(text)).toBe("### ❌ Memory: leg-001: train over N: scaling fail: above 1 (1 of 2 legs)");
     expect(text).toContain("#### ❌ leg-001: train over N: scaling fail: above 1");
     expect(text).toMatch(/\| leg-001 \|.*\| Train over N: scaling fail: above 1 \|/);
   });

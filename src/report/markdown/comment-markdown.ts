@@ -1,7 +1,7 @@
 import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
 import { answerSentence } from "../headline/sentence.ts";
-import { verdictUrgency, worstScenario } from "../model/gate-report.ts";
+import { type Verdict, verdictUrgency, worstScenario } from "../model/gate-report.ts";
 import {
   loadOfSection,
   type Section,
@@ -131,7 +131,19 @@ function title(legs: readonly Leg[], { verdict, counts, missing }: SectionsVerdi
   const all = legs.length + missing;
   const of = same === all || missing > 0 ? `${legs.length}` : `${same} of ${all}`;
   const legsText = missing > 0 ? `${of} of ${all} legs` : `${of} leg${all === 1 ? "" : "s"}`;
-  return `### ${SIGN[verdict]} ${gateName(nameOf(options))}: ${verdict}${how} (${legsText})`;
+  const what = (missing > 0 && verdict === "unjudged" ? null : worstText(legs, verdict)) ?? verdict;
+  return `### ${SIGN[verdict]} ${gateName(nameOf(options))}: ${what}${how} (${legsText})`;
+}
+
+/** What happened in the leg that decides: "leg-002: `train` leaks 281 KiB a step". Null where none has the verdict. */
+function worstText(legs: readonly Leg[], verdict: Verdict): string | null {
+  const worst = verdict === "pass" ? undefined : legs.find(({ section }) => section.report.verdict === verdict);
+  if (worst === undefined) return null;
+  const { report } = worst.section;
+  const scenario = worstScenario(report);
+  const scaling = decidingScaling(report);
+  const text = scaling !== null ? md(scaling, 300) : scenario === null ? "nothing was measured" : headingText(scenario);
+  return `${md(worst.name, 80)}: ${text}`;
 }
 
 function countsText(legs: readonly Leg[], { counts, missing }: SectionsVerdict): string {
