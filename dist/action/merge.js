@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "59a49c189a4ee5fb811091e03d0e1c026507458c5d0009276f2d443acfbe7e73");
+  load = loadPack(import.meta.url, "bfd26ec9e66ee0d81168dab47cf690bdff4a7ff84c918f38a3581d3349bd8520");
 } catch (error) {
   fail(
     FAILED,

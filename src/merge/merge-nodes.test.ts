@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { sideNotes } from "../report/headline/sentence.ts";
+import { leadText } from "../report/markdown/answer.ts";
 import { type ScenarioReport, scenarioReport, type Verdict } from "../report/model/gate-report.ts";
 import { sampleCheck, sampleReport, sampleScenario } from "../report/testing/sample-report.ts";
 import { combine } from "../verdict/model/combine.ts";
@@ -77,6 +79,15 @@ describe("nodes of one job", () => {
     expect(job.judgement?.reason).toContain("ranks 2 to 15 of 16 are missing from the bundles");
     expect(missingRanks([node(1, "pass", 4)])?.reason).toContain("ranks 0, 2, 3 of 4");
     expect(unitedScenario([node(0, "fail", 3), node(1, "pass", 3)]).verdict).toBe("fail");
+    expect(sideNotes(job)).toEqual([]);
+  });
+
+  it("a missing rank stands on the first screen beside another failure", () => {
+    const note = "rank 2 of 3 is missing from the bundles";
+    const failed = unitedScenario([node(0, "fail", 3), node(1, "pass", 3)]);
+    expect(sideNotes(failed)).toEqual([note]);
+    expect(leadText(failed, () => null)).toContain("Rank 2 of 3 is missing from the bundles.");
+    expect(unitedScenario([node(0, "pass", 3), node(1, "error", 3)]).error?.message).toMatch(new RegExp(`; ${note}$`));
   });
 
   it("a job is an error when the command of one node failed, unless another node fails", () => {

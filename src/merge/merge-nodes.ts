@@ -67,6 +67,8 @@ export function missingRanks(nodes: readonly LegScenario[]): Check | null {
     for (const { role, info, analysis } of scenario.runs) {
       if (role !== "candidate") continue;
       world = Math.max(world, info.identity.world_size, analysis?.ranks.world_size ?? 1);
+      // The error of a node names it.
+      if (scenario.error !== null) present.add(info.identity.rank);
       for (const series of analysis?.series ?? []) {
         present.add(series.rank);
         if (series.metric === "allocated") metric = "allocated";
@@ -129,13 +131,14 @@ function unitedJudgement(nodes: readonly LegScenario[], missing: Check | null): 
 }
 
 /** The failed command of any node fails the job, whatever the other nodes measured. */
-function unitedError(nodes: readonly LegScenario[]): ScenarioReport["error"] {
+function unitedError(nodes: readonly LegScenario[], missing: Check | null): ScenarioReport["error"] {
   const failed = nodes.filter(({ scenario }) => scenario.error !== null);
   const [first] = failed;
   if (first === undefined || first.scenario.error === null) return null;
   const others = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
   const { error } = first.scenario;
-  return { ...error, message: `${first.leg}: ${error.message}${others}` };
+  const gone = missing === null ? "" : `; ${missing.reason}`;
+  return { ...error, message: `${first.leg}: ${error.message}${others}${gone}` };
 }
 
 /** The verdicts that a job is made of; accepted differences count as warnings. */
@@ -155,7 +158,7 @@ export function unitedScenario(nodes: readonly LegScenario[], rejudged?: Judgeme
   if (first === undefined) throw new Error("a job has at least one node");
   const missing = missingRanks(nodes);
   const judgement = rejudged ?? unitedJudgement(nodes, missing);
-  const error = unitedError(nodes);
+  const error = unitedError(nodes, missing);
   const failed = error !== null || nodes.some(({ scenario }) => scenario.verdict === "error");
   const verdicts = rejudged === undefined ? judgedVerdicts(nodes, judgement, missing) : [rejudged.verdict];
   const verdict = overallVerdict([...verdicts, ...(failed ? (["error"] as const) : [])]);

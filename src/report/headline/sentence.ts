@@ -246,11 +246,24 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
   return parts.join(". ");
 }
 
+/** What stands below the sentence: the ranks of which nothing is known, and how the baseline was made. Not escaped. */
+export function sideNotes({ judgement, verdict }: ScenarioReport): readonly string[] {
+  // Beside a failure; where it decides, the sentence says it.
+  const missing = judgement?.checks.find(
+    ({ device, phase, verdict: one }) => device === "*" && phase === undefined && one === "unjudged",
+  );
+  const comparison = comparisonNote({ judgement });
+  return [
+    ...(missing === undefined || verdict === "unjudged" ? [] : [missing.reason]),
+    ...(comparison === null ? [] : [comparison]),
+  ];
+}
+
 /**
  * How the baseline was measured, where that differs: "compared with a baseline of another command: python3 train.py
  * --steps 200". Null when it does not differ or is not known. Not escaped: the command is outside text.
  */
-export function comparisonNote({ judgement }: ScenarioReport): string | null {
+export function comparisonNote({ judgement }: Pick<ScenarioReport, "judgement">): string | null {
   const differences = judgement?.fingerprint ?? [];
   const command = differences.find(({ field }) => field === "command");
   const steps = differences.find(({ field }) => field === "steps");

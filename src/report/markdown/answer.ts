@@ -14,7 +14,7 @@ import {
   unattributed,
 } from "../headline/line-answer.ts";
 import { higherParts, higherText } from "../headline/peak-answer.ts";
-import { answerSentence, certainty, comparisonNote, leakAmount } from "../headline/sentence.ts";
+import { answerSentence, certainty, leakAmount, sideNotes } from "../headline/sentence.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../model/gate-report.ts";
 import { nextSteps } from "../wording/next-steps.ts";
 import { reproduceCommand } from "../wording/reproduce.ts";
@@ -117,8 +117,7 @@ export function leadText(scenario: ScenarioReport, link: LineLink): string {
   const [cause] = causesOf(judgement?.checks ?? []);
   if (cause === undefined || judgement === null || (verdict !== "fail" && verdict !== "warn")) {
     lines.push(`**${md(answerSentence(scenario), 600)}.**`);
-    const note = comparisonNote(scenario);
-    if (note !== null) lines.push(`${md(capital(note), 300)}.`);
+    for (const note of sideNotes(scenario)) lines.push(`${md(capital(note), 300)}.`);
     return lines.join(" ");
   }
   const line = isCounted(cause.decisive.metric) ? null : namedLine(scenario.findings);
@@ -143,8 +142,7 @@ export function leadText(scenario: ScenarioReport, link: LineLink): string {
   } else {
     lines.push(`**${md(answerSentence(scenario), 600)}.**`);
   }
-  const made = comparisonNote(scenario);
-  if (made !== null) lines.push(`${md(capital(made), 300)}.`);
+  for (const note of sideNotes(scenario)) lines.push(`${md(capital(note), 300)}.`);
   const rest = unattributed(scenario.findings);
   if (rest !== null)
     lines.push(`${md(capital(rest.text), 200)}.${rest.next === null ? "" : ` ${withCode(rest.next)}`}`);

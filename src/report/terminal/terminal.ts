@@ -15,7 +15,7 @@ import {
   unattributed,
 } from "../headline/line-answer.ts";
 import { higherParts, higherText } from "../headline/peak-answer.ts";
-import { answerSentence, comparisonNote, judgementSentence } from "../headline/sentence.ts";
+import { answerSentence, judgementSentence, sideNotes } from "../headline/sentence.ts";
 import { type GateReport, type ScenarioReport, urgency, type Verdict } from "../model/gate-report.ts";
 import type { Scaling } from "../model/report-schema.ts";
 import { ACCEPT, nextSteps, REFRESH, RUN } from "../wording/next-steps.ts";
@@ -171,8 +171,7 @@ function answerLines(scenario: ScenarioReport, options: TerminalOptions, paint: 
   const { verdict } = scenario;
   const lines = verdictLines(verdict, scenario.scenario, answerSentence(scenario), paint, width);
   for (const note of scenario.interference ?? []) lines.push(...indented(safe(note), width));
-  const made = comparisonNote(scenario);
-  if (made !== null) lines.push(...indented(safe(capital(made)), width));
+  for (const note of sideNotes(scenario)) lines.push(...indented(safe(capital(note)), width));
   const accepted = acceptedNote(scenario);
   if (accepted !== null) lines.push(...indented(safe(accepted), width));
   for (const note of knownLeakNotes(scenario)) lines.push(...indented(safe(note), width));
