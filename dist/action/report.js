@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "bfd26ec9e66ee0d81168dab47cf690bdff4a7ff84c918f38a3581d3349bd8520");
+  load = loadPack(import.meta.url, "2daa36c73b570e38240ef3b4c80285537d83ddddb1bc7830d7795971d94c7c29");
 } catch (error) {
   fail(
     FAILED,

@@ -42,6 +42,18 @@ describe("what a run could have detected", () => {
     expect(detected([...checks], 8_000_000)).toEqual({ growth: 9_000_000, peak: 2_000_000 });
   });
 
+  it("a sentence about one series could detect what that series could", () => {
+    const judgement = sampleJudgement("pass", {
+      checks: [
+        sampleCheck({ ...key, aspect: "peak", limit: "baseline", gating: true, mde_bytes: 2_000_000 }),
+        sampleCheck({ ...key, rank: 1, aspect: "peak", limit: "baseline", gating: true, mde_bytes: 5_000_000 }),
+      ],
+    });
+    const scenario = sampleScenario("pass", { judgement });
+    expect(couldDetect(scenario).peak).toBe(5_000_000);
+    expect(couldDetect(scenario, sampleCheck(key)).peak).toBe(2_000_000);
+  });
+
   it("the detectable change is unknown for a run that was too short", () => {
     expect(detected([{ aspect: "peak", verdict: "unjudged", mde_bytes: null }], null)).toEqual({
       growth: null,

@@ -1,6 +1,7 @@
 import { formatShort } from "../../core/units.ts";
 import { isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
+import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { describingSeries } from "./decisive-run.ts";
 
@@ -19,10 +20,12 @@ function largest(values: readonly (number | null)[]): number | null {
 /**
  * What the runs of a scenario could have detected in every gating series: by the checks against the baseline where
  * there are any, and otherwise, for growth, by the noise of the newest candidate run alone. Without any check, in the
- * series that describes the run.
+ * series that describes the run. Of one series where one is asked for.
  */
-export function couldDetect(scenario: ScenarioReport): Detectable {
-  const gating = (scenario.judgement?.checks ?? []).filter(({ gating, metric }) => gating && !isCounted(metric));
+export function couldDetect(scenario: ScenarioReport, about?: Check): Detectable {
+  const gating = (scenario.judgement?.checks ?? []).filter(
+    (check) => check.gating && !isCounted(check.metric) && (about === undefined || sameSeries(check, about)),
+  );
   const byBaseline = (kind: Check["kind"]) =>
     largest(gating.flatMap((check) => (check.kind === kind && check.limit === "baseline" ? [check.mde_bytes] : [])));
   const keys = new Set(gating.map(({ rank, device, metric }) => `${rank} ${device} ${metric}`));
@@ -38,8 +41,8 @@ export function couldDetect(scenario: ScenarioReport): Detectable {
 }
 
 /** The smallest changes that the runs could detect: "+2.00 MiB at the peak, 8.00 MiB of growth". Null when unknown. */
-export function detectable(scenario: ScenarioReport): string | null {
-  const { peak, growth } = couldDetect(scenario);
+export function detectable(scenario: ScenarioReport, about?: Check): string | null {
+  const { peak, growth } = couldDetect(scenario, about);
   const parts: string[] = [];
   if (peak !== null) parts.push(`+${formatShort(peak)} at the peak`);
   if (growth !== null) parts.push(`${formatShort(growth)} of growth`);

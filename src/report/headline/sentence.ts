@@ -166,13 +166,17 @@ function breaches(series: SeriesAnalysis, check: Check): boolean {
   return value !== null && value > limit;
 }
 
-function passSentence(scenario: ScenarioReport, judgement: Judgement): string {
-  const gates = judgement.checks.filter(({ gating }) => gating);
+/** The peak that the sentence of a pass is about: an improved one, else the nearest to its limit. */
+function peakOfPass({ checks }: Judgement): Check | undefined {
   const load = ({ candidate_bytes: value, threshold_bytes: limit }: Check): number =>
     value === null || limit === null || limit <= 0 ? Number.NEGATIVE_INFINITY : value / limit;
-  const peak = gates
-    .filter(({ aspect, candidate_bytes }) => aspect === "peak" && candidate_bytes !== null)
+  return checks
+    .filter(({ gating, aspect, candidate_bytes }) => gating && aspect === "peak" && candidate_bytes !== null)
     .sort((a, b) => Number(b.improved) - Number(a.improved) || load(b) - load(a))[0];
+}
+
+function passSentence(scenario: ScenarioReport, judgement: Judgement): string {
+  const peak = peakOfPass(judgement);
   if (peak?.candidate_bytes == null) return capital(judgement.reason);
   const { candidate_bytes: value, threshold_bytes: limit, baseline_bytes: baseline } = peak;
   const size = sizeFormat(peak);
@@ -183,7 +187,7 @@ function passSentence(scenario: ScenarioReport, judgement: Judgement): string {
         ? ""
         : ` (limit ${size(limit)})`;
   const parts = [`${metricLabel(peak.metric)} ${size(value)}${gain}${growthWords(scenario, peak)}`];
-  const sees = detectable(scenario);
+  const sees = detectable(scenario, peak);
   const whole = sees === null ? parts : [...parts, `Would detect ${sees}`];
   const text = whole.join(". ");
   return text.length <= MAX_SENTENCE ? text : parts.join(". ");
@@ -241,13 +245,17 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
       `${capital(breach(cause, judgement, found, line, true))}${certainty(cause.decisive, judgement, scenario)}`,
     );
   }
-  const sees = detectable(scenario);
+  const sees = detectable(scenario, peak);
   if (sees !== null) parts.push(`A run like this would detect ${sees}`);
   return parts.join(". ");
 }
 
-/** What stands below the sentence: the ranks of which nothing is known, and how the baseline was made. Not escaped. */
-export function sideNotes({ judgement, verdict }: ScenarioReport): readonly string[] {
+/**
+ * What stands below the sentence: the ranks of which nothing is known, how the baseline was made, and the smallest
+ * change that a pass or a warning could show, where the sentence has no room for it. Not escaped.
+ */
+export function sideNotes(scenario: ScenarioReport): readonly string[] {
+  const { judgement, verdict } = scenario;
   // Beside a failure; where it decides, the sentence says it.
   const missing = judgement?.checks.find(
     ({ device, phase, verdict: one }) => device === "*" && phase === undefined && one === "unjudged",
@@ -256,7 +264,16 @@ export function sideNotes({ judgement, verdict }: ScenarioReport): readonly stri
   return [
     ...(missing === undefined || verdict === "unjudged" ? [] : [missing.reason]),
     ...(comparison === null ? [] : [comparison]),
+    ...detectableNote(scenario),
   ];
+}
+
+function detectableNote(scenario: ScenarioReport): readonly string[] {
+  const { judgement, verdict } = scenario;
+  if (judgement === null || (verdict !== "pass" && verdict !== "warn")) return [];
+  const about = verdict === "pass" ? peakOfPass(judgement) : causesOf(judgement.checks)[0]?.decisive;
+  const sees = about === undefined ? null : detectable(scenario, about);
+  return sees === null || answerSentence(scenario).includes(sees) ? [] : [`would detect ${sees}`];
 }
 
 /**

@@ -31,6 +31,8 @@ describe("renderTerminal", () => {
     const lines = renderTerminal(report, { ...PLAIN, width: 120, bundle: "out" }).split("\n");
     expect(lines).toEqual([
       expect.stringMatching(/^✓ PASS {2}train-mlp {2}allocated 1\.43 GiB \(limit 1\.45 GiB\)/),
+      // The sentence has at most 100 characters.
+      "  Would detect +11.0 MiB at the peak, 11.0 MiB of growth",
       "  Evidence:  out      2 notes: stormlog-gate show -v out",
     ]);
   });
