@@ -72,6 +72,10 @@ describe("renderTerminal", () => {
         .split("\n")
         .at(-1),
     ).toBe(`  ${interference[0]}`);
+    const law = { scenario: "train", name: "N", metric: "host", device: "host", points: [], fit: null, no_fit: null };
+    const scaling = [{ ...law, fits: [], verdict: "fail", reason: "above 1" } as const];
+    const limited = renderTerminal(sampleReport("pass", { verdict: "fail", scaling }), { ...PLAIN, quiet: true });
+    expect(limited.split("\n").at(-1)).toContain("above 1");
   });
 
   it("prints all checks, reasons, findings and notes when asked for details", () => {
