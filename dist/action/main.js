@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "2daa36c73b570e38240ef3b4c80285537d83ddddb1bc7830d7795971d94c7c29");
+  load = loadPack(import.meta.url, "114e64a14e9b3382e03b062b1dcde8dcd53ad4f5a5e97dd407d830fd65b8c13e");
 } catch (error) {
   fail(
     FAILED,

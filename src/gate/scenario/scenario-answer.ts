@@ -1,9 +1,9 @@
 import type { AnalysisDocument } from "../../analysis/series/document.ts";
 import type { Band } from "../../baseline/band.ts";
 import { decidingCheck, withExplanations } from "../../report/headline/causes.ts";
-import { decisiveRun } from "../../report/headline/decisive-run.ts";
 import { stackedRows } from "../../report/headline/peak-answer.ts";
 import { answerSentence } from "../../report/headline/sentence.ts";
+import { decisiveRun } from "../../report/model/decisive-run.ts";
 import type { RunReport, ScenarioReport, Timeline } from "../../report/model/gate-report.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Policy } from "../../verdict/model/policy.ts";

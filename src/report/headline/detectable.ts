@@ -3,7 +3,7 @@ import { isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
-import { describingSeries } from "./decisive-run.ts";
+import { describingSeries } from "./shown-rows.ts";
 
 /** The smallest changes that the runs of a scenario could have shown, bytes; null = not known. */
 interface Detectable {

@@ -2,17 +2,20 @@ import { describe, expect, it } from "vitest";
 import type { Finding, LinePackage } from "../../analysis/series/document.ts";
 import { MIB } from "../../core/units.ts";
 import { headingText } from "../markdown/answer.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
+import { payloadOf } from "../model/payload.ts";
 import {
   SAMPLE_FINDING,
   sampleAnalysis,
   sampleCheck,
   sampleJudgement,
+  sampleReport,
   sampleScenario,
   sampleSeriesAnalysis,
 } from "../testing/sample-report.ts";
-import { rowSize, shownRows } from "./decisive-run.ts";
 import { leakLine, lineNote, unattributed } from "./line-answer.ts";
 import { answerSentence } from "./sentence.ts";
+import { rowSize, shownRows } from "./shown-rows.ts";
 
 const KEY = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
 
@@ -122,6 +125,12 @@ describe("the sentence of a leak", () => {
     const host = { device: "host" };
     expect(sentenceOf(["leak"], [], host)).toMatch(/^Leak of .* in worker 2 of 4 of gunicorn, confirmed$/);
     expect(sentenceOf(["leak"], [], { ...host, share: 0.8 })).toContain(" in worker 2 of 4 of gunicorn");
+    const inDocument = (scenario: ScenarioReport): string => {
+      const [written] = payloadOf(sampleReport("fail", { scenarios: [scenario] })).scenarios;
+      return written?.judgement?.checks[0]?.process ?? "none";
+    };
+    expect(sentenceOf(["leak"], [], { ...host, show: inDocument })).toBe("worker 2 of 4 of gunicorn");
+    expect(sentenceOf(["leak"], [], { ...host, share: 0.6, show: inDocument })).toBe("none");
     expect(sentenceOf(["leak"], [], { ...host, share: 0.7 })).not.toContain("gunicorn");
     expect(sentenceOf(["leak"])).not.toContain("gunicorn");
   });

@@ -4,20 +4,13 @@ import { formatDuration, formatShort } from "../../core/units.ts";
 import { formatSize, isCounted, METRIC, metricLabel, metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
+import { comparedValue, type DecisiveRun, decisiveRun, growingProcess } from "../model/decisive-run.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { capital } from "../wording/wording.ts";
 import { type Cause, causesOf } from "./causes.ts";
-import {
-  comparedValue,
-  type DecisiveRun,
-  decisiveRun,
-  describingSeries,
-  growingProcess,
-  sizeFormat,
-  withValue,
-} from "./decisive-run.ts";
 import { detectable } from "./detectable.ts";
 import { type LineAnswer, leakLine } from "./line-answer.ts";
+import { describingSeries, sizeFormat, withValue } from "./shown-rows.ts";
 
 /** Maximum length of an answer's first line, characters. */
 const MAX_SENTENCE = 100;

@@ -1,7 +1,6 @@
 import { cutText, plural } from "../../core/text.ts";
 import { formatSize, isCounted, metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type Cause, causesOf, openFindings } from "../headline/causes.ts";
-import { decisiveRun, growingProcess, rowCells, rowName, shownRows, withValue } from "../headline/decisive-run.ts";
 import {
   growthShare,
   type LineAnswer,
@@ -15,6 +14,8 @@ import {
 } from "../headline/line-answer.ts";
 import { higherParts, higherText } from "../headline/peak-answer.ts";
 import { answerSentence, certainty, leakAmount, sideNotes } from "../headline/sentence.ts";
+import { rowCells, rowName, shownRows, withValue } from "../headline/shown-rows.ts";
+import { decisiveRun, growingProcess } from "../model/decisive-run.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../model/gate-report.ts";
 import { nextSteps } from "../wording/next-steps.ts";
 import { reproduceCommand } from "../wording/reproduce.ts";

@@ -1,9 +1,10 @@
 import { analysisDocument } from "../../analysis/series/document.ts";
-import { DONE } from "../../verdict/model/judgement.ts";
+import { DONE, type Judgement, type JudgementDocument } from "../../verdict/model/judgement.ts";
 import { judgementDocument, readJudgement } from "../../verdict/model/judgement-document.ts";
 import { decimate } from "./decimate.ts";
+import { decisiveRun, growingProcess } from "./decisive-run.ts";
 import { type GateReport, type ScenarioReport, scenarioReport, type Timeline } from "./gate-report.ts";
-import type { Payload, PayloadDocument } from "./report-schema.ts";
+import type { Payload, PayloadDocument, RunReport } from "./report-schema.ts";
 
 export const REPORT_KIND = "memory_gate";
 
@@ -26,7 +27,7 @@ function scenarioPayload({ kind: _kind, ...facts }: ScenarioReport) {
   return {
     ...facts,
     runs: facts.runs.map((run) => ({ ...run, analysis: run.analysis && analysisDocument(run.analysis) })),
-    judgement: judgement && judgementDocument(judgement),
+    judgement: judgement && withProcesses(judgement, facts.runs),
     error: error && {
       ...error,
       message: error.message.slice(0, TEXT_CHARS),
@@ -35,6 +36,21 @@ function scenarioPayload({ kind: _kind, ...facts }: ScenarioReport) {
     timeline: timeline && timelinePayload(timeline),
     interference: facts.interference?.slice(0, 100),
   };
+}
+
+/** Names the process that grows, in the first checks of growth that breach: each is looked up in all runs. */
+function withProcesses({ checks, ...judgement }: Judgement, runs: readonly RunReport[]): JudgementDocument {
+  const breaching = checks.filter(
+    ({ kind, verdict }) => (kind === "growth" || kind === "class") && (verdict === "fail" || verdict === "warn"),
+  );
+  const roles = new Map(
+    breaching.slice(0, 100).map((check) => [check, growingProcess(decisiveRun(runs, check), check)]),
+  );
+  const named = checks.map((check) => {
+    const process = roles.get(check) ?? null;
+    return process === null ? check : { ...check, process };
+  });
+  return judgementDocument({ ...judgement, checks: named });
 }
 
 function timelinePayload(timeline: Timeline) {

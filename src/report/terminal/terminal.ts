@@ -3,7 +3,6 @@ import { countedNotes, plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { VERDICT_LOOK } from "../drawing/palette.ts";
 import { openFindings } from "../headline/causes.ts";
-import { rowName, rowSize, shownRows } from "../headline/decisive-run.ts";
 import {
   type LineAnswer,
   leakLine,
@@ -16,6 +15,7 @@ import {
 } from "../headline/line-answer.ts";
 import { higherParts, higherText } from "../headline/peak-answer.ts";
 import { answerSentence, judgementSentence, sideNotes } from "../headline/sentence.ts";
+import { rowName, rowSize, shownRows } from "../headline/shown-rows.ts";
 import { type GateReport, type ScenarioReport, urgency, type Verdict } from "../model/gate-report.ts";
 import type { Scaling } from "../model/report-schema.ts";
 import { ACCEPT, nextSteps, REFRESH, RUN } from "../wording/next-steps.ts";

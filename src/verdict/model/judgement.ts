@@ -42,6 +42,8 @@ const CheckSchema = v.object({
   cache_unless: v.exactOptional(text),
   /** What the C heap gained and keeps, bytes, where that is the growth and what is in use does not go on growing. */
   kept_bytes: v.exactOptional(number),
+  /** The role that has most of the growth, where it is not that of the only process; absent = none, or not known. */
+  process: v.exactOptional(text),
   /** One sentence for the user. */
   reason: text,
 });

@@ -3,53 +3,10 @@ import { formatBytes, formatShort } from "../../core/units.ts";
 import { formatSize, isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
+import { comparedValue, decisiveRun } from "../model/decisive-run.ts";
 import type { RunReport, ScenarioReport } from "../model/gate-report.ts";
 import { checkName } from "../wording/wording.ts";
 import { causesOf } from "./causes.ts";
-
-/** The candidate run that a check is about, and its analysis of the check's series. */
-export interface DecisiveRun {
-  readonly run: RunReport;
-  readonly series: SeriesAnalysis;
-}
-
-/** The value of a series that a check compares; null = unknown. Bytes. */
-export function comparedValue(series: SeriesAnalysis, { kind }: Check): number | null {
-  return kind === "growth" || kind === "class" ? series.growth_bytes : series.peak_bytes;
-}
-
-/** The candidate run whose value is nearest to the check's, the first of equals; null when none has the series. */
-export function decisiveRun(runs: readonly RunReport[], check: Check): DecisiveRun | null {
-  let nearest: (DecisiveRun & { readonly distance: number }) | null = null;
-  for (const run of runs) {
-    if (run.role !== "candidate") continue;
-    const series = run.analysis?.series.find((one) => sameSeries(one, check));
-    if (series === undefined) continue;
-    const value = comparedValue(series, check);
-    const wanted = check.candidate_bytes;
-    const distance = value === null || wanted === null ? Number.POSITIVE_INFINITY : Math.abs(value - wanted);
-    if (nearest === null || distance < nearest.distance) nearest = { run, series, distance };
-  }
-  return nearest;
-}
-
-/** Share of the growth from which on it is said to be one process's. */
-const ONE_PROCESS_SHARE = 0.8;
-
-/**
- * The role that has most of the growth which a check of the host is about, or the workers that have it together; null
- * where one process is all. The heap of one process is not that of several.
- */
-export function growingProcess(found: DecisiveRun | null, { device, rank, metric }: Check): string | null {
-  if (device !== "host" || isCounted(metric)) return null;
-  const roles = found?.run.analysis?.processes?.filter((one) => one.rank === rank) ?? [];
-  const shares = new Map<string, number>();
-  for (const { role, share } of roles) {
-    const workers = metric === "host" ? role.replace(/^worker \d+ of (\d+) of/, "the $1 workers of") : role;
-    for (const name of new Set([role, workers])) shares.set(name, (shares.get(name) ?? 0) + (share ?? 0));
-  }
-  return [...shares].find(([, share]) => share >= ONE_PROCESS_SHARE)?.[0] ?? null;
-}
 
 /** What describes a run where nothing was checked: the largest allocator of the newest one, else its host memory. */
 export function describingSeries(runs: readonly RunReport[]): SeriesAnalysis | null {
