@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "114e64a14e9b3382e03b062b1dcde8dcd53ad4f5a5e97dd407d830fd65b8c13e");
+  load = loadPack(import.meta.url, "694ee0ab8649b14c9c0b1fd33e37e770f7e8c0c31f7c4077009cb741e493cb8d");
 } catch (error) {
   fail(
     FAILED,

@@ -100,7 +100,8 @@ export const RUN_OPTIONS = {
   "max-runs": {
     group: "judge",
     value: "N",
-    description: "Maximum runs per scenario, including confirmation, base and attribution runs",
+    description:
+      "Maximum runs per scenario, with those that confirm, of the base, and for the line of a leak; a peak has two more to explain it",
     default: "10",
     input: { name: "max-runs" },
   },

@@ -44,7 +44,7 @@ describe.skipIf(!isSampled || !existsSync(PYTHON))("a peak that is higher and do
     writeFileSync(path.join(cwd, "train.py"), program(250_000));
     git("commit", "--quiet", "-am", "more rows");
 
-    const { code, stdout } = await cli(["run", "--max-runs", "12", ...command], { cwd });
+    const { code, stdout } = await cli(["run", ...command], { cwd });
     expect(code, stdout).toBe(4);
     const { findings, runs } = reportIn(cwd);
     expect(findings.map(({ classification, evidence }) => [classification, evidence.line])).toEqual([

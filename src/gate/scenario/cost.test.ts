@@ -16,6 +16,7 @@ describe("the cost limits of a scenario", () => {
     expect(cost.exhausted(MINUTE)).toBeNull();
     cost.add();
     expect(cost.exhausted(MINUTE)).toMatch(/2 runs/);
+    expect(cost.exhausted(MINUTE, true)).toBeNull();
   });
 
   it("the cost limits allow no run that would exceed the minutes", () => {
@@ -24,6 +25,7 @@ describe("the cost limits of a scenario", () => {
     expect(cost.exhausted(2 * MINUTE)).toBeNull();
     cost.add();
     expect(cost.exhausted(4 * MINUTE)).toMatch(/5 minutes/);
+    expect(cost.exhausted(4 * MINUTE, true)).toMatch(/5 minutes/);
   });
 
   it("the cost limits give every run but the first the remaining minutes", () => {

@@ -57,10 +57,13 @@ export class Cost {
     return Math.max(1, (maxMinutes - this.minutes(nowMs)) * 60);
   }
 
-  /** Why no further run is allowed, or null when one is. The first run is always allowed. */
-  exhausted(nowMs: number): string | null {
+  /**
+   * Why no further run is allowed, or null when one is. The first run is always allowed.
+   * @param beside the run is made beside the verdict, so that only its time is limited
+   */
+  exhausted(nowMs: number, beside = false): string | null {
     if (this.#runs === 0) return null;
-    if (this.#runs >= this.#limits.maxRuns) return `the limit of ${this.#limits.maxRuns} runs is reached`;
+    if (!beside && this.#runs >= this.#limits.maxRuns) return `the limit of ${this.#limits.maxRuns} runs is reached`;
     const spent = this.minutes(nowMs);
     const limit = this.#limits.maxMinutes;
     // Another run takes about as long as the earlier ones: do not start one that cannot end in time.

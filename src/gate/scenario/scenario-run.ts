@@ -115,11 +115,11 @@ export class ScenarioRun implements ScenarioEvidence {
     return path.join(this.request.bundle, "runs", scenarioDirectory(this.scenario.name), name);
   }
 
-  /** Why no run may begin now; null when one may. */
-  stopReason(): string | null {
+  /** Why no run may begin now; null when one may. `beside`: one that the number of runs does not limit. */
+  stopReason(beside = false): string | null {
     if (this.#ports.interrupt.aborted)
       return outOfTime(this.#ports.interrupt) ? "timeout-minutes is over" : "the gate was cancelled";
-    return this.cost.exhausted(performance.now());
+    return this.cost.exhausted(performance.now(), beside);
   }
 
   async #run(plan: RunPlan, keep: FinishedRun[]): Promise<RunOutcome> {
@@ -267,7 +267,10 @@ export class ScenarioRun implements ScenarioEvidence {
     const found =
       higher === null
         ? { ...(await attributeGrowth(subject)), peak: null }
-        : { ...(await explainPeak({ ...subject, base, stored }, higher)), lost: false };
+        : {
+            ...(await explainPeak({ ...subject, base, stored, stopReason: () => this.stopReason(true) }, higher)),
+            lost: false,
+          };
     return { ...found, findings: await markChangedLines(found.findings, repository) };
   }
 
