@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "694ee0ab8649b14c9c0b1fd33e37e770f7e8c0c31f7c4077009cb741e493cb8d");
+  load = loadPack(import.meta.url, "4932aabfb9439bba13dc43aefa8ab41dcf738470fd909c321a40a1fb168e9212");
 } catch (error) {
   fail(
     FAILED,

@@ -116,6 +116,14 @@ describe("renderSummary", () => {
     expect(renderSummary({ ...report, scenarios: [scenario, passed] })).toContain("> [!WARNING]");
   });
 
+  it("every scenario that fails shows its series, the worst as the picture and the others as letters", () => {
+    const scenarios = ["one", "two"].map((scenario) => sampleScenario("fail", { scenario }));
+    const text = renderSummary(sampleReport("fail", { scenarios }), { timelineImageUrl: "https://x/timeline.png" });
+    expect(text.match(/\(https:\/\/x\/timeline\.png\)/g)).toHaveLength(1);
+    expect(text.match(/^`[▁-█ ┊]{40,48}`$/gm)).toHaveLength(1);
+    expect(text.indexOf("timeline.png")).toBeLessThan(text.search(/^`[▁-█ ┊]{40,48}`$/m));
+  });
+
   it("prints how to accept what the change did to a scenario", () => {
     const scenario = {
       ...sampleScenario("unjudged"),
