@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "4932aabfb9439bba13dc43aefa8ab41dcf738470fd909c321a40a1fb168e9212");
+  load = loadPack(import.meta.url, "e7f825b478dadf62aca8a7a804855fcc796ceb52b924837f952a17f6fb026c77");
 } catch (error) {
   fail(
     FAILED,

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseStormlogReport } from "../../src/report/documents/parse-report.ts";
@@ -69,5 +69,25 @@ describe.skipIf(!isSampled || !existsSync(PYTHON))("a peak that is higher and do
     // Nothing was compared, so nothing is said of a cause.
     expect(stdout).not.toContain("than on the base");
     expect(stdout).not.toContain("▶");
+  });
+
+  it("a refresh stores what peaks consist of, and notes the scenario that cannot be sampled", {
+    timeout: 60_000,
+  }, async () => {
+    const cwd = freshDirectory();
+    writeFileSync(path.join(cwd, "train.py"), program(50_000));
+    const scenario = (name: string, command: string) => `  - name: ${name}\n    run: ${command}\n`;
+    const both = scenario("shell", "sleep 0.3") + scenario("train", `${PYTHON} train.py`);
+    writeFileSync(path.join(cwd, "stormlog-gate.yml"), `scenarios:\n${both}`);
+    const refresh = ["baseline", "refresh", "--runs", "1", "--composition"];
+    const whole = await cli(refresh, { cwd });
+    expect(whole.code, whole.stderr).toBe(0);
+    expect(whole.stdout).toMatch(/^note: shell: the runs are stored, but not what the peak consists of/m);
+    const kept = readdirSync(path.join(cwd, "baselines"), { recursive: true }).filter((name) =>
+      String(name).endsWith(".peak.json"),
+    );
+    expect(kept).toEqual([expect.stringMatching(/^train\//)]);
+    const alone = await cli([...refresh, "--scenario", "shell"], { cwd });
+    expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining("COMPOSITION_UNMEASURED")]);
   });
 });

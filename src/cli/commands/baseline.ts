@@ -87,15 +87,24 @@ async function refresh(invocation: Invocation): Promise<number> {
   await checkRecords(store, request);
   const interrupt = interruptSignal();
   const records: StoredRecord[] = [];
+  const unmeasured: GateError[] = [];
   for (const scenario of request.scenarios) {
     const ports = consolePorts(console, interrupt, true);
     const stored = await refreshScenario(request, scenario, { runs, store }, ports);
     if (invocation.flags.composition) {
       const { refreshPeak } = await import("../../gate/refresh-peak.ts");
-      await refreshPeak(request, scenario, { stored, store }, ports);
+      await refreshPeak(request, scenario, { stored, store }, ports).catch((error: unknown) => {
+        const isOfScenario =
+          error instanceof GateError && error.code === "COMPOSITION_UNMEASURED" && error.kind === "error";
+        if (!isOfScenario) throw error;
+        unmeasured.push(error);
+      });
     }
     records.push(stored);
   }
+  // Scenarios whose programs cannot be sampled leave the others theirs.
+  if (unmeasured.length === records.length && unmeasured[0] !== undefined) throw unmeasured[0];
+  for (const { message } of unmeasured) console.print(`note: ${one(message)}`);
   for (const record of records) console.print(`${one(store.name)}/${line(record)}`);
   console.print(followingStep(invocation, records));
   console.document(records);
