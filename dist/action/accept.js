@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "e7f825b478dadf62aca8a7a804855fcc796ceb52b924837f952a17f6fb026c77");
+  load = loadPack(import.meta.url, "6391ed06d1f3d1c6059fb591af4eb75ff3c276e5cdb88130415c24f7fa5c4da6");
 } catch (error) {
   fail(
     FAILED,

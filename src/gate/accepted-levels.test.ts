@@ -17,13 +17,13 @@ const accepted = (...epochs: readonly (readonly NewRun[])[]) =>
     epochs.reduce((record, runs) => acceptRuns(record, runs, "accepted"), emptyRecord("train", { os: "linux" })),
   );
 
-describe("the levels that an acceptance tells", () => {
-  it("a first level is told by its median", () => {
+describe("the levels that an acceptance prints", () => {
+  it("a first level is printed by its median", () => {
     const runs = [40, 44, 42].map((mib) => runOf({ ...HOST, peak_bytes: mib * MIB }));
     expect(accepted(runs)).toEqual(["Host: peak 42.0 MiB"]);
   });
 
-  it("a higher peak and a new leak are told beside the level before them", () => {
+  it("a higher peak and a new leak are printed beside the level before them", () => {
     const flat = [runOf({ ...HOST, peak_bytes: 44 * MIB })];
     const leak = [runOf({ ...HOST, class: "leak", growth_bytes: 20 * MIB, peak_bytes: 60 * MIB })];
     const passes = "A leak that makes host memory grow as much passes from now on";
@@ -33,7 +33,7 @@ describe("the levels that an acceptance tells", () => {
     expect(accepted(leak, flat)).toEqual(["Host: peak 44.0 MiB, was 60.0 MiB; growth 0, was 20.0 MiB"]);
   });
 
-  it("a level within a hundredth of the one before it is told in one line, and metrics on request are not", () => {
+  it("a level within a hundredth of the one before it is one line, and metrics on request are not printed", () => {
     const before = [runOf({ ...HOST, peak_bytes: 44 * MIB }, { ...HOST, metric: "host_sum", peak_bytes: 50 * MIB })];
     const after = [runOf({ ...HOST, peak_bytes: 44.1 * MIB }, { ...HOST, metric: "host_sum", peak_bytes: 90 * MIB })];
     expect(accepted(before, after)).toEqual(["Peaks within 1 % of the level before it, no new growth"]);
@@ -42,8 +42,8 @@ describe("the levels that an acceptance tells", () => {
   it("series of several ranks are named, the first four of them", () => {
     const level = (mib: number) =>
       runOf(...[0, 1, 2, 3, 4, 5].map((rank) => ({ ...HOST, rank, peak_bytes: mib * MIB })));
-    const told = accepted([level(44)], [level(60)]);
-    expect(told[0]).toBe("Host of rank 0 on host: peak 60.0 MiB, was 44.0 MiB");
-    expect(told.slice(4)).toEqual(["and 2 more series"]);
+    const printed = accepted([level(44)], [level(60)]);
+    expect(printed[0]).toBe("Host of rank 0 on host: peak 60.0 MiB, was 44.0 MiB");
+    expect(printed.slice(4)).toEqual(["and 2 more series"]);
   });
 });

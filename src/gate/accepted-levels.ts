@@ -7,10 +7,10 @@ import { formatSize, METRIC, type Metric, metricLabel, metricNoun } from "../tel
 
 /** Lines of an acceptance; more series are counted. */
 const MAX_LINES = 4;
-/** Share of a peak from which on its change is told: the sizes differ in the digits of a screen then. */
-const TOLD_SHARE = 0.01;
+/** Share of a peak by which a change is shown: the sizes differ in the digits of a screen then. */
+const MIN_SHARE = 0.01;
 
-interface Level {
+interface AcceptedLevel {
   readonly newest: MeasuredSeries;
   /** Medians of the level's runs, bytes or a count; null = unknown. */
   readonly peak: number | null;
@@ -18,13 +18,13 @@ interface Level {
 }
 
 /** The series of an epoch that are judged without being asked for, of the whole run. */
-function levelsOf(record: BaselineRecord, epoch: BaselineRecord["epochs"][number]): ReadonlyMap<string, Level> {
+function levelsOf(record: BaselineRecord, epoch: BaselineRecord["epochs"][number]): ReadonlyMap<string, AcceptedLevel> {
   const alone = { ...record, epochs: [epoch] };
   const series = toMeasurements(alone, selectRuns(alone, null)).runs.flatMap((run) => run.series);
   const judged = series.filter(({ metric, phase }) => phase === undefined && !METRIC[metric].isOnRequest);
   const groups = groupBy(judged, ({ rank, device, metric }) => JSON.stringify([rank, device, metric]));
   const middle = (values: readonly number[]): number | null => (values.length === 0 ? null : median(values));
-  const levels = new Map<string, Level>();
+  const levels = new Map<string, AcceptedLevel>();
   for (const [key, runs] of groups) {
     const newest = runs.at(-1);
     if (newest === undefined) continue;
@@ -42,10 +42,14 @@ function movedText(metric: Metric, name: string, [old, now]: readonly (number | 
   return Math.abs(now - old) > least ? `${name} ${size(now)}, was ${size(old)}` : null;
 }
 
-function changeText({ newest, peak, growth }: Level, before: Level | undefined, several: boolean): string | null {
+function changeText(
+  { newest, peak, growth }: AcceptedLevel,
+  before: AcceptedLevel | undefined,
+  several: boolean,
+): string | null {
   const { metric, rank, device } = newest;
   const parts = [
-    movedText(metric, "peak", [before?.peak ?? null, peak], TOLD_SHARE * (before?.peak ?? 0)),
+    movedText(metric, "peak", [before?.peak ?? null, peak], MIN_SHARE * (before?.peak ?? 0)),
     movedText(metric, "growth", [before?.growth ?? null, growth], METRIC[metric].floorBytes),
   ].filter((text) => text !== null);
   const where = several ? ` of rank ${rank} on ${device}` : "";
@@ -56,7 +60,7 @@ function changeText({ newest, peak, growth }: Level, before: Level | undefined, 
 export function acceptedLevels(record: BaselineRecord): readonly string[] {
   const [earlier, current] = [record.epochs.at(-2), record.epochs.at(-1)];
   if (current === undefined) return [];
-  const before = earlier === undefined ? new Map<string, Level>() : levelsOf(record, earlier);
+  const before = earlier === undefined ? new Map<string, AcceptedLevel>() : levelsOf(record, earlier);
   const levels = [...levelsOf(record, current)];
   const several = levels.some(([, { newest }]) => newest.rank > 0);
   const lines = levels.flatMap(([key, level]) => changeText(level, before.get(key), several) ?? []);

@@ -78,7 +78,7 @@ export function outputsOf(
   published: Published = NOT_PUBLISHED,
 ) {
   const worst = worstGatingSeries(report);
-  // A number of descriptors or threads is no size.
+  // A number of descriptors or threads has no bytes.
   const sizes = worst === null || withCounts(worst).peak_count !== undefined ? null : worst;
   return {
     verdict: report.verdict,

@@ -61,11 +61,11 @@ describe.skipIf(!hasPython || process.platform !== "linux")("leaks that are not 
     expect(failed.map(({ metric, confirmed }) => [metric, confirmed])).toEqual([["descriptors", true]]);
     expect(counted("descriptors")?.peak_bytes).toBeGreaterThanOrEqual(390);
     // A slope over the whole run: where the steps do not keep their pace it says a little more or less than 300.
-    const told = [
+    const growths = [
       /leak of (\d+) descriptors in 2 of 2 runs/.exec(scenario.judgement?.reason ?? ""),
       /descriptor growth.*\+(\d+).descriptors/.exec(markdown),
     ].map((found) => Number(found?.[1]));
-    for (const growth of told) {
+    for (const growth of growths) {
       expect(growth).toBeGreaterThanOrEqual(200);
       expect(growth).toBeLessThanOrEqual(counted("descriptors")?.peak_bytes ?? 0);
     }

@@ -127,7 +127,7 @@ describe("the comment of a single job", () => {
 });
 
 describe("the comment of several jobs", () => {
-  it("has the worst leg in its heading, then the legs, then each leg that did not pass, the worst first", () => {
+  it("the comment of several jobs has the worst leg in its heading, then the legs, then each leg that did not pass, the worst first", () => {
     const text = render([leg(1, "pass"), leg(2, "unjudged"), leg(3, "fail"), leg(4, "pass")]);
     expect(titleOf(text)).toBe("### ❌ Memory: leg-003: `train-mlp` leaks 226 KiB a step (1 of 4 legs)");
     expect(text).toContain("**1 fail, 1 unjudged, 2 pass.**");
