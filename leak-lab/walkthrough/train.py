@@ -126,7 +126,7 @@ def main() -> int:
     arguments = parse_arguments()
     try:
         import torch
-    except ImportError:
+    except ModuleNotFoundError:
         print("PyTorch is not installed: `apt-get install python3-torch` or `pip install torch`", file=sys.stderr)
         return 1
 
