@@ -147,10 +147,14 @@ describe("a new user's first steps", () => {
 describe("two gates at once", () => {
   it("two gates at once leave the first one's evidence alone", async () => {
     const cwd = freshDirectory();
-    const first = spawn(process.execPath, [CLI, "run", "--", "sleep", "1.5"], { cwd, stdio: "ignore" });
+    // The first command lasts until the second gate has ended, however long that takes to start.
+    const secondEnded = path.join(cwd, "second-ended");
+    const waiting = ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.1; done', secondEnded];
+    const first = spawn(process.execPath, [CLI, "run", "--", ...waiting], { cwd, stdio: "ignore" });
     const ended = new Promise<number | null>((resolve) => first.on("close", resolve));
     while (!existsSync(path.join(cwd, "stormlog-bundle", "runs"))) await sleep(20);
     const second = await cli(["run", ...SHORT], { cwd });
+    writeFileSync(secondEnded, "");
     expect(second.code).toBe(1);
     expect(second.stderr).toContain("BUNDLE_IN_USE");
     expect(await ended).toBe(6);
