@@ -7,9 +7,9 @@ import { cli } from "./cli.ts";
 const cwd = mkdtempSync(path.join(tmpdir(), "gate-vary-"));
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
-/** Holds N x N pieces of 128 KiB. */
+/** Holds N x N pieces of 128 KiB, for longer than a busy machine keeps the sampler from running. */
 const PROGRAM =
-  "const n = Number(process.argv[1]); const held = Buffer.alloc(n * n * 131072, 1); setTimeout(() => held.length, 150)";
+  "const n = Number(process.argv[1]); const held = Buffer.alloc(n * n * 131072, 1); setTimeout(() => held.length, 1000)";
 
 describe.skipIf(process.platform !== "linux")("`run --vary`", () => {
   it("measures each value, finds the exponent, predicts what fits, and fails above the limit of the policy", async () => {
