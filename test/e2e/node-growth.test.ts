@@ -6,14 +6,14 @@ import { gateRequest } from "../../src/config/options.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
 import { silentPorts } from "../testing/silent-ports.ts";
 
-/** Objects live for a moment, long enough to become old; with KEEP they stay for ever: 12 MiB a second. */
+/** Objects live for a moment, long enough to become old; with KEEP they stay for ever: 12 MiB a second, and 40 MiB in all on a slow machine. */
 const PROGRAM = `
 import { setTimeout as pause } from "node:timers/promises";
 const recent = [];
 const kept = [];
 let made = 0;
 const end = performance.now() + 3500;
-while (performance.now() < end) {
+while (performance.now() < end || made < 200_000) {
   for (let i = 0; i < 800; i += 1) {
     made += 1;
     const entry = { made, text: String(made), more: [made, i, made + i, made * i] };
