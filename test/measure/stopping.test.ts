@@ -62,10 +62,11 @@ describe("ending a run", () => {
   it("kills a tree that ignores signals, with a child in its own session", async () => {
     const word = uniqueWord();
     const interrupt = new AbortController();
-    setTimeout(() => interrupt.abort(new Error("the step was cancelled (SIGINT)")), 800);
-    const { info } = await measured(node(spawnSession("process.env") + STUBBORN, word), {
-      interrupt: interrupt.signal,
-    });
+    const command = measured(node(spawnSession("process.env") + STUBBORN, word), { interrupt: interrupt.signal });
+    // Both are there; how far they have come with ignoring signals is left to them.
+    while (livingWith(word).length < 2) await sleep(20);
+    interrupt.abort(new Error("the step was cancelled (SIGINT)"));
+    const { info } = await command;
     expect(info.exit).toEqual({ kind: "interrupted", signal: "SIGINT" });
     expect(livingWith(word)).toEqual([]);
   });
