@@ -11,6 +11,7 @@ import {
   only,
   POOLS_FROM,
   probedScript,
+  RECORDED,
   recordsOf,
   STAND_INS,
   STEP,
@@ -127,17 +128,17 @@ for step in range(10):
   });
 
   it("sees counters that were set back behind it", async () => {
-    const script = `
-import time, torch
+    const script = `${RECORDED}
+import torch
 original = torch._C._cuda_resetPeakMemoryStats
 while hasattr(original, "__wrapped__") or original.__closure__:
     original = getattr(original, "__wrapped__", None) or next(cell.cell_contents for cell in original.__closure__ if getattr(cell.cell_contents, "__name__", "") == "_cuda_resetPeakMemoryStats")
 torch.cuda.init()
 torch._C.allocate(0, 300 << 20)
 torch._C.release(0, 200 << 20)
-time.sleep(0.3)
+recorded(12)
 original(0)
-time.sleep(0.8)
+recorded(12)
 `;
     const left = only(await probedScript(python, script, torch));
     expect(left.header.flags & 16).toBe(16);

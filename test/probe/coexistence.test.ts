@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { only, probed, probedScript } from "./testing/probed.ts";
+import { only, probed, probedScript, RECORDED } from "./testing/probed.ts";
 import { atLeast, PYTHON, PYTHONS, type Python, versionOf } from "./testing/pythons.ts";
 
 const ATTRIBUTE = { STORMLOG_GATE_ATTRIBUTE: "on", STORMLOG_GATE_ATTRIBUTE_AT: "seconds:0.1,0.2,0.3" };
@@ -79,9 +79,9 @@ for one in closed:
 });
 
 describe.skipIf(atLeast(12) === null)("a program that watches itself through sys.monitoring", () => {
-  const script = `
-import sys, time
-time.sleep(0.3)
+  const script = `${RECORDED}
+import sys
+recorded(1)
 monitoring, raised = sys.monitoring, []
 own = [one for one in range(6) if monitoring.get_tool(one) == "stormlog-gate"]
 for tool in (4, 3):

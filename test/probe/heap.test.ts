@@ -10,6 +10,7 @@ import {
   PYTHON_HEAP,
   probed,
   probedScript,
+  RECORDED,
   recordsOf,
   slope,
   TIMER,
@@ -85,16 +86,16 @@ const libraryOf = (name: string): string | undefined =>
 const [JEMALLOC, MIMALLOC] = [libraryOf("libjemalloc.so.2"), libraryOf("libmimalloc.so.2")];
 
 /** Holds 50 MB of blocks for a while, and then only the last of them. */
-const HOLDS = `
-import ctypes, time
+const HOLDS = `${RECORDED}
+import ctypes
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 libc.free.argtypes = (ctypes.c_void_p,)
-time.sleep(0.3)
+recorded(8)
 blocks = [libc.malloc(1000) for _ in range(50_000)]
-time.sleep(0.3)
+recorded(8)
 for block in blocks[:-1]: libc.free(block)
-time.sleep(0.3)
+recorded(8)
 `;
 
 describe.skipIf(PYTHON === null)("the heap of any Python process", () => {
@@ -128,16 +129,16 @@ describe.skipIf(PYTHON === null)("the heap of any Python process", () => {
   });
 
   it("the heap is read often enough in an idle program of one second", async () => {
-    const left = only(await probedScript(PYTHON!, "import time\nfor _ in range(50): time.sleep(0.02)"));
+    const left = only(await probedScript(PYTHON!, `${RECORDED}recorded(1)\nfor _ in range(50): time.sleep(0.02)`));
     // About as often as the program wakes, which is late on a busy machine as well.
     expect(recordsOf(left, HEAP, TIMER).length).toBeGreaterThan(35);
   });
 
   it("the heap is read as often when a reading waits, and less often when it works", async () => {
     const readings = async (within: string): Promise<number> => {
-      const script = `
-import sys, time
-time.sleep(0.3)
+      const script = `${RECORDED}
+import sys
+recorded(1)
 heap = sys.modules["_stormlog_probe.heap"]
 read = heap.read
 def works(until):
@@ -183,13 +184,14 @@ print((time.process_time() - started[1]) / (time.monotonic() - started[2]))
 
 describe.skipIf(PYTHONS.length === 0)("the memory of Python's own allocator", () => {
   // 100,000 blocks of 144 bytes: the object and its 100 bytes.
-  const KEEPS = `
-import sys, time
-time.sleep(0.4)
+  const KEEPS = `${RECORDED}
+import sys
+if "PYTHONMALLOC" in os.environ: time.sleep(0.4)
+else: recorded(8)
 blocks = sys.getallocatedblocks()
 kept = [bytes(100) for _ in range(100_000)]
 print(sys.getallocatedblocks() - blocks)
-time.sleep(0.4)
+if "PYTHONMALLOC" not in os.environ: recorded(8)
 `;
 
   it.each(PYTHONS.map((python) => [versionOf(python), python] as const))(

@@ -109,6 +109,20 @@ export function probedScript(python: Python, script: string, options: Options = 
   return probed(python, [file], options);
 }
 
+/**
+ * Python: `recorded(n)` returns once the probe of this process has written n more records, which on a busy machine takes
+ * longer than any time that a script could sleep.
+ */
+export const RECORDED = `
+import glob, os, time
+def head():
+    rings = glob.glob("%s/%d.*.probe" % (os.environ["STORMLOG_GATE_PROBE_DIR"], os.getpid()))
+    return max([int.from_bytes(open(ring, "rb").read(32)[24:], "little") for ring in rings], default=0)
+def recorded(more):
+    until = head() + more
+    while head() < until: time.sleep(0.01)
+`;
+
 /** The same while processes still write: a ring that is just being made is not there yet. */
 export function readSoFar(directory: string): Left[] {
   try {
