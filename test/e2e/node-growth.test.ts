@@ -6,7 +6,10 @@ import { gateRequest } from "../../src/config/options.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
 import { silentPorts } from "../testing/silent-ports.ts";
 
-/** Objects live for a moment, long enough to become old; with KEEP they stay for ever: 12 MiB a second, and 40 MiB in all on a slow machine. */
+/**
+ * Objects live for a moment, long enough to become old. With KEEP they stay for ever: 12 MiB a second, and 40 MiB
+ * in all on a slow machine.
+ */
 const PROGRAM = `
 import { setTimeout as pause } from "node:timers/promises";
 const recent = [];

@@ -110,8 +110,8 @@ export function probedScript(python: Python, script: string, options: Options = 
 }
 
 /**
- * Python: `recorded(n)` returns once the probe of this process has written n more records, which on a busy machine takes
- * longer than any time that a script could sleep.
+ * Python: `recorded(n)` returns once the probe of this process has written n more records, which may take
+ * longer on a busy machine than any time that a script could sleep.
  */
 export const RECORDED = `
 import glob, os, time
