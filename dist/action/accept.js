@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "6391ed06d1f3d1c6059fb591af4eb75ff3c276e5cdb88130415c24f7fa5c4da6");
+  load = loadPack(import.meta.url, "07d90ace782ccefa4848dc58c79b6e5b4c49c4d92868fece36e36a0eff1899f8");
 } catch (error) {
   fail(
     FAILED,

@@ -1,4 +1,4 @@
-import type { Frame } from "../model/frames.ts";
+import { type Frame, isEngine } from "../model/frames.ts";
 
 /** Kinds of memory in a peak. The first six are found by the probe, the others by where they come from. */
 export const CATEGORIES = [
@@ -28,11 +28,12 @@ const MODEL_PHASES = new Set(["forward", "evaluation", "backward", "optimizer"])
 /** The parts of a training step that stacks show. */
 export type StepPhase = "forward" | "backward" | "optimizer";
 
-/** The part of a training step that a stack belongs to, by its files; null where none of them shows it. */
+/** The part of a training step that a stack belongs to, by its files and the engine; null where none shows it. */
 export function phaseOfStack(stack: readonly Frame[]): StepPhase | null {
   if (stack.some(({ file }) => /[\\/]torch[\\/]optim[\\/]/.test(file))) return "optimizer";
   if (stack.some(({ file }) => /[\\/]torch[\\/]autograd[\\/](?:__init__|graph)\.py$/.test(file))) return "backward";
-  return stack.some(({ file }) => /[\\/]torch[\\/]nn[\\/]modules[\\/]module\.py$/.test(file)) ? "forward" : null;
+  if (stack.some(({ file }) => /[\\/]torch[\\/]nn[\\/]modules[\\/]module\.py$/.test(file))) return "forward";
+  return stack.some(isEngine) ? "backward" : null;
 }
 
 /** What is known of memory besides what the probe reports. */

@@ -1,3 +1,4 @@
+import { isEngine, isPython } from "../model/frames.ts";
 import { Action } from "../model/keys.ts";
 import type { Stacks, TraceTable } from "../model/snapshot.ts";
 import { phaseOfStack, type Release, type StepPhase } from "./tensor-category.ts";
@@ -7,6 +8,8 @@ interface ShownStack {
   readonly phase: number;
   /** Whichever line of it is running. */
   readonly thread: string;
+  /** Of the engine, without a frame of Python. */
+  readonly isEngine: boolean;
 }
 
 const PHASES: readonly (StepPhase | null)[] = [null, "forward", "backward", "optimizer"];
@@ -14,14 +17,15 @@ const BACKWARD = PHASES.indexOf("backward");
 
 /**
  * Phases of a history of one device. PyTorch's autograd engine runs a device's backward pass in a thread of its own,
- * whose allocations have no Python frames: they belong to the call of `backward` before them. A release has the stack
- * of its allocation there (`context="alloc"`), so its phase is the one of the allocations around it.
+ * whose allocations have no frames of Python, and native ones by default: they belong to the call of `backward` before
+ * them. A release has the stack of its allocation there (`context="alloc"`), so its phase is the one of the allocations
+ * around it.
  */
 export class TracePhases {
   readonly #stacks: Stacks;
   readonly #trace: TraceTable;
   readonly #byStack = new Map<number, ShownStack | null>();
-  /** Stack by entry; of a frameless allocation in a backward pass, the call that began it. */
+  /** Stack by entry; of an allocation without Python in a backward pass, the call that began it. */
   readonly #stack: Uint32Array;
   /** By entry, as an index of {@link PHASES}: of the newest allocation until then, and of the next one after it. */
   readonly #before: Uint8Array;
@@ -39,7 +43,7 @@ export class TracePhases {
       if (trace.action[i] === Action.alloc) {
         const own = trace.stack[i] ?? 0;
         const shown = this.#shown(own);
-        if (shown !== null) {
+        if (shown !== null && !shown.isEngine) {
           phase = shown.phase;
           if (phase === BACKWARD) call = { stack: own, thread: shown.thread };
           else if (shown.thread === call?.thread) call = null;
@@ -47,7 +51,7 @@ export class TracePhases {
           else if (call !== null) phase = BACKWARD;
         } else {
           if (call !== null) this.#stack[i] = call.stack;
-          phase = call === null ? 0 : BACKWARD;
+          phase = call === null && shown === null ? 0 : BACKWARD;
         }
       }
       this.#before[i] = phase;
@@ -67,7 +71,11 @@ export class TracePhases {
     const shown =
       outermost === undefined
         ? null
-        : { phase: PHASES.indexOf(phaseOfStack(frames)), thread: `${outermost.file}\0${outermost.function}` };
+        : {
+            phase: PHASES.indexOf(phaseOfStack(frames)),
+            thread: `${outermost.file}\0${outermost.function}`,
+            isEngine: frames.some(isEngine) && !frames.some(isPython),
+          };
     this.#byStack.set(stack, shown);
     return shown;
   }

@@ -10,16 +10,23 @@ export interface Frame {
 /** Memory that was allocated before recording began, or by a thread without Python. */
 export const NO_FRAMES: Frame = { file: "<no stack>", line: 0, function: "" };
 
+/** Memory of a backward pass whose call the recording does not have. */
+export const BACKWARD_PASS: Frame = { file: "<backward pass>", line: 0, function: "" };
+
+export const isPython = ({ file }: Frame): boolean => /\.pyx?$/.test(file);
+/** PyTorch's autograd engine, which has a thread for each device. */
+export const isEngine = ({ function: name }: Frame): boolean => /\btorch::autograd::(?:\w+::)?\w*Engine::/.test(name);
+
 /** The identity of a source line. */
 export const lineKey = ({ file, line, function: name }: Frame): string => `${file}\0${line}\0${name}`;
 
 const FOREIGN_FOLDER =
   /(?:^|\/)(?:site-packages|dist-packages|node_modules)\/|(?:^|\/)lib(?:64)?\/(?:python|pypy)3[\d.]*\/|\/Python3\d*\/Lib\/|\/Python\.framework\/Versions\/3[\d.]*\/lib\//;
-const GENERATED = /^(?:$|\?\?|<frozen|<built-in|<__array_function__|<eval_with_key|<no stack>|node:)/;
+const GENERATED = /^(?:$|\?\?|<frozen|<built-in|<__array_function__|<eval_with_key|<no stack>|<backward pass>|node:)/;
 /** PyTorch from its source tree, where no site-packages is above it. */
 const TORCH_FOLDER = /(?:^|\/)(?:torch|torchgen|functorch)\//;
 /** Native frames: allocators, bindings and the interpreter itself. */
-const NATIVE = /\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp|hip|so|dylib|dll|pyx|pxd)(?:\.\d+)*$/i;
+const NATIVE = /\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp|hip|o|s|so|dylib|dll|pyx|pxd)(?:\.\d+)*$/i;
 
 /** A plain path with "/" as separator. V8 names ES modules by URL. */
 function slashes(file: string): string {
