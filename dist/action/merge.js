@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "07d90ace782ccefa4848dc58c79b6e5b4c49c4d92868fece36e36a0eff1899f8");
+  load = loadPack(import.meta.url, "9a0718ad953e16d91ad7d32397406e4a618bf26f44d6faae1f813714f57952e1");
 } catch (error) {
   fail(
     FAILED,

@@ -32,6 +32,7 @@ async function attributing(ends: readonly { readonly exit: ExitState; readonly t
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const made: Made[] = [];
   const notes: string[] = [];
+  const reasons: string[] = [];
   const subject = {
     request: { attribute: "auto", env: {} },
     scenario: { name: "train", env: {}, cwd: directory, command: { kind: "argv", argv: ["python3", "train.py"] } },
@@ -54,9 +55,10 @@ async function attributing(ends: readonly { readonly exit: ExitState; readonly t
     },
     log: () => {},
     warn: (note: string) => notes.push(note),
+    noLine: (reason: string) => reasons.push(reason),
   } as unknown as AttributionSubject;
   const { findings } = await attributeGrowth(subject);
-  return { made, notes, findings };
+  return { made, notes, reasons, findings };
 }
 
 const OK = { kind: "exited", code: 0 } as const;
@@ -70,7 +72,7 @@ describe("the runs of an attribution", () => {
   });
 
   it("a program that fails under attribution is run once more with the lightest kind, in the time left", async () => {
-    const { made, notes } = await attributing([
+    const { made, reasons } = await attributing([
       { exit: FAILED, tookS: 40 },
       { exit: OK, tookS: 100 },
     ]);
@@ -78,7 +80,7 @@ describe("the runs of an attribution", () => {
       { depth: "on", limitS: 160 },
       { depth: "light", limitS: 120 },
     ]);
-    expect(notes).toContain("with attribution on, it failed");
+    expect(reasons[0]).toBe("with attribution on, it failed");
   });
 
   it("an attribution run is not repeated when the time left is shorter than the judged run", async () => {

@@ -34,7 +34,7 @@ const GROWN_AGAIN = 0.5;
 
 /** Run the candidate with attribution on. */
 export async function attributeGrowth(subject: AttributionSubject): Promise<AttributedGrowth> {
-  const { request, scenario, judged, judgement, warn } = subject;
+  const { request, scenario, judged, judgement, warn, noLine } = subject;
   const { recording, analysis } = judged;
   if (recording === null || analysis === null || !attributionWanted(request.attribute, judgement, analysis))
     return NOTHING;
@@ -44,19 +44,19 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   // A higher peak without growth or a jump has nothing that a repetition could name.
   if (first === undefined && request.attribute !== "always") return NOTHING;
   if (first?.metric === "jvm_heap" && request.attribute !== "always") {
-    warn(
-      "no line was looked for in the Java heap: compare the class histograms of two times (`jcmd PID GC.class_histogram`)",
+    noLine(
+      "none is looked for in the Java heap: compare the class histograms of two times (`jcmd PID GC.class_histogram`)",
     );
     return NOTHING;
   }
   const stop = subject.stopReason();
   if (stop !== null) {
-    warn(`${stop}, so no line was looked for`);
+    noLine(`${stop}, so none was looked for`);
     return NOTHING;
   }
   const times = attributionTimes(first?.stretch ?? settledPart(recording, durationS));
   if (times === null) {
-    warn(first === undefined ? "the run is too short to name a line" : "the growth is too short to name a line");
+    noLine(first === undefined ? "the run is too short" : "the growth is too short: a longer run names it");
     return NOTHING;
   }
   const unseen = await unseenProgram(scenario.command, scenario.cwd, scenario.env.PATH ?? request.env.PATH);
@@ -77,6 +77,7 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   });
   for (const note of finished.info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
   for (const note of found.notes) warn(note);
+  if (found.noLine !== null) noLine(found.noLine);
   // The samples cover a part of the growth. What Python does not allocate may be a cache of compiled code.
   const grewAgain = 2 * found.tracedBytes >= GROWN_AGAIN * first.stretch.bytes;
   const lost = found.lost === true && grewAgain;
@@ -102,7 +103,7 @@ async function runs(
   durationS: number,
   unseen: UnseenProgram | null,
 ): Promise<MeasuredOnce | null> {
-  const { request, scenario, warn } = subject;
+  const { request, scenario, warn, noLine } = subject;
   const allowedS = durationS + EXTRA_TIME_S;
   let leftS = allowedS;
   const kinds: readonly AttributionDepth[] = ["on", "light"];
@@ -119,7 +120,7 @@ async function runs(
     const env = { ...attributionEnvironment(times, node, nodeOptions, depth), ...notPreloaded(unseen) };
     const ran = await subject.run({ number: index + 1, env, limitS: leftS });
     if (ran.kind === "stopped") {
-      warn(`${ran.reason}, so the search for the line was ended`);
+      noLine(`${ran.reason}, so the search for it was ended`);
       return null;
     }
     const { finished } = ran;
@@ -132,7 +133,7 @@ async function runs(
       );
       return finished;
     }
-    if (finished.ending.kind === "failed") warn(`with attribution on, ${finished.ending.message}`);
+    if (finished.ending.kind === "failed") noLine(`with attribution on, ${finished.ending.message}`);
     leftS -= finished.info.clock.duration_s ?? allowedS;
   }
   return null;

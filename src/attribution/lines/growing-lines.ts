@@ -24,6 +24,8 @@ import { SourceTexts } from "./source-texts.ts";
 interface GrowingLines {
   readonly findings: readonly Finding[];
   readonly notes: readonly string[];
+  /** Why no line is named; null where one is, or a finding says what the growth is. */
+  readonly noLine: string | null;
   /** Whether what grows is out of the program's reach; null = not known. */
   readonly lost: boolean | null;
   /** Growth of the interpreters' live memory between the samples, bytes. */
@@ -92,15 +94,15 @@ async function nativeGrowth(
   };
 }
 
-/** Why no line is named. */
-function noLine(processes: readonly ProcessEvidence[]): string {
+/** Why no line is named; null where a finding says of what the growth is. */
+function noLine(processes: readonly ProcessEvidence[], isDescribed: boolean): string | null {
   const taken = Math.max(
     0,
     ...processes.map(({ moments }) => new Set(moments.flatMap(({ ended, moment }) => (ended ? [] : [moment]))).size),
   );
-  return taken < MIN_MOMENTS && taken > 0
-    ? `${plural(taken, "snapshot")} fitted into the run, and a line is named from ${MIN_MOMENTS} on: a longer run would name it`
-    : "no line was found that holds a fifth of the growth";
+  if (taken < MIN_MOMENTS && taken > 0)
+    return `${plural(taken, "reading")} of the heap fitted into the run, and a line is named from ${MIN_MOMENTS} on: a longer run names it`;
+  return isDescribed ? null : "none holds a fifth of the growth";
 }
 
 function languageOf(sources: readonly string[]): RecordedLanguage {
@@ -128,7 +130,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   try {
     evidence = attributionEvidence(run.directory, isUserFrame);
   } catch (error) {
-    return { findings: [], notes: [`no line could be named: ${messageOf(error)}`], lost: null, tracedBytes: 0 };
+    return { findings: [], notes: [], noLine: messageOf(error), lost: null, tracedBytes: 0 };
   }
   const attribution = attribute(evidence.processes, { isUserFrame });
   const slowdown = run.slowdown(tracedRate(evidence.processes));
@@ -191,16 +193,17 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     isEstimate && all.length > 0
       ? [`the attribution run was ${Math.round(slowdown)} times slower, so shares of the growth are estimates`]
       : [];
-  const none =
-    evidence.processes.length === 0 && samples.processes.length === 0
-      ? [run.unseen?.note ?? "no line could be named: no measured process reported its live memory"]
-      : all.some(({ kind }) => kind !== "contributing")
-        ? []
-        : [noLine(evidence.processes)];
+  const isUnseen = evidence.processes.length === 0 && samples.processes.length === 0;
+  const none = isUnseen
+    ? (run.unseen?.reason ?? "no measured process reported its live memory")
+    : all.some(({ kind }) => kind !== "contributing")
+      ? null
+      : noLine(evidence.processes, others.length > 0);
   const holding = named.filter(({ kind }) => kind === "leak").map(({ line }) => line);
   return {
     findings,
-    notes: [...evidence.notes, ...attribution.notes, ...samples.notes, ...estimated, ...none],
+    notes: [...evidence.notes, ...attribution.notes, ...samples.notes, ...estimated],
+    noLine: none,
     lost: isLost(evidence.processes, holding),
     tracedBytes: tracedGrowth(evidence.processes),
   };

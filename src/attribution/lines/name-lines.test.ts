@@ -197,7 +197,7 @@ it("growth without a line names the memory and the tool that would tell", () => 
   const inFiles = unattributedFinding({ ...rest, memory: "files" }, { ...context, language: "python" });
   expect(inFiles.description).toContain("in files in RAM");
   expect(inFiles.remediation).toEqual([expect.stringContaining("lsof +L1")]);
-  const unseen = { kind: "static", note: "", advice: "Link it dynamically." } as const;
+  const unseen = { kind: "static", reason: "", advice: "Link it dynamically." } as const;
   expect(unattributedFinding(rest, { ...context, language: "none", unseen }).remediation[0]).toBe(unseen.advice);
 });
 

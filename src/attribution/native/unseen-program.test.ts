@@ -33,9 +33,7 @@ async function unseen(content: Buffer | string, mode = 0o755) {
 it("names static programs, programs of musl and set-user-id programs, which no library is preloaded into", async () => {
   const found = await unseen(elf(""));
   expect(found).toMatchObject({ kind: "static", advice: expect.stringContaining("dynamically") });
-  expect(found?.note).toBe(
-    "no line could be named: native memory of `leak` is not seen, because it is linked statically",
-  );
+  expect(found?.reason).toBe("native memory of `leak` is not seen, because it is linked statically");
   expect(notPreloaded(found)).toEqual({});
   const musl = await unseen(elf("/lib/ld-musl-x86_64.so.1\0"));
   expect(musl?.kind).toBe("musl");

@@ -6,8 +6,8 @@ import { readElfInterpreter } from "./elf-symbols.ts";
 /** A program into which the library that samples native memory is not loaded. */
 export interface UnseenProgram {
   readonly kind: keyof typeof REASONS;
-  /** Why no line could be named. */
-  readonly note: string;
+  /** Why no line is named. */
+  readonly reason: string;
   /** What makes its memory visible. */
   readonly advice: string;
 }
@@ -35,7 +35,7 @@ export async function unseenProgram(
   const { because, advice } = REASONS[kind];
   return {
     kind,
-    note: `no line could be named: native memory of \`${name}\` is not seen, because ${because}`,
+    reason: `native memory of \`${name}\` is not seen, because ${because}`,
     advice: `${advice}, so that its allocations can be sampled.`,
   };
 }

@@ -31,6 +31,7 @@ async function explained(candidate: Held, base: Held | undefined, check: Check =
   const cwd = mkdtempSync(path.join(tmpdir(), "gate-explain-peak-"));
   onTestFinished(() => rmSync(cwd, { recursive: true, force: true }));
   const notes: string[] = [];
+  const reasons: string[] = [];
   const ran = (name: string, held: Held, peak: number) => {
     const directory = path.join(cwd, name);
     mkdirSync(path.join(directory, "probe"), { recursive: true });
@@ -64,13 +65,14 @@ async function explained(candidate: Held, base: Held | undefined, check: Check =
     stored: null,
     log: () => {},
     warn: (note: string) => notes.push(note),
+    noLine: (reason: string) => reasons.push(reason),
     run: async () => ran("candidate", candidate, 130 * MIB),
     base: async () =>
       base === undefined ? { reason: "it has no base" } : { cwd, run: async () => ran("base", base, 90 * MIB) },
   } as unknown as PeakSubject;
   const { findings } = await explainPeak(subject, check);
   const found = findings.map(({ classification, evidence }) => [classification, evidence.difference_bytes]);
-  return { found, notes, phase: findings[0]?.evidence.phase };
+  return { found, notes, reasons, phase: findings[0]?.evidence.phase };
 }
 
 const phase = (name: string, beganS: number, endedS: number | null): Phase => ({
@@ -116,9 +118,9 @@ describe("a higher peak", () => {
   });
 
   it("names nothing where no process reported", async () => {
-    const { found, notes } = await explained(null, 60 * MIB);
+    const { found, reasons } = await explained(null, 60 * MIB);
     expect(found).toEqual([]);
-    expect(notes[0]).toContain("no measured process reported");
+    expect(reasons[0]).toContain("no measured process reported");
   });
 });
 

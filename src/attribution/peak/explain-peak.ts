@@ -116,18 +116,21 @@ export interface ExplainedPeak {
 
 /** Run the candidate, and the base where that is possible, and find what makes its peak higher. */
 export async function explainPeak(subject: PeakSubject, check: Check): Promise<ExplainedPeak> {
-  const { request, scenario, root, judged, judgement, warn } = subject;
+  const { request, scenario, root, judged, judgement, warn, noLine } = subject;
   const durationS = judged.info.clock.duration_s ?? 0;
   const planned = { command: scenario.command, metric: check.metric, durationS };
   const given = { ...request.env, ...scenario.env };
   const unseen = await unseenProgram(scenario.command, scenario.cwd, given.PATH);
   const env = { ...peakEnvironment(planned, given), ...notPreloaded(unseen) };
   const limitS = durationS + EXTRA_TIME_S;
-  const candidate = await peakRun(subject, "the peak", limitS, () => subject.run({ number: 1, env, limitS }));
+  const candidate = await peakRun({ ...subject, warn: noLine }, "the peak", limitS, () =>
+    subject.run({ number: 1, env, limitS }),
+  );
   if (candidate === null) return { findings: [], peak: null };
+  for (const note of candidate.info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
   const after = await peakOfRun(candidate.directory, { device: check.device, root, other: root, warn });
   if (after.parts.length === 0) {
-    warn(unseen?.note ?? "no line could be named: no measured process reported what its peak consists of");
+    noLine(unseen?.reason ?? "no measured process reported what its peak consists of");
     return { findings: [], peak: null };
   }
   const ofBase = await comparedWith(subject, check, { candidate, plan: { env, limitS }, root });
@@ -139,7 +142,7 @@ export async function explainPeak(subject: PeakSubject, check: Check): Promise<E
       : higherLines(after.parts, compared.parts, compared.difference);
   if (named.length === 0) {
     const whole = "reason" in compared ? "the peak" : "the difference between both peaks";
-    warn(`no line holds a fifth of ${whole}`);
+    noLine(`none holds a fifth of ${whole}`);
   }
   const phase = phaseAt(candidate, after.moment);
   const severity = judgement.verdict === "fail" ? "critical" : "warning";
@@ -194,8 +197,7 @@ async function peakRun(
     warn(`${ran.reason}, so the run that explains ${what} was ended`);
     return null;
   }
-  const { ending, info } = ran.finished;
-  for (const note of info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
+  const { ending } = ran.finished;
   if (ending.kind === "failed") warn(`in the run that explains ${what}, ${ending.message}`);
   // What was written until then is a part of the run, whose peak may be another.
   return ending.kind === "ok" ? ran.finished : null;

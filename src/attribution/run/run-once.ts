@@ -48,6 +48,8 @@ export interface AttributionSubject {
   readonly run: RunOnce;
   readonly log: (line: string) => void;
   readonly warn: (note: string) => void;
+  /** Takes why no line is named; the last one is what a reader needs. */
+  readonly noLine: (reason: string) => void;
 }
 
 /** All attribution runs of a scenario together take at most the judged run's length and this, seconds. */

@@ -41,6 +41,8 @@ function findingsOf(runs: readonly FinishedRun[]): readonly Finding[] {
 interface ReportParts extends Pick<ScenarioReport, "verdict" | "judgement" | "error"> {
   /** Findings that name source lines; they come before the others. */
   readonly lines?: readonly Finding[];
+  /** Why none of them names what breached; null or absent where one does, or none was looked for. */
+  readonly noLine?: string | null;
   readonly locks?: LockChanges | null;
   /** What a breached peak consists of. */
   readonly peak?: PeakReport | null;
@@ -60,6 +62,7 @@ async function assemble(run: ScenarioEvidence, parts: ReportParts): Promise<Repo
     fingerprint: (run.candidate[0] ?? run.stopped[0])?.info.fingerprint ?? {},
     findings: [...(parts.lines ?? []), ...findingsOf(run.candidate)],
     timeline: null,
+    ...(parts.noLine == null ? {} : { no_line: parts.noLine }),
     ...(parts.locks == null ? {} : { lock_changes: parts.locks }),
     ...(parts.peak == null ? {} : { peak: parts.peak }),
     ...(interference.length === 0 ? {} : { interference }),
@@ -92,7 +95,7 @@ function tailOf(run: FinishedRun): { readonly output_tail?: string } {
 export function judgedScenario(
   run: ScenarioEvidence,
   judgement: Judgement,
-  found: Pick<ReportParts, "lines" | "locks" | "peak"> = {},
+  found: Pick<ReportParts, "lines" | "noLine" | "locks" | "peak"> = {},
 ): Promise<ReportedScenario> {
   return assemble(run, { verdict: judgement.verdict, judgement, error: null, ...found });
 }

@@ -10,6 +10,7 @@ import type { LoadedBaselines } from "../../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import type { RepositoryViews } from "../../git/repository-view.ts";
 import type { LockChanges } from "../../report/model/report-schema.ts";
+import { HELD_AT_PEAK, LEAK_LINE, ONE_TIME_LINE, PEAK_LINE } from "../../report/wording/source-line.ts";
 import { METRIC } from "../../telemetry/recording/metrics.ts";
 import { judge } from "../../verdict/judge.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
@@ -65,6 +66,9 @@ async function loadAttribution() {
   ]);
   return { attributeGrowth, explainPeak, peakToExplain, markChangedLines };
 }
+
+/** Findings that name a line or a place, and not one that holds a little of the growth. */
+const NAMES_LINE = new Set([LEAK_LINE, ONE_TIME_LINE, PEAK_LINE, HELD_AT_PEAK]);
 
 /** One scenario while it is being judged: what was measured so far, and what it may still cost. */
 export class ScenarioRun implements ScenarioEvidence {
@@ -229,11 +233,14 @@ export class ScenarioRun implements ScenarioEvidence {
   }
 
   /** Run the candidate with attribution on, and find the lines of its growth or what its peak consists of. */
-  async attribute(judgement: Judgement): Promise<AttributedGrowth & ExplainedPeak> {
+  async attribute(
+    judgement: Judgement,
+  ): Promise<AttributedGrowth & ExplainedPeak & { readonly noLine: string | null }> {
     const judged = this.candidate.at(-1);
     // The probe attributes memory to lines.
     if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined)
-      return { findings: [], lost: false, peak: null };
+      return { findings: [], lost: false, peak: null, noLine: null };
+    const reasons: string[] = [];
     const { attributeGrowth, explainPeak, peakToExplain, markChangedLines } = await loadAttribution();
     const repository = await this.held.repositories(this.scenario.cwd);
     const { request, scenario } = this;
@@ -255,6 +262,7 @@ export class ScenarioRun implements ScenarioEvidence {
       run: (plan) => run(plan, { command: scenario.command, cwd: scenario.cwd, commit: this.#identity.commit }),
       log: (line) => this.#ports.log(line),
       warn: (note) => this.#warn(note),
+      noLine: (reason) => reasons.push(reason),
     };
     const base = async (): Promise<PeakBase | { readonly reason: string }> => {
       const checkout = await this.#base();
@@ -271,7 +279,12 @@ export class ScenarioRun implements ScenarioEvidence {
             ...(await explainPeak({ ...subject, base, stored, stopReason: () => this.stopReason(true) }, higher)),
             lost: false,
           };
-    return { ...found, findings: await markChangedLines(found.findings, repository) };
+    const findings = await markChangedLines(found.findings, repository);
+    const isNamed = findings.some(({ classification }) => NAMES_LINE.has(classification));
+    const noLine = isNamed ? null : (reasons.at(-1) ?? null);
+    if (judgement.verdict === "fail" || judgement.verdict === "warn") return { ...found, findings, noLine };
+    if (noLine !== null) this.#warn(`no line: ${noLine}`);
+    return { ...found, findings, noLine: null };
   }
 
   /** After a breach, the packages that the change locks to other versions; null for none. */

@@ -63,11 +63,11 @@ async function judgeUntilFinal(run: ScenarioRun, ports: GatePorts, hooks: Scenar
     run.anchor = anchor.measurements;
     judgement = run.judge({ baseRuns: false, moreRuns: false });
   }
-  const { findings, lost, peak } = await run.attribute(judgement);
+  const { findings, lost, peak, noLine } = await run.attribute(judgement);
   if (lost) judgement = withLostMemory(judgement);
   const locks = await run.lockChanges(judgement, findings);
   const final = first.short === null ? judgement : cutShort(judgement, first.short);
-  return judgedScenario(run, final, { lines: findings, peak, locks });
+  return judgedScenario(run, final, { lines: findings, noLine, peak, locks });
 }
 
 /** The runs before the first judgement, and why there are fewer than asked for; or the outcome of a failed run. */

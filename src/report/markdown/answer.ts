@@ -147,6 +147,7 @@ export function leadText(scenario: ScenarioReport, link: LineLink): string {
   const rest = unattributed(scenario.findings);
   if (rest !== null)
     lines.push(`${md(capital(rest.text), 200)}.${rest.next === null ? "" : ` ${withCode(rest.next)}`}`);
+  if (scenario.no_line !== undefined) lines.push(`No line: ${withCode(scenario.no_line, 300)}.`);
   return lines.join(" ");
 }
 

@@ -191,6 +191,8 @@ const ScenarioSchema = v.object({
   caused_by: v.exactOptional(causedBy),
   /** Packages that the change locks to other versions; present after a breach. */
   lock_changes: v.exactOptional(LockChangesSchema),
+  /** Why no line is named; absent where one is, or none was looked for. */
+  no_line: v.exactOptional(text),
   /** What a breached peak consists of, by line, category and phase. */
   peak: v.exactOptional(PeakReportSchema),
   /** What was done to the gate's own files while the command ran, one sentence each; absent = nothing. */

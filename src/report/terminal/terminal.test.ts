@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { renderSummary } from "../markdown/summary-markdown.ts";
 import { SAMPLE_FINDING, sampleJudgement, sampleReport, sampleScenario } from "../testing/sample-report.ts";
 import { renderJudgementTerminal, renderTerminal } from "./terminal.ts";
 import { displayWidth } from "./terminal-table.ts";
@@ -84,6 +85,18 @@ describe("renderTerminal", () => {
     expect(text).toContain("would detect");
     expect(text).toContain("allocated growth: grows 11.80 MiB/s where the baseline is flat");
     expect(text.match(/note: .*/g)).toEqual(["note: a", "note: b"]);
+  });
+
+  it("says why no line is named, below the rows, and the comment says it too", () => {
+    const reason = "2 readings of the heap fitted into the run, and a line is named from 5 on: a longer run names it";
+    const scenario = sampleScenario("fail", { findings: [], no_line: reason });
+    const report = sampleReport("fail", { scenarios: [scenario] });
+    const text = renderTerminal(report, { ...PLAIN, width: 80 });
+    expect(text.replace(/\s+/g, " ")).toContain(`No line: ${reason}`);
+    expect(renderSummary(report)).toContain(`No line: ${reason}.`);
+    expect(renderSummary(sampleReport("fail", { scenarios: [{ ...scenario, no_line: "<img src=x>" }] }))).not.toContain(
+      "<img src=x",
+    );
   });
 
   it("names the line with its code, its share and its fix", () => {

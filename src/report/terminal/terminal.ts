@@ -266,6 +266,7 @@ function lineLines(scenario: ScenarioReport, paint: Paint, width: number): strin
     out.push(...indented(safe(rest.text), width));
     if (rest.next !== null && line === null) out.push(...labelled("Next", rest.next, width));
   }
+  if (scenario.no_line !== undefined) out.push(...labelled("No line", scenario.no_line, width));
   return out;
 }
 
