@@ -62,7 +62,7 @@ export function acceptedLevels(record: BaselineRecord): readonly string[] {
   if (current === undefined) return [];
   const before = earlier === undefined ? new Map<string, AcceptedLevel>() : levelsOf(record, earlier);
   const levels = [...levelsOf(record, current)];
-  const several = levels.some(([, { newest }]) => newest.rank > 0);
+  const several = new Set(levels.map(([, { newest }]) => newest.metric)).size < levels.length;
   const lines = levels.flatMap(([key, level]) => changeText(level, before.get(key), several) ?? []);
   const more = lines.length - MAX_LINES;
   const leak = levels.find(([, { newest }]) => newest.class === "leak")?.[1].newest.metric;

@@ -107,6 +107,8 @@ describe("a line of a finding", () => {
       called_from: "trainer.py:6",
       nearest_change: "lib/my model.py:3",
     });
+    const [cleared] = await markChangedLines([finding("lib/my model.py:3")], await viewRepository(top));
+    expect(cleared?.evidence).toMatchObject({ removed_lines: 1, removed_code: "cache.clear()" });
     expect(await mark(finding("lib/my model.py:1", ["lib/my model.py:1", "trainer.py:3"]))).toEqual({
       ...UNCHANGED,
       nearest_change: "lib/my model.py:3",

@@ -1,5 +1,6 @@
 import type { Finding } from "../../analysis/series/document.ts";
 import { inPipeline } from "../../core/process/environment.ts";
+import { cutText } from "../../core/text.ts";
 import { git } from "../../git/git.ts";
 import type { RepositoryView } from "../../git/repository-view.ts";
 import {
@@ -84,16 +85,24 @@ function statusOf({ file, line }: SourceLocation, { files, tracked, added }: Mea
   return change.changed.some(({ first, last }) => first <= line && line <= last) ? "changed" : "unchanged";
 }
 
-/** The changed line of the same file that is nearest, or the line behind which lines were removed. */
-function nearestChange({ file, line }: SourceLocation, { files }: MeasuredChanges): string | null {
+/** The changed line of the same file that is nearest, or the line behind which lines were removed, with these. */
+function nearestChange(
+  { file, line }: SourceLocation,
+  { files }: MeasuredChanges,
+): { readonly at: number; readonly removed?: readonly string[] } | null {
   const change = files.get(file);
   if (change?.kind !== "lines") return null;
   const candidates = [
-    ...change.changed.map(({ first, last }) => Math.min(Math.max(line, first), last)),
-    ...change.removedAfter.map((before) => Math.max(1, before)),
+    ...change.changed.map(({ first, last }) => ({ at: Math.min(Math.max(line, first), last) })),
+    ...change.removed.map(({ after, lines }) => ({ at: Math.max(1, after), removed: lines })),
   ];
-  const [nearest] = candidates.sort((a, b) => Math.abs(a - line) - Math.abs(b - line));
-  return nearest === undefined ? null : `${file}:${nearest}`;
+  return candidates.sort((a, b) => Math.abs(a.at - line) - Math.abs(b.at - line))[0] ?? null;
+}
+
+/** The removed lines that say something, as one. */
+function removedCode(lines: readonly string[]): string {
+  const code = lines.map((text) => text.trim().replace(/\s+/g, " ")).filter((text) => /\w/.test(text));
+  return cutText(code.join("; "), 120);
 }
 
 /** The frames of a finding's stack, innermost first. */
@@ -113,20 +122,21 @@ function callersOf(finding: Finding, { file, line }: SourceLocation): SourceLoca
 }
 
 /** The evidence of a finding about the change: whether its line is part of it, else what is nearest to it. */
-function changeEvidence(
-  finding: Finding,
-  changes: MeasuredChanges | null,
-): { readonly changed: LineStatus; readonly called_from: string | null; readonly nearest_change: string | null } {
+function changeEvidence(finding: Finding, changes: MeasuredChanges | null): Finding["evidence"] {
   const location = sourceLocationOf(finding);
   const changed = changes === null || location === null ? null : statusOf(location, changes);
   if (changes === null || location === null || changed !== "unchanged") {
     return { changed, called_from: null, nearest_change: null };
   }
   const caller = callersOf(finding, location).find((frame) => statusOf(frame, changes) === "changed");
+  const nearest = nearestChange(location, changes);
   return {
     changed,
     called_from: caller === undefined ? null : `${caller.file}:${caller.line}`,
-    nearest_change: nearestChange(location, changes),
+    nearest_change: nearest === null ? null : `${location.file}:${nearest.at}`,
+    ...(nearest?.removed === undefined
+      ? {}
+      : { removed_lines: nearest.removed.length, removed_code: removedCode(nearest.removed) }),
   };
 }
 

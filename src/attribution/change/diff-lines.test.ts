@@ -10,10 +10,13 @@ import { diffLines, type FileChange } from "./diff-lines.ts";
 const changesOf = (...lines: readonly string[]): Record<string, FileChange> =>
   Object.fromEntries(diffLines(lines.join("\n")));
 
-const lines = (changed: readonly (readonly [number, number])[], removedAfter: readonly number[] = []): FileChange => ({
+const lines = (
+  changed: readonly (readonly [number, number])[],
+  removed: readonly (readonly [after: number, ...lines: string[]])[] = [],
+): FileChange => ({
   kind: "lines",
   changed: changed.map(([first, last]) => ({ first, last })),
-  removedAfter,
+  removed: removed.map(([after, ...texts]) => ({ after, lines: texts })),
 });
 
 describe("the changed lines of a diff", () => {
@@ -42,7 +45,10 @@ describe("the changed lines of a diff", () => {
           [3, 4],
           [1, 1],
         ],
-        [11, 0],
+        [
+          [11, "    a", "    b"],
+          [0, "gone"],
+        ],
       ),
     });
   });
@@ -51,7 +57,7 @@ describe("the changed lines of a diff", () => {
     expect(
       changesOf("+++ b/a", "@@ -1,4 +1,4 @@", " one", "-two", "", "+2", " four"),
       "a removal, an empty line of context, then an addition",
-    ).toEqual({ a: lines([[3, 3]], [1]) });
+    ).toEqual({ a: lines([[3, 3]], [[1, "two"]]) });
   });
 
   it("changed lines are not taken from content that looks like a header", () => {

@@ -4,13 +4,19 @@ interface LineRange {
   readonly last: number;
 }
 
+/** Lines that were removed where none was written. */
+export interface RemovedLines {
+  /** The line of the newer version before them; 0 = they were at the top. */
+  readonly after: number;
+  readonly lines: readonly string[];
+}
+
 /** The changes of one file in a diff. */
 export type FileChange =
   | {
       readonly kind: "lines";
       readonly changed: readonly LineRange[];
-      /** Lines of the newer version behind which others were removed, and none written; 0 = at the top. */
-      readonly removedAfter: readonly number[];
+      readonly removed: readonly RemovedLines[];
     }
   /** A binary file, a conflict or the diff of a merge: it does not name the lines that changed. */
   | { readonly kind: "unknown" };
@@ -54,22 +60,22 @@ const HUNK = /^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 
 interface LineChanges {
   readonly changed: LineRange[];
-  readonly removedAfter: number[];
+  readonly removed: RemovedLines[];
 }
 
 /** Read the lines of a hunk into `changes`. @returns the number of the first line behind it */
-function readHunk(lines: readonly string[], header: number, { changed, removedAfter }: LineChanges): number {
+function readHunk(lines: readonly string[], header: number, changes: LineChanges): number {
   const [, oldCount = "1", start = "0", newCount = "1"] = HUNK.exec(lines[header] ?? "") ?? [];
   let oldLeft = Number(oldCount);
   let newLeft = Number(newCount);
   // Of a hunk without new lines, git gives the line before it.
   let next = newLeft === 0 ? Number(start) + 1 : Number(start);
-  let removed = 0;
+  let removed: string[] = [];
   let added = 0;
   const endBlock = (): void => {
-    if (added > 0) changed.push({ first: next - added, last: next - 1 });
-    else if (removed > 0) removedAfter.push(next - 1);
-    removed = 0;
+    if (added > 0) changes.changed.push({ first: next - added, last: next - 1 });
+    else if (removed.length > 0) changes.removed.push({ after: next - 1, lines: removed });
+    removed = [];
     added = 0;
   };
   let at = header + 1;
@@ -77,7 +83,7 @@ function readHunk(lines: readonly string[], header: number, { changed, removedAf
     switch (lines[at]?.[0]) {
       case "-":
         oldLeft -= 1;
-        removed += 1;
+        removed.push(lines[at]?.slice(1) ?? "");
         break;
       case "+":
         newLeft -= 1;
@@ -109,7 +115,7 @@ export function diffLines(text: string): ReadonlyMap<string, FileChange> {
   for (let at = 0; at < lines.length; ) {
     const line = lines[at] ?? "";
     if (HUNK.test(line)) {
-      const changes = files.get(name ?? "") ?? { changed: [], removedAfter: [] };
+      const changes = files.get(name ?? "") ?? { changed: [], removed: [] };
       if (name !== null) files.set(name, changes);
       at = readHunk(lines, at, changes);
       continue;

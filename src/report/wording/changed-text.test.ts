@@ -16,6 +16,24 @@ describe("the text about a line and the change", () => {
       "unchanged; the nearest change is model.py:3",
     ],
     [{ changed: "unchanged", called_from: null, nearest_change: null }, "unchanged"],
+    [
+      {
+        changed: "unchanged",
+        line: "a.py:8",
+        nearest_change: "a.py:8",
+        removed_lines: 2,
+        removed_code: "c.pop(); n()",
+      },
+      "unchanged; 2 lines below it were removed: c.pop(); n()",
+    ],
+    [
+      { changed: "unchanged", line: "a.py:8", nearest_change: "a.py:5", removed_lines: 1, removed_code: "" },
+      "unchanged; 1 line above it was removed",
+    ],
+    [
+      { changed: "unchanged", line: "a.py:80", nearest_change: "a.py:5", removed_lines: 1, removed_code: "x()" },
+      "unchanged; 1 line at a.py:5 was removed: x()",
+    ],
   ])("the text about a line and the change for the evidence %j is: %s", (evidence, text) => {
     const finding = { classification: "leak_line", severity: "critical", confidence: 1, evidence } as const;
     const rest = { rank: null, device: null, metric: null, description: "", remediation: [] };

@@ -120,6 +120,16 @@ export function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
+/** "2 lines below it were removed: self.cache.pop(key)"; null where the nearest change wrote a line. */
+function removedText({ line, nearest_change: nearest, removed_lines: count, removed_code: code }: Finding["evidence"]) {
+  if (typeof count !== "number" || typeof nearest !== "string" || typeof line !== "string") return null;
+  const numberOf = (place: string): number => Number(place.slice(place.lastIndexOf(":") + 1));
+  const apart = numberOf(nearest) - numberOf(line);
+  const where = Math.abs(apart) > 9 ? `at ${nearest}` : apart < 0 ? "above it" : "below it";
+  const shown = typeof code === "string" && code !== "" ? `: ${code}` : "";
+  return `${plural(count, "line")} ${where} ${count === 1 ? "was" : "were"} removed${shown}`;
+}
+
 /** Whether the change wrote the line that a finding names; null when that is unknown. Contains outside text. */
 export function changedText({ evidence }: Finding, reader: "terminal" | "pull-request" = "terminal"): string | null {
   switch (evidence.changed) {
@@ -129,9 +139,8 @@ export function changedText({ evidence }: Finding, reader: "terminal" | "pull-re
       if (typeof evidence.called_from === "string") {
         return `unchanged; called from ${evidence.called_from}, which changed`;
       }
-      return typeof evidence.nearest_change === "string"
-        ? `unchanged; the nearest change is ${evidence.nearest_change}`
-        : "unchanged";
+      if (typeof evidence.nearest_change !== "string") return "unchanged";
+      return `unchanged; ${removedText(evidence) ?? `the nearest change is ${evidence.nearest_change}`}`;
     default:
       return null;
   }
