@@ -46,7 +46,7 @@ describe.skipIf(!native)("the peak of a child that holds 1 GiB for 20 ms", () =>
   );
 
   it("the peak of a child of the command is sampled, since the kernel's marks do not add up", async () => {
-    const { info, stdout } = await measured(["sh", "-c", `${hold(512, 30, 150).join(" ")}; exit 0`]);
+    const { info, stdout } = await measured(["sh", "-c", `${hold(512, 300, 150).join(" ")}; exit 0`]);
     expect(info.peaks[0]?.kind).toBe("sampled");
     expect(Math.abs((info.peaks[0]?.bytes ?? 0) / Number(stdout) - 1)).toBeLessThan(0.02);
   });

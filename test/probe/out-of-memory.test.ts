@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HEAP, OOM, probedScript, recordsOf } from "./testing/probed.ts";
+import { HEAP, OOM, probedScript, RECORDED, recordsOf } from "./testing/probed.ts";
 import { atLeast, PYTHON, PYTHONS, type Python, versionOf, WITH_TORCH } from "./testing/pythons.ts";
 
 const EACH = PYTHONS.map((python) => [versionOf(python), python] as const);
@@ -12,8 +12,9 @@ async function ooms(python: Python, script: string, code: number) {
 }
 
 /** Fails for lack of address space, as under `ulimit -v`. */
-const LIMITED = `import resource, sys, time
-time.sleep(0.8)
+const LIMITED = `${RECORDED}
+import resource, sys
+recorded(8)
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + (96 << 20), resource.RLIM_INFINITY))
 `;
