@@ -60,18 +60,21 @@ describe.skipIf(!canBeHostile)("a change that hinders the gate's process", () =>
   );
 
   it("a command that lowers the size of files while it allocates is an error that names the failed write", async () => {
+    // Until long after the next write is due, even of a sampler that waits for a busy machine.
     const result = await attempt(`export const before = (job) => limit("--fsize=" + recorded(job) + ":");
-export const after = () => limit("--fsize=unlimited:");`);
+export const after = async () => { await sleep(3000); limit("--fsize=unlimited:"); };`);
     expectError(result, "RECORD_FILE_INCOMPLETE");
   }, 120_000);
 
   it("a command that stops the gate while it allocates is an error that names the stop", async () => {
-    const result = await attempt(`export const before = async () => {
-  const script = 'kill -STOP $0; sleep 0.6; kill -CONT $0';
-  spawn("sh", ["-c", script, String(gate())], { stdio: "ignore" });
-  await sleep(100);
+    const result = await attempt(`const pid = gate();
+const isStopped = () => /\\) T /.test(readFileSync("/proc/" + pid + "/stat", "latin1"));
+export const before = async () => {
+  const script = 'kill -STOP $0; sleep 2; kill -CONT $0';
+  spawn("sh", ["-c", script, String(pid)], { stdio: "ignore" });
+  while (!isStopped()) await sleep(5);
 };
-export const after = () => sleep(400);`);
+export const after = async () => { while (isStopped()) await sleep(20); await sleep(400); };`);
     expectError(result, "GATE_STOPPED");
   }, 120_000);
 
