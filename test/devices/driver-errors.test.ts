@@ -3,13 +3,15 @@ import { fakeNvmlLibrary } from "./testing/built.ts";
 import { noFakeNvml } from "./testing/fake-nvml.ts";
 import {
   deviceOf,
+  expectHostSampled,
+  healthMs,
   highest,
   kindsOf,
-  largestHostGapMs,
   ONE_GPU,
   type Seen,
   seen,
   TRAIN_RESERVED,
+  trainSteps,
   values,
 } from "./testing/measured.ts";
 import { measuredAll } from "./testing/measured-all.ts";
@@ -24,6 +26,8 @@ const INIT: Readonly<Record<string, number>> = {
 };
 const HANDLE: Readonly<Record<string, number>> = { NO_PERMISSION: 4, GPU_IS_LOST: 15, GPU_NOT_FOUND: 28 };
 
+/** Two seconds until the driver fails, and more than two after it. */
+const LONG = trainSteps(150);
 const both = (ms: number, code: number): string[] => [`error ${ms} 0 ${code}`, `error ${ms} 0 ${code} processes`];
 
 const absent = noFakeNvml();
@@ -41,10 +45,11 @@ const run = measuredAll<Seen>(
             () => seen([...ONE_GPU, `handle-code 0 ${code}`]),
           ]),
         ),
-        lost: () => seen([...ONE_GPU, ...both(1000, 15), "event 990 0 xid 79"]),
-        recovers: () => seen([...ONE_GPU, "error 1000 0 10", "error 1300 0 0"]),
-        mismatch: () => seen([...ONE_GPU, ...both(1000, 18)]),
-        unknown: () => seen([...ONE_GPU, ...both(1000, 999)]),
+        lost: () => seen([...ONE_GPU, ...both(2000, 15), "event 1990 0 xid 79"], LONG),
+        // Longer than a sampler waits for a busy machine, so that it meets the failure.
+        recovers: () => seen([...ONE_GPU, "error 1000 0 10", "error 2000 0 0"], LONG),
+        mismatch: () => seen([...ONE_GPU, ...both(2000, 18)], LONG),
+        unknown: () => seen([...ONE_GPU, ...both(2000, 999)], LONG),
         events: () => seen([...ONE_GPU, "event 1000 0 xid 63", "event 1100 0 ecc 0", "event 1200 0 xid 12345"]),
       },
 );
@@ -82,9 +87,12 @@ describe.skipIf(absent !== null)("a driver that fails while it is measured", () 
     const one = run(name);
     expect(one.code).toBe(0);
     const used = values(one.recording, "cuda:0", "used");
-    expect(used.at(-1)?.ms).toBeLessThan(1100);
+    const failedMs = healthMs(one.recording, classification.slice("device_".length).replaceAll("_", "-"));
+    // The driver's clock starts with its library, which a busy machine loads late.
+    expect(failedMs).toBeLessThan(values(one.recording, "host", "host").at(-1)?.ms ?? 0);
+    expect(used.at(-1)?.ms).toBeLessThanOrEqual(failedMs);
     expect(used.length).toBeGreaterThan(20);
-    expect(values(one.recording, "host", "host").at(-1)?.ms).toBeGreaterThan(1800);
+    expectHostSampled(one.recording, failedMs);
     expect(one.findings.filter((each) => each.classification === classification)).toMatchObject([
       { severity: "critical", device },
     ]);
@@ -92,7 +100,6 @@ describe.skipIf(absent !== null)("a driver that fails while it is measured", () 
       one.recording.health?.filter(({ kind }) => `device_${kind.replaceAll("-", "_")}` === classification),
     ).toMatchObject([{ count: 1 }]);
     expect(one.summary).toContain(classification.replaceAll("_", " "));
-    expect(largestHostGapMs(one.recording)).toBeLessThan(500);
   });
 
   it("reports the Xid that preceded the loss", () => {
@@ -104,9 +111,12 @@ describe.skipIf(absent !== null)("a driver that fails while it is measured", () 
   it("the driver is queried again after a possibly temporary failure, without invented samples in between", () => {
     const one = run("recovers");
     const used = values(one.recording, "cuda:0", "used").map(({ ms }) => ms);
-    expect(used.filter((ms) => ms > 1020 && ms < 1290)).toEqual([]);
-    expect(used.at(-1)).toBeGreaterThan(1400);
-    expect(one.recording.health?.map(({ kind }) => kind)).toContain("recovered");
+    const recovered = one.recording.health?.find(({ kind }) => kind === "recovered");
+    const recoveredMs = (recovered?.timeNs ?? Number.NaN) / 1e6;
+    const failedMs = recoveredMs - (recovered?.code ?? Number.NaN) / 1e6;
+    expect(used.filter((ms) => ms >= failedMs && ms < recoveredMs)).toEqual([]);
+    expect(used[0]).toBeLessThan(failedMs);
+    expect(used.at(-1)).toBeGreaterThan(recoveredMs);
     expect(kindsOf(one)).not.toContain("device_lost");
     expect(deviceOf(one, "cuda:0").attribution).toBe("pid");
   });

@@ -1,11 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { noFakeNvml } from "./testing/fake-nvml.ts";
-import { deviceOf, largestHostGapMs, ONE_GPU, type Seen, seen, trainSteps, values } from "./testing/measured.ts";
+import {
+  deviceOf,
+  expectHostSampled,
+  hostTimes,
+  ONE_GPU,
+  type Seen,
+  seen,
+  trainSteps,
+  values,
+} from "./testing/measured.ts";
 import { measuredAll } from "./testing/measured-all.ts";
 
 const HANG_MS = 5000;
 /** Long enough to see the driver come back. */
-const LONG = trainSteps(260);
+const LONG = trainSteps(360);
 
 const absent = noFakeNvml();
 const run = measuredAll<Seen>(
@@ -16,7 +25,7 @@ const run = measuredAll<Seen>(
         calm: () => seen(ONE_GPU, LONG),
         hangs: () => seen([...ONE_GPU, `hang 1000 ${HANG_MS}`], LONG),
         "hangs in a list": () => seen([...ONE_GPU, `hang 300 ${HANG_MS} processes`], LONG),
-        "hangs to the end": () => seen([...ONE_GPU, "hang 1000 60000"]),
+        "hangs to the end": () => seen([...ONE_GPU, "hang 1000 60000"], trainSteps(120)),
         "hangs at its start": () => seen([...ONE_GPU, "hang-init 60000"]),
       },
 );
@@ -28,16 +37,14 @@ describe.skipIf(absent !== null)(`a driver that hangs${absent === null ? "" : ` 
       const hung = run(name);
       expect(hung.code).toBe(0);
       const used = values(hung.recording, "cuda:0", "used").map(({ ms }) => ms);
-      const silent = Math.max(...used.map((ms, i) => ms - (used[i - 1] ?? ms)));
-      expect(silent).toBeGreaterThan(HANG_MS * 0.95);
-      expect(used.at(-1)).toBeGreaterThan(HANG_MS + 1000);
-      // While the device hangs, the host is still sampled: as many readings as elsewhere, and no gap that the calm
-      // run has not.
-      const [from, to] = [1500, 4500];
-      const during = values(hung.recording, "host", "host").filter(({ ms }) => ms > from && ms < to).length;
-      const calm = values(run("calm").recording, "host", "host").filter(({ ms }) => ms > from && ms < to).length;
-      expect(during).toBeGreaterThan(calm * 0.7);
-      expect(largestHostGapMs(hung.recording)).toBeLessThan(Math.max(300, 3 * largestHostGapMs(run("calm").recording)));
+      const silences = used.map((ms, i) => ({ from: used[i - 1] ?? ms, to: ms, length: ms - (used[i - 1] ?? ms) }));
+      const { from, to, length } = silences.reduce((most, one) => (one.length > most.length ? one : most));
+      expect(length).toBeGreaterThan(HANG_MS * 0.95);
+      // While the device hangs, the host is still sampled, as often as at that time of the calm run but for the
+      // machine's pauses.
+      expectHostSampled(hung.recording, from, to);
+      const during = hostTimes(hung.recording, from, to).length;
+      expect(during).toBeGreaterThan(hostTimes(run("calm").recording, from, to).length / 2);
     },
   );
 
@@ -53,7 +60,7 @@ describe.skipIf(absent !== null)(`a driver that hangs${absent === null ? "" : ` 
   it("a hang to the end of the run delays nothing and is reported as not recovered", () => {
     const hung = run("hangs to the end");
     expect(hung.code).toBe(0);
-    expect(values(hung.recording, "cuda:0", "used").at(-1)?.ms).toBeLessThan(1100);
+    expectHostSampled(hung.recording, values(hung.recording, "cuda:0", "used").at(-1)?.ms ?? Number.NaN);
     const stalled = hung.findings.find(({ classification }) => classification === "device_stalled");
     expect(stalled?.description).toContain("had not recovered");
   });

@@ -16,10 +16,10 @@ export const MIB = 1024 ** 2;
 export const GIB = 1024 ** 3;
 
 /**
- * A short training loop on the stand-in of PyTorch: about 2.3 s, of which the first 1.4 s are context, libraries and
- * communicator.
+ * A short training loop on the stand-in of PyTorch: about 2.8 s, of which the first 1.4 s are context, libraries and
+ * communicator. It holds all of its memory for more than a second, so that a sampler that has to wait still reads it.
  */
-export const TRAIN: readonly string[] = ["python3", path.join(FIXTURES, "train.py"), "20", "20", "0"];
+export const TRAIN: readonly string[] = ["python3", path.join(FIXTURES, "train.py"), "45", "20", "0"];
 
 /** The same with more steps, of 20 ms each. */
 export const trainSteps = (steps: number): string[] => TRAIN.map((word, i) => (i === 2 ? String(steps) : word));
@@ -178,8 +178,26 @@ export function expectMostOfHeld(bytes: number | null): void {
 
 export const kindsOf = ({ findings }: Seen): string[] => findings.map(({ classification }) => classification);
 
-/** The longest time between two readings of the host, milliseconds. */
-export function largestHostGapMs(recording: Recording): number {
-  const times = values(recording, "host", "host").map(({ ms }) => ms);
-  return times.reduce((gap, ms, i) => (i === 0 ? 0 : Math.max(gap, ms - (times[i - 1] ?? ms))), 0);
+/** When the recording has the first event of a kind, milliseconds. */
+export function healthMs({ health }: Recording, kind: string): number {
+  const found = health?.find((event) => event.kind === kind);
+  if (found === undefined) throw new Error(`no ${kind} among ${health?.map((event) => event.kind)}`);
+  return found.timeNs / 1e6;
+}
+
+/** Times of the host's readings between two times, milliseconds. */
+export const hostTimes = (recording: Recording, fromMs: number, toMs: number): number[] =>
+  values(recording, "host", "host").flatMap(({ ms }) => (ms > fromMs && ms < toMs ? [ms] : []));
+
+/**
+ * The host is sampled between two times, by default to the end. A device that blocks the host's sampler leaves all of
+ * that time without a reading, a busy machine a fraction of it.
+ */
+export function expectHostSampled(recording: Recording, fromMs: number, toMs = Number.POSITIVE_INFINITY): void {
+  const times = hostTimes(recording, fromMs, toMs);
+  const end = Number.isFinite(toMs) ? toMs : (times.at(-1) ?? fromMs);
+  expect(end - fromMs).toBeGreaterThan(1000);
+  const gaps = [...times, end].map((ms, i) => ms - (times[i - 1] ?? fromMs));
+  expect(Math.max(...gaps)).toBeLessThan((end - fromMs) / 2);
+  expect(times.length).toBeGreaterThan(20);
 }
