@@ -19,11 +19,13 @@ const MACHINE = [
 ];
 /** CUDA counts the fastest first: its 0 is the driver's 2. */
 const FASTEST_FIRST = [2, 1, 0].map((gpu) => `${gpu}=${UUIDS[gpu]}=GPU ${gpu}`).join(",");
+/** Communicators end at the third step: 600 ms in which a reading must come. */
+const STEPS = "15 200";
 /** A shell that starts one rank for each choice of devices, each some time after the one before, and waits for all. */
 const ranks = (choices: readonly string[], apartS = 0): string[] => {
   const started = choices.map(
     (devices, rank) =>
-      `RANK=${rank} WORLD_SIZE=${choices.length} LOCAL_RANK=${rank} CUDA_VISIBLE_DEVICES=${devices} python3 ${TRAIN} 40 30 0 & sleep ${apartS};`,
+      `RANK=${rank} WORLD_SIZE=${choices.length} LOCAL_RANK=${rank} CUDA_VISIBLE_DEVICES=${devices} python3 ${TRAIN} ${STEPS} 0 & sleep ${apartS};`,
   );
   return ["sh", "-c", `${started.join(" ")} wait`];
 };
