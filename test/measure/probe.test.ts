@@ -210,7 +210,17 @@ int main(void) {
   });
 
   it.skipIf(!native)("a program runs as without the library when it is preloaded", async () => {
-    const run = await measured(node("console.log(process.env.LD_PRELOAD); setTimeout(() => {}, 300)"), {
+    // Until each of its rings has 20 records.
+    const script = `console.log(process.env.LD_PRELOAD);
+const { readdirSync, readFileSync } = require("fs");
+const directory = process.env.STORMLOG_GATE_PROBE_DIR;
+function look() {
+  const rings = readdirSync(directory).filter((name) => name.startsWith(process.pid + ".") && name.endsWith(".probe"));
+  const heads = rings.map((name) => readFileSync(directory + "/" + name).readUInt32LE(24));
+  if (heads.length === 0 || Math.min(...heads) < 20) setTimeout(look, 20);
+}
+look();`;
+    const run = await measured(node(script), {
       extraEnv: { STORMLOG_GATE_HEAP: "preload" },
     });
     expect(run.stdout).toMatch(/libstormlog_heap\.so\n$/);
