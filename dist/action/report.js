@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "9a0718ad953e16d91ad7d32397406e4a618bf26f44d6faae1f813714f57952e1");
+  load = loadPack(import.meta.url, "6576073ec0f30d2a33f4095df3c9f4d0c0997b22857e66868b14252333cc7d06");
 } catch (error) {
   fail(
     FAILED,
