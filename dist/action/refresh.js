@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "6576073ec0f30d2a33f4095df3c9f4d0c0997b22857e66868b14252333cc7d06");
+  load = loadPack(import.meta.url, "e81ece1fc26a133a311cf43be23c985c2c33c09369c93fddf73bdaaf4c889dd2");
 } catch (error) {
   fail(
     FAILED,

@@ -5,7 +5,7 @@ interface LineRange {
 }
 
 /** Lines that were removed where none was written. */
-export interface RemovedLines {
+interface RemovedLines {
   /** The line of the newer version before them; 0 = they were at the top. */
   readonly after: number;
   readonly lines: readonly string[];
