@@ -11,7 +11,10 @@ const largest = (column: Float64Array): number =>
 
 /** Holds 100 MiB of its own until it is killed. */
 const HOLD = "const b=Buffer.alloc(100*2**20,1);process.stdout.write('x');setInterval(()=>b,1000);";
-/** Starts three of them, the last in its own session, and ends them 1.5 s after all three hold, in which a busy machine samples them. */
+/**
+ * Starts three of them, the last in its own session, and ends them 1.5 s after all three hold, in which a busy machine
+ * samples them.
+ */
 const THREE = `
 let ready = 0;
 const held = [0, 1, 2].map((i) => require("child_process").spawn(process.execPath, ["-e", ${JSON.stringify(HOLD)}], { detached: i === 2 }));
