@@ -102,7 +102,6 @@ describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
     expect(made).toEqual([...roles.slice(0, most), "attribution", "attribution"]);
     const warnings = reportOf(cut).warnings.join("\n");
     expect(warnings).toContain(`the limit of ${most} runs is reached, so the breach stays unconfirmed`);
-    expect(warnings).not.toContain("explained");
   });
 
   it("the limit of minutes ends a run, which is not judged", async () => {

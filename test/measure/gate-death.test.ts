@@ -24,10 +24,10 @@ const KILLS = Number(process.env.STORMLOG_TEST_KILLS ?? "3");
 const DRIVER = fileURLToPath(new URL("fixtures/gate-driver.ts", import.meta.url));
 /** A failure is repeated with the same seed. */
 const random = prng(Number(process.env.STORMLOG_TEST_SEED ?? "1")).uniform;
-/** Of the middle one of the kills: a machine that stands still loses more of one. */
+/** The soak has the machine for itself, and holds every kill to the times; beside other tests it is the middle one. */
+const IS_SOAK = process.env.STORMLOG_TEST_KILLS !== undefined;
 const LOST_MS = 250;
-/** Ends a test whose orphans stay. */
-const HANG_MS = 20_000;
+const ORPHANS_GONE_MS = IS_SOAK ? 2000 : 20_000;
 
 const LOOP = `trap "" INT TERM HUP; while :; do sleep 60; done`;
 /** One that ignores signals, one in a separate session, one that forked twice and lost its parent. */
@@ -79,7 +79,7 @@ async function killAt(afterMs: number, env: NodeJS.ProcessEnv): Promise<Killed> 
   gate.kill("SIGKILL");
   await exited;
   const living = (): number[] => [...livingWith(word), ...(marker === null ? [] : livingOfRun(marker))];
-  while (living().length > 0 && Number(process.hrtime.bigint() - killedNs) / 1e6 < HANG_MS) await sleep(50);
+  while (living().length > 0 && Number(process.hrtime.bigint() - killedNs) / 1e6 < ORPHANS_GONE_MS) await sleep(50);
   return { killedNs, seenNs, directory, orphans: living() };
 }
 
@@ -109,7 +109,7 @@ describe("a gate that is killed with SIGKILL", () => {
         expect(existsSync(path.join(killed.directory, "samples.rec"))).toBe(true);
         lostMs.push(await readable(killed));
       }
-      expect(median(lostMs)).toBeLessThanOrEqual(LOST_MS);
+      expect(IS_SOAK ? Math.max(...lostMs) : median(lostMs)).toBeLessThanOrEqual(LOST_MS);
     },
     KILLS * 60_000,
   );
@@ -135,6 +135,6 @@ describe("a gate that is killed with SIGKILL", () => {
     const pid = Number(readFileSync(file, "utf8"));
     await vi.waitFor(() => expect(readStat(pid)?.state).toBe("Z"), { timeout: 5000 });
     gate.kill("SIGKILL");
-    await vi.waitFor(() => expect(anyThreadLives(pid)).toBe(false), { timeout: HANG_MS });
+    await vi.waitFor(() => expect(anyThreadLives(pid)).toBe(false), { timeout: ORPHANS_GONE_MS });
   });
 });

@@ -9,6 +9,7 @@ import { readRecordFile } from "../../src/telemetry/reading/record-file.ts";
 import { recordFileToRecording } from "../../src/telemetry/reading/record-recording.ts";
 import type { Recording, SampleTable } from "../../src/telemetry/recording/model.ts";
 import { writeRunFiles } from "../../src/telemetry/run-directory.ts";
+import { RECORDED } from "../probe/testing/probed.ts";
 import { type Measured, measured, node, temporaryDirectory } from "./kit.ts";
 
 const PYTHON = "/usr/bin/python3";
@@ -19,12 +20,8 @@ const hasCompiler = spawnSync("gcc", ["--version"]).status === 0;
 
 const python = (script: string, ...args: string[]): string[] => [PYTHON, "-c", script, ...args];
 /** Until the probe has written 60 records, which takes it half a second where it starts and is run at once. */
-const LIVE = `import glob, os, time
-kept = [bytes(200_000) for _ in range(20)]
-def written():
-    heads = [open(ring, "rb").read(32)[24:28] for ring in glob.glob(os.environ["STORMLOG_GATE_PROBE_DIR"] + "/%d.*.probe" % os.getpid())]
-    return max([int.from_bytes(head, "little") for head in heads], default=0)
-while written() < 60: time.sleep(0.02)`;
+const LIVE = `${RECORDED}kept = [bytes(200_000) for _ in range(20)]
+recorded(60)`;
 /** For processes that the probe does not reach. */
 const UNREACHED = "import time; kept = [bytes(200_000) for _ in range(20)]; time.sleep(0.6)";
 
@@ -110,9 +107,7 @@ describe.skipIf(!hasPython)("a Python process under the sampler", () => {
   });
 
   it("a killed Python process has reported all but its last samples", async () => {
-    const run = await measured(
-      python(`${LIVE}\nkilled = written()\nprint(killed, flush=True); os.kill(os.getpid(), 9)`),
-    );
+    const run = await measured(python(`${LIVE}\nkilled = head()\nprint(killed, flush=True); os.kill(os.getpid(), 9)`));
     expect(run.info.exit).toEqual({ kind: "signaled", signal: "SIGKILL" });
     const recording = await recordingOf(run);
     const processes = recording.tables.filter(({ columns }) => columns.allocated !== undefined);
