@@ -68,13 +68,17 @@ export class Trainer {
 
   /**
    * A stopped gate samples nothing, in no thread; the training loop below it is a separate process. Its launcher, which
-   * continues a stopped gate, is stopped before it.
+   * continues a stopped gate and ends one that it finds stopped twice, is stopped before it and continued after it.
    */
   #signal(signal: "SIGSTOP" | "SIGCONT"): void {
     const { pid: watcher = 0 } = this.#watcher;
     const launcher = this.#pid === watcher ? 0 : parentOf(this.#pid);
-    for (const pid of new Set([this.#pid, launcher === watcher ? 0 : launcher, watcher]))
-      if (pid > 0) process.kill(pid, signal);
+    const order = [this.#pid, launcher === watcher ? 0 : launcher, watcher];
+    for (const pid of new Set(signal === "SIGSTOP" ? order : order.reverse()))
+      if (pid > 0) {
+        process.kill(pid, signal);
+        if (process.env.SLOW) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(process.env.SLOW));
+      }
   }
 
   pause(): void {

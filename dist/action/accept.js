@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "e81ece1fc26a133a311cf43be23c985c2c33c09369c93fddf73bdaaf4c889dd2");
+  load = loadPack(import.meta.url, "ddc44c1f86da039b03ae8292f183a1886e8919141a1b9477119e8af54e15de14");
 } catch (error) {
   fail(
     FAILED,

@@ -53,6 +53,13 @@ describe.skipIf(!native)("a launcher that is killed", () => {
     expect(zombies().filter((pid) => !before.includes(pid))).toEqual([]);
   });
 
+  it("a launcher that is stopped whenever the gate is stopped as well is not killed", async () => {
+    // What a suspended job leaves to see: the gate is continued, again and again, and finds its launcher stopped.
+    const script = `kill -STOP $PPID; for i in 1 2 3 4 5 6 7 8; do kill -CONT "$0"; sleep 0.2; done; kill -CONT $PPID; exit 3`;
+    const { info } = await measured(["sh", "-c", script, String(process.pid)], { probe: "off" });
+    expect(info.exit).toEqual({ kind: "exited", code: 3 });
+  });
+
   it("a launcher that the command stops is killed, and the run ends with its tree", async () => {
     const word = uniqueWord();
     const script = `${DAEMONS}\nkill -STOP $PPID; ${LOOP}`;

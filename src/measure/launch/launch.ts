@@ -115,13 +115,20 @@ async function follow({ child, stdout, stderr }: Started, reason: string | null)
 /** A stopped launcher would never report the command's end. What kills it ends its tree. */
 function killWhenStopped(child: Started["child"], closed: Promise<void>): void {
   let before = false;
-  // Twice in a row, because a whole job may be suspended.
+  const forget = (): void => {
+    before = false;
+  };
+  // Twice in a row, and not across a suspension of the whole job, whose processes are continued one after another.
+  process.on("SIGCONT", forget);
   const timer = setInterval(() => {
     const stopped = /^[Tt]$/.test(readStat(child.pid ?? 0)?.state ?? "");
     if (stopped && before) child.kill("SIGKILL");
     before = stopped;
   }, 500).unref();
-  void closed.then(() => clearInterval(timer));
+  void closed.then(() => {
+    clearInterval(timer);
+    process.off("SIGCONT", forget);
+  });
 }
 
 function eachLine(stream: Readable, take: (line: string) => void): void {
