@@ -13,10 +13,10 @@ import type { Trial } from "./state.ts";
 
 /** Memory allocated next to a command while it runs, bytes. */
 interface Injection {
-  /** All of it from the start (a higher peak), or in equal pieces over `seconds` (growth). */
+  /** All of it from the start (a higher peak), or in equal pieces, one after another (growth). */
   readonly shape: "peak" | "growth";
   readonly bytes: number;
-  /** Time until all pieces are allocated; unused for a peak. */
+  /** Time in which a growth adds `bytes`, and at whose pace it goes on; unused for a peak. */
   readonly seconds: number;
 }
 
@@ -61,7 +61,9 @@ function pieces(injection: Injection): { readonly chunk: number; readonly count:
   const most = Math.max(1, Math.floor(injection.bytes / MIN_PIECE_BYTES));
   const count = injection.shape === "peak" ? 1 : Math.min(PIECES, most);
   const chunk = Math.max(4 * KIB, Math.round(injection.bytes / count) - HOLDER_BYTES);
-  return { chunk, count, pauseS: count === 1 ? 0 : injection.seconds / count };
+  if (count === 1) return { chunk, count, pauseS: 0 };
+  // On a busy machine a run takes longer, and growth that ends in its first half is warm-up.
+  return { chunk, count: 4 * count, pauseS: injection.seconds / count };
 }
 
 /** The command with memory allocated next to it in counted processes. Needs a POSIX shell, `mkfifo` and `dd`. */
