@@ -66,7 +66,8 @@ export default defineConfig({
           name: "full",
           include: ["test/**/*.test.ts"],
           exclude: [...ALONE, ...ESSENTIAL],
-          maxWorkers: 2 * availableParallelism(),
+          // Measured programs that wait for a processor are judged by it: no more of them than there are.
+          maxWorkers: availableParallelism(),
           sequence: { groupOrder: 1 },
         },
       },
