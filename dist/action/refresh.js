@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "ddc44c1f86da039b03ae8292f183a1886e8919141a1b9477119e8af54e15de14");
+  load = loadPack(import.meta.url, "1ed043e15402325e7c8b439715a400059be5096ec4119ddf8b35d7fc4d32c7ab");
 } catch (error) {
   fail(
     FAILED,

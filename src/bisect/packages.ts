@@ -38,12 +38,15 @@ export function packageSubject(difference: LockDifference, options: InstallOptio
         env: await throwAwayHome(scratch, options.env),
       };
       const made = options.tool === "npm" ? await npmEnvironment(state) : await pythonEnvironment(state);
-      return "output" in made ? unusable(made, difference) : made;
+      return "reason" in made ? unusable(made, difference) : made;
     },
   };
 }
 
-type ToolFailure = Extract<ToolResult, { readonly ok: false }>;
+type ToolFailure = Extract<ToolResult, { readonly ok: false }> & {
+  /** Names of the packages whose versions exclude each other, of an installer that lists them. */
+  readonly excluding?: readonly string[];
+};
 
 /** One state to be installed; its environment has the throw-away home. */
 interface State extends InstallOptions {
@@ -77,7 +80,7 @@ async function pythonEnvironment(state: State): Promise<PreparedState | ToolFail
   const python = path.join(directory, "bin", "python");
   const file = path.join(scratch, "requirements.txt");
   await writeFile(file, lock);
-  const quiet = ["--disable-pip-version-check", "--no-input"];
+  const pip = ["python3", "-m", "pip", "--python", python, "install", "--disable-pip-version-check", "--no-input"];
   const steps =
     tool === "uv"
       ? [
@@ -86,16 +89,44 @@ async function pythonEnvironment(state: State): Promise<PreparedState | ToolFail
         ]
       : [
           ["python3", "-m", "venv", "--without-pip", directory],
-          ["python3", "-m", "pip", "--python", python, "install", ...quiet, "--requirement", file],
+          [...pip, "--requirement", file],
         ];
   for (const words of steps) {
     const result = await install(state, cwd, words);
-    if (!result.ok) return result;
+    if (result.ok) continue;
+    if (tool !== "pip" || !CONFLICT.test(result.output)) return result;
+    const report = path.join(scratch, "report.json");
+    const asked = ["--dry-run", "--no-deps", "--report", report, "--requirement", file];
+    const read = await install(state, cwd, [...pip, ...asked]);
+    const found = read.ok ? await install(state, cwd, ["python3", "-c", EXCLUDING, report]) : read;
+    return found.ok ? { ...result, excluding: found.output.split(/\s+/) } : result;
   }
   const PATH = `${path.join(directory, "bin")}:${env.PATH ?? "/usr/bin:/bin"}`;
   const { PYTHONHOME: _home, ...rest } = env;
   return { cwd, env: { ...rest, PATH, VIRTUAL_ENV: directory } };
 }
+
+/**
+ * Prints the names of a package of pip's installation report (argument) and of one in it of which the first needs
+ * another version, in the normal form of PEP 503. A second such pair shows in the next state, which has the first
+ * together.
+ */
+const EXCLUDING = `
+import json, sys
+from pip._vendor.packaging.requirements import Requirement
+from pip._vendor.packaging.utils import canonicalize_name as normal
+items = json.load(open(sys.argv[1], encoding="utf-8"))["install"]
+versions = {normal(item["metadata"]["name"]): item["metadata"]["version"] for item in items}
+for item in items:
+    extras = ["", *item.get("requested_extras", [])]
+    for text in item["metadata"].get("requires_dist", []):
+        needed = Requirement(text)
+        version = versions.get(normal(needed.name))
+        if version is None or needed.marker and not any(needed.marker.evaluate({"extra": one}) for one in extras):
+            continue
+        if not needed.specifier.contains(version, prereleases=True):
+            sys.exit(print(normal(item["metadata"]["name"]), normal(needed.name)))
+`;
 
 async function npmEnvironment(state: State): Promise<PreparedState | ToolFailure> {
   const cwd = path.join(state.scratch, "project");
@@ -116,17 +147,20 @@ function programOf(name: string, PATH: string | undefined): string {
   });
 }
 
-/** Messages of pip, uv and npm about versions that exclude each other. */
+/** Messages of pip, uv and npm that versions exclude each other. */
 const CONFLICT =
   /ResolutionImpossible|conflicting dependencies|unsatisfiable|does not satisfy|Missing: .* from lock file|code ETARGET/;
 
-/** A failed installation, with the packages that it names as excluding each other. */
-export function unusable({ reason, output }: ToolFailure, { changes, dependents }: LockDifference): Unusable {
+/** A failed installation, with the packages that exclude each other. */
+export function unusable({ reason, output, excluding }: ToolFailure, difference: LockDifference): Unusable {
+  const { changes, dependents } = difference;
   if (!CONFLICT.test(output)) return { reason };
-  const named = changes.flatMap((change, at) => (isNamed(change, output) ? [at] : []));
+  const isOne = (change: PackageChange) => excluding?.includes(change.name) ?? isNamed(change, output);
+  const named = changes.flatMap((change, at) => (isOne(change) ? [at] : []));
   const together = [...new Set([...named, ...named.flatMap((at) => dependents(changes[at]?.name ?? ""))])];
+  if (together.length === 0) return { reason: "its versions exclude each other, and no changed package is named" };
   const names = together.map((at) => changes[at]?.name).join(", ");
-  return { reason: `its versions exclude each other: ${names || "no changed package is named"}`, together };
+  return { reason: `its versions exclude each other: ${names}`, together };
 }
 
 /** Whether a message names the package with a version or range. */

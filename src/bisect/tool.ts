@@ -3,7 +3,7 @@ import { runChild } from "../core/process/child.ts";
 
 /** How a helper of the user's ended. */
 export type ToolResult =
-  | { readonly ok: true }
+  | { readonly ok: true; readonly output: string }
   | { readonly ok: false; readonly reason: string; readonly output: string };
 
 export interface ToolOptions {
@@ -40,7 +40,7 @@ export async function runTool(
   const printed = last(stderr) || last(stdout);
   switch (end.kind) {
     case "exit": {
-      if (end.code === 0) return { ok: true };
+      if (end.code === 0) return { ok: true, output };
       // These fail every state alike: they must not look like a build that is broken.
       if (/\bENOSPC\b|No space left on device/.test(output)) throw failed(`${what}: no space is left on the disk`);
       if (NO_NETWORK.test(output)) throw failed(`${what}: the network cannot be reached`);

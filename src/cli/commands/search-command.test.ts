@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Console } from "../console/console.ts";
-import { searchEnvironment } from "./search-command.ts";
+import { printSearch, searchEnvironment } from "./search-command.ts";
 
-const console = (lines: string[]): Console => ({
+const console = (lines: string[], documents: unknown[] = []): Console => ({
   json: false,
   color: false,
   quiet: false,
@@ -10,7 +10,7 @@ const console = (lines: string[]): Console => ({
   interactive: false,
   progress: null,
   print: (text) => lines.push(text),
-  document: () => {},
+  document: (one) => documents.push(one),
   childOutput: () => () => {},
 });
 
@@ -29,5 +29,32 @@ describe("the environment of a search", () => {
     expect(dropped).toMatch(/^Not passed on: .*STORMLOG_TEST_TOKEN, STORMLOG_TEST_WORKERS.*env NAME=VALUE CMD/);
     if (process.getuid?.() === 0) expect(warning).toMatch(/^warning: the searched code can read .*STORMLOG_TEST_TOKEN/);
     else expect(warning ?? "").not.toContain("STORMLOG_TEST_TOKEN");
+  });
+});
+
+describe("the answer of a search", () => {
+  it.each([
+    [["core 1.0 → 2.0"], "found", 0],
+    [["core 1.0 → 2.0", "extra 1.0 → 2.0"], "together", 6],
+  ])("%j is printed as %s with status %i", (lines, result, status) => {
+    const red = {
+      name: "bad",
+      included: [0, 1],
+      outcome: "red",
+      verdict: "fail",
+      sentence: "Leak of 1 MiB/s.",
+      minutes: 1,
+      bundle: null,
+    } as const;
+    const changes = lines.map((_, at) => at);
+    const [printed, documents]: [string[], unknown[]] = [[], []];
+    const finished = {
+      result: { kind: "found", changes, probability: 0.99, red },
+      steps: [red],
+      directory: "out",
+    } as const;
+    expect(printSearch({ console: console(printed, documents) }, finished, { lines, changes })).toBe(status);
+    expect(printed).toEqual(expect.arrayContaining([...lines, "  Leak of 1 MiB/s."]));
+    expect(documents).toMatchObject([{ result, changes }]);
   });
 });

@@ -92,11 +92,12 @@ const printed = (text: string): string => escapeTerminal(oneLine(text));
 
 /** Print what was found and return the exit status. `named` has the changes of the answer for a person and for JSON. */
 export function printSearch(
-  { console }: Invocation,
+  { console }: Pick<Invocation, "console">,
   { result, steps, directory }: FinishedSearch & { readonly directory: string },
   named: { readonly lines: readonly string[]; readonly changes: readonly unknown[] },
 ): number {
   console.print("");
+  const isOne = result.kind === "found" && named.changes.length === 1;
   switch (result.kind) {
     case "found": {
       for (const line of named.lines) console.print(printed(line));
@@ -118,7 +119,7 @@ export function printSearch(
   }
   console.print(`${searchCost(steps)}: ${printed(shownPath(directory))}`);
   console.document({
-    result: result.kind,
+    result: result.kind === "found" && !isOne ? "together" : result.kind,
     reason: result.kind === "not-reproducible" ? result.reason : null,
     probability: result.kind === "found" ? result.probability : null,
     changes: named.changes,
@@ -126,5 +127,5 @@ export function printSearch(
     sentence: result.kind === "found" ? result.red.sentence : null,
     steps: steps.map(({ included, ...rest }: Step) => ({ ...rest, included: included.length })),
   });
-  return result.kind === "found" ? ExitCode.pass : ExitCode.unjudged;
+  return isOne ? ExitCode.pass : ExitCode.unjudged;
 }
