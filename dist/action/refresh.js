@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "1ed043e15402325e7c8b439715a400059be5096ec4119ddf8b35d7fc4d32c7ab");
+  load = loadPack(import.meta.url, "9ffb1bd68c7017f6bb48e2b3f0a474a517cf3dd1a55d66c2a336c9766f89cfc9");
 } catch (error) {
   fail(
     FAILED,

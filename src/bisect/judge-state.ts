@@ -26,7 +26,8 @@ export interface StateVerdict {
 export interface StateJudge {
   /** Judge a state by itself, then measure it as the baseline of all others. */
   readonly good: (state: PreparedState, bundle: string) => Promise<StateVerdict>;
-  readonly other: (state: PreparedState, bundle: string) => Promise<StateVerdict>;
+  /** Judge another state; `named` searches the line as well, which is paid for once, at the bad end. */
+  readonly other: (state: PreparedState, bundle: string, named: boolean) => Promise<StateVerdict>;
 }
 
 /** The request of one state: what to measure where, against which baselines, with evidence in `bundle`. */
@@ -57,6 +58,9 @@ export function gateJudge(directory: string, requestFor: RequestFor, ports: Gate
       // By itself there is nothing that it could be judged by.
       return judged.verdict === "unjudged" ? { ...judged, sentence: `${runs} runs are the baseline` } : judged;
     },
-    other: (state, bundle) => judge(requestFor(state, bundle, [`file:${store}`])),
+    other: (state, bundle, named) => {
+      const request = requestFor(state, bundle, [`file:${store}`]);
+      return judge(named ? request : { ...request, attribute: "off" });
+    },
   };
 }

@@ -31,7 +31,7 @@ function subjectOf(count: number, prepare: (included: readonly number[]) => void
 }
 
 function judgeOf(verdictOf: (included: readonly number[]) => StateVerdict["verdict"]): StateJudge {
-  const judge: StateJudge["other"] = async ({ cwd }, bundle) => {
+  const judge: StateJudge["good"] = async ({ cwd }, bundle) => {
     const included: number[] = JSON.parse(readFileSync(path.join(cwd, "included"), "utf8"));
     return { verdict: verdictOf(included), sentence: `${included.length} changes`, bundle };
   };
@@ -98,6 +98,21 @@ describe("a search", () => {
       hint: expect.stringContaining("--resume"),
     });
     expect(scratches.filter(existsSync)).toEqual([]);
+  });
+
+  it("a search looks for the line at its bad end alone", async () => {
+    const { good, other } = culpritOf(3);
+    const named: number[] = [];
+    const judge: StateJudge = {
+      good,
+      other: async (state, bundle, isNamed) => {
+        const verdict = await other(state, bundle, isNamed);
+        if (isNamed) named.push(Number.parseInt(verdict.sentence, 10));
+        return verdict;
+      },
+    };
+    await runSearch(directory, await openState(directory, fresh, false), subjectOf(8), judge, ports());
+    expect(named).toEqual([8]);
   });
 
   it("continues after an interrupt in any step with the steps that ended, and removes what a kill left", async () => {

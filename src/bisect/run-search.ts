@@ -32,7 +32,13 @@ export interface SearchPorts {
 }
 
 type SearchResult =
-  | { readonly kind: "found"; readonly changes: readonly number[]; readonly probability: number; readonly red: Step }
+  | {
+      readonly kind: "found";
+      readonly changes: readonly number[];
+      readonly probability: number;
+      readonly red: Step;
+      readonly bad: Step;
+    }
   | { readonly kind: "not-reproducible"; readonly reason: string }
   | { readonly kind: "undecided"; readonly changes: readonly number[] };
 
@@ -95,7 +101,7 @@ export async function runSearch(
         };
       }
       const bundle = path.join(directory, "steps", String(state.steps.length + 1));
-      const judged = await (name === GOOD ? judge.good : judge.other)(prepared, bundle);
+      const judged = await (name === GOOD ? judge.good(prepared, bundle) : judge.other(prepared, bundle, name === BAD));
       checkInterrupt(ports.interrupt);
       return { name, included, outcome: outcomeOf(judged, name), ...judged, minutes: minutes() };
     } catch (error) {
@@ -120,7 +126,7 @@ export async function runSearch(
         await step(subject.nameOf(next.included), next.included);
         break;
       case "found":
-        return { result: { ...next, red: nearestRed([bad, ...answers], next.changes) }, steps: state.steps };
+        return { result: { ...next, red: nearestRed([bad, ...answers], next.changes), bad }, steps: state.steps };
       case "undecided":
         return { result: next, steps: state.steps };
       default:

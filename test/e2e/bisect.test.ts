@@ -16,7 +16,7 @@ const timer = setInterval(() => {
 const QUICK = ["--attribute", "off", "--max-runs", "4"];
 
 describe("bisect", () => {
-  it("finds the commit that leaks, past one that does not build, and leaves the work tree as it was", {
+  it("names the commit that leaks together with one before it that does not build, and leaves the work tree as it was", {
     timeout: 240_000,
   }, async () => {
     const cwd = freshDirectory();
@@ -43,9 +43,10 @@ describe("bisect", () => {
       { cwd, env: { GITHUB_ACTIONS: "" } },
     );
     expect(stderr).not.toMatch(/^error /m);
-    expect(code).toBe(0);
+    expect(code).toBe(6);
     const found = JSON.parse(stdout);
-    // The commit that does not build cannot be separated from its successor.
+    // The commit that does not build cannot be separated from its successor, as `git bisect` exits with 2.
+    expect(found.result).toBe("together");
     expect(found.changes.map(({ subject }: { subject: string }) => subject)).toEqual(["change 2", "change 3"]);
     expect(found.sentence).toMatch(/host|leak/i);
     expect(readdirSync(found.bundle)).toContain("report.json");

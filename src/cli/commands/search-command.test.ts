@@ -46,15 +46,18 @@ describe("the answer of a search", () => {
       minutes: 1,
       bundle: null,
     } as const;
+    const bad = { ...red, sentence: "Leak of 1 MiB/s at app.py:3." };
     const changes = lines.map((_, at) => at);
     const [printed, documents]: [string[], unknown[]] = [[], []];
     const finished = {
-      result: { kind: "found", changes, probability: 0.99, red },
+      result: { kind: "found", changes, probability: 0.99, red, bad },
       steps: [red],
       directory: "out",
     } as const;
     expect(printSearch({ console: console(printed, documents) }, finished, { lines, changes })).toBe(status);
-    expect(printed).toEqual(expect.arrayContaining([...lines, "  Leak of 1 MiB/s."]));
+    expect(printed).toEqual(
+      expect.arrayContaining([...lines, "  Leak of 1 MiB/s.", "  bad: Leak of 1 MiB/s at app.py:3."]),
+    );
     expect(documents).toMatchObject([{ result, changes }]);
   });
 });

@@ -102,6 +102,7 @@ export function printSearch(
     case "found": {
       for (const line of named.lines) console.print(printed(line));
       console.print(`  ${printed(result.red.sentence)}`);
+      if (result.bad.sentence !== result.red.sentence) console.print(`  bad: ${printed(result.bad.sentence)}`);
       if (result.red.bundle !== null) console.print(`  evidence: ${printed(shownPath(result.red.bundle))}`);
       break;
     }
