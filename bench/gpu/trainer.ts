@@ -75,10 +75,7 @@ export class Trainer {
     const launcher = this.#pid === watcher ? 0 : parentOf(this.#pid);
     const order = [this.#pid, launcher === watcher ? 0 : launcher, watcher];
     for (const pid of new Set(signal === "SIGSTOP" ? order : order.reverse()))
-      if (pid > 0) {
-        process.kill(pid, signal);
-        if (process.env.SLOW) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(process.env.SLOW));
-      }
+      if (pid > 0) process.kill(pid, signal);
   }
 
   pause(): void {
