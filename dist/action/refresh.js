@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "9ffb1bd68c7017f6bb48e2b3f0a474a517cf3dd1a55d66c2a336c9766f89cfc9");
+  load = loadPack(import.meta.url, "1c71e58a38e107a0f78fa15128a2c2055b4e34df18451fafc8f167e4a5f83948");
 } catch (error) {
   fail(
     FAILED,

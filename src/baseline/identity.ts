@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Fingerprint } from "../telemetry/recording/model.ts";
+import { type Fingerprint, MEMORY_SETTINGS } from "../telemetry/recording/model.ts";
 
 /** Maximum length of the readable prefix. With the hash, file systems and archives accept the name. */
 const KEPT = 64;
@@ -49,6 +49,7 @@ const CONTEXT_FIELDS: ReadonlySet<string> = new Set([
   "tool_version",
   "command",
   "sampler",
+  ...MEMORY_SETTINGS,
 ]);
 
 /** Whether a difference in this field makes two runs incomparable. */

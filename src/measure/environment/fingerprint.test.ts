@@ -35,6 +35,15 @@ describe("collectFingerprint", () => {
     for (const value of Object.values(fingerprint)) expect(value === null || value !== "").toBe(true);
   });
 
+  it("the fingerprint has what decides how much the same program holds", async () => {
+    const env = { LD_PRELOAD: "/x/libjemalloc.so.2:/y/libstormlog_heap.so", PYTHONMALLOC: "malloc" };
+    expect((await collectFingerprint(inputs)).allocator).toBe("default");
+    const { allocator, memory_limit_bytes: limit, swap_bytes: swap } = await collectFingerprint({ ...inputs, env });
+    expect(allocator).toBe("libjemalloc.so.2; PYTHONMALLOC=malloc");
+    if (process.platform === "linux") expect(swap).toBeGreaterThanOrEqual(0);
+    expect(limit === "none" || Number(limit) > 0).toBe(true);
+  });
+
   it("the fingerprint of equal devices names them once", async () => {
     const devices = [device(0, "NVIDIA H200"), device(1, "NVIDIA H200")];
     expect(await collectFingerprint({ ...inputs, devices, worldSize: 2 })).toMatchObject({

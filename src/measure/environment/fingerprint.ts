@@ -6,7 +6,7 @@ import type { Command } from "../../core/process/command.ts";
 import { hideSecrets } from "../../core/process/hide-secrets.ts";
 import { oneLine } from "../../core/text.ts";
 import { DEVICE_BACKENDS, type DeviceReport, vendorOf } from "../../sampler/sampler.ts";
-import type { Fingerprint } from "../../telemetry/recording/model.ts";
+import type { Fingerprint, MEMORY_SETTINGS } from "../../telemetry/recording/model.ts";
 
 interface FingerprintInputs {
   readonly devices: readonly DeviceReport[];
@@ -97,6 +97,45 @@ async function osName(): Promise<string> {
   return (text === null ? null : /^PRETTY_NAME="?([^"\n]+)"?$/m.exec(text)?.[1]) ?? `${os.type()} ${os.release()}`;
 }
 
+/** The smallest memory limit of this process's control group and those around it, bytes; null where there is none. */
+async function memoryLimit(): Promise<number | null> {
+  const groups = (await textOf("/proc/self/cgroup")) ?? "";
+  const [, at = null] = /^0::(.*)$/m.exec(groups) ?? [];
+  const [, before = null] = /^\d+:(?:[\w,]*,)?memory(?:,[\w,]*)?:(.*)$/m.exec(groups) ?? [];
+  const [root, file, group] =
+    before === null ? ["/sys/fs/cgroup", "memory.max", at] : ["/sys/fs/cgroup/memory", "memory.limit_in_bytes", before];
+  let least = Number.POSITIVE_INFINITY;
+  for (let now = group ?? "/"; ; now = path.dirname(now)) {
+    const limit = Number((await textOf(path.join(root, now, file))) ?? Number.NaN);
+    if (limit < least) least = limit;
+    if (now === "/" || now === ".") break;
+  }
+  // Version 1 has the largest number of pages for "none".
+  return least < os.totalmem() ? least : null;
+}
+
+/** What replaces or sets the C heap and that of Python; "default" when nothing does. */
+function allocator(env: Readonly<Record<string, string>>): string {
+  const libraries = (env.LD_PRELOAD ?? "").split(/[\s:]+/).map((file) => path.basename(file));
+  const preloaded = libraries.filter((name) => name !== "" && !name.startsWith("libstormlog_"));
+  const set = ["GLIBC_TUNABLES", "PYTHONMALLOC"].flatMap((name) => (env[name] ? [`${name}=${env[name]}`] : []));
+  return [...preloaded, ...set].join("; ") || "default";
+}
+
+/** What decides how much the same program holds, beside its code and that of its runtime. */
+async function memorySettings(
+  env: Readonly<Record<string, string>>,
+): Promise<Record<(typeof MEMORY_SETTINGS)[number], string | number | null>> {
+  const pages = await textOf("/sys/kernel/mm/transparent_hugepage/enabled");
+  const swap = /^SwapTotal:\s+(\d+) kB$/m.exec((await textOf("/proc/meminfo")) ?? "")?.[1];
+  return {
+    transparent_hugepages: /\[(\w+)\]/.exec(pages ?? "")?.[1] ?? null,
+    memory_limit_bytes: (await memoryLimit()) ?? "none",
+    swap_bytes: swap === undefined ? null : Number(swap) * 1024,
+    allocator: allocator(env),
+  };
+}
+
 /** The image of the job: from the variable of the container, otherwise that of the hosted runner. */
 function image(env: Readonly<Record<string, string>>): string | null {
   if (env.STORMLOG_GATE_IMAGE) return env.STORMLOG_GATE_IMAGE;
@@ -149,5 +188,6 @@ export async function collectFingerprint(inputs: FingerprintInputs): Promise<Fin
     cpu: os.cpus()[0]?.model.trim() || null,
     python: null,
     os: await osName(),
+    ...(await memorySettings(env)),
   };
 }

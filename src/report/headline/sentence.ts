@@ -2,6 +2,7 @@ import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { cutText } from "../../core/text.ts";
 import { formatDuration, formatShort } from "../../core/units.ts";
 import { formatSize, isCounted, METRIC, metricLabel, metricNoun } from "../../telemetry/recording/metrics.ts";
+import { MEMORY_SETTINGS } from "../../telemetry/recording/model.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import { comparedValue, type DecisiveRun, decisiveRun, growingProcess } from "../model/decisive-run.ts";
@@ -254,11 +255,23 @@ export function sideNotes(scenario: ScenarioReport): readonly string[] {
     ({ device, phase, verdict: one }) => device === "*" && phase === undefined && one === "unjudged",
   );
   const comparison = comparisonNote({ judgement });
+  const settings = verdict === "fail" || verdict === "warn" ? changedSettings({ judgement }) : [];
   return [
+    ...settings,
     ...(missing === undefined || verdict === "unjudged" ? [] : [missing.reason]),
     ...(comparison === null ? [] : [comparison]),
     ...detectableNote(scenario),
   ];
+}
+
+/** "transparent hugepages: madvise in the baseline, always here": what may explain a change without one of the code. */
+function changedSettings({ judgement }: Pick<ScenarioReport, "judgement">): readonly string[] {
+  const of = (value: string | number | null) => (typeof value === "number" ? formatShort(value) : value);
+  return (judgement?.fingerprint ?? []).flatMap(({ field, baseline, candidate }) =>
+    MEMORY_SETTINGS.some((one) => one === field)
+      ? [`${field.replace(/_bytes$/, "").replaceAll("_", " ")}: ${of(baseline)} in the baseline, ${of(candidate)} here`]
+      : [],
+  );
 }
 
 function detectableNote(scenario: ScenarioReport): readonly string[] {

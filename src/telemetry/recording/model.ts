@@ -3,6 +3,9 @@ import { isCounted, isMetric, METRICS, type Metric } from "./metrics.ts";
 import type { DeviceHealth } from "./recorded-device.ts";
 import type { CutSeries, KnownPeak, RecordingInfo, RecordingMark } from "./recording-schema.ts";
 
+/** Fields of a fingerprint that change what the same program holds. */
+export const MEMORY_SETTINGS = ["allocator", "memory_limit_bytes", "swap_bytes", "transparent_hugepages"] as const;
+
 export type {
   CutSeries,
   ExitState,
