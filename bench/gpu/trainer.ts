@@ -74,8 +74,7 @@ export class Trainer {
     const { pid: watcher = 0 } = this.#watcher;
     const launcher = this.#pid === watcher ? 0 : parentOf(this.#pid);
     const order = [this.#pid, launcher === watcher ? 0 : launcher, watcher];
-    for (const pid of new Set(signal === "SIGSTOP" ? order : order.reverse()))
-      if (pid > 0) process.kill(pid, signal);
+    for (const pid of new Set(signal === "SIGSTOP" ? order : order.reverse())) if (pid > 0) process.kill(pid, signal);
   }
 
   pause(): void {

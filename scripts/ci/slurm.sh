@@ -80,7 +80,7 @@ SchedulerType=sched/backfill
 SchedulerParameters=sched_min_interval=100000,batch_sched_delay=0,sched_interval=2,bf_interval=2
 PreemptType=preempt/partition_prio
 PreemptMode=CANCEL
-KillWait=15
+KillWait=120
 SlurmctldTimeout=10
 SlurmdTimeout=60
 TCPTimeout=2
@@ -103,7 +103,7 @@ $(
   done
 )
 PartitionName=main Nodes=node1,node2 Default=YES MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
-PartitionName=spare Nodes=node1,node2 MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=CANCEL GraceTime=15
+PartitionName=spare Nodes=node1,node2 MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=CANCEL GraceTime=120
 PartitionName=urgent Nodes=node1,node2 MaxTime=INFINITE State=UP PriorityTier=20 PreemptMode=OFF
 CONF
   printf 'export SLURM_CONF=%q\n' "$SLURM_CONF" >"$dir/env"

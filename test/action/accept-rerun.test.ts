@@ -83,7 +83,7 @@ describe("a comment that accepts", () => {
     actions.runs.clear();
     actions.artifacts.length = 0;
     gateRun(TOKEN, { conclusion: null, jobs: ["failure"] });
-    const { outputs, warnings } = await comment("write", SAY);
+    const { outputs, warnings } = await comment("write", SAY, {}, { pollMs: 5, maxMs: 500 });
     expect([outputs.accepted, outputs["run-id"]]).toEqual(["true", ""]);
     expect(warnings).toEqual([expect.stringMatching(/still under way.*re-run its failed jobs/)]);
   });

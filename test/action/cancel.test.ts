@@ -170,7 +170,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
   }, 60_000);
 
   it("a step whose timeout-minutes expire while it confirms a breach fails, unconfirmed", async () => {
-    const result = await main(1, { inputs: { "timeout-minutes": "0.12" } });
+    const result = await main(1, { inputs: { "timeout-minutes": "0.18" } });
     expect(result, result.log).toMatchObject({
       code: 4,
       outputs: { verdict: "fail", confirmed: "false", "exit-code": "4" },
@@ -192,7 +192,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     const run = [process.execPath, "work.mjs", job.directory, "0", word];
     const scenarios = ["first", "second"].map((name) => ({ name, run }));
     writeFileSync(path.join(job.directory, "stormlog-gate.yml"), JSON.stringify({ scenarios }));
-    const result = await main(0, { inputs: { "timeout-minutes": "0.06", run: "" } });
+    const result = await main(0, { inputs: { "timeout-minutes": "0.1", run: "" } });
     expect(result, result.log).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
     expect(reportOf(result).scenarios.map(({ scenario, error }) => [scenario, error?.code])).toEqual([
       ["first", "STEP_TIMEOUT"],
@@ -203,12 +203,13 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
   }, 60_000);
 
   it("a step whose max-minutes expire while it confirms a breach fails, unconfirmed, and publishes that", async () => {
-    // The second run is made only where another one like the first still fits.
-    const result = await main(1, { inputs: { "max-minutes": "0.15" } });
+    // The second run is made only where another one like the first still fits: 15 s of real time. Its own limit is
+    // kept by the step's clock.
+    const result = await main(1, { inputs: { "max-minutes": "0.5" }, clock: 4 });
     expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail", confirmed: "false" } });
     const { scenarios, warnings } = reportOf(result);
     expect(scenarios[0]?.runs.map(({ info }) => info.exit.kind)).toEqual(["exited", "timeout"]);
-    expect(warnings.join("\n")).toContain("the limit of 0.15 minutes is reached, so the breach stays unconfirmed");
+    expect(warnings.join("\n")).toContain("the limit of 0.5 minutes is reached, so the breach stays unconfirmed");
     expect(result.summary).toMatch(/2 runs in/);
     expect(living(word)).toEqual([]);
     expect(results.artifacts.map(({ name }) => name)).toContain("stormlog-default");

@@ -189,7 +189,6 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
           cwd: own.directory,
           env: own.env,
           inputs: { token: "job", run, matrix: JSON.stringify({ os: "linux", torch: `2.${n}` }) },
-          clock: CLOCK,
         }).finally(() => own.remove());
       }),
     );
@@ -215,7 +214,6 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
         cwd: job.directory,
         env: { ...job.env, GITHUB_RUN_ATTEMPT: String(attempt) },
         inputs: { token: "job", run, matrix: '{"os":"linux"}' },
-        clock: CLOCK,
       });
     await step("fail", 1);
     expect(github.comments[0]?.body).toMatch(/### ❌ Memory: .* \(1 leg\)\n/);

@@ -205,7 +205,7 @@ suite("cancelling", () => {
   });
 
   it("a cancelled step gives up on an engine that does not stop before the runner kills it", async () => {
-    const stuck = await main({ run: "stuck" }, { cancel: measuring, clock: 1 });
+    const stuck = await main({ run: "stuck" }, { cancel: measuring, clock: 0.5 });
     expect(stuck).toMatchObject({ code: 130, signal: null });
     expect(stuck.signals).not.toContain("SIGKILL");
     expect(existsSync(path.join(stuck.outputs["bundle-path"] ?? "", "report.json"))).toBe(true);
@@ -217,7 +217,7 @@ suite("cancelling", () => {
       const before = results.requests.length;
       while (results.requests.length === before) await new Promise((resolve) => setTimeout(resolve, 20));
     };
-    const cancelled = await main({ comment: "never" }, { cancel: uploading, clock: 2 });
+    const cancelled = await main({ comment: "never" }, { cancel: uploading, clock: 0.5 });
     expect(cancelled.signals).toEqual(["SIGINT"]);
     expect(cancelled.code).toBe(130);
     expect(cancelled.outputs["artifact-id"]).toBe("");

@@ -72,16 +72,15 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
 
   it("a cancelled refresh ends in time, tries to upload its evidence and stores nothing", async () => {
     const pidFile = path.join(here.job.directory, "pid");
-    const run = `echo $$ > ${pidFile}; trap '' INT TERM; while :; do sleep 0.2; done`;
+    const run = `trap '' INT TERM; echo $$ > ${pidFile}; while :; do sleep 0.2; done`;
     const before = git.git("for-each-ref", "refs/stormlog");
     const cancelled = await here.refresh(
       { run, scenario: "stuck" },
       {},
       {
-        clock: 1,
+        clock: 0.5,
         cancel: async () => {
           while (!existsSync(pidFile)) await new Promise((resolve) => setTimeout(resolve, 50));
-          await new Promise((resolve) => setTimeout(resolve, 300));
         },
       },
     );

@@ -213,7 +213,7 @@ describe("GitHub refuses a request of the report", () => {
     stage.fork();
     left();
     stage.actions.store.failure = () => ({ kind: "hang" });
-    const result = await post({ "timeout-minutes": "0.2" }, stage.env(), 2);
+    const result = await post({ "timeout-minutes": "0.2" });
     expect(stage.actions.store.requests).not.toEqual([]);
     expect(result.code).toBe(1);
     expect(result.log).toContain("STEP_TIMEOUT");

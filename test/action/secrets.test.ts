@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import { Job } from "./testing/job.ts";
@@ -137,6 +138,11 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
 
   it("a measured command cannot set outputs, variables or PATH through the runner's files", async () => {
     const files = path.join(job.directory, "files");
+    // Those of this step alone: other tests run steps beside it.
+    const runner = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-runner-"));
+    onTestFinished(() => rmSync(runner, { recursive: true, force: true }));
+    vi.stubEnv("TMPDIR", runner);
+    onTestFinished(() => void vi.unstubAllEnvs());
     const forged = await runStepFile({
       node: actionNode(),
       script: path.join(BUILT, "action/main.js"),
@@ -145,7 +151,7 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
       inputs: {
         token: SECRETS.token,
         run:
-          `for f in /tmp/stormlog-runner-*/GITHUB_*; do echo "$f" >> ${files}; ` +
+          `for f in ${runner}/stormlog-runner-*/GITHUB_*; do echo "$f" >> ${files}; ` +
           `case "$f" in *SUMMARY) echo "# pass";; *) echo "verdict=pass"; esac >> "$f"; done; true --password hunter2-of-mine`,
         baseline: "none",
         comment: "never",

@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Attempt, canBeHostile, HostileStep } from "../action/testing/hostile-step.ts";
 import type { StepResult } from "../action/testing/mini-runner.ts";
 
-/** Of `timeout-minutes` and of the cancellation by the harness, which a step must not need. */
-const TIMEOUT_MINUTES = "0.5";
+/** Of the cancellation by the harness, which a step must not need. */
 const CANCEL_MS = 75_000;
 const LIMIT_MS = CANCEL_MS + 30_000;
 
@@ -40,12 +39,7 @@ describe.skipIf(!canBeHostile)("a change that leaves files on which a reader wou
   }, 120_000);
   afterAll(() => step.stop());
 
-  const attempt = (attack: Attempt): Promise<StepResult> =>
-    step.attempt({
-      ...attack,
-      inputs: { "timeout-minutes": TIMEOUT_MINUTES, ...attack.inputs },
-      step: { timeoutMs: CANCEL_MS },
-    });
+  const attempt = (attack: Attempt): Promise<StepResult> => step.attempt({ ...attack, step: { timeoutMs: CANCEL_MS } });
 
   /** It ended by itself, with workflow commands resumed (the harness throws where they are not) and outputs set. */
   function expectEnded(result: StepResult): void {

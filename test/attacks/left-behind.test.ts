@@ -84,7 +84,9 @@ export const before = async ({ loot }) => {
   it("a step over its time with a stopped launcher ends by itself", async () => {
     const result = await step.attempt({
       attack: daemon(`process.kill(process.ppid, "SIGSTOP"); ${STAY}`),
-      inputs: { "timeout-minutes": "0.05" },
+      inputs: { "timeout-minutes": "0.1" },
+      // Twice this time for the daemon to begin.
+      step: { clock: 0.5 },
     });
     expect(result.signals).toEqual([]);
     expect(result.code, result.log).toBe(1);

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -47,16 +47,20 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
     slurm = new Slurm(path.join(shared, "slurm"), shared, plainEnvironment(bin));
     slurm.up();
     const warnable = example("warned");
-    const options = ["--time=1", "--signal=TERM@60", "--output=warned.log"];
+    const options = ["--time=10", "--signal=TERM@60", "--output=warned.log"];
     warned = slurm.in(warnable).sbatch(options, ["memory-gate.sbatch"], { STEPS: "3000", STEP_S: "0.1" });
     // Where only some of these tests run, it is never awaited.
     warned.catch(() => {});
     const slow = { STEPS: "3000", STEP_S: "0.2" };
-    overTime = slurm.startStep(["--job-name=over", "--time=1"], record("over"), slow);
-    await until("the job runs", () => shards(shared, "over").length === 4);
-    const [job] = slurm.jobs("over");
-    await slurm.command(["scontrol", "update", `JobId=${job}`, "EndTime=now+10"]);
-  }, TEST_MS);
+    overTime = slurm.startStep(["--job-name=over", "--time=10"], record("over"), slow);
+    const jobOf = (name: string): string => slurm.jobs(name)[0] ?? "none";
+    const measures = (output: string) => () => ALL.every((name) => isMeasured(shared, output, name));
+    await until("the job over time runs", measures("over"), TEST_MS);
+    await slurm.command(["scontrol", "update", `JobId=${jobOf("over")}`, "EndTime=now+1"]);
+    const job = jobOf("memory-gate");
+    await until("the warned job runs", measures(`warned/memory-results/${job}/shards`), TEST_MS);
+    await slurm.command(["scontrol", "update", `JobId=${job}`, "EndTime=now+60"]);
+  }, 3 * TEST_MS);
 
   afterAll(() => slurm?.down());
 
@@ -241,9 +245,11 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   it(
     "leaves what a node recorded until it died, and the ranks that it took along are named",
     async () => {
-      const step = slurm.startStep(["--job-name=dying"], record("dying"), { STEPS: "120" });
+      const dead = path.join(shared, "node2-is-dead");
+      const step = slurm.startStep(["--job-name=dying"], record("dying"), { STEPS: "30", UNTIL: dead });
       await until("all ranks are measured", () => ALL.every((name) => isMeasured(shared, "dying", name)));
       killNode(slurm.env, "node2", slurm.jobs("dying")[0] ?? "none");
+      writeFileSync(dead, "");
       try {
         const survivors = ALL.slice(0, 2);
         await until("the other node is done", () => survivors.every((name) => shard(shared, "dying", name).complete));

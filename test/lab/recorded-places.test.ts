@@ -74,6 +74,7 @@ describe("directories with recordings of a pattern", () => {
         bundle: path.join(place, "bundle"),
         "base-run": "off",
         attribute: "off",
+        repeats: "1",
       },
       command: { kind: "argv", argv: [process.execPath, "-e", program] },
       config: null,
@@ -92,7 +93,7 @@ describe("directories with recordings of a pattern", () => {
     mkdirSync(path.join(place, "net"));
     renameSync(path.join(place, "bundle"), path.join(place, "net", "leaky"));
     expect(await patternsOf(place)).toMatchObject([{ leaky: { accuracy: 0.75 } }]);
-  }, 30_000);
+  });
 });
 
 describe("a report on a terminal", () => {

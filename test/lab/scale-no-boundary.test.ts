@@ -9,11 +9,8 @@ import { searchScale } from "../../src/lab/scale.ts";
 import { SCALE_TABLE } from "../../src/lab/scale-files.ts";
 import { directory, quietConsole } from "./testing/lab-command.ts";
 
-/**
- * A program that passes for a pattern: as its fixed state it holds 8 MiB; what it is as the leaky one, the steps
- * decide.
- */
-function pattern(leaky: string): string {
+/** A program that passes for a pattern: as its fixed state it holds 8 MiB for some milliseconds. */
+function pattern(leaky: string, lastingMs: number): string {
   const file = path.join(directory(), "pattern.mjs");
   writeFileSync(
     file,
@@ -25,7 +22,7 @@ const hold = (mebibytes, milliseconds) => {
     console.log("leak-lab: " + JSON.stringify({ steps, framework: "node", leak_bytes_per_step: 2 ** 18, accuracy: held[0] }));
   }, milliseconds);
 };
-if (state === "fixed") hold(8, 0);
+if (state === "fixed") hold(8, ${lastingMs});
 ${leaky}
 `,
   );
@@ -33,14 +30,14 @@ ${leaky}
 }
 
 /** Search among three sizes. */
-function search(leaky: string, output: string, runs = 5): Promise<ScaleDocument> {
+function search(leaky: string, output: string, { runs = 5, lastingMs = 0 } = {}): Promise<ScaleDocument> {
   return searchScale(
     {
       entry: {
         name: "a_pattern",
         title: "A pattern",
         framework: "node",
-        file: path.relative(shippedLab(), pattern(leaky)),
+        file: path.relative(shippedLab(), pattern(leaky, lastingMs)),
         ranks: 1,
         expected: "caught",
       },
@@ -65,7 +62,7 @@ function search(leaky: string, output: string, runs = 5): Promise<ScaleDocument>
 describe("a search among sizes that the gate cannot judge", { timeout: 180_000 }, () => {
   it("reports none of them as not visible, and reports that no boundary was found", async () => {
     const tooFewToCompareWith = 3;
-    const document = await search("else hold(8, 0);", directory(), tooFewToCompareWith);
+    const document = await search("else hold(8, 0);", directory(), { runs: tooFewToCompareWith });
     const { answer, probes } = document;
     expect(probes.length).toBeGreaterThan(0);
     for (const probe of probes) expect(probe).toMatchObject({ leaky: "unjudged", visible: false });
@@ -82,5 +79,15 @@ describe("a search among sizes that the gate cannot judge", { timeout: 180_000 }
     expect(answer.bundle).toMatch(/^probes\/\d+$/);
     expect(existsSync(path.join(output, answer.bundle ?? "", "leaky", "report.json"))).toBe(true);
     expect(readFileSync(path.join(output, SCALE_TABLE), "utf8")).toContain(`its bundles are in ${answer.bundle}`);
+  });
+});
+
+describe("a search among sizes at which nothing shows", { timeout: 180_000 }, () => {
+  it("reports that the leak is silent up to the bound", async () => {
+    // Long after its start, so that every run has a growth: none of it.
+    const lastingMs = 1500;
+    const document = await search(`else hold(8, ${lastingMs});`, directory(), { lastingMs });
+    expect(document.answer).toMatchObject({ kind: "never", to: 20 });
+    expect(answerText(document)).toContain("silent up to 20 steps");
   });
 });

@@ -84,20 +84,8 @@ describe("a search of the size at which a leak shows", { timeout: 240_000 }, () 
   });
 });
 
-describe("a search that finds no boundary", { timeout: 120_000 }, () => {
+describe("a search that is cut or refused", { timeout: 120_000 }, () => {
   const cwd = freshDirectory();
-
-  it("reports that the leak is silent up to the bound, and that what lies beyond is an extrapolation", async () => {
-    // At 10 ms a step far from the 24 samples of the host's memory that growth needs: on a busy machine only some of
-    // the runs would have them.
-    const { code, stdout, stderr } = await cli(["lab", "scale", "node_cache", "--from", "2", "--to", "4", "--json"], {
-      cwd,
-    });
-    expect(code, stderr).toBe(0);
-    expect((JSON.parse(stdout) as ScaleDocument).answer).toMatchObject({ kind: "never", to: 4 });
-    expect(stderr.replace(/\s+/g, " ")).toMatch(/silent up to 4 steps/);
-    expect(existsSync(path.join(cwd, "stormlog-lab-scale", "node_cache", "lab-scale.json"))).toBe(true);
-  });
 
   it("writes its document when it is interrupted", async () => {
     const { code, stdout, stderr } = await cli(["lab", "scale", "node_cache", "--output", "cut", "--json"], {

@@ -45,6 +45,16 @@ struct Watch {
   double peak = 0;
 };
 
+double residentMiB(int pid) {
+  long total = 0;
+  long resident = 0;
+  FILE* file = fopen(("/proc/" + std::to_string(pid) + "/statm").c_str(), "re");
+  if (file == nullptr) return 0;
+  if (fscanf(file, "%ld %ld", &total, &resident) != 2) resident = 0;
+  fclose(file);
+  return static_cast<double>(resident) * 4096 / kMiB;
+}
+
 bool near(double actual, double expected, double tolerance) { return actual > expected - tolerance && actual < expected + tolerance; }
 
 }  // namespace
@@ -176,12 +186,12 @@ TEST("many quiet processes do not hide one of them that grows for a short time")
   sleepMs(100);
   Watch watch(getpid(), false);
   for (int i = 0; i < 4; ++i) {
-    // Quiet for 150 ms, large for 40, small again.
-    Child grower({"spike", "60", "40"});
     watch.peak = 0;
-    watch.watch(120);
-    const double before = watch.peak;
-    watch.watch(200);
+    const double before = watch.watch(50);
+    // Quiet for 150 ms, then large until the next sample but two.
+    Child grower({"spike", "60", "60000"});
+    while (residentMiB(grower.pid()) < 60) watch.watch(1);
+    for (int more = 0; more < 3; ++more) watch.watch(1);
     CHECK(near(watch.peak - before, 60, 5));
   }
   prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
@@ -192,12 +202,11 @@ TEST("while many processes sleep samples wait for their next check, until one of
   Child crowd({"fork", "30", "5000"});
   sleepMs(100);
   Watch watch(getpid(), false);
-  watch.watch(200);
-  watch.sample();
+  for (int i = 0; i < 2000 && watch.source->stillForNs() == 0; ++i) watch.watch(1);
   CHECK(watch.source->stillForNs() > 0);
   CHECK(watch.source->stillForNs() <= 5 * kMillisecond);
-  Child grower({"spike", "60", "40"});
   const double before = watch.peak;
+  Child grower({"spike", "60", "60000"});
   for (int i = 0; i < 2000 && watch.peak < before + 30; ++i) watch.watch(1);
   CHECK(watch.peak > before + 30);
   CHECK_EQ(watch.source->stillForNs(), 0);

@@ -23,8 +23,8 @@ const BOT = "github-actions[bot]";
 export const TOKEN = "3f9a2c1d04be-dapb187";
 export const LARGER = "3f9a2c1d04be-dapb199";
 export const POLICY = "0123456789ab-policy";
-/** Of a run under way. */
-const PATIENCE = { pollMs: 5, maxMs: 500 };
+/** Of a run under way that ends after some polls. */
+const PATIENCE = { pollMs: 5, maxMs: 60_000 };
 export const SAY = `/stormlog accept ${TOKEN} larger cache`;
 
 export const github = new GitHubDouble();
@@ -92,7 +92,12 @@ export interface Done {
   readonly logs: readonly string[];
 }
 
-export async function step(name: string, event: object, inputs: Readonly<Record<string, string>> = {}): Promise<Done> {
+export async function step(
+  name: string,
+  event: object,
+  inputs: Readonly<Record<string, string>> = {},
+  patience = PATIENCE,
+): Promise<Done> {
   const file = path.join(directory, "event.json");
   writeFileSync(file, JSON.stringify(event));
   const env = {
@@ -120,7 +125,7 @@ export async function step(name: string, event: object, inputs: Readonly<Record<
         outputs[one] = value;
       },
     };
-    const code = await accept(action, PATIENCE);
+    const code = await accept(action, patience);
     return { code, ...done };
   } catch (error) {
     return { code: asGateError(error).exitCode, ...done };
@@ -130,9 +135,14 @@ export async function step(name: string, event: object, inputs: Readonly<Record<
 }
 
 /** A user comments, and the event starts the step. */
-export function comment(author: string, body: string, inputs: Readonly<Record<string, string>> = {}): Promise<Done> {
+export function comment(
+  author: string,
+  body: string,
+  inputs: Readonly<Record<string, string>> = {},
+  patience = PATIENCE,
+): Promise<Done> {
   const { id } = github.addComment(PR, author, body, "2026-09-01T10:00:00Z");
-  return step("issue_comment", commentEvent(id, body), inputs);
+  return step("issue_comment", commentEvent(id, body), inputs, patience);
 }
 
 export const commentEvent = (id: number, body: string, action = "created") => ({
