@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "1c71e58a38e107a0f78fa15128a2c2055b4e34df18451fafc8f167e4a5f83948");
+  load = loadPack(import.meta.url, "357782306a6c95dd55edf0226bf8fd7ed68d57ca2aabcf222c522bd32cbcf0f0");
 } catch (error) {
   fail(
     FAILED,

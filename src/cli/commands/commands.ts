@@ -243,7 +243,10 @@ const SPECS = {
     positionals: { "[BUNDLE]": `The bundle (default ${DEFAULTS.bundle})` },
     example: "stormlog-gate show stormlog-bundle",
     exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged"],
-    options: { "exit-code": flag("Exit with the status of the bundle's gate") },
+    options: {
+      processes: flag("Print what each process held and gained"),
+      "exit-code": flag("Exit with the status of the bundle's gate"),
+    },
   },
   export: {
     summary: "Write a bundle in another format",

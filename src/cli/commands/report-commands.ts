@@ -158,6 +158,13 @@ export async function printReport(
   const commands = (scenario: ScenarioReport) => reportCommands(report, scenario, made);
   const { program } = made;
   console.print(
-    renderTerminal(report, { ...console, verbose: flags.verbose === true, bundle: shown, program, commands }),
+    renderTerminal(report, {
+      ...console,
+      verbose: flags.verbose === true,
+      processes: flags.processes === true,
+      bundle: shown,
+      program,
+      commands,
+    }),
   );
 }

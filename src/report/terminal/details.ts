@@ -1,6 +1,5 @@
 import type { Finding } from "../../analysis/series/document.ts";
 import { plural } from "../../core/text.ts";
-import { formatBytesDelta, formatShort } from "../../core/units.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { judgementDocument } from "../../verdict/model/judgement-document.ts";
 import { VERDICT_LOOK } from "../drawing/palette.ts";
@@ -18,10 +17,13 @@ import {
   moreText,
   PHASE_COLUMNS,
   PHASE_RIGHT,
+  PROCESS_COLUMNS,
   phaseCells,
   phaseNotes,
+  processCells,
   shownChecks,
   shownPhases,
+  shownProcesses,
   shownRunText,
   sortChecks,
 } from "../wording/wording.ts";
@@ -43,16 +45,15 @@ function phaseLines(scenario: ScenarioReport, paint: Paint, width: number): stri
 }
 
 /** What the processes of the newest run hold; empty where it has one. */
-function processLines({ runs }: ScenarioReport, paint: Paint, width: number): string[] {
-  const newest = runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null);
-  const processes = newest?.analysis?.processes ?? [];
+export function processLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
+  const processes = shownProcesses(scenario);
   if (processes.length === 0) return [];
-  const head = ["  process", "peak", "growth", "of all growth"].map((text) => cell(text, paint.dim));
-  const rows = processes.map(({ role, pids, peak_bytes, growth_bytes, share }) => {
-    const name = `  ${safe(role)}${pids > 1 ? ` (${pids} processes)` : ""}`;
-    const grown = growth_bytes === null ? "unknown" : formatBytesDelta(growth_bytes);
-    const part = share === null ? "–" : `${Math.round(100 * share)} %`;
-    return [cell(clip(name, Math.max(16, width - 40))), cell(formatShort(peak_bytes)), cell(grown), cell(part)];
+  const head = PROCESS_COLUMNS.map((text, i) =>
+    cell(i === 0 ? `  ${text.toLowerCase()}` : text.toLowerCase(), paint.dim),
+  );
+  const rows = processes.map((process) => {
+    const [name = "", ...sizes] = processCells(process);
+    return [cell(clip(`  ${safe(name)}`, Math.max(16, width - 40))), ...sizes.map((text) => cell(text))];
   });
   return alignRows([head, ...rows], [false, true, true, true]);
 }

@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
+import { MIB } from "../../core/units.ts";
 import { renderSummary } from "../markdown/summary-markdown.ts";
-import { SAMPLE_FINDING, sampleJudgement, sampleReport, sampleScenario } from "../testing/sample-report.ts";
+import type { ScenarioReport } from "../model/gate-report.ts";
+import {
+  SAMPLE_FINDING,
+  sampleAnalysis,
+  sampleJudgement,
+  sampleReport,
+  sampleScenario,
+} from "../testing/sample-report.ts";
 import { renderJudgementTerminal, renderTerminal } from "./terminal.ts";
 import { displayWidth } from "./terminal-table.ts";
 
@@ -85,6 +93,18 @@ describe("renderTerminal", () => {
     expect(text).toContain("would detect");
     expect(text).toContain("allocated growth: grows 11.80 MiB/s where the baseline is flat");
     expect(text.match(/note: .*/g)).toEqual(["note: a", "note: b"]);
+  });
+
+  it("prints what each process held when asked for that, and nothing where there is one", () => {
+    const worker = { role: "worker 1 of 2 of job.py", program: "job.py", rank: 0, pids: 3, window_s: 2 };
+    const processes = [{ ...worker, peak_bytes: 48 * MIB, growth_bytes: 23 * MIB, share: 0.49 }];
+    const [run] = sampleScenario("fail").runs;
+    const runs = [{ ...run!, analysis: sampleAnalysis({ processes }) }];
+    const textOf = (scenario: ScenarioReport) =>
+      renderTerminal(sampleReport("fail", { scenarios: [scenario] }), { ...PLAIN, processes: true });
+    const text = textOf(sampleScenario("fail", { runs }));
+    expect(text).toMatch(/worker 1 of 2 of job\.py \(3 processes\) +48\.0 MiB +\+23\.00 MiB +49 %/);
+    expect(textOf(sampleScenario("fail"))).not.toContain("of all growth");
   });
 
   it("says why no line is named, below the rows, and the comment says it too", () => {

@@ -40,7 +40,7 @@ import {
   knownLeakNotes,
   policyNotes,
 } from "../wording/wording.ts";
-import { checkLines, detailLines, judgementNotes } from "./details.ts";
+import { checkLines, detailLines, judgementNotes, processLines } from "./details.ts";
 import {
   alignRows,
   cell,
@@ -61,6 +61,8 @@ export interface TerminalOptions {
   readonly width: number;
   /** Everything behind the answer: all checks, findings, phases, environment, notes. */
   readonly verbose?: boolean;
+  /** What each process holds, below the answer. */
+  readonly processes?: boolean;
   /** The verdicts alone. */
   readonly quiet?: boolean;
   /** The bundle as a person would write it in a command; absent without one. */
@@ -92,7 +94,9 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
   }
   const blocks = scenarios.map((scenario) => {
     const answer = answerLines(scenario, options, paint, width);
-    return options.verbose ? [...answer, "", ...detailLines(scenario, paint, width)] : answer;
+    if (options.verbose) return [...answer, "", ...detailLines(scenario, paint, width)];
+    const processes = options.processes ? processLines(scenario, paint, width) : [];
+    return processes.length > 0 ? [...answer, "", ...processes] : answer;
   });
   const lines = blocks.flatMap((block, index) => {
     // Scenarios of one line each stand close together.

@@ -22,6 +22,9 @@ import {
   findingName,
   findingSeries,
   knownLeakNotes,
+  PROCESS_COLUMNS,
+  processCells,
+  shownProcesses,
   shownRunText,
   sizeCell,
   sortChecks,
@@ -213,6 +216,7 @@ function folds(scenario: ScenarioReport, panels: readonly PagePanel[]): string[]
     [`All checks (${checks.length})`, checks.length === 0 ? "" : checksTable(checks)],
     [`Other series (${others})`, charts(panels, ({ decides }) => !decides)],
     [`Findings (${scenario.findings.length})`, findings(scenario)],
+    [`Processes (${shownProcesses(scenario).length})`, processTable(scenario)],
     [`Runs (${scenario.runs.length})`, runsTable(scenario)],
     ["Environment", list(environment.map(escapeHtml))],
     ["Statistics", statistics(scenario)],
@@ -227,6 +231,17 @@ function checksTable(checks: readonly Check[]): string {
   const note =
     checks.length > rows.length ? `<p class="soft">…and ${checks.length - rows.length} more in report.json.</p>` : "";
   return table(rows, [...checkColumns(checks), { head: "Why", isText: true, cell: ({ reason }) => reason }]) + note;
+}
+
+function processTable(scenario: ScenarioReport): string {
+  const processes = shownProcesses(scenario);
+  if (processes.length === 0) return "";
+  const columns = PROCESS_COLUMNS.map((head, i) => ({
+    head,
+    isText: i === 0,
+    cell: (process: (typeof processes)[number]) => processCells(process)[i] ?? "",
+  }));
+  return table(processes, columns);
 }
 
 function runsTable({ runs }: ScenarioReport): string {

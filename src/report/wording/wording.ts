@@ -1,8 +1,8 @@
 import type { PhaseMemory, PhasesMemory } from "../../analysis/growth/phases.ts";
-import type { Finding } from "../../analysis/series/document.ts";
+import type { Finding, ProcessAnalysis } from "../../analysis/series/document.ts";
 import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
-import { formatBytesDelta, formatDuration } from "../../core/units.ts";
+import { formatBytesDelta, formatDuration, formatShort } from "../../core/units.ts";
 import { formatSize, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { ExitState } from "../../telemetry/recording/model.ts";
 import type { Check, FingerprintDifference } from "../../verdict/model/judgement.ts";
@@ -177,6 +177,20 @@ export function policyNotes(report: GateReport): readonly string[] {
     ...(left > 0 ? [`  and ${left} more in the bundle`] : []),
   ];
 }
+
+export const PROCESS_COLUMNS = ["Process", "Peak", "Growth", "Of all growth"] as const;
+
+/** What the processes of the newest candidate run hold; empty where it has one. */
+export const shownProcesses = ({ runs }: ScenarioReport): readonly ProcessAnalysis[] =>
+  runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null)?.analysis?.processes ?? [];
+
+/** The cells of {@link PROCESS_COLUMNS}; not escaped. */
+export const processCells = ({ role, pids, peak_bytes, growth_bytes, share }: ProcessAnalysis): readonly string[] => [
+  `${role}${pids > 1 ? ` (${pids} processes)` : ""}`,
+  formatShort(peak_bytes),
+  growth_bytes === null ? "unknown" : formatBytesDelta(growth_bytes),
+  share === null ? "–" : `${Math.round(100 * share)} %`,
+];
 
 /** The columns of a table of phases, and which of them align right. */
 export const PHASE_COLUMNS = ["phase", "entered", "time", "highest", "growth"] as const;
