@@ -68,12 +68,12 @@ export default defineConfig({
           exclude: [...ALONE, ...ESSENTIAL],
           // Measured programs that wait for a processor are judged by it: no more of them than there are.
           maxWorkers: availableParallelism(),
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
         extends: true,
-        test: { name: "alone", include: ALONE, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 2 } },
+        test: { name: "alone", include: ALONE, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 3 } },
       },
     ],
   },

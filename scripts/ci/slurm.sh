@@ -80,7 +80,7 @@ SchedulerType=sched/backfill
 SchedulerParameters=sched_min_interval=100000,batch_sched_delay=0,sched_interval=2,bf_interval=2
 PreemptType=preempt/partition_prio
 PreemptMode=CANCEL
-KillWait=120
+KillWait=30
 SlurmctldTimeout=10
 SlurmdTimeout=60
 TCPTimeout=2

@@ -108,9 +108,12 @@ describe("a lock of a megabyte", () => {
       });
     const milliseconds = (name: (copy: number) => string): number => {
       const [good, bad] = [lock("0", name), lock("1", name)];
-      const start = performance.now();
-      expect(lockDifference(good, bad, FILES).changes.length).toBeGreaterThan(0);
-      return performance.now() - start;
+      const once = (): number => {
+        const start = performance.now();
+        expect(lockDifference(good, bad, FILES).changes.length).toBeGreaterThan(0);
+        return performance.now() - start;
+      };
+      return Math.min(once(), once(), once());
     };
     const control = milliseconds((copy) => `lib${copy}`);
     expect(milliseconds(() => "lib")).toBeLessThan(20 * control);

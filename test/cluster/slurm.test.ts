@@ -270,6 +270,6 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
       expect(code, stderr).not.toBe(0);
       expect(stderr).toMatch(/rank-000[23]|ranks? [23]/);
     },
-    TEST_MS,
+    2 * TEST_MS,
   );
 });

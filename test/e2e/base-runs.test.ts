@@ -5,10 +5,10 @@ import { describe, expect, it } from "vitest";
 import { cli, freshDirectory } from "./cli.ts";
 
 const WORKLOAD = (mebibytes: number) =>
-  `const keep = Buffer.alloc(${mebibytes} * 2 ** 20, 1); setTimeout(() => keep.length, 250);\n`;
+  `const keep = Buffer.alloc(${mebibytes} * 2 ** 20, 1); setTimeout(() => keep.length, 800);\n`;
 
 describe("a bundle with runs of the base commit", () => {
-  it("a bundle with runs of the base commit is read as what the candidate did", { timeout: 60_000 }, async () => {
+  it("a bundle with runs of the base commit is read as what the candidate did", { timeout: 240_000 }, async () => {
     const cwd = freshDirectory();
     const git = (...args: string[]) =>
       execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args]);

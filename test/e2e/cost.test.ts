@@ -62,9 +62,9 @@ const reportOf = ({ stdout }: CliResult): Report => JSON.parse(stdout).payload;
 
 const kinds = (report: Report) => report.scenarios[0]?.runs.map(({ role, info }) => `${role} ${info.exit.kind}`) ?? [];
 
-describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
+describe("the limits on runs and minutes", { timeout: 240_000 }, () => {
   it("the limit of runs leaves a fail unconfirmed when the runs are used up", async () => {
-    const cwd = workplace(["64 0.3"]);
+    const cwd = workplace(["64 0.8"]);
     const result = await gate(cwd, "--max-runs", "2");
     expect(result.code, result.stderr).toBe(4);
     const report = reportOf(result);
@@ -74,21 +74,21 @@ describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
   });
 
   it("the limit of one run leaves a fail unconfirmed", async () => {
-    const result = await gate(workplace(["64 0.3"]), "--max-runs", "1");
+    const result = await gate(workplace(["64 0.8"]), "--max-runs", "1");
     expect([result.code, reportOf(result).confirmed, reportOf(result).cost.runs]).toEqual([4, false, 1]);
   });
 
   it("the limit of runs counts candidate and base runs together, and a peak is explained beside them", async () => {
-    const cwd = workplace(["64 0.3"]);
+    const cwd = workplace(["64 0.8"]);
     const git = (...args: string[]) =>
       execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args]);
     git("init", "--quiet", "--initial-branch=main");
     const plan = path.join(cwd, "plan");
-    writeFileSync(plan, "1 0.3\n");
+    writeFileSync(plan, "1 0.8\n");
     git("add", ".");
     git("commit", "--quiet", "-m", "base");
     git("checkout", "--quiet", "-b", "feature");
-    writeFileSync(plan, "96 0.3\n");
+    writeFileSync(plan, "96 0.8\n");
     git("commit", "--quiet", "-am", "more");
     const args = ["--base-run", "auto", "--probe", "auto", "--attribute", "always"];
     const whole = reportOf(await gate(cwd, ...args, "--max-runs", "20"));
@@ -106,14 +106,14 @@ describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
 
   it("the limit of minutes ends a run, which is not judged", async () => {
     // The second run is small enough to dismiss the breach.
-    const cwd = workplace(["64 0.2", "0 120"], 24);
-    const result = await gate(cwd, "--max-minutes", "0.1");
+    const cwd = workplace(["64 0.8", "0 120"], 24);
+    const result = await gate(cwd, "--max-minutes", "0.3");
     expect(result.code, result.stderr).toBe(4);
     const report = reportOf(result);
     expect(report).toMatchObject({ verdict: "fail", confirmed: false, cost: { runs: 2 } });
     expect(kinds(report)).toEqual(["candidate exited", "candidate timeout"]);
     expect(report.warnings.join("\n")).toContain(
-      "the limit of 0.1 minutes is reached, so the breach stays unconfirmed",
+      "the limit of 0.3 minutes is reached, so the breach stays unconfirmed",
     );
     const measured = JSON.parse(readFileSync(path.join(cwd, "stormlog-bundle/measurements.json"), "utf8"));
     expect(measured.runs).toHaveLength(1);
@@ -128,7 +128,7 @@ describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
   });
 
   it("finished runs are kept when the next one cannot start", async () => {
-    const cwd = workplace(["64 0.3 stormlog-bundle/runs/default/2"]);
+    const cwd = workplace(["64 0.8 stormlog-bundle/runs/default/2"]);
     const result = await gate(cwd);
     expect(result.code, result.stderr).toBe(1);
     const [scenario] = reportOf(result).scenarios;

@@ -8,7 +8,7 @@ import { type CliResult, cli, freshDirectory } from "./cli.ts";
 const WORK = (mebibytes: number) => [
   process.execPath,
   "-e",
-  `const keep = Buffer.alloc(${mebibytes} * 2 ** 20, 1); setTimeout(() => keep.length, 250);`,
+  `const keep = Buffer.alloc(${mebibytes} * 2 ** 20, 1); setTimeout(() => keep.length, 800);`,
 ];
 
 const cwd = freshDirectory();

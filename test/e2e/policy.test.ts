@@ -9,7 +9,7 @@ import { cli, freshDirectory } from "./cli.ts";
  * shipped.
  */
 
-const WORK = "const keep = Buffer.alloc(100 * 2 ** 20, 1); setTimeout(() => keep.length, 250);\n";
+const WORK = "const keep = Buffer.alloc(100 * 2 ** 20, 1); setTimeout(() => keep.length, 800);\n";
 const PIPELINE = { CI: "true", STORMLOG_GATE_BASE: "main" };
 
 interface Payload {

@@ -20,7 +20,7 @@ const at = (...parts: string[]) => path.join(cwd, ...parts);
 const work = (mebibytes: number, more = "") => [
   process.execPath,
   "-e",
-  `const keep = Buffer.alloc(${mebibytes} * 2 ** 20, 1); setTimeout(() => keep.length, 300);${more}`,
+  `const keep = Buffer.alloc(${mebibytes} * 2 ** 20, 1); setTimeout(() => keep.length, 800);${more}`,
 ];
 
 const slurm = (rank: number, world = 4, job = "812"): Record<string, string> => ({

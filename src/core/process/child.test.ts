@@ -57,8 +57,18 @@ describe("running a helper", () => {
   const env = { PATH: "/usr/bin:/bin" };
   const shell = (script: string, options: Partial<Parameters<typeof runChild>[2]> = {}) =>
     runChild("/bin/sh", ["-c", script], { env, timeoutMs: 60_000, ...options });
-  const state = (pid: string): string => {
-    const file = `/proc/${pid.trim()}/stat`;
+  /** The process that a script writes into the file; the script is interrupted once it has. */
+  const interrupted = async (scriptOf: (file: string) => string): Promise<number> => {
+    const file = path.join(own, "pid");
+    const interrupt = new AbortController();
+    const running = shell(scriptOf(file), { signal: interrupt.signal });
+    const pid = await vi.waitUntil(() => existsSync(file) && Number(readFileSync(file, "utf8")), { timeout: 30_000 });
+    interrupt.abort();
+    expect((await running).end).toEqual({ kind: "killed", cause: "interrupt" });
+    return pid;
+  };
+  const state = (pid: number): string => {
+    const file = `/proc/${pid}/stat`;
     return existsSync(file) ? (readFileSync(file, "utf8").split(") ")[1]?.[0] ?? "") : "gone";
   };
 
@@ -73,16 +83,18 @@ describe("running a helper", () => {
     expect(stderr).toBe("problem\n");
   });
 
-  it("kills the whole process group at the deadline", async () => {
-    const { end, stdout } = await shell("sleep 1000 & echo $!; wait", { timeoutMs: 300 });
-    expect(end).toEqual({ kind: "killed", cause: "timeout" });
-    await vi.waitFor(() => expect(["gone", "Z", "X"]).toContain(state(stdout)), 10_000);
+  it("kills a program at its deadline", async () => {
+    expect((await shell("sleep 1000", { timeoutMs: 300 })).end).toEqual({ kind: "killed", cause: "timeout" });
+  });
+
+  it("kills the whole process group when it is interrupted", async () => {
+    const pid = await interrupted((file) => `sleep 1000 & echo $! > ${file}; wait`);
+    await vi.waitFor(() => expect(["gone", "Z", "X"]).toContain(state(pid)), 10_000);
   });
 
   it.runIf(process.platform === "linux")("does not wait for a process that left and holds its output", async () => {
-    const { end, stdout } = await shell("setsid sleep 1000 & echo $!", { timeoutMs: 300 });
-    expect(end).toEqual({ kind: "killed", cause: "timeout" });
-    process.kill(Number(stdout), "SIGKILL");
+    const pid = await interrupted((file) => `setsid sleep 1000 & echo $! > ${file}`);
+    process.kill(pid, "SIGKILL");
   });
 
   it("ends when it is interrupted, when it prints too much, and when its program is absent", async () => {
