@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "357782306a6c95dd55edf0226bf8fd7ed68d57ca2aabcf222c522bd32cbcf0f0");
+  load = loadPack(import.meta.url, "cade84d2826257f9695c3c969f78cf273469604a38a4e7545f6cd6d51c9cc933");
 } catch (error) {
   fail(
     FAILED,

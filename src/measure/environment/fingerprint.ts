@@ -97,21 +97,23 @@ async function osName(): Promise<string> {
   return (text === null ? null : /^PRETTY_NAME="?([^"\n]+)"?$/m.exec(text)?.[1]) ?? `${os.type()} ${os.release()}`;
 }
 
-/** The smallest memory limit of this process's control group and those around it, bytes; null where there is none. */
-async function memoryLimit(): Promise<number | null> {
+/** The smallest memory limit of this process's control group and those around it, bytes; null where none is read. */
+async function memoryLimit(): Promise<number | "none" | null> {
   const groups = (await textOf("/proc/self/cgroup")) ?? "";
   const [, at = null] = /^0::(.*)$/m.exec(groups) ?? [];
   const [, before = null] = /^\d+:(?:[\w,]*,)?memory(?:,[\w,]*)?:(.*)$/m.exec(groups) ?? [];
   const [root, file, group] =
     before === null ? ["/sys/fs/cgroup", "memory.max", at] : ["/sys/fs/cgroup/memory", "memory.limit_in_bytes", before];
-  let least = Number.POSITIVE_INFINITY;
+  const read: string[] = [];
   for (let now = group ?? "/"; ; now = path.dirname(now)) {
-    const limit = Number((await textOf(path.join(root, now, file))) ?? Number.NaN);
-    if (limit < least) least = limit;
+    const limit = await textOf(path.join(root, now, file));
+    if (limit !== null) read.push(limit);
     if (now === "/" || now === ".") break;
   }
-  // Version 1 has the largest number of pages for "none".
-  return least < os.totalmem() ? least : null;
+  if (read.length === 0) return null;
+  // "max", or in version 1 the largest number of pages.
+  const least = Math.min(...read.map((text) => (text === "max" ? Number.POSITIVE_INFINITY : Number(text))));
+  return least < os.totalmem() ? least : "none";
 }
 
 /** What replaces or sets the C heap and that of Python; "default" when nothing does. */
@@ -130,7 +132,7 @@ async function memorySettings(
   const swap = /^SwapTotal:\s+(\d+) kB$/m.exec((await textOf("/proc/meminfo")) ?? "")?.[1];
   return {
     transparent_hugepages: /\[(\w+)\]/.exec(pages ?? "")?.[1] ?? null,
-    memory_limit_bytes: (await memoryLimit()) ?? "none",
+    memory_limit_bytes: await memoryLimit(),
     swap_bytes: swap === undefined ? null : Number(swap) * 1024,
     allocator: allocator(env),
   };
