@@ -92,7 +92,7 @@ TEST("a preloaded program records its heap at every step, with the growth that t
 
 TEST("the older counters are taken where the newer ones are missing") {
   TempDirectory directory;
-  CHECK_EQ(run(directory, "$HOST hold 64 120", "STORMLOG_GATE_HEAP_SOURCE=mallinfo").status, 0);
+  CHECK_EQ(run(directory, "$HOST hold 64 600", "STORMLOG_GATE_HEAP_SOURCE=mallinfo").status, 0);
   Reader reader(directory.path(), 0, kEarlier);
   reader.finish();
   uint64_t most = 0;
@@ -103,7 +103,7 @@ TEST("the older counters are taken where the newer ones are missing") {
 TEST("a program at a fixed address, which replaces malloc, still records its heap") {
   TempDirectory directory;
   const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + directory.path() + " " +
-                           built("heap_fixed") + " hold 5 100";
+                           built("heap_fixed") + " hold 5 600";
   CHECK_EQ(system(line.c_str()), 0);
   Reader reader(directory.path(), 0, kEarlier);
   reader.finish();
@@ -128,12 +128,12 @@ TEST("a program with its own allocator records its steps, and no heap of the C l
 
 TEST("rank and world size come from the launcher's variables") {
   TempDirectory directory;
-  CHECK_EQ(run(directory, "$HOST end 60", "RANK=2 LOCAL_RANK=1 WORLD_SIZE=4").status, 0);
+  CHECK_EQ(run(directory, "$HOST end 400", "RANK=2 LOCAL_RANK=1 WORLD_SIZE=4").status, 0);
   Reader reader(directory.path(), 0, kEarlier);
   reader.finish();
   CHECK_EQ(reader.out.last(RecordKind::kStream)->v[3] & 0xffffffffffULL, 3ULL | 5ULL << 16 | 1ULL << 32);
   TempDirectory wrong;
-  CHECK_EQ(run(wrong, "$HOST end 60", "RANK=4 WORLD_SIZE=4 SLURM_PROCID=x SLURM_NTASKS=2").status, 0);
+  CHECK_EQ(run(wrong, "$HOST end 400", "RANK=4 WORLD_SIZE=4 SLURM_PROCID=x SLURM_NTASKS=2").status, 0);
   Reader plain(wrong.path(), 0, kEarlier);
   plain.finish();
   CHECK_EQ(plain.out.last(RecordKind::kStream)->v[3] & 0xffffffffffULL, 0);
@@ -151,7 +151,7 @@ TEST("a program that ends at once leaves nothing, and so does any without the di
 
 TEST("a forked child has its own ring, and so has a process after exec") {
   TempDirectory forked;
-  CHECK_EQ(run(forked, "$HOST fork 120").status, 0);
+  CHECK_EQ(run(forked, "$HOST fork 600").status, 0);
   CHECK_EQ(namesIn(forked.path(), ".probe").size(), 2);
   Reader reader(forked.path(), 0, kEarlier);
   reader.finish();
@@ -161,12 +161,12 @@ TEST("a forked child has its own ring, and so has a process after exec") {
   for (const Record* record : reader.all(RecordKind::kAllocator)) most[record->id] = std::max(most[record->id], record->v[0]);
   CHECK(std::min(most[0], most[1]) < kMiB && std::max(most[0], most[1]) > 3 * kMiB);
   TempDirectory replaced;
-  CHECK_EQ(run(replaced, "$HOST exec 60").status, 0);
+  CHECK_EQ(run(replaced, "$HOST exec 400").status, 0);
   const auto rings = namesIn(replaced.path(), ".probe");
   CHECK_EQ(rings.size(), 2);
   CHECK_EQ(rings[0].substr(0, rings[0].find('.')) == rings[1].substr(0, rings[1].find('.')), true);
   TempDirectory vforked;
-  CHECK_EQ(run(vforked, "$HOST vfork 60").status, 0);
+  CHECK_EQ(run(vforked, "$HOST vfork 400").status, 0);
   CHECK_EQ(namesIn(vforked.path(), ".probe").size(), 1);
 }
 
@@ -185,7 +185,7 @@ TEST("threads that step, allocate and fork at once disturb neither the program n
 
 TEST("a program that closes every descriptor keeps its own file") {
   TempDirectory directory;
-  const Ran ran = run(directory, "$HOST closes " + directory.path() + "/own 120");
+  const Ran ran = run(directory, "$HOST closes " + directory.path() + "/own 600");
   CHECK_EQ(ran.status, 0);
   CHECK_EQ(namesIn(directory.path(), ".probe").size(), 1);
 }
@@ -193,16 +193,16 @@ TEST("a program that closes every descriptor keeps its own file") {
 TEST("where no file can be made the program runs all the same") {
   TempDirectory directory;
   CHECK_EQ(chmod(directory.path().c_str(), 0555), 0);
-  CHECK_EQ(run(directory, "$HOST grow 30 100").status, 0);
+  CHECK_EQ(run(directory, "$HOST grow 200 100").status, 0);
   CHECK_EQ(chmod(directory.path().c_str(), 0755), 0);
   // A limit on file sizes, below that of a ring; in a subshell, with the signal that would come by default.
-  CHECK_EQ(run(directory, "(ulimit -f 8; trap '' XFSZ; $HOST grow 30 100 >/dev/null)").status, 0);
+  CHECK_EQ(run(directory, "(ulimit -f 8; trap '' XFSZ; $HOST grow 200 100 >/dev/null)").status, 0);
   CHECK_EQ(namesIn(directory.path(), ".probe").size(), geteuid() == 0 ? 1 : 0);
 }
 
 TEST("a limit on file sizes does not end a program whose own thread makes the ring") {
   TempDirectory directory;
-  CHECK_EQ(run(directory, "(ulimit -f 8; $HOST grow 30 100 >/dev/null)").status, 0);
+  CHECK_EQ(run(directory, "(ulimit -f 8; $HOST grow 200 100 >/dev/null)").status, 0);
 }
 
 TEST("the state and the number of threads are found behind any name of a program") {

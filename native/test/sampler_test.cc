@@ -43,10 +43,18 @@ uint64_t anonymousBytes(int pid) {
   return 0;
 }
 
-double ticksOf(const Sampler& sampler) {
+double liveOf(const Sampler& sampler, LiveValues::Index value) {
   double live[LiveValues::kCount];
   sampler.live(live);
-  return live[LiveValues::kTicks];
+  return live[value];
+}
+
+// Waits for what a sampler comes to, at most for twenty seconds: a busy machine lets it wait. Whether it came.
+template <typename Held>
+bool eventually(Held held) {
+  const uint64_t end = monotonicNs() + 20 * kSecond;
+  while (!held() && monotonicNs() < end) sleepMs(5);
+  return held();
 }
 
 uint64_t peakOf(const RecordFile& file) {
@@ -61,10 +69,11 @@ uint64_t peakOf(const RecordFile& file) {
 
 TEST("a whole measurement leaves a file that agrees with the live view and the statistics") {
   TempDirectory directory;
-  Child child({"alloc", "64", "5000"});
+  Child child({"alloc", "64", "60000"});
   Sampler sampler(optionsFor(child.pid(), directory / "a.slg"));
   CHECK_EQ(sampler.start(), 0);
-  sleepMs(500);
+  const auto hasAll = [&] { return liveOf(sampler, LiveValues::kTicks) > 60 && liveOf(sampler, LiveValues::kPeakHost) > 64.0 * 1024 * 1024; };
+  CHECK(eventually(hasAll));
   double live[LiveValues::kCount];
   sampler.live(live);
   const SamplerStats stats = sampler.stop();
@@ -75,7 +84,7 @@ TEST("a whole measurement leaves a file that agrees with the live view and the s
   CHECK_EQ(countOf(file, RecordKind::kTree), stats.ticks);
   CHECK(file.records.back().kind == RecordKind::kStop);
   CHECK_EQ(file.records.back().v[0], stats.ticks);
-  CHECK(stats.ticks > 50 && stats.ticks < 120);
+  CHECK(stats.ticks > 60 && stats.ticks <= stats.durationNs / (5 * kMillisecond) + 2);
   CHECK_EQ(stats.writeError, 0);
   CHECK(live[LiveValues::kProcesses] == 1);
   CHECK(live[LiveValues::kPeakHost] > 64.0 * 1024 * 1024 && live[LiveValues::kPeakHost] < 70.0 * 1024 * 1024);
@@ -122,9 +131,10 @@ TEST("while running, the file is never more than a quarter of a second behind") 
     CHECK_EQ(sampler.start(), 0);
     for (int i = 0; i < 6; ++i) {
       sleepMs(93);
-      const uint64_t now = monotonicNs() - sampler.monotonicStartNs();
+      // Against the sampler's own last tick: a busy machine lets both wait.
+      const uint64_t last = static_cast<uint64_t>(liveOf(sampler, LiveValues::kTimeNs));
       const RecordFile file = readRecords(options.file);
-      CHECK(!file.records.empty() && now - file.records.back().timeNs < 250 * kMillisecond);
+      CHECK(!file.records.empty() && last < file.records.back().timeNs + 250 * kMillisecond);
     }
   }
 }
@@ -138,7 +148,7 @@ TEST("the governor widens the period and records it in the stream") {
   options.cpuBudget = 0.00001;
   Sampler sampler(options);
   CHECK_EQ(sampler.start(), 0);
-  sleepMs(2300);
+  CHECK(eventually([&] { return countOf(readRecords(options.file), RecordKind::kRate) >= 3; }));
   const SamplerStats stats = sampler.stop();
   CHECK_EQ(stats.hostPeriodNs, 4 * kMillisecond);
   const RecordFile file = readRecords(directory / "a.slg");
@@ -152,7 +162,7 @@ TEST("the governor widens the period and records it in the stream") {
 
 TEST("a hanging driver stops neither host sampling nor the stop") {
   TempDirectory directory;
-  directory.write("scenario", "devices 1\nat 0 0 1000 0 10000\nhang 100 2500\n");
+  directory.write("scenario", "devices 1\nat 0 0 1000 0 10000\nhang 100 4000\n");
   setenv("FAKE_NVML_SCENARIO", (directory / "scenario").c_str(), 1);
   Child child({"sleep", "5000"});
   SamplerOptions options = optionsFor(child.pid(), directory / "a.slg");
@@ -160,37 +170,40 @@ TEST("a hanging driver stops neither host sampling nor the stop") {
   Sampler sampler(options);
   CHECK_EQ(sampler.start(), 0);
   CHECK_EQ(sampler.devices().size(), 1);
-  sleepMs(600);
-  const uint64_t begin = monotonicNs();
+  sleepMs(200);
+  const double before = liveOf(sampler, LiveValues::kTicks);
+  CHECK(eventually([&] { return liveOf(sampler, LiveValues::kTicks) > before + 60; }));
   const SamplerStats stats = sampler.stop();
-  CHECK(monotonicNs() - begin < 1500 * kMillisecond);
-  CHECK(stats.ticks > 60);
+  // Before the call that hangs returned.
+  CHECK(monotonicNs() - sampler.monotonicStartNs() < 4000 * kMillisecond);
   CHECK(stats.deviceTicks < 20);
   const RecordFile file = readRecords(directory / "a.slg");
   CHECK(countOf(file, RecordKind::kDevice) > 1);
   CHECK(file.records.back().kind == RecordKind::kStop);
   // Wait for the end of the abandoned thread, so that the leak checker finds its state freed.
-  sleepMs(1800);
+  sleepMs(3600);
 }
 
 TEST("a call that hangs for seconds costs no host sample, and is reported while it lasts and when it ends") {
   TempDirectory directory;
-  // STORMLOG_TEST_HANG_MS: how long; the issue's figure is 5 s.
+  // STORMLOG_TEST_HANG_MS: how long; the promise is one of 5 s.
   const char* asked = std::getenv("STORMLOG_TEST_HANG_MS");
   const uint64_t hangMs = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 1600;
   Child child({"sleep", "20000"});
+  directory.write("scenario", "devices 1\nat 0 0 1000 0 10000\nhang 300 " + std::to_string(hangMs) + "\n");
+  setenv("FAKE_NVML_SCENARIO", (directory / "scenario").c_str(), 1);
+  SamplerOptions options[2] = {optionsFor(child.pid(), directory / "free.slg"), optionsFor(child.pid(), directory / "hang.slg")};
+  options[1].nvmlPath = built("full/libnvidia-ml.so.1");
+  // One without a driver measures beside it: what a busy machine does to the one, it does to the other.
+  Sampler free(options[0]);
+  Sampler hanging(options[1]);
+  CHECK_EQ(free.start(), 0);
+  CHECK_EQ(hanging.start(), 0);
+  sleepMs(hangMs + 700);
+  const uint64_t ticks[2] = {free.stop().ticks, hanging.stop().ticks};
   uint64_t gaps[2] = {0, 0};
-  uint64_t ticks[2] = {0, 0};
   for (const bool hangs : {false, true}) {
-    directory.write("scenario", "devices 1\nat 0 0 1000 0 10000\n" + (hangs ? "hang 300 " + std::to_string(hangMs) + "\n" : std::string()));
-    setenv("FAKE_NVML_SCENARIO", (directory / "scenario").c_str(), 1);
-    SamplerOptions options = optionsFor(child.pid(), directory / (hangs ? "hang.slg" : "free.slg"));
-    options.nvmlPath = built("full/libnvidia-ml.so.1");
-    Sampler sampler(options);
-    CHECK_EQ(sampler.start(), 0);
-    sleepMs(hangMs + 700);
-    ticks[hangs] = sampler.stop().ticks;
-    const RecordFile file = readRecords(options.file);
+    const RecordFile file = readRecords(options[hangs].file);
     uint64_t last = 0;
     for (const Record& record : file.records) {
       if (record.kind != RecordKind::kTree) continue;
@@ -208,9 +221,8 @@ TEST("a call that hangs for seconds costs no host sample, and is reported while 
     CHECK_EQ(events[0]->id, 0);
     CHECK(events[0]->timeNs < events[1]->timeNs && events[1]->v[1] >= hangMs * kMillisecond);
   }
-  // The machine may be busy; it is as busy without the hang.
   CHECK(gaps[1] < 3 * gaps[0] + 100 * kMillisecond);
-  CHECK(gaps[1] < hangMs * kMillisecond / 4);
+  CHECK(gaps[1] < gaps[0] + hangMs * kMillisecond / 4);
   CHECK(ticks[1] > ticks[0] * 8 / 10);
 }
 
@@ -251,39 +263,35 @@ TEST("the first device readings are there before the start returns, and processe
 
 TEST("a driver that answers after the start has its devices from then on") {
   TempDirectory directory;
-  directory.write("scenario", "devices 1\nat 0 0 1000 0 10000\nhang-init 400\n");
+  directory.write("scenario", "devices 1\nat 0 0 1000 0 10000\nhang-init 1500\n");
   setenv("FAKE_NVML_SCENARIO", (directory / "scenario").c_str(), 1);
   Child child({"sleep", "5000"});
   SamplerOptions options = optionsFor(child.pid(), directory / "a.slg");
   options.nvmlPath = built("full/libnvidia-ml.so.1");
   options.deviceProbeTimeoutNs = 50 * kMillisecond;
   Sampler sampler(options);
-  const uint64_t begin = monotonicNs();
   CHECK_EQ(sampler.start(), 0);
-  CHECK(monotonicNs() - begin < 350 * kMillisecond);
+  // The start did not wait for the driver.
   CHECK(sampler.devices().empty());
-  sleepMs(800);
-  CHECK_EQ(sampler.devices().size(), 1);
+  CHECK(eventually([&] { return sampler.devices().size() == 1; }));
+  CHECK(eventually([&] { return countOf(readRecords(options.file), RecordKind::kDevice) > 0; }));
   const SamplerStats stats = sampler.stop();
   CHECK_EQ(stats.workers.size(), 1);
   CHECK(countOf(readRecords(options.file), RecordKind::kDevice) >= stats.deviceTicks);
 }
 
-TEST("device records reach the file also when the host is sampled once a second") {
+TEST("device records reach the file also when the host is hardly ever sampled, and so does the stop") {
   TempDirectory directory;
   directory.write("scenario", "devices 1\nat 0 0 1000 0 10000\n");
   setenv("FAKE_NVML_SCENARIO", (directory / "scenario").c_str(), 1);
   Child child({"sleep", "5000"});
   SamplerOptions options = optionsFor(child.pid(), directory / "a.slg");
   options.nvmlPath = built("full/libnvidia-ml.so.1");
-  options.hostPeriodNs = kSecond;
+  options.hostPeriodNs = 60 * kSecond;
   Sampler sampler(options);
   CHECK_EQ(sampler.start(), 0);
-  sleepMs(500);
-  CHECK(countOf(readRecords(options.file), RecordKind::kDevice) > 5);
-  const uint64_t begin = monotonicNs();
-  sampler.stop();
-  CHECK(monotonicNs() - begin < 400 * kMillisecond);
+  CHECK(eventually([&] { return countOf(readRecords(options.file), RecordKind::kDevice) > 5; }));
+  CHECK(sampler.stop().durationNs < 60 * kSecond);
 }
 
 TEST("a full disk is reported and the live view goes on") {
@@ -298,11 +306,10 @@ TEST("a full disk is reported and the live view goes on") {
     signal(SIGXFSZ, SIG_IGN);
     Sampler sampler(optionsFor(child.pid(), path));
     if (sampler.start() != 0) _exit(2);
-    sleepMs(600);
-    double live[LiveValues::kCount];
-    sampler.live(live);
+    const bool goesOn = eventually([&] { return liveOf(sampler, LiveValues::kTicks) > 100; });
+    const bool measures = liveOf(sampler, LiveValues::kRss) > 0;
     const SamplerStats stats = sampler.stop();
-    _exit(stats.writeError == EFBIG && live[LiveValues::kTicks] > 50 && live[LiveValues::kRss] > 0 ? 0 : 1);
+    _exit(stats.writeError == EFBIG && goesOn && measures ? 0 : 1);
   }
   int status = -1;
   waitpid(forked, &status, 0);
@@ -321,19 +328,21 @@ TEST("rings of probes are drained 20 times a second, and once more at the stop")
   Sampler sampler(options);
   CHECK_EQ(sampler.start(), 0);
   CHECK(sampler.sources().back().name == "probe" && sampler.sources().back().available);
-  testing_support::RingWriter ring(probes / "4242.0.probe", 32);
-  // Three rings full within a second and a half: nothing is lost at this pace.
-  sleepMs(150);
-  for (uint64_t i = 0; i < 96; ++i) {
+  testing_support::RingWriter ring(probes / "4242.0.probe", 64);
+  // Three rings full within two seconds: nothing is lost at this pace. A busy machine lets the writer wait, too.
+  const auto drained = [&] { return countOf(readRecords(options.file), RecordKind::kAllocator); };
+  for (uint64_t i = 0; i < 192; ++i) {
     ring.add(i, i);
     sleepMs(10);
+    CHECK(eventually([&] { return drained() + 56 > i; }));
   }
-  CHECK(countOf(readRecords(options.file), RecordKind::kAllocator) > 60);
-  sleepMs(100);
-  for (uint64_t i = 96; i < 120; ++i) ring.add(i, i);
+  const uint64_t ticks = countOf(readRecords(options.file), RecordKind::kTree);
+  CHECK(ticks * 32 < drained());
+  CHECK(eventually([&] { return drained() == 192; }));
+  for (uint64_t i = 192; i < 216; ++i) ring.add(i, i);
   sampler.stop();
   const RecordFile file = readRecords(options.file);
-  CHECK_EQ(countOf(file, RecordKind::kAllocator), 120);
+  CHECK_EQ(countOf(file, RecordKind::kAllocator), 216);
   CHECK(file.records.back().kind == RecordKind::kStop);
   for (const Record& record : file.records) {
     if (record.kind == RecordKind::kAllocator) CHECK(record.timeNs < sampler.stop().durationNs);
@@ -351,8 +360,8 @@ TEST("a spike of three ticks in a quiet process is never missed") {
       CHECK_EQ(sampler.start(), 0);
       for (int k = 0; k < 100000 && anonymousBytes(child.pid()) <= 48ull * 1024 * 1024; ++k) usleep(100);
       // By the sampler's own count: a busy machine lets it wait.
-      const double before = ticksOf(sampler);
-      while (ticksOf(sampler) < before + 3) usleep(100);
+      const double before = liveOf(sampler, LiveValues::kTicks);
+      while (liveOf(sampler, LiveValues::kTicks) < before + 3) usleep(100);
       child.end();
       child.reap();
       sampler.stop();

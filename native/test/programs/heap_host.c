@@ -138,7 +138,7 @@ int main(int argc, char **argv) {
     hold(second);
   }
   if (strcmp(argv[1], "fork") == 0) {
-    hold(50);
+    hold(300);
     if (fork() == 0) {
       char *kept = malloc(3 << 20);
       memset(kept, 1, 3 << 20);
@@ -151,7 +151,7 @@ int main(int argc, char **argv) {
   }
   if (strcmp(argv[1], "leave") == 0 && argc > 3) leave(argv[2], second);
   if (strcmp(argv[1], "vfork") == 0) {
-    hold(50);
+    hold(300);
     if (vfork() == 0) {
       execl("/bin/true", "true", (char *)NULL);
       _exit(1);
@@ -160,7 +160,7 @@ int main(int argc, char **argv) {
     hold(first);
   }
   if (strcmp(argv[1], "exec") == 0) {
-    hold(50);
+    hold(300);
     execl(argv[0], argv[0], "end", argv[2], (char *)NULL);
   }
   if (strcmp(argv[1], "closes") == 0) {

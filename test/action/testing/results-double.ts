@@ -48,7 +48,7 @@ export class ResultsDouble extends HttpDouble {
     this.#blobs = new BlobServiceClient(`http://127.0.0.1:${port}/${ACCOUNT}`, this.#credential, {
       retryOptions: { maxTries: 1 },
     });
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 60_000;
     for (;;) {
       try {
         await this.#blobs.getContainerClient(CONTAINER).createIfNotExists();
