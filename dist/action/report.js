@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "cade84d2826257f9695c3c969f78cf273469604a38a4e7545f6cd6d51c9cc933");
+  load = loadPack(import.meta.url, "aefd1469971040cac6dec05a9a01c82c1c19183052e47dfd42c5bc6bc73d5d70");
 } catch (error) {
   fail(
     FAILED,

@@ -53,6 +53,24 @@ describe("annotations", () => {
     expect(annotation(null)?.place).toBeUndefined();
   });
 
+  it("an annotation of memory that ran out is beside the line that requested it, if its text could be read", () => {
+    const place = (code: string) => {
+      const checks = [
+        sampleCheck({ aspect: "oom", verdict: "fail", candidate_bytes: null, reason: "it ran out of memory" }),
+      ];
+      const finding = {
+        ...sampleScenario("fail").findings[0]!,
+        classification: "oom",
+        evidence: { line: "src/train.py:7", code },
+      };
+      const judgement = sampleJudgement("fail", { checks });
+      const scenario = sampleScenario("fail", { judgement, findings: [finding] });
+      return annotationsOf(sampleReport("fail", { scenarios: [scenario] }))[0]?.place;
+    };
+    expect(place("x = torch.einsum(a, b)")).toEqual({ file: "src/train.py", line: 7 });
+    expect(place("")).toBeUndefined();
+  });
+
   it("an annotation has the notes that explain the verdict, and no others", () => {
     const notes = [
       "train-mlp: the base could not be run here (no merge base), so a breach stays unconfirmed",

@@ -6,7 +6,7 @@ import { answerSentence } from "../../report/headline/sentence.ts";
 import type { GateReport, ScenarioReport } from "../../report/model/gate-report.ts";
 import type { Scaling } from "../../report/model/report-schema.ts";
 import { scalingBreach } from "../../report/wording/scaling-text.ts";
-import type { SourceLocation } from "../../report/wording/source-line.ts";
+import { type SourceLocation, sourceLocationOf } from "../../report/wording/source-line.ts";
 import { capital, checkName } from "../../report/wording/wording.ts";
 
 /** GitHub keeps 10 errors and 10 warnings of a step and cuts a message at 4,096 characters. */
@@ -69,14 +69,21 @@ function ofScaling(scaling: Scaling): readonly Annotation[] {
   return [{ level, title: `${scaling.scenario} over ${scaling.name}`, message: sentence(breach) }];
 }
 
+/** Where the memory was requested that a run lacked; null where that line's text could not be read. */
+function requestPlace({ findings }: ScenarioReport): SourceLocation | null {
+  const request = findings.find(({ classification, evidence }) => classification === "oom" && evidence.code);
+  return request === undefined ? null : sourceLocationOf(request);
+}
+
 /** The cause of a failure as an error, that of a warning as a warning. Only the first cause has a line. */
 function ofCause(scenario: ScenarioReport, { kind, decisive }: Cause, first: boolean): Annotation {
   const level = decisive.verdict === "fail" ? "error" : "warning";
   const title = `${scenario.scenario}: memory ${kind === "oom" ? "ran out" : kind}`;
   const ofPeak = kind === "peak" || kind === "budget";
   const line = first ? (ofPeak ? namedLine : leakLine)(scenario.findings) : null;
+  const request = kind === "oom" && line === null ? requestPlace(scenario) : null;
   // A line whose text was read is in a file that exists.
-  const place = line === null || line.code === null ? null : line.source;
+  const place = line === null || line.code === null ? request : line.source;
   const checks = scenario.judgement?.checks ?? [];
   if (!first) return { level, title, message: sentence(`${checkName(decisive, checks)}: ${decisive.reason}`) };
   const held = line === null ? "" : ` ${sentence(`${line.location}: ${lineNote(line)}`)}`;
