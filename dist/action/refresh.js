@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "aefd1469971040cac6dec05a9a01c82c1c19183052e47dfd42c5bc6bc73d5d70");
+  load = loadPack(import.meta.url, "0a6fb6627afd7384f3f915e7ebd2aa6a1447483edab3422b1e7b0548a5e308f0");
 } catch (error) {
   fail(
     FAILED,

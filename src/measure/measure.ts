@@ -6,6 +6,7 @@ import { heldFiles } from "../core/package-root.ts";
 import { findExecutable } from "../core/process/find-executable.ts";
 import { limitsError, rememberLimits } from "../core/process/own-limits.ts";
 import { denyInspection } from "../sampler/native.ts";
+import { readStat } from "../sampler/proc.ts";
 import type { Sampler, SamplerStats } from "../sampler/sampler.ts";
 import { requireSampler, startSampler } from "../sampler/start.ts";
 import type { ExitState, Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
@@ -141,6 +142,9 @@ async function launchHeld({ request, argv, env, probe, log }: PreparedRun): Prom
   }
 }
 
+/** Linux counts processor time in hundredths of a second, whatever its own clock (USER_HZ; `man 5 proc`). */
+const TICKS_PER_S = 100;
+
 /** Sample the held command from before it starts until all of its processes have ended. */
 async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promise<EndedRun> {
   const { request, argv, env, log, probe, describe, ramFiles } = prepared;
@@ -152,6 +156,7 @@ async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promi
   ];
   const lost: string[] = [...(launched.reason === null ? [] : [launched.reason]), ...(probe?.lost ?? [])];
   let { info } = prepared;
+  const ticksBefore = readStat(process.pid)?.childrenTicks;
   // Nothing but this signal continues a stopped process, so that it shows a stop of any length.
   let stopped = false;
   const onContinue = (): void => {
@@ -201,6 +206,8 @@ async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promi
   // A driver may have answered only after the start.
   if (devices.length > 0) info = { ...info, fingerprint: await describe(devices) };
   info = { ...info, ...ramFiles?.end() };
+  const ticks = readStat(process.pid)?.childrenTicks;
+  if (ticks !== undefined && ticksBefore !== undefined) info = { ...info, cpu_s: (ticks - ticksBefore) / TICKS_PER_S };
   return { info, devices, beganNs, programs, records: sampler, samplingError: samplingError(stats, stopped) };
 }
 

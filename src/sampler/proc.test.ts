@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import { allPids, childrenOf, environmentHolds, parseStat, readStat } from "./proc.ts";
 
-const STAT_TAIL = "S 41 42 42 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 987654 1000000 200";
+const STAT_TAIL = "S 41 42 42 0 -1 4194304 100 0 0 0 1 2 30 4 20 0 1 0 987654 1000000 200";
 
 describe("parseStat", () => {
-  it("reads state, parent, threads and start time behind a name with blanks and brackets", () => {
-    const stat = { state: "S", parent: 41, session: 42, threads: 1, startTicks: 987654 };
+  it("reads state, parent, threads, start time and the time of children behind a name with blanks and brackets", () => {
+    const stat = { state: "S", parent: 41, session: 42, threads: 1, startTicks: 987654, childrenTicks: 34 };
     expect(parseStat(`42 (a) b (c) ${STAT_TAIL}`)).toEqual(stat);
   });
 

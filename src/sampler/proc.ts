@@ -10,6 +10,8 @@ export interface ProcStat {
   readonly threads: number;
   /** Clock ticks since boot. Identifies a process together with its pid. */
   readonly startTicks: number;
+  /** Processor time of children that have ended and were waited for, with that of theirs, in clock ticks. */
+  readonly childrenTicks: number;
 }
 
 /** `/proc/<pid>/stat`. The command name may contain blanks and brackets, so fields follow the last bracket. */
@@ -19,9 +21,10 @@ export function parseStat(text: string): ProcStat | null {
   const session = Number(fields[3]);
   const threads = Number(fields[17]);
   const startTicks = Number(fields[19]);
+  const childrenTicks = Number(fields[13]) + Number(fields[14]);
   const state = fields[0] ?? "";
   return state !== "" && Number.isInteger(parent) && Number.isInteger(startTicks)
-    ? { state, parent, session, threads, startTicks }
+    ? { state, parent, session, threads, startTicks, childrenTicks }
     : null;
 }
 

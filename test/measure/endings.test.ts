@@ -27,6 +27,13 @@ describe("how a command ends", () => {
     expect(info.exit).toEqual({ kind: "signaled", signal: "SIGSEGV" });
   });
 
+  it("records the processor time of the command with that of its children", async () => {
+    const busy = "while (process.cpuUsage().user < 400_000);";
+    const { info } = await measured(["sh", "-c", `'${process.execPath}' -e '${busy}' & wait`]);
+    expect(info.cpu_s).toBeGreaterThanOrEqual(0.4);
+    expect((await measured(["sleep", "0.1"])).info.cpu_s).toBeLessThan(0.4);
+  });
+
   it("reports that the command is not on PATH", async () => {
     const { info } = await measured(["no-such-command-here"]);
     expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_NOT_FOUND" });

@@ -12,6 +12,7 @@ import type { RunRole } from "../../report/model/report-schema.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { GatePorts } from "../ports/ports.ts";
 import { failure, probedEnding, type RunEnding, runEnding } from "./run-ending.ts";
+import { workElsewhere } from "./work-elsewhere.ts";
 
 /** One execution, measured and analysed. */
 export interface FinishedRun {
@@ -140,7 +141,8 @@ export async function oneRun(
   const analysis =
     recording === null ? null : analyze(recording, { horizon: scenario.horizon, phases: request.gatingPhases });
   // Without the run's number, so that the same notice of several runs is printed once.
-  const warnings = [...(info.sampler.reason === null ? [] : [info.sampler.reason]), ...info.lost];
+  const elsewhere = plan.role === "candidate" && info.run === 1 ? workElsewhere(info) : null;
+  const warnings = [info.sampler.reason, ...info.lost, elsewhere].filter((note) => note !== null);
   const origin = { session: plan.session, commit: plan.commit };
   const measured = analysis === null ? unsampled(info, origin) : measuredRun(analysis, origin);
   const { role, directory } = plan;

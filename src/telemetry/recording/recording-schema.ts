@@ -196,6 +196,8 @@ export const RecordingInfoSchema = v.object({
   oom: v.optional(OutOfMemorySchema),
   /** The sampled devices; absent without any. */
   devices: v.optional(v.array(RecordedDeviceSchema)),
+  /** Processor time of the command's processes, s; absent = not known. */
+  cpu_s: v.optional(v.number()),
   /** Bytes that files in RAM had gained, of equal readings the first and the last; absent = none was seen. */
   ram_files: v.optional(v.object({ times_ns: v.array(v.number()), bytes: v.array(v.number()) })),
   /** Absent where the command had one process. */
