@@ -43,7 +43,7 @@ const REPLACED: readonly (readonly [RegExp, string])[] = [
 const bundle = path.resolve(process.argv[2] ?? "stormlog-demo/leaky");
 const { report } = await readBundle(bundle);
 const markdown = renderSummary(report, {
-  timelineImageUrl: "https://timeline.invalid/timeline.png",
+  pictures: new Map(report.scenarios.map(({ scenario }) => [scenario, "https://timeline.invalid/timeline.png"])),
   bundleUrl: "https://github.com/",
   htmlUrl: "https://github.com/",
 });

@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "0a6fb6627afd7384f3f915e7ebd2aa6a1447483edab3422b1e7b0548a5e308f0");
+  load = loadPack(import.meta.url, "2e7a230a784bcb8e3876862f8822b01944372f90efeae973cdfb85b3a2689c9f");
 } catch (error) {
   fail(
     FAILED,

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { picturedSections, renderComment } from "../../src/report/markdown/comment-markdown.ts";
-import { scenarioReport, worstScenario } from "../../src/report/model/gate-report.ts";
+import { picturedTimelines, renderComment } from "../../src/report/markdown/comment-markdown.ts";
+import { scenarioReport } from "../../src/report/model/gate-report.ts";
 import { BrowserPage, findChromium } from "../../src/report/testing/browser.ts";
 import { sampleJudgement, sampleReport, sampleScenario } from "../../src/report/testing/sample-report.ts";
 import { renderTimelinePng } from "../../src/report/timeline/timeline-png.ts";
@@ -134,13 +134,12 @@ describe.skipIf(!hasGfm || chromium === null)("the comment in a browser", () => 
 
       async function writePage(name: string, sections = SAMPLE_COMMENTS[name] ?? []): Promise<string> {
         // Two comments have a picture, as in a repository that can show it.
-        const images = new Map<(typeof sections)[number], string>();
+        const images = new Map<(typeof sections)[number], Map<string, string>>();
         if (name === "fail" || name === "matrix of six") {
-          for (const [at, section] of picturedSections(sections).entries()) {
-            const timeline = worstScenario(section.report)?.timeline;
-            const file = path.join(directory, `${at}.png`);
-            if (timeline != null) writeFileSync(file, await renderTimelinePng(timeline));
-            images.set(section, `https://pictures.example/${at}.png`);
+          for (const [at, { section, scenario, timeline }] of picturedTimelines(sections).entries()) {
+            writeFileSync(path.join(directory, `${at}.png`), await renderTimelinePng(timeline));
+            const addresses = images.get(section) ?? new Map<string, string>();
+            images.set(section, addresses.set(scenario, `https://pictures.example/${at}.png`));
           }
         }
         const html = gfm(renderComment(sections, commentOptions({ images })));

@@ -174,7 +174,6 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "markdown/comment-markdown.ts",
     "markdown/markdown-text.ts",
     "markdown/peaks-markdown.ts",
-    "markdown/scenario.ts",
     "markdown/self-test-page.ts",
     "markdown/summary-markdown.ts",
     "model/decisive-run.ts",

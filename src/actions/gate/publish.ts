@@ -130,7 +130,6 @@ async function summarize(
   const { renderSummary } = await import("../../report/markdown/summary-markdown.ts");
   const summary = renderSummary(report, {
     ...links,
-    timelineImageUrl: null,
     gate: settings.gateId === "default" ? null : settings.gateId,
     maxChars: MAX_SUMMARY_BYTES,
   });

@@ -192,7 +192,7 @@ function urlOf({ context }: SubAction, id: number | null): string | null {
 function renderGateSummary(action: SubAction, report: GateReport, bundleArtifact: number | null): string {
   const bundleUrl = urlOf(action, bundleArtifact);
   const maxChars = MAX_SUMMARY_BYTES / 2;
-  return renderSummary(report, { timelineImageUrl: null, bundleUrl, htmlUrl: null, maxChars });
+  return renderSummary(report, { bundleUrl, htmlUrl: null, maxChars });
 }
 
 /** Remove pictures of closed and of inactive pull requests. Never throws: the next nightly run removes what is left. */

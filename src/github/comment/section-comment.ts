@@ -1,6 +1,10 @@
 import { messageOf } from "../../core/errors.ts";
-import { picturedSections, renderComment } from "../../report/markdown/comment-markdown.ts";
-import type { PictureAddress } from "../../report/markdown/scenario.ts";
+import {
+  type CommentOptions,
+  type Pictured,
+  picturedTimelines,
+  renderComment,
+} from "../../report/markdown/comment-markdown.ts";
 import { worstScenario } from "../../report/model/gate-report.ts";
 import type { Section } from "../../report/model/section.ts";
 import { renderTimelinePng } from "../../report/timeline/timeline-png.ts";
@@ -66,7 +70,7 @@ export async function upsertSectionComment(given: SectionComment): Promise<Secti
   let result: CommentResult;
   let created = false;
   for (let round = 1; ; round += 1) {
-    const images = (await pictures?.addresses(sections)) ?? new Map<Section, PictureAddress>();
+    const images = (await pictures?.addresses(sections)) ?? new Map();
     const text = renderComment(sections, {
       gateId,
       repositoryUrl: `${serverUrl}/${owner}/${repo}`,
@@ -143,16 +147,16 @@ function pause(ms: number): Promise<void> {
 /** Pictures of the sections that a comment shows, on the hidden ref of the pull request; null where none are stored. */
 function openPictures({ gitData, context, pullRequest, image, log }: SectionComment) {
   if (gitData === null || image === "none") return null;
-  /** By the content of the section; what was published once is not published again. */
+  /** By the content of the section and the scenario; what was published once is not published again. */
   const known = new Map<string, ImageAddresses>();
   const warnings: string[] = [];
   let isOff = false;
-  const publish = async (sections: readonly Section[]): Promise<void> => {
-    const keyed = sections.map((section, at) => ({ section, key: keyOf(section, sections.slice(0, at)) }));
+  const publish = async (shown: readonly Pictured[]): Promise<void> => {
+    const sections = [...new Set(shown.map(({ section }) => section))];
+    const keyed = shown.map((one) => ({ one, key: keyOf(one, sections.slice(0, sections.indexOf(one.section))) }));
     const images: ReportImage[] = [];
-    for (const { section, key } of keyed) {
-      const timeline = worstScenario(section.report)?.timeline;
-      if (timeline == null) continue;
+    for (const { one, key } of keyed) {
+      const { timeline } = one;
       const [light, dark] = [await renderTimelinePng(timeline, "light"), await renderTimelinePng(timeline, "dark")];
       images.push({ key, light, dark });
     }
@@ -160,9 +164,9 @@ function openPictures({ gitData, context, pullRequest, image, log }: SectionComm
     const published = await withDeadline({ ms: 10_000 }, () =>
       publishImages(gitData, context, { pullRequest: pullRequest.number, images }),
     );
-    for (const { section, key } of keyed) {
+    for (const { one, key } of keyed) {
       const address = published.get(key);
-      if (address !== undefined) known.set(pictureKey(section), address);
+      if (address !== undefined) known.set(pictureKey(one), address);
     }
   };
   const giveUp = (error: unknown): void => {
@@ -175,28 +179,33 @@ function openPictures({ gitData, context, pullRequest, image, log }: SectionComm
   };
   return {
     warnings,
-    /** Addresses of the pictures that can be shown; the rest of the sections has none. Never throws. */
-    async addresses(sections: readonly Section[]): Promise<ReadonlyMap<Section, ImageAddresses>> {
-      const shown = picturedSections(sections);
-      const missing = shown.filter((section) => !known.has(pictureKey(section)));
+    /** Addresses of the pictures that can be shown, by section and scenario; others have none. Never throws. */
+    async addresses(sections: readonly Section[]): Promise<CommentOptions["images"]> {
+      const shown = picturedTimelines(sections);
+      const missing = shown.filter((one) => !known.has(pictureKey(one)));
       if (missing.length > 0 && !isOff) await publish(missing).catch(giveUp);
-      return new Map(
-        shown.flatMap((section) => {
-          const address = known.get(pictureKey(section));
-          return address === undefined ? [] : [[section, address] as const];
-        }),
-      );
+      const images = new Map<Section, Map<string, ImageAddresses>>();
+      for (const one of shown) {
+        const address = known.get(pictureKey(one));
+        if (address === undefined) continue;
+        images.set(one.section, (images.get(one.section) ?? new Map()).set(one.scenario, address));
+      }
+      return images;
     },
   };
 }
 
-function pictureKey({ gateId, leg, runAttempt, bundleArtifact, report }: Section): string {
-  return JSON.stringify([gateId, leg, runAttempt, bundleArtifact, report.session, report.generated_at_utc]);
+function pictureKey({ section, scenario }: Pictured): string {
+  const { gateId, leg, runAttempt, bundleArtifact, report } = section;
+  const { session, generated_at_utc: at } = report;
+  return JSON.stringify([gateId, leg, runAttempt, bundleArtifact, session, at, scenario]);
 }
 
-/** `<gate-id>[/<leg>]`, with a number where jobs have the same name. */
-function keyOf({ gateId, leg }: Section, before: readonly Section[]): string {
+/** `<gate-id>[/<leg>][/<scenario>]`, with a number where jobs have the same name; the worst scenario has no name. */
+function keyOf({ section, scenario }: Pictured, before: readonly Section[]): string {
+  const { gateId, leg, report } = section;
   const same = before.filter((other) => other.leg === leg).length;
   const key = leg === null ? gateId : `${gateId}/${leg}`;
-  return same === 0 ? key : `${key}-${same + 1}`;
+  const numbered = same === 0 ? key : `${key}-${same + 1}`;
+  return worstScenario(report)?.scenario === scenario ? numbered : `${numbered}/${scenario}`;
 }

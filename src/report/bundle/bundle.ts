@@ -133,7 +133,9 @@ export async function writeBundle(
   await produce("summary.md", () =>
     renderSummary(
       report,
-      pictures?.light === undefined ? {} : { timelineImageUrl: PICTURES, htmlUrl: "timeline.html" },
+      shown === null || pictures?.light === undefined
+        ? {}
+        : { pictures: new Map([[shown.scenario, PICTURES]]), htmlUrl: "timeline.html" },
     ),
   );
   for (const theme of ["light", "dark"] as const) {

@@ -9,7 +9,7 @@ import {
   sampleScenario,
   sampleTimeline,
 } from "../testing/sample-report.ts";
-import { type CommentOptions, picturedSections, renderComment } from "./comment-markdown.ts";
+import { type CommentOptions, picturedTimelines, renderComment } from "./comment-markdown.ts";
 
 const SPARKLINE = /^`[▁-█ ┊]+`$/m;
 
@@ -54,7 +54,7 @@ describe("the comment of a single job", () => {
     const section = alone("pass", { gateId: "gpu" });
     const text = render([section], {
       gateId: "gpu",
-      images: new Map([[section, "https://github.com/x.png?raw=true"]]),
+      images: new Map([[section, new Map([["train-mlp", "https://github.com/x.png?raw=true"]])]]),
     });
     expect(titleOf(text)).toBe("### ✅ Memory (gpu): no regression in `train-mlp`");
     expect(text).toContain("](https://github.com/x.png?raw=true)");
@@ -65,7 +65,7 @@ describe("the comment of a single job", () => {
     const scenario = sampleScenario("fail", { timeline: sampleTimeline({ subtitle: 'a "quoted" <b> name' }) });
     const section = alone("fail", { report: sampleReport("fail", { scenarios: [scenario] }) });
     const addresses = { light: "https://github.com/x.png?raw=true&a=1", dark: "https://github.com/x~dark.png" };
-    const text = render([section], { images: new Map([[section, addresses]]) });
+    const text = render([section], { images: new Map([[section, new Map([["train-mlp", addresses]])]]) });
     expect(text).toContain(
       '<picture><source media="(prefers-color-scheme: dark)" srcset="https://github.com/x~dark.png">' +
         '<img alt="Memory over time, FAIL: a &#34;quoted&#34; &#60;b&#62; name" src="https://github.com/x.png?raw=true&#38;a=1"></picture>',
@@ -158,7 +158,7 @@ describe("the comment of several jobs", () => {
     const text = render(sections);
     expect(titleOf(text)).toBe("### ✅ Memory: pass (3 legs)");
     expect(text).toContain("Nearest to its limit: leg-002, with a peak at 99 % of it.");
-    expect(picturedSections(sections)).toEqual([sections[1]]);
+    expect(picturedTimelines(sections).map(({ section }) => section)).toEqual([sections[1]]);
     const open = text.replace(/<details>[\s\S]*?<\/details>/g, "");
     expect(open).not.toContain("|");
   });
@@ -191,11 +191,25 @@ describe("the comment of several jobs", () => {
 
   it("shows at most six pictures, and a line of letters for every other leg", () => {
     const sections = Array.from({ length: 20 }, (_, n) => leg(n, "fail"));
-    const images = new Map(picturedSections(sections).map((section) => [section, "https://github.com/x.png"]));
+    const images = new Map(
+      picturedTimelines(sections).map(({ section, scenario }) => [
+        section,
+        new Map([[scenario, "https://github.com/x.png"]]),
+      ]),
+    );
     expect(images.size).toBe(6);
     const text = render(sections, { images });
     expect(text.match(/!\[/g)).toHaveLength(6);
     expect(text.match(new RegExp(SPARKLINE, "gm"))).toHaveLength(14);
+  });
+
+  it("gives further failing scenarios a picture after the worst of each leg, and a passing one none", () => {
+    const failing = ["a", "b", "c"].map((scenario) => sampleScenario("fail", { scenario }));
+    const scenarios = [...failing, sampleScenario("pass", { scenario: "d" })];
+    const sections = [1, 2].map((n) => leg(n, "fail", { report: sampleReport("fail", { scenarios }) }));
+    const shown = picturedTimelines(sections).map(({ section, scenario }) => `${section.leg} ${scenario}`);
+    const [one, two] = sections.map((section) => section.leg);
+    expect(shown).toEqual([`${one} a`, `${two} a`, `${one} b`, `${one} c`, `${two} b`, `${two} c`]);
   });
 
   it("fits 65 failing legs into its limit, keeps all of their names, and lists what was left out", () => {

@@ -1,7 +1,14 @@
 import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
 import { answerSentence } from "../headline/sentence.ts";
-import { type Verdict, verdictUrgency, worstScenario } from "../model/gate-report.ts";
+import {
+  byUrgency,
+  type ScenarioReport,
+  type Timeline,
+  type Verdict,
+  verdictUrgency,
+  worstScenario,
+} from "../model/gate-report.ts";
 import {
   loadOfSection,
   type Section,
@@ -24,8 +31,8 @@ export interface CommentOptions {
   readonly repositoryUrl: string;
   /** Workflow run of the sections' artifact ids; null = no links to artifacts. */
   readonly runId: number | null;
-  /** Addresses of the published pictures. */
-  readonly images: ReadonlyMap<Section, PictureAddress>;
+  /** Addresses of the published pictures, by the scenario's name. */
+  readonly images: ReadonlyMap<Section, ReadonlyMap<string, PictureAddress>>;
   /** Number of sections that a pass needs; null = as many as there are. */
   readonly expected: number | null;
   /** Sentences for a box below the verdict; plain text. */
@@ -51,15 +58,38 @@ export function renderComment(sections: readonly Section[], options: CommentOpti
   return fitParts(partsOfLegs(nameLegs(sections), verdict, options), options.maxChars);
 }
 
-/** The sections whose timeline the comment shows, the most urgent first. */
-export function picturedSections(sections: readonly Section[]): readonly Section[] {
-  const red = sections.filter(({ report }) => report.verdict !== "pass").sort(byUrgency);
-  const shown = red.length > 0 ? red : [tightestSection(sections)].filter((section) => section !== null);
-  // Pictures in one comment; further legs get a line of block letters.
-  return shown.filter(({ report }) => worstScenario(report)?.timeline != null).slice(0, 6);
+/** A timeline that a comment shows as a picture. */
+export interface Pictured {
+  readonly section: Section;
+  /** Name of the scenario. */
+  readonly scenario: string;
+  readonly timeline: Timeline;
 }
 
-function byUrgency(a: Section, b: Section): number {
+/** Pictures in one comment; further timelines are lines of block letters. */
+const MAX_PICTURES = 6;
+
+/** The timelines that the comment shows: the worst of each red section, the most urgent first, then their others. */
+export function picturedTimelines(sections: readonly Section[]): readonly Pictured[] {
+  const red = sections.filter(({ report }) => report.verdict !== "pass").sort(bySectionUrgency);
+  const shown = red.length > 0 ? red : [tightestSection(sections)].filter((section) => section !== null);
+  const worst = shown.map(({ report }) => worstScenario(report));
+  const others = shown.map(({ report }, i) =>
+    byUrgency(report.scenarios).filter((scenario) => scenario !== worst[i] && scenario.verdict !== "pass"),
+  );
+  const pictured = (scenario: ScenarioReport | null | undefined, i: number): Pictured[] => {
+    const section = shown[i];
+    return section === undefined || scenario?.timeline == null
+      ? []
+      : [{ section, scenario: scenario.scenario, timeline: scenario.timeline }];
+  };
+  return [
+    ...worst.flatMap(pictured),
+    ...others.flatMap((scenarios, i) => scenarios.flatMap((scenario) => pictured(scenario, i))),
+  ].slice(0, MAX_PICTURES);
+}
+
+function bySectionUrgency(a: Section, b: Section): number {
   return verdictUrgency(a.report.verdict) - verdictUrgency(b.report.verdict);
 }
 
@@ -70,7 +100,7 @@ function nameOf({ gateId }: CommentOptions): string | null {
 function summaryOptions(section: Section, options: CommentOptions) {
   return {
     ...evidenceUrls(section, options),
-    timelineImageUrl: options.images.get(section) ?? null,
+    pictures: options.images.get(section) ?? new Map(),
     repositoryUrl: options.repositoryUrl,
     notes: options.notes,
   };
@@ -79,7 +109,7 @@ function summaryOptions(section: Section, options: CommentOptions) {
 function partsOfLegs(legs: readonly Leg[], verdict: SectionsVerdict, options: CommentOptions): Part[] {
   const isQuiet = ({ section: { report } }: Leg): boolean =>
     report.verdict === "pass" && report.scenarios.every(({ interference }) => interference === undefined);
-  const red = legs.filter((leg) => !isQuiet(leg)).sort((a, b) => byUrgency(a.section, b.section));
+  const red = legs.filter((leg) => !isQuiet(leg)).sort((a, b) => bySectionUrgency(a.section, b.section));
   const green = legs.filter(isQuiet);
   const parts: Part[] = [{ kind: "title", at: 0, text: title(legs, verdict, options) }];
   parts.push({ kind: "reason", at: 0, text: countsText(legs, verdict) });

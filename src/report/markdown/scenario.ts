@@ -16,8 +16,8 @@ import { codeBlock, linkTarget, md, table, tail } from "./markdown-text.ts";
 export type PictureAddress = string | { readonly light: string; readonly dark: string };
 
 export interface PictureOptions {
-  /** The timeline of the worst scenario. */
-  readonly timelineImageUrl?: PictureAddress | null;
+  /** The timelines that have a picture, by the scenario's name. */
+  readonly pictures?: ReadonlyMap<string, PictureAddress>;
   readonly htmlUrl?: string | null;
 }
 
@@ -26,15 +26,14 @@ export function pictureParts(scenario: ScenarioReport, picture: PictureOptions &
   const { timeline } = scenario;
   if (timeline === null) return [];
   const { at } = picture;
-  const image = imageText(timeline, picture);
+  const image = imageText(timeline, picture.pictures?.get(scenario.scenario) ?? null, picture.htmlUrl);
   if (image !== null) return [{ kind: "image", at, text: image }];
   const line = spark(scenario, 48);
   return line === "" ? [] : [{ kind: "image", at, text: `\`${line}\`` }];
 }
 
 /** A picture that leads to the page, if there is one; as HTML where dark pages have their own. Null without any. */
-function imageText(timeline: Timeline, { timelineImageUrl, htmlUrl }: PictureOptions): string | null {
-  const given = timelineImageUrl ?? null;
+function imageText(timeline: Timeline, given: PictureAddress | null, htmlUrl?: string | null): string | null {
   const light = linkTarget(typeof given === "string" ? given : given?.light);
   if (light === null) return null;
   const dark = linkTarget(given === null || typeof given === "string" ? null : given.dark);

@@ -61,7 +61,9 @@ function outsideCode(markdown: string): string {
 
 describe("renderSummary", () => {
   it("renderSummary has verdict, picture, rows and remedy before the fold, and everything else behind it", () => {
-    const text = renderSummary(sampleReport("fail"), { timelineImageUrl: "https://example.org/t.png?raw=true" });
+    const text = renderSummary(sampleReport("fail"), {
+      pictures: new Map([["train-mlp", "https://example.org/t.png?raw=true"]]),
+    });
     expect(text.split("\n")[0]).toBe("### ❌ Memory: `train-mlp` leaks 226&nbsp;KiB a step".replace("&nbsp;", " "));
     const open = text.slice(0, text.indexOf("<details>"));
     for (const part of [
@@ -98,7 +100,7 @@ describe("renderSummary", () => {
   });
 
   it("reduces a pass to its verdict and one sentence, with the rest folded", () => {
-    const text = renderSummary(sampleReport("pass"), { timelineImageUrl: "timeline.png" });
+    const text = renderSummary(sampleReport("pass"), { pictures: new Map([["train-mlp", "timeline.png"]]) });
     const open = text.slice(0, text.indexOf("<details>"));
     expect(open.split("\n").filter((line) => line !== "")).toHaveLength(2);
     expect(open).not.toContain("|");
@@ -116,12 +118,17 @@ describe("renderSummary", () => {
     expect(renderSummary({ ...report, scenarios: [scenario, passed] })).toContain("> [!WARNING]");
   });
 
-  it("every scenario that fails shows its series, the worst as the picture and the others as letters", () => {
+  it("every scenario that fails shows its series, as its picture where there is one and else as letters", () => {
     const scenarios = ["one", "two"].map((scenario) => sampleScenario("fail", { scenario }));
-    const text = renderSummary(sampleReport("fail", { scenarios }), { timelineImageUrl: "https://x/timeline.png" });
+    const text = renderSummary(sampleReport("fail", { scenarios }), {
+      pictures: new Map([["one", "https://x/timeline.png"]]),
+    });
     expect(text.match(/\(https:\/\/x\/timeline\.png\)/g)).toHaveLength(1);
     expect(text.match(/^`[▁-█ ┊]{40,48}`$/gm)).toHaveLength(1);
     expect(text.indexOf("timeline.png")).toBeLessThan(text.search(/^`[▁-█ ┊]{40,48}`$/m));
+    const pictures = new Map(["one", "two"].map((name) => [name, `https://x/${name}.png`]));
+    const both = renderSummary(sampleReport("fail", { scenarios }), { pictures });
+    expect(both.match(/\(https:\/\/x\/\w+\.png\)/g)).toEqual(["(https://x/one.png)", "(https://x/two.png)"]);
   });
 
   it("prints how to accept what the change did to a scenario", () => {
@@ -196,11 +203,14 @@ describe("renderSummary", () => {
   });
 
   it("drops the least important parts first to stay within its limit", () => {
-    const full = renderSummary(sampleReport("fail"), { timelineImageUrl: "t.png" });
-    const less = renderSummary(sampleReport("fail"), { timelineImageUrl: "t.png", maxChars: full.length - 1 });
+    const full = renderSummary(sampleReport("fail"), { pictures: new Map([["train-mlp", "t.png"]]) });
+    const less = renderSummary(sampleReport("fail"), {
+      pictures: new Map([["train-mlp", "t.png"]]),
+      maxChars: full.length - 1,
+    });
     expect(less).not.toContain("<details>");
     expect(less).toContain("allocated growth");
-    const least = renderSummary(sampleReport("fail"), { timelineImageUrl: "t.png", maxChars: 800 });
+    const least = renderSummary(sampleReport("fail"), { pictures: new Map([["train-mlp", "t.png"]]), maxChars: 800 });
     expect(least).toContain("### ❌ Memory:");
     expect(least).toContain("Left out for length");
     fc.assert(

@@ -67,9 +67,7 @@ export function reportParts(report: GateReport, context: ReportContext): Part[] 
     parts.push({ kind: "reason", at, text: `${heading}${leadText(scenario, link)}${interference}` });
     const failure = errorText(scenario);
     if (failure !== null) parts.push({ kind: "error", at, text: failure });
-    // There is one picture; the series of the others are block letters.
-    const picture = scenario === shown ? context : { ...context, timelineImageUrl: null };
-    if (scenario.verdict !== "pass") parts.push(...pictureParts(scenario, { ...picture, at }));
+    if (scenario.verdict !== "pass") parts.push(...pictureParts(scenario, { ...context, at }));
     parts.push(...scenarioParts(scenario, at, context.repositoryUrl ?? null));
     const reproduce = reproduceText(report, scenario);
     if (reproduce !== null) parts.push({ kind: "reproduce", at, text: reproduce });

@@ -9,7 +9,7 @@ function optionsOf(text: string) {
     gateId: "default",
     repositoryUrl: HERE,
     runId: 501,
-    images: new Map<Section, string>(),
+    images: new Map(),
     expected: null,
     notes: ["GitHub recorded run 501 as failure.", text],
     maxChars: 1_000_000,
@@ -29,10 +29,11 @@ export function comments(section: Section, text: string): readonly string[] {
     { ...section, leg: "two", report: { ...section.report, verdict: "pass" as const } },
   ];
   const picture = `${HERE}/blob/${"b".repeat(40)}/default.png?raw=true`;
+  const pictures = new Map(section.report.scenarios.map(({ scenario }) => [scenario, picture]));
   return [
     singleComment(section, text),
     renderComment(legs, options),
-    renderComment([section], { ...options, images: new Map([[section, picture]]) }),
+    renderComment([section], { ...options, images: new Map([[section, pictures]]) }),
     renderComment([section], { ...options, maxChars: 60_000 }),
     renderSummary(section.report),
   ];
