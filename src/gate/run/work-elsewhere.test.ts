@@ -16,14 +16,14 @@ const said = (bytes: number | null, cpuS: number | undefined, durationS: number)
 };
 
 describe("a command that works elsewhere", () => {
-  it("a client that waits is told what it held and used itself", () => {
+  it("a client that waits gets a note of what it held and used itself", () => {
     expect(said(4 * MIB, 0.1, 12)).toBe(
       "4.00 MiB and 0.1 s of processor time here: the work may be in another process",
     );
     expect(said(4 * MIB, 0, 12)).toContain(" and under 0.1 s of processor time here");
   });
 
-  it("a command that computes, holds memory or is short is told nothing, and neither is one of which too little is known", () => {
+  it("a command that computes, holds memory or is short gets none, and neither does one of which too little is known", () => {
     expect(said(4 * MIB, 0.6, 60)).toBeNull();
     expect(said(4 * MIB, 0.3, 3)).toBeNull();
     expect(said(65 * MIB, 0.1, 12)).toBeNull();
