@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "2e7a230a784bcb8e3876862f8822b01944372f90efeae973cdfb85b3a2689c9f");
+  load = loadPack(import.meta.url, "c9a0acb05f2f0c4395807b1e9792288e8a2473bd7c8b51a1e12f78ecaa60e245");
 } catch (error) {
   fail(
     FAILED,

@@ -213,6 +213,16 @@ describe("growth and class", () => {
     expect(judgement.checks.map(({ aspect }) => aspect)).toEqual(["peak", "growth"]);
   });
 
+  it("a run that was over while its process started is compared by its peak alone", () => {
+    const started = (peak: number) =>
+      ask([runOf("pr", { peak_bytes: peak, growth_bytes: 100 * MIB, class: "insufficient" })], {
+        baseline: GROWTHLESS,
+      });
+    expect(started(GIB)).toMatchObject({ verdict: "pass", final: true });
+    expect(check(started(GIB), "growth")?.reason).toContain("over while its process started: its peak is compared");
+    expect(started(1.2 * GIB).verdict).not.toBe("pass");
+  });
+
   it("warns of the class leak when the growth is within its limit", () => {
     const judgement = ask([runOf("pr", { peak_bytes: GIB, growth_bytes: 4 * MIB, class: "leak" })], {
       baseline: GROWTHLESS,

@@ -22,8 +22,11 @@ interface BaseComparisonInput {
   readonly tolerance: number;
 }
 
-/** Why a breach is dismissed: the base is as high in this session, reaches the level at times, or spreads that far. */
-export type Dismissal = "offset" | "reached" | "spread";
+/**
+ * Why a breach is dismissed: the base is as high in this session, reaches the level at times, or spreads that far; or
+ * the runs show no more than the start of a process.
+ */
+export type Dismissal = "offset" | "reached" | "spread" | "start";
 
 /** The breaching runs against runs of the base commit in the same session. */
 interface BaseComparison {

@@ -31,6 +31,26 @@ const judged = (baselineSlope: number | null, perStep: number) =>
     baseRunsPossible: false,
   });
 
+describe("growth against a baseline that gives memory back", () => {
+  const judgedGrowth = (growth: number) =>
+    judge({
+      candidate: runs("now", growth, null, 6),
+      baseline: runs("before", -(2 ** 25), null, 5),
+      anchor: null,
+      policy: DEFAULT_POLICY,
+      baseRunsPossible: false,
+    }).checks.find(({ aspect }) => aspect === "growth");
+
+  it("a run that stays level has not grown, and one that gives back as much neither", () => {
+    expect(judgedGrowth(0)).toMatchObject({ verdict: "pass", threshold_bytes: expect.any(Number) });
+    expect(judgedGrowth(-(2 ** 25))).toMatchObject({ verdict: "pass" });
+  });
+
+  it("a run that grows fails", () => {
+    expect(judgedGrowth(2 ** 26)).toMatchObject({ verdict: "fail" });
+  });
+});
+
 describe("growth where most runs of the baseline are too short for one", () => {
   const growthOf = (candidate: number, short: number, known: number) => {
     const { runs: whole, ...rest } = runs("before", 0, null, short + known);

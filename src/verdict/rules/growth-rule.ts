@@ -18,12 +18,22 @@ import { finite, knownValues, type SeriesRun } from "../model/series-index.ts";
 import { checkOf } from "./check.ts";
 import { peaks } from "./peak-rule.ts";
 import { relativeCheck } from "./relative-check.ts";
-import { judgeRelative, type RelativeContext } from "./relative-rule.ts";
+import { judgeRelative, type RelativeContext, type RelativeOutcome } from "./relative-rule.ts";
 import type { SessionValue } from "./sessions.ts";
 
 /** Growth of the lower envelope of a run over the stretch that grew, bytes. */
 export function observedGrowth(series: MeasuredSeries): number | null {
   return finite(series.growth_bytes);
+}
+
+/**
+ * A breach of runs that were over while their process started is none of growth: when within such a run the program
+ * allocates depends on how busy the machine is. Its peak is compared.
+ */
+function withoutStart(outcome: RelativeOutcome, candidate: readonly SeriesRun[]): RelativeOutcome {
+  const isBreach = outcome.kind === "breach" || outcome.kind === "session-unknown";
+  if (!isBreach || !candidate.every(({ series }) => series.class === "insufficient")) return outcome;
+  return { ...outcome, kind: "dismissed", why: "start", inSession: outcome, needsBaseRuns: 0 };
 }
 
 interface Growths {
@@ -52,11 +62,17 @@ function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: num
   return (growth / length) * (horizon.kind === "steps" ? horizon.steps : horizon.seconds);
 }
 
-/** The known growths of the candidate's runs, and whether each run leaks. */
+/**
+ * The known growths of runs. A run that gives memory back has grown by nothing: against a baseline that falls, a run
+ * which stays level does not grow.
+ */
+function grown(runs: readonly SeriesRun[], growth: (series: MeasuredSeries) => number | null) {
+  return knownValues(runs, growth).map((known) => ({ ...known, value: Math.max(0, known.value) }));
+}
+
+/** The same of the candidate's runs, and whether each run leaks. */
 function candidateGrowths(runs: readonly SeriesRun[], growth: (series: MeasuredSeries) => number | null) {
-  return runs.flatMap((run) =>
-    knownValues([run], growth).map((known) => ({ ...known, leak: run.series.class === "leak" })),
-  );
+  return runs.flatMap((run) => grown([run], growth).map((known) => ({ ...known, leak: run.series.class === "leak" })));
 }
 
 /** The growths to compare: all at the horizon where both sides can be projected to it, otherwise all as observed. */
@@ -65,7 +81,7 @@ function growths(context: RelativeContext): Growths {
   const wanted = applicableHorizon(measured, context.policy.horizon);
   if (wanted !== null) {
     const span = observedLength(measured, wanted);
-    const baseline = knownValues(context.baseline, (series) => projectedBaseline(series, wanted, span));
+    const baseline = grown(context.baseline, (series) => projectedBaseline(series, wanted, span));
     if (baseline.length >= Math.min(context.policy.minBaselineRuns, context.baseline.length)) {
       const candidate = candidateGrowths(context.candidate, (series) => projectedGrowth(series, wanted));
       return { horizon: wanted, candidate, baseline };
@@ -74,7 +90,7 @@ function growths(context: RelativeContext): Growths {
   return {
     horizon: null,
     candidate: candidateGrowths(context.candidate, observedGrowth),
-    baseline: knownValues(context.baseline, observedGrowth),
+    baseline: grown(context.baseline, observedGrowth),
   };
 }
 
@@ -114,7 +130,7 @@ export function growthAcrossVersions(context: RelativeContext, baseRuns: number)
   const { key, gating, policy, candidate, baseline, session, baseRunsPossible } = context;
   const known = knownValues(baseline, observedGrowth);
   if (known.length >= policy.minBaselineRuns) return growthRule(context);
-  const here = knownValues(
+  const here = grown(
     baseline.filter((run) => run.session === session),
     observedGrowth,
   );
@@ -183,7 +199,7 @@ export function growthRule(context: RelativeContext): Check {
         "and most runs of the baseline are too short for a growth",
     });
   }
-  return relativeCheck(outcome, context, {
+  return relativeCheck(withoutStart(outcome, context.candidate), context, {
     aspect: "growth",
     name: horizon === null ? "growth" : `growth ${describeHorizon(horizon)}`,
     ...(horizon === null ? {} : { horizon: describeHorizon(horizon) }),

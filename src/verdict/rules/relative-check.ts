@@ -36,6 +36,8 @@ function dismissal(why: Dismissal, here: string): string {
       return `so is the base commit in this session (${here}): the machine changed, not the program (refresh the baseline)`;
     case "reached":
       return "the base commit reaches this level in this session too, and the baseline seldom does (refresh the baseline)";
+    case "start":
+      return "the run was over while its process started: its peak is compared";
     case "spread":
       return `runs of the baseline differ by as much (the base commit in this session: ${here})`;
     default:
