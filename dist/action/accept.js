@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "c9a0acb05f2f0c4395807b1e9792288e8a2473bd7c8b51a1e12f78ecaa60e245");
+  load = loadPack(import.meta.url, "1690a5f08982ac74ecb978f6f11190388afaf50eada8ec6957b02621099073fa");
 } catch (error) {
   fail(
     FAILED,

@@ -223,6 +223,14 @@ describe("growth and class", () => {
     expect(started(1.2 * GIB).verdict).not.toBe("pass");
   });
 
+  it("a run that was over while its process started keeps a breach of growth in a metric without a peak", () => {
+    const outside = { device: "host", metric: "outside_heap", peak_bytes: null } as const;
+    const baseline = measured(nights(10, { ...outside, growth_bytes: 0, class: "flat" }));
+    const run = runOf("pr", { ...outside, growth_bytes: 100 * MIB, class: "insufficient" });
+    // Outside a heap that is not known, growth does not gate.
+    expect(check(ask([run, run, run], { baseline }), "growth")).toMatchObject({ gating: false, verdict: "warn" });
+  });
+
   it("warns of the class leak when the growth is within its limit", () => {
     const judgement = ask([runOf("pr", { peak_bytes: GIB, growth_bytes: 4 * MIB, class: "leak" })], {
       baseline: GROWTHLESS,

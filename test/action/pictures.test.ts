@@ -4,7 +4,7 @@ import type { Octokit } from "../../src/github/api/octokit.ts";
 import { type SectionComment, upsertSectionComment } from "../../src/github/comment/section-comment.ts";
 import { openGitData } from "../../src/github/repository/git-data-client.ts";
 import type { Section } from "../../src/report/model/section.ts";
-import { sampleReport } from "../../src/report/testing/sample-report.ts";
+import { sampleReport, sampleScenario } from "../../src/report/testing/sample-report.ts";
 import { renderTimelinePng } from "../../src/report/timeline/timeline-png.ts";
 import { sampleSection } from "./testing/comment-samples.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
@@ -108,6 +108,21 @@ describe("the comment's picture", () => {
       "default/l2~dark.png",
     ]);
     expect(body()).toContain(`/blob/${commit}/default/l2.png?raw=true`);
+  });
+
+  it("every scenario that fails has a picture of its own, and the worst has that of the gate", async () => {
+    start(false);
+    const scenarios = ["one", "two"].map((scenario) => sampleScenario("fail", { scenario }));
+    await keep(async () => [sampleSection("fail", { report: sampleReport("fail", { scenarios }) })]);
+    const commit = git.git("rev-parse", REF);
+    expect(git.git("ls-tree", "-r", "--name-only", commit).split("\n")).toEqual([
+      "default.png",
+      "default/two.png",
+      "default/two~dark.png",
+      "default~dark.png",
+    ]);
+    for (const file of ["default.png", "default/two.png"]) expect(body()).toContain(`/blob/${commit}/${file}?raw=true`);
+    expect(body()).not.toMatch(SPARKLINE);
   });
 
   it("a private repository links the picture at GitHub's own address, which signed-in readers see", async () => {

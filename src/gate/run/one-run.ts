@@ -140,8 +140,8 @@ export async function oneRun(
   const { analyze, measuredRun } = await loadAnalysis();
   const analysis =
     recording === null ? null : analyze(recording, { horizon: scenario.horizon, phases: request.gatingPhases });
-  // Without the run's number, so that the same notice of several runs is printed once.
   const elsewhere = plan.role === "candidate" && info.run === 1 ? workElsewhere(info) : null;
+  // Without the run's number, so that the same notice of several runs is printed once.
   const warnings = [info.sampler.reason, ...info.lost, elsewhere].filter((note) => note !== null);
   const origin = { session: plan.session, commit: plan.commit };
   const measured = analysis === null ? unsampled(info, origin) : measuredRun(analysis, origin);

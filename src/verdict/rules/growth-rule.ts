@@ -2,7 +2,7 @@ import type { MeasuredSeries } from "../../analysis/measurements.ts";
 import { type Counter, isExact } from "../../analysis/trend/materiality.ts";
 import type { Horizon } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
-import { formatSize, limitOf } from "../../telemetry/recording/metrics.ts";
+import { formatSize, limitOf, METRIC } from "../../telemetry/recording/metrics.ts";
 import {
   CONFIRMED_SPREADS,
   EXACT_GROWTH_FLOOR_BYTES,
@@ -28,11 +28,12 @@ export function observedGrowth(series: MeasuredSeries): number | null {
 
 /**
  * A breach of runs that were over while their process started is none of growth: when within such a run the program
- * allocates depends on how busy the machine is. Its peak is compared.
+ * allocates depends on how busy the machine is. Its peak is compared, so a metric without one keeps the breach.
  */
-function withoutStart(outcome: RelativeOutcome, candidate: readonly SeriesRun[]): RelativeOutcome {
+function withoutStart(outcome: RelativeOutcome, { key, candidate }: RelativeContext): RelativeOutcome {
   const isBreach = outcome.kind === "breach" || outcome.kind === "session-unknown";
-  if (!isBreach || !candidate.every(({ series }) => series.class === "insufficient")) return outcome;
+  if (!isBreach || !METRIC[key.metric].hasPeak || !candidate.every(({ series }) => series.class === "insufficient"))
+    return outcome;
   return { ...outcome, kind: "dismissed", why: "start", inSession: outcome, needsBaseRuns: 0 };
 }
 
@@ -199,7 +200,7 @@ export function growthRule(context: RelativeContext): Check {
         "and most runs of the baseline are too short for a growth",
     });
   }
-  return relativeCheck(withoutStart(outcome, context.candidate), context, {
+  return relativeCheck(withoutStart(outcome, context), context, {
     aspect: "growth",
     name: horizon === null ? "growth" : `growth ${describeHorizon(horizon)}`,
     ...(horizon === null ? {} : { horizon: describeHorizon(horizon) }),
