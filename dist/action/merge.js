@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "1690a5f08982ac74ecb978f6f11190388afaf50eada8ec6957b02621099073fa");
+  load = loadPack(import.meta.url, "bc2b3189973c977b3e3244a40a34dc294a483cec0a8d0954227dfcd70e0949c0");
 } catch (error) {
   fail(
     FAILED,

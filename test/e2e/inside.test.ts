@@ -233,9 +233,9 @@ describe.skipIf(!hasCompiler || process.platform !== "linux")("a C program with 
     const heap = of(judgedSeries(leaky)[0] ?? [], "allocated");
     expect(heap?.class).toBe("leak");
     expect(Math.abs((heap?.slope_bytes_per_step ?? 0) / 4112 - 1)).toBeLessThan(0.05);
-    const large = await gate(cwd, ["./keep_blocks", "leaky", "400", "65536"], ONCE, preload);
+    const large = await gate(cwd, ["./keep_blocks", "leaky", "400", "262144"], ONCE, preload);
     expect(linesOf(large)[0]?.evidence.line, large.stderr).toBe(lineWith(cwd, "keep_blocks.c", "malloc(size)"));
-    expect(Math.abs(Number(linesOf(large)[0]?.evidence.bytes_per_step) / 65552 - 1)).toBeLessThan(0.1);
+    expect(Math.abs(Number(linesOf(large)[0]?.evidence.bytes_per_step) / 262160 - 1)).toBeLessThan(0.1);
     const clean = await gate(cwd, ["./keep_blocks", "clean"], HORIZON, preload);
     expect(clean.verdict).not.toBe("fail");
     expect(of(judgedSeries(clean)[0] ?? [], "allocated")?.class).toBe("flat");

@@ -140,11 +140,13 @@ export async function oneRun(
   const { analyze, measuredRun } = await loadAnalysis();
   const analysis =
     recording === null ? null : analyze(recording, { horizon: scenario.horizon, phases: request.gatingPhases });
-  const elsewhere = plan.role === "candidate" && info.run === 1 ? workElsewhere(info) : null;
-  // Without the run's number, so that the same notice of several runs is printed once.
-  const warnings = [info.sampler.reason, ...info.lost, elsewhere].filter((note) => note !== null);
   const origin = { session: plan.session, commit: plan.commit };
   const measured = analysis === null ? unsampled(info, origin) : measuredRun(analysis, origin);
+  // What leaks is here, wherever else work is done.
+  const leaks = measured?.series.some((series) => series.class === "leak");
+  const elsewhere = plan.role === "candidate" && info.run === 1 && !leaks ? workElsewhere(info) : null;
+  // Without the run's number, so that the same notice of several runs is printed once.
+  const warnings = [info.sampler.reason, ...info.lost, elsewhere].filter((note) => note !== null);
   const { role, directory } = plan;
   return { role, directory, info, recording, analysis, measured, ending, warnings, interference: deeds, writeError };
 }
