@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "bc2b3189973c977b3e3244a40a34dc294a483cec0a8d0954227dfcd70e0949c0");
+  load = loadPack(import.meta.url, "060da029fdf3b5a56473ef6a363c3e66da54dc4c7e30951c5d22bbed9600a2b0");
 } catch (error) {
   fail(
     FAILED,

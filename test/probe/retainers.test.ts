@@ -28,6 +28,22 @@ same = list(retainers._identities(others)) == list(map(id, others))
 print(json.dumps([sorted(grown), len(look._noted[0]), look.seen.get("steady_containers"), same]))
 `;
 
+/** New elements of a list, and of those that an extension leaves after an error: with no element, or with one. */
+const HALF_BUILT = `
+import ctypes, json, sys
+sys.path.insert(0, sys.argv[1])
+from _stormlog_probe.attribute import retainers
+make, fill = ctypes.pythonapi.PyList_New, ctypes.pythonapi.PyList_SetItem
+make.restype, make.argtypes = ctypes.py_object, [ctypes.c_ssize_t]
+fill.argtypes = [ctypes.py_object, ctypes.c_ssize_t, ctypes.py_object]
+begun = make(40)
+kept = "first"
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+fill(begun, 0, kept)
+lists = [list("abcdefgh"), make(40), begun]
+print(json.dumps([retainers.new_elements(retainers.Retainer(one, len(one) - 3)) for one in lists]))
+`;
+
 const looked = (lists: number): unknown =>
   JSON.parse(execFileSync(PYTHON?.executable ?? "", ["-c", LOOKED, PROBE, String(lists)], { encoding: "utf8" }));
 
@@ -74,6 +90,11 @@ describe.skipIf(PYTHON === null)("the containers that grow", () => {
 
   it("growing containers are found among so many that short and new ones are not followed", () => {
     expect(looked(60_000)).toEqual([grown(60_000), 20_000, 3, true]);
+  });
+
+  it("a list that an extension left half-built is looked into without following its empty slots", () => {
+    const found = execFileSync(PYTHON?.executable ?? "", ["-c", HALF_BUILT, PROBE], { encoding: "utf8" });
+    expect(JSON.parse(found)).toEqual([["h", "g", "f", "b", "a"], [], ["first", "first"]]);
   });
 
   it("growing containers include caches of strings and bytes, which the collector does not list", () => {

@@ -204,10 +204,15 @@ def _free_threaded():
 def new_elements(retainer):
     """A few of the elements that a container gained since the moment before."""
     container = retainer.object
+    # A list grows at its end or at its front.
+    newest = min(ELEMENTS, retainer.grown)
+    if type(container) is list:
+        # The collector looks from the end on and passes over the empty slots of a list that was left half-built;
+        # iterating would follow them.
+        held = gc.get_referents(container)
+        return held[:newest] + held[-2:]
     if isinstance(container, (list, collections.deque)):
-        # A list grows at its end or at its front.
-        end = list(itertools.islice(reversed(container), min(ELEMENTS, retainer.grown)))
-        return end + list(itertools.islice(container, 2))
+        return list(itertools.islice(reversed(container), newest)) + list(itertools.islice(container, 2))
     if isinstance(container, dict):
         try:
             return [one for pair in itertools.islice(reversed(container.items()), ELEMENTS) for one in pair]
