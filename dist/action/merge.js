@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "060da029fdf3b5a56473ef6a363c3e66da54dc4c7e30951c5d22bbed9600a2b0");
+  load = loadPack(import.meta.url, "fdcee1ca708b2b93e785bfd2edd53a3246e9460a25c0d83670720d25ce1eb31f");
 } catch (error) {
   fail(
     FAILED,

@@ -241,9 +241,16 @@ class Attribution(Scheduled):
 
     def _write(self, documents):
         try:
+            # By the encoder in C, a line at a time: other threads run between. `json.dump` has its own in Python and,
+            # while allocations are traced, takes six times as long (1,500 lines, Python 3.11).
+            encode = json.JSONEncoder(separators=(",", ":")).encode
             for path, content in documents:
+                lines = content.pop("lines")
                 with open(path + ".part", "w") as file:
-                    json.dump(content, file, separators=(",", ":"))
+                    file.write(encode(content)[:-1] + ',"lines":[')
+                    for at, line in enumerate(lines):
+                        file.write(("," if at else "") + encode(line))
+                    file.write("]}")
                 os.replace(path + ".part", path)
         except Exception as error:  # noqa: BLE001
             complain(error)
