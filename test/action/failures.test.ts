@@ -14,9 +14,9 @@ const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BUILT = await builtSteps();
 const BOT = "github-actions[bot]";
 
-/** The clock of a step that only waits runs this much faster: its deadline of 30 s for a comment is over in 3.75 s. */
+/** The clock of a step that only waits runs this much faster: its deadline of 30 s for a comment is over in 7.5 s. */
 const CLOCK = 4;
-/** Steps that run at once: half of a failure is waiting, and what starts takes a processor. */
+/** Steps that run at once. Of six on a busy machine some had no answer before their deadline. */
 const AT_ONCE = 4;
 
 const tls = await SelfSigned.start();
