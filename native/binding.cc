@@ -183,16 +183,14 @@ Napi::Value start(const Napi::CallbackInfo& info) {
   reader.number("devicePeriodNs", kMin, kMax, devicePeriod, false);
   reader.number("cpuBudget", 0, 64, budget, true);
   reader.text("marker", options.marker, false);
+  reader.text("ignore", options.ignore, false);
   reader.text("probeDirectory", options.probeDirectory, false);
   reader.text("procRoot", options.procRoot, false);
   reader.text("sysRoot", options.sysRoot, false);
   reader.text("nvmlPath", options.nvmlPath, false);
-  if (!reader.ok()) return env.Undefined();
   const size_t equals = options.marker.find('=');
-  if (!options.marker.empty() && (equals == std::string::npos || equals == 0)) {
-    throwInvalid(env, "marker must have the form NAME=value");
-    return env.Undefined();
-  }
+  if (!options.marker.empty() && (equals == std::string::npos || equals == 0)) reader.fail("marker must have the form NAME=value");
+  if (!reader.ok()) return env.Undefined();
   options.rootPid = static_cast<int>(rootPid);
   options.hostPeriodNs = static_cast<uint64_t>(hostPeriod);
   options.devicePeriodNs = static_cast<uint64_t>(devicePeriod);

@@ -65,10 +65,11 @@ int Sampler::start() {
   host.rootPid = options_.rootPid;
   host.includeRoot = options_.includeRoot;
   host.marker = options_.marker;
+  host.ignore = options_.ignore;
   host_ = HostSource::create(host);
   hostReport_ = host_->probe();
   if (!options_.probeDirectory.empty()) {
-    probe_.reset(new ProbeSource(options_.probeDirectory, startNs_, options_.includeRoot ? 0 : options_.rootPid));
+    probe_.reset(new ProbeSource(options_.probeDirectory, startNs_, options_.includeRoot ? 0 : options_.rootPid, host_.get()));
     probeReport_ = probe_->probe();
   }
 

@@ -29,6 +29,8 @@ struct SamplerOptions {
   // Fraction of one core, or below 0 for no governor.
   double cpuBudget = 0.01;
   std::string marker;
+  // Programs that are not measured, one a line.
+  std::string ignore;
   std::string procRoot = "/proc";
   std::string sysRoot = "/sys";
   // "" = the usual places.

@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "fdcee1ca708b2b93e785bfd2edd53a3246e9460a25c0d83670720d25ce1eb31f");
+  load = loadPack(import.meta.url, "e60c527a74af07876edb9a886333a22616fca7af84a444dc1a786a91c90cd785");
 } catch (error) {
   fail(
     FAILED,

@@ -28,6 +28,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "scenarios[].cwd": "Working directory, relative to this file",
   "scenarios[].env": "Variables of the command",
   "scenarios[].budget": "Absolute limits on peaks, such as `{ host: 2GiB }`",
+  "scenarios[].ignore":
+    "Programs that are not measured, with all that they start: a load generator. The name as `show --processes` prints it; whatever runs under it is left out",
   "policy.gating": "Metrics that can fail the gate ([the default](how-verdicts-are-made.md#which-checks-there-are))",
   "policy.gating-phases": "[Phases](probe.md#phases) that are judged like the run",
   "policy.known-leaks[].package": "[Known leak](approval.md#a-leak-in-a-dependency): the installed package",

@@ -34,11 +34,17 @@ describe("a change of the gate's own configuration", () => {
   it("a configuration that spells the same settings differently has no changes", () => {
     const base = config(
       { baseline: "file:baselines", policy: { gating: ["host", "allocated"] } },
-      { budget: { host: "2GiB" }, horizon: "1e6", env: { A: 1, B: "x" }, cwd: "." },
+      { budget: { host: "2GiB" }, horizon: "1e6", env: { A: 1, B: "x" }, cwd: ".", ignore: ["a", "b"] },
     );
     const head = config(
       { baseline: ["file:baselines"], policy: { gating: ["allocated", "host"], "base-run": "auto" } },
-      { budget: { host: 2 * 1024 ** 3 }, horizon: 1_000_000, env: { B: "x", A: "1" }, repeats: "auto" },
+      {
+        budget: { host: 2 * 1024 ** 3 },
+        horizon: 1_000_000,
+        env: { B: "x", A: "1" },
+        repeats: "auto",
+        ignore: ["b", "a"],
+      },
     );
     expect(underBasePolicy(base, head).changes).toEqual([]);
   });
@@ -69,6 +75,7 @@ describe("a change of the gate's own configuration", () => {
       "1h",
     ],
     ["fewer repeats", config(), config({}, { repeats: 1 }), "scenarios.train.repeats", null, "1"],
+    ["a program that is ignored", config(), config({}, { ignore: ["wrk"] }), "scenarios.train.ignore", null, '["wrk"]'],
     [
       "a softer word for unjudged",
       config({ policy: { unjudged: "fail" } }),

@@ -25,7 +25,7 @@ function budgetUnder(base: BudgetSizes, head: BudgetSizes): BudgetSizes {
 
 /** A scenario as the change runs it, judged by the base commit's settings. */
 function scenarioUnder(base: ConfigScenario, head: ConfigScenario): ConfigScenario {
-  const { budget: own = {}, horizon: _horizon, repeats: _repeats, ...measured } = head;
+  const { budget: own = {}, horizon: _horizon, repeats: _repeats, ignore: _ignore, ...measured } = head;
   const budget = budgetUnder(base.budget ?? {}, own);
   // The same in other words keeps the words that its records know.
   const { name: _name, timeout: _timeout, budget: _budget, ...words } = base;
@@ -34,6 +34,7 @@ function scenarioUnder(base: ConfigScenario, head: ConfigScenario): ConfigScenar
     ...(definitionChanges(base, head).length === 0 ? words : {}),
     ...(base.horizon === undefined ? {} : { horizon: base.horizon }),
     ...(base.repeats === undefined ? {} : { repeats: base.repeats }),
+    ...(base.ignore === undefined ? {} : { ignore: base.ignore }),
     ...(Object.keys(budget).length === 0 ? {} : { budget }),
   };
 }
@@ -49,9 +50,9 @@ function tightened(base: ConfigScenario, head: ConfigScenario): readonly string[
 }
 
 /**
- * Judge a change by its base commit's settings: budgets, horizon, repeats, baseline and policy are the base's; what is
- * run, in which environment and for how long is the change's; scenarios that are new are wholly its own, and budgets
- * may only get tighter.
+ * Judge a change by its base commit's settings: budgets, horizon, repeats, what is ignored, baseline and policy are the
+ * base's; what is run, in which environment and for how long is the change's; scenarios that are new are wholly its
+ * own, and budgets may only get tighter.
  */
 export function underBasePolicy(base: ConfigFile, head: ConfigFile): JudgedConfig {
   const { pairs, removed } = scenarioPairs(base, head);

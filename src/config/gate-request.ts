@@ -28,6 +28,8 @@ export interface ScenarioRequest {
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutS: number | null;
   readonly horizon: Horizon | null;
+  /** Programs of the command that are not measured, in order of name. Default none. */
+  readonly ignore?: readonly string[];
   readonly budgets: Policy["budgets"];
   /** How many candidate runs: as the rule needs, or a fixed number. */
   readonly repeats: "auto" | number;

@@ -189,6 +189,7 @@ function scenarioRequest(
     env: textsOf(scenario.env),
     timeoutS: options.timeout !== undefined ? number("timeout", options.timeout, 0.1, 1e7) : (scenario.timeout ?? null),
     horizon: horizon === undefined ? null : parseHorizon(String(horizon)),
+    ...(scenario.ignore === undefined ? {} : { ignore: [...new Set(scenario.ignore)].sort() }),
     budgets: [...byMetric.values()],
     repeats: parseRepeats(options.repeats ?? (scenario.repeats === undefined ? undefined : String(scenario.repeats))),
   };

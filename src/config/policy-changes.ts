@@ -105,6 +105,7 @@ function scenarioChanges(base: ConfigScenario, head: ConfigScenario): readonly C
     ...budgetChanges(place, base, head),
     ...changed(`${place}.horizon`, base.horizon, head.horizon, length),
     ...changed(`${place}.repeats`, base.repeats, head.repeats, orAuto),
+    ...changed(`${place}.ignore`, base.ignore, head.ignore, sorted),
   ];
 }
 

@@ -11,6 +11,12 @@ const baselineSpec = v.union([names, v.pipe(v.array(names), v.minLength(1, "must
 const unjudged = v.picklist(["fail", "warn", "pass"]);
 const metric = v.picklist(METRICS);
 const repeats = v.union([v.literal("auto"), v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50))]);
+/** As `show --processes` prints it: the name of a file, of a script or of a module. */
+const program = v.pipe(
+  names,
+  v.maxLength(60),
+  v.regex(/^[^/\r\n]+$/, 'must be the name of a program, such as "wrk" or "load.py"'),
+);
 
 /** One named command to measure. A string `run` is given to `sh -c`; a list is started as it is, without a shell. */
 export const ScenarioSchema = v.strictObject({
@@ -22,6 +28,7 @@ export const ScenarioSchema = v.strictObject({
   horizon: v.optional(v.union([v.string(), v.number()])),
   budget: v.optional(v.record(metric, sizeText)),
   repeats: v.optional(repeats),
+  ignore: v.optional(v.pipe(v.array(program), v.minLength(1, "must not be empty"), v.maxLength(40))),
 });
 
 const words = (most: number) => v.pipe(v.string(), v.nonEmpty("must not be empty"), v.maxLength(most));

@@ -105,10 +105,10 @@ async function prepare(request: MeasureRequest): Promise<PreparedRun> {
   // This process's own environment still has the dropped variables, and the command could read it.
   if (dropped.length > 0) denyInspection();
   const identity = rankIdentity(env);
-  const { scenarioDefinition } = request;
+  const { scenarioDefinition, ignore } = request;
   const command = declaredCommand(request.command, request.cwd);
   const describe = (devices: Sampler["devices"]) =>
-    collectFingerprint({ devices, env, worldSize: identity.world_size, scenarioDefinition, command });
+    collectFingerprint({ devices, env, worldSize: identity.world_size, scenarioDefinition, command, ignore });
   createRunDirectory(request.directory);
   renewCopies();
   const probe = request.probe === "off" ? null : openProbe(request, env);
@@ -220,6 +220,7 @@ function samplerOf({ request, marker, probe }: PreparedRun, launched: Launched):
     devicePeriodNs: request.devicePeriodNs,
     cpuBudget: request.cpuBudget,
     marker,
+    ...(request.ignore === undefined ? {} : { ignore: request.ignore.join("\n") }),
     probeDirectory: probe === null ? null : path.join(request.directory, PROBE_FOLDER),
   });
 }

@@ -55,6 +55,8 @@ export interface SamplerOptions {
   readonly cpuBudget: number | null;
   /** Process-tree marker `NAME=value` found in /proc/<pid>/environ of every descendant. */
   readonly marker: string | null;
+  /** Programs that are not measured, with all that they start; one a line. Default none. */
+  readonly ignore?: string;
   /** Directory of the step file and of the rings of probes inside the measured processes; null = none. */
   readonly probeDirectory: string | null;
 }

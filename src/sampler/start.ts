@@ -72,7 +72,10 @@ export async function startSampler(options: SamplerOptions): Promise<Sampler> {
     if ("addon" in native) return startNative(native.addon, wanted);
     if (!usesPs) throw nativeMissing(native.reason);
     const { PS_LIMITS, PsSampler } = await import("./ps-sampler.ts");
-    return new PsSampler(wanted, `${native.reason}; ${PS_LIMITS}`);
+    return new PsSampler(
+      wanted,
+      `${native.reason}; ${PS_LIMITS}${wanted.ignore === undefined ? "" : "; what is to be ignored counts, too"}`,
+    );
   } catch (error) {
     if (errnoOf(error) !== null) throw unwritable(wanted.file, error);
     throw error instanceof GateError ? error : nativeMissing(`the native sampler did not start (${messageOf(error)})`);

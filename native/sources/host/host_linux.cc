@@ -6,6 +6,7 @@
 #include "../../error_log.h"
 #include "../../support/clock.h"
 #include "host_source.h"
+#include "ignored_programs.h"
 #include "marker_scan.h"
 #include "process_table.h"
 #include "procfs.h"
@@ -39,12 +40,17 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
         includeRoot_(options.includeRoot),
         scan_(proc_, options.rootPid),
         marker_(proc_, options.marker),
+        ignored_(proc_, options.ignore),
         pageSize_(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))) {}
 
   SourceReport probe() override;
   void sample(uint64_t timeNs, RecordSink& out) override;
   void finish(uint64_t timeNs, RecordSink& out) override;
-  bool owns(int pid) override { return pid == rootPid_ || table_.find(pid) != nullptr; }
+  bool owns(int pid) override {
+    const ProcessEntry* entry = table_.find(pid);
+    return entry == nullptr ? pid == rootPid_ : !entry->ignored;
+  }
+  bool ignores(int pid) override { return ignored_.holds(table_.find(pid), pid); }
   size_t members(int* out, size_t max) override;
   uint64_t stillForNs() const override;
   void lookAgain(uint64_t timeNs, RecordSink& out) override {
@@ -59,7 +65,6 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   // False when the process is gone and its entry must be removed.
   bool readProcess(ProcessEntry& entry, uint8_t& quietReads, uint64_t timeNs, RecordSink& out);
   void readAll(uint64_t timeNs, RecordSink& out);
-  bool ranSince(const ProcessEntry& entry, uint64_t& lastCpuNs) const;
   void readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
   void readDescriptors(ProcessEntry& entry, uint64_t timeNs);
   void writeCounts(uint64_t timeNs, RecordSink& out);
@@ -72,6 +77,7 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   const bool includeRoot_;
   TreeScan scan_;
   MarkerScan marker_;
+  const IgnoredPrograms ignored_;
   const uint64_t pageSize_;
   ProcessTable table_;
   ErrorLog errors_;
@@ -153,8 +159,10 @@ void LinuxHostSource::found(int pid, int parent) {
     record.set(0, static_cast<uint64_t>(parent));
   }
   out_->push(record);
+  const ProcessEntry* parentEntry = table_.find(entry.parent);
+  entry.ignored = parentEntry != nullptr && parentEntry->ignored;
   // Only parents in the table can lend their memory: the launcher is not in it, and its children have their own copy.
-  entry.borrowsMemory = table_.find(entry.parent) != nullptr;
+  entry.borrowsMemory = parentEntry != nullptr;
   entry.borrowCheckByText = !kcmpWorks_;
 }
 
@@ -184,21 +192,11 @@ void LinuxHostSource::refreshTree(uint64_t timeNs, RecordSink& out) {
 
 bool LinuxHostSource::followLivingThread(ProcessEntry& entry) {
   // The main thread may end before the others; its own files then show no memory, while theirs still do.
-  if (proc_.threads(entry.pid) < 2) return false;
-  PidDirectory tasks(proc_.open(entry.pid, "task"));
-  for (int tid = tasks.next(); tid != 0; tid = tasks.next()) {
-    if (tid == entry.pid) continue;
-    UniqueFd statm = proc_.openTaskFile(entry.pid, tid, "statm");
-    char text[128];
-    const ssize_t n = statm ? preadText(statm.get(), text, sizeof text) : -1;
-    Statm parsed;
-    if (n <= 0 || !parseStatm(text, static_cast<size_t>(n), parsed) || parsed.sizePages == 0) continue;
-    if (!entry.mainStatm) entry.mainStatm = static_cast<UniqueFd&&>(entry.statm);
-    entry.statm = static_cast<UniqueFd&&>(statm);
-    entry.status = proc_.openTaskFile(entry.pid, tid, "status");
-    return true;
-  }
-  return false;
+  UniqueFd statm;
+  if (!proc_.openLivingThread(entry.pid, statm, entry.status)) return false;
+  if (!entry.mainStatm) entry.mainStatm = static_cast<UniqueFd&&>(entry.statm);
+  entry.statm = static_cast<UniqueFd&&>(statm);
+  return true;
 }
 
 bool LinuxHostSource::borrows(ProcessEntry& entry, const Statm& now) {
@@ -234,6 +232,12 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint
     if (entry.ended && quietReads < QuietTurns::kAfter) ++quietReads;
     return true;
   }
+  if (ignored_.holds(entry, now, timeNs)) {
+    entry.ignored = true;
+    markEnded(entry, timeNs, out);
+    quietReads = QuietTurns::kAfter;
+    return true;
+  }
   if (now == entry.pages) {
     if (quietReads < QuietTurns::kAfter) ++quietReads;
   } else {
@@ -254,17 +258,9 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint
   return true;
 }
 
-// True when the process may have run since `lastCpuNs`, which is updated. One that did not run has not touched memory.
-bool LinuxHostSource::ranSince(const ProcessEntry& entry, uint64_t& lastCpuNs) const {
-  const uint64_t cpu = proc_.isReal() ? processCpuNs(entry.pid) : 0;
-  const bool ran = cpu == 0 || cpu != lastCpuNs;
-  lastCpuNs = cpu;
-  return ran;
-}
-
 void LinuxHostSource::readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSink& out) {
   entry.nextStatusNs = timeNs + kStatusPeriodNs;
-  if (ranSince(entry, entry.statusCpuNs) || entry.statusValues.valid == 0) {
+  if (proc_.ranSince(entry.pid, entry.statusCpuNs) || entry.statusValues.valid == 0) {
     if (!entry.status) entry.status = proc_.open(entry.pid, "status");
     char text[4096];
     const ssize_t n = entry.status ? preadText(entry.status.get(), text, sizeof text) : -1;
@@ -315,6 +311,8 @@ void LinuxHostSource::markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink
   someoneVanished_ = true;
   Record record = recordOf(RecordKind::kProcessExit, RecordSource::kTree, entry.pid, timeNs);
   if (entry.statusValues.valid & kStatusHighWater) record.set(0, entry.statusValues.highWater);
+  // It lives, and is measured no more.
+  if (entry.ignored) record.set(1, 1);
   out.push(record);
 }
 
@@ -326,7 +324,7 @@ void LinuxHostSource::readAll(uint64_t timeNs, RecordSink& out) {
     uint8_t& quiet = table_.quietReads(i);
     if (quiet >= QuietTurns::kAfter) {
       ProcessEntry& entry = table_[i];
-      if (!quiet_.visits() || (!quiet_.few() && timeNs < entry.nextStatusNs && !ranSince(entry, entry.readCpuNs))) {
+      if (!quiet_.visits() || (!quiet_.few() && timeNs < entry.nextStatusNs && !proc_.ranSince(entry.pid, entry.readCpuNs))) {
         ++i;
         continue;
       }

@@ -14,6 +14,8 @@ struct HostOptions {
   bool includeRoot = true;
   // "NAME=value", or empty for none.
   std::string marker;
+  // Programs that are not measured, with all that they start; one a line.
+  std::string ignore;
 };
 
 struct HostTotals {
@@ -30,8 +32,11 @@ class HostSource : public Source {
   void setLatenessNs(uint64_t ns) { latenessNs_ = ns; }
   const HostTotals& totals() const { return totals_; }
 
-  // True when `pid` is the root or in the tree.
+  // True when `pid` is the root or in the tree, and measured.
   virtual bool owns(int pid) = 0;
+
+  // True when `pid` is in the tree and not measured, or about to be found so.
+  virtual bool ignores(int) { return false; }
 
   // Rises when a process joined or left the tree.
   uint64_t membership() const { return membership_; }

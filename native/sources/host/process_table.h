@@ -40,6 +40,8 @@ struct ProcessEntry {
   bool counted = false;
   // Ended but not yet reaped: no memory, kept so that a rescan does not take it for new.
   bool ended = false;
+  // Alive, and not measured; `ended`, too.
+  bool ignored = false;
   // Still in its parent's address space (between vfork and exec): its pages are the parent's and must not count twice.
   bool borrowsMemory = false;
   // How a borrowed address space is detected: by kcmp, or by an identical statm line.

@@ -212,6 +212,30 @@ ssize_t ProcFs::read(int pid, const char* name, char* buffer, size_t size) const
   return fd ? preadText(fd.get(), buffer, size) : -1;
 }
 
+bool ProcFs::ranSince(int pid, uint64_t& lastCpuNs) const {
+  const uint64_t cpu = real_ ? processCpuNs(pid) : 0;
+  const bool ran = cpu == 0 || cpu != lastCpuNs;
+  lastCpuNs = cpu;
+  return ran;
+}
+
+bool ProcFs::openLivingThread(int pid, UniqueFd& statm, UniqueFd& status) const {
+  if (threads(pid) < 2) return false;
+  PidDirectory tasks(open(pid, "task"));
+  for (int tid = tasks.next(); tid != 0; tid = tasks.next()) {
+    if (tid == pid) continue;
+    UniqueFd opened = openTaskFile(pid, tid, "statm");
+    char text[128];
+    const ssize_t n = opened ? preadText(opened.get(), text, sizeof text) : -1;
+    Statm parsed;
+    if (n <= 0 || !parseStatm(text, static_cast<size_t>(n), parsed) || parsed.sizePages == 0) continue;
+    statm = static_cast<UniqueFd&&>(opened);
+    status = openTaskFile(pid, tid, "status");
+    return true;
+  }
+  return false;
+}
+
 unsigned ProcFs::threads(int pid) const {
   char path[600];
   snprintf(path, sizeof path, "%s/%d/task", root_, pid);

@@ -91,8 +91,15 @@ class ProcFs {
   UniqueFd openTop(const char* name) const;
   UniqueFd openTaskFile(int pid, int tid, const char* name) const;
 
+  // Opens the two files of a thread other than the main one whose statm shows memory; false where there is none.
+  bool openLivingThread(int pid, UniqueFd& statm, UniqueFd& status) const;
+
   // Reads <root>/<pid>/<name> in one go. Bytes read, or -1 with errno.
   ssize_t read(int pid, const char* name, char* buffer, size_t size) const;
+
+  // True when the process may have run since `lastCpuNs`, which is updated. One that did not run has not touched
+  // memory.
+  bool ranSince(int pid, uint64_t& lastCpuNs) const;
 
   // Number of threads by the link count of the task directory; 0 when unknown.
   unsigned threads(int pid) const;

@@ -48,7 +48,7 @@ void TreeScan::pass(ProcessTable& table, Visitor& visitor) {
   // New entries are appended while this runs, so grandchildren are reached in the same pass.
   for (size_t i = 0; i < table.size(); ++i) {
     ProcessEntry& entry = table[i];
-    if (!entry.ended && entry.pid != rootPid_) scanChildren(entry.pid, entry.children, entry.tasks, visitor);
+    if ((!entry.ended || entry.ignored) && entry.pid != rootPid_) scanChildren(entry.pid, entry.children, entry.tasks, visitor);
   }
 }
 

@@ -154,8 +154,8 @@ class ProbeSource::Delivery final : public ProbeFile::Visitor {
   RecordSink& out_;
 };
 
-ProbeSource::ProbeSource(const std::string& directory, uint64_t startNs, int rootPid)
-    : path_(directory), startNs_(startNs), rootPid_(rootPid), files_(new File[kFiles]), seen_(new uint64_t[kSeen]()) {}
+ProbeSource::ProbeSource(const std::string& directory, uint64_t startNs, int rootPid, HostSource* host)
+    : path_(directory), startNs_(startNs), rootPid_(rootPid), host_(host), files_(new File[kFiles]), seen_(new uint64_t[kSeen]()) {}
 
 ProbeSource::~ProbeSource() = default;
 
@@ -190,7 +190,7 @@ bool ProbeSource::isNew(int pid, uint32_t instance) {
 }
 
 void ProbeSource::ring(int pid, uint32_t instance, const char* name) {
-  if (pid == rootPid_ || !isNew(pid, instance)) return;
+  if (pid == rootPid_ || !isNew(pid, instance) || (host_ != nullptr && host_->ignores(pid))) return;
   UniqueFd fd = directory_.openFile(name);
   if (!fd) {
     errors_.note(*out_, timeNs_, RecordSource::kProbe, pid, errno, kProbeFileUnreadable);

@@ -10,7 +10,7 @@
 #include "../../support/clock.h"
 #include "probe_directory.h"
 #include "probe_file.h"
-#include "../source.h"
+#include "../host/host_source.h"
 #include "step_file.h"
 
 namespace stormlog {
@@ -31,8 +31,9 @@ enum ProbeTrouble : uint64_t {
 
 class ProbeSource final : public Source, private ProbeDirectory::Visitor {
  public:
-  // `startNs` is time zero on CLOCK_MONOTONIC. The launcher `rootPid` is not part of the job, whatever it loads.
-  ProbeSource(const std::string& directory, uint64_t startNs, int rootPid);
+  // `startNs` is time zero on CLOCK_MONOTONIC. The launcher `rootPid` is not part of the job, whatever it loads, nor
+  // are the processes that `host` ignores (null = none).
+  ProbeSource(const std::string& directory, uint64_t startNs, int rootPid, HostSource* host = nullptr);
   ~ProbeSource();
 
   SourceReport probe() override;
@@ -62,6 +63,7 @@ class ProbeSource final : public Source, private ProbeDirectory::Visitor {
   const std::string path_;
   const uint64_t startNs_;
   const int rootPid_;
+  HostSource* const host_;
   ProbeDirectory directory_;
   bool available_ = false;
   std::unique_ptr<File[]> files_;

@@ -1,3 +1,4 @@
+#include "../../sources/host/ignored_programs.h"
 #include "../../sources/host/procfs.h"
 
 #include <cstdint>
@@ -145,6 +146,25 @@ TEST("the marker is matched as a whole entry wherever it lies in a long environm
   CHECK(!contains(""));
   // Every position across the borders of the read buffer.
   for (size_t padding = 180; padding < 300; ++padding) CHECK(contains(std::string(padding, 'p') + nul + marker + nul + "tail=1" + nul));
+}
+
+TEST("a command line names its program, or the script that an interpreter runs, as the recording does") {
+  const auto program = [](std::string words) {
+    for (char& c : words) c = c == ' ' ? '\0' : c;
+    char name[64];
+    programOf(words.data(), words.size(), name, sizeof name);
+    return std::string(name);
+  };
+  CHECK(program("/usr/bin/wrk -t2 http://127.0.0.1") == "wrk");
+  CHECK(program("python3 -X dev src/main.py data.py") == "main.py");
+  CHECK(program("/usr/bin/python3.11 /usr/local/bin/gunicorn app:app") == "gunicorn");
+  CHECK(program("python3 -m celery worker") == "celery");
+  CHECK(program("python3 -c import.py") == "");
+  CHECK(program("node --require ./hook.cjs server.mjs") == "server.mjs");
+  CHECK(program("java -Xmx1g -jar lib/service.jar") == "service.jar");
+  CHECK(program("python3") == "");
+  CHECK(program("") == "");
+  CHECK(program(std::string(200, 'x')) == std::string(63, 'x'));
 }
 
 TEST("only all-digit names of a directory are pids, however many there are") {

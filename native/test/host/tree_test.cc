@@ -16,11 +16,13 @@ namespace {
 constexpr double kMiB = 1024.0 * 1024.0;
 
 struct Watch {
-  explicit Watch(int rootPid, bool includeRoot = true, const std::string& marker = "", const std::string& procRoot = "/proc") {
+  explicit Watch(int rootPid, bool includeRoot = true, const std::string& marker = "", const std::string& procRoot = "/proc",
+                 const std::string& ignore = "") {
     HostOptions options;
     options.rootPid = rootPid;
     options.includeRoot = includeRoot;
     options.marker = marker;
+    options.ignore = ignore;
     options.procRoot = procRoot;
     source = HostSource::create(options);
     report = source->probe();
@@ -150,6 +152,29 @@ TEST("a process outside the tree is found by the marker in its environment") {
   CHECK_EQ(watch.source->totals().processes, 2);
   CHECK(watch.source->owns(stray.pid()));
   CHECK(!watch.source->owns(other.pid()));
+}
+
+TEST("a program that is ignored and what it starts are no part of the tree, and what runs beside it is") {
+  TempDirectory directory;
+  const std::string load = directory.path() + "/load";
+  CHECK_EQ(symlink(testing_support::built("child").c_str(), load.c_str()), 0);
+  Child shell({"-c", load + " setsid 90 60000 & " + testing_support::built("child") + " alloc 30 60000; wait"}, "/bin/sh");
+  Watch watch(shell.pid(), true, "", "/proc", "other\nload");
+  const auto left = [&] {
+    std::vector<int> pids;
+    for (const Record& record : watch.out.records) {
+      if (record.kind == RecordKind::kProcessExit && (record.valid & 2) != 0) pids.push_back(record.id);
+    }
+    return pids;
+  };
+  // The load, and the process that it forks in a session of its own and that holds the memory.
+  CHECK(watch.until([&] { return left().size() == 2 && residentMiB(left()[1]) > 85 && watch.source->totals().hostBytes > 28 * 1024 * 1024; }));
+  CHECK(near(watch.peak, 31, 5));
+  CHECK_EQ(watch.source->totals().processes, 2);
+  int members[8];
+  CHECK_EQ(watch.source->members(members, 8), 2);
+  for (const int pid : left()) CHECK(watch.source->ignores(pid) && !watch.source->owns(pid));
+  CHECK(!watch.source->ignores(shell.pid()));
 }
 
 TEST("memory borrowed between vfork and exec is not counted twice") {

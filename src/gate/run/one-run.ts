@@ -112,6 +112,7 @@ export async function oneRun(
     env: request.env,
     extraEnv: { ...scenario.env, ...plan.env },
     directory: plan.directory,
+    ignore: scenario.ignore,
     timeoutS: shorter(scenario.timeoutS, plan.limitS ?? null),
     hostPeriodNs: request.hostPeriodNs,
     devicePeriodNs: request.devicePeriodNs,

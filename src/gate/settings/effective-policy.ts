@@ -145,10 +145,10 @@ function withFormerNames(request: GateRequest, under: Under | null): GateRequest
 }
 
 /**
- * On a pull request budgets, horizon, repeats, baseline, policy and the records of `file:` baselines are those of the
- * commit it branched off: a change cannot loosen its own gate. Its changes are reported, and in force once a person
- * with write permission accepted exactly these. Where the base commit's cannot be read, the change's own count, with a
- * warning.
+ * On a pull request budgets, horizon, repeats, ignored programs, baseline, policy and the records of `file:` baselines
+ * are those of the commit it branched off: a change cannot loosen its own gate. Its changes are reported, and in force
+ * once a person with write permission accepted exactly these. Where the base commit's cannot be read, the change's own
+ * count, with a warning.
  */
 export async function effectivePolicy(
   request: GateRequest,

@@ -17,6 +17,8 @@ interface FingerprintInputs {
   readonly scenarioDefinition: string | null;
   /** The command as declared, from {@link declaredCommand}. */
   readonly command: string;
+  /** Programs of the command that are not measured; absent = none. */
+  readonly ignore?: readonly string[] | undefined;
 }
 
 /** The one value all devices share, or every different one; null where none is known. */
@@ -125,9 +127,10 @@ function allocator(env: Readonly<Record<string, string>>): string {
 }
 
 /** What decides how much the same program holds, beside its code and that of its runtime. */
-async function memorySettings(
-  env: Readonly<Record<string, string>>,
-): Promise<Record<(typeof MEMORY_SETTINGS)[number], string | number | null>> {
+async function memorySettings({
+  env,
+  ignore,
+}: FingerprintInputs): Promise<Record<(typeof MEMORY_SETTINGS)[number], string | number | null>> {
   const pages = await textOf("/sys/kernel/mm/transparent_hugepage/enabled");
   const swap = /^SwapTotal:\s+(\d+) kB$/m.exec((await textOf("/proc/meminfo")) ?? "")?.[1];
   return {
@@ -135,6 +138,7 @@ async function memorySettings(
     memory_limit_bytes: await memoryLimit(),
     swap_bytes: swap === undefined ? null : Number(swap) * 1024,
     allocator: allocator(env),
+    not_measured: ignore?.join(", ") ?? "nothing",
   };
 }
 
@@ -190,6 +194,6 @@ export async function collectFingerprint(inputs: FingerprintInputs): Promise<Fin
     cpu: os.cpus()[0]?.model.trim() || null,
     python: null,
     os: await osName(),
-    ...(await memorySettings(env)),
+    ...(await memorySettings(inputs)),
   };
 }

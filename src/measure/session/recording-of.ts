@@ -8,6 +8,7 @@ import { type KernelFacts, NO_KERNEL_FACTS, victimsIn } from "../../telemetry/oo
 import { findMessages } from "../../telemetry/oom/messages.ts";
 import { readProbeOoms } from "../../telemetry/oom/probe-files.ts";
 import { DEDICATED_CGROUP } from "../../telemetry/reading/host-peak.ts";
+import { removeFilesOf } from "../../telemetry/reading/probe-files.ts";
 import { processRoles } from "../../telemetry/reading/process-roles.ts";
 import { dataLossNotes, kernelKills, recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
@@ -71,12 +72,17 @@ export async function recordingOf(
   const { interference } = read;
   try {
     if (read.kind === "failed") throw read.error;
+    const { ignored } = read.file.processes;
+    removeFilesOf(ignored, directory);
     const { command, identity } = info;
     const nameOf = (pid: number) => programs.get(pid) ?? (pid === identity.pid ? programName(command.argv) : undefined);
     const roles = processRoles(read.file, nameOf);
     const known = { ...withEvidence(read.file), ...(roles === null ? {} : { processes: roles }) };
     const recording = recordFileToRecording(read.file, known);
-    const complete = withReadings(known, recording, dataLossNotes(read.file, known));
+    const complete = withReadings(known, recording, [
+      ...dataLossNotes(read.file, known),
+      ...(request.ignore !== undefined && ignored.size === 0 ? [nothingIgnored(request.ignore)] : []),
+    ]);
     return {
       info: complete,
       recording: { ...recording, info: complete },
@@ -91,6 +97,9 @@ export async function recordingOf(
     return { info: complete, recording: null, interference, integrityError, writeError: null };
   }
 }
+
+const nothingIgnored = (programs: readonly string[]): string =>
+  `no process of ${programs.join(", ")} was seen, which the configuration ignores: nothing was left out`;
 
 /** The kept part of the output. */
 function keptOutput(directory: string): string {

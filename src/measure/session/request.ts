@@ -18,6 +18,8 @@ export interface MeasureRequest {
   readonly extraEnv: Readonly<Record<string, string>>;
   /** Run directory to create, absolute. */
   readonly directory: string;
+  /** Programs of the command that are not measured. Default none. */
+  readonly ignore?: readonly string[] | undefined;
   /** Seconds after which the command is ended; null = never. */
   readonly timeoutS: number | null;
   readonly hostPeriodNs: number;

@@ -26,14 +26,16 @@ function sentenceOf(
     device = KEY.device as string,
     metric = KEY.metric as "host" | "allocated",
     share = 1,
+    gained = 90 * MIB,
     workers = ["worker 2 of 4 of gunicorn", "wrk"],
     show = answerSentence,
   } = {},
 ): string {
   const place = { ...KEY, device, metric };
   const roles = workers.map((role, i) => ({
-    ...{ role, program: "", rank: 0, pids: 1, peak_bytes: 90 * MIB, growth_bytes: MIB, window_s: 9 },
+    ...{ role, program: "", rank: 0, pids: 1, peak_bytes: 90 * MIB, window_s: 9 },
     share: i === 0 ? share : 1 - share,
+    growth_bytes: gained * (i === 0 ? share : 1 - share),
   }));
   const base = sampleScenario("fail");
   const [run] = base.runs;
@@ -133,6 +135,11 @@ describe("the sentence of a leak", () => {
     expect(sentenceOf(["leak"], [], { ...host, share: 0.6, show: inDocument })).toBe("none");
     expect(sentenceOf(["leak"], [], { ...host, share: 0.7 })).not.toContain("gunicorn");
     expect(sentenceOf(["leak"])).not.toContain("gunicorn");
+  });
+
+  it("names no process where the processes that are left gained little of the growth", () => {
+    expect(sentenceOf(["leak"], [], { device: "host", gained: 60 * MIB })).toContain("gunicorn");
+    expect(sentenceOf(["leak"], [], { device: "host", gained: MIB })).not.toContain("gunicorn");
   });
 
   it("names the process in the heading of a comment, with its name escaped", () => {

@@ -30,8 +30,10 @@ export function decisiveRun(runs: readonly RunReport[], check: Check): DecisiveR
   return nearest;
 }
 
-/** Share of the growth from which on it is said to be one process's. */
+/** Share of what all processes gained from which on the growth is said to be one process's. */
 const ONE_PROCESS_SHARE = 0.8;
+/** Its gain is at least this share of the growth: of a straight line, middles of quarters are three quarters apart. */
+const GAINED_SHARE = 0.5;
 
 /**
  * The role that has most of the growth which a check of the host is about, or the workers that have it together; null
@@ -40,10 +42,14 @@ const ONE_PROCESS_SHARE = 0.8;
 export function growingProcess(found: DecisiveRun | null, { device, rank, metric }: Check): string | null {
   if (device !== "host" || isCounted(metric)) return null;
   const roles = found?.run.analysis?.processes?.filter((one) => one.rank === rank) ?? [];
-  const shares = new Map<string, number>();
-  for (const { role, share } of roles) {
+  const gains = new Map<string, { share: number; bytes: number }>();
+  for (const { role, share, growth_bytes: bytes } of roles) {
     const workers = metric === "host" ? role.replace(/^worker \d+ of (\d+) of/, "the $1 workers of") : role;
-    for (const name of new Set([role, workers])) shares.set(name, (shares.get(name) ?? 0) + (share ?? 0));
+    for (const name of new Set([role, workers])) {
+      const before = gains.get(name) ?? { share: 0, bytes: 0 };
+      gains.set(name, { share: before.share + (share ?? 0), bytes: before.bytes + (bytes ?? 0) });
+    }
   }
-  return [...shares].find(([, share]) => share >= ONE_PROCESS_SHARE)?.[0] ?? null;
+  const least = GAINED_SHARE * (found?.series.growth_bytes ?? 0);
+  return [...gains].find(([, { share, bytes }]) => share >= ONE_PROCESS_SHARE && bytes >= least)?.[0] ?? null;
 }

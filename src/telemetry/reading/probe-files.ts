@@ -50,6 +50,14 @@ export function probeSummary(processes: readonly ProbeProcess[]): ProbeSummary {
   };
 }
 
+/** Removes what the probes of processes that are not measured left: it is evidence of something else. */
+export function removeFilesOf(pids: ReadonlySet<number>, runDirectory: string): void {
+  const directory = path.join(runDirectory, PROBE_FOLDER);
+  const names = pids.size === 0 ? [] : namesIn(directory);
+  for (const name of names.filter((one) => pids.has(Number.parseInt(one, 10))))
+    quietly(() => rmSync(path.join(directory, name)));
+}
+
 /** Removes what the recording contains. Other evidence (out-of-memory, lines, snapshots) stays, with its info files. */
 export function clearProbeFiles(runDirectory: string): void {
   const directory = path.join(runDirectory, PROBE_FOLDER);

@@ -127,7 +127,8 @@ class RecordParser {
         this.#processes.start(id, timeNs, this.#value(0));
         return true;
       case RecordKind.processExit:
-        this.#processes.exit(id, timeNs, this.#value(0));
+        if (this.#value(1) === 1) this.#processes.ignore(id);
+        else this.#processes.exit(id, timeNs, this.#value(0));
         return true;
       case RecordKind.error:
         if (this.#errors.length < MAX_LISTED) this.#errors.push(this.#error(timeNs, id));

@@ -4,7 +4,13 @@ import type { DeviceHealth } from "./recorded-device.ts";
 import type { CutSeries, KnownPeak, RecordingInfo, RecordingMark } from "./recording-schema.ts";
 
 /** Fields of a fingerprint that change what the same program holds. */
-export const MEMORY_SETTINGS = ["allocator", "memory_limit_bytes", "swap_bytes", "transparent_hugepages"] as const;
+export const MEMORY_SETTINGS = [
+  "allocator",
+  "memory_limit_bytes",
+  "not_measured",
+  "swap_bytes",
+  "transparent_hugepages",
+] as const;
 
 export type {
   CutSeries,

@@ -48,11 +48,14 @@ export class ProcessHistory {
   count = 0;
   /** Largest `RssShmem` of the living processes, bytes; 0 for none. */
   mostShmem = 0;
+  /** Pids of those that the configuration leaves out. */
+  readonly ignored = new Set<number>();
   readonly #current = new Map<number, ProcessRecord>();
 
   /** A process appeared. A known pid is reused, unless only a sample of it is known. */
   start(pid: number, timeNs: number, parent: number): void {
     const known = this.#current.get(pid);
+    this.ignored.delete(pid);
     if (known && Number.isNaN(known.parent)) known.parent = parent;
     else this.#add(pid, timeNs, parent);
   }
@@ -113,6 +116,17 @@ export class ProcessHistory {
     // An exit repeats the last sample: it can raise the mark, but is not a later sample.
     if (highWater > process.highWater) process.highWater = highWater;
     this.#current.delete(pid);
+  }
+
+  /** A process turned out to be none that is measured; what was read of it before does not count. */
+  ignore(pid: number): void {
+    const process = this.#current.get(pid);
+    this.#current.delete(pid);
+    this.ignored.add(pid);
+    if (process === undefined) return;
+    this.count--;
+    this.all.splice(this.all.lastIndexOf(process), 1);
+    this.#sharedOf(process, 0);
   }
 
   #add(pid: number, timeNs: number, parent: number): ProcessRecord {
