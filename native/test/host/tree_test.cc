@@ -217,8 +217,8 @@ TEST("a crowd of processes comes, is counted, and goes") {
 TEST("many quiet processes do not hide one of them that grows for a short time") {
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   Child crowd({"fork", "30", "60000"});
-  sleepMs(100);
   Watch watch(getpid(), false);
+  CHECK(watch.until([&] { return watch.source->totals().processes == 31; }));
   for (int i = 0; i < 4; ++i) {
     watch.peak = 0;
     const double before = watch.watch(50);
