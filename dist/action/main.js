@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "e60c527a74af07876edb9a886333a22616fca7af84a444dc1a786a91c90cd785");
+  load = loadPack(import.meta.url, "ae19bc53d59a3ae4a7496e746ca19d3ecd081246c3de0f10db1554d48cbdaa04");
 } catch (error) {
   fail(
     FAILED,

@@ -4,6 +4,7 @@ import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import { type ScenarioReport, verdictUrgency } from "../model/gate-report.ts";
 import { LEAK_LINE, ONE_TIME_LINE, PEAK_LINE } from "../wording/source-line.ts";
+import { requestText } from "./line-answer.ts";
 
 /** Checks with one cause: the one that decides, and those that it explains. */
 export interface Cause {
@@ -90,7 +91,7 @@ export function causesOf(checks: readonly Check[]): readonly Cause[] {
   });
 }
 
-/** Findings that growth explainsFinding: they describe the same growth once more. */
+/** Findings that growth explains: they describe the same growth once more. */
 const OF_GROWTH = new Set(["leak", "rising", "slow_growth", "pressure", "persistent_drift"]);
 const OF_LINES = new Set([LEAK_LINE, ONE_TIME_LINE, PEAK_LINE]);
 
@@ -102,12 +103,13 @@ function nameOf({ decisive: { metric, aspect, device, rank, phase } }: Cause): s
 function explainsFinding(cause: Cause, finding: Finding): boolean {
   const { metric } = cause.decisive;
   if (isCounted(metric) || isCounted(finding.metric ?? "")) return metric === finding.metric;
+  if (finding.classification === "oom") return cause.kind === "oom" && requestText([finding]) !== null;
   if (finding.classification === PEAK_LINE) return cause.kind === "peak" || cause.kind === "budget";
   const isGrowth = cause.kind === "leak" || cause.kind === "growth";
   return isGrowth && (OF_GROWTH.has(finding.classification) || OF_LINES.has(finding.classification));
 }
 
-/** Checks and findings with the deciding check that explainsFinding each, in `explained_by`. */
+/** Checks and findings with the deciding check that explains each, in `explained_by`. */
 export function withExplanations<T extends Pick<ScenarioReport, "findings" | "judgement">>(report: T): T {
   const { judgement, findings } = report;
   if (judgement === null) return report;
@@ -132,7 +134,7 @@ export function withExplanations<T extends Pick<ScenarioReport, "findings" | "ju
   };
 }
 
-/** Critical findings that no cause explainsFinding: an answer has a line for each of the first two. */
+/** Critical findings that no cause explains: an answer has a line for each of the first two. */
 export function openFindings({ findings }: ScenarioReport): readonly Finding[] {
   return findings
     .filter(({ severity, explained_by, classification }) => {

@@ -10,7 +10,7 @@ import type { ScenarioReport } from "../model/gate-report.ts";
 import { capital } from "../wording/wording.ts";
 import { type Cause, causesOf } from "./causes.ts";
 import { detectable } from "./detectable.ts";
-import { type LineAnswer, leakLine } from "./line-answer.ts";
+import { type LineAnswer, leakLine, requestText } from "./line-answer.ts";
 import { describingSeries, sizeFormat, withValue } from "./shown-rows.ts";
 
 /** Maximum length of an answer's first line, characters. */
@@ -52,7 +52,8 @@ function breachSentence(scenario: ScenarioReport, judgement: Judgement): string 
   const found = decisiveRun(scenario.runs, cause.decisive);
   const isMemory = !isCounted(cause.decisive.metric);
   const line = cause.kind === "leak" && isMemory ? leakLine(scenario.findings) : null;
-  const sure = certainty(cause.decisive, judgement, scenario);
+  const request = cause.kind === "oom" ? requestText(scenario.findings) : null;
+  const sure = request === null ? certainty(cause.decisive, judgement, scenario) : `: ${request}`;
   const withoutPackage = line === null ? null : { ...line, package: null };
   let text = "";
   for (const [named, brief] of [
