@@ -1,6 +1,7 @@
-import { closeSync, existsSync, openSync, readFileSync, readSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { readHead } from "./files.ts";
 
 /** The Action's code in memory, as its loader passes it to every chunk of it. */
 export interface PackedCode {
@@ -87,18 +88,11 @@ export function nativeDirectory(): string {
 function runsOnMusl(): boolean {
   if (process.platform !== "linux") return false;
   // Enough of an ELF file for its interpreter's path, which linkers put right after the program headers.
-  const head = Buffer.alloc(8192);
   try {
-    const fd = openSync(process.execPath, "r");
-    try {
-      readSync(fd, head, 0, head.length, 0);
-    } finally {
-      closeSync(fd);
-    }
+    return readHead(process.execPath, 8192).includes("/ld-musl-");
   } catch {
     return false;
   }
-  return head.includes("/ld-musl-");
 }
 
 let platform: string | undefined;

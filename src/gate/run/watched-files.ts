@@ -1,18 +1,8 @@
 import { createHash } from "node:crypto";
-import {
-  type BigIntStats,
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { type BigIntStats, lstatSync, mkdirSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../../core/errors.ts";
+import { readBounded } from "../../core/files.ts";
 import { treeBelow } from "../../core/tree.ts";
 import { REPORT_FILES } from "../../report/bundle/bundle.ts";
 
@@ -29,22 +19,10 @@ interface FileState {
 
 /** A digest of a regular file, without waiting for the writer of a pipe. */
 function digestOf(file: string): string | null {
-  let descriptor: number;
   try {
-    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    return createHash("sha256").update(readBounded(file, MAX_BYTES)).digest("hex");
   } catch {
     return null;
-  }
-  try {
-    const stats = fstatSync(descriptor);
-    if (!stats.isFile() || stats.size > MAX_BYTES) return null;
-    const bytes = Buffer.alloc(stats.size);
-    const read = readSync(descriptor, bytes, 0, bytes.length, 0);
-    return createHash("sha256").update(bytes.subarray(0, read)).digest("hex");
-  } catch {
-    return null;
-  } finally {
-    closeSync(descriptor);
   }
 }
 

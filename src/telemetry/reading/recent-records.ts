@@ -1,5 +1,4 @@
-import { closeSync, readSync } from "node:fs";
-import { openRegular } from "../../core/files.ts";
+import { readHead } from "../../core/files.ts";
 import { HEADER_BYTES, RECORD_BYTES } from "../../sampler/record-layout.ts";
 
 /** What is added to a record file's name for the file of the newest records of a long run. */
@@ -10,16 +9,6 @@ export const RECENT_CAPACITY = 16_384;
 
 const NONE = Buffer.alloc(0);
 
-function contentOf(file: string): Buffer {
-  const { fd } = openRegular(file, "refuse");
-  try {
-    const bytes = Buffer.alloc(HEADER_BYTES + RECENT_CAPACITY * RECORD_BYTES);
-    return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0));
-  } finally {
-    closeSync(fd);
-  }
-}
-
 /**
  * The records that a killed gate held back from its record file, in order; none when the file is absent or damaged.
  * @param file the file of the newest records: a header with magic, number of the next record, number of the first one
@@ -28,7 +17,7 @@ function contentOf(file: string): Buffer {
 export function recentRecords(file: string): Buffer {
   let bytes: Buffer;
   try {
-    bytes = contentOf(file);
+    bytes = readHead(file, HEADER_BYTES + RECENT_CAPACITY * RECORD_BYTES, "refuse");
   } catch {
     return NONE;
   }
