@@ -2,7 +2,7 @@ import { heldAt } from "../recording/common-clock.ts";
 import type { ProcessHistory } from "../recording/process-history.ts";
 import type { GapShares } from "../recording/recorded-device.ts";
 import type { RecordedStream } from "../recording/recorded-streams.ts";
-import { listsJobOnly, tenantLimit } from "./device-attribution.ts";
+import { knownRange, listsJobOnly, tenantLimit } from "./device-attribution.ts";
 import { jobTotal } from "./device-peaks.ts";
 import type { SurveyedDevice } from "./device-survey.ts";
 
@@ -105,11 +105,7 @@ function othersStill({ recorded, attribution, columns, totalBytes }: SurveyedDev
   // When only the job's processes are recorded, others are ignored.
   if (attribution.kind === "pid" && listsJobOnly(recorded)) return false;
   if (columns === null || columns.others === null) return true;
-  let [lowest, highest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const value of columns.others) {
-    lowest = Math.min(lowest, Number.isNaN(value) ? lowest : value);
-    highest = Math.max(highest, Number.isNaN(value) ? highest : value);
-  }
+  const [lowest, highest] = knownRange(columns.others);
   return !(highest - lowest > tenantLimit(totalBytes));
 }
 

@@ -101,39 +101,26 @@ export function deviceHealth(file: RecordFile, devices: readonly SurveyedDevice[
 }
 
 /** Text of an event's mark; null when the error's own mark contains it. */
-function markText({ kind, code }: DeviceHealth): string | null {
-  switch (kind) {
-    case "xid":
-      return `Xid ${code ?? "?"}`;
-    case "ecc":
-      return "uncorrectable memory error";
-    case "row-remap":
-      return "rows of memory replaced";
-    case "unavailable":
-      return "unavailable";
-    case "capacity-changed":
-      return "another size";
-    case "count-changed":
-      return "another number of devices";
-    case "stalled":
-      return "the driver does not answer";
-    case "recovered":
-      return "the driver answers again";
-    case "lost":
-    case "reset-required":
-    case "driver-mismatch":
-    case "unreachable":
-      return null;
-    default:
-      return kind satisfies never;
-  }
-}
+const MARK_TEXTS: Readonly<Record<DeviceHealth["kind"], string | null>> = {
+  xid: "Xid",
+  ecc: "uncorrectable memory error",
+  "row-remap": "rows of memory replaced",
+  unavailable: "unavailable",
+  "capacity-changed": "another size",
+  "count-changed": "another number of devices",
+  stalled: "the driver does not answer",
+  recovered: "the driver answers again",
+  lost: null,
+  "reset-required": null,
+  "driver-mismatch": null,
+  unreachable: null,
+};
 
 /** Marks of the device events. */
 export function healthMarks(health: readonly DeviceHealth[]): RecordingMark[] {
-  return health.flatMap((happened): RecordingMark[] => {
-    const text = markText(happened);
-    const { timeNs, device } = happened;
-    return text === null ? [] : [{ timeNs, kind: "source-error", text: `${device}: ${text}` }];
+  return health.flatMap(({ timeNs, device, kind, code }): RecordingMark[] => {
+    const text = MARK_TEXTS[kind];
+    const number = kind === "xid" ? ` ${code ?? "?"}` : "";
+    return text === null ? [] : [{ timeNs, kind: "source-error", text: `${device}: ${text}${number}` }];
   });
 }

@@ -1,4 +1,5 @@
 import { RecordSource } from "../../sampler/record-layout.ts";
+import { largestOf } from "../recording/common-clock.ts";
 import type { KnownPeak } from "../recording/model.ts";
 import type { DeviceProcessPeak } from "../recording/record-columns.ts";
 import { tenantLimit } from "./device-attribution.ts";
@@ -35,20 +36,14 @@ export function jobTotal({ columns }: SurveyedDevice): Float64Array | null {
   return total;
 }
 
-const largest = (values: Float64Array | null): number | null => {
-  let most: number | null = null;
-  for (const value of values ?? []) if (value > (most ?? Number.NEGATIVE_INFINITY)) most = value;
-  return most;
-};
-
 /** The highest memory of the job: the driver's own mark if it covers the whole job, else the highest sample. */
 export function jobPeak(device: SurveyedDevice, marks: readonly DeviceProcessPeak[]): JobPeak | null {
   const own = ownMarks(device, marks);
   const whole = own.find(({ pid }) => pid === WHOLE_JOB);
   const sampled =
     device.attribution.kind === "device-delta"
-      ? (largest(device.samples?.used ?? null) ?? Number.NaN) - (device.baselineBytes ?? Number.NaN)
-      : (largest(jobTotal(device)) ?? Number.NaN);
+      ? (largestOf(device.samples?.used ?? []) ?? Number.NaN) - (device.baselineBytes ?? Number.NaN)
+      : (largestOf(jobTotal(device) ?? []) ?? Number.NaN);
   const marked = Math.max(0, ...own.map(({ bytes }) => bytes));
   // Marks of several processes are reached at different times: the largest is a lower bound, their sum an upper one.
   const exact = whole ?? (own.length === 1 && own[0]!.ended && aloneOn(device) ? own[0] : undefined);

@@ -1,4 +1,5 @@
 import { AllocatorKind, ProcessRole } from "../../sampler/record-layout.ts";
+import { largestOf } from "../recording/common-clock.ts";
 import type { ProbeSummary, RecordingInfo } from "../recording/model.ts";
 import { probeDeviceOf } from "../recording/probe-devices.ts";
 import type { DeviceColumns, DeviceLists, RecordFile } from "../recording/record-columns.ts";
@@ -41,12 +42,6 @@ function lastBefore(samples: DeviceColumns, untilNs: number): number | null {
   return value;
 }
 
-function largestTotal(samples: DeviceColumns | null): number | null {
-  let largest: number | null = null;
-  for (const value of samples?.total ?? []) if (value > (largest ?? 0)) largest = value;
-  return largest;
-}
-
 /** The rank whose processes use most of what the lists attribute to the job. */
 function rankSeen(lists: DeviceLists | undefined, rankOf: (pid: number) => number): number | null {
   if (lists === undefined) return null;
@@ -85,7 +80,7 @@ export function surveyDevices(
     const known = recorded.get(index) ?? null;
     const own = { samples: samples.get(index) ?? null, lists: lists.get(index) ?? null };
     const users = places.users(index);
-    const totalBytes = known?.total_bytes ?? largestTotal(own.samples);
+    const totalBytes = known?.total_bytes ?? (largestOf(own.samples?.total ?? []) || null);
     const namespaced = known?.capabilities.includes(NAMESPACED_PIDS) ?? false;
     const judged = info?.complete === true && known !== null && beganNs === null;
     const baselineBytes = judged
@@ -204,10 +199,6 @@ function plainDeviceName(index: number): string {
 /** The name if that one is taken by another device: the number that the driver's tools show. */
 const fallbackName = (index: number): string => (index < MIG_DEVICES ? `nvml:${index}` : `device:${index}`);
 
-/** The highest known level of a stream, bytes. */
-const heightOf = (stream: RecordedStream): number =>
-  stream.allocated.reduce((height, value) => (value > height ? value : height), 0);
-
 interface Use extends DeviceLocation {
   readonly index: number;
   readonly height: number;
@@ -230,7 +221,7 @@ function gather(streams: readonly RecordedStream[], probe: ProbeSummary | null, 
     perDevice.set(index, [...(perDevice.get(index) ?? []), stream]);
     const rank = stream.rank ?? ownRank;
     const key = `${index} ${rank} ${device.name}`;
-    const height = heightOf(stream) + (uses.get(key)?.height ?? 0);
+    const height = (largestOf(stream.allocated) ?? 0) + (uses.get(key)?.height ?? 0);
     uses.set(key, { index, rank, name: device.name, height });
   }
   return { uses: [...uses.values()].sort((a, b) => b.height - a.height || a.index - b.index), streams: perDevice };

@@ -3,6 +3,7 @@ import path from "node:path";
 import { messageOf } from "../../core/errors.ts";
 import { makeDirectories, readTail, writeAtomicallySync } from "../../core/files.ts";
 import { writeParquet } from "../formats/parquet.ts";
+import { largestOf } from "../recording/common-clock.ts";
 import type { Column, Recording, RecordingInfo, SampleTable } from "../recording/model.ts";
 import type { OutOfMemory } from "../recording/out-of-memory.ts";
 import type { ProbeOom } from "../recording/probe-record.ts";
@@ -157,11 +158,7 @@ const AFTER_NS = 1e9;
 
 /** Time of the last sample of any table; null when no table has a clock. */
 function lastSample(recording: Recording): number | null {
-  let last: number | null = null;
-  for (const { timeNs } of recording.tables) {
-    for (const time of timeNs ?? []) if (Number.isFinite(time) && (last === null || time > last)) last = time;
-  }
-  return last;
+  return largestOf(recording.tables.flatMap(({ timeNs }) => largestOf(timeNs ?? []) ?? []));
 }
 
 /** Ten seconds up to the error and one beyond it, or up to the last sample at an unknown time. Null without samples. */

@@ -43,14 +43,8 @@ export function inOrder(records: readonly ProbeOom[]): readonly ProbeOom[] {
 
 /** Sizes of the record, or of its message where the record has none. */
 function sizesOf({ sizes, message }: ProbeOom): OomSizes {
-  const named = message === null ? NO_SIZES : sizesIn(message);
-  return {
-    requested_bytes: sizes.requested_bytes ?? named.requested_bytes,
-    allocated_bytes: sizes.allocated_bytes ?? named.allocated_bytes,
-    reserved_bytes: sizes.reserved_bytes ?? named.reserved_bytes,
-    free_bytes: sizes.free_bytes ?? named.free_bytes,
-    total_bytes: sizes.total_bytes ?? named.total_bytes,
-  };
+  const known = Object.entries(sizes).filter(([, bytes]) => bytes !== null);
+  return { ...(message === null ? NO_SIZES : sizesIn(message)), ...Object.fromEntries(known) };
 }
 
 function runtimeOf({ kind, exception, message }: ProbeOom): string {

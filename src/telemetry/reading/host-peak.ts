@@ -1,3 +1,4 @@
+import { largestOf } from "../recording/common-clock.ts";
 import type { KnownPeak, RecordingInfo } from "../recording/model.ts";
 import type { CgroupColumns, RecordFile } from "../recording/record-columns.ts";
 import type { HeldMemory } from "./held-memory.ts";
@@ -20,19 +21,11 @@ interface HostPeak {
   readonly source: string;
 }
 
-function sampledMaximum({ host }: HeldMemory): number {
-  let max = Number.NaN;
-  for (const bytes of host) if (!(bytes <= max) && !Number.isNaN(bytes)) max = bytes;
-  return max;
-}
-
 function cgroupPeak(cgroup: CgroupColumns): number {
-  let peak = Number.NaN;
+  const peak = largestOf(cgroup.peak) ?? Number.NaN;
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < cgroup.timeNs.length; i++) {
-    const now = cgroup.peak[i] ?? Number.NaN;
-    if (!(now <= peak) && !Number.isNaN(now)) peak = now;
     const other = (cgroup.current[i] ?? Number.NaN) - (cgroup.anonShmem[i] ?? Number.NaN);
     if (Number.isNaN(other)) continue;
     least = Math.min(least, other);
@@ -59,17 +52,12 @@ function singleProcessPeak(file: RecordFile): number {
 
 /** The highest mark of any one process: a lower bound of the tree's peak. */
 function provenByOneProcess(file: RecordFile): number {
-  let bound = Number.NaN;
-  for (const process of file.processes.all) {
-    if (process.readings < OWN_IMAGE_READINGS) continue;
-    const bytes = process.highWater - process.fileLargest;
-    if (!(bytes <= bound) && !Number.isNaN(bytes)) bound = bytes;
-  }
-  return bound;
+  const own = file.processes.all.filter(({ readings }) => readings >= OWN_IMAGE_READINGS);
+  return largestOf(own.map(({ highWater, fileLargest }) => highWater - fileLargest)) ?? Number.NaN;
 }
 
 function hostPeak(file: RecordFile, held: HeldMemory, info: RecordingInfo | null): HostPeak | null {
-  const sampled = sampledMaximum(held);
+  const sampled = largestOf(held.host) ?? Number.NaN;
   // Not Math.max, because a NaN of unknown ticks must not hide a known mark.
   const atLeastSampled = (bytes: number) => (Number.isNaN(sampled) ? bytes : Math.max(sampled, bytes));
   const cgroup = info?.sources.find((source) => source.name.startsWith("cgroup"));

@@ -2,7 +2,7 @@ import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
 import { AllocatorKind, HostHeapIndex, ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
 import { allocatorPools, deviceAllocators } from "../devices/device-allocators.ts";
-import { knownColumns } from "../recording/common-clock.ts";
+import { knownColumns, largestOf } from "../recording/common-clock.ts";
 import type { Metric } from "../recording/metrics.ts";
 import type { Column, KnownPeak, ProbeSummary, RecordingInfo, SampleTable } from "../recording/model.ts";
 import type { ProcessHistory } from "../recording/process-history.ts";
@@ -181,12 +181,7 @@ interface HostHeap {
 /** Heaps of a rank's other processes above this share of the main one's peak are counted. */
 const COUNTED_SHARE = 0.05;
 
-/** Largest known value; 0 when there is none. */
-function peakOf(values: Float64Array): number {
-  let peak = 0;
-  for (const value of values) if (value > peak) peak = value;
-  return peak;
-}
+const peakOf = (values: Float64Array): number => largestOf(values) ?? 0;
 
 const stepRows = (stream: RecordedStream): number =>
   stream.reasons.reduce((count, reason) => count + Number(reason === SampleReason.step), 0);

@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.ts";
 import type { Column, SampleTable } from "./model.ts";
 
 /** A sample is valid until the next one, but at most for this long, when its source stopped. Nanoseconds. */
@@ -72,14 +73,15 @@ export function onCommonClock(tables: readonly SampleTable[]): SampleTable | nul
 
 /** The tables of a recording, those of one rank and device joined where possible. */
 export function combinedTables(tables: readonly SampleTable[]): SampleTable[] {
-  const groups = new Map<string, SampleTable[]>();
-  for (const table of tables) {
-    const key = `${table.rank} ${table.device}`;
-    const group = groups.get(key);
-    if (group) group.push(table);
-    else groups.set(key, [table]);
-  }
+  const groups = groupBy(tables, ({ rank, device }) => `${rank} ${device}`);
   return [...groups.values()].flatMap((group) => onCommonClock(group) ?? group);
+}
+
+/** The largest known value; null when none is known. */
+export function largestOf(values: Iterable<number>): number | null {
+  let largest: number | null = null;
+  for (const value of values) if (value > (largest ?? Number.NEGATIVE_INFINITY)) largest = value;
+  return largest;
 }
 
 /** The columns that have a value. */

@@ -1,3 +1,4 @@
+import { largestOf } from "../../../telemetry/recording/common-clock.ts";
 import { GrowableColumn } from "../../../telemetry/recording/growable.ts";
 import { isMetric } from "../../../telemetry/recording/metrics.ts";
 import type { Column, KnownPeak, SampleTable } from "../../../telemetry/recording/model.ts";
@@ -72,8 +73,7 @@ export function finishTables(builders: Iterable<TableBuilder>, layout: readonly 
 
 function highwaterPeak(rank: number, device: string, column: Column, values: Float64Array): KnownPeak | null {
   if (!isMetric(column)) return null;
-  let bytes = Number.NEGATIVE_INFINITY;
-  for (const value of values) if (value > bytes) bytes = value;
+  const bytes = largestOf(values) ?? -1;
   if (bytes < 0) return null;
   // The file does not contain the origin of a host mark, so the rule for an exact host peak cannot be checked.
   const kind = column === "host" ? "sampled" : "exact";

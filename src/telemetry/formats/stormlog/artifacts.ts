@@ -1,3 +1,4 @@
+import { groupBy } from "../../../core/group-by.ts";
 import type { Recording, TelemetryEvent } from "../../recording/model.ts";
 import { HEAP_COLLECTOR } from "./reading.ts";
 
@@ -7,17 +8,9 @@ const ALERT_TYPES: ReadonlySet<string> = new Set(["warning", "critical", "error"
 
 const isSample = (event: TelemetryEvent) => event.eventType === "sample";
 const seconds = (event: TelemetryEvent) => Number(event.timestampNs / 1000n) / 1e6;
-const keyOf = (event: TelemetryEvent) => `${event.rank} ${event.deviceId}`;
-
-function groups(events: readonly TelemetryEvent[]): TelemetryEvent[][] {
-  const byKey = new Map<string, TelemetryEvent[]>();
-  for (const event of events) {
-    const group = byKey.get(keyOf(event));
-    if (group) group.push(event);
-    else byKey.set(keyOf(event), [event]);
-  }
-  return [...byKey.values()];
-}
+const groups = (events: readonly TelemetryEvent[]): TelemetryEvent[][] => [
+  ...groupBy(events, ({ rank, deviceId }) => `${rank} ${deviceId}`).values(),
+];
 
 interface TimelineArrays {
   readonly timestamps: number[];

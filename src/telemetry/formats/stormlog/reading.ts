@@ -21,26 +21,6 @@ export interface StormlogTable {
 /** The heap of one process. Stormlog's CPU tracker writes the resident set for all three. */
 export const HEAP_COLLECTOR = "stormlog_gate.heap_probe";
 
-/** The heap as the allocator, the process tree's memory as the device. */
-function heapTable(table: SampleTable, timeNs: Float64Array, allocated: Float64Array): StormlogTable {
-  const reserved = table.columns.reserved ?? allocated;
-  return {
-    table,
-    timeNs,
-    deviceId: -1,
-    collector: HEAP_COLLECTOR,
-    backend: "cpu",
-    samplingSource: "heap of the main process by the C library, process tree by proc statm and status",
-    allocated,
-    reserved,
-    used: table.columns.host ?? table.columns.rss ?? reserved,
-    active: null,
-    inactive: null,
-    total: null,
-    free: null,
-  };
-}
-
 /** A heap that was sampled for less than half of the run does not represent it. */
 const HEAP_SHARE = 0.5;
 
@@ -53,26 +33,27 @@ function heapOf({ columns }: SampleTable): Float64Array | null {
   return known >= HEAP_SHARE * allocated.length ? allocated : null;
 }
 
+const NO_DEVICE = { deviceId: -1, backend: "cpu", active: null, inactive: null, total: null, free: null } as const;
+
 function hostTable(table: SampleTable): StormlogTable | null {
-  const { timeNs } = table;
+  const { timeNs, columns } = table;
   const heap = heapOf(table);
-  if (timeNs && heap) return heapTable(table, timeNs, heap);
-  const host = table.columns.host ?? table.columns.rss ?? table.columns.used ?? table.columns.allocated;
+  const host = columns.host ?? columns.rss ?? columns.used ?? columns.allocated;
   if (!timeNs || !host) return null;
+  const own = { ...NO_DEVICE, table, timeNs };
+  if (heap === null) {
+    const samplingSource = "proc statm and status, process tree";
+    return { ...own, collector: "stormlog.cpu_tracker", samplingSource, allocated: host, reserved: host, used: host };
+  }
+  const reserved = columns.reserved ?? heap;
   return {
-    table,
-    timeNs,
-    deviceId: -1,
-    collector: "stormlog.cpu_tracker",
-    backend: "cpu",
-    samplingSource: "proc statm and status, process tree",
-    allocated: host,
-    reserved: host,
-    used: host,
-    active: null,
-    inactive: null,
-    total: null,
-    free: null,
+    ...own,
+    collector: HEAP_COLLECTOR,
+    samplingSource: "heap of the main process by the C library, process tree by proc statm and status",
+    // The heap as the allocator, the process tree's memory as the device.
+    allocated: heap,
+    reserved,
+    used: columns.host ?? columns.rss ?? reserved,
   };
 }
 
