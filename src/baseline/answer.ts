@@ -80,15 +80,14 @@ export function found(
   const measurements = toMeasurements(record, runs);
   const warnings = [...given, ...skippedMetrics(`the baseline in ${source}`, measurements)];
   const earlier = earlierRuns(record, runs, ancestors);
+  const envelopes = ofKnownMetric(record.envelopes);
   const facts = factsOf(source, runs);
-  if (earlier.length === 0) {
-    return { kind: "found", measurements, envelopes: ofKnownMetric(record.envelopes), summary: facts, warnings };
-  }
+  if (earlier.length === 0) return { kind: "found", measurements, envelopes, summary: facts, warnings };
   const note = `the accepted level in ${source} has ${plural(runs.length, "run")}: until it has ${MIN_EPOCH_RUNS}, it is judged with the spread of the ${earlier.length} runs before it`;
   return {
     kind: "found",
     measurements: { ...measurements, runs: [...earlier, ...measurements.runs] },
-    envelopes: ofKnownMetric(record.envelopes),
+    envelopes,
     summary: { ...facts, earlier_runs: earlier.length },
     warnings: [...warnings, note],
   };

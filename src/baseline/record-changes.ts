@@ -102,19 +102,5 @@ export function acceptRuns(record: BaselineRecord, runs: readonly NewRun[], reas
 
 /** The record with the bands of its newest session. Without any, the earlier ones stay. */
 export function withEnvelopes(record: BaselineRecord, envelopes: readonly Band[]): BaselineRecord {
-  if (envelopes.length === 0) return record;
-  return {
-    ...record,
-    envelopes: envelopes.map(({ rank, device, metric, time_s, low_bytes, mid_bytes, high_bytes, steps, runs }) => ({
-      rank,
-      device,
-      metric,
-      time_s: [...time_s],
-      low_bytes: [...low_bytes],
-      mid_bytes: [...mid_bytes],
-      high_bytes: [...high_bytes],
-      ...(steps === undefined ? {} : { steps: [...steps] }),
-      ...(runs === undefined ? {} : { runs }),
-    })),
-  };
+  return envelopes.length === 0 ? record : { ...record, envelopes };
 }

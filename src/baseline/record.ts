@@ -10,7 +10,7 @@ import { DRIFT_CLASSES } from "../analysis/series/document.ts";
 import { invalidInput } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 import { issueText } from "../core/issue-text.ts";
-import { checkVersion } from "../core/json.ts";
+import { checkVersion, type DeepReadonly } from "../core/json.ts";
 import { isMetric } from "../telemetry/recording/metrics.ts";
 import { unknownMetrics } from "../telemetry/recording/model.ts";
 import { BandSchema } from "./band.ts";
@@ -59,10 +59,10 @@ export const BaselineRecordSchema = v.object({
   /** Bands of metrics that are not known are skipped. */
   envelopes: v.array(v.object({ ...BandSchema.entries, metric: v.string() })),
 });
-export type BaselineRecord = v.InferOutput<typeof BaselineRecordSchema>;
-export type BaselineEpoch = v.InferOutput<typeof EpochSchema>;
-export type BaselineRun = v.InferOutput<typeof BaselineRunSchema>;
-export type BaselineValue = v.InferOutput<typeof ValueSchema>;
+export type BaselineRecord = DeepReadonly<v.InferOutput<typeof BaselineRecordSchema>>;
+export type BaselineEpoch = DeepReadonly<v.InferOutput<typeof EpochSchema>>;
+export type BaselineRun = DeepReadonly<v.InferOutput<typeof BaselineRunSchema>>;
+export type BaselineValue = DeepReadonly<v.InferOutput<typeof ValueSchema>>;
 
 /**
  * Validates a record read from outside.
