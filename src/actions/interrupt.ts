@@ -45,7 +45,6 @@ export function watchInterruption(
   const timer = setTimeout(
     () => {
       const error = new GateError("STEP_TIMEOUT", `the gate took longer than timeout-minutes (${timeoutMs / 60_000})`, {
-        kind: "error",
         hint: "Raise timeout-minutes, or give max-runs or max-minutes.",
       });
       stop(error, EXIT_AFTER_TIMEOUT_MS);

@@ -13,7 +13,6 @@ export async function temporaryDirectory(prefix: string): Promise<string> {
       "TEMPORARY_FOLDER_UNWRITABLE",
       `no temporary directory can be made in ${tmpdir()} (${reason})`,
       {
-        kind: "error",
         hint: "Set TMPDIR to a directory that this user may write.",
       },
     );

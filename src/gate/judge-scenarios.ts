@@ -73,7 +73,6 @@ async function knownLeaksOf(request: GateRequest, ports: GatePorts): Promise<Kno
 /** The error of a scenario that was not measured: a missing scenario never passes. */
 function notReached(): GateError {
   return new GateError("STEP_TIMEOUT", "timeout-minutes was over before this scenario was measured", {
-    kind: "error",
     hint: "Raise timeout-minutes, or measure the scenarios in several jobs.",
   });
 }

@@ -74,7 +74,6 @@ export async function measurePeak(
         "COMPOSITION_UNMEASURED",
         `${scenario.name}: the runs are stored, but not what the peak consists of: ${reason}`,
         {
-          kind: "error",
           hint: hasFailed
             ? failureHint(directory, ending.hint)
             : "Refresh without --composition where the program cannot be sampled.",

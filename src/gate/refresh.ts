@@ -114,13 +114,11 @@ export async function refreshScenario(
         throw new GateError(
           run.ending.code,
           `${scenario.name}, run ${number} of ${options.runs}: ${run.ending.message}; nothing was stored`,
-          { kind: "error", hint: failureHint(directory, run.ending.hint) },
+          { hint: failureHint(directory, run.ending.hint) },
         );
       }
       if (run.measured === null)
-        throw new GateError("NOTHING_MEASURED", `${scenario.name}, run ${number}: ${run.warnings.join("; ")}`, {
-          kind: "error",
-        });
+        throw new GateError("NOTHING_MEASURED", `${scenario.name}, run ${number}: ${run.warnings.join("; ")}`);
       ports.log(`${oneLine(scenario.name)}: baseline run ${number} of ${options.runs}`);
       finished.push(run);
     }

@@ -33,7 +33,6 @@ function checked(options: SamplerOptions): SamplerOptions {
 function unwritable(file: string, cause: unknown): GateError {
   const code = errnoOf(cause) ?? "unknown error";
   return new GateError("RECORD_FILE_UNWRITABLE", `the record file cannot be created (${code})`, {
-    kind: "error",
     where: file,
     hint: "Choose a directory that exists, is writable and has space left.",
     cause,
@@ -47,7 +46,6 @@ function errnoOf(error: unknown): string | null {
 
 function nativeMissing(reason: string): GateError {
   return new GateError("SAMPLER_NATIVE_MISSING", `memory cannot be sampled on this machine: ${reason}`, {
-    kind: "error",
     hint: `${NATIVE_PLATFORMS} Run the measurement on one of them; reports, merges and comments need no sampler.`,
   });
 }

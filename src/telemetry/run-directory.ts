@@ -33,7 +33,6 @@ function writeRunFile(file: string, text: string): void {
     writeAtomicallySync(file, text);
   } catch (error) {
     throw new GateError("RUN_FILE_WRITE_FAILED", `the file cannot be written (${messageOf(error)})`, {
-      kind: "error",
       where: file,
       hint: "Check the free space and the permissions of the directory.",
       cause: error,
@@ -109,7 +108,6 @@ export async function writeRunFiles(
   writeParquet(samples, recording);
   if (!sameSamples(recording, await readParquet(samples))) {
     throw new GateError("PARQUET_VERIFY_FAILED", "the samples do not read back as they were written", {
-      kind: "error",
       where: samples,
       hint: `The samples are complete in ${RAW_RECORD_FILE}. Check the disk.`,
     });

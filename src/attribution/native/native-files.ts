@@ -17,7 +17,7 @@ export interface NativeSamples {
  */
 export function readNativeSamples(directory: string): NativeSamples {
   const notes: string[] = [];
-  const refuse = () => new GateError("LINES_INVALID", "the list of stacks is damaged or too large", { kind: "error" });
+  const refuse = () => new GateError("LINES_INVALID", "the list of stacks is damaged or too large");
   const parse = (file: string) => ({
     process: processOf(file),
     sample: parseNative(readJson(file, refuse, 32 * 1024 * 1024), file),

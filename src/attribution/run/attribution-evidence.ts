@@ -25,7 +25,7 @@ function readLines(file: string): LinesSample {
   const refuse = (problem: JsonProblem): GateError => {
     const damaged = "the list of lines is cut or damaged";
     const why = problem.kind === "too-large" ? `a list of lines cannot have ${problem.bytes} bytes` : damaged;
-    return new GateError("LINES_INVALID", why, { kind: "error" });
+    return new GateError("LINES_INVALID", why);
   };
   // The measured program could write these files; those of the probe are smaller than this.
   return parseLines(readJson(file, refuse, 64 * 1024 * 1024), file);

@@ -174,7 +174,6 @@ async function runRound(invocation: Invocation): Promise<number> {
   const odd = surprises(document, CATALOGUE, named);
   if (odd.length > 0) {
     throw new GateError("LAB_SURPRISE", `results differ from the catalogue: ${odd.map(surpriseText).join("; ")}`, {
-      kind: "error",
       where: path.join(shown, LAB_FILE),
       hint: surpriseHint(odd),
     });

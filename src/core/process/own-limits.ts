@@ -40,7 +40,6 @@ export function limitsError(cause?: unknown): GateError | null {
   if (changes.length === 0) return null;
   const message = `resource limits of the gate were changed while it measured: ${changes.join(", ")}`;
   return new GateError("LIMITS_CHANGED", message, {
-    kind: "error",
     cause,
     hint: "The measured command, or another process of its user, called prlimit on the gate. Find it and run again.",
   });

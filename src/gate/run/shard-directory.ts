@@ -32,7 +32,6 @@ function taken(directory: string, session: string): GateError {
   const whose =
     other === null ? "" : other === session ? " of this job" : `, of the job ${other}; this is the job ${session}`;
   return new GateError("RUN_DIRECTORY_IN_USE", `this directory has a shard already${whose}`, {
-    kind: "error",
     where: directory,
     hint: "Use another output directory for every job (--output results/$SLURM_JOB_ID), or remove the old shards.",
   });

@@ -193,7 +193,6 @@ export function writeParquet(file: string, recording: Recording): void {
   } catch (error) {
     rmSync(part, { force: true });
     throw new GateError("PARQUET_WRITE_FAILED", `the samples cannot be written (${messageOf(error)})`, {
-      kind: "error",
       where: file,
       hint: "Check the free space and the permissions of the directory.",
       cause: error,
