@@ -9,33 +9,28 @@ export const GIB = 1024 ** 3;
 
 const BINARY_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
-/** Bytes as binary units with at most three significant decimals ("1.50 GiB", "512 B", "-3.00 MiB"). */
-export function formatBytes(bytes: number): string {
-  const size = Math.abs(bytes);
+/** Bytes in the largest unit of which they are at least one, or in the next from `limit` of it on. */
+function inUnits(bytes: number, limit: number, decimals: (value: number) => number): string {
   let unit = 0;
-  let value = size;
-  // 1023.995 would print as "1024.00": move on to the next unit as soon as two decimals would round up to 1024.
-  while (value >= 1023.995 && unit < BINARY_UNITS.length - 1) {
+  let value = Math.abs(bytes);
+  while (value >= limit && unit < BINARY_UNITS.length - 1) {
     value /= 1024;
     unit += 1;
   }
-  const text = unit === 0 ? String(Math.round(value)) : value.toFixed(2);
+  const text = unit === 0 ? String(Math.round(value)) : value.toFixed(decimals(value));
   return `${bytes < 0 && Number(text) !== 0 ? "-" : ""}${text} ${BINARY_UNITS[unit]}`;
+}
+
+/** Bytes as binary units with at most three significant decimals ("1.50 GiB", "512 B", "-3.00 MiB"). */
+export function formatBytes(bytes: number): string {
+  // 1023.995 would print as "1024.00": move on to the next unit as soon as two decimals would round up to 1024.
+  return inUnits(bytes, 1023.995, () => 2);
 }
 
 /** Bytes in three significant digits, for screens ("1.50 GiB", "36.9 MiB", "281 KiB", "512 B", "0"). */
 export function formatShort(bytes: number): string {
-  if (bytes === 0) return "0";
-  const size = Math.abs(bytes);
-  let unit = 0;
-  let value = size;
   // 999.5 and more would need a fourth digit.
-  while (value >= 999.5 && unit < BINARY_UNITS.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  const text = unit === 0 ? String(Math.round(value)) : value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
-  return `${bytes < 0 && Number(text) !== 0 ? "-" : ""}${text} ${BINARY_UNITS[unit]}`;
+  return bytes === 0 ? "0" : inUnits(bytes, 999.5, (value) => (value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2));
 }
 
 /** A signed size, for differences ("+12.00 MiB"). */
