@@ -9,7 +9,7 @@ import { renderSarif } from "../report/documents/sarif.ts";
 import type { GateReport } from "../report/model/gate-report.ts";
 import { telemetryEvents } from "../telemetry/formats/stormlog/sample-events.ts";
 import { eventsCsv } from "../telemetry/formats/stormlog/serialize.ts";
-import { fileError } from "../telemetry/recording/input-file.ts";
+import { withFileErrors } from "../telemetry/recording/input-file.ts";
 import type { Recording, SampleTable } from "../telemetry/recording/model.ts";
 import type { ExportFormat } from "./export-format.ts";
 import { readInput } from "./telemetry-input.ts";
@@ -80,12 +80,8 @@ async function newestRun(bundle: string, write: (name: string, recording: Record
 /** A file of the bundle as it is. */
 async function fileOf(bundle: string, name: string): Promise<Exported> {
   const { file, note } = await verifiedFile(bundle, name);
-  try {
-    // Far above a run of a day at full rate.
-    return { bytes: readBounded(file, 2 ** 31), note };
-  } catch (error) {
-    throw fileError(error, file);
-  }
+  // Far above a run of a day at full rate.
+  return { bytes: withFileErrors(file, () => readBounded(file, 2 ** 31)), note };
 }
 
 async function reportAs(bundle: string, render: (report: GateReport) => string): Promise<Exported> {

@@ -1,11 +1,11 @@
-import { closeSync, fstatSync, readSync } from "node:fs";
+import { closeSync, readSync } from "node:fs";
 import { invalidInput } from "../core/errors.ts";
 import { openRegular } from "../core/files.ts";
 import type { NamedSnapshot } from "../snapshot/live/document.ts";
 import { snapshotName } from "../snapshot/model/file-names.ts";
 import type { TorchSnapshot } from "../snapshot/model/snapshot.ts";
 import { isPickle, readSnapshot } from "../snapshot/read.ts";
-import { fileError, readHead, refuseCompressed, statInput } from "../telemetry/recording/input-file.ts";
+import { readHead, refuseCompressed, statInput, withFileErrors } from "../telemetry/recording/input-file.ts";
 
 /** First bytes of a database of PyTorch's `_dump_snapshot_sqlite`. */
 const SQLITE_MAGIC = "SQLite format 3\u0000";
@@ -22,18 +22,8 @@ export function isSnapshotFile(path: string): boolean {
  *   INPUT_COMPRESSED, INPUT_UNREADABLE, SNAPSHOT_UNSUPPORTED and those of {@link readSnapshot}
  */
 export function readSnapshotFile(path: string): TorchSnapshot {
-  const stats = statInput(path);
-  if (stats.isDirectory()) {
-    throw invalidInput(
-      "INPUT_IS_DIRECTORY",
-      "a directory was given where a file is needed",
-      path,
-      "Name a file in it.",
-    );
-  }
-  if (!stats.isFile()) throw invalidInput("INPUT_NOT_A_FILE", "not a regular file", path, "Write it to a file first.");
-  if (stats.size === 0) throw invalidInput("INPUT_EMPTY", "the file is empty", path, "Was anything dumped?");
   const head = readHead(path, SQLITE_MAGIC.length);
+  if (head.length === 0) throw invalidInput("INPUT_EMPTY", "the file is empty", path, "Was anything dumped?");
   refuseCompressed(head, path);
   if (head.toString("latin1") === SQLITE_MAGIC) {
     throw invalidInput(
@@ -43,23 +33,13 @@ export function readSnapshotFile(path: string): TorchSnapshot {
       "Dump the snapshot with torch.cuda.memory._dump_snapshot: a pickle of any size is read.",
     );
   }
-  let descriptor: number;
+  const { fd, stats } = withFileErrors(path, () => openRegular(path));
   try {
-    descriptor = openRegular(path).fd;
-  } catch (error) {
-    throw fileError(error, path);
-  }
-  try {
-    const read = (target: Uint8Array): number => {
-      try {
-        return readSync(descriptor, target, 0, target.length, null);
-      } catch (error) {
-        throw fileError(error, path);
-      }
-    };
-    return readSnapshot({ size: fstatSync(descriptor).size, read }, path);
+    const read = (target: Uint8Array): number =>
+      withFileErrors(path, () => readSync(fd, target, 0, target.length, null));
+    return readSnapshot({ size: stats.size, read }, path);
   } finally {
-    closeSync(descriptor);
+    closeSync(fd);
   }
 }
 

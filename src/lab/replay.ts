@@ -5,7 +5,7 @@ import type { AnalysisDocument, SeriesAnalysis } from "../analysis/series/docume
 import { scenarioDirectory } from "../baseline/identity.ts";
 import { GateError } from "../core/errors.ts";
 import { type AnalysisInput, analysisInput } from "../inputs/analysis-input.ts";
-import { fileError } from "../telemetry/recording/input-file.ts";
+import { withFileErrors } from "../telemetry/recording/input-file.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import { CATALOGUE } from "./catalogue.ts";
 import { labFacts } from "./output.ts";
@@ -76,13 +76,7 @@ interface Unread {
 
 const compare = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true });
 
-function namesOf(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    throw fileError(error, directory);
-  }
-}
+const namesOf = (directory: string): readonly string[] => withFileErrors(directory, () => readdirSync(directory));
 
 /** A directory that cannot be read is not empty: reading it reports the error. */
 function isEmpty(directory: string): boolean {

@@ -4,7 +4,8 @@ import * as v from "valibot";
 import { GateError, invalidInput } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 import { isRunDirectory, readRunDirectory } from "../../telemetry/read-run-directory.ts";
-import { fileError } from "../../telemetry/recording/input-file.ts";
+import { largestOf } from "../../telemetry/recording/common-clock.ts";
+import { withFileErrors } from "../../telemetry/recording/input-file.ts";
 import type { NamedRecording, Recording, Telemetry } from "../../telemetry/recording/model.ts";
 import { readJsonTelemetry } from "./read-json.ts";
 import { readEventDirectory } from "./stormlog/event-source.ts";
@@ -13,14 +14,10 @@ import { eventsToRecording } from "./stormlog/events-recording.ts";
 const RUNS = "runs";
 
 function list(directory: string): string[] {
-  try {
-    return readdirSync(directory, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map((entry) => entry.name)
-      .sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
-  } catch (error) {
-    throw fileError(error, directory);
-  }
+  return withFileErrors(directory, () => readdirSync(directory, { withFileTypes: true }))
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
 }
 
 /** Run directories below a bundle's `runs`, by name, with numbers in numeric order. */
@@ -122,9 +119,7 @@ function metadataOf(directory: string): v.InferOutput<typeof MetadataSchema> | n
 }
 
 function lastTime(recording: Recording): number {
-  let last = 0;
-  for (const { timeNs } of recording.tables) for (const time of timeNs ?? []) if (time > last) last = time;
-  return last;
+  return Math.max(0, ...recording.tables.map(({ timeNs }) => largestOf(timeNs ?? []) ?? 0));
 }
 
 /** A dump's recording with its error's message and a mark at the end where the events lost them; others unchanged. */

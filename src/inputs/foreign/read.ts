@@ -17,10 +17,7 @@ import { isEventHeader, readCsvEvents } from "./stormlog/event-source.ts";
 import { eventsTelemetry } from "./stormlog/events-recording.ts";
 import { readTraceMlDatabase } from "./traceml-sqlite.ts";
 
-const startsWith = (head: Uint8Array, text: string) =>
-  Buffer.from(head.buffer, head.byteOffset, head.byteLength)
-    .subarray(0, text.length)
-    .equals(Buffer.from(text, "latin1"));
+const startsWith = (head: Buffer, text: string) => head.toString("latin1", 0, text.length) === text;
 
 /** Binary formats that are recognised but not telemetry, each with the next step. */
 function refuseBinary(head: Uint8Array, path: string): void {

@@ -5,7 +5,7 @@ import { GateError, invalidInput, messageOf } from "../../core/errors.ts";
 import { shellWord } from "../../core/escape.ts";
 import { readBounded } from "../../core/files.ts";
 import { heldFiles, packageRoot } from "../../core/package-root.ts";
-import { fileError, statInput } from "../../telemetry/recording/input-file.ts";
+import { statInput, withFileErrors } from "../../telemetry/recording/input-file.ts";
 
 /** First bytes of every SQLite database. */
 export const SQLITE_MAGIC = "SQLite format 3\u0000";
@@ -29,7 +29,6 @@ function readWasm(): Uint8Array<ArrayBuffer> {
     return Uint8Array.from(heldFiles()?.read(`assets/${WASM}`) ?? inPlace());
   } catch (cause) {
     throw new GateError("ASSET_MISSING", `the file ${WASM} of this package cannot be read`, {
-      kind: "error",
       where: path.dirname(built),
       hint: "Install stormlog-gate again.",
       cause,
@@ -51,14 +50,6 @@ function refuseLog(file: string): void {
     file,
     `Merge it while nothing writes to the database: sqlite3 ${shellWord(file)} "PRAGMA wal_checkpoint(TRUNCATE)"`,
   );
-}
-
-function readFile(file: string): Uint8Array {
-  try {
-    return readBounded(file, MAX_BYTES);
-  } catch (error) {
-    throw fileError(error, file);
-  }
 }
 
 function damaged(file: string, error: unknown): GateError {
@@ -161,7 +152,7 @@ export async function readSqlite<T>(file: string, look: (rows: RowQuery) => T): 
       "Export the table step_memory_samples as CSV with the columns step, rank, allocated_bytes and reserved_bytes.",
     );
   }
-  const bytes = readFile(file);
+  const bytes = withFileErrors(file, () => readBounded(file, MAX_BYTES));
   refuseLog(file);
   // Without shared memory SQLite cannot open a database in WAL mode.
   if (bytes.length > READ_VERSION_AT) {

@@ -27,6 +27,15 @@ export function fileError(error: unknown, path: string): GateError {
   }
 }
 
+/** What `read` returns; its error of a file operation as a `GateError`. */
+export function withFileErrors<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw fileError(error, path);
+  }
+}
+
 /** Maximum number of ranks and devices in one file; the analysis needs a few kilobytes for each. */
 const MAX_TABLES = 40_000;
 const MAX_COLUMNS = 120_000;
@@ -46,39 +55,23 @@ export function checkTableCount(count: number, name: string, width = 1): void {
 }
 
 /** @throws GateError INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_UNREADABLE */
-export function statInput(path: string): Stats {
-  try {
-    return statSync(path);
-  } catch (error) {
-    throw fileError(error, path);
-  }
-}
+export const statInput = (path: string): Stats => withFileErrors(path, () => statSync(path));
 
 /**
  * The file's bytes, a few MiB at a time. Each chunk is a fresh buffer, so a consumer may keep it.
  * @throws GateError INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_NOT_A_FILE, INPUT_UNREADABLE
  */
 export function* readChunks(path: string, chunkBytes: number = 4 << 20): Generator<Buffer, void, undefined> {
-  let descriptor: number;
-  try {
-    descriptor = openRegular(path).fd;
-  } catch (error) {
-    throw fileError(error, path);
-  }
+  const { fd } = withFileErrors(path, () => openRegular(path));
   try {
     for (;;) {
       const buffer = Buffer.allocUnsafeSlow(chunkBytes);
-      let size: number;
-      try {
-        size = readSync(descriptor, buffer, 0, buffer.length, null);
-      } catch (error) {
-        throw fileError(error, path);
-      }
+      const size = withFileErrors(path, () => readSync(fd, buffer, 0, buffer.length, null));
       if (size === 0) return;
       yield buffer.subarray(0, size);
     }
   } finally {
-    closeSync(descriptor);
+    closeSync(fd);
   }
 }
 

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { invalidInput, messageOf } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 import { issueText } from "../../core/issue-text.ts";
-import { fileError } from "./input-file.ts";
+import { withFileErrors } from "./input-file.ts";
 import { ofKnownMetric, type RecordingInfo, skippedText, unknownMetrics } from "./model.ts";
 import { RecordingInfoSchema } from "./recording-schema.ts";
 import { RECORDING_FILE } from "./run-files.ts";
@@ -57,13 +57,8 @@ export function parseRecordingInfo(text: string, where: string): RecordingInfo {
  */
 export function readRecordingFile(directory: string): { readonly info: RecordingInfo; readonly bytes: Buffer } {
   const file = path.join(directory, RECORDING_FILE);
-  let bytes: Buffer;
-  try {
-    // Far above the description of a run with thousands of processes.
-    bytes = readBounded(file, 64 * 1024 * 1024);
-  } catch (error) {
-    throw fileError(error, file);
-  }
+  // Far above the description of a run with thousands of processes.
+  const bytes = withFileErrors(file, () => readBounded(file, 64 * 1024 * 1024));
   return { info: parseRecordingInfo(bytes.toString("utf8"), file), bytes };
 }
 

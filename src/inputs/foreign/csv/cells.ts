@@ -78,17 +78,21 @@ export function rejectImpossible(value: number, line: number, column: string, na
   }
 }
 
+/** @throws GateError INPUT_TRUNCATED in a truncated last line */
+export function checkTruncated(row: CsvRow, expected: number, name: string): void {
+  if (row.terminated || row.count >= expected) return;
+  throw invalidInput(
+    "INPUT_TRUNCATED",
+    `the file ends within line ${row.line}: ${row.count} of ${expected} cells`,
+    name,
+    "Remove the last line to read the rest.",
+  );
+}
+
 /** @throws GateError for another number of cells: INPUT_TRUNCATED in a truncated last line, else CSV_ROW_LENGTH */
 export function checkRowLength(row: CsvRow, expected: number, name: string): void {
   if (row.count === expected) return;
-  if (!row.terminated && row.count < expected) {
-    throw invalidInput(
-      "INPUT_TRUNCATED",
-      `the file ends within line ${row.line}: ${row.count} of ${expected} cells`,
-      name,
-      "Remove the last line to read the rest.",
-    );
-  }
+  checkTruncated(row, expected, name);
   throw invalidInput(
     "CSV_ROW_LENGTH",
     `line ${row.line} has ${row.count} cells, the header has ${expected}`,

@@ -5,12 +5,12 @@ import { isNestedWithin, isObject } from "../../../core/json.ts";
 import { EVENT_FIELDS } from "../../../telemetry/formats/stormlog/serialize.ts";
 import { readChunks } from "../../../telemetry/recording/input-file.ts";
 import type { TelemetryEvent } from "../../../telemetry/recording/model.ts";
-import { digitsIn, isMissing } from "../csv/cells.ts";
+import { checkTruncated, digitsIn, isMissing } from "../csv/cells.ts";
 import { type CsvRow, scanCsv } from "../csv/scan.ts";
 import { atRecord, RecordProblem } from "./fields.ts";
 import { type JsonText, jsonValues, memberText, parseRecord, type SourceRecord } from "./json-values.ts";
 import { pythonLiteral } from "./python-literal.ts";
-import { eventOf, type RecordOptions } from "./validate.ts";
+import { eventOf } from "./validate.ts";
 
 /** Events are objects (about 400 bytes each). More would not fit into the memory of a usual process. */
 const MAX_EVENTS = 6_000_000;
@@ -64,11 +64,12 @@ class EventCollector {
   /** Metadata cells of a CSV file by their text. */
   readonly cells = new Map<string, Record<string, unknown>>();
   readonly #name: string;
-  readonly #options: RecordOptions;
+  readonly #legacyCollector: string | undefined;
 
-  constructor(name: string, options: RecordOptions) {
+  /** @param legacyCollector of legacy records without one */
+  constructor(name: string, legacyCollector?: string) {
     this.#name = name;
-    this.#options = options;
+    this.#legacyCollector = legacyCollector;
   }
 
   add(record: SourceRecord, where: string): void {
@@ -81,7 +82,7 @@ class EventCollector {
       );
     }
     try {
-      const event = eventOf(withDumpCounters(record), this.#options);
+      const event = eventOf(withDumpCounters(record), this.#legacyCollector);
       this.events.push({
         ...event,
         eventType: this.#text(event.eventType),
@@ -146,8 +147,8 @@ function* listedEvents(document: Readonly<Record<string, unknown>>, text: string
  * Events of a JSON or JSON Lines text: an array, an object with an `events` list, one event or several.
  * @throws GateError TELEMETRY_INVALID, NEGATIVE_BYTES, INPUT_SCHEMA_VERSION, INPUT_EMPTY, and {@link jsonValues}'s
  */
-export function readJsonEvents(values: Iterable<JsonText>, name: string, options: RecordOptions = {}): EventSource {
-  const collector = new EventCollector(name, options);
+export function readJsonEvents(values: Iterable<JsonText>, name: string): EventSource {
+  const collector = new EventCollector(name);
   const add = (value: JsonText): void => {
     const record = parseRecord(value.text, `${name}: event ${value.index}`);
     if (record === null) throw notAnObject(value.index, name);
@@ -242,21 +243,14 @@ function csvCell(field: string, text: string, collector: EventCollector): unknow
  * @throws GateError as {@link readJsonEvents}, and INPUT_TRUNCATED for a truncated last line
  */
 export function readCsvEvents(chunks: Iterable<Uint8Array>, delimiter: string, name: string): EventSource {
-  const collector = new EventCollector(name, { legacyCollector: "legacy.csv" });
+  const collector = new EventCollector(name, "legacy.csv");
   let header: string[] | null = null;
   const read = (row: CsvRow): void => {
     if (header === null) {
       header = Array.from({ length: row.count }, (_, i) => row.text(i));
       return;
     }
-    if (!row.terminated && row.count < header.length) {
-      throw invalidInput(
-        "INPUT_TRUNCATED",
-        `the file ends within line ${row.line}: ${row.count} of ${header.length} cells`,
-        name,
-        "Remove the last line to read the rest.",
-      );
-    }
+    checkTruncated(row, header.length, name);
     const values: Record<string, unknown> = {};
     for (let i = 0; i < header.length; i++) {
       const field = header[i]!;

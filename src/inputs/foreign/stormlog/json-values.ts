@@ -112,7 +112,7 @@ class ValueSplitter {
 
   *finish(): Generator<JsonText, void, undefined> {
     if (this.#root === "none") throw invalidInput("INPUT_EMPTY", "the file contains only white space", this.#name);
-    if (this.#inString || this.#depth > 0 || (this.#root === "array" && !this.#done)) {
+    if (this.#inString || this.#depth > 0 || this.#root === "array") {
       throw invalidInput(
         "INPUT_TRUNCATED",
         `the JSON text ends within value ${this.#index}`,
@@ -124,10 +124,6 @@ class ValueSplitter {
       this.#start = 0;
       yield this.#close(Buffer.alloc(0), 0);
     }
-  }
-
-  get #done(): boolean {
-    return this.#root === "done";
   }
 
   #malformed(what: string): Error {

@@ -225,11 +225,8 @@ describe("a legacy record", () => {
     });
   });
 
-  it("a legacy record needs a timestamp, and its conversion can be disabled", () => {
+  it("a legacy record needs a timestamp", () => {
     expect(failure(() => events('{"memory_allocated": 5}')).message).toBe("Legacy record is missing a valid timestamp");
-    expect(() => eventOf({ values: { timestamp: 1 }, fractions: new Set() }, { legacy: false })).toThrow(
-      "Legacy record conversion is disabled",
-    );
   });
 });
 

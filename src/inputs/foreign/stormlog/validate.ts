@@ -169,17 +169,7 @@ function checkExplicitIdentity(fields: Fields): void {
   }
 }
 
-/** Options for reading records. */
-export interface RecordOptions {
-  /** Convert records without `schema_version` (default true). */
-  readonly legacy?: boolean;
-  /** Collector of legacy records without one. */
-  readonly legacyCollector?: string;
-}
-
-/** @throws RecordProblem */
-export function eventOf(record: SourceRecord, options: RecordOptions = {}): TelemetryEvent {
-  if (Object.hasOwn(record.values, "schema_version")) return versionedEvent(record);
-  if (options.legacy === false) throw new RecordProblem("Legacy record conversion is disabled");
-  return legacyEvent(record, options.legacyCollector ?? "legacy.unknown");
+/** @param legacyCollector of legacy records without one  @throws RecordProblem */
+export function eventOf(record: SourceRecord, legacyCollector = "legacy.unknown"): TelemetryEvent {
+  return Object.hasOwn(record.values, "schema_version") ? versionedEvent(record) : legacyEvent(record, legacyCollector);
 }

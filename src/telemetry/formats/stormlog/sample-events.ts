@@ -16,7 +16,6 @@ export interface EventOptions {
 interface Writer {
   readonly reading: StormlogTable;
   readonly rows: readonly number[];
-  readonly intervalMs: number;
   readonly base: Omit<
     TelemetryEvent,
     "timestampNs" | "eventType" | "context" | "metadata" | `allocator${string}` | `device${"Used" | "Free" | "Total"}`
@@ -46,16 +45,14 @@ function writerOf(reading: StormlogTable, recording: Recording, worldSize: numbe
   const identity = recording.info?.identity ?? null;
   const own = identity !== null && identity.rank === table.rank;
   const localRank = own && identity.local_rank < worldSize ? identity.local_rank : table.rank;
-  const intervalMs = intervalOf(timeNs, rows);
   const knownHost = identity?.host.trim();
   const jobId = identity?.job_id?.trim();
   return {
     reading,
     rows,
-    intervalMs,
     base: {
       collector: reading.collector,
-      samplingIntervalMs: intervalMs,
+      samplingIntervalMs: intervalOf(timeNs, rows),
       pid: own && Number.isInteger(identity.pid) ? Math.max(-1, identity.pid) : -1,
       host: knownHost ? knownHost : "unknown",
       jobId: jobId ? jobId : null,
@@ -162,12 +159,10 @@ class TableEvents {
     return best;
   }
 
-  get first(): number {
-    return this.#writer.rows[0]!;
-  }
-
-  get last(): number {
-    return this.#writer.rows.at(-1)!;
+  /** At the begin or the end of the recording. */
+  edge(eventType: "start" | "stop", timeNs: number): TelemetryEvent {
+    const text = `Memory tracking ${eventType === "start" ? "started" : "stopped"}`;
+    return this.event(this.#writer.rows.at(eventType === "start" ? 0 : -1)!, eventType, 0, text, {}, timeNs);
   }
 }
 
@@ -200,9 +195,9 @@ export function telemetryEvents(recording: Recording, options: EventOptions = {}
     between.push(table.event(table.rowAt(timeNs), "critical", 0, mark.text, { oom_reason: mark.text }, timeNs));
   }
   return [
-    ...tables.map((table) => table.event(table.first, "start", 0, "Memory tracking started", {}, startNs)),
+    ...tables.map((table) => table.edge("start", startNs)),
     ...between.sort(byTime),
-    ...tables.map((table) => table.event(table.last, "stop", 0, "Memory tracking stopped", {}, stopNs)),
+    ...tables.map((table) => table.edge("stop", stopNs)),
   ];
 }
 
