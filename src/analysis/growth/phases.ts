@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { groupBy } from "../../core/group-by.ts";
 import type { DeepReadonly } from "../../core/json.ts";
 import { median } from "../../stats/order-statistics.ts";
+import { firstAfter, firstIndex } from "../../telemetry/recording/common-clock.ts";
 import type { ProbePhase, Recording } from "../../telemetry/recording/model.ts";
 import { count, list, number, text } from "../series/document.ts";
 import { type ChartSeries, seriesOf } from "../series/series.ts";
@@ -170,15 +171,8 @@ function memoryOf(
 }
 
 /** Index of the first of ascending times that is at least `time`, else their number. */
-export function firstFrom(times: Float64Array, time: number): number {
-  let [low, high] = [0, times.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (times[middle]! < time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+export const firstFrom = (times: Float64Array, time: number): number =>
+  firstIndex(times.length, (i) => times[i]! < time);
 
 /**
  * Index of the sample that has the level at the beginning of a phase: its own first one, `from`, or a nearer one
@@ -188,11 +182,4 @@ function atBeginning({ timeS, bytes }: ChartSeries, from: number, began: number)
   const before = from - 1;
   const nearer = before >= 0 && began - timeS[before]! <= timeS[from]! - began;
   return nearer && bytes[before]! <= bytes[from]! ? before : from;
-}
-
-/** Index of the first of ascending times that is later than `time`. */
-export function firstAfter(times: Float64Array, time: number): number {
-  let i = firstFrom(times, time);
-  while (i < times.length && times[i]! === time) i++;
-  return i;
 }

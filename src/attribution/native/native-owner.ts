@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { Mapping, NativeStack } from "../../snapshot/growth/native-document.ts";
 import type { Frame } from "../../snapshot/model/frames.ts";
+import { firstIndex } from "../../telemetry/recording/common-clock.ts";
 
 /** Allocators and the run-time libraries that call them for a program: no cause of a growth. */
 const RUNTIME =
@@ -84,14 +85,7 @@ export function calledPlace(
 /** The file that contains the call before a return address. */
 function placeAt(address: number, mappings: readonly Mapping[]): ModuleOffset | null {
   const call = address - 1;
-  let low = 0;
-  let high = mappings.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((mappings[middle]?.start ?? 0) <= call) low = middle + 1;
-    else high = middle;
-  }
-  const found = mappings[low - 1];
+  const found = mappings[firstIndex(mappings.length, (i) => mappings[i]!.start <= call) - 1];
   return found === undefined || call >= found.end
     ? null
     : { path: found.path, offset: call - found.start + found.offset };

@@ -1,4 +1,5 @@
 import { formatBytes } from "../../core/units.ts";
+import { firstAfter } from "../../telemetry/recording/common-clock.ts";
 import type { Telemetry } from "../../telemetry/recording/model.ts";
 import {
   emptyRecording,
@@ -11,7 +12,7 @@ import { Action } from "../model/keys.ts";
 import type { TorchSnapshot, TraceTable } from "../model/snapshot.ts";
 import { allocatedBytes, devicesOf } from "./live.ts";
 import { deviceSeries, reservedBytes } from "./replay.ts";
-import { stepAt, stepEnds } from "./steps.ts";
+import { stepEnds } from "./steps.ts";
 
 /** Microseconds of the first entry of any trace; null where entries have no clock. */
 function startOf(traces: readonly TraceTable[]): number | null {
@@ -46,7 +47,7 @@ function tableOf(
   return {
     ...named,
     timeNs: timeUs === null ? null : timeUs.map((time) => Math.round((time - (startUs ?? 0)) * 1000)),
-    steps: timeUs === null || ends.length === 0 ? null : timeUs.map((time) => stepAt(ends, time)),
+    steps: timeUs === null || ends.length === 0 ? null : timeUs.map((time) => firstAfter(ends, time)),
     columns: { allocated, reserved, active },
   };
 }

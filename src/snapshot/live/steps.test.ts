@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TraceAnnotation } from "../model/snapshot.ts";
-import { stepAt, stepEnds } from "./steps.ts";
+import { stepEnds } from "./steps.ts";
 
 const scope = (name: string, ...ends: number[]): TraceAnnotation[] =>
   ends.flatMap((timeUs) => [
@@ -23,12 +23,5 @@ describe("stepEnds", () => {
 
   it("stepEnds is empty without annotated steps", () => {
     expect(stepEnds(scope("forward", 1, 2))).toHaveLength(0);
-  });
-});
-
-describe("stepAt", () => {
-  it("counts the steps that ended", () => {
-    const ends = Float64Array.of(10, 20, 30);
-    expect([0, 10, 19, 20, 99].map((time) => stepAt(ends, time))).toEqual([0, 1, 1, 2, 3]);
   });
 });

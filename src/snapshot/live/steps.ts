@@ -12,15 +12,3 @@ export function stepEnds(annotations: readonly TraceAnnotation[]): Float64Array 
   const [most = []] = [...scopes.values()].sort((a, b) => b.length - a.length);
   return Float64Array.from(most, ({ timeUs }) => timeUs).sort();
 }
-
-/** Number of steps that ended by `timeUs`. */
-export function stepAt(ends: Float64Array, timeUs: number): number {
-  let low = 0;
-  let high = ends.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((ends[middle] as number) <= timeUs) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}

@@ -1,10 +1,10 @@
+import { firstAfter } from "../../telemetry/recording/common-clock.ts";
 import { GrowableColumn } from "../../telemetry/recording/growable.ts";
 import { trendOf } from "../growth/line-growth.ts";
 import type { Frame } from "../model/frames.ts";
 import { Action, State } from "../model/keys.ts";
 import type { TorchSnapshot, TraceTable } from "../model/snapshot.ts";
 import { NO_LINE, type Owners } from "./owners.ts";
-import { stepAt } from "./steps.ts";
 import type { Origin, SurvivorRow } from "./tables.ts";
 import { TracePhases } from "./trace-phases.ts";
 
@@ -131,7 +131,7 @@ function returnsOf(trace: TraceTable, { from, to }: TraceWindow): number {
 /** Steps, backward passes or returns of the level within a window, whichever are most. */
 function repetitionsOf(snapshot: TorchSnapshot, trace: TraceTable, window: TraceWindow, steps: Float64Array): number {
   const [startUs, endUs] = [trace.time[window.from] as number, trace.time[window.to - 1] as number];
-  const ended = Number.isNaN(endUs - startUs) ? 0 : stepAt(steps, endUs) - stepAt(steps, startUs);
+  const ended = Number.isNaN(endUs - startUs) ? 0 : firstAfter(steps, endUs) - firstAfter(steps, startUs);
   const passes = new TracePhases(snapshot.stacks, trace).backwardPasses(window.from, window.to);
   return Math.max(ended, passes, returnsOf(trace, window));
 }
@@ -264,8 +264,8 @@ interface WindowFacts {
 }
 
 function perStep(survivors: LineTally["survivors"], { trace, steps, startUs, endUs }: WindowFacts): number | null {
-  const first = stepAt(steps, startUs);
-  const last = stepAt(steps, endUs);
+  const first = firstAfter(steps, startUs);
+  const last = firstAfter(steps, endUs);
   const lastEnd = steps[last - 1];
   if (last <= first || lastEnd === undefined) return null;
   let bytes = 0;
@@ -304,7 +304,7 @@ function describe(own: LineTally, facts: WindowFacts): LineSurvivors {
     oldest_s: age(oldest),
     median_s: age(survivors[survivors.length >> 1]),
     oldest_steps:
-      steps.length > 0 && !Number.isNaN(oldestTime) ? stepAt(steps, endUs) - stepAt(steps, oldestTime) : null,
+      steps.length > 0 && !Number.isNaN(oldestTime) ? firstAfter(steps, endUs) - firstAfter(steps, oldestTime) : null,
     bytes_per_step: perStep(survivors, facts),
     trend: keepsAdding ? "grows" : moved,
   };

@@ -1,3 +1,4 @@
+import { firstAfter } from "../recording/common-clock.ts";
 import type { ProcessRecord } from "../recording/process-history.ts";
 import type { RecordFile, SharedColumns, TreeColumns } from "../recording/record-columns.ts";
 
@@ -42,18 +43,6 @@ function summedAt(tree: TreeColumns, i: number): number {
   return !Number.isNaN(shmem) ? anon + shmem : anon;
 }
 
-/** Index of the last of ascending times that is not after `at`; -1 for none. */
-function tickAt(timeNs: Float64Array, at: number): number {
-  let from = 0;
-  let to = timeNs.length;
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if (timeNs[middle]! <= at) from = middle + 1;
-    else to = middle;
-  }
-  return from - 1;
-}
-
 /**
  * Anonymous memory without what forked processes still have from their parents: such a page is one page until either
  * writes to it. From the first reading of the process on, which is when the sum has it, as long as its anonymous
@@ -64,7 +53,7 @@ function withoutCopies({ timeNs, anon }: TreeColumns, processes: readonly Proces
   for (const { inherited, exitNs } of processes) {
     for (const [index, { timeNs: from, bytes }] of inherited.entries()) {
       const to = inherited[index + 1]?.timeNs ?? exitNs ?? Number.POSITIVE_INFINITY;
-      for (let i = tickAt(timeNs, from - 1) + 1; i < own.length && timeNs[i]! < to; i++) own[i]! -= bytes;
+      for (let i = firstAfter(timeNs, from - 1); i < own.length && timeNs[i]! < to; i++) own[i]! -= bytes;
     }
   }
   return own;
@@ -72,7 +61,7 @@ function withoutCopies({ timeNs, anon }: TreeColumns, processes: readonly Proces
 
 /** The part of shared memory that {@link Correction} describes; NaN where it does not show. */
 function ownPart({ timeNs, shmem, shmemMost }: TreeColumns, atNs: number, mapped: number): number {
-  const ticks = [atNs, atNs + SHMEM_PERIOD_NS].map((at) => Math.max(0, tickAt(timeNs, at)));
+  const ticks = [atNs, atNs + SHMEM_PERIOD_NS].map((at) => Math.max(0, firstAfter(timeNs, at) - 1));
   const mean = (column: Float64Array) => ticks.reduce((sum, tick) => sum + (column[tick]! || 0), 0) / ticks.length;
   const [sum, most] = [mean(shmem), mean(shmemMost)];
   return sum - most > MIN_BEYOND * sum ? Math.min(1, Math.max(0, (mapped - most) / (sum - most))) : Number.NaN;
@@ -89,9 +78,9 @@ function corrections(own: Float64Array, tree: TreeColumns, shared: SharedColumns
     // Memory of files in RAM that no process maps, where a control group of the job's own counts it.
     const files = Math.max(0, shared.charged[i]! - mapped) || 0;
     const tookNs = shared.tookNs[i]!;
-    const first = Math.max(0, tickAt(timeNs, beganNs));
+    const first = Math.max(0, firstAfter(timeNs, beganNs) - 1);
     const until = beganNs + (Number.isNaN(tookNs) ? UNKNOWN_DURATION_NS : tookNs);
-    const last = Math.min(timeNs.length - 1, tickAt(timeNs, until) + 1);
+    const last = Math.min(timeNs.length - 1, firstAfter(timeNs, until));
     let least = Number.POSITIVE_INFINITY;
     let most = Number.NEGATIVE_INFINITY;
     for (let tick = first; tick <= last; tick++) {
@@ -120,8 +109,8 @@ interface Ends {
 }
 
 function endsWithin(exits: Float64Array, after: number, until: number): Ends | null {
-  const first = tickAt(exits, after) + 1;
-  const last = tickAt(exits, until);
+  const first = firstAfter(exits, after);
+  const last = firstAfter(exits, until) - 1;
   return last < first ? null : { first: exits[first]!, last: exits[last]! };
 }
 

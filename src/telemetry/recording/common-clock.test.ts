@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { table } from "../testing/recordings.ts";
-import { combinedTables, heldAt, onCommonClock } from "./common-clock.ts";
+import { combinedTables, firstAfter, heldAt, onCommonClock } from "./common-clock.ts";
 
 const NaN_ = Number.NaN;
 const f = (...values: number[]) => Float64Array.from(values);
@@ -31,5 +31,12 @@ describe("tables of one rank and device with disjoint columns", () => {
     const host = table();
     expect(combinedTables([host, used, shard])).toEqual([host, used, shard]);
     expect(combinedTables([host, used, own])).toHaveLength(2);
+  });
+});
+
+describe("firstAfter", () => {
+  it("counts the times that are not later", () => {
+    const times = f(10, 20, 20, 30);
+    expect([0, 10, 19, 20, 99, NaN_].map((time) => firstAfter(times, time))).toEqual([0, 1, 1, 3, 4, 0]);
   });
 });

@@ -21,6 +21,22 @@ export function heldAt(timeNs: Float64Array, values: Float64Array, at: Float64Ar
   return held;
 }
 
+/** The first of `length` ascending items that is not before, else their number. */
+export function firstIndex(length: number, isBefore: (index: number) => boolean): number {
+  let low = 0;
+  let high = length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isBefore(middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Index of the first of ascending times that is later than `time`, else their number. */
+export const firstAfter = (times: Float64Array, time: number): number =>
+  firstIndex(times.length, (i) => times[i]! <= time);
+
 function ascending(timeNs: Float64Array): boolean {
   for (let i = 1; i < timeNs.length; i++) if (!(timeNs[i]! >= timeNs[i - 1]!)) return false;
   return true;
