@@ -2,7 +2,7 @@ import { actionCode, FIRST_TEXTS, KEY_COUNT, Key, stateCode } from "../model/key
 import type { Budget } from "../pickle/budget.ts";
 import { idOf, isNumber, Kind, kindOf, MAX_ID, type PickleBuilder, tagOf, type Values } from "../pickle/values.ts";
 import { Class, Containers, NO_RUN, Rows, Runs } from "./containers.ts";
-import { CLASS_OF_KEY, FIELDS, type FieldRule, WIDTHS } from "./fields.ts";
+import { CLASS_OF_KEY, FIELDS, type FieldRule, VALUE_KINDS, WIDTHS } from "./fields.ts";
 import { EMPTY_STACK, NO_STACK, OpenStack, StackTable } from "./stacks.ts";
 import { StringTable } from "./strings.ts";
 import { TraceRows } from "./trace-rows.ts";
@@ -281,33 +281,8 @@ export class SnapshotBuilder implements PickleBuilder {
 
   #setField(own: number, row: number, rule: FieldRule, kind: number, value: number): void {
     const rows = this.rows[own];
-    switch (rule.value) {
-      case "number":
-        if (isAmount(kind)) rows?.set(row, rule.field, value);
-        break;
-      case "address":
-        if (kind === Kind.int || kind === Kind.upper) rows?.set(row, rule.field, value);
-        break;
-      case "truth":
-        if (kind === Kind.bool) rows?.set(row, rule.field, value);
-        break;
-      case "text":
-        if (kind === Kind.string) rows?.set(row, rule.field, value);
-        break;
-      case "state":
-        rows?.set(row, rule.field, kind === Kind.string ? stateCode(value) : 0);
-        break;
-      case "list":
-        if (kind === Kind.list) rows?.set(row, rule.field, value);
-        break;
-      case "pool":
-        if (kind === Kind.pool) rows?.set(row, rule.field, value);
-        break;
-      case "stack":
-        rows?.set(row, rule.field, this.#stackOf(kind, value));
-        break;
-      default:
-        rule.value satisfies never;
-    }
+    if (rule.value === "state") rows?.set(row, rule.field, kind === Kind.string ? stateCode(value) : 0);
+    else if (rule.value === "stack") rows?.set(row, rule.field, this.#stackOf(kind, value));
+    else if (VALUE_KINDS[rule.value].includes(kind)) rows?.set(row, rule.field, value);
   }
 }

@@ -1,4 +1,5 @@
 import { Key, type KeyName } from "../model/keys.ts";
+import { Kind } from "../pickle/values.ts";
 import { Class } from "./containers.ts";
 
 /** Fields of a segment's row. */
@@ -27,6 +28,16 @@ export const WIDTHS: Readonly<Record<number, number>> = {
   [Class.history]: 2,
   [Class.annotation]: 4,
   [Class.top]: 3,
+};
+
+/** Kinds of the values that are stored as they are. */
+export const VALUE_KINDS: Readonly<Record<Exclude<FieldValue, "stack" | "state">, readonly number[]>> = {
+  number: [Kind.int, Kind.float],
+  address: [Kind.int, Kind.upper],
+  truth: [Kind.bool],
+  text: [Kind.string],
+  list: [Kind.list],
+  pool: [Kind.pool],
 };
 
 /** Value of a field: a number, a boolean, the id of a string, list or pool, or the stack of a list of frames. */

@@ -3,7 +3,7 @@ import type { Hint } from "./hints.ts";
 import type { GrowthLine } from "./line-growth.ts";
 
 /** A growing line without what only its samples need. */
-type GrowingPlace = Omit<GrowthLine, "kind" | "monotone" | "firstBytes" | "lastBytes">;
+type GrowingPlace = Omit<GrowthLine, "kind" | "firstBytes" | "lastBytes">;
 
 /**
  * A source line that holds growing memory: where the memory is retained if that is known (the `append`, not the
@@ -25,6 +25,6 @@ export interface AttributedLine extends GrowingPlace {
 
 /** What a growing line and an attributed line have in common. */
 export function placeOf(line: GrowthLine): GrowingPlace {
-  const { kind: _kind, monotone: _monotone, firstBytes: _first, lastBytes: _last, ...place } = line;
+  const { kind: _kind, firstBytes: _first, lastBytes: _last, ...place } = line;
   return place;
 }

@@ -40,8 +40,6 @@ export interface GrowthLine {
   /** Kind of the entry that grew most. */
   readonly kind: string;
   readonly trend: LineTrend;
-  /** True for `grows`. */
-  readonly monotone: boolean;
   /** Least-squares slope over the steps; null where samples have no steps. */
   readonly bytesPerStep: number | null;
   /** Least-squares slope over the clock; null where samples have no clock. */
@@ -172,7 +170,7 @@ export function arrangeLines(all: readonly Omit<GrowthLine, "share">[], totalGro
     .map((line): GrowthLine => ({ ...line, share: whole > 0 ? Math.min(1, line.growthBytes / whole) : 0 }))
     .sort(
       (a, b) =>
-        Number(b.monotone) - Number(a.monotone) ||
+        Number(b.trend === "grows") - Number(a.trend === "grows") ||
         b.growthBytes - a.growthBytes ||
         (a.file < b.file ? -1 : a.file > b.file ? 1 : a.line - b.line),
     );
@@ -207,7 +205,6 @@ export function growthByLine(samples: readonly LiveSample[], options: LineGrowth
       user: sums.user,
       kind: top.kind,
       trend,
-      monotone: trend === "grows",
       bytesPerStep: slopeOver(steps, sums.bytes),
       bytesPerSecond: slopeOver(seconds, sums.bytes),
       growthBytes: lastBytes - firstBytes,

@@ -29,12 +29,6 @@ export interface NamedSnapshot {
 
 export const deviceName = (device: number): string => `cuda:${device}`;
 
-function sum(values: ArrayLike<number>): number {
-  let total = 0;
-  for (let i = 0; i < values.length; i++) total += values[i] as number;
-  return total;
-}
-
 const known = (value: number): number | null => (Number.isNaN(value) ? null : value);
 
 function stepOf({ name, snapshot }: NamedSnapshot): number | null {
@@ -57,7 +51,7 @@ function fileRow(one: NamedSnapshot): FileRow {
     rank: name.rank,
     step: stepOf(one),
     devices: devicesOf(snapshot).map(deviceName),
-    reserved_bytes: sum(segments.totalSize),
+    reserved_bytes: segments.totalSize.reduce((sum, bytes) => sum + bytes, 0),
     allocated_bytes: allocatedBytes(snapshot),
     segments: segments.count,
     blocks: blocks.count,

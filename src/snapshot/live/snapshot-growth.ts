@@ -184,7 +184,7 @@ export function growthOverSnapshots(
         const keptShare = kept.get(lineKey(line)) ?? null;
         const trend = judge(line, snapshots.length, { complete, own }, keptShare);
         const bytesPerStep = line.bytesPerStep ?? own?.bytes_per_step ?? null;
-        return { ...line, trend, monotone: trend === "grows", bytesPerStep };
+        return { ...line, trend, bytesPerStep };
       });
       const arranged = arrangeLines(judged, growth.totalGrowthBytes);
       const withKept = (lines: readonly GrowthLine[]): SnapshotLine[] =>

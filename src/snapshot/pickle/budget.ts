@@ -17,7 +17,7 @@ export class Budget {
   }
 
   /** A copy of an array with twice the length, or `least`. */
-  longer<T extends Uint8Array | Uint16Array | Uint32Array>(array: T, least = 0): T {
+  longer<T extends Uint8Array | Uint16Array | Uint32Array | Int32Array | Float64Array>(array: T, least = 0): T {
     const length = Math.max(least, 2 * array.length);
     this.charge(array.BYTES_PER_ELEMENT * length);
     const copy = new (array.constructor as new (length: number) => T)(length);

@@ -58,14 +58,8 @@ class Stack implements Values {
   }
 
   grow(): void {
-    const size = 2 * this.tags.length;
-    this.#budget.charge(12 * size);
-    const tags = new Int32Array(size);
-    const numbers = new Float64Array(size);
-    tags.set(this.tags);
-    numbers.set(this.numbers);
-    this.tags = tags;
-    this.numbers = numbers;
+    this.tags = this.#budget.longer(this.tags);
+    this.numbers = this.#budget.longer(this.numbers);
   }
 
   push(kind: number, id: number): void {
@@ -78,12 +72,7 @@ class Stack implements Values {
   }
 
   mark(depth: number): void {
-    if (this.#marked === this.#marks.length) {
-      this.#budget.charge(8 * this.#marked);
-      const marks = new Uint32Array(2 * this.#marked);
-      marks.set(this.#marks);
-      this.#marks = marks;
-    }
+    if (this.#marked === this.#marks.length) this.#marks = this.#budget.longer(this.#marks);
     this.#marks[this.#marked++] = this.floor;
     this.floor = depth;
   }
@@ -106,7 +95,14 @@ class Stack implements Values {
 export function runPickle(source: ByteSource, builder: PickleBuilder, budget: Budget, where: string): PickleResult {
   const window = new Window(source, budget, where);
   const position = window.refill(0);
-  if (window.bytes[0] !== Op.PROTO) throw notPickle(where);
+  if (window.bytes[0] !== Op.PROTO) {
+    throw invalidInput(
+      "SNAPSHOT_MALFORMED",
+      "not a pickle of protocol 2 or later",
+      where,
+      "Write the snapshot with torch.cuda.memory._dump_snapshot, or with pickle.dump and its default protocol.",
+    );
+  }
   return interpret(window, position, builder, budget);
 }
 
@@ -305,7 +301,14 @@ function runScalar(op: number, stack: Stack, builder: PickleBuilder, window: Win
       const protocol = bytes[position] as number;
       stack.position += 1;
       window.check(stack.position);
-      if (protocol < 2 || protocol > 5) throw unknownProtocol(protocol, window.where);
+      if (protocol < 2 || protocol > 5) {
+        throw invalidInput(
+          "SNAPSHOT_PROTOCOL",
+          `pickle protocol ${protocol} is not supported (supported: 2 to 5)`,
+          window.where,
+          "Write it again with pickle.dump(snapshot, file, protocol=4).",
+        );
+      }
       return true;
     }
     default:
@@ -321,24 +324,6 @@ function malformed(window: Window, position: number, what: string): GateError {
     `${what} near byte ${window.offset(position)}`,
     window.where,
     "The file is damaged.",
-  );
-}
-
-function notPickle(where: string): GateError {
-  return invalidInput(
-    "SNAPSHOT_MALFORMED",
-    "not a pickle of protocol 2 or later",
-    where,
-    "Write the snapshot with torch.cuda.memory._dump_snapshot, or with pickle.dump and its default protocol.",
-  );
-}
-
-function unknownProtocol(protocol: number, where: string): GateError {
-  return invalidInput(
-    "SNAPSHOT_PROTOCOL",
-    `pickle protocol ${protocol} is not supported (supported: 2 to 5)`,
-    where,
-    "Write it again with pickle.dump(snapshot, file, protocol=4).",
   );
 }
 
