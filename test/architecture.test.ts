@@ -75,7 +75,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   verdict: ["baseline", "analysis", "telemetry", "stats", "core"],
   baseline: ["analysis", "telemetry", "git", "core"],
   analysis: ["snapshot", "telemetry", "stats", "core"],
-  snapshot: ["telemetry", "core"],
+  snapshot: ["telemetry", "stats", "core"],
   measure: ["telemetry", "sampler", "core"],
   telemetry: ["sampler", "core"],
   sampler: ["core"],

@@ -121,7 +121,7 @@ function linesOf(
     });
     return { step, timeNs, totalBytes, entries };
   });
-  return growthByLine(live, { isUserFrame: () => true })
+  return growthByLine(live, () => true)
     .lines.filter(({ countGrowth, trend }) => countGrowth >= MIN_SAMPLES_GROWN && trend === "grows")
     .map((line) => ({
       ...placeOf(line),

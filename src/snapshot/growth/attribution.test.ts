@@ -141,7 +141,7 @@ describe("attribute", () => {
       totalBytes: growing(k),
       entries: [{ bytes: growing(k), count: k, kind: "block", stack: LAYER }],
     }));
-    const growth = growthByLine(samples, { isUserFrame });
+    const growth = growthByLine(samples, isUserFrame);
     const held = [{ device: "cuda:0", bytes: 1, stack: LAYER, retainer: RETAINER }];
     const attributed = (moments: readonly LinesSample[]) =>
       attribute([{ process: "7.0", moments, devices: [{ device: "cuda:0", growth }] }], { isUserFrame });

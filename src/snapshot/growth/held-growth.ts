@@ -46,7 +46,7 @@ export function heldGrowth(moments: readonly LinesSample[], isUserFrame: IsUserF
       ...sample,
       entries: sample.entries.map((entry) => placedAt(entry, retainers)),
     }));
-    const found = growthByLine(placed, { isUserFrame });
+    const found = growthByLine(placed, isUserFrame);
     growth.set(device, found.totalGrowthBytes);
     const contributions = contributionsByLine(own, retainers, isUserFrame);
     const isMoved = (entry: HeldEntry): boolean => retainers.has(makingKey(entry));

@@ -32,7 +32,7 @@ describe("growthByLine", () => {
         [CHURN, churn],
         [LEAK, leak],
       ]),
-      { isUserFrame },
+      isUserFrame,
     );
     expect(growth.lines).toHaveLength(1);
     expect(growth.lines[0]).toMatchObject({
@@ -59,23 +59,23 @@ describe("growthByLine", () => {
         [CHURN, [46, 72]],
         [LEAK, [15, 30]],
       ]),
-      { isUserFrame },
+      isUserFrame,
     );
     expect(growth.lines.map(({ trend }) => trend)).toEqual(["unproven", "unproven"]);
   });
 
   it("reports nothing for one sample or none", () => {
-    expect(growthByLine(samples([[LEAK, [5]]]), { isUserFrame }).explainedShare).toBeNull();
-    expect(growthByLine([], { isUserFrame }).lines).toEqual([]);
+    expect(growthByLine(samples([[LEAK, [5]]]), isUserFrame).explainedShare).toBeNull();
+    expect(growthByLine([], isUserFrame).lines).toEqual([]);
   });
 
   it("names memory without a stack as such", () => {
-    const growth = growthByLine(samples([[[], [1, 2, 3]]]), { isUserFrame });
+    const growth = growthByLine(samples([[[], [1, 2, 3]]]), isUserFrame);
     expect(growth.lines[0]).toMatchObject({ file: "<no stack>", user: false });
   });
 
   it("falls back to the innermost frame when no frame is user code", () => {
-    const growth = growthByLine(samples([[[LIBRARY], [1, 2, 3]]]), { isUserFrame });
+    const growth = growthByLine(samples([[[LIBRARY], [1, 2, 3]]]), isUserFrame);
     expect(growth.lines[0]).toMatchObject({ file: LIBRARY.file, line: 7, user: false });
   });
 
@@ -86,7 +86,7 @@ describe("growthByLine", () => {
         [other, [1, 2, 3]],
         [LEAK, [10, 20, 30]],
       ]),
-      { isUserFrame },
+      isUserFrame,
     );
     expect(growth.lines).toHaveLength(1);
     expect(growth.lines[0]).toMatchObject({ growthBytes: 22, stack: LEAK });
@@ -102,7 +102,7 @@ describe("growthByLine", () => {
             [CHURN, b],
             [[], c],
           ]),
-          { isUserFrame },
+          isUserFrame,
         );
         const sum = growth.lines.reduce((total, { share }) => total + share, 0);
         expect(sum).toBeLessThanOrEqual(1 + 1e-9);

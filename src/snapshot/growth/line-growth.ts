@@ -1,3 +1,4 @@
+import { fitLine } from "../../stats/least-squares.ts";
 import { type Frame, lineKey, NO_FRAMES, ownerOf } from "../model/frames.ts";
 
 /** Live memory of one allocation stack in one sample. */
@@ -67,10 +68,6 @@ export interface LineGrowth {
   readonly explainedShare: number | null;
 }
 
-export interface LineGrowthOptions {
-  readonly isUserFrame: (frame: Frame) => boolean;
-}
-
 /** A line may fall by this share of its growth between two samples, because it may also allocate short-lived memory. */
 const ALLOWED_DIP = 0.1;
 /** A line that rises at fewer than this share of the intervals is `once`. */
@@ -88,11 +85,11 @@ interface LineSums {
 
 const stackKey = (stack: readonly Frame[]): string => stack.map(({ file, line }) => `${file}:${line}`).join("\n");
 
-function sumByLine(samples: readonly LiveSample[], options: LineGrowthOptions): Iterable<LineSums> {
+function sumByLine(samples: readonly LiveSample[], isUserFrame: (frame: Frame) => boolean): Iterable<LineSums> {
   const lines = new Map<string, LineSums>();
   for (const [at, { entries }] of samples.entries()) {
     for (const { bytes, count, kind, stack } of entries) {
-      const owner = ownerOf(stack, options.isUserFrame) ?? { frame: NO_FRAMES, user: false };
+      const owner = ownerOf(stack, isUserFrame) ?? { frame: NO_FRAMES, user: false };
       const key = lineKey(owner.frame);
       let line = lines.get(key);
       if (line === undefined) {
@@ -117,25 +114,11 @@ function sumByLine(samples: readonly LiveSample[], options: LineGrowthOptions): 
   return lines.values();
 }
 
-/** Least-squares slope of `y` on `x`, relative to the first x for precision; null if an x is missing or all equal. */
+/** Least-squares slope of `y` on `x`; null if an x is missing or all equal. */
 export function slopeOver(x: readonly (number | null)[], y: ArrayLike<number>): number | null {
-  const origin = x[0];
-  if (origin === null || origin === undefined) return null;
-  let meanX = 0;
-  let meanY = 0;
-  for (const [i, value] of x.entries()) {
-    if (value === null) return null;
-    meanX += (value - origin) / x.length;
-    meanY += (y[i] ?? 0) / x.length;
-  }
-  let sxx = 0;
-  let sxy = 0;
-  for (const [i, value] of x.entries()) {
-    const dx = (value ?? 0) - origin - meanX;
-    sxx += dx * dx;
-    sxy += dx * ((y[i] ?? 0) - meanY);
-  }
-  return sxx > 0 ? sxy / sxx : null;
+  if (!x.every((value) => value !== null)) return null;
+  const { slope, sxx } = fitLine(x, y);
+  return sxx > 0 ? slope : null;
 }
 
 /** Trend of a line's bytes over the samples; null when it did not end higher than it began. */
@@ -187,14 +170,14 @@ export function arrangeLines(all: readonly Omit<GrowthLine, "share">[], totalGro
  * when it keeps rising over three or more; with two, every line that ended higher is `unproven`. Shares are of the
  * growth of all live bytes, or of the growing lines' sum if that is larger.
  */
-export function growthByLine(samples: readonly LiveSample[], options: LineGrowthOptions): LineGrowth {
+export function growthByLine(samples: readonly LiveSample[], isUserFrame: (frame: Frame) => boolean): LineGrowth {
   const first = samples[0];
   const last = samples.at(-1);
   if (first === undefined || last === undefined || samples.length < 2) return arrangeLines([], 0);
   const steps = samples.map(({ step }) => step);
   const seconds = samples.map(({ timeNs }) => (timeNs === null ? null : timeNs / 1e9));
   const found: Omit<GrowthLine, "share">[] = [];
-  for (const sums of sumByLine(samples, options)) {
+  for (const sums of sumByLine(samples, isUserFrame)) {
     const trend = trendOf(sums.bytes);
     if (trend === null) continue;
     const top = [...sums.stacks.values()].reduce((a, b) => (b.last - b.first > a.last - a.first ? b : a));

@@ -172,7 +172,7 @@ export function growthOverSnapshots(
     .sort((a, b) => a - b)
     .map((device) => {
       const samples = snapshots.map(({ snapshot, step }, i) => liveSample(snapshot, owners[i] as Owners, device, step));
-      const growth = growthByLine(samples, { isUserFrame });
+      const growth = growthByLine(samples, isUserFrame);
       const since = windowSince(first, last, device, lineOf, firstOwners);
       const survivors =
         since === null
