@@ -312,14 +312,6 @@ describe("findings", () => {
     expect(kinds(recording)).toEqual(["oom", "leak"]);
     expect(analyze(recording).findings[0]?.description).toContain("12.3 s");
   });
-
-  it("findings use the device's capacity from the options when the source lacks it", () => {
-    const recording = recordingOf([tableOf({ allocated: steady(30, 99) })]);
-    expect(kinds(recording)).toEqual([]);
-    expect(analyze(recording, { deviceCapacityBytes: 100 }).findings.map((f) => f.classification)).toEqual([
-      "pressure",
-    ]);
-  });
 });
 
 describe("seriesOf", () => {

@@ -1,13 +1,12 @@
 import { METRIC } from "../telemetry/recording/metrics.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
-import { extractFeatures, type RecordingFeatures } from "./features.ts";
+import { type AnalysisOptions, extractFeatures, type RecordingFeatures } from "./features.ts";
 import { slackFindings } from "./findings/capacity.ts";
 import { dataFindings } from "./findings/data-findings.ts";
 import { withoutUnknownTenants } from "./findings/device-tenants.ts";
 import { growthFindings, type ProgramKind, pressureFindings, rankSkewFindings } from "./findings/findings.ts";
 import { hiddenGapFindings } from "./findings/gap-findings.ts";
 import { rankSuspects, suspectFindings } from "./findings/growth-suspects.ts";
-import { type AnalysisOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { combineEvidence } from "./ranks.ts";
 import { ANALYSIS_VERSION, type AnalysisDocument, type Finding, type PhaseAnalysis } from "./series/document.ts";
 import { compareKeys } from "./series/series.ts";
@@ -15,8 +14,8 @@ import { diagnoseEvidence } from "./step-peaks.ts";
 import type { FragmentationRule } from "./stormlog/gap.ts";
 
 /** Peak, growth, class and detectable minimum of each series, and findings. The same for any order of the tables. */
-export function analyze(recording: Recording, options: AnalysisOptions = {}): AnalysisDocument {
-  const resolved = resolveOptions(options);
+export function analyze(recording: Recording, options: Partial<AnalysisOptions> = {}): AnalysisDocument {
+  const resolved = { horizon: null, phases: [], ...options };
   const document = combineFeatures([extractFeatures(recording, resolved)], resolved);
   // Without a started command, the samples are of the launcher.
   return recording.info?.exit.kind === "not-started" ? { ...document, findings: [] } : document;
@@ -44,7 +43,7 @@ const keyOf = ({ rank, device, metric }: Finding) => ({ rank: rank ?? -1, device
  * The document of all ranks together, from the features of each recording of the same job. The order of the recordings
  * does not change a byte of it. Every rank and device must be in one of them only.
  */
-export function combineFeatures(parts: readonly RecordingFeatures[], options: ResolvedOptions): AnalysisDocument {
+export function combineFeatures(parts: readonly RecordingFeatures[], options: AnalysisOptions): AnalysisDocument {
   const measured = parts
     .flatMap(({ series, shapes }) =>
       series.flatMap((entry, i) => {

@@ -1,4 +1,5 @@
 import { groupBy } from "../core/group-by.ts";
+import type { Horizon } from "../core/units.ts";
 import { isCounted, METRIC } from "../telemetry/recording/metrics.ts";
 import type { CutSeries, Recording } from "../telemetry/recording/model.ts";
 import { withBlocks } from "./findings/blocks-per-step.ts";
@@ -16,7 +17,6 @@ import { analysePhases, phaseGrowthFindings } from "./findings/phase-growth.ts";
 import { unreadDeviceFindings } from "./findings/unread-devices.ts";
 import { processGrowth } from "./growth/process-growth.ts";
 import { type AnalysedSeries, analyseSeries, type SeriesContext, seriesKey } from "./growth/series-analysis.ts";
-import type { ResolvedOptions } from "./options.ts";
 import { type RanksEvidence, ranksEvidence } from "./ranks.ts";
 import type { Finding, PhaseAnalysis } from "./series/document.ts";
 import type { StoredFeatures } from "./series/features-schema.ts";
@@ -31,6 +31,13 @@ export interface RecordingFeatures extends Omit<StoredFeatures, "judgedPhases" |
   readonly ranks: RanksEvidence;
 }
 
+export interface AnalysisOptions {
+  /** Production length at which growth is judged; null = the observed length. */
+  readonly horizon: Horizon | null;
+  /** Phases whose series the document has, for a policy that judges them. */
+  readonly phases: readonly string[];
+}
+
 /** Limits for the parts that grow with the length of a recording; absent = no limit. */
 export interface FeatureLimits {
   readonly intervals: number;
@@ -39,10 +46,10 @@ export interface FeatureLimits {
 
 export function extractFeatures(
   recording: Recording,
-  { horizon, deviceCapacityBytes, phases: judged }: ResolvedOptions,
+  { horizon, phases: judged }: AnalysisOptions,
   limits?: FeatureLimits,
 ): RecordingFeatures {
-  const context: SeriesContext = { peaks: groupBy(recording.peaks, seriesKey), horizon, deviceCapacityBytes };
+  const context: SeriesContext = { peaks: groupBy(recording.peaks, seriesKey), horizon };
   const devices = deviceEvidence(recording);
   const recorded = collectSeries(recording);
   const outside = measuredGaps(recording, recorded, devices);
@@ -78,7 +85,7 @@ export function extractFeatures(
     fragmentationRules: [...new Set(gaps.map(fragmentationRule))],
     collectives: collectiveFindings(attributeCollectives(recording.events ?? [])),
     curves: rankCurves(measured, recording.epochNs ?? 0n),
-    stepPeaks: stepPeakEvidence(recording, deviceCapacityBytes, limits?.steps),
+    stepPeaks: stepPeakEvidence(recording, limits?.steps),
     ranks: ranksEvidence(recording, limits?.intervals),
     program: programKind(recording),
     missing: recording.missing,

@@ -33,13 +33,9 @@ export type StepPeakEvidence = StoredFeatures["stepPeaks"];
  * @param most maximum number of steps of a rank. A longer run is divided into windows of a power of two of steps, each
  *   represented by its highest value
  */
-export function stepPeakEvidence(
-  recording: Recording,
-  deviceCapacityBytes: number | null,
-  most = MAX_STEPS,
-): StepPeakEvidence {
+export function stepPeakEvidence(recording: Recording, most = MAX_STEPS): StepPeakEvidence {
   const ranks = new Map<number, RankSteps>();
-  let totalBytes = deviceCapacityBytes;
+  let totalBytes: number | null = null;
   let sawGpu = false;
   for (const { rank, device, tables } of groupTables(recording.tables)) {
     if (device === "host") continue;

@@ -4,13 +4,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { combineFeatures } from "../analysis/analyze.ts";
 import { extractFeatures } from "../analysis/features.ts";
-import { resolveOptions } from "../analysis/options.ts";
 import { draws } from "../core/testing/draws.ts";
 import { FEATURES_FILE, featuresText, parseFeatures, SHARD_LIMITS } from "../report/bundle/features-document.ts";
 import { flip, mergedShards, QUIET, rewrite, seriesWith } from "./testing/merged-shards.ts";
 import { job, recordingOf } from "./testing/rank-recordings.ts";
 
-const options = resolveOptions({});
+const options = { horizon: null, phases: [] };
 const { shardsOf, merged, refusal } = mergedShards();
 const leaking = (rank: number, leakKib: number) => recordingOf({ ...QUIET, leakKib }, rank, 2);
 

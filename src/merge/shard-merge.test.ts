@@ -5,7 +5,6 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { analyze, combineFeatures } from "../analysis/analyze.ts";
 import { extractFeatures } from "../analysis/features.ts";
-import { resolveOptions } from "../analysis/options.ts";
 import type { AnalysisDocument } from "../analysis/series/document.ts";
 import { draws } from "../core/testing/draws.ts";
 import { SHARD_LIMITS } from "../report/bundle/features-document.ts";
@@ -15,7 +14,7 @@ import { writeRunFiles } from "../telemetry/run-directory.ts";
 import { mergeBundles } from "./merge-bundles.ts";
 import { job, recordingOf } from "./testing/rank-recordings.ts";
 
-const options = resolveOptions({});
+const options = { horizon: null, phases: [] };
 const streamed = (recordings: readonly Recording[]): AnalysisDocument =>
   combineFeatures(
     recordings.map((one) => extractFeatures(one, options, SHARD_LIMITS)),

@@ -1,6 +1,5 @@
 import { combineFeatures } from "../analysis/analyze.ts";
 import { measuredRun } from "../analysis/measured-run.ts";
-import { resolveOptions } from "../analysis/options.ts";
 import { type AnalysisDocument, compareSeverity, type Finding, isBackground } from "../analysis/series/document.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
@@ -171,10 +170,9 @@ function hardOnly(judgement: Judgement): Judgement | null {
 
 /** A job of recordings as one scenario with one run, analysed over all ranks and judged without a baseline. */
 export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonly string[], now: Date): GateReport {
-  const options = resolveOptions({ horizon: policy.horizon });
   const whole = combineFeatures(
     job.shards.map(({ features }) => features),
-    options,
+    { horizon: policy.horizon, phases: [] },
   );
   const findings = collapsedFindings(withHosts(whole.findings, hostsOf(job)));
   const document = { ...whole, findings };

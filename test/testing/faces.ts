@@ -11,7 +11,6 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "growth/phases.ts",
     "measured-run.ts",
     "measurements.ts",
-    "options.ts",
     "parse-measurements.ts",
     "series/document.ts",
     "series/features-schema.ts",

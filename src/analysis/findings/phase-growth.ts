@@ -105,7 +105,7 @@ function spliced(
   }
   const columns = { timeNs: null, steps: Float64Array.from(steps), bytes: Float64Array.from(values) };
   const series = { rank, device, metric, highwater: false, thinned: false, ...columns, totalBytes: null };
-  return analyseSeries(series, { peaks: new Map(), horizon: null, deviceCapacityBytes: null }).analysis;
+  return analyseSeries(series, { peaks: new Map(), horizon: null }).analysis;
 }
 
 /** The samples before and after a boundary, of which the second has index `after`. */

@@ -34,7 +34,6 @@ export interface SeriesContext {
   /** Peaks that a source reports, by {@link seriesKey}. */
   readonly peaks: ReadonlyMap<string, readonly KnownPeak[]>;
   readonly horizon: Horizon | null;
-  readonly deviceCapacityBytes: number | null;
 }
 
 /** Analysis of a series with values that the document does not contain. */
@@ -94,8 +93,7 @@ function slowGrowth(slowdown: Slowdown, { x, durationS, stepSpan }: OrderedSerie
 export function analyseSeries(series: MetricSeries, context: SeriesContext): AnalysedSeries {
   const sampled = largest(series.bytes);
   const peak = peakOf(sampled, context.peaks.get(seriesKey(series)) ?? []);
-  const capacity = series.device === "host" ? series.totalBytes : (series.totalBytes ?? context.deviceCapacityBytes);
-  const totalBytes = isCounted(series.metric) ? null : capacity;
+  const totalBytes = isCounted(series.metric) ? null : series.totalBytes;
   const plain = (klass: "insufficient" | "unavailable", ordered: OrderedSeries | null): AnalysedSeries => ({
     analysis: {
       ...seriesHeader(series, peak, ordered),

@@ -34,7 +34,7 @@ function classOf(at: (step: number) => number, positions: readonly number[], see
       bytes,
       totalBytes: null,
     },
-    { peaks: new Map(), horizon: HORIZON, deviceCapacityBytes: null },
+    { peaks: new Map(), horizon: HORIZON },
   );
   return analysis.class;
 }

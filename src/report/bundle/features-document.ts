@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import path from "node:path";
 import * as v from "valibot";
 import { extractFeatures, type RecordingFeatures } from "../../analysis/features.ts";
-import { resolveOptions } from "../../analysis/options.ts";
 import { ANALYSIS_VERSION, count, number, withCounts } from "../../analysis/series/document.ts";
 import { FeaturesSchema, list, nanoseconds, text } from "../../analysis/series/features-schema.ts";
 import { invalidInput } from "../../core/errors.ts";
@@ -184,7 +183,7 @@ export async function computeFeatures(directory: string, horizon: Horizon | null
     const hint = "Copy the whole directory, or omit it.";
     throw invalidInput("RECORDING_INVALID", `${RECORDING_FILE} is missing, so the rank is unknown`, directory, hint);
   }
-  const features = extractFeatures(recording, resolveOptions({ horizon }), SHARD_LIMITS);
+  const features = extractFeatures(recording, { horizon, phases: [] }, SHARD_LIMITS);
   const { files, leftOut } = await listFiles(directory);
   return {
     info,
