@@ -2,20 +2,13 @@ import { alignClocks, type StepTimes, stepTimes } from "../telemetry/reading/clo
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { RanksAnalysis } from "./series/document.ts";
 import type { StoredFeatures } from "./series/features-schema.ts";
+import { arrange } from "./series/ordered.ts";
 import { groupTables, joinColumn, type TableGroup, tableLength, tablesWith } from "./series/series.ts";
-import {
-  columnsOf,
-  combineRanks,
-  crossRank,
-  type RankSample,
-  type RankSummary,
-  summarizeRank,
-} from "./stormlog/cross-rank.ts";
+import { isSample } from "./stormlog/collective.ts";
+import { combineRanks, crossRank, type RankSample, type RankSummary, summarizeRank } from "./stormlog/cross-rank.ts";
 
 /** Enough to find an onset. Longer recordings are thinned evenly to this many samples per rank. */
 const MAX_SAMPLES_PER_RANK = 20_000;
-
-const isSample = (eventType: string): boolean => eventType.trim().toLowerCase() === "sample";
 
 /** Summary of one rank of a recording of this project, the times of its steps, and the device that is compared. */
 type RankEvidence = StoredFeatures["ranks"]["ranks"][number];
@@ -29,11 +22,11 @@ export type RanksEvidence = { readonly kind: "events"; readonly analysis: RanksA
  */
 export function ranksEvidence(recording: Recording, exact = Number.POSITIVE_INFINITY): RanksEvidence {
   const { events } = recording;
-  if (events?.some((event) => isSample(event.eventType))) {
+  if (events?.some(isSample)) {
     const samples = events.flatMap((event): RankSample[] =>
-      isSample(event.eventType) && event.deviceUsed !== null ? [{ ...event, deviceUsed: event.deviceUsed }] : [],
+      isSample(event) && event.deviceUsed !== null ? [{ ...event, deviceUsed: event.deviceUsed }] : [],
     );
-    const others = events.some((event) => !isSample(event.eventType));
+    const others = events.some((event) => !isSample(event));
     return { kind: "events", analysis: crossRank(samples, others) };
   }
   const worldSize = Math.max(recording.worldSize ?? 1, recording.info?.identity.world_size ?? 1);
@@ -81,9 +74,6 @@ export function combineEvidence(parts: readonly RanksEvidence[]): RanksAnalysis 
   };
 }
 
-/** Participating and missing ranks, and the one that jumped first. */
-export const analyseRanks = (recording: Recording): RanksAnalysis => combineEvidence([ranksEvidence(recording)]);
-
 /** A rank's devices before its host, by name. */
 function precedes(device: string, other: string): boolean {
   const [one, two] = [Number(device === "host"), Number(other === "host")];
@@ -104,38 +94,17 @@ function summaryOf(group: TableGroup, epochNs: bigint, exact: number): RankSumma
     // On the host every rank's memory jumps while it loads its code, which is not evidence about the loop.
     const inLoop = steps?.some(Number.isFinite) ? steps : null;
     const stride = Math.max(1, Math.ceil(bytes.length / MAX_SAMPLES_PER_RANK));
-    const times: number[] = [];
-    const values: number[] = [];
-    let ascending = true;
-    for (let i = 0; i < bytes.length; i += stride) {
-      const at = timeNs ? timeNs[i]! : i;
-      if (!Number.isFinite(bytes[i]!) || !Number.isFinite(at)) continue;
-      if (inLoop !== null && !Number.isFinite(inLoop[i]!)) continue;
-      const time = Math.round(at);
-      if (times.length > 0 && time <= times[times.length - 1]!) ascending = false;
-      times.push(time);
-      values.push(bytes[i]!);
-    }
-    const columns = { baseNs: epochNs, timeNs: times, bytes: values };
-    return summarizeRank(group.rank, ascending ? columns : columnsOf(asSamples(group.rank, columns)), exact);
+    const rows = Uint32Array.from({ length: Math.ceil(bytes.length / stride) }, (_, k) => k * stride);
+    const timeOf = (i: number) =>
+      inLoop === null || Number.isFinite(inLoop[i]!) ? Math.round(timeNs === null ? i : timeNs[i]!) : Number.NaN;
+    const usable = arrange(
+      Float64Array.from(rows, timeOf),
+      Float64Array.from(rows, (i) => bytes[i]!),
+      false,
+    );
+    return summarizeRank(group.rank, { baseNs: epochNs, timeNs: usable.x, bytes: usable.bytes }, exact);
   }
   return null;
-}
-
-function asSamples(
-  rank: number,
-  columns: { baseNs: bigint; timeNs: readonly number[]; bytes: readonly number[] },
-): RankSample[] {
-  const { baseNs, timeNs, bytes } = columns;
-  return timeNs.map((time, i) => ({
-    rank,
-    pid: -1,
-    host: "",
-    jobId: null,
-    worldSize: 1,
-    timestampNs: baseNs + BigInt(time),
-    deviceUsed: bytes[i] ?? 0,
-  }));
 }
 
 /** Times of a rank's steps: as its process recorded them, else from the changes of its step counter. */

@@ -1,4 +1,5 @@
 import { GIB } from "../core/units.ts";
+import { mean } from "../stats/moments.ts";
 import { median } from "../stats/order-statistics.ts";
 import type { TraceMlDiagnosis } from "./series/document.ts";
 
@@ -52,9 +53,7 @@ function bandMeans(values: ArrayLike<number>): number[] {
   return BANDS.map(([from, to]) => {
     const first = Math.floor(values.length * from);
     const end = Math.ceil(values.length * to);
-    let sum = 0;
-    for (let i = first; i < end; i++) sum += values[i]!;
-    return sum / (end - first);
+    return mean(values, first, end);
   });
 }
 

@@ -3,7 +3,7 @@ import type { SampleTable } from "../telemetry/recording/model.ts";
 import { recording, table } from "../telemetry/testing/recordings.ts";
 import { analyze } from "./analyze.ts";
 import { gapSamples } from "./findings/gap-source.ts";
-import { analyseRanks } from "./ranks.ts";
+import { combineEvidence, ranksEvidence } from "./ranks.ts";
 import { collectSeries, seriesOf } from "./series/series.ts";
 
 const MIB = 2 ** 20;
@@ -187,7 +187,7 @@ describe("samples before the first step", () => {
         steps: column(200, (i) => (i < 100 ? Number.NaN : i)),
         columns: { allocated: column(200, (i) => Math.min(i, 100) * 2 * MIB) },
       });
-    const ranks = analyseRanks(recording({ tables: [rank(0), rank(1)], worldSize: 4 }));
+    const ranks = combineEvidence([ranksEvidence(recording({ tables: [rank(0), rank(1)], worldSize: 4 }))]);
     expect(ranks).toMatchObject({ world_size: 4, participating_ranks: [0, 1], missing_ranks: [2, 3] });
     expect(ranks.first_cause_suspects).toEqual([]);
   });
@@ -197,7 +197,7 @@ describe("samples before the first step", () => {
     const steady = column(50, () => 10 * GIB);
     const gpu = (rank: number) =>
       table({ rank, device: "cuda:0", timeNs: column(50, (i) => i * 20e6), columns: { used: steady } });
-    const ranks = analyseRanks(recording({ tables: [host, gpu(0), gpu(1)], worldSize: 2 }));
+    const ranks = combineEvidence([ranksEvidence(recording({ tables: [host, gpu(0), gpu(1)], worldSize: 2 }))]);
     expect(ranks.first_cause_suspects).toEqual([]);
     expect(ranks.rank_sample_counts).toEqual({ "0": 50, "1": 50 });
   });

@@ -71,11 +71,7 @@ export function span(series: SeriesAnalysis): string {
 }
 
 /** The series of a finding. */
-export const where = ({
-  rank,
-  device,
-  metric,
-}: Pick<SeriesAnalysis, "rank" | "device" | "metric">): Pick<Finding, "rank" | "device" | "metric"> => ({
+export const where = ({ rank, device, metric }: Pick<SeriesAnalysis, "rank" | "device" | "metric">) => ({
   rank,
   device,
   metric,

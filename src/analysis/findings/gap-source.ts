@@ -2,11 +2,10 @@ import { groupBy } from "../../core/group-by.ts";
 import { combinedTables, heldAt } from "../../telemetry/recording/common-clock.ts";
 import type { Recording, SampleTable, TelemetryEvent } from "../../telemetry/recording/model.ts";
 import { groupTables, joinColumn, largest } from "../series/series.ts";
+import { isSample } from "../stormlog/collective.ts";
 import type { GapSamples } from "../stormlog/gap.ts";
 import { columnsAt, type DeviceEvidence } from "./device-evidence.ts";
 import { reservedOf } from "./gap-series.ts";
-
-const isSample = (event: TelemetryEvent): boolean => event.eventType.trim().toLowerCase() === "sample";
 
 /** The table's name of an event's device, so that findings and series use the same names. */
 function deviceName(ofRank: readonly SampleTable[], deviceId: number): string {

@@ -11,6 +11,7 @@ import { type OrderedSeries, orderSeries } from "../series/ordered.ts";
 import { compareKeys, type MetricSeries } from "../series/series.ts";
 import { mergeBins, toBins } from "../trend/bins.ts";
 import { materialChange } from "../trend/materiality.ts";
+import { where } from "./findings.ts";
 
 /** Points of a curve: enough for an onset, and few enough for a thousand ranks. */
 const MAX_POINTS = 60;
@@ -66,9 +67,7 @@ export function rankCurves(
     const scale = axis === "time" ? 1e9 : 1;
     return [
       {
-        rank: series.rank,
-        device: series.device,
-        metric: series.metric,
+        ...where(series),
         axis,
         firstNs: axis === "time" ? epochNs + BigInt(Math.round(first)) : null,
         x: thin.x.map((at) => (at - first) / scale),
@@ -319,7 +318,7 @@ function onsetText({ onset_step, onset_s }: RankSuspect): string {
 /** One finding per suspect: what terminal, comment and page show about ranks that grow unlike the others. */
 export function suspectFindings(suspects: readonly RankSuspect[]): Finding[] {
   return suspects.map((one) => {
-    const { rank, device, metric, basis, confidence, growth_bytes, onset_step, onset_s } = one;
+    const { rank, metric, basis, confidence, growth_bytes, onset_step, onset_s } = one;
     const grows =
       basis === "departure"
         ? `grows by ${formatBytes(growth_bytes)} more than the median rank's`
@@ -328,9 +327,7 @@ export function suspectFindings(suspects: readonly RankSuspect[]): Finding[] {
       classification: "rank_suspect",
       severity: "info",
       confidence: CONFIDENCE[confidence],
-      rank,
-      device,
-      metric,
+      ...where(one),
       evidence: { growth_bytes, onset_step, onset_s, basis, confidence },
       description: `${metricNoun(metric)} of rank ${rank} ${grows}${onsetText(one)} (${confidence} confidence).`,
       remediation: ["Compare what this rank does from there on with the others: data, validation, logging, saving."],

@@ -11,6 +11,7 @@ import { firstFrom, leadingSeries, phaseEntries, processEnds } from "../growth/p
 import { analyseSeries, MIN_SAMPLES } from "../growth/series-analysis.ts";
 import type { Finding, PhaseAnalysis, SeriesAnalysis } from "../series/document.ts";
 import type { ChartSeries } from "../series/series.ts";
+import { where } from "./findings.ts";
 
 /** Minimum number of occurrences of a phase: with fewer, a rise by chance is not improbable enough to share alpha. */
 const MIN_OCCURRENCES = 8;
@@ -248,7 +249,7 @@ function stillText(names: readonly string[]): string {
 }
 
 function findingOf({ kind, phase, analysis, growth }: PhaseGrowth, others: readonly PhaseSeries[]): Finding {
-  const { rank, device, metric, samples, class: drift } = analysis;
+  const { metric, samples, class: drift } = analysis;
   const still = others
     .filter((other) => !overlap(phase, other))
     .filter(({ own, analysis: one, occurrences: { length } }) =>
@@ -263,9 +264,7 @@ function findingOf({ kind, phase, analysis, growth }: PhaseGrowth, others: reado
     classification: "phase_growth",
     severity: "warning",
     confidence: drift === "leak" ? 0.9 : 0.8,
-    rank,
-    device,
-    metric,
+    ...where(analysis),
     evidence: {
       phase: phase.name,
       kind,
@@ -317,16 +316,9 @@ export function analysePhases(recording: Recording, names: readonly string[]): P
     phases
       .filter(({ name, occurrences }) => names.includes(name) && occurrences.length > 0)
       .map(({ name, occurrences }) => {
-        const {
-          rank,
-          device,
-          metric,
-          peak_bytes,
-          growth_bytes,
-          class: drift,
-        } = upperHalf(occurrences, series).analysis;
+        const { peak_bytes, growth_bytes, class: drift } = upperHalf(occurrences, series).analysis;
         const own = { phase: name, occurrences: occurrences.length, peak_bytes, growth_bytes, class: drift };
-        return { rank, device, metric, ...own };
+        return { ...where(series), ...own };
       }),
   );
 }

@@ -1,13 +1,10 @@
 import * as v from "valibot";
 import type { DeepReadonly } from "../../core/json.ts";
-import { METRICS } from "../../telemetry/recording/metrics.ts";
 import { MAX_RANK } from "../../telemetry/recording/model.ts";
 import { GapSharesSchema, RecordedDeviceSchema } from "../../telemetry/recording/recorded-device.ts";
-import { count, FindingSchema, number, ProcessSchema, SeriesSchema } from "./document.ts";
+import { count, FindingSchema, metric, number, ProcessSchema, SeriesSchema, text } from "./document.ts";
 
-export const text = v.pipe(v.string(), v.maxLength(20_000));
 const rank = v.pipe(count, v.maxValue(MAX_RANK));
-const metric = v.picklist(METRICS);
 export const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(100_000));
 /** Unix nanoseconds and spans exceed 2^53: decimal digits in the document, integers in memory. */
 export const nanoseconds = v.pipe(

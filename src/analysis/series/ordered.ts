@@ -183,7 +183,12 @@ function sinceLoop(
     : { x: x.subarray(from), bytes: bytes.subarray(from) };
 }
 
-function arrange(axis: Float64Array, bytes: Float64Array, asIs: boolean): { x: Float64Array; bytes: Float64Array } {
+/** The usable samples, ascending along their axis; those that are in order and all usable as they are. */
+export function arrange(
+  axis: Float64Array,
+  bytes: Float64Array,
+  asIs: boolean,
+): { x: Float64Array; bytes: Float64Array } {
   if (asIs) return { x: axis, bytes };
   let count = 0;
   for (let i = 0; i < axis.length; i++) if (finite(axis[i]!) && finite(bytes[i]!)) count++;

@@ -3,6 +3,7 @@ import { MIB } from "../../core/units.ts";
 import { mean, standardDeviation } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
 import type { TelemetryEvent } from "../../telemetry/recording/model.ts";
+import { compareBigInt } from "./cross-rank.ts";
 import { roundTo } from "./gap.ts";
 
 /** Stormlog's medium thresholds for the attribution of a gap spike to communication. Windows in nanoseconds. */
@@ -73,6 +74,9 @@ function* stringsIn(value: unknown): Generator<string> {
   else if (Array.isArray(value)) for (const item of value) yield* stringsIn(item);
   else if (value !== null && typeof value === "object") for (const item of Object.values(value)) yield* stringsIn(item);
 }
+
+export const isSample = ({ eventType }: TelemetryEvent): boolean => eventType.trim().toLowerCase() === "sample";
+
 /** Whether an event names communication, in its type, its context or a value of its metadata. */
 export function isCollectiveMarker(event: TelemetryEvent): boolean {
   for (const text of stringsIn([event.eventType, event.context ?? "", event.metadata])) {
@@ -127,8 +131,7 @@ export function attributeCollectives(events: readonly TelemetryEvent[]): Collect
   const start = earliest(events.map((event) => event.timestampNs));
   const markers = events.filter(isCollectiveMarker);
   const usable = events.filter(
-    ({ eventType, deviceUsed, allocatorReserved }) =>
-      eventType.trim().toLowerCase() === "sample" && deviceUsed !== null && allocatorReserved !== null,
+    (event) => isSample(event) && event.deviceUsed !== null && event.allocatorReserved !== null,
   );
   const samples = groupBy(usable, ({ rank }) => rank);
   const worldSize = events.reduce((max, event) => Math.max(max, event.worldSize, event.rank + 1), 1);
@@ -184,9 +187,7 @@ export function attributeCollectives(events: readonly TelemetryEvent[]): Collect
 }
 
 function mergeOverlapping(attributions: readonly CollectiveAttribution[]): CollectiveAttribution[] {
-  const ordered = [...attributions].sort(
-    (a, b) => a.rank - b.rank || (a.startNs < b.startNs ? -1 : a.startNs > b.startNs ? 1 : 0),
-  );
+  const ordered = [...attributions].sort((a, b) => a.rank - b.rank || compareBigInt(a.startNs, b.startNs));
   const merged: CollectiveAttribution[] = [];
   for (const next of ordered) {
     const last = merged[merged.length - 1];

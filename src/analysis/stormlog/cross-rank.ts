@@ -62,7 +62,7 @@ function mostCommon<T>(samples: readonly RankSample[], pick: (sample: RankSample
   return best;
 }
 
-const compareBigInt = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
+export const compareBigInt = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
 
 const compareSamples = (a: RankSample, b: RankSample): number =>
   compareBigInt(a.timestampNs, b.timestampNs) || a.pid - b.pid || (a.host < b.host ? -1 : a.host > b.host ? 1 : 0);
@@ -121,7 +121,7 @@ export function summarizeRank(rank: number, columns: RankColumns, exact: number)
 }
 
 /** Samples of one rank as columns, sorted by time. Exact for 104 days. */
-export function columnsOf(samples: readonly RankSample[]): RankColumns {
+function columnsOf(samples: readonly RankSample[]): RankColumns {
   const ordered = samples.every((sample, i) => i === 0 || sample.timestampNs > samples[i - 1]!.timestampNs)
     ? samples
     : [...samples].sort(compareSamples);
