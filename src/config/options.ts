@@ -25,7 +25,8 @@ function integer(name: string, text: string, low: number, high: number): number 
   return value;
 }
 
-function choice<T extends string>(name: string, text: string, allowed: readonly T[]): T {
+/** The value of an option that takes one of several. @throws GateError OPTION_INVALID (usage) */
+export function choice<T extends string>(name: string, text: string, allowed: readonly T[]): T {
   const found = allowed.find((word) => word === text);
   if (found === undefined) {
     throw usageError("OPTION_INVALID", `--${name} "${text}" is not one of ${allowed.join(", ")}`);

@@ -20,6 +20,7 @@ import { configOf, requestOf, rootOf } from "../console/gate-request.ts";
 import { nextCommands } from "../console/next-commands.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
 import { programArgv } from "../console/program.ts";
+import { whole } from "../lab/options.ts";
 
 /** The named store, else the first one of the config file that can be written, else `file:baselines`. */
 function chosenStore(invocation: Invocation): BaselineStore {
@@ -52,11 +53,7 @@ function followingStep(invocation: Invocation, records: readonly StoredRecord[])
   return one(`A verdict needs ${least} runs. The missing ${least - fewest}: ${more}`);
 }
 
-function runsOf({ text }: Invocation): number {
-  const runs = Number(text.runs ?? MIN_EPOCH_RUNS);
-  if (Number.isInteger(runs) && runs >= 1 && runs <= 100) return runs;
-  throw usageError("OPTION_INVALID", `--runs "${text.runs}" is not a whole number from 1 to 100`);
-}
+const runsOf = ({ text }: Invocation): number => whole("runs", text.runs ?? String(MIN_EPOCH_RUNS), 100);
 
 /** What to measure: the command or the scenarios of the config file, without any baseline. */
 function measuringRequest(invocation: Invocation): GateRequest {

@@ -1,5 +1,5 @@
 import type { UnjudgedMode } from "../../config/gate-request.ts";
-import { parseBudget, parseHorizon } from "../../config/options.ts";
+import { choice, parseBudget, parseHorizon } from "../../config/options.ts";
 import { assertNever, usageError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
@@ -12,7 +12,7 @@ import { judge } from "../../verdict/judge.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import type { CheckVerdict, Judgement } from "../../verdict/model/judgement.ts";
 import { judgementDocument } from "../../verdict/model/judgement-document.ts";
-import { choice, type Invocation } from "../console/command.ts";
+import type { Invocation } from "../console/command.ts";
 
 /** Exit status of a command that answers with a verdict, with `--exit-code`. */
 function answerExit(verdict: CheckVerdict, unjudged: UnjudgedMode): ExitCode {
@@ -32,7 +32,7 @@ function answerExit(verdict: CheckVerdict, unjudged: UnjudgedMode): ExitCode {
 
 /** The value of `--unjudged`. */
 export const unjudgedOption = (text: string | undefined): UnjudgedMode =>
-  choice("unjudged", text, ["fail", "warn", "pass"], "fail");
+  choice("unjudged", text ?? "fail", ["fail", "warn", "pass"]);
 
 /** The answer of `judge` or `compare` for one scenario. */
 export interface ScenarioAnswer {
@@ -82,9 +82,7 @@ export async function judgeFiles({ text, lists, flags, console }: Invocation): P
   const unjudged = unjudgedOption(text.unjudged);
   if (text.candidate === undefined)
     throw usageError("ARGUMENT_MISSING", "`judge` needs --candidate", "See `stormlog-gate judge --help`.");
-  if (text["base-run"] !== undefined && !["auto", "off"].includes(text["base-run"])) {
-    throw usageError("OPTION_INVALID", `--base-run "${text["base-run"]}" is neither auto nor off`);
-  }
+  const baseRunsPossible = choice("base-run", text["base-run"] ?? "auto", ["auto", "off"]) === "auto";
   const candidate = await judgeableInput(text.candidate);
   const reference = async (file: string | undefined): Promise<JudgeableInput | null> =>
     file === undefined ? null : judgeableInput(file);
@@ -99,7 +97,7 @@ export async function judgeFiles({ text, lists, flags, console }: Invocation): P
     horizon: text.horizon === undefined ? null : parseHorizon(text.horizon),
   };
   const answers = pairs.map(({ scenario, candidate, references: [baseline = null, anchor = null] }): ScenarioAnswer => {
-    const judgement = judge({ candidate, baseline, anchor, policy, baseRunsPossible: text["base-run"] !== "off" });
+    const judgement = judge({ candidate, baseline, anchor, policy, baseRunsPossible });
     return {
       scenario,
       judgement,

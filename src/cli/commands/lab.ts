@@ -1,24 +1,24 @@
 import path from "node:path";
+import { choice } from "../../config/options.ts";
 import { GateError, usageError } from "../../core/errors.ts";
 import { escapeTerminal, shellWord } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { CATALOGUE, selectPatterns } from "../../lab/catalogue.ts";
 import { readRounds, writeLabReport } from "../../lab/files.ts";
 import { LAB_OUTCOMES, type LabDocument, type LabPattern } from "../../lab/report/document.ts";
-import { SCALE_AXES, type ScaleAxis } from "../../lab/report/scale-document.ts";
+import type { ScaleAxis } from "../../lab/report/scale-document.ts";
 import { answerText, formatSize, probeText, theoryText } from "../../lab/report/scale-table.ts";
-import { CATALOGUE_COLUMNS, catalogueRow, OUTCOME_TEXT, outcomeText, roundTitle } from "../../lab/report/table.ts";
+import { OUTCOME_TEXT, outcomeText } from "../../lab/report/table.ts";
 import { labTerminal, outsideRows, terminalLine } from "../../lab/report/terminal.ts";
 import { LAB_FILE, runLab, surprises } from "../../lab/round.ts";
 import { searchScale } from "../../lab/scale.ts";
 import { SCALE_FILE, SCALE_PICTURE } from "../../lab/scale-files.ts";
-import { checkSetting, LAB_SCALES, type LabScale, type ScaleSetting, usualBounds } from "../../lab/scale-size.ts";
+import { checkSetting, type ScaleSetting, usualBounds } from "../../lab/scale-size.ts";
 import { wrapText } from "../../report/terminal/terminal-table.ts";
-import { actionOf, choice, GLOBAL_OPTIONS, type Invocation } from "../console/command.ts";
-import type { Console } from "../console/console.ts";
+import { actionOf, GLOBAL_OPTIONS, type Invocation } from "../console/command.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
 import { shownPath } from "../console/program.ts";
-import { baselineRuns, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES, whole } from "../lab/options.ts";
+import { AXES, baselineRuns, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES, whole } from "../lab/options.ts";
 
 /** `lab report`: rounds and recordings side by side. */
 async function reportRounds({ console, positionals, text }: Invocation): Promise<number> {
@@ -41,12 +41,9 @@ async function reportRounds({ console, positionals, text }: Invocation): Promise
 
 function list({ console, positionals }: Invocation): number {
   const entries = selectPatterns(positionals.slice(1));
-  printRows(
-    console,
-    ["pattern", "needs", "processes", "what leaks"],
-    [false, false, true, false],
-    entries.map(({ name, framework, ranks, title }) => [name, framework, String(ranks), title]),
-  );
+  const rows = entries.map(({ name, framework, ranks, title }) => [name, framework, String(ranks), title]);
+  const head = ["pattern", "needs", "processes", "what leaks"];
+  for (const line of outsideRows([head, ...rows], [false, false, true, false])) console.print(line);
   console.print("\n`stormlog-gate lab run PATTERN…` judges the leaky state of each against its fixed one.");
   console.document({ patterns: entries });
   return ExitCode.pass;
@@ -86,16 +83,6 @@ export async function lab(invocation: Invocation): Promise<number> {
   return ACTIONS[action].run(invocation);
 }
 
-/** Print a table of outside text, each column as wide as it needs. */
-function printRows(
-  console: Console,
-  head: readonly string[],
-  right: readonly boolean[],
-  rows: readonly (readonly string[])[],
-): void {
-  for (const line of outsideRows([head, ...rows], right)) console.print(line);
-}
-
 function summary(document: LabDocument): string {
   const counts = LAB_OUTCOMES.map(
     (outcome) => [outcome, document.patterns.filter((one) => one.outcome === outcome).length] as const,
@@ -123,9 +110,21 @@ function surpriseText(pattern: LabPattern): string {
   return `${pattern.name}: ${outcomeText(pattern)}`.replace(/\s+/g, " ");
 }
 
+/** What `lab run` and `lab scale` take alike. */
+function commonOptions({ text, argv }: Invocation) {
+  return {
+    device: choice("device", text.device ?? "auto", DEVICES),
+    // Patterns run in the lab's directory, while a given path is relative to this one.
+    python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
+    runs: baselineRuns(text.runs),
+    argv,
+    env: process.env,
+  };
+}
+
 /** `lab run`: a round. */
 async function runRound(invocation: Invocation): Promise<number> {
-  const { console, text, positionals, argv } = invocation;
+  const { console, text, positionals } = invocation;
   const named = positionals.slice(1);
   const patterns = selectPatterns(named);
   const directory = path.resolve(text.output ?? LAB_DIRECTORY);
@@ -135,15 +134,10 @@ async function runRound(invocation: Invocation): Promise<number> {
       patterns,
       directory,
       root: process.cwd(),
-      device: choice("device", text.device, DEVICES, "auto"),
-      scale: choice("scale", text.scale, SCALES, "tiny"),
-      steps: text.steps === undefined ? null : whole("steps", text.steps, 10_000_000),
-      // Patterns run in the lab's directory, while a given path is relative to this one.
-      python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
-      runs: baselineRuns(text.runs),
+      scale: choice("scale", text.scale ?? "tiny", SCALES),
+      steps: text.steps === undefined ? null : whole("steps", text.steps, MAX),
       baseline: invocation.lists.baseline?.[0] ?? null,
-      argv,
-      env: process.env,
+      ...commonOptions(invocation),
     },
     {
       begins: ({ name, title }, number, of) => console.print(`\n${number} of ${of}  ${name}: ${title}`),
@@ -156,14 +150,7 @@ async function runRound(invocation: Invocation): Promise<number> {
     },
     consolePorts(console, interrupt, true),
   );
-  console.print(`\n${terminalLine(roundTitle(document))}\n`);
-  if (document.patterns.length > 0)
-    printRows(
-      console,
-      CATALOGUE_COLUMNS.map(([name]) => name),
-      CATALOGUE_COLUMNS.map(([, align]) => align === "r"),
-      document.patterns.map(catalogueRow),
-    );
+  for (const line of ["", ...labTerminal([document], console.width)]) console.print(line);
   const shown = shownPath(directory);
   const report = `stormlog-gate lab report ${shellWord(shown)} --output lab-report`;
   console.print(
@@ -185,14 +172,9 @@ async function runRound(invocation: Invocation): Promise<number> {
 const FACTOR = 1.25;
 const MAX = 10_000_000;
 
-function isLabScale(text: string): text is LabScale {
-  return Object.hasOwn(LAB_SCALES, text);
-}
-
 function settingOf({ text }: Invocation): ScaleSetting {
-  const scale = choice("scale", text.scale, SCALES, "tiny");
-  const by = choice("by", text.by, SCALE_AXES, "steps");
-  if (!isLabScale(scale)) throw usageError("OPTION_INVALID", `--scale "${scale}" has no sizes to search from`);
+  const scale = choice("scale", text.scale ?? "tiny", SCALES);
+  const by = choice("by", text.by ?? "steps", AXES);
   const size = (name: "steps" | "batch"): number | null => {
     const given = text[name];
     return given === undefined ? null : whole(name, given, MAX);
@@ -209,7 +191,7 @@ function sentence(words: string, width: number, indent: string, later: string): 
 
 /** `lab scale`: from which size on the gate sees a pattern's leak. */
 async function scalePattern(invocation: Invocation): Promise<number> {
-  const { console, text, positionals, argv } = invocation;
+  const { console, text, positionals } = invocation;
   const [, name, ...more] = positionals;
   if (name === undefined || more.length > 0)
     throw usageError("ARGUMENT_MISSING", "`lab scale` needs one pattern", "`stormlog-gate lab list` names them.");
@@ -222,7 +204,7 @@ async function scalePattern(invocation: Invocation): Promise<number> {
   const from = text.from === undefined ? Math.min(usual.from, to ?? usual.from) : whole("from", text.from, MAX);
   const bounds = { from, to: to ?? Math.max(usual.to, from), factor: FACTOR };
   if (bounds.to < from) throw usageError("OPTION_INVALID", `--from ${from} is above --to ${bounds.to}`);
-  const runs = baselineRuns(text.runs);
+  const common = commonOptions(invocation);
   const directory = path.resolve(text.output ?? path.join(SCALE_DIRECTORY, entry.name));
   const interrupt = interruptSignal();
   const { by }: { readonly by: ScaleAxis } = setting;
@@ -234,11 +216,7 @@ async function scalePattern(invocation: Invocation): Promise<number> {
       setting,
       directory,
       bounds,
-      runs,
-      device: choice("device", text.device, DEVICES, "auto"),
-      python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
-      argv,
-      env: process.env,
+      ...common,
     },
     {
       baseline: (value, count) => note(`${count} fixed runs of ${formatSize(by, value)} become a baseline`),

@@ -210,15 +210,3 @@ export function actionOf<Action extends string>(
     `${didYouMean(word, known)}Actions: ${known.join(", ")}.`,
   );
 }
-
-/** The value of an option that takes one of several. @throws GateError OPTION_INVALID (usage) */
-export function choice<Value extends string>(
-  name: string,
-  text: string | undefined,
-  allowed: readonly Value[],
-  fallback: Value,
-): Value {
-  const value = allowed.find((one) => one === (text ?? fallback));
-  if (value !== undefined) return value;
-  throw usageError("OPTION_INVALID", `--${name} "${text}" is not one of ${allowed.join(", ")}`);
-}

@@ -1,5 +1,6 @@
 import { usageError } from "../../core/errors.ts";
 import type { ScaleAxis } from "../../lab/report/scale-document.ts";
+import type { LabScale } from "../../lab/scale-size.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 
 /** Default directory of a round. */
@@ -8,7 +9,7 @@ export const LAB_DIRECTORY = "stormlog-lab";
 export const SCALE_DIRECTORY = "stormlog-lab-scale";
 /** What a search varies. */
 export const AXES = ["steps", "batch", "epochs"] as const satisfies readonly ScaleAxis[];
-export const SCALES = ["tiny", "small", "article"];
+export const SCALES = ["tiny", "small", "article"] as const satisfies readonly LabScale[];
 export const DEVICES = ["auto", "cpu", "cuda", "mps", "xpu"];
 
 /** A whole number from 1 on. @throws GateError OPTION_INVALID (usage) */

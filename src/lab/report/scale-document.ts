@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { assertNever } from "../../core/errors.ts";
 
 /** The size of a run that a search varies. */
-export const SCALE_AXES = ["steps", "batch", "epochs"] as const;
+const SCALE_AXES = ["steps", "batch", "epochs"] as const;
 export type ScaleAxis = (typeof SCALE_AXES)[number];
 
 const bytes = v.nullable(v.number());
