@@ -2,6 +2,7 @@ import { formatShort } from "../../core/units.ts";
 import { isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
+import { newestAnalysis } from "../model/decisive-run.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { describingSeries } from "./shown-rows.ts";
 
@@ -29,11 +30,12 @@ export function couldDetect(scenario: ScenarioReport, about?: Check): Detectable
   const byBaseline = (kind: Check["kind"]) =>
     largest(gating.flatMap((check) => (check.kind === kind && check.limit === "baseline" ? [check.mde_bytes] : [])));
   const keys = new Set(gating.map(({ rank, device, metric }) => `${rank} ${device} ${metric}`));
-  const newest = scenario.runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null)?.analysis;
   const series =
     keys.size === 0
       ? [describingSeries(scenario.runs)]
-      : (newest?.series.filter(({ rank, device, metric }) => keys.has(`${rank} ${device} ${metric}`)) ?? []);
+      : (newestAnalysis(scenario.runs)?.series.filter(({ rank, device, metric }) =>
+          keys.has(`${rank} ${device} ${metric}`),
+        ) ?? []);
   return {
     growth: byBaseline("growth") ?? largest(series.map((one) => one?.mde_bytes ?? null)),
     peak: byBaseline("peak"),

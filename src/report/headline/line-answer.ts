@@ -46,6 +46,11 @@ export function leakLine(findings: readonly Finding[]): LineAnswer | null {
   return linesOf(findings, "leak")[0] ?? null;
 }
 
+/** What usually fixes a breach, by the retainer of its line; null without one. */
+export function fixOf({ verdict, findings }: ScenarioReport): string | null {
+  return verdict === "fail" || verdict === "warn" ? (leakLine(findings)?.fix ?? null) : null;
+}
+
 /** The line that holds most of a leak, of a one-time increase, or of a higher peak; null when none was found. */
 export function namedLine(findings: readonly Finding[]): LineAnswer | null {
   return leakLine(findings) ?? linesOf(findings, "one-time")[0] ?? peakLines(findings)[0] ?? null;

@@ -3,15 +3,14 @@ import { formatBytes, formatShort } from "../../core/units.ts";
 import { formatSize, isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
-import { comparedValue, decisiveRun } from "../model/decisive-run.ts";
+import { comparedValue, decisiveRun, newestAnalysis } from "../model/decisive-run.ts";
 import type { RunReport, ScenarioReport } from "../model/gate-report.ts";
 import { checkName } from "../wording/wording.ts";
 import { causesOf } from "./causes.ts";
 
 /** What describes a run where nothing was checked: the largest allocator of the newest one, else its host memory. */
 export function describingSeries(runs: readonly RunReport[]): SeriesAnalysis | null {
-  const newest = runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null);
-  const measured = newest?.analysis?.series.filter(({ peak_bytes: peak }) => peak !== null) ?? [];
+  const measured = newestAnalysis(runs)?.series.filter(({ peak_bytes: peak }) => peak !== null) ?? [];
   const of = (metric: string): SeriesAnalysis | undefined =>
     measured.filter((one) => one.metric === metric).sort((a, b) => (b.peak_bytes ?? 0) - (a.peak_bytes ?? 0))[0];
   return of("allocated") ?? of("host") ?? null;

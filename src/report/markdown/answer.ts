@@ -2,9 +2,9 @@ import { cutText, plural } from "../../core/text.ts";
 import { formatSize, isCounted, metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type Cause, causesOf, openFindings } from "../headline/causes.ts";
 import {
+  fixOf,
   growthShare,
   type LineAnswer,
-  leakLine,
   moreText,
   namedLine,
   oneTimeText,
@@ -159,13 +159,10 @@ function placeText({ location, source, code: text }: LineAnswer, link: LineLink)
 
 function lineText(line: LineAnswer, link: LineLink): string {
   if (line.kind === "one-time") return md(oneTimeText(line), 300);
-  if (line.kind === "peak") {
-    const found = line.package === null ? "" : `, ${md(line.package, 160)}`;
-    return `${placeText(line, link)} holds ${unbroken(md(moreText(line), 160))}${found}`;
-  }
+  const found = line.package === null ? "" : `, ${md(line.package, 160)}`;
+  if (line.kind === "peak") return `${placeText(line, link)} holds ${unbroken(md(moreText(line), 160))}${found}`;
   const share = growthShare(line) ?? "the growth";
   const kept = line.keptBy === null ? "" : ` in ${withCode(line.keptBy, 120)}`;
-  const found = line.package === null ? "" : `, ${md(line.package, 160)}`;
   return `${placeText(line, link)} holds ${share}${kept}${found}`;
 }
 
@@ -203,8 +200,7 @@ export function openText(scenario: ScenarioReport): string | null {
 
 /** The fix, and how to accept or continue, in one paragraph; null when there is nothing to do. */
 export function nextText(scenario: ScenarioReport): string | null {
-  const isBreach = scenario.verdict === "fail" || scenario.verdict === "warn";
-  const fix = isBreach ? (leakLine(scenario.findings)?.fix ?? null) : null;
+  const fix = fixOf(scenario);
   const parts = fix === null ? [] : [`**Fix:** ${withCode(fix)}`];
   for (const { name, text, command } of nextSteps(scenario, "pull-request")) {
     const label = name === "Intended" ? "**Intended?**" : `**${name}:**`;
@@ -225,16 +221,12 @@ export function reproduceText(report: GateReport, scenario: ScenarioReport): str
 export function countsText(scenarios: readonly ScenarioReport[], verdict: Verdict): string {
   const same = scenarios.filter((scenario) => scenario.verdict === verdict).length;
   const all = plural(scenarios.length, "scenario");
-  switch (verdict) {
-    case "pass":
-      return `no regression in ${all}`;
-    case "warn":
-      return `${same} of ${all} with a warning`;
-    case "fail":
-      return `${same} of ${all} failed`;
-    case "unjudged":
-      return `${same} of ${all} could not be judged`;
-    case "error":
-      return `${same} of ${all} could not be measured`;
-  }
+  if (verdict === "pass") return `no regression in ${all}`;
+  const what = {
+    warn: "with a warning",
+    fail: "failed",
+    unjudged: "could not be judged",
+    error: "could not be measured",
+  }[verdict];
+  return `${same} of ${all} ${what}`;
 }

@@ -10,6 +10,11 @@ export interface DecisiveRun {
   readonly series: SeriesAnalysis;
 }
 
+/** The analysis of the newest candidate run that has one; null where none has. */
+export function newestAnalysis(runs: readonly RunReport[]): RunReport["analysis"] {
+  return runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null)?.analysis ?? null;
+}
+
 /** The value of a series that a check compares; null = unknown. Bytes. */
 export function comparedValue(series: SeriesAnalysis, { kind }: Check): number | null {
   return kind === "growth" || kind === "class" ? series.growth_bytes : series.peak_bytes;

@@ -1,8 +1,8 @@
 import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from "../../analysis/series/document.ts";
 import { plural } from "../../core/text.ts";
 import { formatDuration } from "../../core/units.ts";
-import { formatSize, metricLabel } from "../../telemetry/recording/metrics.ts";
-import { sizeCell } from "../wording/wording.ts";
+import { formatSize } from "../../telemetry/recording/metrics.ts";
+import { seriesLabel, sizeCell } from "../wording/wording.ts";
 import { findingLines } from "./details.ts";
 import { alignRows, type Cell, cell, clip, type Paint, painter, safe, usableWidth } from "./terminal-table.ts";
 
@@ -35,12 +35,8 @@ export function renderAnalysisTerminal(
 }
 
 function seriesRow(series: SeriesAnalysis, several: boolean, paint: Paint): Cell[] {
-  const rank = several ? `rank ${series.rank} ` : "";
-  const name = safe(
-    `${rank}${series.device === series.metric ? "" : `${series.device} `}${metricLabel(series.metric)}`,
-  );
   return [
-    cell(clip(name, 40)),
+    cell(clip(safe(seriesLabel(series, several)), 40)),
     cell(series.class, classColor(series.class, paint)),
     cell(sizeCell(series.peak_bytes, series.metric)),
     cell(series.growth_bytes === null ? "–" : formatSize(series.metric, series.growth_bytes, "delta")),

@@ -1,11 +1,12 @@
 import { shellWord } from "../../core/escape.ts";
 import { countedNotes, plural } from "../../core/text.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
+import { sameSeries } from "../../verdict/model/series-index.ts";
 import { VERDICT_LOOK } from "../drawing/palette.ts";
 import { openFindings } from "../headline/causes.ts";
 import {
+  fixOf,
   type LineAnswer,
-  leakLine,
   lineNote,
   namedLine,
   oneTimeText,
@@ -30,14 +31,13 @@ import {
 } from "../wording/scaling-text.ts";
 import { sparkline } from "../wording/sparkline.ts";
 import {
-  acceptedNote,
   capital,
   changedText,
   costText,
+  excuseNotes,
   exitText,
   failedExit,
   findingName,
-  knownLeakNotes,
   policyNotes,
 } from "../wording/wording.ts";
 import { checkLines, detailLines, judgementNotes, processLines } from "./details.ts";
@@ -176,9 +176,7 @@ function answerLines(scenario: ScenarioReport, options: TerminalOptions, paint: 
   const lines = verdictLines(verdict, scenario.scenario, answerSentence(scenario), paint, width);
   for (const note of scenario.interference ?? []) lines.push(...indented(safe(note), width));
   for (const note of sideNotes(scenario)) lines.push(...indented(safe(capital(note)), width));
-  const accepted = acceptedNote(scenario);
-  if (accepted !== null) lines.push(...indented(safe(accepted), width));
-  for (const note of knownLeakNotes(scenario)) lines.push(...indented(safe(note), width));
+  for (const note of excuseNotes(scenario)) lines.push(...indented(safe(note), width));
   if (verdict === "pass") return lines;
   const body = [
     ...rowLines(scenario, paint, width),
@@ -230,9 +228,7 @@ function rowLines(scenario: ScenarioReport, paint: Paint, width: number): string
 
 /** The series of a check as block letters from zero, with its limit marked. */
 function spark({ timeline }: ScenarioReport, check: Check, letters: number): string {
-  const series = timeline?.series.find(
-    ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
-  );
+  const series = timeline?.series.find((one) => sameSeries(one, { ...check, phase: undefined }));
   return series === undefined
     ? ""
     : sparkline(series.bytes, letters, { limit: check.threshold_bytes, times: series.time_s });
@@ -300,7 +296,7 @@ function labelled(name: string, text: string, width: number): string[] {
 
 /** What to do: the fix that fits the retainer, or the steps of the verdict, each with its command. */
 function stepLines(scenario: ScenarioReport, options: TerminalOptions, paint: Paint, width: number): string[] {
-  const fix = scenario.verdict === "fail" || scenario.verdict === "warn" ? leakLine(scenario.findings)?.fix : null;
+  const fix = fixOf(scenario);
   const commands = options.commands?.(scenario);
   const exact: Readonly<Record<string, string | undefined>> = {
     [ACCEPT]: commands?.accept,
@@ -312,7 +308,7 @@ function stepLines(scenario: ScenarioReport, options: TerminalOptions, paint: Pa
     // A command is never broken: it is there to be copied.
     return [`${label(step.name)}${paint.cyan(safe(exact[step.command] ?? step.command))}`];
   });
-  return [...(fix == null ? [] : labelled("Fix", fix, width)), ...steps];
+  return [...(fix === null ? [] : labelled("Fix", fix, width)), ...steps];
 }
 
 function errorLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {

@@ -1,29 +1,30 @@
 import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { escapeHtml } from "../../core/escape.ts";
 import { formatDuration } from "../../core/units.ts";
-import { formatSize, metricLabel } from "../../telemetry/recording/metrics.ts";
+import { formatSize } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { THEMES, VERDICT_LOOK } from "../drawing/palette.ts";
-import { leakLine, lineNote, lockText, peakLines, percent } from "../headline/line-answer.ts";
+import { fixOf, lineNote, lockText, peakLines, percent } from "../headline/line-answer.ts";
 import { peakColumns, peakNotes, peakTables, stackedRows } from "../headline/peak-answer.ts";
 import { answerSentence } from "../headline/sentence.ts";
 import { rowCells, shownRows } from "../headline/shown-rows.ts";
+import { newestAnalysis } from "../model/decisive-run.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { drawComposition, renderFlame } from "../peaks/composition-svg.ts";
 import { ACCEPT, type AcceptCommand, nextSteps, RUN } from "../wording/next-steps.ts";
 import {
-  acceptedNote,
   baselineText,
   capital,
   checkCells,
   checkName,
   differenceText,
+  excuseNotes,
   exitText,
   findingName,
   findingSeries,
-  knownLeakNotes,
   PROCESS_COLUMNS,
   processCells,
+  seriesLabel,
   shownProcesses,
   shownRunText,
   sizeCell,
@@ -32,12 +33,6 @@ import {
 import { type PagePanel, panelsOf } from "./page-data.ts";
 
 const MAX_CHECKS = 200;
-
-/** Why a breach only warns: who accepted it, or which known leak it is. */
-function excuses(scenario: ScenarioReport): readonly string[] {
-  const accepted = acceptedNote(scenario);
-  return [...(accepted === null ? [] : [accepted]), ...knownLeakNotes(scenario)];
-}
 
 /** One scenario: the sentence, its picture, its line, what failed and what to do; the rest is folded. */
 export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: boolean, accept?: AcceptCommand): string {
@@ -48,7 +43,7 @@ export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: bo
   const parts = [
     title,
     `<p class="reason">${escapeHtml(capital(sentence))}</p>`,
-    ...excuses(scenario).map((text) => `<p>${escapeHtml(text)}</p>`),
+    ...excuseNotes(scenario).map((text) => `<p>${escapeHtml(text)}</p>`),
     panels.length === 0
       ? `<p class="soft">No memory samples were recorded.</p>`
       : charts(panels, ({ decides }) => decides),
@@ -187,8 +182,7 @@ function failedTable(scenario: ScenarioReport): string {
 }
 
 function steps(scenario: ScenarioReport, accept: AcceptCommand | undefined): string {
-  const isBreach = scenario.verdict === "fail" || scenario.verdict === "warn";
-  const fix = isBreach ? (leakLine(scenario.findings)?.fix ?? null) : null;
+  const fix = fixOf(scenario);
   // The page does not repeat the measured command: it is kept, and the command may contain a secret.
   const complete = (command: string) => (command === ACCEPT ? (accept?.(scenario) ?? command) : command);
   const items = nextSteps(scenario).map(
@@ -260,13 +254,8 @@ function runsTable({ runs }: ScenarioReport): string {
 
 /** What the newest candidate run showed of each series, and what it would have. */
 function statistics({ runs, judgement }: ScenarioReport): string {
-  const newest = runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null)?.analysis ?? null;
-  const series = (newest?.series ?? []).slice(0, MAX_CHECKS);
+  const series = (newestAnalysis(runs)?.series ?? []).slice(0, MAX_CHECKS);
   const ranks = new Set(series.map(({ rank }) => rank)).size > 1;
-  const name = ({ rank, device, metric }: SeriesAnalysis) =>
-    [ranks ? `rank ${rank}` : "", device === metric ? "" : device, metricLabel(metric)]
-      .filter((part) => part !== "")
-      .join(" ");
   const slope = ({ metric, slope_interval: interval, steps }: SeriesAnalysis) =>
     interval === null
       ? "–"
@@ -275,7 +264,7 @@ function statistics({ runs, judgement }: ScenarioReport): string {
     series.length === 0
       ? ""
       : table(series, [
-          { head: "Series", isText: true, cell: name },
+          { head: "Series", isText: true, cell: (one) => seriesLabel(one, ranks) },
           { head: "Class", cell: (one) => one.class },
           { head: "Samples", cell: ({ samples }) => samples.toLocaleString("en-US") },
           { head: "Slope, 95 %", cell: slope },

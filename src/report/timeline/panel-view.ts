@@ -1,9 +1,9 @@
 import { plural } from "../../core/text.ts";
-import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import { indexOfPeak } from "../model/decimate.ts";
 import type { Timeline, TimelinePanel, TimelineSeries } from "../model/gate-report.ts";
 import { known } from "../model/payload.ts";
+import { seriesLabel } from "../wording/wording.ts";
 
 export interface LimitView {
   readonly name: "limit" | "budget";
@@ -134,7 +134,7 @@ function panelView({ series, panel }: PanelSource, unit: AxisView["unit"], timel
   const limits = limitsOf(panel, high);
   for (const { bytes, isInside } of limits) if (isInside && bytes > high) high = bytes;
   if (!(high > 0)) high = 1024;
-  return { series, label: seriesLabel(series, timeline), growth: panel.growth, x, peak, band, limits, high };
+  return { series, label: labelOf(series, timeline), growth: panel.growth, x, peak, band, limits, high };
 }
 
 /** The known limits of a series, the highest first. */
@@ -188,12 +188,8 @@ export function rankSeries(timeline: Timeline): readonly TimelineSeries[] {
 }
 
 /** The label of a series: its metric, with rank and device where the timeline has several. */
-function seriesLabel(series: TimelineSeries, timeline: Timeline): string {
+function labelOf({ rank, device, metric }: TimelineSeries, timeline: Timeline): string {
   const ranks = new Set(timeline.series.map((item) => item.rank));
   const devices = new Set(timeline.series.map((item) => item.device));
-  const parts: string[] = [];
-  if (ranks.size > 1) parts.push(`rank ${series.rank}`);
-  if (devices.size > 1 && series.device !== series.metric) parts.push(series.device);
-  parts.push(metricLabel(series.metric));
-  return parts.join(" ");
+  return seriesLabel({ rank, device: devices.size > 1 ? device : metric, metric }, ranks.size > 1);
 }

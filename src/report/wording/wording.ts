@@ -6,6 +6,8 @@ import { formatBytesDelta, formatDuration, formatShort } from "../../core/units.
 import { formatSize, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { ExitState } from "../../telemetry/recording/model.ts";
 import type { Check, FingerprintDifference } from "../../verdict/model/judgement.ts";
+import type { SeriesKey } from "../../verdict/model/series-index.ts";
+import { newestAnalysis } from "../model/decisive-run.ts";
 import { type GateReport, type ScenarioReport, type Timeline, verdictUrgency } from "../model/gate-report.ts";
 
 /** Phrases that all written reports share, not escaped: each renderer escapes outside text where it prints it. */
@@ -29,6 +31,13 @@ export function checkName(check: Check, all: readonly Check[]): string {
   if (devices && check.device !== check.metric) where.push(check.device);
   const name = check.aspect === "oom" ? "out of memory" : `${metricLabel(check.metric)} ${check.aspect}`;
   return where.length === 0 ? name : `${name} (${where.join(", ")})`;
+}
+
+/** "rank 0 cuda:0 allocated", the rank where there are several. */
+export function seriesLabel({ rank, device, metric }: SeriesKey, hasRanks: boolean): string {
+  return [hasRanks ? `rank ${rank}` : null, device === metric ? null : device, metricLabel(metric)]
+    .filter((part) => part !== null)
+    .join(" ");
 }
 
 const known = new WeakMap<readonly Check[], { readonly ranks: boolean; readonly devices: boolean }>();
@@ -149,17 +158,15 @@ export function changedText({ evidence }: Finding, reader: "terminal" | "pull-re
 /** Settings listed in a terminal; the rest is in the bundle. */
 const MAX_CHANGES = 8;
 
-/** Who accepted a difference, and why; not escaped. Null where it was not accepted. */
-export function acceptedNote({ accepted }: ScenarioReport): string | null {
-  return accepted === undefined ? null : `Accepted by ${accepted.by} (${accepted.via}): ${accepted.reason}`;
-}
-
-/** The known leaks that explain a growth, one sentence each, not escaped. */
-export function knownLeakNotes({ known_leaks: known = [] }: ScenarioReport): readonly string[] {
-  return known.map(
-    ({ package: name, version, at, until, reason }) =>
-      `Known leak of ${name} ${version} at ${at} until ${until}: ${reason}`,
-  );
+/** Why a breach only warns: who accepted it, or which known leak it is; one sentence each, not escaped. */
+export function excuseNotes({ accepted, known_leaks: known = [] }: ScenarioReport): readonly string[] {
+  return [
+    ...(accepted === undefined ? [] : [`Accepted by ${accepted.by} (${accepted.via}): ${accepted.reason}`]),
+    ...known.map(
+      ({ package: name, version, at, until, reason }) =>
+        `Known leak of ${name} ${version} at ${at} until ${until}: ${reason}`,
+    ),
+  ];
 }
 
 /** The changes to the gate's own settings, one line each, not escaped. */
@@ -182,7 +189,7 @@ export const PROCESS_COLUMNS = ["Process", "Peak", "Growth", "Of all growth"] as
 
 /** What the processes of the newest candidate run hold; empty where it has one. */
 export const shownProcesses = ({ runs }: ScenarioReport): readonly ProcessAnalysis[] =>
-  runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null)?.analysis?.processes ?? [];
+  newestAnalysis(runs)?.processes ?? [];
 
 /** The cells of {@link PROCESS_COLUMNS}; not escaped. */
 export const processCells = ({ role, pids, peak_bytes, growth_bytes, share }: ProcessAnalysis): readonly string[] => [
