@@ -17,9 +17,9 @@ export function choice<T extends string>(input: Input, name: string, allowed: re
   return found;
 }
 
-/** A number in a range; null when not given. @throws GateError INPUT_INVALID (usage) */
-export function numberInput(input: Input, name: string, low: number, high: number): number | null {
-  return bounded(input, name, low, high, "a number", Number.isFinite);
+/** Maximum time of the whole step, milliseconds. @throws GateError INPUT_INVALID (usage) */
+export function timeoutInput(input: Input, minutes: number): number {
+  return 60_000 * (bounded(input, "timeout-minutes", 0.05, 35 * 24 * 60, "a number", Number.isFinite) ?? minutes);
 }
 
 /** A whole number in a range; null when not given. @throws GateError INPUT_INVALID (usage) */

@@ -6,6 +6,7 @@ import type { Environment } from "../core/process/environment.ts";
 import { connect, type Octokit } from "../github/api/octokit.ts";
 import { type KnownRun, runContext } from "../github/api/run-context.ts";
 import { asGateError } from "./gate-error.ts";
+import { timeoutInput } from "./input-values.ts";
 import { watchInterruption } from "./interrupt.ts";
 import { log } from "./log.ts";
 
@@ -48,14 +49,6 @@ function knownRun(env: Environment): KnownRun {
   return { ...context, owner, repo };
 }
 
-function timeoutMs(text: string | undefined): number {
-  const minutes = text === undefined ? DEFAULT_TIMEOUT_MINUTES : Number(text);
-  if (!Number.isFinite(minutes) || minutes <= 0) {
-    throw usageError("INPUT_INVALID", `input timeout-minutes is "${text}"`, "It takes a number of minutes above 0.");
-  }
-  return minutes * 60_000;
-}
-
 /** Run a sub-action: inputs, signals and errors around its work, which returns the exit status. Never returns. */
 export async function runSubAction(title: string, work: (action: SubAction) => Promise<number>): Promise<never> {
   process.stdout.on("error", () => {});
@@ -67,7 +60,9 @@ export async function runSubAction(title: string, work: (action: SubAction) => P
     if (token === undefined) throw usageError("NO_TOKEN", "the token is missing", "Give the input token.");
     setSecret(token);
     const context = knownRun(env);
-    const { signal } = watchInterruption(timeoutMs(input("timeout-minutes")), ({ exitCode }) => process.exit(exitCode));
+    const { signal } = watchInterruption(timeoutInput(input, DEFAULT_TIMEOUT_MINUTES), ({ exitCode }) =>
+      process.exit(exitCode),
+    );
     const octokit = await connect({ token, context, signal, maxWaitS: MAX_WAIT_S, log });
     code = await work({
       input,

@@ -1,7 +1,8 @@
 import { type SeriesAnalysis, withCounts } from "../analysis/series/document.ts";
-import type { GateReport, ScenarioReport } from "../report/model/gate-report.ts";
-import type { Check, CheckVerdict } from "../verdict/model/judgement.ts";
+import { type GateReport, type ScenarioReport, verdictUrgency } from "../report/model/gate-report.ts";
+import type { Check } from "../verdict/model/judgement.ts";
 import { checkDocument } from "../verdict/model/judgement-document.ts";
+import { sameSeries } from "../verdict/model/series-index.ts";
 
 /** Every output of `action.yml` by name. Unknown is an empty text, never 0. */
 export type Outputs = Readonly<ReturnType<typeof outputsOf>>;
@@ -26,8 +27,6 @@ export const NOT_PUBLISHED: Published = {
   commentUrl: null,
 };
 
-const BADNESS = { fail: 3, unjudged: 2, warn: 1, pass: 0 } as const satisfies Record<CheckVerdict, number>;
-
 /** How far over (or near) its limit a check is; unknown limits come last. */
 function load(check: Check): number {
   if (check.candidate_bytes === null || check.threshold_bytes === null || check.threshold_bytes <= 0) return 0;
@@ -43,11 +42,9 @@ export function worstGatingSeries(report: Pick<GateReport, "scenarios">): Series
   const gating = report.scenarios
     .flatMap((scenario) => (scenario.judgement?.checks ?? []).map((check) => ({ scenario, check })))
     .filter(({ check }) => check.gating)
-    .sort((a, b) => BADNESS[b.check.verdict] - BADNESS[a.check.verdict] || load(b.check) - load(a.check));
+    .sort((a, b) => verdictUrgency(a.check.verdict) - verdictUrgency(b.check.verdict) || load(b.check) - load(a.check));
   for (const { scenario, check } of gating) {
-    const series = seriesOf(scenario).find(
-      ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
-    );
+    const series = seriesOf(scenario).find((one) => sameSeries(one, { ...check, phase: undefined }));
     if (series !== undefined) return series;
   }
   const all = report.scenarios.flatMap(seriesOf).filter(({ peak_bytes }) => peak_bytes !== null);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Octokit } from "../../src/github/api/octokit.ts";
 import { runContext } from "../../src/github/api/run-context.ts";
-import { commentMarker, stickyComment, upsertComment } from "../../src/github/comment/comment.ts";
+import { commentMarker, commentWarning, upsertComment } from "../../src/github/comment/comment.ts";
 import { unpacedClient } from "./testing/client.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 
@@ -139,7 +139,7 @@ describe("the sticky comment", () => {
 
   it("one comment remains when several runs create it at once", async () => {
     const octokits = [1, 2, 3].map(() => unpacedClient(github));
-    await Promise.all(octokits.map((octokit, n) => stickyComment(octokit, TARGET, `run ${n}`)));
+    await Promise.all(octokits.map((octokit, n) => upsertComment(octokit, TARGET, `run ${n}`)));
     const left = github.comments.filter(({ body }) => body.startsWith(MARKER));
     expect(left).toHaveLength(1);
   });
@@ -165,13 +165,14 @@ describe("the sticky comment", () => {
     ] as const;
     let at = 0;
     github.failure = ({ method }) => (method === "POST" ? (failures[at++] ?? null) : null);
-    expect(await stickyComment(await pacedClient(), TARGET, "x")).toMatchObject({ action: "created" });
+    expect(await upsertComment(await pacedClient(), TARGET, "x")).toMatchObject({ action: "created" });
     expect(at).toBeGreaterThanOrEqual(3);
   });
 
   it("a comment that fails for a read-only token names the missing permission", async () => {
-    const result = await stickyComment(unpacedClient(github, "readonly"), TARGET, "x");
-    expect(result).toMatchObject({ action: "failed", warning: expect.stringContaining("pull-requests: write") });
+    const error = await upsertComment(unpacedClient(github, "readonly"), TARGET, "x").catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(Error);
+    expect(commentWarning(error)).toContain("pull-requests: write");
   });
 
   it("a comment that is too long is cut to GitHub's limit", async () => {

@@ -3,9 +3,9 @@ import { usageError } from "../../core/errors.ts";
 import { escapeMarkdown, escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import type { Environment } from "../../core/process/environment.ts";
-import { degradedWarning, isStatus } from "../../github/api/degrade.ts";
+import { degradedWarning, unlessMissing } from "../../github/api/degrade.ts";
 import { runSectionReader } from "../../github/artifacts/run-sections.ts";
-import { stickyComment } from "../../github/comment/comment.ts";
+import { upsertComment } from "../../github/comment/comment.ts";
 import { type GateRun, hasFailedJob, newestGateRun, runFailedJobsAgain, sameRunNow } from "../../github/gate-run.ts";
 import { ACCEPT_LABEL, readAcceptances, readComment } from "../../github/pull-request/acceptances.ts";
 import { eventField, eventNumber, eventOf } from "../../github/pull-request/pull-request.ts";
@@ -13,7 +13,7 @@ import { recordedRun } from "../../github/pull-request/resolve-pull-request.ts";
 import { commandsOf } from "../../github/pull-request/trailers.ts";
 import { matchAcceptance } from "../../verdict/difference.ts";
 import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
-import { gateIdInput, type Input, isAuto } from "../input-values.ts";
+import { gateIdInput, type Input, isAuto, wholeInput } from "../input-values.ts";
 import type { SubAction } from "../sub-action.ts";
 
 /** Inputs of `accept/action.yml`, checked. */
@@ -22,19 +22,16 @@ type AcceptSettings = ReturnType<typeof acceptSettings>;
 /** @throws GateError INPUT_INVALID (usage) */
 function acceptSettings(input: Input) {
   const gateId = gateIdInput(input);
-  const matching = (name: string, pattern: RegExp, hint: string): string | null => {
-    const given = input(name) ?? null;
-    if (given === null || pattern.test(given)) return given;
-    throw usageError("INPUT_INVALID", `input ${name} is "${given}"`, hint);
-  };
-  const workflowHint = "It takes the name of a file in .github/workflows, or the number of a workflow.";
-  const workflow = matching("workflow", /^[A-Za-z0-9][A-Za-z0-9._ -]{0,199}$/, workflowHint);
-  const pullRequest = matching("pull-request", /^[1-9]\d{0,8}$/, "It takes the number of a pull request.");
+  const workflow = input("workflow") ?? null;
+  if (workflow !== null && !/^[A-Za-z0-9][A-Za-z0-9._ -]{0,199}$/.test(workflow)) {
+    const hint = "It takes the name of a file in .github/workflows, or the number of a workflow.";
+    throw usageError("INPUT_INVALID", `input workflow is "${workflow}"`, hint);
+  }
   return {
     gateId,
     /** File name or id of the workflow whose failed jobs run again; null = the one that left evidence of this gate. */
     workflow,
-    pullRequest: pullRequest === null ? null : Number(pullRequest),
+    pullRequest: wholeInput(input, "pull-request", 1, 999_999_999),
     rerun: isAuto(input, "rerun"),
   } as const;
 }
@@ -54,14 +51,9 @@ async function weigh(action: SubAction, asked: Asked): Promise<Weighed | null> {
   const { owner, repo } = repository;
   switch (asked.kind) {
     case "comment": {
-      try {
-        const { data } = await octokit.rest.issues.getComment({ owner, repo, comment_id: asked.comment });
-        if (!data.html_url.includes(`/pull/${asked.pullRequest}#`)) return null;
-        return await readComment(repository, asked.pullRequest, data);
-      } catch (error) {
-        if (isStatus(error, 404)) return null;
-        throw error;
-      }
+      const found = await unlessMissing(octokit.rest.issues.getComment({ owner, repo, comment_id: asked.comment }));
+      if (!found?.data.html_url.includes(`/pull/${asked.pullRequest}#`)) return null;
+      return readComment(repository, asked.pullRequest, found.data);
     }
     case "label":
     case "by-hand": {
@@ -148,8 +140,7 @@ async function answer(action: SubAction, asked: Asked, refused: readonly Refused
     if (asked.kind === "label") {
       if (refused.length === 0) return;
       const target = { owner, repo, pullRequest: asked.pullRequest, headSha: null, key: "accept" };
-      const kept = await stickyComment(octokit, target, text);
-      if (kept.action === "failed") action.warn(kept.warning);
+      await upsertComment(octokit, target, text);
       return;
     }
     const reaction = await octokit.rest.reactions.createForIssueComment({

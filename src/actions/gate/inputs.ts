@@ -1,7 +1,7 @@
 import { RUN_OPTION_ENTRIES } from "../../config/run-options.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import { safeArtifactName } from "../../github/artifacts/artifact-name.ts";
-import { type Input, legInput, numberInput, publishingInputs, wholeInput } from "../input-values.ts";
+import { type Input, legInput, publishingInputs, timeoutInput, wholeInput } from "../input-values.ts";
 
 /** Inputs of `action.yml` that are not options of `run`. */
 const OWN_INPUTS = [
@@ -55,7 +55,6 @@ export function publishSettings(inputs: ActionInputs) {
   const input: Input = (name) => inputs[name];
   const publishing = publishingInputs(input, "regression");
   const leg = legInput(input);
-  const minutes = numberInput(input, "timeout-minutes", 0.05, 35 * 24 * 60) ?? 60;
   const usualName = `stormlog-${publishing.gateId}${leg === null ? "" : `-${leg}`}`;
   return {
     ...publishing,
@@ -64,7 +63,6 @@ export function publishSettings(inputs: ActionInputs) {
     leg,
     artifactName: safeArtifactName(inputs["artifact-name"] ?? usualName),
     retentionDays: wholeInput(input, "retention-days", 1, 90),
-    /** Maximum time of the whole step, milliseconds. */
-    timeoutMs: minutes * 60_000,
+    timeoutMs: timeoutInput(input, 60),
   } as const;
 }

@@ -1,16 +1,15 @@
-import { usageError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import { plural } from "../../core/text.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
-import { commentWarning, stickyComment } from "../../github/comment/comment.ts";
+import { commentWarning, upsertComment } from "../../github/comment/comment.ts";
 import { imageRef } from "../../github/comment/image-ref.ts";
 import { keepSectionComment } from "../../github/comment/section-comment.ts";
 import { eventField, eventNumber, eventOf, readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
 import type { Verdict } from "../../report/model/gate-report.ts";
 import { verdictOfSections } from "../../report/model/section.ts";
-import { type Input, publishingInputs } from "../input-values.ts";
+import { type Input, publishingInputs, wholeInput } from "../input-values.ts";
 import type { SubAction } from "../sub-action.ts";
 import { callsItselfAccepted, type Ground, type HeldClaims, holdClaims } from "./claims.ts";
 import { doubtNotes, recordNotes } from "./notes.ts";
@@ -39,15 +38,10 @@ type ReportSettings = ReturnType<typeof reportSettings>;
 
 /** @throws GateError INPUT_INVALID (usage) */
 export function reportSettings(input: Input) {
-  const run = input("run-id");
-  const runId = run === undefined ? null : Number(run);
-  if (run !== undefined && (!/^\d+$/.test(run) || !Number.isSafeInteger(runId) || runId === 0)) {
-    throw usageError("INPUT_INVALID", `input run-id is "${run}"`, "It takes the number of a workflow run.");
-  }
   return {
     ...publishingInputs(input, "never"),
     /** The run to report; null = that of the event, else this one. */
-    runId,
+    runId: wholeInput(input, "run-id", 1, Number.MAX_SAFE_INTEGER),
   } as const;
 }
 
@@ -136,11 +130,6 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
   }
   setOutput("pull-request", String(pullRequest.number));
   if (!settings.comment) return answer;
-  if (verdict === null) {
-    const url = await upsertMissingComment(action, settings.gateId, source, pullRequest);
-    if (url !== null) setOutput("comment-url", url);
-    return answer;
-  }
   try {
     const comment = {
       octokit: action.octokit,
@@ -158,7 +147,9 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
       notes: () => notesOf(source, held),
       log,
     };
-    const url = await keepSectionComment(comment, warn);
+    const url = await (verdict === null
+      ? upsertMissingComment(action, settings.gateId, source, pullRequest)
+      : keepSectionComment(comment, warn));
     if (url !== null) setOutput("comment-url", url);
   } catch (error) {
     if (action.signal.aborted) throw action.signal.reason;
@@ -179,7 +170,7 @@ const QUIET: readonly (string | null)[] = ["skipped", "action_required", "stale"
 
 /** Comment that a run left no section: an older commit's verdict must not seem to hold. Returns the page, or null. */
 async function upsertMissingComment(
-  { octokit, context, log, warn }: SubAction,
+  { octokit, context, log }: SubAction,
   gateId: string,
   { record, reader }: ReportSource,
   pullRequest: FoundPullRequest,
@@ -199,7 +190,6 @@ async function upsertMissingComment(
   const run = `[the run](${serverUrl}/${owner}/${repo}/actions/runs/${record.runId})`;
   const text = `### ❔ Memory: unjudged\n\n**${why}.**${recorded} See the log of ${run}.\n`;
   const target = { owner, repo, pullRequest: pullRequest.number, headSha: pullRequest.headSha, key: gateId };
-  const result = await stickyComment(octokit, target, text);
-  if (result.action === "failed") warn(result.warning);
+  const result = await upsertComment(octokit, target, text);
   return "url" in result ? result.url : null;
 }

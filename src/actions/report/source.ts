@@ -1,5 +1,4 @@
 import { usageError } from "../../core/errors.ts";
-import { degradedWarning } from "../../github/api/degrade.ts";
 import { type ArtifactStore, actionsArtifactStore } from "../../github/artifacts/artifact.ts";
 import { runSectionReader } from "../../github/artifacts/run-sections.ts";
 import { type SectionReader, sectionReader } from "../../github/artifacts/section-artifacts.ts";
@@ -23,8 +22,8 @@ export interface ReportSource {
   readonly reader: SectionReader;
   readonly pullRequest: Resolved;
   readonly record: RunRecord;
-  /** Acceptances of the pull request by accounts with write permission; null where they cannot be read. */
-  readonly acceptances: (pullRequest: FoundPullRequest) => Promise<readonly Acceptance[] | null>;
+  /** Acceptances of the pull request by accounts with write permission. */
+  readonly acceptances: (pullRequest: FoundPullRequest) => Promise<readonly Acceptance[]>;
 }
 
 /** Sections of this run (artifact service) or another (REST API). @throws GateError NO_RUN, and client errors */
@@ -99,23 +98,12 @@ async function jobsOf({ octokit, context }: SubAction, run: RecordedRun): Promis
   }
 }
 
-/** One warning at most. Where GitHub cannot be asked, nothing is trusted, which is reported. */
-function acceptancesOf({ octokit, context, warn, log }: SubAction): ReportSource["acceptances"] {
+/** Where GitHub cannot be asked, nothing is trusted, which is logged. */
+function acceptancesOf({ octokit, context, log }: SubAction): ReportSource["acceptances"] {
   const { owner, repo } = context;
   return async ({ number }) => {
-    try {
-      const { accepted, warnings } = await readAcceptances({ octokit, owner, repo }, number);
-      for (const line of warnings) log(line);
-      return accepted;
-    } catch (error) {
-      const instead = "Acceptances that a fork reports do not count until they can be read.";
-      warn(
-        degradedWarning(
-          { what: "read the acceptances of this pull request", permission: "pull-requests: read", instead },
-          error,
-        ),
-      );
-      return null;
-    }
+    const { accepted, warnings } = await readAcceptances({ octokit, owner, repo }, number);
+    for (const line of warnings) log(line);
+    return accepted;
   };
 }

@@ -22,6 +22,14 @@ export function isStatus(error: unknown, ...statuses: readonly number[]): boolea
   return status !== null && statuses.includes(status);
 }
 
+/** The answer to a request; null where GitHub has no such thing (404). @throws what the client throws */
+export async function unlessMissing<T>(request: Promise<T>): Promise<T | null> {
+  return request.catch((error: unknown) => {
+    if (isStatus(error, 404)) return null;
+    throw error;
+  });
+}
+
 /** Whether the request may have been carried out although no answer confirms it. */
 export function isAmbiguous(error: unknown): boolean {
   const { status } = apiFailure(error);
@@ -43,9 +51,9 @@ function statusOf(error: unknown): number | null {
   return typeof error.status === "number" ? error.status : null;
 }
 
-function bounded(text: string): string {
-  const line = escapeTerminal(text.replace(/\s+/g, " ").trim());
-  return cutText(line, 300);
+/** Outside text on one line of a log or warning. */
+export function bounded(text: string): string {
+  return cutText(escapeTerminal(text.replace(/\s+/g, " ").trim()), 300);
 }
 
 /** Anything can be thrown, also what cannot be made a text. */

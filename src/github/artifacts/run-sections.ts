@@ -1,6 +1,5 @@
-import { escapeTerminal } from "../../core/escape.ts";
-import { cutText } from "../../core/text.ts";
 import { MAX_SECTION_BYTES, type Section } from "../../report/model/section.ts";
+import { bounded } from "../api/degrade.ts";
 import type { RecordedRun } from "../pull-request/resolve-pull-request.ts";
 import { type ArtifactSource, downloadRunArtifact, listRunArtifacts, type RunArtifact } from "./artifact-download.ts";
 import { knownSections, MAX_SECTIONS, namedLike, newestSections, type SectionReader } from "./section-artifacts.ts";
@@ -8,11 +7,6 @@ import { looksZipped, readOnlyEntry } from "./zip-entry.ts";
 
 /** All sections of a gate together, bytes: they are kept in memory, and an untrusted author chooses their number. */
 const MAX_BYTES = 64 * 1024 * 1024;
-
-function shown(message: string): string {
-  const line = escapeTerminal(message.replace(/\s+/g, " "));
-  return cutText(line, 300);
-}
 
 /** The newest ones, as many as may be held. */
 function affordable(named: readonly RunArtifact[]): readonly RunArtifact[] {
@@ -57,7 +51,7 @@ export function runSectionReader(source: ArtifactSource, run: RecordedRun, gateI
     },
     refused() {
       const many = `${leftOut} more artifacts look like sections and were not read: they are too many or too large`;
-      return [...known.refused().map(shown), ...(leftOut > 0 ? [many] : [])];
+      return [...known.refused().map(bounded), ...(leftOut > 0 ? [many] : [])];
     },
   };
 }

@@ -20,8 +20,7 @@ export interface CommentTarget extends Repository {
 export type CommentResult =
   | { readonly action: "created" | "updated" | "unchanged"; readonly url: string }
   /** The pull request has moved on; the run of its newer commit comments. */
-  | { readonly action: "outdated" }
-  | { readonly action: "failed"; readonly warning: string };
+  | { readonly action: "outdated" };
 
 /** First line of a sticky comment, by which it is found again. Invisible when rendered. */
 export function commentMarker(key: string): string {
@@ -116,7 +115,7 @@ function stickyComments(octokit: Octokit, target: CommentTarget) {
  * Keep exactly one comment of this gate on the pull request, with this text: created once (which notifies), then
  * updated (which does not), left alone when nothing changed. Of duplicates the oldest stays.
  * @param text markdown without the marker
- * @throws whatever the client throws; see {@link stickyComment}
+ * @throws whatever the client throws
  */
 export async function upsertComment(octokit: Octokit, target: CommentTarget, text: string): Promise<CommentResult> {
   const body = `${commentMarker(target.key)}\n${text.slice(0, MAX_COMMENT_CHARS)}`;
@@ -153,15 +152,6 @@ async function write(
   for (const { id } of duplicates) await comments.remove(id);
   if (sameText(kept.body, body)) return { action: createdUrl === null ? "unchanged" : "created", url: kept.url };
   return { action: "updated", url: await comments.update(kept.id, body) };
-}
-
-/** {@link upsertComment} that never throws: a failure is one warning that names the missing permission. */
-export async function stickyComment(octokit: Octokit, target: CommentTarget, text: string): Promise<CommentResult> {
-  try {
-    return await upsertComment(octokit, target, text);
-  } catch (error) {
-    return { action: "failed", warning: commentWarning(error) };
-  }
 }
 
 /** The one warning for a comment that could not be kept. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isStatus } from "../api/degrade.ts";
+import { unlessMissing } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 import type { GitData } from "../repository/git-data-client.ts";
@@ -122,10 +122,7 @@ export async function expireImages(input: ExpiryInput): Promise<ExpiredImages> {
 async function isOver(input: ExpiryInput, pullRequest: number, commit: string): Promise<boolean> {
   const { octokit, repository, now = new Date(), maxAgeDays = KEEP_DAYS } = input;
   const { owner, repo } = repository;
-  const pull = await octokit.rest.pulls.get({ owner, repo, pull_number: pullRequest }).catch((error: unknown) => {
-    if (isStatus(error, 404)) return null;
-    throw error;
-  });
+  const pull = await unlessMissing(octokit.rest.pulls.get({ owner, repo, pull_number: pullRequest }));
   if (pull === null || pull.data.state === "closed") return true;
   const { data } = await octokit.rest.git.getCommit({ owner, repo, commit_sha: commit });
   return now.getTime() - Date.parse(data.committer.date) > maxAgeDays * 86_400_000;

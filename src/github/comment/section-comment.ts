@@ -83,7 +83,7 @@ export async function upsertSectionComment(given: SectionComment): Promise<Secti
     const isShared = sections.some(({ leg }) => leg !== null);
     result = await upsertComment(octokit, { ...target, settleMs: isShared ? SETTLE_MS : 0 }, text);
     if (result.action === "created") created = true;
-    if (result.action === "outdated" || result.action === "failed") break;
+    if (result.action === "outdated") break;
     let again: readonly Section[];
     try {
       again = await given.sections();
@@ -116,14 +116,12 @@ export async function keepSectionComment(
 ): Promise<string | null> {
   const result = await upsertSectionComment(given);
   for (const warning of result.warnings) warn(warning);
-  if (result.action === "failed") warn(result.warning);
-  else if (result.action === "outdated")
+  if (result.action === "outdated") {
     given.log("The pull request has a newer commit; its own run keeps the comment.");
-  else {
-    given.log(`Pull request comment ${result.action}: ${result.url}`);
-    return result.url;
+    return null;
   }
-  return null;
+  given.log(`Pull request comment ${result.action}: ${result.url}`);
+  return result.url;
 }
 
 /** Which sections these are; their text is immutable. */

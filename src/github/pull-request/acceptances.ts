@@ -1,5 +1,5 @@
 import type { Acceptance, Acceptances, AcceptanceWay, RefusedAcceptance } from "../../verdict/model/acceptance.ts";
-import { degradedWarning, isStatus } from "../api/degrade.ts";
+import { degradedWarning, unlessMissing } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 import { readCommentPages } from "./comment-pages.ts";
@@ -299,11 +299,8 @@ async function commitsSince(
   if (since === null || since === commit) return [commit];
   const { octokit, owner, repo } = repository;
   const basehead = `${since}...${commit}`;
-  const answer = await octokit.rest.repos.compareCommitsWithBasehead({ owner, repo, basehead }).catch((error) => {
-    // After a force push the baseline's commit may be gone.
-    if (isStatus(error, 404)) return null;
-    throw error;
-  });
+  // After a force push the baseline's commit may be gone.
+  const answer = await unlessMissing(octokit.rest.repos.compareCommitsWithBasehead({ owner, repo, basehead }));
   const between = answer?.data.commits.map(({ sha }) => sha).filter((sha) => sha !== commit) ?? [];
   return [commit, ...between.reverse()].slice(0, 100);
 }

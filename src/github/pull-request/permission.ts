@@ -1,3 +1,4 @@
+import { unlessMissing } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 
@@ -30,15 +31,12 @@ export function writePermission({ octokit, owner, repo }: RepositoryClient) {
       allowed: false,
       why: `${username} has ${role} on ${owner}/${repo}; accepting takes write permission`,
     });
-    try {
-      const { data } = await octokit.rest.repos.getCollaboratorPermissionLevel({ owner, repo, username });
-      // A name that was taken over since is recognised by the account in the answer.
-      if (data.user !== null && data.user.login.toLowerCase() !== username.toLowerCase()) return no("no permission");
-      return WRITING.has(data.permission) ? { allowed: true } : no(`${data.permission} permission`);
-    } catch (error) {
-      if ((error as { status?: unknown }).status === 404) return no("no permission");
-      throw error;
-    }
+    const data = (await unlessMissing(octokit.rest.repos.getCollaboratorPermissionLevel({ owner, repo, username })))
+      ?.data;
+    // A name that was taken over since is recognised by the account in the answer.
+    const login = data?.user?.login ?? username;
+    if (data === undefined || login.toLowerCase() !== username.toLowerCase()) return no("no permission");
+    return WRITING.has(data.permission) ? { allowed: true } : no(`${data.permission} permission`);
   };
   return async (account: Account | null): Promise<PermissionAnswer> => {
     if (account === null) return { allowed: false, why: "the account of its author is unknown to GitHub" };

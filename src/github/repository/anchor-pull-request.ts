@@ -1,4 +1,4 @@
-import { isStatus } from "../api/degrade.ts";
+import { isStatus, unlessMissing } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import { sameText } from "../api/own-texts.ts";
 import type { Repository } from "../api/run-context.ts";
@@ -56,14 +56,9 @@ function proposalBranch(octokit: Octokit, { owner, repo }: Repository, proposal:
   const { branch, base, title, body } = proposal;
   let files: readonly ProposedFile[] = [];
   const read = async (from: string, path: string): Promise<string | null> => {
-    try {
-      const { data } = await repos.getContent({ owner, repo, path, ref: from });
-      if (Array.isArray(data) || data.type !== "file" || !("content" in data)) return null;
-      return Buffer.from(data.content, "base64").toString("utf8");
-    } catch (error) {
-      if (isStatus(error, 404)) return null;
-      throw error;
-    }
+    const data = (await unlessMissing(repos.getContent({ owner, repo, path, ref: from })))?.data;
+    if (data === undefined || Array.isArray(data) || data.type !== "file" || !("content" in data)) return null;
+    return Buffer.from(data.content, "base64").toString("utf8");
   };
   return {
     /** Settle what is proposed, from the files of a branch where it builds on them. */

@@ -1,7 +1,7 @@
 import { GateError } from "../../core/errors.ts";
 import type { HistoryPort } from "../../git/repository-view.ts";
 import { withDeadline } from "../api/deadline.ts";
-import { type Attempt, degradedWarning, isStatus } from "../api/degrade.ts";
+import { type Attempt, degradedWarning, unlessMissing } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 import { copiedPullRequest } from "../pull-request/pull-request.ts";
@@ -91,11 +91,7 @@ async function look(
 }
 
 /** Null when GitHub does not know one of the two, or they have nothing in common. */
-async function compare(octokit: Octokit, repository: Repository, basehead: string) {
-  try {
-    return (await octokit.rest.repos.compareCommitsWithBasehead({ ...repository, basehead, per_page: 1 })).data;
-  } catch (error) {
-    if (isStatus(error, 404)) return null;
-    throw error;
-  }
+async function compare({ rest }: Octokit, repository: Repository, basehead: string) {
+  const asked = { ...repository, basehead, per_page: 1 };
+  return (await unlessMissing(rest.repos.compareCommitsWithBasehead(asked)))?.data ?? null;
 }

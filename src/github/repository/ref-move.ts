@@ -1,4 +1,4 @@
-import { apiFailure, isAmbiguous, isStatus } from "../api/degrade.ts";
+import { apiFailure, isAmbiguous, isStatus, unlessMissing } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 
@@ -17,13 +17,8 @@ export function shortRef(ref: string): string {
 
 /** Commit a ref points to; null when the ref does not exist. */
 export async function tipOf(octokit: Octokit, repository: Repository, ref: string): Promise<string | null> {
-  try {
-    const { data } = await octokit.rest.git.getRef({ ...repository, ref: shortRef(ref) });
-    return data.object.sha;
-  } catch (error) {
-    if (isStatus(error, 404)) return null;
-    throw error;
-  }
+  const found = await unlessMissing(octokit.rest.git.getRef({ ...repository, ref: shortRef(ref) }));
+  return found?.data.object.sha ?? null;
 }
 
 /** Whether a commit is the tip of a ref or behind it. */
