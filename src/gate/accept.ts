@@ -1,5 +1,3 @@
-import { measuredRun } from "../analysis/measured-run.ts";
-import type { MeasuredRun } from "../analysis/measurements.ts";
 import { fingerprintHash } from "../baseline/identity.ts";
 import { runsOfJobs } from "../baseline/job-runs.ts";
 import { acceptRuns, emptyRecord, type NewRun } from "../baseline/record-changes.ts";
@@ -8,21 +6,8 @@ import { invalidInput, usageError } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 import { keptSession } from "../measure/session/session.ts";
 import { readBundle } from "../report/bundle/read-bundle.ts";
-import { comparableRole, type ScenarioReport } from "../report/model/gate-report.ts";
-import type { RunRole } from "../report/model/report-schema.ts";
-
-/** The successful runs of a scenario in one role, as judged. */
-export function successfulRuns(
-  { runs }: ScenarioReport,
-  sessionOf: (session: string) => string,
-  wanted: RunRole = comparableRole(runs),
-): readonly MeasuredRun[] {
-  return runs.flatMap(({ role, info, analysis }) => {
-    const ok = info.exit.kind === "exited" && info.exit.code === 0;
-    if (role !== wanted || !ok || analysis === null) return [];
-    return [measuredRun(analysis, { session: sessionOf(info.session), commit: info.commit })];
-  });
-}
+import { successfulRuns } from "../report/model/decisive-run.ts";
+import type { ScenarioReport } from "../report/model/gate-report.ts";
 
 /** A scenario of one of the bundles, and when the bundle was made. */
 interface InBundle {
@@ -58,7 +43,7 @@ function chosen(all: readonly InBundle[], names: string | undefined): readonly I
 function acceptedRuns(scenarios: readonly InBundle[]): readonly AcceptedScenario[] {
   return scenarios.map(({ bundle, timeIso, scenario }) => {
     const { command } = scenario.fingerprint;
-    const measured = successfulRuns(scenario, (session) => keptSession(session, timeIso));
+    const measured = successfulRuns(scenario).map((run) => ({ ...run, session: keptSession(run.session, timeIso) }));
     // Ranks that were measured separately are runs of their job.
     const runs = runsOfJobs(measured).map((run) => ({ measured: run, timeIso, approved: true, command }));
     if (runs.length > 0) return { scenario, runs };

@@ -1,4 +1,3 @@
-import { measuredRun } from "../analysis/measured-run.ts";
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/answer.ts";
 import { unitedRun } from "../baseline/job-runs.ts";
@@ -6,7 +5,7 @@ import { loadFirstBaseline } from "../baseline/load.ts";
 import { GateError } from "../core/errors.ts";
 import type { Environment } from "../core/process/environment.ts";
 import type { Horizon } from "../core/units.ts";
-import type { RunReport } from "../report/model/gate-report.ts";
+import { successfulRuns } from "../report/model/decisive-run.ts";
 import type { RunRole } from "../report/model/report-schema.ts";
 import type { Metric } from "../telemetry/recording/metrics.ts";
 import { judge } from "../verdict/judge.ts";
@@ -32,19 +31,9 @@ type JudgedAgain =
   | { readonly kind: "judged"; readonly judgement: Judgement; readonly baseline: BaselineAnswer }
   | { readonly kind: "not"; readonly reason: string };
 
-function wholeRuns({ scenario }: LegScenario, role: RunRole): readonly RunReport[] {
-  return scenario.runs.filter(
-    (run) => run.role === role && run.analysis !== null && run.info.exit.kind === "exited" && run.info.exit.code === 0,
-  );
-}
-
 /** The nodes' runs as runs of the job: the first run of every node is the job's first, and so on. */
 function jobRuns(nodes: readonly LegScenario[], role: RunRole): readonly MeasuredRun[] {
-  const byNode = nodes.map((node) =>
-    wholeRuns(node, role).flatMap(({ analysis, info }) =>
-      analysis === null ? [] : [measuredRun(analysis, { session: info.session, commit: info.commit })],
-    ),
-  );
+  const byNode = nodes.map(({ scenario }) => successfulRuns(scenario, role));
   const count = Math.max(0, ...byNode.map(({ length }) => length));
   return Array.from({ length: count }, (_, index) => {
     const parts = byNode.flatMap((runs) => runs[index] ?? []);

@@ -6,6 +6,7 @@ import { type ScenarioReport, scenarioReport, type Verdict, verdictUrgency } fro
 import { combine } from "../verdict/model/combine.ts";
 import type { Check, FingerprintDifference, Judgement } from "../verdict/model/judgement.ts";
 import { checkOf } from "../verdict/rules/check.ts";
+import { rangesText } from "./shard-findings.ts";
 
 /** The run directory of a job's recordings within their leg; the merged bundle renumbers it. */
 export const SHARD_RUN = "runs/recordings/1";
@@ -48,15 +49,6 @@ export function groupNodes(entries: readonly LegScenario[]): readonly (readonly 
   return jobs;
 }
 
-/** "8 to 15", "3, 5 and 9 more". */
-function rankText(ranks: readonly number[]): string {
-  const [first, last] = [ranks[0], ranks.at(-1)];
-  if (first === undefined || last === undefined) return "none";
-  if (ranks.length > 2 && last - first === ranks.length - 1) return `${first} to ${last}`;
-  const shown = ranks.slice(0, 4).join(", ");
-  return ranks.length > 4 ? `${shown} and ${ranks.length - 4} more` : shown;
-}
-
 /** An unjudged check of the ranks without any measured memory; null when none is missing. */
 export function missingRanks(nodes: readonly LegScenario[]): Check | null {
   const present = new Set<number>();
@@ -89,7 +81,7 @@ export function missingRanks(nodes: readonly LegScenario[]): Check | null {
       limit: "baseline",
       gating: true,
       verdict: "unjudged",
-      reason: `${noun} ${rankText(missing)} of ${world} ${missing.length === 1 ? "is" : "are"} missing from the ${merged ? "recordings" : "bundles"}`,
+      reason: `${noun} ${rangesText(missing)} of ${world} ${missing.length === 1 ? "is" : "are"} missing from the ${merged ? "recordings" : "bundles"}`,
     },
   );
 }

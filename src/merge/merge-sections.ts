@@ -3,7 +3,7 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { firstReasons, plural } from "../core/text.ts";
 import { type GateReport, type Verdict, verdictUrgency } from "../report/model/gate-report.ts";
-import type { Section } from "../report/model/section.ts";
+import { nameLegs, type Section } from "../report/model/section.ts";
 import { type AbsentLeg, absentLegs, type ExpectedLegs, joinedName } from "./merge-legs.ts";
 import { groupNodes, missingRanks } from "./merge-nodes.ts";
 import {
@@ -16,16 +16,8 @@ import {
   scenarioOfJob,
 } from "./merge-report.ts";
 
-/** Legs with unique names: jobs that share a name are numbered. */
-function reportedLegs(sections: readonly Section[]): readonly ReportedLeg[] {
-  const seen = new Map<string, number>();
-  return sections.map(({ leg, report }) => {
-    const base = leg ?? "job";
-    const number = (seen.get(base) ?? 0) + 1;
-    seen.set(base, number);
-    return { name: number === 1 ? base : `${base} (${number})`, report };
-  });
-}
+const reportedLegs = (sections: readonly Section[]): readonly ReportedLeg[] =>
+  nameLegs(sections).map(({ name, section: { report } }) => ({ name, report }));
 
 function reportOfJobs(legs: readonly ReportedLeg[], jobs: readonly Job[]): GateReport {
   const newest = legs.map(({ report }) => report.generated_at_utc).sort();

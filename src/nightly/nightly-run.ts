@@ -7,13 +7,13 @@ import { type BaselineStore, recordName, type StoredRecord } from "../baseline/s
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { invalidInput, messageOf } from "../core/errors.ts";
 import { oneLine } from "../core/text.ts";
-import { successfulRuns } from "../gate/accept.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";
 import { envelopesOf } from "../gate/refresh.ts";
 import type { FinishedRun } from "../gate/run/one-run.ts";
 import { type GateOutcome, runGate } from "../gate/run-gate.ts";
 import type { ScenarioHooks } from "../gate/scenario/scenario-hooks.ts";
 import { policyOf } from "../gate/scenario/scenario-report.ts";
+import { successfulRuns } from "../report/model/decisive-run.ts";
 import type { GateReport, ScenarioReport } from "../report/model/gate-report.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { differenceOf } from "../verdict/difference.ts";
@@ -112,16 +112,10 @@ class Sessions implements ScenarioHooks {
 
   async candidateRuns(scenario: ScenarioRequest, first: FinishedRun): Promise<number> {
     const { fingerprint } = first.info;
-    let prior: Prior = { runs: [], measurements: null };
-    let trouble: string | null = null;
-    try {
-      prior = await priorOf(this.#options.store, scenario.name, fingerprint);
-    } catch (error) {
-      trouble = messageOf(error);
-    }
-    this.all.set(scenario.name, { fingerprint, prior, envelopes: [], judgedHere: true, trouble });
+    const known = await knownOf(this.#options.store, scenario.name, fingerprint);
+    this.all.set(scenario.name, { fingerprint, ...known, envelopes: [], judgedHere: true });
     if (this.#options.runs !== "auto") return this.#options.runs;
-    return prior.runs.length < FIRST_SESSION_RUNS ? FIRST_SESSION_RUNS : SESSION_RUNS;
+    return known.prior.runs.length < FIRST_SESSION_RUNS ? FIRST_SESSION_RUNS : SESSION_RUNS;
   }
 
   async measured(scenario: ScenarioRequest, runs: readonly FinishedRun[]): Promise<void> {
@@ -158,9 +152,17 @@ async function priorOf(store: BaselineStore, scenario: string, fingerprint: Fing
   return { runs, measurements: runs.length === 0 ? null : toMeasurements(found.record, runs) };
 }
 
+/** The same; without any, and with the reason, where the store cannot be read. */
+async function knownOf(...asked: Parameters<typeof priorOf>): Promise<Pick<Session, "prior" | "trouble">> {
+  return priorOf(...asked).then(
+    (prior) => ({ prior, trouble: null }),
+    (error: unknown) => ({ prior: { runs: [], measurements: null }, trouble: messageOf(error) }),
+  );
+}
+
 /** The judged runs, as a record stores them. */
 function candidateRuns(report: ScenarioReport, timeIso: string): readonly NewRun[] {
-  return successfulRuns(report, (session) => session).map((measured) => ({ measured, timeIso, approved: true }));
+  return successfulRuns(report).map((measured) => ({ measured, timeIso, approved: true }));
 }
 
 /**
@@ -183,7 +185,7 @@ function judgedByStore(
   if (known === null && judgedHere) return null;
   return judge({
     candidate: { scenario: scenario.name, fingerprint, runs: runs.map(({ measured }) => measured) },
-    baseline: known && { ...known, runs: [...older, ...successfulRuns(report, (own) => own, "base")] },
+    baseline: known && { ...known, runs: [...older, ...successfulRuns(report, "base")] },
     anchor: null,
     policy: policyOf(request, scenario),
     baseRunsPossible: false,
@@ -332,15 +334,8 @@ export async function storeMeasured(
   const all = new Map<string, Session>();
   for (const one of report.scenarios) {
     const { scenario, fingerprint } = one;
-    const handed = { fingerprint, envelopes: envelopes.get(scenario) ?? [], judgedHere: false };
-    const session = await priorOf(options.store, scenario, fingerprint).then(
-      (prior): Session => ({ ...handed, prior, trouble: null }),
-      (error: unknown): Session => ({
-        ...handed,
-        prior: { runs: [], measurements: null },
-        trouble: messageOf(error),
-      }),
-    );
+    const known = await knownOf(options.store, scenario, fingerprint);
+    const session = { fingerprint, ...known, envelopes: envelopes.get(scenario) ?? [], judgedHere: false };
     const mine = sessionOf(scenario, session, candidateRuns(one, now.toISOString()));
     if (takesName(mine, session.prior.measurements?.runs ?? []))
       throw invalidInput("SESSION_REFUSED", "the measured session is not stored: a stored session has its name");

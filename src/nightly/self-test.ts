@@ -138,7 +138,10 @@ export async function selfTest(
     return { trials, notes };
   }
   const known = { baseCommand: scenario.command, baseline, commit };
-  const time = (): string => `${ports.now().toISOString().slice(0, 19)}Z`;
+  const trial = (kind: Trial["kind"], failed: boolean, bytes: number, metric: string, runs: number) => {
+    const time = `${ports.now().toISOString().slice(0, 19)}Z`;
+    trials.push({ time, scenario: scenario.name, kind, failed, injected_bytes: bytes, metric, runs });
+  };
 
   ports.log(`${name}: self-test, the unchanged program`);
   const canary = await judgeKnownChange(
@@ -151,15 +154,8 @@ export async function selfTest(
     notes.push(`${name}: no self-test, the unchanged program was not judged: ${canary.reason}`);
     return { trials, notes };
   }
-  trials.push({
-    time: time(),
-    scenario: scenario.name,
-    kind: "canary",
-    failed: canary.verdict.judgement.verdict === "fail",
-    injected_bytes: 0,
-    metric: gatingMetric(canary.verdict.judgement.checks),
-    runs: canary.verdict.runs,
-  });
+  const { verdict, checks: judged } = canary.verdict.judgement;
+  trial("canary", verdict === "fail", 0, gatingMetric(judged), canary.verdict.runs);
 
   const onHost: Policy = { ...policy, gatingMetrics: [INJECTED_METRIC] };
   const { checks } = judge({
@@ -195,15 +191,7 @@ export async function selfTest(
       notes.push(`${name}: the injected ${shape} was not judged: ${answer.reason}`);
       continue;
     }
-    trials.push({
-      time: time(),
-      scenario: scenario.name,
-      kind: shape,
-      failed: found(answer.verdict, shape),
-      injected_bytes: bytes,
-      metric: INJECTED_METRIC,
-      runs: answer.verdict.runs,
-    });
+    trial(shape, found(answer.verdict, shape), bytes, INJECTED_METRIC, answer.verdict.runs);
   }
   return { trials, notes };
 }

@@ -1,11 +1,11 @@
-import { measuredRun } from "../../analysis/measured-run.ts";
 import type { MeasurementsDocument } from "../../analysis/measurements.ts";
 import { withCounts } from "../../analysis/series/document.ts";
 import { ExitCode, type ReportStatus, STATUS_EXIT } from "../../core/exit-codes.ts";
 import { isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { answerSentence } from "../headline/sentence.ts";
-import { comparableRole, type GateReport, type ScenarioReport, worstScenario } from "../model/gate-report.ts";
+import { successfulRuns } from "../model/decisive-run.ts";
+import { type GateReport, type ScenarioReport, worstScenario } from "../model/gate-report.ts";
 import { known, payloadOf, REPORT_KIND } from "../model/payload.ts";
 import { decidingScaling } from "../wording/scaling-text.ts";
 import { checkName } from "../wording/wording.ts";
@@ -195,13 +195,7 @@ export function measurementDocuments(
 }
 
 function documentOf(scenario: ScenarioReport): MeasurementsDocument {
-  const wanted = comparableRole(scenario.runs);
-  const runs = scenario.runs.flatMap(({ role, info, analysis }) => {
-    const succeeded = info.exit.kind === "exited" && info.exit.code === 0;
-    if (role !== wanted || analysis === null || !succeeded) return [];
-    const { series, ...run } = measuredRun(analysis, { session: info.session, commit: info.commit });
-    return [{ ...run, series: series.map(withCounts) }];
-  });
+  const runs = successfulRuns(scenario).map((run) => ({ ...run, series: run.series.map(withCounts) }));
   return {
     schema: "stormlog.measurements/1",
     scenario: scenario.scenario,

@@ -10,7 +10,9 @@ import {
   worstScenario,
 } from "../model/gate-report.ts";
 import {
+  type Leg,
   loadOfSection,
+  nameLegs,
   type Section,
   type SectionsVerdict,
   tightestSection,
@@ -221,25 +223,6 @@ function footer(legs: readonly Leg[]): string {
 
 /** Rows of one table; further legs are named below it. */
 const MAX_ROWS = 80;
-
-/** A section with the name of its leg. */
-interface Leg {
-  readonly section: Section;
-  /** Plain text, unique within the comment. */
-  readonly name: string;
-}
-
-/** Sections with the names of their legs; jobs that share a name are numbered. */
-function nameLegs(sections: readonly Section[]): readonly Leg[] {
-  const seen = new Map<string, number>();
-  const several = (leg: string | null) => sections.filter((other) => other.leg === leg).length > 1;
-  return sections.map((section) => {
-    const base = section.leg ?? "job";
-    const n = (seen.get(base) ?? 0) + 1;
-    seen.set(base, n);
-    return { section, name: several(section.leg) ? `${base} (${n})` : base };
-  });
-}
 
 /** A row per leg: its verdict, its memory as a line of block letters, the reason, and its evidence. */
 function legTable(legs: readonly Leg[], links: RunPages): string {

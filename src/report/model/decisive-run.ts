@@ -1,8 +1,11 @@
+import { measuredRun } from "../../analysis/measured-run.ts";
+import type { MeasuredRun } from "../../analysis/measurements.ts";
 import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
-import type { RunReport } from "./report-schema.ts";
+import { comparableRole, type ScenarioReport } from "./gate-report.ts";
+import type { RunReport, RunRole } from "./report-schema.ts";
 
 /** The candidate run that a check is about, and its analysis of the check's series. */
 export interface DecisiveRun {
@@ -13,6 +16,18 @@ export interface DecisiveRun {
 /** The analysis of the newest candidate run that has one; null where none has. */
 export function newestAnalysis(runs: readonly RunReport[]): RunReport["analysis"] {
   return runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null)?.analysis ?? null;
+}
+
+/** The successful runs of a scenario in one role, as judged. */
+export function successfulRuns(
+  { runs }: Pick<ScenarioReport, "runs">,
+  wanted: RunRole = comparableRole(runs),
+): readonly MeasuredRun[] {
+  return runs.flatMap(({ role, info, analysis }) => {
+    const ok = info.exit.kind === "exited" && info.exit.code === 0;
+    if (role !== wanted || !ok || analysis === null) return [];
+    return [measuredRun(analysis, { session: info.session, commit: info.commit })];
+  });
 }
 
 /** The value of a series that a check compares; null = unknown. Bytes. */

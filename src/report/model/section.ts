@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { GateError, invalidInput } from "../../core/errors.ts";
+import { groupBy } from "../../core/group-by.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { type GateReport, VERDICTS_BY_URGENCY, type Verdict, verdictUrgency } from "./gate-report.ts";
 import { payloadOf, reportOf } from "./payload.ts";
@@ -166,6 +167,22 @@ export function parseSection(bytes: Uint8Array, where: string): Section {
       document.generated_at_utc,
     ),
   };
+}
+
+/** A section with the name of its leg. */
+export interface Leg {
+  readonly section: Section;
+  /** Plain text, unique among the sections. */
+  readonly name: string;
+}
+
+/** Sections with the names of their legs; jobs that share a name are numbered. */
+export function nameLegs(sections: readonly Section[]): readonly Leg[] {
+  return [...groupBy(sections, ({ leg }) => leg ?? "job")]
+    .flatMap(([base, own]) =>
+      own.map((section, at) => ({ section, name: own.length > 1 ? `${base} (${at + 1})` : base })),
+    )
+    .sort((a, b) => sections.indexOf(a.section) - sections.indexOf(b.section));
 }
 
 export interface SectionsVerdict {
