@@ -60,12 +60,12 @@ describe("what a peak consists of", () => {
       .slice(0, 2)
       .map(({ rows }) => rows.at(-1));
     expect(sums).toEqual([
-      { name: "unexplained", cells: ["1.00 MiB", "0 B", "+1.00 MiB"] },
-      { name: "unexplained", cells: ["1.00 MiB", "0 B", "+1.00 MiB"] },
+      ["unexplained", "1.00 MiB", "0 B", "+1.00 MiB"],
+      ["unexplained", "1.00 MiB", "0 B", "+1.00 MiB"],
     ]);
     // The samples of the judged runs are lower than what the allocator recorded.
     const higher = { ...PEAK, bytes: 290 * MIB };
-    expect(peakTables(higher)[0]?.rows.at(-1)?.name).toBe("above the highest sample");
+    expect(peakTables(higher)[0]?.rows.at(-1)?.[0]).toBe("above the highest sample");
     const bars = stackedRows(PEAK).reduce((sum, { bytes }) => sum + bytes, 0);
     expect(bars).toBe(PEAK.bytes);
   });

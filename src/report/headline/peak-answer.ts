@@ -1,5 +1,6 @@
 import { formatBytes, formatBytesDelta, formatShort } from "../../core/units.ts";
 import type { PeakReport, PeakRow } from "../model/peak-report.ts";
+import type { TextTable } from "../wording/wording.ts";
 
 const NAMES: Readonly<Record<string, string>> = {
   optimizer_state: "optimizer state",
@@ -65,21 +66,10 @@ export function higherText(parts: readonly HigherPart[], location: (text: string
     .join(", ");
 }
 
-/** A table of what a peak consists of, with a sum that is the peak. Names are the program's. */
-export interface PeakTable {
-  readonly title: string;
-  readonly rows: readonly { readonly name: string; readonly cells: readonly string[] }[];
-}
-
 const cellsOf = (row: Pick<PeakRow, "bytes" | "compared_bytes">): readonly string[] => [
   formatBytes(row.bytes),
   ...(row.compared_bytes === null ? [] : [formatBytes(row.compared_bytes), formatBytesDelta(more(row))]),
 ];
-
-/** The columns of these tables after the name. */
-export function peakColumns({ compared_with: other }: PeakReport): readonly string[] {
-  return ["this change", ...(other === null ? [] : [other, "difference"])];
-}
 
 /**
  * What the rows leave of the judged peak. They may be more: samples of the judged runs miss what is shorter than their
@@ -96,21 +86,21 @@ function rest(peak: PeakReport, rows: readonly PeakRow[]): PeakRow {
   };
 }
 
-const tableOf = (title: string, rows: readonly PeakRow[]): PeakTable => ({
-  title,
-  rows: rows.map((row) => ({ name: row.name, cells: cellsOf(row) })),
-});
-
 /** The peak by category and by phase, each with what is unexplained, and by line. */
-export function peakTables(peak: PeakReport): readonly PeakTable[] {
+export function peakTables(peak: PeakReport): readonly TextTable[] {
+  const { compared_with: other } = peak;
+  const tableOf = (title: string, rows: readonly PeakRow[]): TextTable => ({
+    head: [title, "this change", ...(other === null ? [] : [other, "difference"])],
+    rows: rows.map((row) => [row.name, ...cellsOf(row)]),
+  });
   const named = peak.categories.map((row) => ({ ...row, name: categoryName(row.name) }));
   const phases = peak.phases.map((row) => ({ ...row, name: row.name === "" ? "outside of any phase" : row.name }));
   const hasPhases = phases.length > 1;
   return [
-    ...(named.length === 0 ? [] : [tableOf("Category", [...named, rest(peak, named)])]),
-    ...(hasPhases ? [tableOf("Allocated in", [...phases, rest(peak, phases)])] : []),
+    ...(named.length === 0 ? [] : [tableOf("category", [...named, rest(peak, named)])]),
+    ...(hasPhases ? [tableOf("allocated in", [...phases, rest(peak, phases)])] : []),
     tableOf(
-      "Line",
+      "line",
       peak.lines.map((line) => ({ ...line, name: line.function === "" ? line.name : `${line.name} ${line.function}` })),
     ),
   ];

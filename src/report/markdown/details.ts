@@ -4,7 +4,7 @@ import { formatBytesDelta } from "../../core/units.ts";
 import type { FingerprintDifference } from "../../verdict/model/judgement.ts";
 import { detectable } from "../headline/detectable.ts";
 import { lockText, packageText, percent } from "../headline/line-answer.ts";
-import { peakColumns, peakNotes, peakTables } from "../headline/peak-answer.ts";
+import { peakNotes, peakTables } from "../headline/peak-answer.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { LEAK_LINE } from "../wording/source-line.ts";
 import {
@@ -17,14 +17,11 @@ import {
   findingName,
   findingSeries,
   moreText,
-  PHASE_COLUMNS,
-  PHASE_RIGHT,
-  phaseCells,
-  phaseNotes,
+  phaseTable,
   shownChecks,
-  shownPhases,
   shownRunText,
   sortChecks,
+  type TextTable,
 } from "../wording/wording.ts";
 import { nextText, SIGN, unbroken } from "./answer.ts";
 import { md, table } from "./markdown-text.ts";
@@ -114,25 +111,23 @@ function runsTable(scenario: ScenarioReport): string {
 
 /** Memory by the phases that the program names; null where it names none. */
 function phasesText(scenario: ScenarioReport): string | null {
-  const memory = shownPhases(scenario);
-  if (memory === null) return null;
-  const shown = memory.phases.slice(0, 24);
-  const rows = shown.map((phase) => [md(phase.name, 80), ...phaseCells(phase)]);
-  const notes = phaseNotes(memory, memory.phases.length - shown.length).map((note) => md(note));
-  const align = PHASE_RIGHT.map((right) => (right ? "r" : "l"));
-  return `${table(PHASE_COLUMNS.map(capital), align, rows)}\n\n${notes.join(" ")}`;
+  const shown = phaseTable(scenario, 24);
+  return shown && `${namedRows(shown.table)}\n\n${shown.notes.map((note) => md(note)).join(" ")}`;
+}
+
+function namedRows({ head, rows }: TextTable): string {
+  const align = head.map((_, at) => (at === 0 ? "l" : "r"));
+  return table(
+    head.map(capital),
+    align,
+    rows.map(([name = "", ...cells]) => [md(name, 120), ...cells]),
+  );
 }
 
 /** What the peak consists of, beside that of the base; null where it was not explained. */
 function peakText({ peak }: ScenarioReport): string | null {
   if (peak === undefined) return null;
-  const tables = peakTables(peak).map(({ title, rows }) =>
-    table(
-      [title, ...peakColumns(peak).map(capital)],
-      ["l", ...peakColumns(peak).map(() => "r" as const)],
-      rows.map(({ name, cells }) => [md(name, 120), ...cells]),
-    ),
-  );
+  const tables = peakTables(peak).map(namedRows);
   const notes = peakNotes(peak).map((note) => `- ${md(note, 300)}`);
   return ["**What the peak consists of**", ...tables, ...(notes.length === 0 ? [] : [notes.join("\n")])].join("\n\n");
 }

@@ -5,7 +5,7 @@ import { judgementDocument } from "../../verdict/model/judgement-document.ts";
 import { VERDICT_LOOK } from "../drawing/palette.ts";
 import { detectable } from "../headline/detectable.ts";
 import { lockText } from "../headline/line-answer.ts";
-import { peakColumns, peakNotes, peakTables } from "../headline/peak-answer.ts";
+import { peakNotes, peakTables } from "../headline/peak-answer.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import {
   baselineText,
@@ -15,47 +15,38 @@ import {
   findingName,
   findingSeries,
   moreText,
-  PHASE_COLUMNS,
-  PHASE_RIGHT,
-  PROCESS_COLUMNS,
-  phaseCells,
-  phaseNotes,
-  processCells,
+  phaseTable,
+  processTable,
   shownChecks,
-  shownPhases,
-  shownProcesses,
   shownRunText,
   sortChecks,
+  type TextTable,
 } from "../wording/wording.ts";
 import { alignRows, cell, clip, noteLines, type Paint, paintVerdict, safe, wrapText } from "./terminal-table.ts";
 
-/** Memory by the phases that the program names, as a small table; empty where it names none. */
+/** A table below the answer; names that are too long are cut. */
+function namedRows({ head, rows }: TextTable, paint: Paint, width: number): string[] {
+  const titles = head.map((name, at) => cell(at === 0 ? `  ${name}` : name, paint.dim));
+  const lines = rows.map(([name = "", ...cells]) => [
+    cell(clip(`  ${safe(name)}`, Math.max(16, width - 52))),
+    ...cells.map((text) => cell(text)),
+  ]);
+  return alignRows(
+    [titles, ...lines],
+    head.map((_, at) => at > 0),
+  );
+}
+
+/** Memory by the phases that the program names; empty where it names none. */
 function phaseLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
-  const memory = shownPhases(scenario);
-  if (memory === null) return [];
-  const shown = memory.phases.slice(0, 16);
-  const rows = shown.map((phase) => {
-    const [entered, ...sizes] = phaseCells(phase);
-    const name = clip(`  ${safe(phase.name)}`, Math.max(16, width - 52));
-    return [cell(name), cell(entered, paint.dim), ...sizes.map((text) => cell(text))];
-  });
-  const head = PHASE_COLUMNS.map((name, i) => cell(i === 0 ? `  ${name}` : name, paint.dim));
-  const notes = phaseNotes(memory, memory.phases.length - shown.length);
-  return [...alignRows([head, ...rows], PHASE_RIGHT), ...noteLines(notes, paint, width)];
+  const shown = phaseTable(scenario, 16);
+  return shown === null ? [] : [...namedRows(shown.table, paint, width), ...noteLines(shown.notes, paint, width)];
 }
 
 /** What the processes of the newest run hold; empty where it has one. */
 export function processLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
-  const processes = shownProcesses(scenario);
-  if (processes.length === 0) return [];
-  const head = PROCESS_COLUMNS.map((text, i) =>
-    cell(i === 0 ? `  ${text.toLowerCase()}` : text.toLowerCase(), paint.dim),
-  );
-  const rows = processes.map((process) => {
-    const [name = "", ...sizes] = processCells(process);
-    return [cell(clip(`  ${safe(name)}`, Math.max(16, width - 40))), ...sizes.map((text) => cell(text))];
-  });
-  return alignRows([head, ...rows], [false, true, true, true]);
+  const processes = processTable(scenario);
+  return processes.rows.length === 0 ? [] : namedRows(processes, paint, width);
 }
 
 const MAX_FINDINGS = 8;
@@ -110,14 +101,7 @@ export function detailLines(scenario: ScenarioReport, paint: Paint, width: numbe
 /** What a breached peak consists of. */
 function peakBlocks({ peak }: ScenarioReport, paint: Paint, width: number): string[][] {
   if (peak === undefined) return [];
-  const columns = peakColumns(peak);
-  const tables = peakTables(peak).map(({ title, rows }) => {
-    const head = [`  ${title.toLowerCase()}`, ...columns].map((text) => cell(text, paint.dim));
-    const lines = rows.map(({ name, cells }) => {
-      return [cell(clip(`  ${safe(name)}`, Math.max(16, width - 50))), ...cells.map((text) => cell(text))];
-    });
-    return alignRows([head, ...lines], [false, ...columns.map(() => true)]);
-  });
+  const tables = peakTables(peak).map((one) => namedRows(one, paint, width));
   return [...tables, noteLines(peakNotes(peak), paint, width)];
 }
 

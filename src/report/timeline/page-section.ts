@@ -5,7 +5,7 @@ import { formatSize } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { THEMES, VERDICT_LOOK } from "../drawing/palette.ts";
 import { fixOf, lineNote, lockText, peakLines, percent } from "../headline/line-answer.ts";
-import { peakColumns, peakNotes, peakTables, stackedRows } from "../headline/peak-answer.ts";
+import { peakNotes, peakTables, stackedRows } from "../headline/peak-answer.ts";
 import { answerSentence } from "../headline/sentence.ts";
 import { rowCells, shownRows } from "../headline/shown-rows.ts";
 import { newestAnalysis } from "../model/decisive-run.ts";
@@ -22,13 +22,12 @@ import {
   exitText,
   findingName,
   findingSeries,
-  PROCESS_COLUMNS,
-  processCells,
+  processTable,
   seriesLabel,
-  shownProcesses,
   shownRunText,
   sizeCell,
   sortChecks,
+  type TextTable,
 } from "../wording/wording.ts";
 import { type PagePanel, panelsOf } from "./page-data.ts";
 
@@ -103,16 +102,7 @@ function peakSection({ peak }: ScenarioReport): string {
   const { bytes, compared_bytes } = peak;
   const { svg, bottom } = drawComposition({ rows: stackedRows(peak), bytes, compared_bytes }, PAGE_BARS);
   const bars = `<svg viewBox="0 0 1200 ${bottom}" width="100%" font-family="DejaVu Sans, sans-serif">${svg}</svg>`;
-  const columns = peakColumns(peak);
-  const tables = peakTables(peak).map(({ title, rows }) =>
-    table(rows, [
-      { head: title, isText: true, cell: ({ name }) => name },
-      ...columns.map((head, index) => ({
-        head: capital(head),
-        cell: (row: (typeof rows)[number]) => row.cells[index] ?? "",
-      })),
-    ]),
-  );
+  const tables = peakTables(peak).map(namedRows);
   const notes = peakNotes(peak).map(escapeHtml);
   const flame =
     peak.flame.length === 0 ? "" : `<details><summary>The peak by stack</summary>${renderFlame(peak.flame)}</details>`;
@@ -197,6 +187,7 @@ function steps(scenario: ScenarioReport, accept: AcceptCommand | undefined): str
 function folds(scenario: ScenarioReport, panels: readonly PagePanel[]): string[] {
   const checks = scenario.judgement?.checks ?? [];
   const others = panels.filter(({ decides }) => !decides).length;
+  const processes = processTable(scenario);
   const locked = lockText(scenario);
   const environment = [
     ...(locked === null ? [] : [locked]),
@@ -210,7 +201,7 @@ function folds(scenario: ScenarioReport, panels: readonly PagePanel[]): string[]
     [`All checks (${checks.length})`, checks.length === 0 ? "" : checksTable(checks)],
     [`Other series (${others})`, charts(panels, ({ decides }) => !decides)],
     [`Findings (${scenario.findings.length})`, findings(scenario)],
-    [`Processes (${shownProcesses(scenario).length})`, processTable(scenario)],
+    [`Processes (${processes.rows.length})`, processes.rows.length === 0 ? "" : namedRows(processes)],
     [`Runs (${scenario.runs.length})`, runsTable(scenario)],
     ["Environment", list(environment.map(escapeHtml))],
     ["Statistics", statistics(scenario)],
@@ -227,15 +218,11 @@ function checksTable(checks: readonly Check[]): string {
   return table(rows, [...checkColumns(checks), { head: "Why", isText: true, cell: ({ reason }) => reason }]) + note;
 }
 
-function processTable(scenario: ScenarioReport): string {
-  const processes = shownProcesses(scenario);
-  if (processes.length === 0) return "";
-  const columns = PROCESS_COLUMNS.map((head, i) => ({
-    head,
-    isText: i === 0,
-    cell: (process: (typeof processes)[number]) => processCells(process)[i] ?? "",
-  }));
-  return table(processes, columns);
+function namedRows({ head, rows }: TextTable): string {
+  return table(
+    rows,
+    head.map((name, i) => ({ head: capital(name), isText: i === 0, cell: (row) => row[i] ?? "" })),
+  );
 }
 
 function runsTable({ runs }: ScenarioReport): string {

@@ -1,5 +1,5 @@
 import type { PhaseMemory, PhasesMemory } from "../../analysis/growth/phases.ts";
-import type { Finding, ProcessAnalysis } from "../../analysis/series/document.ts";
+import type { Finding } from "../../analysis/series/document.ts";
 import { groupBy } from "../../core/group-by.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytesDelta, formatDuration, formatShort } from "../../core/units.ts";
@@ -185,35 +185,38 @@ export function policyNotes(report: GateReport): readonly string[] {
   ];
 }
 
-export const PROCESS_COLUMNS = ["Process", "Peak", "Growth", "Of all growth"] as const;
-
-/** What the processes of the newest candidate run hold; empty where it has one. */
-export const shownProcesses = ({ runs }: ScenarioReport): readonly ProcessAnalysis[] =>
-  newestAnalysis(runs)?.processes ?? [];
-
-/** The cells of {@link PROCESS_COLUMNS}; not escaped. */
-export const processCells = ({ role, pids, peak_bytes, growth_bytes, share }: ProcessAnalysis): readonly string[] => [
-  `${role}${pids > 1 ? ` (${pids} processes)` : ""}`,
-  formatShort(peak_bytes),
-  growth_bytes === null ? "unknown" : formatBytesDelta(growth_bytes),
-  share === null ? "–" : `${Math.round(100 * share)} %`,
-];
-
-/** The columns of a table of phases, and which of them align right. */
-export const PHASE_COLUMNS = ["phase", "entered", "time", "highest", "growth"] as const;
-export const PHASE_RIGHT = [false, true, true, true, true] as const;
-
-/** The phases of the newest candidate run that named any; null when none did. */
-export function shownPhases({ runs }: ScenarioReport): PhasesMemory | null {
-  return runs.findLast(({ role, phases }) => role === "candidate" && phases !== undefined)?.phases ?? null;
+/** A table whose first column has names, which are the program's, and whose others align right; not escaped. */
+export interface TextTable {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
 }
 
-/** The cells after the name. */
-export function phaseCells(phase: PhaseMemory): readonly [string, string, string, string] {
-  const { entered, unended, processes, seconds, growth_bytes: growth } = phase;
+/** What the processes of the newest candidate run hold; no rows where it has one. */
+export const processTable = ({ runs }: ScenarioReport): TextTable => ({
+  head: ["process", "peak", "growth", "of all growth"],
+  rows: (newestAnalysis(runs)?.processes ?? []).map(({ role, pids, peak_bytes, growth_bytes, share }) => [
+    `${role}${pids > 1 ? ` (${pids} processes)` : ""}`,
+    formatShort(peak_bytes),
+    growth_bytes === null ? "unknown" : formatBytesDelta(growth_bytes),
+    share === null ? "–" : `${Math.round(100 * share)} %`,
+  ]),
+});
+
+/** The first phases of the newest candidate run that named any, with notes on them; null when none did. */
+export function phaseTable({ runs }: ScenarioReport, most: number) {
+  const memory = runs.findLast(({ role, phases }) => role === "candidate" && phases !== undefined)?.phases;
+  if (memory === undefined) return null;
+  const rows = memory.phases.slice(0, most).map(phaseCells);
+  const head = ["phase", "entered", "time", "highest", "growth"];
+  return { table: { head, rows }, notes: phaseNotes(memory, memory.phases.length - rows.length) };
+}
+
+function phaseCells(phase: PhaseMemory): readonly string[] {
+  const { name, entered, unended, processes, seconds, growth_bytes: growth } = phase;
   const inProcesses = processes > 1 ? ` in ${processes} processes` : "";
   const open = unended === 0 ? "" : unended === entered ? ", not ended" : `, ${unended} not ended`;
   return [
+    name,
     `${entered}${inProcesses}${open}`,
     seconds === null ? "–" : formatDuration(seconds),
     sizeCell(phase.highest_bytes),
@@ -222,7 +225,7 @@ export function phaseCells(phase: PhaseMemory): readonly [string, string, string
 }
 
 /** Which memory the sizes measure, and what the table omits; not escaped. */
-export function phaseNotes(memory: PhasesMemory, hidden: number): readonly string[] {
+function phaseNotes(memory: PhasesMemory, hidden: number): readonly string[] {
   const { metric, device, phases, dropped } = memory;
   const of =
     metric === "host"
