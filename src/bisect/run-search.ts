@@ -147,19 +147,8 @@ function nearestRed(steps: readonly Step[], changes: readonly number[]): Step {
 
 /** A warning does not fail. A state that is unjudged or does not run is skipped; the good state is the baseline. */
 function outcomeOf({ verdict }: StateVerdict, name: string): Step["outcome"] {
-  switch (verdict) {
-    case "fail":
-      return "red";
-    case "pass":
-    case "warn":
-      return "green";
-    case "unjudged":
-      return name === GOOD ? "green" : "skipped";
-    case "error":
-      return "skipped";
-    default:
-      return assertNever(verdict);
-  }
+  if (verdict === "fail") return "red";
+  return verdict === "error" || (verdict === "unjudged" && name !== GOOD) ? "skipped" : "green";
 }
 
 /** The good and the bad state must run. */

@@ -47,19 +47,7 @@ export function counterpart(all: readonly SeriesAnalysis[], about: SeriesAnalysi
 }
 
 /** The features of a state's series, judged or replayed. */
-export function measuresOf(
-  main: SeriesAnalysis | null,
-  all: readonly SeriesAnalysis[],
-): Pick<
-  LabState,
-  | "peak_bytes"
-  | "growth_bytes"
-  | "slope_bytes_per_step"
-  | "slope_bytes_per_s"
-  | "class"
-  | "mde_bytes"
-  | "reserved_peak_bytes"
-> {
+export function measuresOf(main: SeriesAnalysis | null, all: readonly SeriesAnalysis[]) {
   const reserved = all.find(
     ({ metric, device, rank }) => metric === "reserved" && device === main?.device && rank === main.rank,
   );
@@ -124,18 +112,9 @@ function stateOf(judged: JudgedState, run: RunReport | null, series: SeriesAnaly
 function outcomeOf(leaky: LabState, fixed: LabState): LabOutcome {
   if (fixed.verdict === "fail") return "false-alarm";
   if (fixed.verdict !== "pass" && fixed.verdict !== "warn") return "broken";
-  switch (leaky.verdict) {
-    case "fail":
-      return "caught";
-    case "warn":
-      return "warned";
-    case "pass":
-      return "not-visible";
-    case "unjudged":
-    case "error":
-    case "not-judged":
-      return "broken";
-  }
+  const broken = "broken" as const;
+  const outcomes = { fail: "caught", warn: "warned", pass: "not-visible" } as const;
+  return { ...outcomes, unjudged: broken, error: broken, "not-judged": broken }[leaky.verdict];
 }
 
 /** The first line of the attribution; null when it named none. */

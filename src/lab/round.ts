@@ -5,7 +5,7 @@ import type { LoadContext } from "../baseline/from-store.ts";
 import { loadFirstBaseline } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { gateRequest, scenarioDefinition } from "../config/options.ts";
-import { assertNever, GateError } from "../core/errors.ts";
+import { GateError } from "../core/errors.ts";
 import { shellWord } from "../core/escape.ts";
 import { makeDirectories, writeAtomically } from "../core/files.ts";
 import type { Environment } from "../core/process/environment.ts";
@@ -200,22 +200,11 @@ export function environmentAfter(before: Fingerprint, { pattern, fingerprint }: 
  * @throws unknown a failure that is not of this pattern alone
  */
 function failedRow(entry: CatalogueEntry, error: unknown, interrupted: boolean): LabRow | null {
-  if (!(error instanceof GateError)) throw error;
-  switch (error.kind) {
-    case "interrupted":
-      return null;
-    case "error": {
-      if (interrupted) return null;
-      const last = lastPrinted(error);
-      const reason = last === null ? error.message : `${error.message}: ${last}`;
-      return { pattern: unmeasuredPattern(entry, "broken", reason), fingerprint: null };
-    }
-    case "usage":
-    case "invalid-input":
-      throw error;
-    default:
-      return assertNever(error.kind);
-  }
+  if (!(error instanceof GateError) || error.kind === "usage" || error.kind === "invalid-input") throw error;
+  if (interrupted || error.kind === "interrupted") return null;
+  const last = lastPrinted(error);
+  const reason = last === null ? error.message : `${error.message}: ${last}`;
+  return { pattern: unmeasuredPattern(entry, "broken", reason), fingerprint: null };
 }
 
 /**

@@ -12,7 +12,9 @@ import { groupBy } from "../core/group-by.ts";
 import type { Environment } from "../core/process/environment.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";
 import { refreshScenario } from "../gate/refresh.ts";
+import { lastLine } from "../gate/run/output-tail.ts";
 import { runGate } from "../gate/run-gate.ts";
+import { newestAnalysis } from "../report/model/decisive-run.ts";
 import type { Verdict } from "../report/model/gate-report.ts";
 import { median } from "../stats/order-statistics.ts";
 import { type Fingerprint, ofKnownMetric } from "../telemetry/recording/model.ts";
@@ -97,7 +99,10 @@ export async function statedBytes(pattern: SizedPattern, batch: number | null, s
     ({ stdout: output } = await promisify(execFile)(program, args, { env, timeout: 300_000, signal }));
   } catch (error) {
     const { stderr, message } = error as Error & { readonly stderr?: string };
-    throw new GateError("LAB_STATEMENT_MISSING", `${pattern.entry.name} cannot be run: ${lastLine(stderr) ?? message}`);
+    throw new GateError(
+      "LAB_STATEMENT_MISSING",
+      `${pattern.entry.name} cannot be run: ${lastLine(stderr?.trimEnd() ?? "") || message}`,
+    );
   }
   const facts = factsIn(output);
   if (facts === null)
@@ -105,10 +110,6 @@ export async function statedBytes(pattern: SizedPattern, batch: number | null, s
       hint: "Its last line of output has to begin with `leak-lab: `.",
     });
   return facts.leak_bytes_per_step;
-}
-
-function lastLine(text: string | undefined): string | null {
-  return text?.trimEnd().split("\n").at(-1) || null;
 }
 
 /** Median peak over the highest value of any run's later half, bytes; 0 where no curve was kept. */
@@ -187,8 +188,7 @@ export async function judgeSize(
   if (bundleError !== null) throw bundleError;
   const [scenario] = report.scenarios;
   const check = leadingCheck(scenario?.judgement?.checks ?? []);
-  const newest = scenario?.runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null);
-  const series = newest?.analysis?.series.find(
+  const series = newestAnalysis(scenario?.runs ?? [])?.series.find(
     ({ metric, device, rank }) => metric === check?.metric && device === check?.device && rank === check?.rank,
   );
   return {

@@ -1,4 +1,4 @@
-import { assertNever, usageError } from "../core/errors.ts";
+import { usageError } from "../core/errors.ts";
 import type { CatalogueEntry } from "./catalogue.ts";
 import type { ScaleAxis } from "./report/scale-document.ts";
 
@@ -33,31 +33,15 @@ function epochSteps({ scale, batch }: ScaleSetting): number {
 
 /** The run of a size. */
 export function runSize(setting: ScaleSetting, value: number): RunSize {
-  switch (setting.by) {
-    case "steps":
-      return { steps: value, batch: setting.batch };
-    case "batch":
-      return { steps: setting.steps ?? LAB_SCALES[setting.scale].steps, batch: value };
-    case "epochs":
-      return { steps: value * epochSteps(setting), batch: setting.batch };
-    default:
-      return assertNever(setting.by);
-  }
+  const { by, batch } = setting;
+  if (by === "batch") return { steps: setting.steps ?? LAB_SCALES[setting.scale].steps, batch: value };
+  return { steps: by === "epochs" ? value * epochSteps(setting) : value, batch };
 }
 
 /** The lab scale's own size on this axis: a run of seconds at the smallest scale. */
 export function usualSize(setting: ScaleSetting): number {
   const sizes = LAB_SCALES[setting.scale];
-  switch (setting.by) {
-    case "steps":
-      return sizes.steps;
-    case "batch":
-      return sizes.batch;
-    case "epochs":
-      return Math.max(1, Math.round(sizes.steps / epochSteps(setting)));
-    default:
-      return assertNever(setting.by);
-  }
+  return setting.by === "epochs" ? Math.max(1, Math.round(sizes.steps / epochSteps(setting))) : sizes[setting.by];
 }
 
 /** Default bounds: up to 64 times the scale's length, or 16 times its batch. */

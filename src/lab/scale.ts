@@ -241,7 +241,6 @@ class SizeSearch {
     };
     switch (step.kind) {
       case "visible":
-        return { ...step, ...found(step.at) };
       case "always":
         return { ...step, ...found(step.at) };
       case "never": {

@@ -1,6 +1,6 @@
 import type { UnjudgedMode } from "../../config/gate-request.ts";
 import { choice, parseBudget, parseHorizon } from "../../config/options.ts";
-import { assertNever, usageError } from "../../core/errors.ts";
+import { usageError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { type JudgeableInput, judgeableInput } from "../../inputs/measurements-input.ts";
@@ -10,25 +10,9 @@ import { renderScenariosTerminal } from "../../report/terminal/comparison-termin
 import { renderJudgementTerminal } from "../../report/terminal/terminal.ts";
 import { judge } from "../../verdict/judge.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
-import type { CheckVerdict, Judgement } from "../../verdict/model/judgement.ts";
+import type { Judgement } from "../../verdict/model/judgement.ts";
 import { judgementDocument } from "../../verdict/model/judgement-document.ts";
 import type { Invocation } from "../console/command.ts";
-
-/** Exit status of a command that answers with a verdict, with `--exit-code`. */
-function answerExit(verdict: CheckVerdict, unjudged: UnjudgedMode): ExitCode {
-  switch (verdict) {
-    case "pass":
-      return ExitCode.pass;
-    case "warn":
-      return ExitCode.findings;
-    case "fail":
-      return ExitCode.gateFailed;
-    case "unjudged":
-      return unjudged === "fail" ? ExitCode.unjudged : ExitCode.pass;
-    default:
-      return assertNever(verdict);
-  }
-}
 
 /** The value of `--unjudged`. */
 export const unjudgedOption = (text: string | undefined): UnjudgedMode =>
@@ -71,11 +55,10 @@ export function printAnswers(
     });
   }
   if (flags["exit-code"] !== true) return ExitCode.pass;
-  const exits = answers.map(({ judgement }) => answerExit(judgement.verdict, unjudged));
-  // Worst first: the exit status of several answers is the first of these that one of them has.
-  return (
-    [ExitCode.gateFailed, ExitCode.unjudged, ExitCode.findings].find((exit) => exits.includes(exit)) ?? ExitCode.pass
-  );
+  const verdicts = answers.map(({ judgement }) => judgement.verdict);
+  if (verdicts.includes("fail")) return ExitCode.gateFailed;
+  if (unjudged === "fail" && verdicts.includes("unjudged")) return ExitCode.unjudged;
+  return verdicts.includes("warn") ? ExitCode.findings : ExitCode.pass;
 }
 
 export async function judgeFiles({ text, lists, flags, console }: Invocation): Promise<number> {

@@ -1,5 +1,4 @@
 import * as v from "valibot";
-import { assertNever } from "../../core/errors.ts";
 
 /** The size of a run that a search varies. */
 const SCALE_AXES = ["steps", "batch", "epochs"] as const;
@@ -44,18 +43,8 @@ export function sightOf({
   visible,
 }: Pick<ScaleProbe, "leaky" | "visible">): "visible" | "warned" | "silent" | "unjudged" {
   if (visible) return "visible";
-  switch (leaky) {
-    case "pass":
-      return "silent";
-    case "warn":
-      return "warned";
-    case "fail": // Red, but the fixed state did not pass, so the cause may be another.
-    case "unjudged":
-    case "error":
-      return "unjudged";
-    default:
-      return assertNever(leaky);
-  }
+  // Red, but the fixed state did not pass, so the cause may be another: not judged.
+  return leaky === "pass" ? "silent" : leaky === "warn" ? "warned" : "unjudged";
 }
 
 const answerSchema = v.variant("kind", [

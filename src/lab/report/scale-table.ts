@@ -6,22 +6,10 @@ import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type ScaleAxis, type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
 import { UNKNOWN } from "./table.ts";
 
-function grouped(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
-}
-
 /** "1,280 steps", "batch 8", "3 epochs". */
 export function formatSize(by: ScaleAxis, value: number): string {
-  switch (by) {
-    case "steps":
-      return `${grouped(value)} step${value === 1 ? "" : "s"}`;
-    case "batch":
-      return `batch ${grouped(value)}`;
-    case "epochs":
-      return `${grouped(value)} epoch${value === 1 ? "" : "s"}`;
-    default:
-      return assertNever(by);
-  }
+  const number = value.toLocaleString("en-US");
+  return by === "batch" ? `batch ${number}` : `${number} ${by.slice(0, -1)}${value === 1 ? "" : "s"}`;
 }
 
 /** A predicted size, with the two digits that a prediction has. */
@@ -33,7 +21,7 @@ export function formatRoughSize(by: ScaleAxis, value: number): string {
 function guessErrorText(off: number): string {
   const times = Math.max(off, 1 / off);
   if (times < 1.1) return "as guessed";
-  return `the guess was ${times < 10 ? times.toFixed(1) : grouped(Math.round(times))} times too ${off > 1 ? "large" : "small"}`;
+  return `the guess was ${times < 10 ? times.toFixed(1) : Math.round(times).toLocaleString("en-US")} times too ${off > 1 ? "large" : "small"}`;
 }
 
 function checkText({ check }: ScaleProbe): string {
