@@ -5,26 +5,19 @@ export const EXIT_AFTER_INTERRUPT_MS = 8000;
 /** A step that is over its time has its verdict to publish, beside its evidence. */
 export const EXIT_AFTER_TIMEOUT_MS = 15_000;
 
-export interface Interruption {
-  /** Fires once, with a GateError as its reason: INTERRUPTED (exit 130) or STEP_TIMEOUT (exit 1). */
-  readonly signal: AbortSignal;
-  /** Forget the signals and the timeout; a late SIGINT then ends the process as usual. */
-  dispose(): void;
-}
-
 /**
  * Turn SIGINT, SIGTERM and the step's timeout into one abort signal. The step has some seconds more for its evidence.
  * @param onHopeless called when the step has not ended some seconds later, with the signal's reason
+ * @returns fires once, with a GateError as its reason: INTERRUPTED (exit 130) or STEP_TIMEOUT (exit 1)
  */
 export function watchInterruption(
   timeoutMs: number,
   onHopeless: (reason: GateError) => void,
   source: NodeJS.EventEmitter = process,
-): Interruption {
+): AbortSignal {
   const controller = new AbortController();
-  const hopeless: NodeJS.Timeout[] = [];
   const stop = (error: GateError, exitAfterMs: number): void => {
-    hopeless.push(setTimeout(() => onHopeless(controller.signal.reason), exitAfterMs).unref());
+    setTimeout(() => onHopeless(controller.signal.reason), exitAfterMs).unref();
     if (!controller.signal.aborted) controller.abort(error);
   };
   let signalled = false;
@@ -37,12 +30,9 @@ export function watchInterruption(
     });
     stop(error, EXIT_AFTER_INTERRUPT_MS);
   };
-  const onInt = (): void => onSignal("SIGINT");
-  const onTerm = (): void => onSignal("SIGTERM");
-  source.on("SIGINT", onInt);
-  source.on("SIGTERM", onTerm);
+  for (const name of ["SIGINT", "SIGTERM"]) source.on(name, () => onSignal(name));
   // setTimeout holds 31 bits of milliseconds; a longer limit has no effect within a job.
-  const timer = setTimeout(
+  setTimeout(
     () => {
       const error = new GateError("STEP_TIMEOUT", `the gate took longer than timeout-minutes (${timeoutMs / 60_000})`, {
         hint: "Raise timeout-minutes, or give max-runs or max-minutes.",
@@ -51,13 +41,5 @@ export function watchInterruption(
     },
     Math.min(timeoutMs, 2 ** 31 - 1),
   ).unref();
-  return {
-    signal: controller.signal,
-    dispose() {
-      clearTimeout(timer);
-      for (const timer of hopeless) clearTimeout(timer);
-      source.off("SIGINT", onInt);
-      source.off("SIGTERM", onTerm);
-    },
-  };
+  return controller.signal;
 }

@@ -9,6 +9,7 @@ import { limitsError } from "../core/process/own-limits.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";
 import { OUT_OF_TIME } from "../gate/scenario/cost.ts";
 import { holdOwnFiles } from "./code/held-files.ts";
+import type { SubAction } from "./sub-action.ts";
 
 /** Files by which a step gives commands to the runner, and the one that describes the event. */
 const KEPT = [
@@ -151,20 +152,13 @@ function gateInterrupt(signal: AbortSignal): AbortSignal {
   return controller.signal;
 }
 
-export interface FencedStep {
-  readonly env: Environment;
-  /** Fires with a GateError as its reason. */
-  readonly signal: AbortSignal;
-  readonly warn: (message: string) => void;
-}
-
 /**
  * Measure behind the fence: nothing that the measured command prints or writes acts as this step.
  * @throws what `work` throws, GateError FILE_COMMANDS_CHANGED
  */
 export async function withStopCommands<T>(
   title: string,
-  { env, signal, warn }: FencedStep,
+  { env, signal, warn }: Pick<SubAction, "env" | "signal" | "warn">,
   work: (ports: GatePorts) => Promise<T>,
 ): Promise<T> {
   const restoreOwnFiles = holdOwnFiles(env, warn);

@@ -60,7 +60,7 @@ export async function runSubAction(title: string, work: (action: SubAction) => P
     if (token === undefined) throw usageError("NO_TOKEN", "the token is missing", "Give the input token.");
     setSecret(token);
     const context = knownRun(env);
-    const { signal } = watchInterruption(timeoutInput(input, DEFAULT_TIMEOUT_MINUTES), ({ exitCode }) =>
+    const signal = watchInterruption(timeoutInput(input, DEFAULT_TIMEOUT_MINUTES), ({ exitCode }) =>
       process.exit(exitCode),
     );
     const octokit = await connect({ token, context, signal, maxWaitS: MAX_WAIT_S, log });

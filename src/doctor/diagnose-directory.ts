@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { arch, hostname, platform, release } from "node:os";
 import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { GateError, messageOf } from "../core/errors.ts";
 import { makeDirectories } from "../core/files.ts";
 import { packageVersion } from "../core/package-root.ts";
@@ -16,15 +17,6 @@ function targetDirectory(output: string, now: Date): string {
   for (let n = 0; ; n += 1) {
     const candidate = n === 0 ? base : `${base}-${n}`;
     if (!existsSync(candidate)) return candidate;
-  }
-}
-
-async function residentBytes(): Promise<number | null> {
-  try {
-    const [, resident] = (await readFile("/proc/self/statm", "utf8")).split(" ");
-    return Number(resident) * 4096;
-  } catch {
-    return null;
   }
 }
 
@@ -44,12 +36,9 @@ export async function writeDiagnoseDirectory(
   const timestamps: number[] = [];
   const resident: number[] = [];
   for (let sample = 0; sample < 10; sample += 1) {
-    const bytes = await residentBytes();
-    if (bytes !== null) {
-      timestamps.push(Date.now() / 1000);
-      resident.push(bytes);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    timestamps.push(Date.now() / 1000);
+    resident.push(process.memoryUsage.rss());
+    await delay(100);
   }
   const risk = diagnoses.some(({ status }) => status === "missing");
   const files: Record<string, unknown> = {
@@ -71,7 +60,7 @@ export async function writeDiagnoseDirectory(
       backend: "cpu",
       allocated_bytes: resident.at(-1) ?? null,
       reserved_bytes: resident.at(-1) ?? null,
-      peak_bytes: resident.length === 0 ? null : Math.max(...resident),
+      peak_bytes: Math.max(...resident),
       total_bytes: null,
       utilization_ratio: null,
       fragmentation_ratio: null,

@@ -86,8 +86,8 @@ export async function publishReport(step: GateStep, report: GateReport): Promise
   const warnings: string[] = [];
   const evidence = await uploadEvidence(step, warnings);
   const context = runContext(step.env);
-  const page = (id: number | null): string | null => (id === null ? null : artifactUrl(context, id));
-  const [artifact, timelineUrl] = [page(evidence.bundleArtifact), page(evidence.timelineArtifact)];
+  const artifact = artifactUrl(context, evidence.bundleArtifact);
+  const timelineUrl = artifactUrl(context, evidence.timelineArtifact);
   const section = await publishSection(step, report, evidence);
   warnings.push(...section.warnings);
   const links = { bundleUrl: artifact, htmlUrl: timelineUrl };

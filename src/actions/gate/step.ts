@@ -45,7 +45,7 @@ export async function runGateStep(engine: Engine): Promise<never> {
     const settings = publishSettings(inputs);
     const bundleDir = freeBundleDirectory(env, settings.artifactName);
     // The runner kills this process soon after.
-    const { signal } = watchInterruption(settings.timeoutMs, (error) => giveUp(env, error, bundleDir));
+    const signal = watchInterruption(settings.timeoutMs, (error) => giveUp(env, error, bundleDir));
     code = await measureAndPublish(engine, inputs, { env, settings, bundleDir, signal });
   } catch (cause) {
     const error = asGateError(cause);

@@ -7,7 +7,7 @@ import { readAnchors } from "../../gate/scenario/anchor-file.ts";
 import { viewRepository } from "../../git/repository-view.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
 import { artifactUrl } from "../../github/api/run-context.ts";
-import type { Upload } from "../../github/artifacts/artifact.ts";
+import { tried } from "../../github/artifacts/artifact.ts";
 import { expireImages } from "../../github/comment/image-ref.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { type GitData, openGitData } from "../../github/repository/git-data-client.ts";
@@ -78,8 +78,8 @@ async function handOver(here: Refresh, measured: CompletedSession): Promise<numb
   writeSummary(action.env.GITHUB_STEP_SUMMARY, renderGateSummary(action, report, bundleArtifact));
   for (const warning of report.warnings) action.warn(warning);
   action.log(`Stormlog Gate: ${report.verdict}, not stored yet (exit ${code})`);
-  const artifactUrl = urlOf(action, bundleArtifact);
-  setSessionOutputs(action, { verdict: report.verdict, code, stored: null, bundlePath: request.bundle, artifactUrl });
+  const bundleUrl = artifactUrl(action.context, bundleArtifact);
+  setSessionOutputs(action, { verdict: report.verdict, code, stored: null, bundlePath: request.bundle, bundleUrl });
   return code;
 }
 
@@ -89,10 +89,9 @@ async function handOverCode(here: Refresh, { nightly, ...measured }: CompletedSe
   const envelopes = new Map(nightly.scenarios.map((one) => [one.report.scenario, one.envelopes]));
   const scratch = path.dirname(here.request.bundle);
   const session = { report, envelopes, ...measured };
-  const left = await uploadSession(artifactJob(here), scratch, ownerOf(here), session).catch((error): Upload => {
-    const instead = "Nothing is stored. The session is in the evidence bundle.";
-    return { ok: false, warning: degradedWarning({ what: "upload the session", permission: null, instead }, error) };
-  });
+  const left = await tried("upload the session", "Nothing is stored. The session is in the evidence bundle.", () =>
+    uploadSession(artifactJob(here), scratch, ownerOf(here), session),
+  );
   if (left.ok) here.action.log(`Uploaded the session as ${left.name} for the job that stores it.`);
   else here.action.warn(left.warning);
   return left.ok ? ExitCode.pass : ExitCode.error;
@@ -109,7 +108,7 @@ async function publish(here: Refresh, measured: CompletedSession): Promise<numbe
   const nights: readonly NightlyEntry[] = saved?.state.nights ?? scenarios.map(({ entry }) => entry);
   const mode = saved?.mode ?? currentMode({ ...FIRST_NIGHT, mode: "advisory" }, settings.promotion);
   const repositoryUrl = `${serverUrl}/${owner}/${repo}`;
-  const bundleUrl = urlOf(action, bundleArtifact);
+  const bundleUrl = artifactUrl(action.context, bundleArtifact);
   const runUrl = runId === null ? null : `${repositoryUrl}/actions/runs/${runId}`;
   const context = { key: settings.key, repositoryUrl, runUrl, bundleUrl, baseline: settings.baseline, nights };
   const issueUrl = cancelled ? null : await reportBreach(here, nightly, context);
@@ -131,7 +130,7 @@ async function publish(here: Refresh, measured: CompletedSession): Promise<numbe
     code,
     stored: { approved, mode: promotion?.mode ?? mode, issueUrl, anchorUrl },
     bundlePath: settings.stage === "write" ? "" : request.bundle,
-    artifactUrl: bundleUrl,
+    bundleUrl,
   });
   return code;
 }
@@ -185,12 +184,8 @@ function logOutcome(action: SubAction, nightly: NightlyRun, code: number): void 
   action.log(`Stormlog Gate: ${nightly.outcome.report.verdict} (exit ${code})`);
 }
 
-function urlOf({ context }: SubAction, id: number | null): string | null {
-  return id === null ? null : artifactUrl(context, id);
-}
-
 function renderGateSummary(action: SubAction, report: GateReport, bundleArtifact: number | null): string {
-  const bundleUrl = urlOf(action, bundleArtifact);
+  const bundleUrl = artifactUrl(action.context, bundleArtifact);
   const maxChars = MAX_SUMMARY_BYTES / 2;
   return renderSummary(report, { bundleUrl, htmlUrl: null, maxChars });
 }
@@ -221,7 +216,7 @@ interface SessionOutputs {
     readonly anchorUrl: string | null;
   } | null;
   readonly bundlePath: string;
-  readonly artifactUrl: string | null;
+  readonly bundleUrl: string | null;
 }
 
 /** Set every output of the step; one without a value is empty. */
@@ -235,7 +230,7 @@ function setSessionOutputs({ setOutput }: SubAction, session: SessionOutputs): v
   setOutput("issue-url", stored?.issueUrl ?? "");
   setOutput("anchor-url", stored?.anchorUrl ?? "");
   setOutput("bundle-path", session.bundlePath);
-  setOutput("artifact-url", session.artifactUrl ?? "");
+  setOutput("artifact-url", session.bundleUrl ?? "");
 }
 
 interface SummaryContext {

@@ -46,8 +46,8 @@ export function runContext(env: Environment): RunContext {
   };
 }
 
-/** Page of an artifact of this run, or null when it is not known which run this is. */
-export function artifactUrl(context: RunContext, artifactId: number): string | null {
-  if (context.owner === null || context.repo === null || context.runId === null) return null;
+/** Page of an artifact of this run, or null without one, or when it is not known which run this is. */
+export function artifactUrl(context: RunContext, artifactId: number | null): string | null {
+  if (artifactId === null || context.owner === null || context.repo === null || context.runId === null) return null;
   return `${context.serverUrl}/${context.owner}/${context.repo}/actions/runs/${context.runId}/artifacts/${artifactId}`;
 }

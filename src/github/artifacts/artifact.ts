@@ -7,7 +7,7 @@ import { readBounded } from "../../core/files.ts";
 import { bundleFiles } from "../../report/bundle/bundle-files.ts";
 import { type Deadline, DeadlineError, withDeadline } from "../api/deadline.ts";
 import { degradedWarning } from "../api/degrade.ts";
-import { artifactUrl, type RunContext } from "../api/run-context.ts";
+import type { RunContext } from "../api/run-context.ts";
 import { artifactNames } from "./artifact-name.ts";
 
 /** The artifact service of the running job, as little of it as the gate needs. */
@@ -28,7 +28,7 @@ interface UploadOptions {
 
 /** An upload never decides the verdict: it worked, or there is one warning. */
 export type Upload =
-  | { readonly ok: true; readonly id: number; readonly name: string; readonly url: string | null }
+  | { readonly ok: true; readonly id: number; readonly name: string }
   | { readonly ok: false; readonly warning: string };
 
 /** The store of GitHub Actions. Loaded on first use: the client is larger than everything else together. */
@@ -74,7 +74,7 @@ async function uploadUnderFreeName(job: ArtifactJob, put: (name: string) => Prom
   for (const [at, name] of names.entries()) {
     try {
       const id = await put(name);
-      return { ok: true, id, name, url: artifactUrl(job.context, id) };
+      return { ok: true, id, name };
     } catch (error) {
       if (!isNameTaken(error) || at === names.length - 1) throw error;
     }
@@ -83,7 +83,7 @@ async function uploadUnderFreeName(job: ArtifactJob, put: (name: string) => Prom
 }
 
 /** An upload, or the warning about it. */
-async function tried(what: string, instead: string, upload: () => Promise<Upload>): Promise<Upload> {
+export async function tried(what: string, instead: string, upload: () => Promise<Upload>): Promise<Upload> {
   try {
     return await upload();
   } catch (error) {

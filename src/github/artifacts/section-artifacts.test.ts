@@ -162,7 +162,7 @@ describe("sections as artifacts", () => {
     };
     expect(await upload(section())).toEqual({
       ok: false,
-      warning: expect.stringContaining("Could not upload the section: Failed to CreateArtifact: insufficient usage."),
+      warning: expect.stringContaining("Could not upload the section: the artifact storage of this account is full"),
     });
   });
 

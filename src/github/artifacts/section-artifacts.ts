@@ -1,8 +1,14 @@
 import { GateError, invalidInput } from "../../core/errors.ts";
 import { compareNames } from "../../core/text.ts";
 import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/model/section.ts";
-import { degradedWarning } from "../api/degrade.ts";
-import { type ArtifactJob, type ArtifactStore, type ListedArtifact, type Upload, uploadRaw } from "./artifact.ts";
+import {
+  type ArtifactJob,
+  type ArtifactStore,
+  type ListedArtifact,
+  tried,
+  type Upload,
+  uploadRaw,
+} from "./artifact.ts";
 import { artifactNames } from "./artifact-name.ts";
 
 /** More legs than GitHub allows a matrix to have. */
@@ -24,13 +30,10 @@ export async function uploadSection(
   section: Section,
   scratch: string,
 ): Promise<Upload> {
-  try {
-    const text = sectionText(section);
-    return await uploadRaw({ ...job, name: sectionName(section.gateId, section.leg) }, ".json", scratch, text);
-  } catch (error) {
-    const instead = "Other jobs of this gate will miss this one. Its own summary and bundle are complete.";
-    return { ok: false, warning: degradedWarning({ what: "upload the section", permission: null, instead }, error) };
-  }
+  const instead = "Other jobs of this gate will miss this one. Its own summary and bundle are complete.";
+  return tried("upload the section", instead, async () =>
+    uploadRaw({ ...job, name: sectionName(section.gateId, section.leg) }, SUFFIX, scratch, sectionText(section)),
+  );
 }
 
 export interface SectionReader {

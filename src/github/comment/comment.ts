@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { degradedWarning, isStatus } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import { markerKey, ownAuthor, sameText } from "../api/own-texts.ts";
@@ -139,7 +140,7 @@ async function write(
 ): Promise<CommentResult> {
   let [kept, ...duplicates] = await comments.find();
   if (kept === undefined && settleMs > 0) {
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * settleMs));
+    await delay(Math.random() * settleMs);
     [kept, ...duplicates] = await comments.find();
   }
   let createdUrl: string | null = null;

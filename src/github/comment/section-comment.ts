@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../core/errors.ts";
 import {
   type CommentOptions,
@@ -98,7 +99,7 @@ export async function upsertSectionComment(given: SectionComment): Promise<Secti
       break;
     }
     // Many legs that end together would each rewrite for each: those that wait a little find that another one has.
-    await pause(Math.random() * Math.min(2000, again.length * 100));
+    await delay(Math.random() * Math.min(2000, again.length * 100));
     sections = await given.sections().catch(() => again);
     log(`The comment is written again: there are ${sections.length} sections now`);
   }
@@ -136,10 +137,6 @@ function identity(sections: readonly Section[]): string {
       report.generated_at_utc,
     ]),
   );
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** Pictures of the sections that a comment shows, on the hidden ref of the pull request; null where none are stored. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { busy, depthOf, MAX_HISTORY, withDepth } from "../../baseline/store.ts";
 import { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
@@ -86,8 +87,6 @@ function inlineText(content: Uint8Array): string | null {
   return Buffer.from(text, "utf8").equals(content) ? text : null;
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
 class GitDataClient implements GitData {
   readonly #client: () => Promise<Octokit>;
   readonly #repository: Repository;
@@ -141,7 +140,7 @@ class GitDataClient implements GitData {
       }
       // As long as an attempt takes, times a random factor that grows: writers that met once spread out.
       const spread = (performance.now() - begun) * Math.min(attempt, 6);
-      await pause(Math.min(Math.random() * spread, Math.max(0, end - performance.now())));
+      await delay(Math.min(Math.random() * spread, Math.max(0, end - performance.now())));
     }
     throw busy(ref);
   }

@@ -215,7 +215,11 @@ function checksTable(checks: readonly Check[]): string {
   const rows = sortChecks(checks).slice(0, MAX_CHECKS);
   const note =
     checks.length > rows.length ? `<p class="soft">…and ${checks.length - rows.length} more in report.json.</p>` : "";
-  return table(rows, [...checkColumns(checks), { head: "Why", isText: true, cell: ({ reason }) => reason }]) + note;
+  const more: readonly TableColumn<Check>[] = [
+    { head: "Would detect", cell: (check) => checkCells(check).sees },
+    { head: "Why", isText: true, cell: ({ reason }) => reason },
+  ];
+  return table(rows, [...checkColumns(checks), ...more]) + note;
 }
 
 function namedRows({ head, rows }: TextTable): string {
@@ -240,31 +244,22 @@ function runsTable({ runs }: ScenarioReport): string {
 }
 
 /** What the newest candidate run showed of each series, and what it would have. */
-function statistics({ runs, judgement }: ScenarioReport): string {
+function statistics({ runs }: ScenarioReport): string {
   const series = (newestAnalysis(runs)?.series ?? []).slice(0, MAX_CHECKS);
+  if (series.length === 0) return "";
   const ranks = new Set(series.map(({ rank }) => rank)).size > 1;
   const slope = ({ metric, slope_interval: interval, steps }: SeriesAnalysis) =>
     interval === null
       ? "–"
       : `${formatSize(metric, interval[0], "delta")} to ${formatSize(metric, interval[1], "delta")} a ${steps === null ? "second" : "step"}`;
-  const analysed =
-    series.length === 0
-      ? ""
-      : table(series, [
-          { head: "Series", isText: true, cell: (one) => seriesLabel(one, ranks) },
-          { head: "Class", cell: (one) => one.class },
-          { head: "Samples", cell: ({ samples }) => samples.toLocaleString("en-US") },
-          { head: "Slope, 95 %", cell: slope },
-          { head: "Growth", cell: ({ metric, growth_bytes }) => sizeCell(growth_bytes, metric) },
-          { head: "Would detect", cell: ({ metric, mde_bytes }) => sizeCell(mde_bytes, metric) },
-        ]);
-  const sensitive = sortChecks(judgement?.checks ?? []).filter(({ mde_bytes }) => mde_bytes !== null);
-  if (sensitive.length === 0) return analysed;
-  const all = judgement?.checks ?? [];
-  return `${analysed}${table(sensitive.slice(0, MAX_CHECKS), [
-    { head: "Check", isText: true, cell: (check) => checkName(check, all) },
+  return table(series, [
+    { head: "Series", isText: true, cell: (one) => seriesLabel(one, ranks) },
+    { head: "Class", cell: (one) => one.class },
+    { head: "Samples", cell: ({ samples }) => samples.toLocaleString("en-US") },
+    { head: "Slope, 95 %", cell: slope },
+    { head: "Growth", cell: ({ metric, growth_bytes }) => sizeCell(growth_bytes, metric) },
     { head: "Would detect", cell: ({ metric, mde_bytes }) => sizeCell(mde_bytes, metric) },
-  ])}`;
+  ]);
 }
 
 function findings(scenario: ScenarioReport): string {
