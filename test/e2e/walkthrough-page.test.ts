@@ -42,7 +42,7 @@ const SAID: readonly (readonly [command: RegExp, said: readonly RegExp[]])[] = [
 /** Made of numbers that are not measured: the same to the letter. */
 const EXACT = /replay|^ls /;
 /** Rows of a machine, not of the program: how much a limit on the address space leaves depends on its cores. */
-const OF_THE_MACHINE = /doctor|ulimit/;
+const OF_THE_MACHINE = /doctor|headroom/;
 
 describe.skipIf(python === null)("the commands of the walkthrough's page", () => {
   const place = new WalkthroughDirectory(python ?? "python3");
