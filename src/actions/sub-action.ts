@@ -3,7 +3,7 @@ import "./closed-process.ts";
 import { setOutput, setSecret, error as showError, warning } from "@actions/core";
 import { usageError } from "../core/errors.ts";
 import type { Environment } from "../core/process/environment.ts";
-import { connect, type Octokit } from "../github/api/octokit.ts";
+import { connect, loadClient, type Octokit } from "../github/api/octokit.ts";
 import { type KnownRun, runContext } from "../github/api/run-context.ts";
 import { asGateError } from "./gate-error.ts";
 import { timeoutInput } from "./input-values.ts";
@@ -63,7 +63,7 @@ export async function runSubAction(title: string, work: (action: SubAction) => P
     const signal = watchInterruption(timeoutInput(input, DEFAULT_TIMEOUT_MINUTES), ({ exitCode }) =>
       process.exit(exitCode),
     );
-    const octokit = await connect({ token, context, signal, maxWaitS: MAX_WAIT_S, log });
+    const octokit = connect(await loadClient(), { token, context, signal, maxWaitS: MAX_WAIT_S, log });
     code = await work({
       input,
       env,

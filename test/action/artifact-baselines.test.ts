@@ -56,7 +56,7 @@ function zip(files: Readonly<Record<string, string>>): Buffer {
 const store = () =>
   openArtifactStore(
     {
-      octokit: async () => getOctokit("job", { baseUrl: github.url }),
+      octokit: getOctokit("job", { baseUrl: github.url }),
       ...{ owner: "octo", repo: "model", apiUrl: github.url },
       signal: AbortSignal.timeout(20_000),
     },

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { connect, type Octokit } from "../../src/github/api/octokit.ts";
+import { connect, loadClient, type Octokit } from "../../src/github/api/octokit.ts";
 import { runContext } from "../../src/github/api/run-context.ts";
 import { commentMarker, commentWarning, upsertComment } from "../../src/github/comment/comment.ts";
 import { unpacedClient } from "./testing/client.ts";
@@ -14,7 +14,7 @@ let github: GitHubDouble;
 
 /** The step's own client, which keeps pauses between writes and retries. */
 async function pacedClient(): Promise<Octokit> {
-  return connect({
+  return connect(await loadClient(), {
     token: "job",
     context: runContext({ GITHUB_API_URL: github.url }),
     signal: AbortSignal.timeout(25_000),

@@ -9,7 +9,7 @@ import { openGitStore } from "../../src/baseline/git-store.ts";
 import { loadFirstBaseline } from "../../src/baseline/load.ts";
 import { addRuns, emptyRecord, type NewRun } from "../../src/baseline/record-changes.ts";
 import { type HistoryPort, viewRepository } from "../../src/git/repository-view.ts";
-import { connect, type Octokit } from "../../src/github/api/octokit.ts";
+import { connect, loadClient } from "../../src/github/api/octokit.ts";
 import { runContext } from "../../src/github/api/run-context.ts";
 import { openCommitHistory } from "../../src/github/repository/commit-history.ts";
 import { openGitData } from "../../src/github/repository/git-data-client.ts";
@@ -58,17 +58,18 @@ async function keep(...runs: readonly NewRun[]): Promise<void> {
   await store.update("train", FINGERPRINT, (current) => addRuns(current ?? emptyRecord("train", FINGERPRINT), runs));
 }
 
+const client = await loadClient();
+
 type Where = LoadContext & { readonly history?: HistoryPort };
 
 function context(root: string, env: Readonly<Record<string, string>> = {}): Where {
-  const octokit = (): Promise<Octokit> =>
-    connect({
-      token: "job",
-      context: runContext({ GITHUB_API_URL: github.url }),
-      signal: AbortSignal.timeout(25_000),
-      maxWaitS: 1,
-      log: () => {},
-    });
+  const octokit = connect(client, {
+    token: "job",
+    context: runContext({ GITHUB_API_URL: github.url }),
+    signal: AbortSignal.timeout(25_000),
+    maxWaitS: 1,
+    log: () => {},
+  });
   return {
     root,
     env,

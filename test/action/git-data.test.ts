@@ -123,7 +123,7 @@ describe("files on a hidden ref", () => {
 
 describe("records of a commit that the clone does not have", () => {
   const read = (commit: string, directory = "baselines") =>
-    readRecordsAt(async () => unpacedClient(github), REPOSITORY, commit, directory);
+    readRecordsAt(unpacedClient(github), REPOSITORY, commit, directory);
 
   it("lists the JSON files below the directory with their text, and names one that is too large", async () => {
     const commit = await write(openGitData(unpacedClient(github), REPOSITORY), {

@@ -166,7 +166,7 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
   };
 
   it("legs that write at once leave one comment with all of them, read by the real client", async () => {
-    await meet(actionsArtifactStore(), 12);
+    await meet(await actionsArtifactStore(), 12);
   }, 120_000);
 
   const batches = Math.ceil(TRIES / AT_ONCE);

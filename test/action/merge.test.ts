@@ -62,8 +62,8 @@ afterEach(async () => {
   expect(results.faults).toEqual([]);
 });
 
-const artifactJob = () => ({
-  store: actionsArtifactStore(),
+const artifactJob = async () => ({
+  store: await actionsArtifactStore(),
   context: runContext(job.env),
   retentionDays: null,
   deadline: { ms: 30_000 },
@@ -81,7 +81,7 @@ async function leave(leg: string | null, verdict: Verdict, more: Partial<Section
     report: sampleReport(verdict, { session: `session-${leg}` }),
     ...more,
   };
-  const upload = await uploadSection(artifactJob(), section, job.directory);
+  const upload = await uploadSection(await artifactJob(), section, job.directory);
   if (!upload.ok) throw new Error(upload.warning);
 }
 
@@ -230,7 +230,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
   it("merge counts an unreadable section as missing", async () => {
     await leave("linux", "pass");
     const upload = await uploadRaw(
-      { ...artifactJob(), name: "stormlog-section-default-mac" },
+      { ...(await artifactJob()), name: "stormlog-section-default-mac" },
       ".json",
       job.directory,
       '{"schema":"stormlog.section/1","verdict":"pass"}',

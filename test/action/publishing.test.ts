@@ -98,6 +98,18 @@ suite("publishing a verdict", () => {
     expect(warnings(first, /Could not/)).toEqual([]);
   });
 
+  it("the step loads its clients before the deadlines of their answers, which a busy machine's loading would use up", async () => {
+    const preload = new URL("./testing/deadline-loads.mjs", import.meta.url).href;
+    const { log } = await main({}, { ...REAL_CLOCK, env: { ...job.env, NODE_OPTIONS: `--import ${preload}` } });
+    expect(github.comments).toHaveLength(1);
+    for (const ms of [60_000, 15_000, 30_000]) expect(log).toContain(`deadline of ${ms} ms`);
+    const loads = [...log.matchAll(/^(\S+) loaded within (.*)$/gm)];
+    expect(new Set(loads.map(([, client]) => client))).toEqual(
+      new Set(["CreateArtifact", "UND_ERR_HEADERS_TIMEOUT", "secondary-limit"]),
+    );
+    expect(new Set(loads.map(([, , deadlines]) => deadlines))).toEqual(new Set(["no deadline"]));
+  });
+
   it("a second attempt uploads under a free name beside the first attempt's artifact", async () => {
     await main({}, REAL_CLOCK);
     job.env.GITHUB_RUN_ATTEMPT = "2";

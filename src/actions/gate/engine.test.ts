@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { getOctokit } from "@actions/github";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Octokit } from "../../github/api/octokit.ts";
 import { acceptancesPort, measuredPullRequest } from "./engine.ts";
 
 const SHA = "a".repeat(40);
@@ -44,9 +44,9 @@ describe("the pull request that a run measures", () => {
 });
 
 describe("asking what people accepted", () => {
-  it("ends with one warning and without acceptances when the client cannot be made", async () => {
+  it("ends with one warning and without acceptances when GitHub cannot be reached", async () => {
     const ask = acceptancesPort(
-      (): Promise<Octokit> => Promise.reject(new Error("no module")),
+      getOctokit("job", { request: { fetch: () => Promise.reject(new Error("no route")) } }),
       { owner: "octo", repo: "model" },
       { number: 7, headSha: SHA },
       new AbortController().signal,
@@ -54,14 +54,14 @@ describe("asking what people accepted", () => {
     expect(await ask()).toEqual({
       accepted: [],
       refused: [],
-      warnings: [expect.stringContaining("no module")],
+      warnings: [expect.stringContaining("no route")],
       headSha: SHA,
     });
   });
 
   it("does not outlive a cancelled step", async () => {
     const cancelled = new AbortController();
-    const hanging = (): Promise<Octokit> => new Promise<never>(() => {});
+    const hanging = getOctokit("job", { request: { fetch: () => new Promise<never>(() => {}) } });
     const ask = acceptancesPort(hanging, { owner: "o", repo: "r" }, { number: 7, headSha: SHA }, cancelled.signal);
     cancelled.abort("SIGINT");
     expect((await ask()).warnings).toHaveLength(1);

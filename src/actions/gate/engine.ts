@@ -6,7 +6,7 @@ import type { GatePorts } from "../../gate/ports/ports.ts";
 import { runGate } from "../../gate/run-gate.ts";
 import { withDeadline } from "../../github/api/deadline.ts";
 import { degradedWarning } from "../../github/api/degrade.ts";
-import { connect, type Octokit } from "../../github/api/octokit.ts";
+import { connect, loadClient, type Octokit } from "../../github/api/octokit.ts";
 import { type Repository, type RunContext, runContext } from "../../github/api/run-context.ts";
 import { openArtifactStore } from "../../github/artifacts/artifact-baselines.ts";
 import { readAcceptances } from "../../github/pull-request/acceptances.ts";
@@ -42,7 +42,7 @@ export function measuredPullRequest(
 
 /** Reads the acceptances of a pull request from GitHub, within a deadline. Never throws. */
 export function acceptancesPort(
-  octokit: () => Promise<Octokit>,
+  octokit: Octokit,
   repository: Repository,
   { number, headSha }: MeasuredPullRequest,
   interrupt: AbortSignal,
@@ -51,9 +51,7 @@ export function acceptancesPort(
     try {
       // Limit for reading acceptances: a pull request with thousands of comments still fits.
       const deadline = { ms: 30_000, interrupt, msAfterInterrupt: 1000 };
-      const read = await withDeadline(deadline, async () =>
-        readAcceptances({ octokit: await octokit(), ...repository }, number),
-      );
+      const read = await withDeadline(deadline, () => readAcceptances({ octokit, ...repository }, number));
       return { ...read, headSha };
     } catch (error) {
       const what = "read the acceptances of this pull request";
@@ -69,17 +67,13 @@ export function acceptancesPort(
 }
 
 /** GitHub's baselines, history and acceptances. Without a token or a repository only the local clone is used. */
-function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): Partial<GatePorts> {
+async function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): Promise<Partial<GatePorts>> {
   const { token } = inputs;
   const context = runContext(env);
   const { owner, repo } = context;
   if (token === undefined || owner === null || repo === null) return {};
-  let client: Promise<Octokit> | undefined;
-  const octokit = (): Promise<Octokit> => {
-    // Maximum wait that GitHub may ask for while a verdict is outstanding, seconds.
-    client ??= connect({ token, context, signal, maxWaitS: 15, log });
-    return client;
-  };
+  // Maximum wait that GitHub may ask for while a verdict is outstanding, seconds.
+  const octokit = connect(await loadClient(), { token, context, signal, maxWaitS: 15, log });
   const repository = { owner, repo };
   const stores = new Map<string, BaselineStore>();
   const opened = (key: string, open: () => BaselineStore): BaselineStore => {
@@ -101,8 +95,8 @@ function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): Partia
 }
 
 /** The command line's `run`, with what GitHub adds and the bundle in the directory of the step. */
-export const measure: Engine = (run) =>
+export const measure: Engine = async (run) =>
   runGate(
     { ...gateRequestFromInputs({ ...run.inputs }, run.env), bundle: run.bundleDir },
-    { ...run.ports, ...gitHubPorts(run), warnings: inspectableWarning === null ? [] : [inspectableWarning] },
+    { ...run.ports, ...(await gitHubPorts(run)), warnings: inspectableWarning === null ? [] : [inspectableWarning] },
   );

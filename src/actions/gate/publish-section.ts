@@ -3,7 +3,7 @@ import { endGroup, startGroup } from "@actions/core";
 import { messageOf } from "../../core/errors.ts";
 import { makeDirectories } from "../../core/files.ts";
 import { withDeadline } from "../../github/api/deadline.ts";
-import { connect } from "../../github/api/octokit.ts";
+import { connect, loadClient } from "../../github/api/octokit.ts";
 import { type KnownRun, runContext } from "../../github/api/run-context.ts";
 import type { ArtifactJob, ArtifactStore } from "../../github/artifacts/artifact.ts";
 import { newestSections, sectionReader, uploadSection } from "../../github/artifacts/section-artifacts.ts";
@@ -137,8 +137,10 @@ async function writeComment(
   let held: readonly Section[] = [own];
   const warnings: string[] = [];
   try {
+    const client = await loadClient();
     const commentUrl = await withDeadline({ ms, interrupt, msAfterInterrupt: AFTER_INTERRUPT_MS }, async (signal) => {
-      const octokit = await connect({ token, context: known, signal, maxWaitS: COMMENT_DEADLINE_MS / 2000, log });
+      const maxWaitS = COMMENT_DEADLINE_MS / 2000;
+      const octokit = connect(client, { token, context: known, signal, maxWaitS, log });
       // Legs that end together would wait for each other at the ref; `report` and `merge` add the pictures.
       const pictures = image === "ref" || (image === "auto" && leg === null);
       const comment = {

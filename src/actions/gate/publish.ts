@@ -20,9 +20,9 @@ import type { PublishedSection, SectionEvidence } from "./publish-section.ts";
 
 const NO_EVIDENCE: SectionEvidence = { bundleArtifact: null, timelineArtifact: null, warned: false };
 
-function artifactJob({ env, settings, signal }: GateStep): ArtifactJob {
+async function artifactJob({ env, settings, signal }: GateStep): Promise<ArtifactJob> {
   return {
-    store: actionsArtifactStore(),
+    store: await actionsArtifactStore(),
     context: runContext(env),
     name: settings.artifactName,
     retentionDays: settings.retentionDays,
@@ -34,7 +34,7 @@ function artifactJob({ env, settings, signal }: GateStep): ArtifactJob {
 async function uploadEvidence(step: GateStep, warnings: string[]): Promise<SectionEvidence> {
   const { bundleDir } = step;
   if (!existsSync(bundleDir)) return NO_EVIDENCE;
-  const job = artifactJob(step);
+  const job = await artifactJob(step);
   const bundle = await uploadBundle(job, bundleDir);
   if (!bundle.ok) {
     warnings.push(bundle.warning);
@@ -61,7 +61,7 @@ async function publishSection(
   }
   try {
     const { publishSection: publish } = await import("./publish-section.ts");
-    return await publish(step, report, evidence, artifactJob(step));
+    return await publish(step, report, evidence, await artifactJob(step));
   } catch (error) {
     return { commentUrl: null, warnings: [commentWarning(error)] };
   }

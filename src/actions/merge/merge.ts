@@ -39,7 +39,7 @@ export async function merge(action: SubAction): Promise<number> {
   for (const name of ["results", "legs", "comment-url"]) action.setOutput(name, "");
   action.setOutput("verdict", "error");
   action.setOutput("exit-code", String(ExitCode.error));
-  const legs = openLegs(action, settings);
+  const legs = await openLegs(action, settings);
   const known = await lookUp(action, settings, await legs.callThemselvesAccepted());
   let now = await legs.read(known.ground);
   const commentUrl = await keepComment(action, settings, known, async () => {
@@ -177,10 +177,10 @@ interface LegsNow {
 }
 
 /** The sections of this run's legs through the job's own artifact service, read at every call. */
-function openLegs({ context, env, signal, log }: SubAction, settings: MergeSettings) {
+async function openLegs({ context, env, signal, log }: SubAction, settings: MergeSettings) {
   const { runAttempt } = context;
   const headSha = readPullRequest(env)?.headSha ?? null;
-  const reader = sectionReader(actionsArtifactStore(), settings.gateId, { headSha, attempt: runAttempt });
+  const reader = sectionReader(await actionsArtifactStore(), settings.gateId, { headSha, attempt: runAttempt });
   const sections = async (): Promise<readonly Section[]> => {
     try {
       const deadline = { ms: 120_000, interrupt: signal, msAfterInterrupt: 1000 };

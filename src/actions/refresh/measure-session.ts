@@ -83,9 +83,9 @@ export function ownerOf({ action: { context }, settings }: Refresh): SessionOwne
 }
 
 /** What every upload of this step has in common. */
-export function artifactJob({ action: { context, signal }, settings: { retentionDays } }: Refresh) {
+export async function artifactJob({ action: { context, signal }, settings: { retentionDays } }: Refresh) {
   const deadline = { ms: 60_000, interrupt: signal, msAfterInterrupt: 5000 };
-  return { store: actionsArtifactStore(), context, retentionDays, deadline };
+  return { store: await actionsArtifactStore(), context, retentionDays, deadline };
 }
 
 /** The store that the session goes to. @throws GateError BASELINE_SPEC_INVALID (usage) */
@@ -196,7 +196,7 @@ async function measure(here: Refresh): Promise<Omit<CompletedSession, "bundleArt
 async function upload(here: Refresh): Promise<number | null> {
   const { bundle } = here.request;
   if (!existsSync(bundle)) return null;
-  const answer = await uploadBundle({ ...artifactJob(here), name: here.settings.artifactName }, bundle);
+  const answer = await uploadBundle({ ...(await artifactJob(here)), name: here.settings.artifactName }, bundle);
   if (answer.ok) return answer.id;
   here.action.warn(answer.warning);
   return null;
@@ -217,7 +217,7 @@ export async function measureSession(here: Refresh): Promise<CompletedSession> {
 /** The session of this run's measuring job, stored now. Runs nothing of the program. */
 export async function storeHanded(here: Refresh): Promise<CompletedSession> {
   const { request } = here;
-  const handed = await downloadSession(actionsArtifactStore(), ownerOf(here), request);
+  const handed = await downloadSession(await actionsArtifactStore(), ownerOf(here), request);
   const store = sessionStore(here);
   const nightly = await storeMeasured(request, handed, nightlyOptions(here, store, true), new Date());
   const { compositions, trials, bundleArtifact } = handed;

@@ -89,8 +89,9 @@ async function handOverCode(here: Refresh, { nightly, ...measured }: CompletedSe
   const envelopes = new Map(nightly.scenarios.map((one) => [one.report.scenario, one.envelopes]));
   const scratch = path.dirname(here.request.bundle);
   const session = { report, envelopes, ...measured };
+  const job = await artifactJob(here);
   const left = await tried("upload the session", "Nothing is stored. The session is in the evidence bundle.", () =>
-    uploadSession(artifactJob(here), scratch, ownerOf(here), session),
+    uploadSession(job, scratch, ownerOf(here), session),
   );
   if (left.ok) here.action.log(`Uploaded the session as ${left.name} for the job that stores it.`);
   else here.action.warn(left.warning);

@@ -1,5 +1,5 @@
 import { usageError } from "../../core/errors.ts";
-import { type ArtifactStore, actionsArtifactStore } from "../../github/artifacts/artifact.ts";
+import { actionsArtifactStore } from "../../github/artifacts/artifact.ts";
 import { runSectionReader } from "../../github/artifacts/run-sections.ts";
 import { type SectionReader, sectionReader } from "../../github/artifacts/section-artifacts.ts";
 import { readAcceptances } from "../../github/pull-request/acceptances.ts";
@@ -27,17 +27,12 @@ export interface ReportSource {
 }
 
 /** Sections of this run (artifact service) or another (REST API). @throws GateError NO_RUN, and client errors */
-export function openSource(
-  action: SubAction,
-  gateId: string,
-  runId: number | null,
-  store: ArtifactStore = actionsArtifactStore(),
-): Promise<ReportSource> {
+export async function openSource(action: SubAction, gateId: string, runId: number | null): Promise<ReportSource> {
   if (runId === null) throw usageError("NO_RUN", "GITHUB_RUN_ID is not set", "Run this as a step of a workflow.");
-  return runId === action.context.runId ? sameRun(action, gateId, runId, store) : otherRun(action, gateId, runId);
+  return runId === action.context.runId ? sameRun(action, gateId, runId) : otherRun(action, gateId, runId);
 }
 
-async function sameRun(action: SubAction, gateId: string, runId: number, store: ArtifactStore): Promise<ReportSource> {
+async function sameRun(action: SubAction, gateId: string, runId: number): Promise<ReportSource> {
   const { octokit, context, env } = action;
   const fromEvent = readPullRequest(env);
   let pullRequest: Resolved;
@@ -52,6 +47,7 @@ async function sameRun(action: SubAction, gateId: string, runId: number, store: 
         : await pullRequestAt(octokit, context, number, context.sha);
   }
   const untrusted = pullRequest.kind === "found" && pullRequest.fromFork && context.eventName !== "push";
+  const store = await actionsArtifactStore();
   return {
     reader: sectionReader(store, gateId, { headSha: fromEvent?.headSha ?? null, attempt: context.runAttempt }),
     pullRequest,

@@ -65,15 +65,22 @@ export interface ConnectOptions {
 
 const MAX_RATE_LIMIT_RETRIES = 2;
 
-/** A client that waits out rate limits and retries server errors, within the deadline. Loaded on first use. */
-export async function connect(options: ConnectOptions): Promise<Octokit> {
-  const [{ getOctokit }, { defaults }, { retry }, { throttling }] = await Promise.all([
+/** The code of GitHub's client, which a busy machine takes seconds to load: before a deadline for GitHub's answer. */
+export function loadClient() {
+  return Promise.all([
     import("@actions/github"),
     // It knows the runner's proxy.
     import("@actions/github/lib/utils"),
     import("@octokit/plugin-retry"),
     import("@octokit/plugin-throttling"),
   ]);
+}
+
+/** A client that waits out rate limits and retries server errors, within the deadline. */
+export function connect(
+  [{ getOctokit }, { defaults }, { retry }, { throttling }]: Awaited<ReturnType<typeof loadClient>>,
+  options: ConnectOptions,
+): Octokit {
   const waitOut = (retryAfterS: number, request: { method?: string; url?: string }, retries: number): boolean => {
     const again = retries < MAX_RATE_LIMIT_RETRIES && retryAfterS <= options.maxWaitS;
     options.log(`GitHub limits ${request.method} ${request.url}: ${again ? `again in ${retryAfterS} s` : "giving up"}`);

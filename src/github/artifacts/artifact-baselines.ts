@@ -11,7 +11,7 @@ const MAX_ARCHIVE_BYTES = 16 * 1024 * 1024;
 const OWN_EVENTS: ReadonlySet<string> = new Set(["push", "schedule", "workflow_dispatch"]);
 
 export interface ArtifactBaselineSource extends Repository {
-  readonly octokit: () => Promise<Octokit>;
+  readonly octokit: Octokit;
   readonly apiUrl: string;
   readonly signal: AbortSignal;
 }
@@ -42,9 +42,8 @@ export function openArtifactStore(source: ArtifactBaselineSource, name: string, 
 }
 
 async function find(asked: ArtifactBaselineSource, artifact: string): Promise<StoreContent> {
-  const octokit = await asked.octokit();
-  for (const runId of await ownRuns(octokit, asked)) {
-    const source = { ...asked, octokit, runId };
+  for (const runId of await ownRuns(asked)) {
+    const source = { ...asked, runId };
     const found = (await listRunArtifacts(source)).find(({ name, expired }) => name === artifact && !expired);
     if (found !== undefined) return records(await downloadRunArtifact(source, found, MAX_ARCHIVE_BYTES), found);
   }
@@ -52,7 +51,7 @@ async function find(asked: ArtifactBaselineSource, artifact: string): Promise<St
 }
 
 /** The newest successful runs of the default branch that ran this repository's own code. */
-async function ownRuns(octokit: Octokit, { owner, repo }: Repository): Promise<readonly number[]> {
+async function ownRuns({ octokit, owner, repo }: ArtifactBaselineSource): Promise<readonly number[]> {
   const { data } = await octokit.rest.repos.get({ owner, repo });
   const branch = data.default_branch;
   const own = `${owner}/${repo}`.toLowerCase();

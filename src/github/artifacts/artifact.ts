@@ -31,11 +31,14 @@ export type Upload =
   | { readonly ok: true; readonly id: number; readonly name: string }
   | { readonly ok: false; readonly warning: string };
 
-/** The store of GitHub Actions. Loaded on first use: the client is larger than everything else together. */
-export function actionsArtifactStore(): ArtifactStore {
+/**
+ * The store of GitHub Actions. Its client is larger than everything else together: it is loaded when the store is
+ * opened, before a deadline for the service's answer.
+ */
+export async function actionsArtifactStore(): Promise<ArtifactStore> {
+  const { DefaultArtifactClient } = await import("@actions/artifact");
   return {
     async list() {
-      const { DefaultArtifactClient } = await import("@actions/artifact");
       // Without `findBy` it asks the service of the running job, for which no permission is needed.
       const { artifacts } = await new DefaultArtifactClient().listArtifacts();
       return artifacts.map(({ id, name, size, digest }) => ({ id, name, size, digest: digest || null }));
@@ -46,7 +49,6 @@ export function actionsArtifactStore(): ArtifactStore {
     },
 
     async upload(name, files, root, { retentionDays, raw }) {
-      const { DefaultArtifactClient } = await import("@actions/artifact");
       const answer = await new DefaultArtifactClient().uploadArtifact(name, [...files], root, {
         ...(retentionDays === null ? {} : { retentionDays }),
         ...(raw ? { skipArchive: true } : {}),

@@ -16,18 +16,14 @@ const PULL_ATTEMPT: Attempt = {
 };
 
 /** GitHub's history, for shallow clones and branches copied from pull requests. @param ref full ref of the run */
-export function openCommitHistory(
-  client: () => Promise<Octokit>,
-  { owner, repo }: Repository,
-  ref: string | null,
-): HistoryPort {
+export function openCommitHistory(octokit: Octokit, { owner, repo }: Repository, ref: string | null): HistoryPort {
   const answers = new Map<string, Promise<string | null>>();
   /** By tip: commits known to be behind it, or known not to be. */
   const known = new Map<string, Map<string, boolean>>();
   const asked = async <T>(attempt: Attempt, ask: (octokit: Octokit) => Promise<T>): Promise<T> => {
     try {
       // Maximum wait for one answer about the history, milliseconds.
-      return await withDeadline({ ms: 45_000 }, async () => ask(await client()));
+      return await withDeadline({ ms: 45_000 }, () => ask(octokit));
     } catch (error) {
       throw new GateError("HISTORY_UNKNOWN", degradedWarning(attempt, error).trim(), { cause: error });
     }

@@ -25,13 +25,13 @@ async function contentAt(octokit: Octokit, owner: string, repo: string, commit: 
 
 /** A text file of a commit, for shallow clones; null when absent. @throws Error, readable, when it cannot be read */
 export async function readFileAt(
-  client: () => Promise<Octokit>,
+  octokit: Octokit,
   { owner, repo }: Repository,
   commit: string,
   path: string,
 ): Promise<string | null> {
   try {
-    const data = await withDeadline({ ms: WAIT_MS }, async () => contentAt(await client(), owner, repo, commit, path));
+    const data = await withDeadline({ ms: WAIT_MS }, () => contentAt(octokit, owner, repo, commit, path));
     if (data === null) return null;
     if (Array.isArray(data) || data.type !== "file" || !("content" in data) || data.encoding !== "base64") {
       throw new Error(`${path} at ${commit.slice(0, 12)} is not a text file`);
@@ -49,14 +49,14 @@ const MAX_RECORDS = 1000;
 
 /** The JSON files below a directory of a commit, by their path in it. @throws Error, readable */
 export async function readRecordsAt(
-  client: () => Promise<Octokit>,
+  octokit: Octokit,
   { owner, repo }: Repository,
   commit: string,
   directory: string,
 ): Promise<readonly { readonly name: string; readonly text: string | null }[]> {
   try {
     return await withDeadline({ ms: WAIT_MS }, async () => {
-      const { git } = (await client()).rest;
+      const { git } = octokit.rest;
       const { data } = await git.getTree({ owner, repo, tree_sha: commit, recursive: "1" });
       if (data.truncated) throw new Error("the tree of the commit is too large");
       const files = data.tree.filter(({ path, type }) => {

@@ -88,7 +88,7 @@ function inlineText(content: Uint8Array): string | null {
 }
 
 class GitDataClient implements GitData {
-  readonly #client: () => Promise<Octokit>;
+  readonly #octokit: Octokit;
   readonly #repository: Repository;
   readonly #budgetMs: number;
   readonly #maxHistory: number;
@@ -96,8 +96,8 @@ class GitDataClient implements GitData {
   readonly #uploaded = new Set<string>();
   #squashRefused = false;
 
-  constructor(client: () => Promise<Octokit>, repository: Repository, options: GitDataOptions) {
-    this.#client = client;
+  constructor(octokit: Octokit, repository: Repository, options: GitDataOptions) {
+    this.#octokit = octokit;
     this.#repository = { owner: repository.owner, repo: repository.repo };
     this.#budgetMs = options.budgetMs ?? DEFAULT_BUDGET_MS;
     this.#maxHistory = options.maxHistory ?? MAX_HISTORY;
@@ -105,13 +105,12 @@ class GitDataClient implements GitData {
   }
 
   async snapshot(ref: string): Promise<RefSnapshot | null> {
-    const commit = await tipOf(await this.#client(), this.#repository, ref);
+    const commit = await tipOf(this.#octokit, this.#repository, ref);
     return commit === null ? null : { commit, files: await this.#files(commit) };
   }
 
   async blob(sha: string): Promise<Uint8Array> {
-    const octokit = await this.#client();
-    const { data } = await octokit.rest.git.getBlob({ ...this.#repository, file_sha: sha });
+    const { data } = await this.#octokit.rest.git.getBlob({ ...this.#repository, file_sha: sha });
     const content = Buffer.from(data.content, data.encoding === "base64" ? "base64" : "utf8");
     if (sha.length === 40 && blobId(content) !== sha) {
       throw new GateError("GIT_OBJECT_DAMAGED", `GitHub answered other bytes than those of object ${sha}`, {
@@ -146,8 +145,7 @@ class GitDataClient implements GitData {
   }
 
   async refs(prefix: string): Promise<readonly { readonly ref: string; readonly commit: string }[]> {
-    const octokit = await this.#client();
-    const found = await octokit.paginate(octokit.rest.git.listMatchingRefs, {
+    const found = await this.#octokit.paginate(this.#octokit.rest.git.listMatchingRefs, {
       ...this.#repository,
       ref: shortRef(prefix),
     });
@@ -155,9 +153,8 @@ class GitDataClient implements GitData {
   }
 
   async deleteRef(ref: string): Promise<void> {
-    const octokit = await this.#client();
     try {
-      await octokit.rest.git.deleteRef({ ...this.#repository, ref: shortRef(ref) });
+      await this.#octokit.rest.git.deleteRef({ ...this.#repository, ref: shortRef(ref) });
     } catch (error) {
       const { status, message } = apiFailure(error);
       if (status !== 404 && !(status === 422 && /does not exist/i.test(message))) throw error;
@@ -172,8 +169,7 @@ class GitDataClient implements GitData {
   }
 
   async #files(commit: string): Promise<readonly TreeFile[]> {
-    const octokit = await this.#client();
-    const { data } = await octokit.rest.git.getTree({ ...this.#repository, tree_sha: commit, recursive: "1" });
+    const { data } = await this.#octokit.rest.git.getTree({ ...this.#repository, tree_sha: commit, recursive: "1" });
     if (data.truncated) {
       throw new GateError("GIT_TREE_TRUNCATED", `GitHub listed only part of the files of commit ${commit}`, {
         where: commit,
@@ -186,11 +182,10 @@ class GitDataClient implements GitData {
   }
 
   async #tip(ref: string): Promise<Tip | null> {
-    const octokit = await this.#client();
-    const commit = await tipOf(octokit, this.#repository, ref);
+    const commit = await tipOf(this.#octokit, this.#repository, ref);
     if (commit === null) return null;
     const [{ data }, files] = await Promise.all([
-      octokit.rest.git.getCommit({ ...this.#repository, commit_sha: commit }),
+      this.#octokit.rest.git.getCommit({ ...this.#repository, commit_sha: commit }),
       this.#files(commit),
     ]);
     return { commit, files, tree: data.tree.sha, depth: depthOf(data.message) };
@@ -201,7 +196,6 @@ class GitDataClient implements GitData {
     message: string,
     change: (current: RefSnapshot | null) => Promise<FileChanges | null>,
   ): Promise<{ readonly commit: string | null } | "lost"> {
-    const octokit = await this.#client();
     const read = performance.now();
     const tip = await this.#tip(ref);
     const changes = await change(tip);
@@ -209,7 +203,7 @@ class GitDataClient implements GitData {
     const entries = await this.#entries(changes, tip);
     if (entries.length === 0) return { commit: tip?.commit ?? null };
     if (await this.#isStale(ref, tip, read)) return "lost";
-    const tree = await octokit.rest.git.createTree({
+    const tree = await this.#octokit.rest.git.createTree({
       ...this.#repository,
       tree: entries,
       ...(tip === null ? {} : { base_tree: tip.tree }),
@@ -221,7 +215,7 @@ class GitDataClient implements GitData {
   /** Whether another writer was faster during this attempt: then nothing more needs to be written for it. */
   async #isStale(ref: string, tip: Tip | null, readMs: number): Promise<boolean> {
     if (performance.now() - readMs < FRESH_MS) return false;
-    return (await tipOf(await this.#client(), this.#repository, ref)) !== (tip?.commit ?? null);
+    return (await tipOf(this.#octokit, this.#repository, ref)) !== (tip?.commit ?? null);
   }
 
   /** Only what differs from the tip; contents GitHub does not have yet are sent. */
@@ -245,9 +239,12 @@ class GitDataClient implements GitData {
 
   async #upload(id: string, content: Uint8Array): Promise<string> {
     if (this.#uploaded.has(id)) return id;
-    const octokit = await this.#client();
     const base64 = Buffer.from(content).toString("base64");
-    const { data } = await octokit.rest.git.createBlob({ ...this.#repository, content: base64, encoding: "base64" });
+    const { data } = await this.#octokit.rest.git.createBlob({
+      ...this.#repository,
+      content: base64,
+      encoding: "base64",
+    });
     if (data.sha === id) this.#uploaded.add(id);
     return data.sha;
   }
@@ -258,15 +255,14 @@ class GitDataClient implements GitData {
     tip: Tip | null,
     tree: string,
   ): Promise<{ readonly commit: string } | "lost"> {
-    const octokit = await this.#client();
     const create = async (parents: string[], depth: number): Promise<string> => {
       const text = withDepth(message, depth);
-      const { data } = await octokit.rest.git.createCommit({ ...this.#repository, message: text, tree, parents });
+      const { data } = await this.#octokit.rest.git.createCommit({ ...this.#repository, message: text, tree, parents });
       return data.sha;
     };
     if (tip !== null && tip.depth >= this.#maxHistory && !this.#squashRefused) {
       const root = await create([], 1);
-      const result = await replace(octokit, this.#repository, { ref, from: tip.commit, to: root });
+      const result = await replace(this.#octokit, this.#repository, { ref, from: tip.commit, to: root });
       if (result === "moved") return { commit: root };
       if (result === "lost") return "lost";
       this.#squashRefused = true;
@@ -276,16 +272,11 @@ class GitDataClient implements GitData {
     }
     const from = tip?.commit ?? null;
     const commit = await create(from === null ? [] : [from], (tip?.depth ?? 0) + 1);
-    return (await advance(octokit, this.#repository, { ref, from, to: commit })) ? { commit } : "lost";
+    return (await advance(this.#octokit, this.#repository, { ref, from, to: commit })) ? { commit } : "lost";
   }
 }
 
-/** Files on refs of a repository over GitHub's API. The client is created at the first request. */
-export function openGitData(
-  octokit: Octokit | (() => Promise<Octokit>),
-  repository: Repository,
-  options: GitDataOptions = {},
-): GitData {
-  const client = typeof octokit === "function" && !("rest" in octokit) ? octokit : async () => octokit as Octokit;
-  return new GitDataClient(client, repository, options);
+/** Files on refs of a repository over GitHub's API. */
+export function openGitData(octokit: Octokit, repository: Repository, options: GitDataOptions = {}): GitData {
+  return new GitDataClient(octokit, repository, options);
 }
