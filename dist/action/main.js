@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "ae19bc53d59a3ae4a7496e746ca19d3ecd081246c3de0f10db1554d48cbdaa04");
+  load = loadPack(import.meta.url, "18a5fbb2e5251363fa2bc5e8d8a4051d641bc595a1d84bbb25faf54bea979638");
 } catch (error) {
   fail(
     FAILED,
