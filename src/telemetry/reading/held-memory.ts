@@ -11,6 +11,8 @@ export interface HeldMemory {
   /** At every tick of the tree, bytes; NaN where the sum is unknown. */
   readonly host: Float64Array;
   readonly sum: Float64Array;
+  /** Of `host`: shared memory, each page once; NaN where unknown. */
+  readonly shared: Float64Array;
   /** Whether the two differ anywhere by more than the kernel's counters do. */
   readonly isCorrected: boolean;
 }
@@ -131,9 +133,10 @@ export function heldMemory(file: RecordFile, tree: TreeColumns, shared = file.sh
   const sum = Float64Array.from(timeNs, (_, i) => summedAt(tree, i));
   const own = withoutCopies(tree, file.processes.all);
   const found = corrections(own, tree, shared);
-  if (found.length === 0) return { host: sum, sum, isCorrected: false };
+  if (found.length === 0) return { host: sum, sum, shared: shmem, isCorrected: false };
   const exits = Float64Array.from(file.processes.all.flatMap(({ exitNs }) => exitNs ?? [])).sort();
   const host = new Float64Array(sum.length);
+  const once = new Float64Array(sum.length);
   let isCorrected = false;
   let next = 0;
   let ends: Ends | null = null;
@@ -155,7 +158,8 @@ export function heldMemory(file: RecordFile, tree: TreeColumns, shared = file.sh
     const most = Math.min(shmemMost[i]! || 0, shmem[i]! || 0);
     const mapped = most + part * ((shmem[i]! || 0) - most);
     host[i] = Math.max(0, Math.round(own[i]! + bytes + mapped));
+    once[i] = Math.round(mapped);
     if (Math.abs(host[i]! - sum[i]!) > COUNTER_ERROR * sum[i]!) isCorrected = true;
   }
-  return { host, sum, isCorrected };
+  return { host, sum, shared: once, isCorrected };
 }

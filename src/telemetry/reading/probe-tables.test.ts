@@ -50,7 +50,7 @@ const withProcesses = (...processes: readonly ProbeProcess[]): RecordingInfo =>
   recordingInfo({ probe: { processes, processes_total: processes.length } });
 
 describe("the heap of a process", () => {
-  it("the heap of a process is a host table beside that of its pages, each on its own clock, both with steps", () => {
+  it("the heap of a process is a host table beside those of its pages, each on its own clock, all with steps", () => {
     const recording = recorded([
       tick(0, 9),
       stream({}),
@@ -63,6 +63,12 @@ describe("the heap of a process", () => {
     expect(recording.tables.map(({ rank, device }) => [rank, device])).toEqual([
       [0, "host"],
       [0, "host"],
+      [0, "host"],
+    ]);
+    const account = recording.tables.find(({ columns }) => columns.unaccounted !== undefined);
+    expect([account?.timeNs, account?.steps]).toEqual([
+      Float64Array.of(0, 15 * MS, 35 * MS),
+      Float64Array.of(Number.NaN, 1, 2),
     ]);
     const heap = tableOf(recording, 0, "host", "allocated");
     expect(heap).toMatchObject({

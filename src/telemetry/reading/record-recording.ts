@@ -10,6 +10,7 @@ import type { DeviceHealth } from "../recording/recorded-device.ts";
 import { type StepTimeline, stepsAt } from "../recording/recorded-streams.ts";
 import { errorText, probeLosses } from "../recording/source-errors.ts";
 import { type HeldMemory, heldMemory } from "./held-memory.ts";
+import { hostAccount } from "./host-account.ts";
 import { peaksOf } from "./host-peak.ts";
 import { heldByHeaps } from "./live-heap.ts";
 import { probeTables, processEnds } from "./probe-tables.ts";
@@ -174,12 +175,14 @@ export function recordFileToRecording(file: RecordFile, info: RecordingInfo | nu
   const health = deviceHealth(file, devices);
   const worldSize = info?.identity.world_size ?? null;
   const once = sharedTable(read, rank, probes.steps);
+  const account = hostAccount({ ...file, tree, shared: read }, held, processEnds(file.streams, file.processes));
   const left = leftTable(info, file.lastNs);
   const counts = countsTable(file, rank, probes.steps);
   const tables = [
     ...(host ? [host] : []),
     ...once,
     ...counts,
+    ...(account ? [table({ rank, device: "host" }, account.timeNs, account.columns, probes.steps)] : []),
     ...deviceTables(devices, probes.steps),
     ...probes.tables,
     ...left,

@@ -43,6 +43,7 @@ export const skippedText = (where: string, metric: string): string =>
 /**
  * Byte columns of a table. `rss`: the tree's resident set; `cgroup`: the job's own; `total`, `free`: the device's
  * capacity; `driver`: NVML v2 `reserved`; `job`: what the driver attributes to the rank's processes; `others`: rest.
+ * `shared`, `files`, `heap_used`, `heap_kept`, `unaccounted`: what `host` consists of at some of its times.
  */
 export const COLUMNS = [
   ...METRICS,
@@ -53,6 +54,11 @@ export const COLUMNS = [
   "rss",
   "anon",
   "shmem",
+  "shared",
+  "files",
+  "heap_used",
+  "heap_kept",
+  "unaccounted",
   "cgroup",
   "driver",
   "job",
