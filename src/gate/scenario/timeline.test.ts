@@ -109,4 +109,39 @@ describe("the timeline of a run", () => {
     expect(cause("leak_line")).toEqual({ location: "train.py:6", code: "history.append(x)", share: 0.98 });
     expect(cause("contributing_line")).toBeUndefined();
   });
+
+  /** The timeline of a run with an account of host memory, sizes in MiB. */
+  function accounted(parts: Readonly<Record<string, readonly number[]>>, steps: readonly number[] | null = null) {
+    const sizes = Object.entries(parts).map(
+      ([name, mib]) => [name, Float64Array.from(mib, (one) => one * MIB)] as const,
+    );
+    const table: SampleTable = {
+      rank: 0,
+      device: "host",
+      timeNs: Float64Array.of(0, 1e9, 2e9),
+      steps: steps && Float64Array.from(steps),
+      columns: Object.fromEntries(sizes),
+      highwater: new Set(),
+    };
+    const whole = recording(0);
+    return buildTimeline({
+      scenario: "s",
+      verdict: "pass",
+      subtitle: "",
+      recording: { ...whole, tables: [...whole.tables, table] },
+      judgement: null,
+      policy: DEFAULT_POLICY,
+      envelopes: [],
+    }).account;
+  }
+
+  it("the account of host memory has its parts, and leaves a part unknown where it was not read", () => {
+    const parts = { heap_used: [Number.NaN, 20, 30], shared: [0, 50, 50], unaccounted: [100, 30, 20] };
+    const account = accounted(parts);
+    expect(Object.keys(account!).sort()).toEqual(["in_use", "rank", "rest", "shared", "time_s"]);
+    expect(account).toMatchObject({ rank: 0, time_s: [0, 1, 2], in_use: [Number.NaN, 20 * MIB, 30 * MIB] });
+    expect(account?.rest).toEqual([100 * MIB, 30 * MIB, 20 * MIB]);
+    expect(accounted(parts, [1, 2, 3])?.steps).toEqual([1, 2, 3]);
+    expect(accounted({})).toBeUndefined();
+  });
 });

@@ -1,9 +1,10 @@
 import { outerPhases } from "../../analysis/growth/phases.ts";
 import type { AnalysisDocument, Finding } from "../../analysis/series/document.ts";
-import { seriesOf } from "../../analysis/series/series.ts";
+import { seriesOf, stepPositions } from "../../analysis/series/series.ts";
 import type { Band } from "../../baseline/band.ts";
 import { causesOf, decidingCheck } from "../../report/headline/causes.ts";
 import type {
+  HostAccount,
   Timeline,
   TimelineCause,
   TimelinePanel,
@@ -60,6 +61,8 @@ export function buildTimeline(input: TimelineInput): Timeline {
   const panels = series.map((key) => panelOf(key, input, deciding.length > 0 ? deciding : main ? [main] : []));
   const about = main === undefined ? undefined : panels.find((panel) => sameSeries(panel, main));
   const phases = outerPhases(input.recording);
+  const host = series.find(({ metric }) => metric === "host");
+  const account = host === undefined ? null : accountOf(input.recording, host.rank);
   const cause = causeOf(input.findings ?? []);
   return {
     scenario: input.scenario,
@@ -78,6 +81,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
       .map(({ timeNs, text }) => ({ time_s: timeNs / 1e9, text })),
     ...(phases.length === 0 ? {} : { phases }),
     panels,
+    ...(account === null ? {} : { account }),
     ...(cause === null ? {} : { cause }),
   };
 }
@@ -116,6 +120,24 @@ function rateOf(key: SeriesKey, analysis: AnalysisDocument | null): NonNullable<
   const second = series?.slope_bytes_per_s ?? null;
   if (step !== null && step > 0) return { bytes: step, per: "step" };
   return second !== null && second > 0 ? { bytes: second, per: "second" } : null;
+}
+
+/** What host memory of a rank consists of; null where nothing is known of it. */
+function accountOf({ tables }: Recording, rank: number): HostAccount | null {
+  const table = tables.find((one) => one.rank === rank && one.columns.unaccounted !== undefined);
+  if (table === undefined || table.timeNs === null) return null;
+  const { shared, files, heap_used: in_use, heap_kept: kept, unaccounted: rest } = table.columns;
+  const time_s = table.timeNs.map((ns) => Math.round(ns / 1e5) / 1e4);
+  const steps = table.steps && stepPositions(time_s, table.steps);
+  const columns = Object.entries({
+    steps: steps?.map((step) => Math.round(1e4 * step) / 1e4),
+    in_use,
+    kept,
+    shared,
+    files,
+  });
+  const known = columns.flatMap(([name, values]): [string, number[]][] => (values ? [[name, [...values]]] : []));
+  return { rank, time_s: [...time_s], ...Object.fromEntries(known), rest: [...rest!] };
 }
 
 function causeOf(findings: readonly Finding[]): TimelineCause | null {

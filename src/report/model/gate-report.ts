@@ -22,6 +22,7 @@ export interface Timeline extends Omit<StoredTimeline, "series"> {
   readonly series: readonly TimelineSeries[];
 }
 export type TimelinePanel = NonNullable<Timeline["panels"]>[number];
+export type HostAccount = NonNullable<Timeline["account"]>;
 export type TimelineCause = NonNullable<Timeline["cause"]>;
 
 /** The role of the runs that measured the command as it is, so that others can be compared with them. */

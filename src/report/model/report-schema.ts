@@ -83,6 +83,24 @@ const TimelineSchema = v.object({
       }),
     ),
   ),
+  /**
+   * What host memory of the rank consists of over time, in bytes that add up to it; null = unknown at that time. A part
+   * that is unknown, or small, all the time is absent, and belongs to the rest. Absent where the rest is all.
+   */
+  account: v.exactOptional(
+    v.object({
+      rank: count,
+      time_s: points,
+      steps: v.exactOptional(values),
+      /** By heaps with a counter, and kept by their allocators, garbage included. */
+      in_use: v.exactOptional(values),
+      kept: v.exactOptional(values),
+      /** Shared memory, each page once, and files in RAM that no process maps. */
+      shared: v.exactOptional(values),
+      files: v.exactOptional(values),
+      rest: values,
+    }),
+  ),
   /** What a breached peak consists of, as stacked bars; absent where it was not explained. */
   peak: v.exactOptional(StackedPeaksSchema),
   /**

@@ -5,6 +5,7 @@ import {
   sampleJudgement,
   sampleReport,
   sampleScenario,
+  sampleTimeline,
 } from "../testing/sample-report.ts";
 import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "./section.ts";
 
@@ -43,6 +44,13 @@ describe("a section", () => {
     const again = parseSection(bytes(text), "here");
     const content = ({ report }: Section) => [report.verdict, report.session, report.generated_at_utc, report.cost];
     expect(content(again)).toEqual(content(section()));
+  });
+
+  it("a section keeps what host memory consists of, with null where a part is unknown", () => {
+    const account = { rank: 0, time_s: [0, 1], in_use: [Number.NaN, 5], rest: [9, 4] };
+    const scenarios = [sampleScenario("fail", { timeline: sampleTimeline({ account }) })];
+    const read = parseSection(bytes(sectionText(section({ report: sampleReport("fail", { scenarios }) }))), "here");
+    expect(read.report.scenarios[0]?.timeline?.account).toEqual({ ...account, in_use: [null, 5] });
   });
 
   it("keeps how the gate was started, or leaves it out where texts are cut", () => {

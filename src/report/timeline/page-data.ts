@@ -2,12 +2,13 @@ import { escapeTerminal } from "../../core/escape.ts";
 import { isCounted } from "../../telemetry/recording/metrics.ts";
 import { BUDGET_DASH, LIMIT_DASH, THEMES, type Theme } from "../drawing/palette.ts";
 import { decimate, type Line } from "../model/decimate.ts";
-import type { ScenarioReport } from "../model/gate-report.ts";
+import type { HostAccount, ScenarioReport } from "../model/gate-report.ts";
 import { type AxisView, type PanelView, viewOf } from "./panel-view.ts";
 
 /** One line of a page's chart. */
 interface PageLine {
-  readonly role: "series" | "baseline-low" | "baseline-mid" | "baseline-high" | "limit" | "budget";
+  /** The parts of an account stand one upon the other, the last one at the bottom. */
+  readonly role: "part" | "series" | "baseline-low" | "baseline-mid" | "baseline-high" | "limit" | "budget";
   readonly label: string;
   readonly color: { readonly light: string; readonly dark: string };
   readonly width: number;
@@ -30,8 +31,10 @@ export interface PagePanel {
   readonly to: number;
   /** Value at the top of the chart. */
   readonly high: number;
-  /** Whether the picture shows it. */
-  readonly decides: boolean;
+  /** Whether the picture shows it, or it is what host memory consists of. */
+  readonly place: "deciding" | "account" | "other";
+  /** Whether it has the axis of the deciding series. */
+  readonly isLinked: boolean;
   /** What is shaded: the series above this value, or above the baseline; null = nothing. */
   readonly excess: number | "baseline" | null;
   /** Limits too far above the series to be drawn. */
@@ -45,6 +48,17 @@ interface PageData {
   readonly fills: Readonly<Record<"excess" | "band", { readonly light: string; readonly dark: string }>>;
 }
 
+const plain = (color: string): PageLine["color"] => ({ light: color, dark: color });
+
+/** The parts of an account from the top down. */
+const ACCOUNT_PARTS = [
+  { part: "rest", label: "rest", color: both("band") },
+  { part: "files", label: "files in RAM", color: plain("#cc79a7") },
+  { part: "shared", label: "shared", color: plain("#009e73") },
+  { part: "kept", label: "kept by allocators", color: plain("#e69f00") },
+  { part: "in_use", label: "in use", color: plain("#0072b2") },
+] as const;
+
 /** The data block of the page's script, as JSON-safe values. */
 export function pageData(scenarios: readonly ScenarioReport[]): PageData {
   return {
@@ -53,13 +67,12 @@ export function pageData(scenarios: readonly ScenarioReport[]): PageData {
   };
 }
 
-/** The panels of a scenario in the order of the page. */
+/** The panels of a scenario in the order of the page: those of the deciding series first. */
 export function panelsOf({ timeline }: ScenarioReport): readonly PagePanel[] {
   if (timeline === null) return [];
   const { deciding, others } = viewOf(timeline);
-  const all = [deciding, ...others].flatMap((axis) => axis.panels.map((view) => ({ axis, view })));
-  // Panels of a scenario, those of the deciding series first.
-  return all.slice(0, 24).map(({ axis, view }): PagePanel => {
+  const all = [deciding, ...others].flatMap((axis) => axis.panels.map((view) => ({ axis, view }))).slice(0, 24);
+  const panels = all.map(({ axis, view }): PagePanel => {
     const lowest = view.limits.filter(({ isInside }) => isInside).at(-1);
     const isOver = lowest !== undefined && view.peak !== null && view.peak.bytes > lowest.bytes;
     const grows = timeline.verdict === "fail" && view.growth !== undefined && view.band !== null;
@@ -70,12 +83,31 @@ export function panelsOf({ timeline }: ScenarioReport): readonly PagePanel[] {
       from: axis.from,
       to: axis.to,
       high: view.high,
-      decides: axis === deciding,
+      place: axis === deciding ? "deciding" : "other",
+      isLinked: axis === deciding,
       excess: isOver ? lowest.bytes : grows ? "baseline" : null,
       far: view.limits.filter(({ isInside }) => !isInside).map(({ name, bytes }) => ({ name, bytes })),
       lines: linesOf(view, axis),
     };
   });
+  const { account } = timeline;
+  const host = all.findIndex(({ view: { series } }) => series.metric === "host" && series.rank === account?.rank);
+  return account === undefined || host < 0 ? panels : [...panels, accountPanel(account, panels[host]!)];
+}
+
+/** What the host memory of a panel consists of. */
+function accountPanel(account: HostAccount, host: PagePanel): PagePanel {
+  const x = (host.unit === "steps" ? account.steps : account.time_s) ?? [];
+  const rows = [...x.keys()].filter((row) => Number.isFinite(x[row]));
+  const pick = (values: readonly (number | null)[]) => Float64Array.from(rows, (row) => values[row] ?? Number.NaN);
+  const lines = ACCOUNT_PARTS.flatMap(({ part, label, color }) => {
+    const values = account[part];
+    const look = { role: "part", label, color, width: 0, dash: [] } as const;
+    return values === undefined ? [] : [pageLine(look, { time_s: pick(x), bytes: pick(values) })];
+  });
+  const sums = rows.map((row) => ACCOUNT_PARTS.reduce((sum, { part }) => sum + (account[part]?.[row] || 0), 0));
+  const high = sums.reduce((most, bytes) => Math.max(most, bytes), 1024);
+  return { ...host, place: "account", high, excess: null, far: [], lines };
 }
 
 function both(name: keyof Theme): PageLine["color"] {

@@ -43,9 +43,7 @@ export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: bo
     title,
     `<p class="reason">${escapeHtml(capital(sentence))}</p>`,
     ...excuseNotes(scenario).map((text) => `<p>${escapeHtml(text)}</p>`),
-    panels.length === 0
-      ? `<p class="soft">No memory samples were recorded.</p>`
-      : charts(panels, ({ decides }) => decides),
+    panels.length === 0 ? `<p class="soft">No memory samples were recorded.</p>` : charts(panels, "deciding"),
     shownRunLine(scenario),
     causeLines(scenario),
     peakSection(scenario),
@@ -56,10 +54,10 @@ export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: bo
   return `<section data-scenario="${index}"${index === 0 ? "" : " hidden"}>${parts.filter((part) => part !== "").join("\n")}</section>`;
 }
 
-function charts(panels: readonly PagePanel[], isShown: (panel: PagePanel) => boolean): string {
+function charts(panels: readonly PagePanel[], place: PagePanel["place"]): string {
   return panels
     .map((panel, at) => {
-      if (!isShown(panel)) return "";
+      if (panel.place !== place) return "";
       const far = panel.far.map(({ name, bytes }) => `${name} ${panel.counted ? bytes : sizeCell(bytes)}`).join(", ");
       const above = far === "" ? "" : ` <span class="soft">${escapeHtml(far)}, above the chart</span>`;
       return `<figure><figcaption>${escapeHtml(panel.label)}${above}</figcaption><div class="chart" data-panel="${at}"></div></figure>`;
@@ -186,7 +184,7 @@ function steps(scenario: ScenarioReport, accept: AcceptCommand | undefined): str
 
 function folds(scenario: ScenarioReport, panels: readonly PagePanel[]): string[] {
   const checks = scenario.judgement?.checks ?? [];
-  const others = panels.filter(({ decides }) => !decides).length;
+  const others = panels.filter(({ place }) => place === "other").length;
   const processes = processTable(scenario);
   const locked = lockText(scenario);
   const environment = [
@@ -199,16 +197,26 @@ function folds(scenario: ScenarioReport, panels: readonly PagePanel[]): string[]
   }
   const texts: readonly (readonly [string, string])[] = [
     [`All checks (${checks.length})`, checks.length === 0 ? "" : checksTable(checks)],
-    [`Other series (${others})`, charts(panels, ({ decides }) => !decides)],
+    [`Other series (${others})`, charts(panels, "other")],
     [`Findings (${scenario.findings.length})`, findings(scenario)],
     [`Processes (${processes.rows.length})`, processes.rows.length === 0 ? "" : namedRows(processes)],
     [`Runs (${scenario.runs.length})`, runsTable(scenario)],
     ["Environment", list(environment.map(escapeHtml))],
     ["Statistics", statistics(scenario)],
   ];
-  return texts.flatMap(([summary, html]) =>
+  const folded = texts.flatMap(([summary, html]) =>
     html === "" ? [] : [`<details><summary>${escapeHtml(summary)}</summary>${html}</details>`],
   );
+  return [accountFold(scenario, panels), ...folded];
+}
+
+/** What host memory consists of, open where host memory decided. */
+function accountFold({ verdict }: ScenarioReport, panels: readonly PagePanel[]): string {
+  const account = panels.find(({ place }) => place === "account");
+  if (account === undefined) return "";
+  const open = account.isLinked && verdict !== "pass" ? " open" : "";
+  const note = "In use and kept: by heaps that have a counter. The rest is in none of them.";
+  return `<details${open}><summary>What host memory consists of</summary><p class="soft">${note}</p>${charts(panels, "account")}</details>`;
 }
 
 function checksTable(checks: readonly Check[]): string {

@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { GIB } from "../../core/units.ts";
+import { GIB, MIB } from "../../core/units.ts";
+import type { Metric } from "../../telemetry/recording/metrics.ts";
 import { BrowserPage, findChromium } from "../testing/browser.ts";
 import { sampleReport, sampleScenario, sampleSeries, sampleTimeline } from "../testing/sample-report.ts";
 import { renderTimelineHtml } from "./timeline-html.ts";
@@ -24,6 +25,31 @@ function hostileReport() {
       sampleScenario("error", { scenario: "nothing", timeline: null }),
     ],
   });
+}
+
+/** A run of 100 MiB: 40 MiB are shared, and 40 MiB in a heap that is unknown in the first half. */
+function accountReport(verdict: "fail" | "pass", { metric = "host" as Metric, steps = false } = {}) {
+  const host = sampleSeries({ device: "host", metric, level: 100 * MIB, swing: 0, growth: 0 });
+  const time_s = Array.from({ length: 41 }, (_, second) => second);
+  const isKnown = (second: number) => second > 20;
+  const account = {
+    rank: 0,
+    time_s,
+    ...(steps ? { steps: time_s.map((second) => (second < 10 ? null : 10 * second)) } : {}),
+    in_use: time_s.map((second) => (isKnown(second) ? 40 * MIB : null)),
+    shared: time_s.map(() => 40 * MIB),
+    rest: time_s.map((second) => (isKnown(second) ? 20 * MIB : 60 * MIB)),
+  };
+  const series = [steps ? { ...host, steps: host.time_s.map((second) => 10 * second) } : host];
+  const timeline = sampleTimeline({
+    verdict,
+    series,
+    envelope: null,
+    budget_bytes: null,
+    threshold_bytes: null,
+    account,
+  });
+  return sampleReport(verdict, { scenarios: [sampleScenario(verdict, { timeline })] });
 }
 
 const chromium = findChromium();
@@ -63,6 +89,24 @@ describe("renderTimelineHtml", () => {
     expect(page.split("<script").length).toBe(4);
     expect(page.includes("<img")).toBe(false);
     expect(page.includes("\u202e")).toBe(false);
+  });
+
+  it("the page opens what host memory consists of where host memory decided, and folds it otherwise", () => {
+    const fold = (report: ReturnType<typeof accountReport>) =>
+      /<details( open)?><summary>What host memory consists of/.exec(renderTimelineHtml(report));
+    expect(fold(accountReport("fail"))?.[1]).toBe(" open");
+    expect(fold(accountReport("pass"))?.[0]).not.toContain("open");
+    expect(fold(accountReport("fail", { metric: "allocated" }))).toBeNull();
+    expect(fold(sampleReport("fail"))).toBeNull();
+  });
+
+  it("the page has the parts of host memory on the axis of its series, without times outside steps", () => {
+    const report = accountReport("fail", { steps: true });
+    const data = JSON.parse(/id="data">(.*?)<\/script>/.exec(renderTimelineHtml(report))![1]!);
+    const [host, account] = data.scenarios[0].panels;
+    expect([account.unit, account.from, account.to]).toEqual(["steps", host.from, host.to]);
+    const line = account.lines.find(({ label }: { label: string }) => label === "in use");
+    expect(Buffer.from(line.x, "base64")).toHaveLength(31 * Float32Array.BYTES_PER_ELEMENT);
   });
 
   it("stays small for two million samples, and keeps the highest of them", () => {
@@ -140,6 +184,53 @@ describe.skipIf(chromium === null)("the page in a browser", () => {
       expect(await shown.evaluate(emptyRows)).toBe(0);
       await shown.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = false })");
       await shown.until('document.documentElement.dataset.panels === "1"');
+    }
+    expect(shown.complaints).toEqual([]);
+  });
+
+  it("the parts of host memory stand one upon the other, and an unknown one is not drawn", async () => {
+    const shown = await open(renderTimelineHtml(accountReport("fail")));
+    await shown.until('document.documentElement.dataset.panels === "2"');
+    /** Pixels of each part in two columns of the chart, as shares of all parts. */
+    const read = `(() => {
+      const canvas = document.querySelectorAll('.chart canvas')[1];
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      const colors = { '0,114,178': 'in use', '0,158,115': 'shared', '208,215,222': 'rest' };
+      return [0.3, 0.8].map((across) => {
+        const at = (y) => 4 * (y * canvas.width + Math.round(canvas.width * across));
+        return [...Array(canvas.height).keys()].map((y) => colors[data.slice(at(y), at(y) + 3).join()] ?? '');
+      });
+    })()`;
+    const columns = ((await shown.evaluate(read)) as string[][]).map((pixels) => pixels.filter((part) => part !== ""));
+    const [before, after] = columns.map((parts) =>
+      [...new Set(parts)].map((name) => [name, parts.filter((part) => part === name).length / parts.length]),
+    );
+    const close = (share: number) => expect.closeTo(share, 1);
+    expect(before).toEqual([
+      ["rest", close(0.6)],
+      ["shared", close(0.4)],
+    ]);
+    expect(after).toEqual([
+      ["rest", close(0.2)],
+      ["shared", close(0.4)],
+      ["in use", close(0.4)],
+    ]);
+    const legend = "[...document.querySelectorAll('.u-legend')][1].textContent";
+    expect(await shown.evaluate(legend)).toMatch(/rest:?\s*60\.0 MiB.*shared:?\s*40\.0 MiB.*in use:?\s*40\.0 MiB/);
+    const box = (await shown.evaluate(
+      "(({x, y, width, height}) => ({x, y, width, height}))((document.querySelectorAll('.chart')[1].scrollIntoView(), document.querySelectorAll('.u-over')[1].getBoundingClientRect()))",
+    )) as { x: number; y: number; width: number; height: number };
+    // What is under the pointer is the part alone, not its upper edge.
+    await shown.mouse("mouseMoved", box.x + box.width * 0.8, box.y + box.height / 2);
+    await shown.until(`${legend}.includes('20.0 MiB')`);
+    expect(await shown.evaluate(legend)).toMatch(/rest:?\s*20\.0 MiB.*shared:?\s*40\.0 MiB.*in use:?\s*40\.0 MiB/);
+    await shown.mouse("mouseMoved", box.x + box.width * 0.3, box.y + box.height / 2);
+    await shown.until(`${legend}.includes('60.0 MiB')`);
+    for (const width of [390, 768]) {
+      const mobile = width < 600;
+      await shown.send("Emulation.setDeviceMetricsOverride", { width, height: 800, deviceScaleFactor: 1, mobile });
+      await shown.until(`innerWidth === ${width}`);
+      expect(await shown.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
     }
     expect(shown.complaints).toEqual([]);
   });
