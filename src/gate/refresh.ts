@@ -9,6 +9,7 @@ import { addRuns, emptyRecord, withEnvelopes } from "../baseline/record-changes.
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
+import { groupBy } from "../core/group-by.ts";
 import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { countedNotes, oneLine, plural } from "../core/text.ts";
 import { viewRepository } from "../git/repository-view.ts";
@@ -21,15 +22,11 @@ import { outputTail } from "./run/output-tail.ts";
 
 /** One envelope for each series of the runs, the judged ones first. */
 export function envelopesOf(runs: readonly FinishedRun[]): Band[] {
-  const groups = new Map<string, BandSeries[]>();
-  for (const run of runs) {
-    if (run.recording === null) continue;
-    for (const { rank, device, metric, timeS, steps, bytes } of seriesOf(run.recording)) {
-      if (METRIC[metric].isOnRequest || METRIC[metric].isInterpreter) continue;
-      const key = `${rank} ${device} ${metric}`;
-      groups.set(key, [...(groups.get(key) ?? []), { rank, device, metric, time_s: timeS, steps, bytes }]);
-    }
-  }
+  const series = runs
+    .flatMap(({ recording }) => (recording === null ? [] : seriesOf(recording)))
+    .filter(({ metric }) => !METRIC[metric].isOnRequest && !METRIC[metric].isInterpreter)
+    .map(({ timeS, ...one }): BandSeries => ({ ...one, time_s: timeS }));
+  const groups = groupBy(series, ({ rank, device, metric }) => `${rank} ${device} ${metric}`);
   const envelopes = [...groups.values()].map(buildBand).filter((envelope) => envelope !== null);
   const weight = ({ metric }: Band): number => ["allocated", "host", "reserved", "used"].indexOf(metric);
   // Maximum number of series with a baseline band: the size of a record is limited.

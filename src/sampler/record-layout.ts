@@ -169,3 +169,13 @@ export const ProbeTrouble = {
   fileUnreadable: 9,
 } as const;
 export type ProbeTrouble = (typeof ProbeTrouble)[keyof typeof ProbeTrouble];
+
+/** What the header of a file says. */
+export interface RecordFileHeader {
+  readonly monotonicStartNs: bigint;
+  readonly epochNs: bigint;
+  readonly hostPeriodNs: number;
+  readonly devicePeriodNs: number;
+  readonly rootPid: number;
+  readonly pageSize: number;
+}

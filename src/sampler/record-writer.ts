@@ -1,17 +1,15 @@
 import { createHash, type Hash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import { messageOf } from "../core/errors.ts";
-import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, type RecordKind, RecordSource } from "./record-layout.ts";
+import {
+  HEADER_BYTES,
+  RECORD_BYTES,
+  RECORD_MAGIC,
+  type RecordFileHeader,
+  type RecordKind,
+  RecordSource,
+} from "./record-layout.ts";
 import type { RecordsCheck } from "./sampler.ts";
-
-export interface RecordFileStart {
-  readonly monotonicStartNs: bigint;
-  readonly epochNs: bigint;
-  readonly hostPeriodNs: number;
-  readonly devicePeriodNs: number;
-  readonly rootPid: number;
-  readonly pageSize: number;
-}
 
 /** A value of a record; null = unknown. */
 type Value = number | null | undefined;
@@ -30,7 +28,7 @@ export class RecordWriter {
   #readBytes = 0;
 
   /** Creates the file, which must not exist; throws the error of the file system. */
-  constructor(file: string, start: RecordFileStart) {
+  constructor(file: string, start: RecordFileHeader) {
     const { O_RDWR, O_CREAT, O_EXCL } = constants;
     this.#fd = openSync(file, O_RDWR | O_CREAT | O_EXCL);
     const header = Buffer.alloc(HEADER_BYTES);

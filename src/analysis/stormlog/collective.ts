@@ -3,6 +3,7 @@ import { MIB } from "../../core/units.ts";
 import { mean, standardDeviation } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
 import type { TelemetryEvent } from "../../telemetry/recording/model.ts";
+import type { Finding } from "../series/document.ts";
 import { compareBigInt } from "./cross-rank.ts";
 import { roundTo } from "./gap.ts";
 
@@ -44,15 +45,7 @@ export interface CollectiveAttribution {
   readonly startNs: bigint;
   readonly endNs: bigint;
   readonly reasonCodes: readonly string[];
-  readonly evidence: {
-    readonly marker_hits: number;
-    readonly synchronized_ranks: number;
-    readonly expected_world_size: number;
-    readonly synchrony_ratio: number;
-    readonly peak_gap_bytes: number;
-    readonly peak_gap_ratio: number | null;
-    readonly robust_zscore: number;
-  };
+  readonly evidence: Finding["evidence"];
 }
 
 interface Spike {

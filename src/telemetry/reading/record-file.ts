@@ -1,16 +1,16 @@
 import { invalidInput } from "../../core/errors.ts";
-import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, RecordKind } from "../../sampler/record-layout.ts";
+import {
+  HEADER_BYTES,
+  RECORD_BYTES,
+  RECORD_MAGIC,
+  type RecordFileHeader,
+  RecordKind,
+} from "../../sampler/record-layout.ts";
 import { DeviceRecords } from "../devices/device-records.ts";
 import { GrowableColumns } from "../recording/growable.ts";
 import { readChunks } from "../recording/input-file.ts";
 import { ProcessHistory } from "../recording/process-history.ts";
-import type {
-  RecordedError,
-  RecordedRate,
-  RecordedStop,
-  RecordFile,
-  RecordFileHeader,
-} from "../recording/record-columns.ts";
+import type { RecordedError, RecordedRate, RecordedStop, RecordFile } from "../recording/record-columns.ts";
 import { StreamsBuilder } from "../recording/recorded-streams.ts";
 import { lostRings } from "../recording/source-errors.ts";
 import { RECENT_ENDING, recentRecords } from "./recent-records.ts";

@@ -1,14 +1,6 @@
+import type { RecordFileHeader } from "../../sampler/record-layout.ts";
 import type { ProcessHistory } from "./process-history.ts";
 import type { RecordedStream, StepColumns } from "./recorded-streams.ts";
-
-export interface RecordFileHeader {
-  readonly monotonicStartNs: bigint;
-  readonly epochNs: bigint;
-  readonly hostPeriodNs: number;
-  readonly devicePeriodNs: number;
-  readonly rootPid: number;
-  readonly pageSize: number;
-}
 
 /** Host ticks: sums over the process tree, bytes; NaN = unknown. */
 export interface TreeColumns {
