@@ -1,4 +1,6 @@
-import type { DeviceDifference, LineDifference } from "../../snapshot/live/peak-difference.ts";
+import { formatBytes, formatBytesDelta } from "../../core/units.ts";
+import type { DeviceDifference, KindDifference, LineDifference } from "../../snapshot/live/peak-difference.ts";
+import { sizeCell } from "../wording/wording.ts";
 
 /** A part of two peaks. Bytes. The rows of a device add up to both peaks and to their difference. */
 export interface DifferenceRow {
@@ -10,6 +12,49 @@ export interface DifferenceRow {
   readonly before: number;
   readonly after: number;
 }
+
+/** What two peaks consist of beside their lines. Names are not escaped. */
+export interface SideTable {
+  readonly head: readonly string[];
+  /** Whether each column aligns right; the others have names. */
+  readonly right: readonly boolean[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** The peaks by category and by phase, where the stacks show them, and by pool. */
+export function sideTables({ categories, phases, pools }: DeviceDifference): readonly SideTable[] {
+  const byKind = (title: string, kinds: readonly KindDifference[]): SideTable => ({
+    head: ["difference", "before", "after", title],
+    right: [true, true, true, false],
+    rows: kinds.map(({ name, before_bytes, after_bytes, difference_bytes }) => [
+      formatBytesDelta(difference_bytes),
+      formatBytes(before_bytes),
+      formatBytes(after_bytes),
+      name === null ? "not shown by the stacks" : name.replaceAll("_", " "),
+    ]),
+  });
+  const isShown = (kinds: readonly KindDifference[]): boolean => kinds.some(({ name }) => name !== null);
+  const byPool: SideTable = {
+    head: ["pool", "reserved before", "reserved after", "held free before", "held free after"],
+    right: [false, true, true, true, true],
+    rows: pools.map((pool) => [
+      pool.pool === "0:0" ? "default" : pool.pool,
+      sizeCell(pool.before_reserved_bytes),
+      sizeCell(pool.after_reserved_bytes),
+      sizeCell(pool.before_held_free_bytes),
+      sizeCell(pool.after_held_free_bytes),
+    ]),
+  };
+  return [
+    ...(isShown(categories) ? [byKind("category", categories)] : []),
+    ...(isShown(phases) ? [byKind("allocated in", phases)] : []),
+    ...(pools.length === 0 ? [] : [byPool]),
+  ];
+}
+
+/** "Peak of cuda:0: 1.00 GiB → 1.20 GiB, +0.20 GiB", the device not escaped. */
+export const peakTitle = ({ device, before_bytes, after_bytes, difference_bytes }: DeviceDifference): string =>
+  `Peak of ${device}: ${formatBytes(before_bytes)} → ${formatBytes(after_bytes)}, ${formatBytesDelta(difference_bytes)}`;
 
 export const differenceOf = ({ before, after }: DifferenceRow): number => after - before;
 

@@ -1,11 +1,10 @@
-import { assertNever } from "../../core/errors.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import type { DeviceDifference, SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
 import { LINE_STYLES, THEMES, type Theme, type ThemeName } from "../drawing/palette.ts";
 import { END, MARGIN, svgDocument, svgSwatch, svgText, WIDTH } from "../drawing/svg.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import { BAR, box, stackedBar } from "./composition-svg.ts";
-import { type DifferenceRow, differenceOf, peakRows } from "./peak-rows.ts";
+import { type DifferenceRow, differenceOf, peakRows, peakTitle } from "./peak-rows.ts";
 
 const RIGHT = WIDTH - MARGIN;
 const TITLE_SIZE = 24;
@@ -48,29 +47,20 @@ export function renderPeaksSvg(document: SnapshotDifference, themeName: ThemeNam
 }
 
 function drawDevice(device: DeviceDifference, top: number, theme: Theme): Drawn {
-  const { before_bytes: before, after_bytes: after, difference_bytes: difference } = device;
-  const title = `Peak of ${device.device}: ${formatBytes(before)} → ${formatBytes(after)}, ${formatBytesDelta(difference)}`;
+  const { before_bytes: before, after_bytes: after } = device;
   const rows = peakRows(device, LINE_STYLES.length).map((row, i): ColoredRow => {
     return { ...row, color: colorOf(row, i, theme) };
   });
   const bars = drawStacks(rows, { before, after }, top + 44, theme);
   const steps = drawWaterfall(rows, { before, after }, bars.bottom + 24, theme);
-  const shown = fitText(title, TITLE_SIZE, RIGHT - MARGIN);
+  const shown = fitText(peakTitle(device), TITLE_SIZE, RIGHT - MARGIN);
   const head = svgText(shown, MARGIN, top + TITLE_SIZE, TITLE_SIZE, theme.text);
   return { svg: [head, bars.svg, steps.svg].join("\n"), bottom: steps.bottom };
 }
 
 function colorOf({ kind }: DifferenceRow, index: number, theme: Theme): string {
-  switch (kind) {
-    case "line":
-      return LINE_STYLES[index % LINE_STYLES.length]!.color;
-    case "other-lines":
-      return theme.band;
-    case "no-line":
-      return theme.median;
-    default:
-      return assertNever(kind);
-  }
+  if (kind === "line") return LINE_STYLES[index % LINE_STYLES.length]!.color;
+  return kind === "other-lines" ? theme.band : theme.median;
 }
 
 interface Peaks {

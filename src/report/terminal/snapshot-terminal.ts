@@ -1,13 +1,8 @@
 import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
-import type {
-  DeviceDifference,
-  KindDifference,
-  LineDifference,
-  PoolDifference,
-  SnapshotDifference,
-} from "../../snapshot/live/peak-difference.ts";
+import type { DeviceDifference, LineDifference, SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
 import type { GrowthRow, LiveRow, PoolRow, SnapshotDocument, SurvivorRow } from "../../snapshot/live/tables.ts";
 import type { Frame } from "../../snapshot/model/frames.ts";
+import { peakTitle, sideTables } from "../peaks/peak-rows.ts";
 import { sizeCell } from "../wording/wording.ts";
 import {
   alignRows,
@@ -274,8 +269,6 @@ export function renderDifferenceTerminal(
 }
 
 function deviceLines(device: DeviceDifference, paint: Paint, width: number): string[] {
-  const { before_bytes: before, after_bytes: after, difference_bytes: difference } = device;
-  const title = `Peak of ${safe(device.device)}: ${formatBytes(before)} → ${formatBytes(after)}, ${formatBytesDelta(difference)}`;
   const differing = device.lines.filter(({ difference_bytes: bytes }) => bytes !== 0);
   const shown = differing.slice(0, MAX_ROWS);
   const rest = differing.slice(MAX_ROWS);
@@ -288,28 +281,18 @@ function deviceLines(device: DeviceDifference, paint: Paint, width: number): str
     `${formatBytesDelta(device.unexplained_bytes)} not by line: rounding, and memory from before the history`,
   ];
   return [
-    paint.bold(title),
+    paint.bold(safe(peakTitle(device))),
     ...alignRows(rows, [true, true, true, false, false]).map((line) => `  ${line}`),
     ...others.map((line) => paint.dim(`  ${line}`)),
     ...callerLines(shown[0], paint, width),
-    ...kindLines("category", device.categories, paint),
-    ...kindLines("allocated in", device.phases, paint),
-    ...poolLines(device.pools, paint),
+    ...sideTables(device).flatMap(({ head, right, rows: cells }) => {
+      const lines = [
+        head.map((name) => cell(name, paint.dim)),
+        ...cells.map((row) => row.map((text) => cell(safe(text)))),
+      ];
+      return alignRows(lines, right).map((line) => `  ${line}`);
+    }),
   ];
-}
-
-/** Nothing where the stacks show no kind. */
-function kindLines(title: string, kinds: readonly KindDifference[], paint: Paint): string[] {
-  if (kinds.every(({ name }) => name === null)) return [];
-  const rows = kinds.map(({ name, before_bytes, after_bytes, difference_bytes }) => {
-    const sizes = [formatBytesDelta(difference_bytes), formatBytes(before_bytes), formatBytes(after_bytes)];
-    return [
-      ...sizes.map((text) => cell(text)),
-      cell(name === null ? "not shown by the stacks" : name.replaceAll("_", " ")),
-    ];
-  });
-  const head = ["difference", "before", "after", title].map((name) => cell(name, paint.dim));
-  return alignRows([head, ...rows], [true, true, true, false]).map((line) => `  ${line}`);
 }
 
 const sumOf = (lines: readonly LineDifference[]): number =>
@@ -325,18 +308,4 @@ function lineCells(line: LineDifference, paint: Paint): Cell[] {
     cell(`${clip(locationText(line), 60)}${moved === null ? "" : ` (line ${moved} before)`}`),
     cell(clip(safe(line.function), 40), paint.dim),
   ];
-}
-
-function poolLines(pools: readonly PoolDifference[], paint: Paint): string[] {
-  if (pools.length === 0) return [];
-  const names = ["pool", "reserved before", "after", "held free before", "after"];
-  const rows: Cell[][] = pools.map((pool) => [
-    cell(pool.pool === "0:0" ? "default" : safe(pool.pool)),
-    cell(sizeCell(pool.before_reserved_bytes)),
-    cell(sizeCell(pool.after_reserved_bytes)),
-    cell(sizeCell(pool.before_held_free_bytes)),
-    cell(sizeCell(pool.after_held_free_bytes)),
-  ]);
-  const table = alignRows([names.map((name) => cell(name, paint.dim)), ...rows], [false, true, true, true, true]);
-  return table.map((line) => `  ${line}`);
 }
