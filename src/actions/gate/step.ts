@@ -10,7 +10,7 @@ import { errorOutputs, type Outputs, outputsOf, type Published } from "../../git
 import type { GateReport } from "../../report/model/gate-report.ts";
 import { freeBundleDirectory } from "../bundle-directory.ts";
 import { inspectableWarning } from "../closed-process.ts";
-import { asGateError } from "../gate-error.ts";
+import { asGateError, stepExitCode } from "../gate-error.ts";
 import { watchInterruption } from "../interrupt.ts";
 import { log } from "../log.ts";
 import { withStopCommands } from "../stop-commands.ts";
@@ -121,20 +121,6 @@ function isOnRuns(note: string, { scenarios }: GateReport): boolean {
 /** A breach that was found before the time was over remains one; otherwise the interruption decides. */
 function stoppedExitCode(stopped: GateError, reported: number): number {
   return stopped.code === "STEP_TIMEOUT" && reported === ExitCode.gateFailed ? reported : stopped.exitCode;
-}
-
-/** Exit status of the step. `fail-on: never` exempts only the verdict, not a run that failed or was interrupted. */
-function stepExitCode(exitCode: number, verdictFails: boolean): number {
-  switch (exitCode) {
-    case ExitCode.pass:
-    case ExitCode.findings:
-      return ExitCode.pass;
-    case ExitCode.gateFailed:
-    case ExitCode.unjudged:
-      return verdictFails ? exitCode : ExitCode.pass;
-    default:
-      return exitCode;
-  }
 }
 
 function annotateError(env: Environment, error: GateError): void {

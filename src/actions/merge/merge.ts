@@ -18,6 +18,7 @@ import { renderComment } from "../../report/markdown/comment-markdown.ts";
 import { worstScenario } from "../../report/model/gate-report.ts";
 import type { Section } from "../../report/model/section.ts";
 import { decidingScaling } from "../../report/wording/scaling-text.ts";
+import { stepExitCode } from "../gate-error.ts";
 import { callsItselfAccepted, type Ground, holdClaims } from "../report/claims.ts";
 import { doubtNotes } from "../report/notes.ts";
 import { openSource } from "../report/source.ts";
@@ -114,12 +115,6 @@ function notesOf({ answer, notes }: LegsNow): readonly string[] {
   return [...answer.missing.map(({ message }) => `${message}.`), ...notes];
 }
 
-/** Exit status by `fail-on`: it exempts the verdict, but neither errors nor missing legs. */
-function stepStatus(code: number, { verdictFails }: MergeSettings, missing: boolean): number {
-  if (code === ExitCode.gateFailed) return verdictFails || missing ? code : ExitCode.pass;
-  return code === ExitCode.unjudged && !verdictFails && !missing ? ExitCode.pass : code;
-}
-
 function legsText(sections: readonly Section[]): string {
   return JSON.stringify(
     sections.map(({ leg, runAttempt, report }) => ({
@@ -157,7 +152,8 @@ function report(action: SubAction, settings: MergeSettings, now: LegsNow): numbe
   }
   for (const { message } of answer.missing) warn(`${message}; a missing leg is not a pass.`);
   const { runs, minutes } = report.cost;
-  const status = stepStatus(code, settings, answer.missing.length > 0);
+  // A missing leg is not exempt.
+  const status = stepExitCode(code, settings.verdictFails || answer.missing.length > 0);
   const worst = worstScenario(report);
   if (status !== ExitCode.pass && worst !== null) {
     const why = decidingScaling(report) ?? `${worst.scenario}: ${answerSentence(worst)}`;

@@ -105,11 +105,6 @@ function surpriseHint(odd: readonly LabPattern[]): string {
   return hints.join(" ");
 }
 
-/** The pattern and its outcome, with the reason where it was not judged. */
-function surpriseText(pattern: LabPattern): string {
-  return `${pattern.name}: ${outcomeText(pattern)}`.replace(/\s+/g, " ");
-}
-
 /** What `lab run` and `lab scale` take alike. */
 function commonOptions({ text, argv }: Invocation) {
   return {
@@ -160,7 +155,8 @@ async function runRound(invocation: Invocation): Promise<number> {
   if (interrupt.aborted) return ExitCode.interrupted;
   const odd = surprises(document, CATALOGUE, named);
   if (odd.length > 0) {
-    throw new GateError("LAB_SURPRISE", `results differ from the catalogue: ${odd.map(surpriseText).join("; ")}`, {
+    const listed = odd.map((pattern) => `${pattern.name}: ${outcomeText(pattern)}`.replace(/\s+/g, " "));
+    throw new GateError("LAB_SURPRISE", `results differ from the catalogue: ${listed.join("; ")}`, {
       where: path.join(shown, LAB_FILE),
       hint: surpriseHint(odd),
     });

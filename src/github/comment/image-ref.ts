@@ -55,7 +55,10 @@ export async function publishImages(
     async () => files,
   );
   if (commit === null) return new Map();
-  const address = (key: string, theme: ImageTheme) => imageAddress(repository, commit, imagePath(key, theme));
+  // By this address signed-in readers of private repositories see a file too, pinned to a commit.
+  const base = `${repository.serverUrl}/${repository.owner}/${repository.repo}/blob/${commit}`;
+  const address = (key: string, theme: ImageTheme) =>
+    `${base}/${imagePath(key, theme).split("/").map(encodeURIComponent).join("/")}?raw=true`;
   return new Map(images.map(({ key }) => [key, { light: address(key, "light"), dark: address(key, "dark") }]));
 }
 
@@ -70,11 +73,6 @@ export function imagePath(key: string, theme: ImageTheme = "light"): string {
   const plain = parts.join("/");
   const unique = plain === key ? "" : `-${createHash("sha256").update(key).digest("hex").slice(0, 8)}`;
   return `${plain}${unique}${theme === "dark" ? "~dark" : ""}.png`;
-}
-
-/** Address by which signed-in readers of private repositories see a file too, pinned to a commit. */
-function imageAddress({ serverUrl, owner, repo }: ImageRepository, commit: string, path: string): string {
-  return `${serverUrl}/${owner}/${repo}/blob/${commit}/${path.split("/").map(encodeURIComponent).join("/")}?raw=true`;
 }
 
 /** Days that pictures of an inactive pull request are kept. */

@@ -9,7 +9,8 @@ import type { Section } from "../model/section.ts";
  */
 export function md(text: string, most = 300): string {
   // Four spaces at the start of a block would make it code.
-  return relax(escapeMarkdown(cutText(text.trim(), most)));
+  const escaped = escapeMarkdown(cutText(text.trim(), most));
+  return HARMLESS.reduce((relaxed, [pattern, sign]) => relaxed.replace(pattern, sign), escaped);
 }
 
 /** Pairs of an escaped character in a harmless position and the character. */
@@ -30,10 +31,6 @@ const HARMLESS: readonly (readonly [RegExp, string])[] = [
   [/(?<=\s)&#43;(?=\d)/g, "+"],
   [/(?<=\w)&#61;(?=\w)/g, "="],
 ];
-
-function relax(escaped: string): string {
-  return HARMLESS.reduce((text, [pattern, sign]) => text.replace(pattern, sign), escaped);
-}
 
 /** A GFM table of cells that are already escaped. */
 export function table(

@@ -1,7 +1,6 @@
 import * as v from "valibot";
 import { GateError, invalidInput } from "../../core/errors.ts";
 import { groupBy } from "../../core/group-by.ts";
-import type { Check } from "../../verdict/model/judgement.ts";
 import { type GateReport, VERDICTS_BY_URGENCY, type Verdict, verdictUrgency } from "./gate-report.ts";
 import { payloadOf, reportOf } from "./payload.ts";
 import { PayloadSchema } from "./report-schema.ts";
@@ -216,13 +215,9 @@ export function tightestSection(sections: readonly Section[]): Section | null {
 
 /** The largest share of its limit that a gating peak of the section uses; 0 where no limit is known. */
 export function loadOfSection({ report }: Section): number {
-  let most = 0;
-  for (const { judgement } of report.scenarios) {
-    for (const check of judgement?.checks ?? []) most = Math.max(most, loadOf(check));
-  }
-  return most;
-}
-
-function loadOf({ gating, aspect, candidate_bytes: bytes, threshold_bytes: limit }: Check): number {
-  return !gating || aspect !== "peak" || bytes === null || limit === null || limit <= 0 ? 0 : bytes / limit;
+  const checks = report.scenarios.flatMap(({ judgement }) => judgement?.checks ?? []);
+  return checks.reduce((most, { gating, aspect, candidate_bytes: bytes, threshold_bytes: limit }) => {
+    const isKnown = gating && aspect === "peak" && bytes !== null && limit !== null && limit > 0;
+    return isKnown ? Math.max(most, bytes / limit) : most;
+  }, 0);
 }

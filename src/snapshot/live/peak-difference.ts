@@ -21,7 +21,7 @@ export interface LineDifference extends Frame {
 }
 
 /** Reserved memory of a pool when the snapshots were taken; null where a snapshot does not have the pool. */
-export interface PoolDifference {
+interface PoolDifference {
   readonly pool: string;
   readonly before_reserved_bytes: number | null;
   readonly after_reserved_bytes: number | null;
