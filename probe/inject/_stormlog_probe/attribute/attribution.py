@@ -45,7 +45,10 @@ class Attribution(Scheduled):
     def prepare(self):
         # Loaded while nothing is traced, so that the first moment is not longer than the others.
         from . import moment, rows  # noqa: F401
+        from .releases import block_query
 
+        # Loads ctypes. While other threads wait, every file that is opened gives one of them a turn.
+        block_query()
         self.python.start()
 
     def restart(self, base_path, wanted):
