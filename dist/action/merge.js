@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "18a5fbb2e5251363fa2bc5e8d8a4051d641bc595a1d84bbb25faf54bea979638");
+  load = loadPack(import.meta.url, "613c49f296aa9555f91c0800c1b1d29eaf0eabd11710084d01845d12b3437e35");
 } catch (error) {
   fail(
     FAILED,

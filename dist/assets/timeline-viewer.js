@@ -49,6 +49,16 @@ function unitOf({ high, counted }) {
   return { name: UNITS[unit], bytes, steps: unit === 0 ? steps.filter((step) => step >= 1) : steps };
 }
 
+/** The values of parts upon those below them, which follow them; an unknown one adds nothing. */
+function stacked(tables) {
+  const sums = tables.map(([x, values]) => [x, [...values]]);
+  for (let part = sums.length - 2; part >= 0; part--) {
+    const below = (i) => tables.slice(part + 1).reduce((sum, [, values]) => sum + (values[i] ?? 0), 0);
+    sums[part][1] = tables[part][1].map((value, i) => (value === null ? null : value + below(i)));
+  }
+  return sums;
+}
+
 function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
@@ -128,7 +138,8 @@ function sizeOf(host, panels) {
 function draw(panel, host, key, panels) {
   host.replaceChildren();
   const tables = panel.lines.map(tableOf);
-  const joined = uPlot.join(tables);
+  const isAccount = panel.place === "account";
+  const joined = uPlot.join(isAccount ? stacked(tables) : tables);
   const axis = {
     stroke: css("--soft"),
     grid: { stroke: css("--grid"), width: 1 },
@@ -176,12 +187,15 @@ function draw(panel, host, key, panels) {
         class: line.role,
         stroke: colorOf(line.color),
         width: line.width,
+        ...(isAccount ? { fill: colorOf(line.color) } : {}),
         dash: line.dash,
         points: { show: line.lone },
         spanGaps: false,
         // Without a pointer the legend has the highest value.
-        value: (_, value, __, hovered) => {
+        value: (_, top, __, hovered) => {
           if (hovered === null || hovered === undefined) return size(highest(tables[index][1]));
+          // The parts of an account have the same times.
+          const value = isAccount ? tables[index][1][hovered] : top;
           return value === null || value === undefined ? "" : size(value);
         },
       })),
@@ -226,12 +240,12 @@ function redraw() {
   for (const chart of charts.values()) chart.destroy();
   charts.clear();
   const { panels } = data.scenarios[shown];
-  const deciding = panels.filter(({ decides }) => decides).length;
+  const deciding = panels.filter(({ place }) => place === "deciding").length;
   for (const host of hosts()) {
     const at = Number(host.dataset.panel);
     const panel = panels[at];
-    const key = panel.decides ? `scenario-${shown}` : `panel-${shown}-${at}`;
-    charts.set(host, draw(panel, host, key, panel.decides ? deciding : 2));
+    const key = panel.isLinked ? `scenario-${shown}` : `panel-${shown}-${at}`;
+    charts.set(host, draw(panel, host, key, panel.place === "deciding" ? deciding : 2));
   }
   const root = document.documentElement;
   const drawn = [...charts.values()];
@@ -248,9 +262,9 @@ for (const fold of document.querySelectorAll("details")) {
 }
 addEventListener("resize", () => {
   const { panels } = data.scenarios[shown];
-  const deciding = panels.filter(({ decides }) => decides).length;
+  const deciding = panels.filter(({ place }) => place === "deciding").length;
   for (const [host, chart] of charts) {
-    chart.setSize(sizeOf(host, panels[Number(host.dataset.panel)].decides ? deciding : 2));
+    chart.setSize(sizeOf(host, panels[Number(host.dataset.panel)].place === "deciding" ? deciding : 2));
   }
 });
 darkPage.addEventListener("change", redraw);

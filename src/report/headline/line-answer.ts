@@ -85,18 +85,15 @@ function linesOf(findings: readonly Finding[], kind: LineAnswer["kind"]): readon
     });
 }
 
-/** Longer paths are shown without their directories in a sentence. */
-const MAX_PATH = 48;
-
 /**
  * The request that a run had no memory for: "train.py:178 asked for 2.00 MiB beside 372 MiB"; null where its line or
- * size is not known. Not escaped.
+ * size is not known; `brief` leaves out the directories of its file. Not escaped.
  */
-export function requestText(findings: readonly Finding[]): string | null {
+export function requestText(findings: readonly Finding[], brief = false): string | null {
   const found = findings.find(({ classification }) => classification === "oom")?.evidence;
   const [line, asked, held] = [text(found?.line), size(found?.requested_bytes), size(found?.allocated_bytes)];
   if (line === null || asked === null) return null;
-  const place = line.length > MAX_PATH ? line.replace(/^.*\//, "") : line;
+  const place = brief ? line.replace(/^.*\//, "") : line;
   return `${place} asked for ${formatShort(asked)}${held === null ? "" : ` beside ${formatShort(held)}`}`;
 }
 

@@ -52,8 +52,7 @@ function breachSentence(scenario: ScenarioReport, judgement: Judgement): string 
   const found = decisiveRun(scenario.runs, cause.decisive);
   const isMemory = !isCounted(cause.decisive.metric);
   const line = cause.kind === "leak" && isMemory ? leakLine(scenario.findings) : null;
-  const request = cause.kind === "oom" ? requestText(scenario.findings) : null;
-  const sure = request === null ? certainty(cause.decisive, judgement, scenario) : `: ${request}`;
+  const certain = certainty(cause.decisive, judgement, scenario);
   const withoutPackage = line === null ? null : { ...line, package: null };
   let text = "";
   for (const [named, brief] of [
@@ -61,6 +60,8 @@ function breachSentence(scenario: ScenarioReport, judgement: Judgement): string 
     [line, true],
     [withoutPackage, true],
   ] as const) {
+    const request = cause.kind === "oom" ? requestText(scenario.findings, brief) : null;
+    const sure = request === null ? certain : `: ${request}`;
     text = capital(`${breach(cause, judgement, found, named, brief)}${sure}`);
     if (text.length <= MAX_SENTENCE) return text;
   }

@@ -1,13 +1,12 @@
 """The attribution of one process: starts what records allocations, and writes the documents of each moment."""
 
 import gc
-import json
 import os
 import sys
 import time
 
 from .. import threads
-from .frames import Stacks
+from .frames import Stacks, encode
 from .native import NativeStacks
 from .python_memory import PythonMemory
 from .retainers import Retainers
@@ -15,6 +14,10 @@ from .schedule import Scheduled
 
 SCHEMA = "stormlog.lines/1"
 MAX_LINES = 3000
+# The lists of a document whose rows have stacks.
+_ROWS = ("lines", "retainers", "held_on_devices")
+# How long other Python threads wait before they ask for a turn, while the live memory is read. Seconds.
+MAX_HOLD_S = 0.2
 
 
 def complain(error):
@@ -42,7 +45,10 @@ class Attribution(Scheduled):
     def prepare(self):
         # Loaded while nothing is traced, so that the first moment is not longer than the others.
         from . import moment, rows  # noqa: F401
+        from .releases import block_query
 
+        # Loads ctypes. While other threads wait, every file that is opened gives one of them a turn.
+        block_query()
         self.python.start()
 
     def restart(self, base_path, wanted):
@@ -119,10 +125,7 @@ class Attribution(Scheduled):
         """Write moment number `moment`. `in_program`: called by the thread that runs the program."""
         if not self._taking.acquire(False):
             return
-        tensors = self.tensors
-        collecting, interval = gc.isenabled(), sys.getswitchinterval()
-        watching = tensors is not None and tensors.on
-        documents = []
+        collecting = gc.isenabled()
         try:
             if collecting:
                 # Cycles that wait for the collector are not a leak. A program that turned it off leaks them.
@@ -131,21 +134,11 @@ class Attribution(Scheduled):
             # The interpreter's cache of attribute lookups keeps the names it looked up. torch makes a new string for
             # every operator that a mode sees, so the cache would grow like a leak.
             getattr(sys, "_clear_type_cache", _nothing)()
-            if not in_program:
-                # Other Python threads stand still while the live memory is read. Not while files are written: one that
-                # computes would keep the interpreter for so long each time.
-                sys.setswitchinterval(30.0)
-            if watching:
-                tensors.on = False
-            documents = self._read(moment, in_program, ended)
+            self._write(self._read(moment, in_program, ended))
             self.stacks.rest()
         except Exception as error:  # noqa: BLE001
             complain(error)
         finally:
-            if watching:
-                tensors.on = True
-            sys.setswitchinterval(interval)
-            self._write(documents)
             if collecting:
                 gc.enable()
             # A process that ends starts no threads.
@@ -175,9 +168,32 @@ class Attribution(Scheduled):
         finally:
             written.release()
 
+    def _look(self, in_program):
+        """The retainers, and the live tensors and graphs, read while other threads wait. All else is made of what was read."""
+        from .moment import Moment
+
+        look = Moment(self.stacks, self._torch, self.tensors, self.retainers, self.hooks, in_program)
+        if self.light:
+            return look
+        tensors, interval = self.tensors, sys.getswitchinterval()
+        watching = tensors is not None and tensors.on
+        try:
+            if not in_program:
+                _hold_others(interval)
+            if watching:
+                tensors.on = False
+            look.look()
+            if tensors is not None:
+                tensors.epoch += 1
+        finally:
+            if watching:
+                tensors.on = True
+            if not in_program:
+                sys.setswitchinterval(interval)
+        return look
+
     def _read(self, moment, in_program, ended):
         """The documents of moment number `moment`: names of files and contents."""
-        from .moment import Moment
         from .rows import RetainerTable, device_rows, python_rows, tensor_rows
 
         head = {
@@ -191,10 +207,8 @@ class Attribution(Scheduled):
         if ended:
             head["ended"] = True
             notes.append("the last snapshot was taken while the program ended, so it may be too small")
+        look = self._look(in_program)
         python = self.python.live()
-        look = Moment(self.stacks, self._torch, self.tensors, self.retainers, self.hooks, in_program)
-        if not self.light:
-            look.look()
         notes.extend(look.notes)
         if self.native.note is not None:
             notes.append(self.native.note)
@@ -215,7 +229,6 @@ class Attribution(Scheduled):
             rows = tensor_rows(look, table)
             more = sorted(self.tensors.notes)
             documents.append(self._document(head, "torch-cpu", rows, table, notes + more, None, {"facts": look.facts}))
-            self.tensors.epoch += 1
         return documents
 
     def _snapshots(self, moment, look):
@@ -240,20 +253,32 @@ class Attribution(Scheduled):
         return "%s.lines.%d.%s.json" % (self.base, head["moment"], source), content
 
     def _write(self, documents):
-        try:
-            # By the encoder in C, a line at a time: other threads run between. `json.dump` has its own in Python and,
-            # while allocations are traced, takes six times as long (1,500 lines, Python 3.11).
-            encode = json.JSONEncoder(separators=(",", ":")).encode
-            for path, content in documents:
-                lines = content.pop("lines")
-                with open(path + ".part", "w") as file:
-                    file.write(encode(content)[:-1] + ',"lines":[')
-                    for at, line in enumerate(lines):
-                        file.write(("," if at else "") + encode(line))
-                    file.write("]}")
-                os.replace(path + ".part", path)
-        except Exception as error:  # noqa: BLE001
-            complain(error)
+        # By the encoder in C, a row at a time: other threads run between. `json.dump` has its own in Python and, while
+        # allocations are traced, takes six times as long (1,500 lines, Python 3.11).
+        for path, content in documents:
+            rows = [(name, content.pop(name)) for name in _ROWS if name in content]
+            with open(path + ".part", "w") as file:
+                file.write(encode(content)[:-1])
+                for name, own in rows:
+                    file.write(',"%s":[' % name)
+                    for at, row in enumerate(own):
+                        stack = ",".join(row.pop("stack"))
+                        file.write('%s%s,"stack":[%s]}' % ("," if at else "", encode(row)[:-1], stack))
+                    file.write("]")
+                file.write("}")
+            os.replace(path + ".part", path)
+
+
+def _hold_others(interval):
+    """Let other threads wait for MAX_HOLD_S before they ask for a turn.
+
+    One that waits already asks by the old `interval`: its turn comes here, not in the middle of what is read. If it computes,
+    it keeps the turn for MAX_HOLD_S.
+    """
+    sys.setswitchinterval(MAX_HOLD_S)
+    until = time.monotonic() + 2 * min(interval, MAX_HOLD_S)
+    while time.monotonic() < until:
+        pass
 
 
 def _nothing():

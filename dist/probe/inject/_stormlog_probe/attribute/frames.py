@@ -1,5 +1,6 @@
 """Stacks as tracemalloc takes them: who owns a frame, which frames are kept, and their file, line and function."""
 
+import json
 import os
 import re
 import sys
@@ -35,16 +36,22 @@ _PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.se
 _DISPATCH_FRAMES = (os.sep + os.path.join("torch", "utils", "_python_dispatch.py"),)
 
 
-def mark_of(filename):
-    """OURS, LIBRARY or USER for the file of a frame."""
-    if filename.startswith(_HERE) or filename.endswith(_DISPATCH_FRAMES):
-        return OURS
-    if filename.startswith("<frozen") or filename.startswith(_STDLIB):
-        return LIBRARY
-    for part in _PACKAGES:
-        if part in filename:
-            return LIBRARY
-    return USER
+class _Marks(dict):
+    """OURS, LIBRARY or USER by the file of a frame."""
+
+    def __missing__(self, filename):
+        if filename.startswith(_HERE) or filename.endswith(_DISPATCH_FRAMES):
+            mark = OURS
+        elif filename.startswith(("<frozen", _STDLIB)) or any(part in filename for part in _PACKAGES):
+            mark = LIBRARY
+        else:
+            mark = USER
+        self[filename] = mark
+        return mark
+
+
+# Without a call in Python: it is asked for every frame of thousands of stacks.
+mark_of = _Marks().__getitem__
 
 
 def has_subinterpreters():
@@ -113,23 +120,39 @@ def phase_of(frames):
     return "forward"
 
 
+encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def frame_row(file, line, function):
+    """A frame as a row of a document, in JSON."""
+    return encode({"file": file, "line": line or 0, "function": function})
+
+
 class Stacks:
     """Resolves stacks to file, line and function."""
 
     def __init__(self):
         self.base = os.getcwd()
         self._absolute = {}
-        self._functions = {}
+        # By (file, line): most frames are in many stacks. Empty for a frame that is left out.
+        self._rows = {}
         self._sources = {}
 
     def resolve(self, frames):
-        """Frames (file, line), innermost first, as (file, line, function)."""
-        resolved = []
-        for filename, line in frames:
-            if ours(filename) or filename.startswith("<frozen"):
-                continue
-            resolved.append((self.absolute(filename), line, self.function_at(filename, line)))
-        return resolved
+        """Frames (file, line), innermost first, as rows of a document in JSON."""
+        rows = []
+        for frame in frames:
+            row = self._rows.get(frame)
+            if row is None:
+                row = self._rows[frame] = self._row(*frame)
+            if row:
+                rows.append(row)
+        return rows
+
+    def _row(self, filename, line):
+        if ours(filename) or filename.startswith("<frozen"):
+            return ""
+        return frame_row(self.absolute(filename), line, self.function_at(filename, line))
 
     def rest(self):
         """Drop the sources that were read for this document: the next one would count them."""
@@ -147,14 +170,10 @@ class Stacks:
 
     def function_at(self, filename, line):
         """Name of the function around a line of the source. `<module>` outside of one, "" when the source cannot be read."""
-        key = (filename, line)
-        name = self._functions.get(key)
-        if name is None:
-            lines = self._sources.get(filename)
-            if lines is None:
-                lines = self._sources[filename] = _source_lines(self.absolute(filename))
-            name = self._functions[key] = _function_around(lines, line)
-        return name
+        lines = self._sources.get(filename)
+        if lines is None:
+            lines = self._sources[filename] = _source_lines(self.absolute(filename))
+        return _function_around(lines, line)
 
 
 def _source_lines(path):

@@ -86,7 +86,10 @@ class Moment:
         objects = gc.get_objects()
         containers = self.retainers.grown(objects)
         live = {}
-        if self.tensors is not None:
+        if self.tensors is None:
+            # The interpreter refuses to resize a tuple that other code holds: no longer than other threads wait.
+            del objects
+        else:
             for address, size, group, sequence, epoch in self.tensors.live():
                 live[address] = (size, group, sequence, epoch)
         self._hang(containers, live)

@@ -174,7 +174,7 @@ def _true():
 
 def _code_offsets(ctypes):
     """Where a code object has its file name, its name and its first line: found in those of several functions."""
-    codes = [one.__code__ for one in (_layout, _line, _called, _true, mark_of, NativeStacks.write)]
+    codes = [one.__code__ for one in (_layout, _line, _called, _true, ours, NativeStacks.write)]
     size = types.CodeType.__basicsize__
     fields = (
         (8, lambda code: id(code.co_filename)),

@@ -4,11 +4,12 @@ Tracing begins one interval before the first moment, not with the process: with 
 long, and what was allocated before the window cannot be what grows in it.
 """
 
+import operator
 import sys
 
 from _tracemalloc import _get_traces
 
-from .frames import SUBINTERPRETERS, TRACED, USER, has_subinterpreters, mark_of, ours, passes_on
+from .frames import OURS, SUBINTERPRETERS, TRACED, USER, has_subinterpreters, mark_of, ours, passes_on
 
 # Stacks that are written in full: the largest, and those that rose most since the moment before. The others are merged
 # by their user frames alone, so that a growing line is never cut off.
@@ -33,7 +34,6 @@ class PythonMemory:
         self.stacks = stacks
         self.note = None
         self._before = {}
-        self._user = {}
         # The module of the interpreter while the probe traces.
         self._tracer = None
         self._gave_way = False
@@ -87,10 +87,9 @@ class PythonMemory:
         if tracemalloc.get_tracemalloc_memory() > MAX_TRACES * TRACE_BYTES:
             self.note = "a process has more than %d blocks of Python memory, which cannot be read within 200 ms" % MAX_TRACES
             return None
-        groups = {}
-        # (domain, bytes, frames (file, line) innermost first, …) of every live block. Traces of one stack share one
-        # tuple, so its identity is as good as its value, and quicker. `traces` keeps them alive. The public interface
-        # makes an object of every trace.
+        groups = ({}, {})
+        # (domain, bytes, frames (file, line) innermost first, …) of every live block. The public interface makes an
+        # object of every trace.
         traces = _get_traces()
         every = 1
         chosen = traces
@@ -105,11 +104,11 @@ class PythonMemory:
         _add(groups, chosen, every)
         total = 0
         rows = []
-        for (domain, _), (size, count, frames) in groups.items():
-            if _is_ours(frames):
-                continue
-            total += size
-            rows.append((size, count, "python" if domain == INTERPRETER else "buffer", frames))
+        for kind, group in zip(("python", "buffer"), groups):
+            for frames, (size, count) in group.items():
+                if not _is_ours(frames):
+                    total += size
+                    rows.append((size, count, kind, frames))
         return total, self._shorten(rows)
 
     def _shorten(self, rows):
@@ -145,13 +144,9 @@ class PythonMemory:
 
     def _own_frames(self, frames):
         """The user's frames of a stack, innermost first and few; the innermost of all when it has none of theirs."""
-        user = self._user
         own = []
         for frame in frames:
-            mine = user.get(frame[0])
-            if mine is None:
-                mine = user[frame[0]] = mark_of(frame[0]) == USER
-            if mine:
+            if mark_of(frame[0]) == USER:
                 own.append(frame)
                 if len(own) == USER_FRAMES:
                     break
@@ -159,32 +154,21 @@ class PythonMemory:
 
 
 def _add(groups, traces, weight):
-    # What is made while tracing is traced itself, which takes ten times as long: the loop makes one object, the key.
-    same = {}
+    # What is made while tracing is traced itself, which takes ten times as long. An identity would be a new number for
+    # every trace; the hash of the frames is not.
+    python, buffers = groups
     for trace in traces:
-        key = id(trace[2])
-        group = same.get(key)
+        same = python if trace[0] == INTERPRETER else buffers
+        group = same.get(trace[2])
         if group is None:
-            same[key] = [trace]
+            same[trace[2]] = [weight * trace[1], weight]
         else:
-            group.append(trace)
-    for key, group in same.items():
-        for domain in set(map(_domain, group)):
-            own = [trace for trace in group if trace[0] == domain]
-            size, count, frames = groups.get((domain, key), (0, 0, own[0][2]))
-            groups[(domain, key)] = (size + weight * sum(map(_bytes, own)), count + weight * len(own), frames)
+            group[0] += weight * trace[1]
+            group[1] += weight
 
 
-def _domain(trace):
-    return trace[0]
-
-
-def _bytes(trace):
-    return trace[1]
-
-
-def _size(row):
-    return row[0]
+# The size of a row, the file of a frame.
+_size = _file = operator.itemgetter(0)
 
 
 def _is_ours(frames):
@@ -192,6 +176,8 @@ def _is_ours(frames):
 
     Further out, a frame of the probe may also have called the program: a thread or an operator that goes through it.
     """
+    if OURS not in map(mark_of, map(_file, frames)):
+        return False
     for depth, (filename, _) in enumerate(frames):
         if ours(filename) and (depth < 3 or not passes_on(filename)):
             return True

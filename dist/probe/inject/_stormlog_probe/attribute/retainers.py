@@ -42,13 +42,14 @@ _NOT_ENTERED = (type, types.ModuleType, types.CodeType, types.FrameType, types.B
 
 
 class Retainer:
-    """A container that grew since the moment before; `before` is its length then."""
+    """A container that grew since the moment before; `before` is its length then, `length` its length now."""
 
-    __slots__ = ("object", "before", "frames", "name", "owner")
+    __slots__ = ("object", "before", "length", "frames", "name", "owner")
 
     def __init__(self, container, before):
         self.object = container
         self.before = before
+        self.length = len(container)
         self.frames = ()
         self.name = None
         self.owner = None
@@ -59,7 +60,7 @@ class Retainer:
 
     @property
     def grown(self):
-        return len(self.object) - self.before
+        return self.length - self.before
 
 
 class Retainers:
@@ -190,15 +191,10 @@ def growth_frames(container):
 
 
 def _layout_known(kind, size):
-    if sys.maxsize < 2**32 or getattr(sys, "_is_gil_enabled", None) is not None and _free_threaded():
+    # Objects begin with more in a build without GIL, "t". Not by `sysconfig`: loading it gives other threads a turn.
+    if sys.maxsize < 2**32 or "t" in sys.abiflags:
         return False
     return size is None or kind.__basicsize__ == size
-
-
-def _free_threaded():
-    import sysconfig
-
-    return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 def new_elements(retainer):

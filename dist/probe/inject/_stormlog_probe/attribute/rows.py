@@ -1,6 +1,6 @@
 """One moment as rows of the lines documents."""
 
-from .frames import shortened
+from .frames import frame_row, shortened
 from .graph import NODE_BYTES
 from .retainers import Retainer, give_names
 from .moment import user_line
@@ -39,13 +39,13 @@ class RetainerTable:
         row = {"name": retainer.name, "owner": retainer.owner}
         if isinstance(retainer, Retainer):
             row["container"] = retainer.kind
-            row["length"] = len(retainer.object)
+            row["length"] = retainer.length
             row["grown"] = retainer.grown
-            row["stack"] = frame_rows(moment.stacks.resolve(shortened(retainer.frames)))
+            row["stack"] = moment.stacks.resolve(shortened(retainer.frames))
         else:
             group = moment.tensors.group_list[retainer.group]
             row["container"] = "gradient" if retainer.is_gradient else "graph"
-            row["stack"] = frame_rows(moment.stacks.resolve(group.stack))
+            row["stack"] = moment.stacks.resolve(group.stack)
         evidence = moment.evidence.get(retainer)
         if evidence is not None:
             row["graphs"] = evidence.counts()
@@ -65,7 +65,7 @@ def tensor_rows(moment, table):
             "operator": group.operator,
             "grad": group.grad,
             "survived_bytes": survived,
-            "stack": frame_rows(stacks.resolve(group.stack)),
+            "stack": stacks.resolve(group.stack),
         }
         if group.autocast:
             row["autocast"] = True
@@ -74,8 +74,7 @@ def tensor_rows(moment, table):
         table.enter(row, moment.by_group.of(index))
         rows.append(row)
     for index, retainer, nodes in moment.graph_rows:
-        stack = frame_rows(stacks.resolve(groups[index].stack))
-        row = {"bytes": nodes * NODE_BYTES, "count": nodes, "kind": "graph", "stack": stack}
+        row = {"bytes": nodes * NODE_BYTES, "count": nodes, "kind": "graph", "stack": stacks.resolve(groups[index].stack)}
         table.enter(row, retainer)
         rows.append(row)
     rows.sort(key=_bytes, reverse=True)
@@ -86,8 +85,7 @@ def python_rows(moment, live, table):
     """Python memory: `live` are (bytes, count, kind, frames)."""
     rows = []
     for size, count, kind, frames in live:
-        stack = frame_rows(moment.stacks.resolve(shortened(frames)))
-        row = {"bytes": size, "count": count, "kind": kind, "stack": stack}
+        row = {"bytes": size, "count": count, "kind": kind, "stack": moment.stacks.resolve(shortened(frames))}
         line = user_line(frames)
         table.enter(row, None if line is None else moment.by_line.of(line))
         rows.append(row)
@@ -103,15 +101,10 @@ def device_rows(moment, blocks, table):
         if block is None or (device, address) in seen:
             continue
         seen.add((device, address))
-        row = {"device": device, "bytes": block[0], "stack": frame_rows(block[1])}
+        row = {"device": device, "bytes": block[0], "stack": [frame_row(*frame) for frame in block[1]]}
         table.enter(row, retainer)
         rows.append(row)
     return rows
-
-
-def frame_rows(frames):
-    """Frames (file, line, function) as rows of a document."""
-    return [{"file": file, "line": line or 0, "function": function} for file, line, function in frames]
 
 
 def _bytes(row):
