@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "613c49f296aa9555f91c0800c1b1d29eaf0eabd11710084d01845d12b3437e35");
+  load = loadPack(import.meta.url, "612f0f9aed643fd590b163f3e5d95158daf900910f5f5265dc7b5970d8aa963b");
 } catch (error) {
   fail(
     FAILED,

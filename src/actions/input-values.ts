@@ -19,26 +19,20 @@ export function choice<T extends string>(input: Input, name: string, allowed: re
 
 /** Maximum time of the whole step, milliseconds. @throws GateError INPUT_INVALID (usage) */
 export function timeoutInput(input: Input, minutes: number): number {
-  return 60_000 * (bounded(input, "timeout-minutes", 0.05, 35 * 24 * 60, "a number", Number.isFinite) ?? minutes);
+  return 60_000 * (bounded(input, "timeout-minutes", 0.05, 35 * 24 * 60, "a number", /./) ?? minutes);
 }
 
 /** A whole number in a range; null when not given. @throws GateError INPUT_INVALID (usage) */
 export function wholeInput(input: Input, name: string, low: number, high: number): number | null {
-  return bounded(input, name, low, high, "a whole number", Number.isInteger);
+  return bounded(input, name, low, high, "a whole number", /^\d+$/);
 }
 
-function bounded(
-  input: Input,
-  name: string,
-  low: number,
-  high: number,
-  kind: string,
-  fits: (value: number) => boolean,
-): number | null {
+function bounded(input: Input, name: string, low: number, high: number, kind: string, form: RegExp): number | null {
   const given = input(name);
   if (given === undefined) return null;
   const value = Number(given);
-  if (!fits(value) || value < low || value > high) throw invalid(name, given, `${kind} from ${low} to ${high}`);
+  if (!form.test(given) || !(value >= low && value <= high))
+    throw invalid(name, given, `${kind} from ${low} to ${high}`);
   return value;
 }
 

@@ -222,14 +222,15 @@ export async function accept(action: SubAction, patience: Patience = PATIENCE): 
   const { octokit, context, log, setOutput } = action;
   const settings = acceptSettings(action.input);
   const asked = readAcceptRequest(action.env, settings.pullRequest);
-  setOutput("accepted", "false");
   if (asked.kind === "none") {
     log(`Nothing to do: ${asked.reason}.`);
+    setOutput("accepted", "false");
     return ExitCode.pass;
   }
   const weighed = await weigh(action, asked);
   if (weighed === null || weighed.accepted.length + weighed.refused.length === 0) {
     log("Nothing to do: the acceptance no longer exists.");
+    setOutput("accepted", "false");
     return ExitCode.pass;
   }
   const { owner, repo } = context;
