@@ -30,7 +30,7 @@ const SAID: readonly (readonly [command: RegExp, said: readonly RegExp[]])[] = [
     [
       /Ran out of memory in 1 of 1 run/,
       /DefaultCPUAllocator|out of memory/i,
-      /requested \d+\.\d\d MiB/,
+      /asked for \d+\.\d\d MiB beside \d+ MiB/,
       /\(exit status 4\)$/,
     ],
   ],
