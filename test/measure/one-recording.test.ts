@@ -35,7 +35,13 @@ test("a run parses its record file once, writes recording.json before it, at its
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   const command = { kind: "argv", argv: ["sleep", "0.2"] } as const;
   const scenario = { name: "train", command, cwd: root, env: {}, timeoutS: null, horizon: null, definition: null };
-  const request = { env: { PATH: process.env.PATH }, hostPeriodNs: 5e6, devicePeriodNs: 2e7, cpuBudget: null, gatingPhases: [] };
+  const request = {
+    env: { PATH: process.env.PATH },
+    hostPeriodNs: 5e6,
+    devicePeriodNs: 2e7,
+    cpuBudget: null,
+    gatingPhases: [],
+  };
   const directory = path.join(root, "run");
   const run = await oneRun(
     { ...request, probe: "auto", warningPercent: 80, criticalPercent: 95, debug: false } as unknown as GateRequest,
