@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "612f0f9aed643fd590b163f3e5d95158daf900910f5f5265dc7b5970d8aa963b");
+  load = loadPack(import.meta.url, "4878d11e7a05dac31fc37927e1f51aef2e97fa523f17f354333ae3b92c60ed24");
 } catch (error) {
   fail(
     FAILED,

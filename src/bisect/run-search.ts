@@ -147,8 +147,8 @@ function nearestRed(steps: readonly Step[], changes: readonly number[]): Step {
 
 /** A warning does not fail. A state that is unjudged or does not run is skipped; the good state is the baseline. */
 function outcomeOf({ verdict }: StateVerdict, name: string): Step["outcome"] {
-  if (verdict === "fail") return "red";
-  return verdict === "error" || (verdict === "unjudged" && name !== GOOD) ? "skipped" : "green";
+  const unjudged = name === GOOD ? "green" : "skipped";
+  return ({ fail: "red", pass: "green", warn: "green", unjudged, error: "skipped" } as const)[verdict];
 }
 
 /** The good and the bad state must run. */

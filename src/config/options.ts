@@ -19,7 +19,8 @@ function number(name: string, text: string, low: number, high: number): number {
   return value;
 }
 
-function integer(name: string, text: string, low: number, high: number): number {
+/** @throws GateError OPTION_INVALID (usage) */
+export function integer(name: string, text: string, low: number, high: number): number {
   const value = number(name, text, low, high);
   if (!Number.isInteger(value)) throw usageError("OPTION_INVALID", `--${name} "${text}" is not a whole number`);
   return value;

@@ -41,6 +41,15 @@ describe.skipIf(!native || !existsSync(PYTHON))("a program that the configuratio
     expect(own.info.lost).toEqual([]);
   });
 
+  it("a command that is ignored itself has measured nothing, which is an error and no empty recording", async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(path.join(cwd, "server.py"), SERVER);
+    writeFileSync(path.join(cwd, "load.py"), LOAD);
+    const { integrityError } = await measured([PYTHON, "load.py"], { cwd, ignore: ["load.py"] });
+    expect(integrityError?.code).toBe("COMMAND_IGNORED");
+    expect((await measured([PYTHON, "server.py"], { cwd, ignore: ["load.py"] })).integrityError).toBeNull();
+  });
+
   it("a run in which no process has the name says that nothing was left out", async () => {
     const { info } = await measured([PYTHON, "-c", "import time; time.sleep(0.2)"], { ignore: ["wrk", "hey"] });
     expect(info.lost.join()).toContain("no process of wrk, hey was seen");

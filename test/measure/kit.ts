@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
+import type { GateError } from "../../src/core/errors.ts";
 import { MARKER_VARIABLE } from "../../src/measure/environment/scrub-environment.ts";
 import { measure } from "../../src/measure/measure.ts";
 import type { MeasureRequest } from "../../src/measure/session/request.ts";
@@ -17,6 +18,7 @@ export function temporaryDirectory(): string {
 
 export interface Measured {
   readonly info: RecordingInfo;
+  readonly integrityError: GateError | null;
   readonly directory: string;
   readonly stdout: string;
   readonly stderr: string;
@@ -28,7 +30,7 @@ export async function measured(argv: readonly string[], overrides: Partial<Measu
   const directory = path.join(parent, "run", "1");
   const out: Uint8Array[] = [];
   const err: Uint8Array[] = [];
-  const { info } = await measure({
+  const { info, integrityError } = await measure({
     scenario: "test",
     run: 1,
     session: "s",
@@ -51,6 +53,7 @@ export async function measured(argv: readonly string[], overrides: Partial<Measu
   });
   return {
     info,
+    integrityError,
     directory,
     stdout: Buffer.concat(out).toString(),
     stderr: Buffer.concat(err).toString(),

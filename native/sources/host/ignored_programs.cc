@@ -89,7 +89,8 @@ bool IgnoredPrograms::matches(int pid) const {
   const ssize_t n = proc_.read(pid, "cmdline", words, sizeof words - 1);
   if (n <= 0) return false;
   words[n] = '\0';
-  char program[256];
+  // The configuration has names of at most 60 characters, as they are printed.
+  char program[61];
   programOf(words, static_cast<size_t>(n), program, sizeof program);
   for (const std::string& name : names_) {
     if (name == program) return true;

@@ -4,6 +4,7 @@ import { earlierRuns, MIN_EPOCH_RUNS, selectRuns } from "../../baseline/record.t
 import { MAX_RECORD_BYTES, serializeRecord } from "../../baseline/record-size.ts";
 import type { BaselineStore, StoredRecord } from "../../baseline/store.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
+import { integer } from "../../config/options.ts";
 import { DEFAULTS } from "../../config/run-options.ts";
 import { GateError, usageError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
@@ -20,7 +21,6 @@ import { configOf, requestOf, rootOf } from "../console/gate-request.ts";
 import { nextCommands } from "../console/next-commands.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
 import { programArgv } from "../console/program.ts";
-import { whole } from "../lab/options.ts";
 
 /** The named store, else the first one of the config file that can be written, else `file:baselines`. */
 function chosenStore(invocation: Invocation): BaselineStore {
@@ -53,7 +53,7 @@ function followingStep(invocation: Invocation, records: readonly StoredRecord[])
   return one(`A verdict needs ${least} runs. The missing ${least - fewest}: ${more}`);
 }
 
-const runsOf = ({ text }: Invocation): number => whole("runs", text.runs ?? String(MIN_EPOCH_RUNS), 100);
+const runsOf = ({ text }: Invocation): number => integer("runs", text.runs ?? String(MIN_EPOCH_RUNS), 1, 100);
 
 /** What to measure: the command or the scenarios of the config file, without any baseline. */
 function measuringRequest(invocation: Invocation): GateRequest {

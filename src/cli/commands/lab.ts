@@ -1,5 +1,5 @@
 import path from "node:path";
-import { choice } from "../../config/options.ts";
+import { choice, integer } from "../../config/options.ts";
 import { GateError, usageError } from "../../core/errors.ts";
 import { escapeTerminal, shellWord } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
@@ -15,10 +15,11 @@ import { searchScale } from "../../lab/scale.ts";
 import { SCALE_FILE, SCALE_PICTURE } from "../../lab/scale-files.ts";
 import { checkSetting, type ScaleSetting, usualBounds } from "../../lab/scale-size.ts";
 import { wrapText } from "../../report/terminal/terminal-table.ts";
+import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import { actionOf, GLOBAL_OPTIONS, type Invocation } from "../console/command.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
 import { shownPath } from "../console/program.ts";
-import { AXES, baselineRuns, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES, whole } from "../lab/options.ts";
+import { AXES, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES } from "../lab/options.ts";
 
 /** `lab report`: rounds and recordings side by side. */
 async function reportRounds({ console, positionals, text }: Invocation): Promise<number> {
@@ -105,6 +106,14 @@ function surpriseHint(odd: readonly LabPattern[]): string {
   return hints.join(" ");
 }
 
+/** Runs of the fixed state for a baseline. @throws GateError OPTION_INVALID (usage) for fewer than a verdict needs */
+function baselineRuns(text: string | undefined): number {
+  const least = DEFAULT_POLICY.minBaselineRuns;
+  const runs = text === undefined ? least : integer("runs", text, 1, 100);
+  if (runs < least) throw usageError("OPTION_INVALID", `--runs ${runs}: a verdict needs at least ${least} fixed runs`);
+  return runs;
+}
+
 /** What `lab run` and `lab scale` take alike. */
 function commonOptions({ text, argv }: Invocation) {
   return {
@@ -130,7 +139,7 @@ async function runRound(invocation: Invocation): Promise<number> {
       directory,
       root: process.cwd(),
       scale: choice("scale", text.scale ?? "tiny", SCALES),
-      steps: text.steps === undefined ? null : whole("steps", text.steps, MAX),
+      steps: text.steps === undefined ? null : integer("steps", text.steps, 1, MAX),
       baseline: invocation.lists.baseline?.[0] ?? null,
       ...commonOptions(invocation),
     },
@@ -173,7 +182,7 @@ function settingOf({ text }: Invocation): ScaleSetting {
   const by = choice("by", text.by ?? "steps", AXES);
   const size = (name: "steps" | "batch"): number | null => {
     const given = text[name];
-    return given === undefined ? null : whole(name, given, MAX);
+    return given === undefined ? null : integer(name, given, 1, MAX);
   };
   return { by, scale, steps: size("steps"), batch: size("batch") };
 }
@@ -196,8 +205,8 @@ async function scalePattern(invocation: Invocation): Promise<number> {
   const setting = settingOf(invocation);
   checkSetting(entry, setting);
   const usual = usualBounds(setting);
-  const to = text.to === undefined ? null : whole("to", text.to, MAX);
-  const from = text.from === undefined ? Math.min(usual.from, to ?? usual.from) : whole("from", text.from, MAX);
+  const to = text.to === undefined ? null : integer("to", text.to, 1, MAX);
+  const from = text.from === undefined ? Math.min(usual.from, to ?? usual.from) : integer("from", text.from, 1, MAX);
   const bounds = { from, to: to ?? Math.max(usual.to, from), factor: FACTOR };
   if (bounds.to < from) throw usageError("OPTION_INVALID", `--from ${from} is above --to ${bounds.to}`);
   const common = commonOptions(invocation);

@@ -33,14 +33,16 @@ export type Upload =
 
 /**
  * The store of GitHub Actions. Its client is larger than everything else together: it is loaded when the store is
- * opened, before a deadline for the service's answer.
+ * opened, before a deadline for the service's answer. One that cannot be loaded fails each use of the store.
  */
 export async function actionsArtifactStore(): Promise<ArtifactStore> {
-  const { DefaultArtifactClient } = await import("@actions/artifact");
+  const loading = import("@actions/artifact");
+  await loading.catch(() => {});
+  const client = async () => new (await loading).DefaultArtifactClient();
   return {
     async list() {
       // Without `findBy` it asks the service of the running job, for which no permission is needed.
-      const { artifacts } = await new DefaultArtifactClient().listArtifacts();
+      const { artifacts } = await (await client()).listArtifacts();
       return artifacts.map(({ id, name, size, digest }) => ({ id, name, size, digest: digest || null }));
     },
 
@@ -49,7 +51,7 @@ export async function actionsArtifactStore(): Promise<ArtifactStore> {
     },
 
     async upload(name, files, root, { retentionDays, raw }) {
-      const answer = await new DefaultArtifactClient().uploadArtifact(name, [...files], root, {
+      const answer = await (await client()).uploadArtifact(name, [...files], root, {
         ...(retentionDays === null ? {} : { retentionDays }),
         ...(raw ? { skipArchive: true } : {}),
       });

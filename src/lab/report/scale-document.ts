@@ -44,7 +44,9 @@ export function sightOf({
 }: Pick<ScaleProbe, "leaky" | "visible">): "visible" | "warned" | "silent" | "unjudged" {
   if (visible) return "visible";
   // Red, but the fixed state did not pass, so the cause may be another: not judged.
-  return leaky === "pass" ? "silent" : leaky === "warn" ? "warned" : "unjudged";
+  return ({ pass: "silent", warn: "warned", fail: "unjudged", unjudged: "unjudged", error: "unjudged" } as const)[
+    leaky
+  ];
 }
 
 const answerSchema = v.variant("kind", [

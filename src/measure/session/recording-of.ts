@@ -2,6 +2,7 @@ import { closeSync, constants, openSync, readSync } from "node:fs";
 import path from "node:path";
 import { codeOf, GateError } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
+import { oneLine } from "../../core/text.ts";
 import type { Sampler } from "../../sampler/sampler.ts";
 import { outOfMemory } from "../../telemetry/oom/decide.ts";
 import { type KernelFacts, NO_KERNEL_FACTS, victimsIn } from "../../telemetry/oom/kernel.ts";
@@ -75,6 +76,7 @@ export async function recordingOf(
     const { ignored } = read.file.processes;
     removeFilesOf(ignored, directory);
     const { command, identity } = info;
+    const nothingMeasured = ignored.has(identity.pid) ? commandIgnored(programName(command.argv)) : null;
     const nameOf = (pid: number) => programs.get(pid) ?? (pid === identity.pid ? programName(command.argv) : undefined);
     const roles = processRoles(read.file, nameOf);
     const known = { ...withEvidence(read.file), ...(roles === null ? {} : { processes: roles }) };
@@ -87,7 +89,7 @@ export async function recordingOf(
       info: complete,
       recording: { ...recording, info: complete },
       interference,
-      integrityError: samplingError,
+      integrityError: nothingMeasured ?? samplingError,
       writeError: null,
     };
   } catch (error) {
@@ -97,6 +99,16 @@ export async function recordingOf(
     return { info: complete, recording: null, interference, integrityError, writeError: null };
   }
 }
+
+/** What a process starts is ignored with it. */
+const commandIgnored = (program: string): GateError =>
+  new GateError(
+    "COMMAND_IGNORED",
+    `the command itself, ${oneLine(program)}, is a program that the configuration ignores`,
+    {
+      hint: "Nothing was measured. Take its name out of the scenario's `ignore`.",
+    },
+  );
 
 const nothingIgnored = (programs: readonly string[]): string =>
   `no process of ${programs.join(", ")} was seen, which the configuration ignores: nothing was left out`;

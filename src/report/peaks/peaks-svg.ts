@@ -59,8 +59,8 @@ function drawDevice(device: DeviceDifference, top: number, theme: Theme): Drawn 
 }
 
 function colorOf({ kind }: DifferenceRow, index: number, theme: Theme): string {
-  if (kind === "line") return LINE_STYLES[index % LINE_STYLES.length]!.color;
-  return kind === "other-lines" ? theme.band : theme.median;
+  const { color } = LINE_STYLES[index % LINE_STYLES.length]!;
+  return { line: color, "other-lines": theme.band, "no-line": theme.median }[kind];
 }
 
 interface Peaks {
