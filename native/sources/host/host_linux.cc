@@ -19,7 +19,8 @@ namespace {
 
 constexpr uint64_t kStatusPeriodNs = 100 * kMillisecond;
 // A pass over the tree follows a birth, at most every 10 ms. Passes over many processes come less often, so that they
-// use a thousandth of a core, but at least every 50 ms, unless that exceeds a twentieth of the time.
+// use a thousandth of a core, but at least every 50 ms, unless that exceeds a twentieth of the time. Costs are CPU time:
+// a pass during which this thread had to wait does not delay the next.
 constexpr uint64_t kMinPassNs = 10 * kMillisecond;
 constexpr uint64_t kMaxPassNs = 50 * kMillisecond;
 constexpr uint64_t kCheapPassFactor = 1000;
@@ -29,7 +30,7 @@ constexpr uint64_t kParentScanNs = 200 * kMillisecond;
 // A pass is made this often even without new processes: it can miss processes that change parents during the pass.
 constexpr uint64_t kForcedPassNs = 250 * kMillisecond;
 constexpr uint64_t kMarkerPeriodNs = 1 * kSecond;
-// Where descriptors must be counted one by one, this many times as long as it takes passes until the next count.
+// Where descriptors must be counted one by one, this many times the CPU time of a count passes until the next.
 constexpr uint64_t kCountFactor = 1000;
 
 class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
@@ -171,7 +172,7 @@ void LinuxHostSource::refreshTree(uint64_t timeNs, RecordSink& out) {
   if (timeNs < nextPassNs_ && !markerDue) return;
   out_ = &out;
   timeNs_ = timeNs;
-  const uint64_t begin = monotonicNs();
+  const uint64_t begin = threadCpuNs();
   if (!scan_.nothingBorn() || someoneVanished_ || timeNs >= nextForcedNs_) {
     if (includeRoot_) found(rootPid_, 0);
     scan_.pass(table_, *this);
@@ -182,7 +183,7 @@ void LinuxHostSource::refreshTree(uint64_t timeNs, RecordSink& out) {
     marker_.pass(*this);
     nextMarkerNs_ = timeNs + kMarkerPeriodNs;
   }
-  const uint64_t cost = monotonicNs() - begin;
+  const uint64_t cost = threadCpuNs() - begin;
   uint64_t pause = cost * kCheapPassFactor;
   if (pause > kMaxPassNs) pause = kMaxPassNs;
   if (pause < cost * kDearPassFactor) pause = cost * kDearPassFactor;
@@ -286,11 +287,11 @@ void LinuxHostSource::readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSin
 // Of an entry that is not part of the sums.
 void LinuxHostSource::readDescriptors(ProcessEntry& entry, uint64_t timeNs) {
   if (timeNs < entry.nextDescriptorsNs) return;
-  const uint64_t begin = monotonicNs();
+  const uint64_t begin = threadCpuNs();
   bool counted = false;
   entry.descriptorsKnown = proc_.descriptors(entry.pid, entry.descriptors, counted);
   if (!entry.descriptorsKnown) entry.descriptors = 0;
-  if (counted) entry.nextDescriptorsNs = timeNs + kCountFactor * (monotonicNs() - begin);
+  if (counted) entry.nextDescriptorsNs = timeNs + kCountFactor * (threadCpuNs() - begin);
 }
 
 void LinuxHostSource::writeCounts(uint64_t timeNs, RecordSink& out) {
