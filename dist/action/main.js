@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "4878d11e7a05dac31fc37927e1f51aef2e97fa523f17f354333ae3b92c60ed24");
+  load = loadPack(import.meta.url, "a3a4bca149c2c738656bc2b35f7192feddb5913b390f94547535fc81dd2d8a5d");
 } catch (error) {
   fail(
     FAILED,

@@ -118,7 +118,7 @@ async function runs(
     const node = path.join(probeDirectory(), "node", "attribute.cjs");
     const nodeOptions = scenario.env.NODE_OPTIONS ?? request.env.NODE_OPTIONS;
     const env = { ...attributionEnvironment(times, node, nodeOptions, depth), ...notPreloaded(unseen) };
-    const ran = await subject.run({ number: index + 1, env, limitS: leftS });
+    const ran = await subject.run({ env, limitS: leftS });
     if (ran.kind === "stopped") {
       noLine(`${ran.reason}, so the search for it was ended`);
       return null;

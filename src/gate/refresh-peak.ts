@@ -62,11 +62,12 @@ export async function measurePeak(
       { ...request.env, ...scenario.env },
     );
     const plan = { role: "attribution", number: 1, directory, command, cwd, session: "", commit: null, env } as const;
-    const { ending } = await oneRun(request, scenario, plan, ports);
+    const finished = await oneRun(request, scenario, plan, ports);
+    const { ending } = finished;
     const notes: string[] = [];
     const { top: root } = (await viewRepository(cwd)).checkout;
     const warn = (note: string): void => void notes.push(note);
-    const found = ending.kind === "ok" ? await peakOfRun(directory, { device, root, other: root, warn }) : null;
+    const found = ending.kind === "ok" ? await peakOfRun(finished, { device, metric, root, other: root, warn }) : null;
     if (found === null || found.parts.length === 0) {
       const hasFailed = ending.kind === "failed";
       const reason = hasFailed ? ending.message : (notes[0] ?? "no process reported it");

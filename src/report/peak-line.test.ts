@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Finding } from "../analysis/series/document.ts";
 import { renderSarif } from "./documents/sarif.ts";
 import { leadText } from "./markdown/answer.ts";
-import type { GateReport } from "./model/gate-report.ts";
+import type { GateReport, ScenarioReport } from "./model/gate-report.ts";
+import type { PeakReport } from "./model/peak-report.ts";
 import { renderTerminal } from "./terminal/terminal.ts";
 import { SAMPLE_FINDING, sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "./testing/sample-report.ts";
 import { sectionHtml } from "./timeline/page-section.ts";
@@ -18,7 +19,7 @@ const line = (place: string, difference: number, share: number, more: object = {
 });
 
 /** A peak that is 149 MiB above its limit, with these findings. */
-function report(findings: readonly Finding[]): GateReport {
+function report(findings: readonly Finding[], more: Partial<ScenarioReport> = {}): GateReport {
   const check = sampleCheck({
     aspect: "peak",
     metric: "host",
@@ -30,7 +31,9 @@ function report(findings: readonly Finding[]): GateReport {
     reason: "peak is higher",
   });
   const judgement = sampleJudgement("fail", { checks: [check] });
-  return sampleReport("fail", { scenarios: [sampleScenario("fail", { judgement, findings, timeline: null })] });
+  return sampleReport("fail", {
+    scenarios: [sampleScenario("fail", { judgement, findings, timeline: null, ...more })],
+  });
 }
 
 const two = report([line("src/attention.py:88", 131, 0.72, { changed: "changed" }), line("src/optim.py:9", 18, 0.1)]);
@@ -70,8 +73,16 @@ describe("the lines that make a peak higher", () => {
     expect(sectionHtml(only, 0, false)).not.toContain("<script>");
   });
 
-  it("a line of a peak is not shown as a cause where nothing was compared", () => {
-    const held = report([{ ...line("x.py:1", 131, 0.7), classification: "held_at_peak", severity: "info" }]);
-    expect(renderTerminal(held, { color: false, width: 100 })).not.toContain("▶");
+  it("the line of a peak is said to hold its part where nothing was compared, and not to be a cause", () => {
+    const finding = line("x.py:1", 131, 0.7, { difference_bytes: null, peak_bytes: 140 * MIB });
+    const peak = { bytes: 172 * MIB } as PeakReport;
+    const held = report([{ ...finding, classification: "held_at_peak", severity: "info" }], { peak });
+    const sentence = "140 MiB of 172 MiB are held at x.py:1; no other peak to compare with";
+    const text = renderTerminal(held, { color: false, width: 100 });
+    expect(text).toContain(`\n  ${sentence}\n`);
+    expect(text).not.toContain("▶");
+    const [only] = held.scenarios;
+    if (only === undefined) throw new Error("no scenario");
+    expect(leadText(only, () => null).replaceAll("&nbsp;", " ")).toContain(`${sentence}.`);
   });
 });

@@ -46,8 +46,10 @@ async function held(
   );
   if (endAfterMoments === undefined) expect(ran.code, ran.stderr).toBe(0);
   const notes: string[] = [];
-  const peak = await peakOfRun(ran.directory, {
+  const run = { directory: ran.directory, recording: null };
+  const peak = await peakOfRun(run, {
     device: "host",
+    metric,
     root: TWINS,
     other: TWINS,
     warn: (note) => notes.push(note),
@@ -200,8 +202,8 @@ time.sleep(60)`,
       const run = { command: { kind: "argv", argv }, metric: "allocated", durationS: 4 } as const;
       const ran = await inRunDirectory(argv, peakEnvironment(run, {}), { env });
       expect(ran.code, ran.stderr).toBe(0);
-      const where = { device: "cuda:0", root: FIXTURES, other: FIXTURES, warn: () => {} };
-      return (await peakOfRun(ran.directory, where)).parts;
+      const where = { device: "cuda:0", metric: run.metric, root: FIXTURES, other: FIXTURES, warn: () => {} };
+      return (await peakOfRun({ directory: ran.directory, recording: null }, where)).parts;
     };
     const [before, after] = [await side(), await side("--after")];
     const [first] = higherLines(after, before, 4 * MIB);

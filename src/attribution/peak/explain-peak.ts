@@ -33,7 +33,7 @@ import { readStoredPeak } from "./stored-peak.ts";
 /** The base commit, to be run as the candidate is. */
 export interface PeakBase {
   readonly cwd: string;
-  readonly run: RunOnce<Omit<OncePlan, "number">>;
+  readonly run: RunOnce;
 }
 
 /** A scenario whose peak is explained, and the way to its base. */
@@ -47,28 +47,32 @@ export interface PeakSubject extends AttributionSubject {
 /** Fractions of the judged run at which a process writes what its peak was so far: a killed one leaves the last. */
 const MOMENTS = [0.1, 0.3, 0.5, 0.7, 0.9] as const;
 
-/** Growth of this share of a higher peak is looked into instead. */
+/** Growth of this share of a higher peak is looked into first. */
 const MIN_GROWN = 0.5;
 
-/** The breached peak that no growth explains; null for every other judgement. */
+/** The breached peak; null for every other judgement. */
 export function peakToExplain({ judgement, judged, scenario }: AttributionSubject): Check | null {
-  const { analysis, recording } = judged;
   if (judgement.verdict !== "fail" && judgement.verdict !== "warn") return null;
   const [cause] = causesOf(judgement.checks);
   if (cause === undefined || (cause.kind !== "peak" && cause.kind !== "budget")) return null;
-  const { aspect, device, metric, candidate_bytes: bytes } = cause.decisive;
+  const { aspect, metric, candidate_bytes: bytes } = cause.decisive;
   if (aspect !== "peak" || !METRIC[metric].isExplainable || bytes === null) return null;
   if (metric === "js_heap" && !namesNode(scenario.command)) return null;
-  if (analysis === null || recording === null) return null;
-  const difference = bytes - (cause.decisive.baseline_bytes ?? bytes);
+  return judged.analysis === null || judged.recording === null ? null : cause.decisive;
+}
+
+/** Whether the memory of a breached peak grew so much that the growth is the likelier cause. */
+export function isGrowth({ judgement, judged: { analysis, recording } }: AttributionSubject, peak: Check): boolean {
+  if (analysis === null || recording === null) return false;
+  const { device, metric, candidate_bytes: bytes, baseline_bytes: baseline } = peak;
+  const difference = (bytes ?? 0) - (baseline ?? bytes ?? 0);
   // What an allocator holds for later grows with its peak, so it does not explain a peak of what is allocated.
-  const grew = judgedGrowths(judgement, analysis, recording).some(
+  return judgedGrowths(judgement, analysis, recording).some(
     (growth) =>
       growth.device === device &&
       growth.bytes >= MIN_GROWN * difference &&
       (metric !== "allocated" || !METRIC[growth.metric].isHighwater),
   );
-  return grew ? null : cause.decisive;
 }
 
 /** A run that writes down its peak. */
@@ -123,12 +127,10 @@ export async function explainPeak(subject: PeakSubject, check: Check): Promise<E
   const unseen = await unseenProgram(scenario.command, scenario.cwd, given.PATH);
   const env = { ...peakEnvironment(planned, given), ...notPreloaded(unseen) };
   const limitS = durationS + EXTRA_TIME_S;
-  const candidate = await peakRun({ ...subject, warn: noLine }, "the peak", limitS, () =>
-    subject.run({ number: 1, env, limitS }),
-  );
+  const candidate = await peakRun({ ...subject, warn: noLine }, "the peak", limitS, () => subject.run({ env, limitS }));
   if (candidate === null) return { findings: [], peak: null };
   for (const note of candidate.info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
-  const after = await peakOfRun(candidate.directory, { device: check.device, root, other: root, warn });
+  const after = await peakOfRun(candidate, { ...check, root, other: root, warn });
   if (after.parts.length === 0) {
     noLine(unseen?.reason ?? "no measured process reported what its peak consists of");
     return { findings: [], peak: null };
@@ -207,7 +209,7 @@ async function peakRun(
 async function comparedWith(
   subject: PeakSubject,
   check: Check,
-  of: { readonly candidate: MeasuredOnce; readonly plan: Omit<OncePlan, "number">; readonly root: string },
+  of: { readonly candidate: MeasuredOnce; readonly plan: OncePlan; readonly root: string },
 ): Promise<ComparedPeak | { readonly reason: string }> {
   const base = await subject.base();
   if ("reason" in base) return base;
@@ -215,8 +217,7 @@ async function comparedWith(
   const finished = await peakRun(subject, "the base commit's peak", plan.limitS ?? 0, () => base.run(plan));
   if (finished === null) return { reason: "the base commit was not run" };
   const baseRoot = path.resolve(base.cwd, path.relative(subject.scenario.cwd, root));
-  const { device } = check;
-  const found = await peakOfRun(finished.directory, { device, root: baseRoot, other: root, warn: subject.warn });
+  const found = await peakOfRun(finished, { ...check, root: baseRoot, other: root, warn: subject.warn });
   if (found.parts.length === 0) return { reason: "no process of the base commit reported what its peak consists of" };
   const difference = differenceOf(check, candidate, finished);
   if (difference === null) return { reason: "the base commit's peak is unknown" };

@@ -19,8 +19,6 @@ export interface MeasuredOnce {
 
 /** What attribution adds to a run. */
 export interface OncePlan {
-  /** 1-based, within the scenario. */
-  readonly number: number;
   readonly env: Readonly<Record<string, string>>;
   /** Seconds left for it. */
   readonly limitS: number;
@@ -32,7 +30,7 @@ export type RanOnce =
   | { readonly kind: "stopped"; readonly reason: string };
 
 /** Run the candidate once more: all that attribution needs of the gate. */
-export type RunOnce<Plan = OncePlan> = (plan: Plan) => Promise<RanOnce>;
+export type RunOnce = (plan: OncePlan) => Promise<RanOnce>;
 
 /** The scenario whose memory is attributed to lines, and the way to run it once more. */
 export interface AttributionSubject {

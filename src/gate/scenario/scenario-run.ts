@@ -13,7 +13,7 @@ import type { LockChanges } from "../../report/model/report-schema.ts";
 import { HELD_AT_PEAK, LEAK_LINE, ONE_TIME_LINE, PEAK_LINE } from "../../report/wording/source-line.ts";
 import { METRIC } from "../../telemetry/recording/metrics.ts";
 import { judge } from "../../verdict/judge.ts";
-import type { Judgement } from "../../verdict/model/judgement.ts";
+import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import type { Policy } from "../../verdict/model/policy.ts";
 import { lintPolicy } from "../../verdict/rules/config-lint.ts";
 import type { BaseCheckout, BasePlanner } from "../base/base-run.ts";
@@ -59,12 +59,12 @@ const isOutsideHeap = ({ metric }: MeasuredSeries): boolean => metric === "outsi
 
 /** Loaded after the command has started, which does not wait for it. */
 async function loadAttribution() {
-  const [{ attributeGrowth }, { explainPeak, peakToExplain }, { markChangedLines }] = await Promise.all([
+  const [{ attributeGrowth }, { explainPeak, isGrowth, peakToExplain }, { markChangedLines }] = await Promise.all([
     import("../../attribution/attribute.ts"),
     import("../../attribution/peak/explain-peak.ts"),
     import("../../attribution/change/changed-lines.ts"),
   ]);
-  return { attributeGrowth, explainPeak, peakToExplain, markChangedLines };
+  return { attributeGrowth, explainPeak, isGrowth, peakToExplain, markChangedLines };
 }
 
 /** Findings that name a line or a place, and not one that holds a little of the growth. */
@@ -240,18 +240,17 @@ export class ScenarioRun implements ScenarioEvidence {
     // The probe attributes memory to lines.
     if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined)
       return { findings: [], lost: false, peak: null, noLine: null };
-    const reasons: string[] = [];
-    const { attributeGrowth, explainPeak, peakToExplain, markChangedLines } = await loadAttribution();
+    const { attributeGrowth, explainPeak, isGrowth, peakToExplain, markChangedLines } = await loadAttribution();
     const repository = await this.held.repositories(this.scenario.cwd);
     const { request, scenario } = this;
-    const run = (
-      plan: Pick<RunPlan, "number" | "env" | "limitS">,
-      code: Pick<RunPlan, "command" | "cwd" | "commit">,
-    ) => {
-      const directory = this.#directory(`attribution-${plan.number}`);
+    let number = 0;
+    const run = (plan: Pick<RunPlan, "env" | "limitS">, code: Pick<RunPlan, "command" | "cwd" | "commit">) => {
+      number += 1;
+      const directory = this.#directory(`attribution-${number}`);
       const { session } = this.#identity;
-      return this.#run({ role: "attribution", directory, session, ...code, ...plan }, this.attribution);
+      return this.#run({ role: "attribution", number, directory, session, ...code, ...plan }, this.attribution);
     };
+    let reason: string | null = null;
     const subject: AttributionSubject = {
       request,
       scenario,
@@ -262,26 +261,42 @@ export class ScenarioRun implements ScenarioEvidence {
       run: (plan) => run(plan, { command: scenario.command, cwd: scenario.cwd, commit: this.#identity.commit }),
       log: (line) => this.#ports.log(line),
       warn: (note) => this.#warn(note),
-      noLine: (reason) => reasons.push(reason),
+      noLine: (sentence) => {
+        reason = sentence;
+      },
     };
     const base = async (): Promise<PeakBase | { readonly reason: string }> => {
       const checkout = await this.#base();
       if ("reason" in checkout) return checkout;
       const { command, cwd, commit } = checkout;
-      return { cwd, run: (plan) => run({ ...plan, number: 2 }, { command, cwd, commit }) };
+      return { cwd, run: (plan) => run(plan, { command, cwd, commit }) };
     };
     const stored = this.baseline.kind === "found" ? (this.baseline.peak ?? null) : null;
-    const higher = peakToExplain(subject);
-    const found =
-      higher === null
-        ? { ...(await attributeGrowth(subject)), peak: null }
-        : {
-            ...(await explainPeak({ ...subject, base, stored, stopReason: () => this.stopReason(true) }, higher)),
-            lost: false,
-          };
+    const growth = async () => ({ ...(await attributeGrowth(subject)), peak: null });
+    const breached = peakToExplain(subject);
+    const peak = async (check: Check) => {
+      const beside = { ...subject, base, stored, stopReason: () => this.stopReason(true) };
+      return { ...(await explainPeak(beside, check)), lost: false };
+    };
+    const searches = breached === null ? [growth] : [() => peak(breached), growth];
+    if (breached !== null && isGrowth(subject, breached)) searches.reverse();
+    let found: AttributedGrowth & ExplainedPeak = { findings: [], lost: false, peak: null };
+    let noLine: string | null = null;
+    // Where one search names nothing, the other is made.
+    for (const search of searches) {
+      reason = null;
+      const next = await search();
+      const isNamed = next.findings.some(({ classification }) => NAMES_LINE.has(classification));
+      const { lost, peak: seen } = found;
+      found = {
+        findings: isNamed || found.findings.length === 0 ? next.findings : found.findings,
+        lost: lost || next.lost,
+        peak: next.peak ?? seen,
+      };
+      noLine = isNamed ? null : (noLine ?? reason);
+      if (isNamed) break;
+    }
     const findings = await markChangedLines(found.findings, repository);
-    const isNamed = findings.some(({ classification }) => NAMES_LINE.has(classification));
-    const noLine = isNamed ? null : (reasons.at(-1) ?? null);
     if (judgement.verdict === "fail" || judgement.verdict === "warn") return { ...found, findings, noLine };
     if (noLine !== null) this.#warn(`no line: ${noLine}`);
     return { ...found, findings, noLine: null };

@@ -6,6 +6,7 @@ import type { ScenarioReport } from "../model/gate-report.ts";
 import type { LockChange } from "../model/report-schema.ts";
 import type { Reader } from "../wording/next-steps.ts";
 import {
+  HELD_AT_PEAK,
   LEAK_LINE,
   ONE_TIME_LINE,
   PEAK_LINE,
@@ -145,6 +146,17 @@ export function moreText({ bytes, share, finding }: LineAnswer): string {
   const part = `${share === null ? "" : `, ${percent(share)} of the difference`}${when}`;
   const than = finding.evidence.compared_with === "baseline" ? "in the baseline" : "on the base";
   return bytes === null ? `more than ${than}${when}` : `${formatShort(bytes)} more than ${than}${part}`;
+}
+
+/**
+ * "140 MiB of 172 MiB are held at job.py:4; no other peak to compare with": what a peak consists of, where no line is
+ * known to make it higher; null where no line holds much of it. Not escaped.
+ */
+export function heldText({ findings, peak }: Pick<ScenarioReport, "findings" | "peak">): string | null {
+  const held = findings.find(({ classification }) => classification === HELD_AT_PEAK)?.evidence;
+  const [line, bytes] = [text(held?.line), size(held?.peak_bytes)];
+  if (line === null || bytes === null || peak == null || namedLine(findings) !== null) return null;
+  return `${formatShort(bytes)} of ${formatShort(peak.bytes)} are held at ${line}; no other peak to compare with`;
 }
 
 /** "one-time +50.0 MiB at train.py:18, still held at the end" */

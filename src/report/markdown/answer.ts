@@ -4,6 +4,7 @@ import { type Cause, causesOf, openFindings } from "../headline/causes.ts";
 import {
   fixOf,
   growthShare,
+  heldText,
   type LineAnswer,
   moreText,
   namedLine,
@@ -143,6 +144,8 @@ export function leadText(scenario: ScenarioReport, link: LineLink): string {
   } else {
     lines.push(`**${md(answerSentence(scenario), 600)}.**`);
   }
+  const held = heldText(scenario);
+  if (held !== null) lines.push(`${unbroken(md(held, 300))}.`);
   for (const note of sideNotes(scenario)) lines.push(`${md(capital(note), 300)}.`);
   const rest = unattributed(scenario.findings);
   if (rest !== null)

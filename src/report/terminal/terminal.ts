@@ -6,6 +6,7 @@ import { VERDICT_LOOK } from "../drawing/palette.ts";
 import { openFindings } from "../headline/causes.ts";
 import {
   fixOf,
+  heldText,
   type LineAnswer,
   lineNote,
   namedLine,
@@ -258,6 +259,8 @@ function lineLines(scenario: ScenarioReport, paint: Paint, width: number): strin
     const locked = ownLockText(scenario);
     if (locked !== null) out.push(paint.dim(clip(`    ${safe(locked)}`, width)));
   }
+  const held = heldText(scenario);
+  if (held !== null) out.push(...indented(safe(held), width));
   for (const finding of openFindings(scenario)) {
     out.push(...indented(safe(`${capital(findingName(finding))}: ${finding.description}`), width));
   }
