@@ -24,7 +24,7 @@ main()
 const reportIn = (cwd: string) => {
   const file = path.join(cwd, "stormlog-bundle", "report.json");
   const [scenario] = parseStormlogReport(JSON.parse(readFileSync(file, "utf8")), file).report.scenarios;
-  return { findings: scenario?.findings ?? [], runs: scenario?.runs ?? [] };
+  return { findings: scenario?.findings ?? [], runs: scenario?.runs ?? [], peak: scenario?.peak };
 };
 
 describe.skipIf(!isSampled || !existsSync(PYTHON))("a peak that is higher and does not grow", () => {
@@ -66,9 +66,26 @@ describe.skipIf(!isSampled || !existsSync(PYTHON))("a peak that is higher and do
     expect(findings.map(({ classification, evidence }) => [classification, evidence.line])).toEqual([
       ["held_at_peak", "train.py:5"],
     ]);
+    expect(stdout).toMatch(/ of .* are held at train\.py:5; no other peak to compare with/);
     // Nothing was compared, so nothing is said of a cause.
     expect(stdout).not.toContain("than on the base");
     expect(stdout).not.toContain("▶");
+  });
+
+  it("processes that ran one after the other do not add up to a peak", { timeout: 60_000 }, async () => {
+    const cwd = freshDirectory();
+    // It rises at the start of each, which no line explains.
+    const worker = ["held = []", "for _ in range(20):", "    held.append(bytearray(2 << 20)); time.sleep(0.02)"];
+    const turns = ["for _ in range(2): subprocess.run([sys.executable, 'worker.py'])"];
+    writeFileSync(path.join(cwd, "worker.py"), ["import time", ...worker, "time.sleep(0.5)", ""].join("\n"));
+    writeFileSync(path.join(cwd, "train.py"), ["import subprocess, sys", ...turns, ""].join("\n"));
+    const { code, stdout } = await cli(["run", "--budget", "host=30MiB", "--", PYTHON, "train.py"], { cwd });
+    expect(code, stdout).toBe(4);
+    expect(stdout).toMatch(/4\d\.\d MiB of \d+\.\d MiB are held at worker\.py:4; no other peak/);
+    const { explained, bytes } = reportIn(cwd).peak ?? {};
+    // The heap of the run that explains is a little larger; both processes would be twice as much.
+    expect(explained?.bytes).toBeGreaterThan(0.7 * (bytes ?? 0));
+    expect(explained?.bytes).toBeLessThan(1.5 * (bytes ?? 0));
   });
 
   it("a refresh stores what peaks consist of, and notes the scenario that cannot be sampled", {

@@ -19,8 +19,8 @@ namespace {
 
 constexpr uint64_t kStatusPeriodNs = 100 * kMillisecond;
 // A pass over the tree follows a birth, at most every 10 ms. Passes over many processes come less often, so that they
-// use a thousandth of a core, but at least every 50 ms, unless that exceeds a twentieth of the time. Costs are CPU time:
-// a pass during which this thread had to wait does not delay the next.
+// use a thousandth of a core, but at least every 50 ms, unless that exceeds a twentieth of the time. Costs are CPU
+// time: a pass during which this thread had to wait does not delay the next.
 constexpr uint64_t kMinPassNs = 10 * kMillisecond;
 constexpr uint64_t kMaxPassNs = 50 * kMillisecond;
 constexpr uint64_t kCheapPassFactor = 1000;
