@@ -1,7 +1,5 @@
 import type { ColumnMetaData, SchemaElement } from "hyparquet";
-import type { Snappy } from "./parquet-chunk.ts";
-import { ENCODING, PAGE, pageFields } from "./parquet-chunk.ts";
-import { UnsupportedEncoding } from "./parquet-delta.ts";
+import { ENCODING, PAGE, pageFields, type Snappy, UnsupportedEncoding } from "./parquet-page.ts";
 
 /** A column whose pages are checked. */
 export interface CheckedColumn {

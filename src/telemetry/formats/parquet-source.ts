@@ -1,10 +1,9 @@
 import type { FileMetaData } from "hyparquet";
 import { checkPages } from "./parquet-check.ts";
-import { bounded } from "./parquet-chunk.ts";
-import { UnsupportedEncoding } from "./parquet-delta.ts";
+import { bounded, UnsupportedEncoding } from "./parquet-page.ts";
 
 /** Values of one column of one row group; `rowStart` is the file's row of the first value. */
-export type TakeChunk = (column: string, values: ArrayLike<unknown>, rowStart: number) => void;
+type TakeChunk = (column: string, values: ArrayLike<unknown>, rowStart: number) => void;
 
 /** An open Parquet file. */
 export interface ParquetSource {

@@ -1,9 +1,8 @@
-import { closeSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
-import type { ColumnMetaData, SchemaElement } from "hyparquet";
+import { closeSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import type { SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import * as v from "valibot";
 import { codeOf, GateError, invalidInput, messageOf } from "../../core/errors.ts";
-import { openRegular } from "../../core/files.ts";
 import { fileError, statInput } from "../recording/input-file.ts";
 import {
   COLUMNS,
@@ -16,9 +15,7 @@ import {
 } from "../recording/model.ts";
 import { DeviceHealthSchema } from "../recording/recorded-device.ts";
 import { KnownPeakSchema, RecordingMarkSchema } from "../recording/recording-schema.ts";
-import { bounded, readChunk } from "./parquet-chunk.ts";
-import { TooLarge, UnsupportedEncoding } from "./parquet-delta.ts";
-import { numberOf, openParquet, type ParquetSource, type TakeChunk } from "./parquet-source.ts";
+import { numberOf, openParquet, type ParquetSource } from "./parquet-source.ts";
 
 /** Name of a byte column in a file; a count is not bytes. */
 export const fieldOf = (column: Column) => (COUNTS.has(column) ? column : `${column}_bytes`);
@@ -256,15 +253,19 @@ async function readTables(source: ParquetSource, layout: FileLayout): Promise<Sa
  * @throws GateError INPUT_EMPTY, PARQUET_UNREADABLE, INPUT_UNKNOWN_FORMAT, INPUT_NOT_FOUND, INPUT_NO_PERMISSION,
  *   NEGATIVE_BYTES, BYTES_TOO_LARGE
  */
-export async function readParquet(file: string, foreign = readParquetSource): Promise<Recording> {
+export async function readParquet(
+  file: string,
+  foreign?: (file: string, source: ParquetSource) => Promise<Recording>,
+): Promise<Recording> {
   const stats = statInput(file);
   if (!stats.isFile()) throw invalidInput("INPUT_NOT_A_FILE", "not a regular file", file);
   if (stats.size === 0) throw invalidInput("INPUT_EMPTY", "the Parquet file is empty", file);
   try {
     const source = await openParquet(file);
-    return layoutText(source) === undefined
-      ? await foreign(file, source)
-      : await readParquetSource(file, ownSource(file, source));
+    const layout = source.metadata.key_value_metadata?.find(({ key }) => key === LAYOUT_KEY)?.value;
+    if (layout !== undefined) return await readOwnParquet(source, layout);
+    if (foreign === undefined) throw new Error("it has no layout of ours");
+    return await foreign(file, source);
   } catch (error) {
     if (error instanceof GateError) throw error;
     if (codeOf(error) !== undefined) throw fileError(error, file);
@@ -272,13 +273,8 @@ export async function readParquet(file: string, foreign = readParquetSource): Pr
   }
 }
 
-const layoutText = ({ metadata }: ParquetSource): string | undefined =>
-  metadata.key_value_metadata?.find((entry) => entry.key === LAYOUT_KEY)?.value;
-
-/** Content of a file of ours. Throws the reader's errors, and an error for a file without our metadata. */
-export async function readParquetSource(file: string, source: ParquetSource): Promise<Recording> {
-  const text = layoutText(source);
-  if (text === undefined) throw new Error(`${file} has no layout of ours`);
+/** @param text the metadata of our writer  @throws the reader's errors */
+async function readOwnParquet(source: ParquetSource, text: string): Promise<Recording> {
   const layout = v.parse(LayoutSchema, JSON.parse(text), { abortEarly: true });
   return {
     ...emptyRecording(await readTables(source, layout)),
@@ -289,56 +285,4 @@ export async function readParquetSource(file: string, source: ParquetSource): Pr
     missing: layout.missing,
     ...(layout.health === undefined ? {} : { health: layout.health }),
   };
-}
-
-/** The bytes of one column of one row group. */
-function bytesOf(descriptor: number, fileBytes: number, chunk: ColumnMetaData): Uint8Array {
-  const from = Number(chunk.data_page_offset);
-  const size = Number(chunk.total_compressed_size);
-  if (!(from >= 0 && size >= 0 && from + size <= fileBytes)) throw new UnsupportedEncoding("a column beyond the file");
-  const bytes = new Uint8Array(size);
-  for (let at = 0; at < size; ) {
-    const read = readSync(descriptor, bytes, at, size - at, from + at);
-    if (read === 0) throw new UnsupportedEncoding("a column beyond the file");
-    at += read;
-  }
-  return bytes;
-}
-
-/**
- * Reads a file of our own writer, one column of a row group at a time. Whole numbers have a reader that terminates for
- * any bytes; hyparquet reads the rest, but makes BigInts and loops forever on some damaged pages.
- * @param general the same file opened by hyparquet
- */
-function ownSource(file: string, general: ParquetSource): ParquetSource {
-  const each = async (columns: readonly string[], take: TakeChunk) => {
-    const snappy = bounded((await import("hyparquet")).snappyUncompress);
-    const others = new Set(columns.filter((name) => general.columns.get(name) !== "INT64"));
-    const wanted = new Set(columns.filter((name) => !others.has(name)));
-    const { fd: descriptor, stats } = openRegular(file);
-    try {
-      const { size } = stats;
-      let from = 0;
-      for (const group of general.metadata.row_groups) {
-        const rows = Number(group.num_rows);
-        for (const { meta_data: chunk } of group.columns) {
-          const name = chunk?.path_in_schema[0];
-          if (chunk === undefined || name === undefined || !wanted.has(name)) continue;
-          try {
-            const values = readChunk(bytesOf(descriptor, size, chunk), chunk, rows, snappy);
-            if (values !== null) take(name, values, from);
-          } catch (error) {
-            if (!(error instanceof TooLarge)) throw error;
-            wanted.delete(name);
-            others.add(name);
-          }
-        }
-        from += rows;
-      }
-    } finally {
-      closeSync(descriptor);
-    }
-    await general.each([...others], take);
-  };
-  return { ...general, each };
 }

@@ -1,5 +1,5 @@
-import type { ColumnMetaData } from "hyparquet";
-import { definedRows, PADDING, PackedReader, UnsupportedEncoding } from "./parquet-delta.ts";
+/** A file that is damaged, or has encodings that are not read. */
+export class UnsupportedEncoding extends Error {}
 
 export type Snappy = (input: Uint8Array, output: Uint8Array) => void;
 
@@ -30,59 +30,6 @@ export function bounded(uncompress: Snappy): Snappy {
     }
     uncompress(input, output);
   };
-}
-
-/** A packed number takes at most eight bytes. The rest is for the bit widths of incomplete blocks. */
-const MAX_BYTES_PER_ROW = 9;
-const MAX_OVERHEAD = 2048;
-
-/**
- * Values of one column of one row group, NaN for missing ones, null without any. Terminates for any bytes.
- * @throws UnsupportedEncoding for encodings that our writer does not use, and for damage
- */
-export function readChunk(bytes: Uint8Array, chunk: ColumnMetaData, rows: number, snappy: Snappy): Float64Array | null {
-  const plain = chunk.codec === "UNCOMPRESSED";
-  if (chunk.type !== "INT64" || (!plain && chunk.codec !== "SNAPPY")) throw new UnsupportedEncoding("another column");
-  if (chunk.dictionary_page_offset !== undefined) throw new UnsupportedEncoding("a column with a dictionary");
-  const end = bytes.length;
-  let at = 0;
-  let values: Float64Array | null = null;
-  let row = 0;
-  while (row < rows) {
-    if (at >= end) throw new UnsupportedEncoding("fewer values than rows");
-    const page = pageHeader(bytes, at);
-    at = page.bodyAt + page.compressedBytes;
-    if (row + page.rows > rows || at > end) throw new UnsupportedEncoding("a page beyond its column");
-    const defined = page.rows - page.nulls;
-    if (defined > 0) {
-      values ??= new Float64Array(rows).fill(Number.NaN);
-      const levels = bytes.subarray(page.bodyAt, page.bodyAt + page.levelBytes);
-      const packed = bytes.subarray(page.bodyAt + page.levelBytes, at);
-      const length = page.plainBytes - page.levelBytes;
-      if (length < 0 || length > MAX_BYTES_PER_ROW * page.rows + MAX_OVERHEAD)
-        throw new UnsupportedEncoding("a page of another size");
-      const room = new Uint8Array(length + PADDING);
-      if (page.compressed && !plain) snappy(packed, room.subarray(0, length));
-      else room.set(packed.subarray(0, length));
-      const places = page.nulls === 0 ? null : definedRows(levels, page.rows, defined);
-      new PackedReader(room, length).deltas(values.subarray(row, row + page.rows), defined, places);
-    }
-    row += page.rows;
-  }
-  return values;
-}
-
-/** Fields of a data page's header. */
-interface PageHeader {
-  readonly rows: number;
-  readonly nulls: number;
-  readonly levelBytes: number;
-  readonly compressed: boolean;
-  /** Including levels. */
-  readonly compressedBytes: number;
-  readonly plainBytes: number;
-  /** Begin of the data after the header. */
-  readonly bodyAt: number;
 }
 
 /** Field types of Thrift's compact protocol that page headers use. */
@@ -170,20 +117,4 @@ export function pageFields(
     return value;
   };
   return { of, has: (name) => fields.has(name), bodyAt };
-}
-
-/** @throws UnsupportedEncoding for any page that is not of version 2 with delta-packed numbers */
-function pageHeader(bytes: Uint8Array, at: number): PageHeader {
-  const { of, has, bodyAt } = pageFields(bytes, at);
-  if (of("1") !== PAGE.dataV2 || of("8.4") !== ENCODING.deltaPacked || of("8.6") !== 0)
-    throw new UnsupportedEncoding("another page");
-  return {
-    rows: of("8.1"),
-    nulls: of("8.2"),
-    levelBytes: of("8.5"),
-    compressed: !has("8.7") || of("8.7") === 1,
-    compressedBytes: of("3"),
-    plainBytes: of("2"),
-    bodyAt,
-  };
 }
