@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { THEMES } from "./drawing/palette.ts";
 import { higherParts, higherText, peakNotes, peakTables, stackedRows } from "./headline/peak-answer.ts";
 import type { PeakReport } from "./model/peak-report.ts";
-import { drawComposition, renderFlame } from "./peaks/composition-svg.ts";
+import { drawComposition, renderFlame } from "./timeline/composition-svg.ts";
 
 const MIB = 2 ** 20;
 const row = (name: string, after: number, before: number) => ({

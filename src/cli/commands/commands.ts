@@ -233,7 +233,6 @@ const SPECS = {
     options: {
       root: text("Directory that source files are named from (default: here)", "DIR"),
       diff: flag("Compare the peaks of two snapshots by line"),
-      output: text("With --diff, write it into a file as well: .md, .svg or .png (and a dark .svg or .png)", "FILE"),
       "exit-code": flag("Exit 3 when a line grows, or with --diff when a peak is higher"),
     },
   },

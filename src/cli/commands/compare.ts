@@ -29,7 +29,7 @@ function withReference(judgement: Judgement, { runs }: Measurements): Judgement 
 export async function compare({ positionals, text, flags, console }: Invocation): Promise<number> {
   if (positionals.every(isSnapshotFile)) {
     const { compareSnapshots } = await import("./snapshot.ts");
-    return compareSnapshots(positionals, process.cwd(), null, { flags, console });
+    return compareSnapshots(positionals, process.cwd(), { flags, console });
   }
   const unjudged = unjudgedOption(text.unjudged);
   const [first, second] = positionals as [string, string];

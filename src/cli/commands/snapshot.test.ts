@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -94,27 +94,6 @@ describe("snapshot", () => {
     const console = { ...quiet, print: (text: string) => void printed.push(text) };
     await compare({ ...parseArguments(COMMANDS.compare!, args), console, argv: ["compare", ...args] });
     expect(printed.join("\n")).toBe((await run("--diff", ...args)).text);
-  });
-
-  it("writes the difference as markdown, or as a picture for light and one for dark pages", async () => {
-    const written = async (name: string) => {
-      await run("--diff", "--output", path.join(directory, name), ...fixture("before", "after"));
-      return readFileSync(path.join(directory, name));
-    };
-    expect(String(await written("peaks.md"))).toContain("| +7.50 MiB | 5.00 MiB | 12.50 MiB | train.py:48 |");
-    expect(String(await written("peaks.svg"))).toContain("train.py:48 training_step");
-    const light = await written("peaks.png");
-    const dark = readFileSync(path.join(directory, "peaks-dark.png"));
-    for (const picture of [light, dark]) expect(picture.subarray(1, 4).toString()).toBe("PNG");
-    expect(dark.equals(light)).toBe(false);
-  });
-
-  it.each([
-    ["of another ending", ["--diff", "--output", "peaks.pdf"], "FORMAT_UNKNOWN"],
-    ["that cannot be written", ["--diff", "--output", "/dev/null/peaks.md"], "WRITE_FAILED"],
-    ["without --diff", ["--output", "peaks.md"], "ARGUMENT_UNEXPECTED"],
-  ])("refuses a file %s", async (_, args, code) => {
-    await expect(run(...args, ...fixture("before", "after"))).rejects.toMatchObject({ code });
   });
 
   it("prints tables as JSON, and nothing else", async () => {

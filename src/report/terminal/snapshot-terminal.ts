@@ -1,8 +1,12 @@
 import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
-import type { DeviceDifference, LineDifference, SnapshotDifference } from "../../snapshot/live/peak-difference.ts";
+import type {
+  DeviceDifference,
+  KindDifference,
+  LineDifference,
+  SnapshotDifference,
+} from "../../snapshot/live/peak-difference.ts";
 import type { GrowthRow, LiveRow, PoolRow, SnapshotDocument, SurvivorRow } from "../../snapshot/live/tables.ts";
 import type { Frame } from "../../snapshot/model/frames.ts";
-import { peakTitle, sideTables } from "../peaks/peak-rows.ts";
 import { sizeCell } from "../wording/wording.ts";
 import {
   alignRows,
@@ -267,6 +271,49 @@ export function renderDifferenceTerminal(
     noteSection(document.notes, paint, width),
   ]);
 }
+
+/** What two peaks consist of beside their lines. Names are not escaped. */
+interface SideTable {
+  readonly head: readonly string[];
+  /** Whether each column aligns right; the others have names. */
+  readonly right: readonly boolean[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** The peaks by category and by phase, where the stacks show them, and by pool. */
+function sideTables({ categories, phases, pools }: DeviceDifference): readonly SideTable[] {
+  const byKind = (title: string, kinds: readonly KindDifference[]): SideTable => ({
+    head: ["difference", "before", "after", title],
+    right: [true, true, true, false],
+    rows: kinds.map(({ name, before_bytes, after_bytes, difference_bytes }) => [
+      formatBytesDelta(difference_bytes),
+      formatBytes(before_bytes),
+      formatBytes(after_bytes),
+      name === null ? "not shown by the stacks" : name.replaceAll("_", " "),
+    ]),
+  });
+  const isShown = (kinds: readonly KindDifference[]): boolean => kinds.some(({ name }) => name !== null);
+  const byPool: SideTable = {
+    head: ["pool", "reserved before", "reserved after", "held free before", "held free after"],
+    right: [false, true, true, true, true],
+    rows: pools.map((pool) => [
+      pool.pool === "0:0" ? "default" : pool.pool,
+      sizeCell(pool.before_reserved_bytes),
+      sizeCell(pool.after_reserved_bytes),
+      sizeCell(pool.before_held_free_bytes),
+      sizeCell(pool.after_held_free_bytes),
+    ]),
+  };
+  return [
+    ...(isShown(categories) ? [byKind("category", categories)] : []),
+    ...(isShown(phases) ? [byKind("allocated in", phases)] : []),
+    ...(pools.length === 0 ? [] : [byPool]),
+  ];
+}
+
+/** "Peak of cuda:0: 1.00 GiB → 1.20 GiB, +0.20 GiB", the device not escaped. */
+const peakTitle = ({ device, before_bytes, after_bytes, difference_bytes }: DeviceDifference): string =>
+  `Peak of ${device}: ${formatBytes(before_bytes)} → ${formatBytes(after_bytes)}, ${formatBytesDelta(difference_bytes)}`;
 
 function deviceLines(device: DeviceDifference, paint: Paint, width: number): string[] {
   const differing = device.lines.filter(({ difference_bytes: bytes }) => bytes !== 0);

@@ -10,7 +10,6 @@ import { answerSentence } from "../headline/sentence.ts";
 import { rowCells, shownRows } from "../headline/shown-rows.ts";
 import { newestAnalysis } from "../model/decisive-run.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
-import { drawComposition, renderFlame } from "../peaks/composition-svg.ts";
 import { ACCEPT, type AcceptCommand, nextSteps, RUN } from "../wording/next-steps.ts";
 import {
   baselineText,
@@ -29,6 +28,7 @@ import {
   sortChecks,
   type TextTable,
 } from "../wording/wording.ts";
+import { drawComposition, renderFlame } from "./composition-svg.ts";
 import { type PagePanel, panelsOf } from "./page-data.ts";
 
 const MAX_CHECKS = 200;

@@ -6,8 +6,8 @@ import { END, MARGIN, MIDDLE, svgDocument, svgText, WIDTH } from "../drawing/svg
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import { percent } from "../headline/line-answer.ts";
 import type { Timeline } from "../model/gate-report.ts";
-import { drawComposition } from "../peaks/composition-svg.ts";
 import { shownRunText } from "../wording/wording.ts";
+import { drawComposition } from "./composition-svg.ts";
 import { type AxisView, type PanelView, viewOf } from "./panel-view.ts";
 import { drawPlot, drawPositions, drawSizes, LABEL_SIZE, type Plane, xOf } from "./plot.ts";
 
