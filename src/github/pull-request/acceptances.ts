@@ -51,7 +51,7 @@ class AcceptanceReader {
     const { kept } = await readCommentPages(octokit, { owner, repo, pullRequest: this.#number }, (comments) =>
       comments.filter(({ body }) => commandsOf(body ?? "").length > 0),
     );
-    return Promise.all((kept ?? []).map((comment) => this.statement(comment)));
+    return Promise.all(kept.map((comment) => this.statement(comment)));
   }
 
   async statement(comment: ReadComment): Promise<Statement> {

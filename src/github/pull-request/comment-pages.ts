@@ -5,8 +5,8 @@ import type { Repository } from "../api/run-context.ts";
 type RestComment = Awaited<ReturnType<Octokit["rest"]["issues"]["listComments"]>>["data"][number];
 
 interface CommentPages<T> {
-  /** In the order of the comments; null where there are more pages than may be read. */
-  readonly kept: readonly T[] | null;
+  /** In the order of the comments. */
+  readonly kept: readonly T[];
   /** GitHub's time before the first page was read, ms since 1970; NaN when the answer has none. */
   readonly readMs: number;
 }
@@ -18,7 +18,6 @@ export const notAComment = (): BadAnswerError => new BadAnswerError("GitHub's an
  * The comments of a pull request, several pages at a time: thousands of long ones take longer than a step may wait.
  * @param keep what is kept of a page, so that the texts of the others are not
  * @param since time from which on comments were changed, ISO 8601; null = all
- * @param maxPages maximum number of pages to read
  * @throws what the client throws, BadAnswerError
  */
 export async function readCommentPages<T>(
@@ -26,7 +25,6 @@ export async function readCommentPages<T>(
   { owner, repo, pullRequest }: Repository & { readonly pullRequest: number },
   keep: (comments: readonly RestComment[]) => readonly T[],
   since: string | null = null,
-  maxPages = Number.POSITIVE_INFINITY,
 ): Promise<CommentPages<T>> {
   const kept: (readonly T[])[] = [];
   const read = async (page: number) => {
@@ -45,7 +43,6 @@ export async function readCommentPages<T>(
   const first = await read(1);
   const pages = Number(/[?&]page=(\d{1,6})[^>]*>;\s*rel="last"/.exec(first.link ?? "")?.[1] ?? 1);
   const readMs = Date.parse(first.date ?? "");
-  if (pages > maxPages) return { kept: null, readMs };
   let next = 2;
   const readOn = async (): Promise<void> => {
     while (next <= pages) await read(next++);

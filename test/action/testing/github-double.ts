@@ -127,7 +127,7 @@ export class GitHubDouble extends HttpDouble {
 
   #graphQl(request: Request, token: TokenRights): Answer {
     const { query, variables } = request.body as { query: string; variables?: Record<string, unknown> };
-    const answer = this.graphQl(query, variables ?? {}, token) ?? this.#comments.graphQl(query, variables ?? {}, token);
+    const answer = this.graphQl(query, variables ?? {}, token);
     if (answer !== null) return { status: 200, body: answer };
     return { status: 200, body: { data: { viewer: { login: token.login } } } };
   }

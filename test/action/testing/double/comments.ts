@@ -1,5 +1,5 @@
 import type { Answer, Request } from "../http.ts";
-import { type Call, NOT_FOUND, type Routes, type TokenRights, unprocessable } from "./route.ts";
+import { type Call, NOT_FOUND, type Routes, unprocessable } from "./route.ts";
 
 export const COMMENTS = "/repos/{owner}/{repo}/issues/{issue_number}/comments";
 export const COMMENT = "/repos/{owner}/{repo}/issues/comments/{comment_id}";
@@ -14,8 +14,6 @@ export interface DoubleComment {
   updatedIso?: string;
 }
 
-/** Of one connection or list of ids in GraphQL. */
-const MAX_NODES = 100;
 const addressOf = ({ issue, id }: DoubleComment): string =>
   `https://github.com/octo/model/pull/${issue}#issuecomment-${id}`;
 const MAX_BODY_BYTES = 262_144;
@@ -41,31 +39,6 @@ export class Comments {
       DELETE: (call) => this.#own(call, (comment) => this.#remove(comment)),
     },
   };
-
-  /** Comments of a pull request from both ends, and texts of comments. Null = another query. */
-  graphQl(query: string, variables: Readonly<Record<string, unknown>>, { login }: TokenRights): object | null {
-    if (query.includes("nodes(ids:")) {
-      const ids = variables.ids as readonly string[];
-      if (ids.length > MAX_NODES) return { errors: [{ type: "ARGUMENT_LIMIT", message: "too many ids" }] };
-      const nodes = ids.map((id) => this.all.find((one) => `IC_${one.id}` === id) ?? null);
-      return { data: { nodes: nodes.map((one) => one && { url: addressOf(one), body: one.body }) } };
-    }
-    if (!query.includes("comments(first: 100")) return null;
-    const all = this.all.filter(({ issue }) => issue === variables.number);
-    const node = ({ id, author }: DoubleComment) => ({
-      id: `IC_${id}`,
-      viewerDidAuthor: author === login,
-      author: { __typename: author.endsWith("[bot]") ? "Bot" : "User", login: author.replace("[bot]", "") },
-    });
-    const { after, before } = variables as Readonly<Record<string, string | null>>;
-    const head = all.filter(({ id }) => after == null || id > Number(after)).slice(0, MAX_NODES);
-    const tail = all.filter(({ id }) => before == null || id < Number(before)).slice(-MAX_NODES);
-    const comments = {
-      head: { totalCount: all.length, nodes: head.map(node), pageInfo: { endCursor: String(head.at(-1)?.id) } },
-      tail: { nodes: tail.map(node), pageInfo: { startCursor: String(tail[0]?.id) } },
-    };
-    return { data: { repository: { pullRequest: comments } } };
-  }
 
   #own({ parameters, token }: Call, act: (comment: DoubleComment) => Answer, mine = true): Answer {
     const comment = this.all.find(({ id }) => id === Number(parameters.comment_id));
