@@ -149,7 +149,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "session/run-directory.ts",
     "session/session.ts",
   ],
-  merge: ["merge-bundles.ts", "merge-legs.ts", "merge-sections.ts", "shard-find.ts"],
+  merge: ["merge-bundles.ts", "merge-legs.ts", "merge-sections.ts"],
   nightly: ["compositions.ts", "nightly-run.ts", "self-test.ts", "state.ts"],
   report: [
     "bundle/bundle-files.ts",

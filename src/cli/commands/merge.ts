@@ -36,7 +36,7 @@ export async function merge({ text, lists, flags, positionals, console, argv }: 
     argv,
     now: () => new Date(),
   });
-  await printReport(report, { console, flags }, bundleDir, shownPath(bundleDir));
+  printReport(report, { console, flags }, bundleDir, shownPath(bundleDir));
   const sources = featuresText(features);
   if (sources !== null) console.print(sources);
   console.document(stormlogReport(report));

@@ -9,7 +9,7 @@ export async function show({ positionals, flags, console }: Invocation): Promise
   const bundle = positionals[0] ?? DEFAULTS.bundle;
   const { report, envelope, note } = await readBundle(bundle);
   if (note !== null) process.stderr.write(`note: ${escapeTerminal(note)}\n`);
-  if (!console.json) await printReport(report, { console, flags }, bundle);
+  if (!console.json) printReport(report, { console, flags }, bundle);
   console.document(envelope);
   return flags["exit-code"] === true ? report.exit_code : ExitCode.pass;
 }

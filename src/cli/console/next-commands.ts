@@ -34,8 +34,8 @@ export function limitsFor({
 /** The commands a report proposes, complete: with the bundle, the store and the measured command of this invocation. */
 export function nextCommands(
   { text, lists, rest }: Pick<Invocation, "text" | "lists" | "rest">,
-  /** The bundle of this invocation; several where it accepts what was measured together. */
-  bundleDir: string | readonly string[],
+  /** The bundle of this invocation. */
+  bundleDir: string,
   program = "stormlog-gate",
   about: About = {},
 ): {
@@ -56,10 +56,7 @@ export function nextCommands(
   const given = text.scenario === undefined ? [] : ["--scenario", shellWord(text.scenario)];
   const one = text.scenario === undefined ? only : ["--scenario", shellWord(about.scenario ?? text.scenario)];
   const scenario = varied.length > 0 ? [...given, ...varied] : one;
-  const bundle = [bundleDir]
-    .flat()
-    .map((directory) => shellWord(shownPath(directory)))
-    .join(" ");
+  const bundle = shellWord(shownPath(bundleDir));
   const command = rest === null ? [] : ["--", commandText(rest)];
   const repeated = [
     ...Object.entries({
