@@ -2,20 +2,17 @@ import { readdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { makeDirectories, writeAtomically } from "../core/files.ts";
-import { svgToPng } from "../report/timeline/timeline-png.ts";
 import type { ScaleDocument } from "./report/scale-document.ts";
-import { scalePicture } from "./report/scale-picture.ts";
 import { scaleMarkdown } from "./report/scale-table.ts";
 import { unwritable } from "./unwritable.ts";
 
-/** Files of the results: the document, its picture and its table. */
+/** Files of the results: the document and its table. */
 export const SCALE_FILE = "lab-scale.json";
-export const SCALE_PICTURE = "lab-scale.png";
 export const SCALE_TABLE = "lab-scale.md";
 /** Marks a directory that a search made or found empty. The next search may replace its results. */
 const OWNED = ".lab-scale";
 /** Entries that a search makes in its directory. */
-const RESULTS = ["baselines", "probes", SCALE_FILE, SCALE_PICTURE, SCALE_TABLE] as const;
+const RESULTS = ["baselines", "probes", SCALE_FILE, SCALE_TABLE] as const;
 
 /** Make the directory, or empty an earlier search's. @throws GateError LAB_FOLDER_TAKEN (usage), LAB_UNWRITABLE */
 export async function prepareScaleDirectory(directory: string): Promise<void> {
@@ -43,12 +40,11 @@ export async function dropBundles(directory: string, bundles: string): Promise<v
   await rm(path.join(directory, bundles), { recursive: true, force: true });
 }
 
-/** Write the document, its table and its picture, each atomically. @throws GateError LAB_UNWRITABLE */
+/** Write the document and its table, each atomically. @throws GateError LAB_UNWRITABLE */
 export async function writeScaleDocument(directory: string, document: ScaleDocument): Promise<void> {
   const files = [
     [SCALE_FILE, `${JSON.stringify(document, null, 2)}\n`],
-    [SCALE_TABLE, scaleMarkdown(document, SCALE_PICTURE)],
-    [SCALE_PICTURE, await svgToPng(scalePicture(document))],
+    [SCALE_TABLE, scaleMarkdown(document)],
   ] as const;
   try {
     for (const [name, content] of files) {

@@ -291,7 +291,7 @@ class SizeSearch {
 
 /**
  * Search the smallest size at which the gate sees a pattern's leak: the leaky state fails and the fixed one passes.
- * @returns the document, which is also in the directory with its table and picture; when interrupted with the results
+ * @returns the document, which is also in the directory with its table; when interrupted with the results
  * so far
  * @throws GateError LAB_SCALE_BROKEN when the pattern cannot run here, before the directory is touched;
  * LAB_FOLDER_TAKEN, LAB_UNWRITABLE, and those of usage

@@ -12,7 +12,7 @@ import { OUTCOME_TEXT, outcomeText } from "../../lab/report/table.ts";
 import { labTerminal, outsideRows, terminalLine } from "../../lab/report/terminal.ts";
 import { LAB_FILE, runLab, surprises } from "../../lab/round.ts";
 import { searchScale } from "../../lab/scale.ts";
-import { SCALE_FILE, SCALE_PICTURE } from "../../lab/scale-files.ts";
+import { SCALE_FILE, SCALE_TABLE } from "../../lab/scale-files.ts";
 import { checkSetting, type ScaleSetting, usualBounds } from "../../lab/scale-size.ts";
 import { wrapText } from "../../report/terminal/terminal-table.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
@@ -232,7 +232,7 @@ async function scalePattern(invocation: Invocation): Promise<number> {
   );
   const shown = (file: string): string => escapeTerminal(shownPath(path.join(directory, file)));
   console.print(`\n${sentence(answerText(document), console.width, "", "")}`);
-  console.print(`${shown(SCALE_FILE)}, ${shown(SCALE_PICTURE)} and the evidence beside them have the details.`);
+  console.print(`${shown(SCALE_FILE)}, ${shown(SCALE_TABLE)} and the evidence beside them have the details.`);
   console.document(document);
   if (interrupt.aborted) return ExitCode.interrupted;
   if (document.answer.kind === "broken") {

@@ -1,9 +1,7 @@
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { svgToPng } from "../../report/timeline/timeline-png.ts";
 import { PROBE, scaleDocument } from "../testing/scale.ts";
 import { type ScaleAnswer, type ScaleDocument, ScaleDocumentSchema } from "./scale-document.ts";
-import { scalePicture } from "./scale-picture.ts";
 import { answerText, formatRoughSize, formatSize, probeText, scaleMarkdown, theoryText } from "./scale-table.ts";
 
 const KNOWN = { excess_bytes: 2.5 * 1024 ** 2, mde_bytes: 2 * 1024 ** 2 };
@@ -93,68 +91,14 @@ describe("a judged size", () => {
 
 describe("the markdown of a search", () => {
   it("the markdown of a search has a row for each size, the smallest first, and escapes outside text", () => {
-    const markdown = scaleMarkdown(scaleDocument({ device_model: "<img>|x", title: "<b>" }), "x.png");
+    const markdown = scaleMarkdown(scaleDocument({ device_model: "<img>|x", title: "<b>" }));
     expect(markdown).not.toMatch(/<b>|<img>/);
     const rows = markdown.split("\n").filter((line) => /^\| +\d/.test(line));
     expect(rows.map((row) => row.split("|")[1]?.trim())).toEqual(["21 steps", "26 steps", "39 steps"]);
-    expect(markdown).toContain("](x.png)");
   });
 
-  it("the markdown of a search has no table and no picture where nothing was judged", () => {
-    expect(scaleMarkdown(scaleDocument({ probes: [] }), "x.png")).not.toMatch(/\||x\.png/);
-  });
-});
-
-describe("the picture of a search", () => {
-  it("fills the marks of visible sizes only, and marks the boundary and the guess", () => {
-    const svg = scalePicture(scaleDocument());
-    const [filled, hollow] = [/<circle[^>]*fill="#d55e00"/g, /<circle[^>]*fill="#ffffff"/g].map(
-      (pattern) => svg.match(pattern)?.length,
-    );
-    // One of each is the legend's.
-    expect([filled, hollow]).toEqual([3, 2]);
-    expect(svg).toContain("visible at 26 steps");
-    expect(svg).toContain("guess 16 steps");
-  });
-
-  it("puts a size without an excess at the bottom, and escapes outside text", () => {
-    const probes = [{ ...PROBE, excess_bytes: -4, visible: false, leaky: "pass" as const, fixed: null }];
-    const svg = scalePicture(scaleDocument({ probes, pattern: "<script>" }));
-    expect(svg).not.toContain("<script>");
-    expect(svg).not.toContain("NaN");
-    expect(svg).toMatch(/<path d="M[\d.]+ [\d.]+h16l-8 12\.8z"/);
-  });
-
-  it("draws the boundary within the plot, also where its sides have no figure", () => {
-    const probes = [
-      PROBE,
-      { ...PROBE, value: 5, visible: false, leaky: "pass" as const, fixed: null, mde_bytes: null },
-    ];
-    const answer = { kind: "visible", at: 26, below: 5, ...KNOWN } as const;
-    const svg = scalePicture(scaleDocument({ probes, answer }));
-    const [, x = "", width = ""] =
-      /<rect x="([\d.-]+)" y="\d+" width="([\d.-]+)"[^>]*fill-opacity="0.14"/.exec(svg) ?? [];
-    const [, left = "", room = ""] = /<clipPath id="plot"><rect x="(\d+)" y="\d+" width="(\d+)"/.exec(svg) ?? [];
-    expect(Number(x)).toBeGreaterThan(Number(left));
-    expect(Number(x) + Number(width)).toBeLessThan(Number(left) + Number(room));
-    // Its label does not fit on either side, so it is within the plot, not over the axis.
-    const [, plate = ""] = /<rect x="([\d.-]+)"[^>]*\/><text[^>]*>visible at 26 steps/.exec(svg) ?? [];
-    expect(Number(plate)).toBeGreaterThan(Number(x));
-  });
-
-  it("leaves out sizes that were not judged, which are neither silent nor visible", () => {
-    const unjudged = { ...PROBE, value: 30, visible: false, leaky: "unjudged", fixed: null } as const;
-    const { probes } = scaleDocument();
-    expect(scalePicture(scaleDocument({ probes: [...probes, unjudged] }))).toBe(scalePicture(scaleDocument()));
-    expect(scalePicture(scaleDocument({ probes: [unjudged] }))).toContain("No size has a figure that could be drawn.");
-  });
-
-  it("the picture of a search can be drawn with one size, with none, and without an excess", async () => {
-    for (const probes of [[], [PROBE], [{ ...PROBE, value: 1, excess_bytes: null }]]) {
-      const svg = scalePicture(scaleDocument({ probes }));
-      expect(svg).not.toMatch(/NaN|Infinity/);
-      expect((await svgToPng(svg)).length).toBeGreaterThan(1000);
-    }
+  it("the markdown of a search has no table where nothing was judged", () => {
+    expect(scaleMarkdown(scaleDocument({ probes: [] }))).not.toContain("|");
   });
 });
 

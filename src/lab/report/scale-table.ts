@@ -131,8 +131,8 @@ const COLUMNS: readonly (readonly [string, "l" | "r", (probe: ScaleProbe, by: Sc
   ["took", "r", ({ seconds }) => formatDuration(seconds)],
 ];
 
-/** The search as markdown. The picture's path is relative to it. */
-export function scaleMarkdown(document: ScaleDocument, picture: string): string {
+/** The search as markdown. */
+export function scaleMarkdown(document: ScaleDocument): string {
   const { by, probes, pattern, title } = document;
   const rows = [...probes]
     .sort((a, b) => a.value - b.value)
@@ -150,7 +150,6 @@ export function scaleMarkdown(document: ScaleDocument, picture: string): string 
             COLUMNS.map(([, align]) => align),
             rows,
           ),
-          `![${md(`${pattern}: accumulated leak by size, against the size that can be seen`)}](${picture})`,
         ]),
   ].join("\n\n")}\n`;
 }
