@@ -2,22 +2,13 @@ import { escapeHtml } from "../../core/escape.ts";
 import { INK } from "../../report/drawing/palette.ts";
 import { comparisonTable, dampening } from "./dampening.ts";
 import type { LabDocument } from "./document.ts";
-import { colorOf } from "./panel.ts";
 import { pictureAltText } from "./report.ts";
-import {
-  accuracyText,
-  CATALOGUE_COLUMNS,
-  catalogueRow,
-  patternRatioText,
-  peakText,
-  roundTitle,
-  slopeOf,
-} from "./table.ts";
+import { CATALOGUE_COLUMNS, catalogueRow, roundTitle } from "./table.ts";
 
 const STYLE = `body{font:15px/1.5 system-ui,sans-serif;color:${INK.text};background:${INK.paper};margin:2rem auto;max-width:110rem;padding:0 1rem}
 table{border-collapse:collapse;display:block;overflow-x:auto;margin:0 0 1.4rem}th,td{padding:.3rem .7rem;border-bottom:1px solid ${INK.grid};white-space:nowrap;text-align:left;vertical-align:top}
 td.w{white-space:normal;min-width:18rem;color:${INK.soft}}
-.r{text-align:right;font-variant-numeric:tabular-nums}p,li{color:${INK.soft}}td svg{vertical-align:middle}
+.r{text-align:right;font-variant-numeric:tabular-nums}p,li{color:${INK.soft}}
 figure{margin:1.2rem 0 0}figure img{width:min(48%,34rem);margin-right:1%}figure.all{margin:0 0 1.4rem}figure.all svg{width:100%;max-width:1200px;height:auto}`;
 
 /** "w": a sentence, which may wrap. */
@@ -33,29 +24,6 @@ function htmlTable(columns: readonly (readonly [string, Align])[], rows: readonl
     .map((row) => `<tr>${row.map((text, index) => `<td${kind(index)}>${escapeHtml(text)}</td>`).join("")}</tr>`)
     .join("\n");
   return `<table><thead><tr>${head}</tr></thead><tbody>\n${body}\n</tbody></table>`;
-}
-
-/** The widest bar, pixels. */
-const BAR = 220;
-
-/** Peaks of all patterns, leaky over fixed, all of a round in one scale. */
-function peakBars(document: LabDocument, index: number): string {
-  const measured = document.patterns.filter(({ leaky, fixed }) => leaky?.peak_bytes && fixed?.peak_bytes);
-  const most = Math.max(
-    1,
-    ...measured.map(({ leaky, fixed }) => Math.max(leaky?.peak_bytes ?? 0, fixed?.peak_bytes ?? 0)),
-  );
-  const rows = measured.map((pattern) => {
-    const bar = (bytes: number | null | undefined, top: number, opacity: number): string =>
-      `<rect x="0" y="${top}" width="${Math.max(1, ((bytes ?? 0) / most) * BAR).toFixed(1)}" height="8" fill="${colorOf(index)}" fill-opacity="${opacity}"/>`;
-    const label = `${pattern.name}: leaky ${peakText(pattern.leaky)}, fixed ${peakText(pattern.fixed)}`;
-    const svg = `<svg width="${BAR}" height="20" role="img" aria-label="${escapeHtml(label)}">${bar(pattern.leaky?.peak_bytes, 1, 1)}${bar(pattern.fixed?.peak_bytes, 11, 0.4)}</svg>`;
-    return `<tr><td>${escapeHtml(pattern.name)}</td><td>${svg}</td><td class="r">${escapeHtml(patternRatioText(pattern))}</td><td>${escapeHtml(slopeOf(pattern.leaky))}</td><td>${escapeHtml(accuracyText(pattern))}</td></tr>`;
-  });
-  if (rows.length === 0) return "";
-  const head =
-    '<th scope="col">pattern</th><th scope="col">peak: leaky over fixed</th><th class="r" scope="col">ratio</th><th scope="col">slope</th><th scope="col">accuracy fixed → leaky</th>';
-  return `<table><thead><tr>${head}</tr></thead><tbody>\n${rows.join("\n")}\n</tbody></table>`;
 }
 
 /** A state's timeline as PNG in base64; null where there is none. */
@@ -103,7 +71,6 @@ export function labHtml(
     ...(multiples === null ? [] : [`<figure class="all" role="img" aria-label="${alt}">${multiples}</figure>`]),
     ...rounds.flatMap((document, index) => [
       `<h2>${escapeHtml(roundTitle(document))}</h2>`,
-      peakBars(document, index),
       htmlTable(CATALOGUE_COLUMNS, document.patterns.map(catalogueRow)),
       timelines(document, index, picture),
     ]),

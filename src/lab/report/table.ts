@@ -47,7 +47,7 @@ function sizeText(bytes: number | null | undefined): string {
 }
 
 /** "128.37 KiB a step", or per second where there are no steps. */
-export function slopeOf(state: LabState | null): string {
+function slopeOf(state: LabState | null): string {
   if (state === null) return UNKNOWN;
   if (state.slope_bytes_per_step !== null) return `${formatBytes(state.slope_bytes_per_step)} a step`;
   return state.slope_bytes_per_s === null ? UNKNOWN : `${formatBytes(state.slope_bytes_per_s)}/s`;
@@ -62,7 +62,7 @@ function percent(share: number | null | undefined): string {
 }
 
 /** "98.4 % → 9.0 %": fixed, then leaky. */
-export function accuracyText({ leaky, fixed }: LabPattern): string {
+function accuracyText({ leaky, fixed }: LabPattern): string {
   const [before, after] = [percent(fixed?.accuracy), percent(leaky?.accuracy)];
   return before === UNKNOWN && after === UNKNOWN ? UNKNOWN : `${before} → ${after}`;
 }
