@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "a3a4bca149c2c738656bc2b35f7192feddb5913b390f94547535fc81dd2d8a5d");
+  load = loadPack(import.meta.url, "593e755d2e3b12fa0bfc066f3a7bc7655a1a68dff5ac66bfc8aa26cd8ce519e2");
 } catch (error) {
   fail(
     FAILED,
