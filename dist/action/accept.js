@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "593e755d2e3b12fa0bfc066f3a7bc7655a1a68dff5ac66bfc8aa26cd8ce519e2");
+  load = loadPack(import.meta.url, "0b629f7330b8bd8fd9cd960d8c5adba859e854f04f6207c39c3b5ba17b76c567");
 } catch (error) {
   fail(
     FAILED,

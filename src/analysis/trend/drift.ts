@@ -92,7 +92,9 @@ export function growthBesideJump(levels: Levels): ReturnType<typeof growthOfRise
   const { x, y, cut } = levels;
   const shift = fitLevelShift(y.subarray(cut), MIN_RISING, ({ bytes }) => bytes > 0);
   if (shift === null) return null;
-  const slope = shift.rise / (x[x.length - 1]! - x[cut]!);
+  // Points may be unevenly spaced, so the common slope of both sides is one on the axis.
+  const [before, after] = [fitLine(x, y, cut, cut + shift.at), fitLine(x, y, cut + shift.at)];
+  const slope = (before.slope * before.sxx + after.slope * after.sxx) / (before.sxx + after.sxx);
   return { slope, growth: growthAfterCut(levels, slope), late: false };
 }
 

@@ -15,11 +15,11 @@ function steps(ratio: number, late: boolean): number[] {
   return all.map((step) => 1 + Math.round((step - 1) * scale));
 }
 
-function classOf(at: (step: number) => number, positions: readonly number[], seed: number): string {
+function analysisOf(at: (step: number) => number, positions: readonly number[], seed: number, noise = 500) {
   const random = prng(seed);
   let walk = 0;
   const bytes = Float64Array.from(positions, (step) => {
-    walk = 0.9 * walk + 500 * random.normal();
+    walk = 0.9 * walk + noise * random.normal();
     return LEVEL + at(step) + walk;
   });
   const { analysis } = analyseSeries(
@@ -36,14 +36,14 @@ function classOf(at: (step: number) => number, positions: readonly number[], see
     },
     { peaks: new Map(), horizon: HORIZON },
   );
-  return analysis.class;
+  return analysis;
 }
 
 const classes = (at: (step: number) => number): Set<string> => {
   const found = new Set<string>();
   for (let seed = 1; seed <= 20; seed++) {
     for (const ratio of [2, 3.5, 5]) {
-      for (const late of [true, false]) found.add(classOf(at, steps(ratio, late), seed));
+      for (const late of [true, false]) found.add(analysisOf(at, steps(ratio, late), seed).class);
     }
   }
   return found;
@@ -83,6 +83,17 @@ describe("a thinned record", () => {
 describe("a rate of sampling that changes within the run", () => {
   it("still classifies a leak as a leak", () => {
     expect(classes((step) => 1700 * step)).toEqual(new Set(["leak"]));
+  });
+
+  it("leaves the slope of a line as it is", () => {
+    const slopes = [1.3, 1.5, 1.7, 1.9].map((ratio) => {
+      const read = Array.from(
+        { length: 170 },
+        (_, i) => 1 + Math.round(2.05 * (i < 132 ? i : 132 + ratio * (i - 132))),
+      );
+      return analysisOf((step) => 4112 * step, read, 1, 0).slope_bytes_per_step;
+    });
+    for (const slope of slopes) expect(Math.abs((slope ?? 0) / 4112 - 1)).toBeLessThan(0.01);
   });
 
   it("classifies neither ended growth, warm-up nor rest as a leak", () => {
