@@ -350,6 +350,18 @@ describe("a part of host memory that could not be read", () => {
     expect(verdictOf([host("pr"), host("pr", [PYTHON])])).toMatchObject({ verdict: "pass", next: { kind: "done" } });
   });
 
+  it("a part of host memory whose growth no run has is measured once more, then judged by its peak", () => {
+    const grows = { ...PYTHON, growth_bytes: 0, class: "flat" } as const;
+    const known = measured(Array.from({ length: 5 }, (_, night) => host(`night-${night}`, [grows])));
+    expect(verdictOf([host("pr", [PYTHON])], known)).toMatchObject({ next: { kind: "candidate-runs", runs: 1 } });
+    const after = verdictOf([host("pr", [PYTHON]), host("pr", [PYTHON])], known);
+    expect(after).toMatchObject({ verdict: "pass", next: { kind: "done" } });
+    expect(after.checks.filter(({ metric }) => metric === "python")).toMatchObject([
+      { aspect: "peak", gating: true, verdict: "pass" },
+      { aspect: "growth", gating: false, verdict: "unjudged" },
+    ]);
+  });
+
   it("a part of host memory stays unjudged where host memory is not there either", () => {
     const only = runOf("pr", { device: "host", metric: "js_heap", peak_bytes: MIB });
     expect(verdictOf([only, only])).toMatchObject({ verdict: "unjudged" });

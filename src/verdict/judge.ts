@@ -133,18 +133,23 @@ interface Comparison {
   readonly hostRanks: ReadonlySet<number>;
 }
 
-/** A series of the baseline that the candidate lacks. A part of host memory is measured once more, then left out. */
-function missingSeries(key: SeriesKey, gating: boolean, { candidateRuns, hostRanks }: Comparison): Check {
+/** What the baseline has and the candidate lacks. A part of host memory is measured once more, then left out. */
+function missingCheck(
+  key: SeriesKey,
+  aspect: "peak" | "growth",
+  reason: string,
+  { gating, candidateRuns, hostRanks }: Comparison & { readonly gating: boolean },
+): Check {
   const isPart = key.device === "host" && key.metric !== "host" && hostRanks.has(key.rank);
   const again = isPart && gating && candidateRuns < 2;
   const left = isPart && !again;
   return checkOf(key, {
-    aspect: "peak",
+    aspect,
     limit: "baseline",
     gating: gating && !left,
     verdict: "unjudged",
     ...(again ? { needs_more_runs: 1 } : {}),
-    reason: `the baseline has this series, but the candidate does not${left ? "; the host memory that it is a part of is judged" : ""}`,
+    reason: `${reason}${left ? "; the host memory that it is a part of is judged" : ""}`,
   });
 }
 
@@ -157,7 +162,10 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
   if (isCounted(key.metric) && !candidate.some(({ series }) => series.class === "leak")) return [];
   const unjudged = (aspect: "peak" | "growth", reason: string, bytes: number | null = null) =>
     checkOf(key, { aspect, limit: "baseline", gating, verdict: "unjudged", candidate_bytes: bytes, reason });
-  if (candidate.length === 0) return why === null ? [missingSeries(key, gating, comparison)] : [];
+  const lacks = (aspect: "peak" | "growth", reason: string) =>
+    missingCheck(key, aspect, reason, { ...comparison, gating });
+  if (candidate.length === 0)
+    return why === null ? [lacks("peak", "the baseline has this series, but the candidate does not")] : [];
   const first = peaks(candidate)[0]?.value ?? null;
   const grown = knownValues(candidate, observedGrowth)[0]?.value ?? null;
   const missing = why ?? (baseline.length === 0 ? "the baseline does not have this series" : null);
@@ -182,7 +190,7 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
     if (grown !== null)
       growth = older ? growthAcrossVersions({ ...context, baseline: same }, baseRuns) : growthRule(context);
     else if (growths >= policy.minBaselineRuns) {
-      growth = unjudged("growth", "the growth is known in the baseline, but in no run of the candidate");
+      growth = lacks("growth", "the growth is known in the baseline, but in no run of the candidate");
     }
     if (growth !== null) checks.push(growth);
   }
