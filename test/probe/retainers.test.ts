@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { PYTHON } from "./testing/pythons.ts";
+import { PYTHON, PYTHONS, versionOf } from "./testing/pythons.ts";
 
 const PROBE = path.join(packageRoot(), "probe", "inject");
 
@@ -42,6 +42,26 @@ ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 fill(begun, 0, kept)
 lists = [list("abcdefgh"), make(40), begun]
 print(json.dumps([retainers.new_elements(retainers.Retainer(one, len(one) - 3)) for one in lists]))
+`;
+
+/** Moments of a dict of the program and two of the probe: its modules lead to one, its code allocated the other. */
+const OF_THE_PROBE = `
+import gc, json, os, sys, tracemalloc
+sys.path.insert(0, sys.argv[1])
+import _stormlog_probe.attribute
+from _stormlog_probe.attribute import attribution, retainers
+_stormlog_probe.attribute._attribution = reader = attribution.Attribution("", ("seconds", [1.0, 2.0]))
+tracemalloc.start(2)
+cache, found = {}, reader.native.codes.found
+# So many that the last one's memory is not from before the tracing.
+made = compile("[{} for _ in range(1000)][-1]", os.path.join(os.path.dirname(attribution.__file__), "made.py"), "eval")
+local = eval(made)
+for moment in range(4):
+    for own in (cache, found, local):
+        own.update(((moment, index), [index]) for index in range(10))
+    gc.collect()
+    grown = reader.retainers.grown(gc.get_objects())
+print(json.dumps([any(one.object is own for one in grown) for own in (cache, found, local)]))
 `;
 
 const looked = (lists: number): unknown =>
@@ -91,6 +111,14 @@ describe.skipIf(PYTHON === null)("the containers that grow", () => {
   it("growing containers are found among so many that short and new ones are not followed", () => {
     expect(looked(60_000)).toEqual([grown(60_000), 20_000, 3, true]);
   });
+
+  it.each(PYTHONS.map((python) => [versionOf(python), python.executable]))(
+    "growing containers of the probe are left out in Python %s",
+    (_version, executable) => {
+      const grown = execFileSync(executable, ["-c", OF_THE_PROBE, PROBE], { encoding: "utf8" });
+      expect(JSON.parse(grown)).toEqual([true, false, false]);
+    },
+  );
 
   it("a list that an extension left half-built is looked into without following its empty slots", () => {
     const found = execFileSync(PYTHON?.executable ?? "", ["-c", HALF_BUILT, PROBE], { encoding: "utf8" });
