@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "0b629f7330b8bd8fd9cd960d8c5adba859e854f04f6207c39c3b5ba17b76c567");
+  load = loadPack(import.meta.url, "d9495694cff48c5ea9ffbcba9b9f450597ab77ac542ae530c07c83848a48f13e");
 } catch (error) {
   fail(
     FAILED,

@@ -1,6 +1,7 @@
 """Stacks as tracemalloc takes them: who owns a frame, which frames are kept, and their file, line and function."""
 
 import json
+import operator
 import os
 import re
 import sys
@@ -52,6 +53,7 @@ class _Marks(dict):
 
 # Without a call in Python: it is asked for every frame of thousands of stacks.
 mark_of = _Marks().__getitem__
+_file = operator.itemgetter(0)
 
 
 def has_subinterpreters():
@@ -75,6 +77,19 @@ def ours(filename):
 def passes_on(filename):
     """Whether a file of the probe calls the program: threads and operators go through it."""
     return not filename.startswith(_ATTRIBUTE) or filename == _DISPATCH
+
+
+def made_for_probe(frames):
+    """Allocated by the probe, or for it: a frame of the probe is among the innermost.
+
+    Further out, a frame of the probe may also have called the program: a thread or an operator that goes through it.
+    """
+    if OURS not in map(mark_of, map(_file, frames)):
+        return False
+    for depth, (filename, _) in enumerate(frames):
+        if ours(filename) and (depth < 3 or not passes_on(filename)):
+            return True
+    return False
 
 
 def codes_of(module):

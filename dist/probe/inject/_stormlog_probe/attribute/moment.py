@@ -83,13 +83,12 @@ class Moment:
         """Find the retainers; and with torch, the live tensors and graphs."""
         if self.tensors is not None:
             self.tensors.sweep()
-        objects = gc.get_objects()
+        # The interpreter refuses to resize a tuple that other code holds, and another thread may be filling one: none is
+        # left when its turn comes.
+        objects = [one for one in gc.get_objects() if type(one) is not tuple]
         containers = self.retainers.grown(objects)
         live = {}
-        if self.tensors is None:
-            # The interpreter refuses to resize a tuple that other code holds: no longer than other threads wait.
-            del objects
-        else:
+        if self.tensors is not None:
             for address, size, group, sequence, epoch in self.tensors.live():
                 live[address] = (size, group, sequence, epoch)
         self._hang(containers, live)

@@ -9,7 +9,7 @@ import sys
 
 from _tracemalloc import _get_traces
 
-from .frames import OURS, SUBINTERPRETERS, TRACED, USER, has_subinterpreters, mark_of, ours, passes_on
+from .frames import SUBINTERPRETERS, TRACED, USER, has_subinterpreters, made_for_probe, mark_of
 
 # Stacks that are written in full: the largest, and those that rose most since the moment before. The others are merged
 # by their user frames alone, so that a growing line is never cut off.
@@ -106,7 +106,7 @@ class PythonMemory:
         rows = []
         for kind, group in zip(("python", "buffer"), groups):
             for frames, (size, count) in group.items():
-                if not _is_ours(frames):
+                if not made_for_probe(frames):
                     total += size
                     rows.append((size, count, kind, frames))
         return total, self._shorten(rows)
@@ -167,18 +167,5 @@ def _add(groups, traces, weight):
             group[1] += weight
 
 
-# The size of a row, the file of a frame.
-_size = _file = operator.itemgetter(0)
-
-
-def _is_ours(frames):
-    """Allocated by the probe, or for it: a frame of the probe is among the innermost.
-
-    Further out, a frame of the probe may also have called the program: a thread or an operator that goes through it.
-    """
-    if OURS not in map(mark_of, map(_file, frames)):
-        return False
-    for depth, (filename, _) in enumerate(frames):
-        if ours(filename) and (depth < 3 or not passes_on(filename)):
-            return True
-    return False
+# The size of a row.
+_size = operator.itemgetter(0)

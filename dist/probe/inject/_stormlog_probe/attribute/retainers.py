@@ -12,9 +12,9 @@ import sys
 import types
 import weakref
 
-from .frames import USER, mark_of, running_frames
+from .frames import USER, made_for_probe, mark_of, object_traceback, running_frames
 from .releases import block_query
-from .structures import containers, grown_inside, search
+from .structures import containers, grown_inside, probe_containers, search
 
 # Containers whose lengths are noted, and of these the oldest ones: each takes 4 µs while Python's memory is traced.
 MAX_FOLLOWED = 20_000
@@ -75,17 +75,12 @@ class Retainers:
         # Of the moment before: the number of all objects, and where it climbed their identities.
         self._count = None
         self._identities = None
-        self._own = set()
         # What the types of other objects refer to, and those that refer to more at every moment.
         self._inside = None
         self._growing_types = None
         #: Of the last look at all objects: their number, containers and types that grew at every moment, and of the
         #: newest objects how many were looked into and how many nothing refers to.
         self.seen = None
-
-    def ignore(self, *containers):
-        """These are the probe's own."""
-        self._own.update(id(one) for one in containers)
 
     def grown(self, objects):
         """Among all objects the containers that grew since the moment before, the most steadily growing first; none at the
@@ -97,10 +92,11 @@ class Retainers:
         streaks = dict(zip(*self._streaks))
         found = []
         if before is not None:
+            own = probe_containers()
             for one in followed:
                 # A container that was too short to be noted, or is new, may be growing: the next moment decides.
                 known = before.get(id(one))
-                if known is not None and len(one) > known and id(one) not in self._own:
+                if known is not None and len(one) > known and id(one) not in own:
                     found.append((streaks.get(id(one), 0) + 1, len(one) - known, one, known))
         steady = 0
         if before is not None:
@@ -128,7 +124,8 @@ class Retainers:
             found = [row for row in found if row[0] >= 2]
         # Those that grew at more moments first: at the first comparison everything that fills up looks like a leak.
         found.sort(key=lambda row: row[:2], reverse=True)
-        return [Retainer(one, length) for _, _, one, length in found[:MAX_RETAINERS]]
+        kept = [row for row in found[:MAX_RETAINERS] if not made_for_probe(object_traceback(row[2]) or ())]
+        return [Retainer(one, length) for _, _, one, length in kept]
 
 
 def _followed(found):
