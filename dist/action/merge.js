@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "d9495694cff48c5ea9ffbcba9b9f450597ab77ac542ae530c07c83848a48f13e");
+  load = loadPack(import.meta.url, "40f683ec697fde5a5caccb3f86bb8d0277648420b8a5b9b07818d5dcd483e82a");
 } catch (error) {
   fail(
     FAILED,

@@ -83,8 +83,8 @@ class Moment:
         """Find the retainers; and with torch, the live tensors and graphs."""
         if self.tensors is not None:
             self.tensors.sweep()
-        # The interpreter refuses to resize a tuple that other code holds, and another thread may be filling one: none is
-        # left when its turn comes.
+        # The interpreter refuses to resize a tuple that other code holds, and another thread may be filling one: none
+        # is left when its turn comes.
         objects = [one for one in gc.get_objects() if type(one) is not tuple]
         containers = self.retainers.grown(objects)
         live = {}
