@@ -177,14 +177,19 @@ libc.malloc.restype = ctypes.c_void_p
 libc.free.argtypes = (ctypes.c_void_p,)
 blocks = [libc.malloc(1100) for _ in range(400_000)]
 for block in blocks[::2]: libc.free(block)
-started = time.thread_time(), time.process_time(), time.monotonic()
+class Counters(ctypes.Structure):
+    _fields_ = [(str(at), ctypes.c_size_t) for at in range(10)]
+libc.mallinfo2.restype = Counters
+started = time.thread_time()
+libc.mallinfo2()
+one, started = time.thread_time() - started, time.process_time()
 time.sleep(1.5)
-print((time.process_time() - started[1]) / (time.monotonic() - started[2]))
+print((time.process_time() - started) / one)
 `;
     const ended = await probedScript(PYTHON!, script);
     expect(ended).toMatchObject({ code: 0, stderr: "" });
-    // 200,000 free blocks take tens of milliseconds to walk; 50 times a second would be all there is.
-    expect(Number(ended.stdout)).toBeLessThan(0.06);
+    // In walks over 200,000 free blocks, of which a cold one takes several times as long: 50 a second would be 75.
+    expect(Number(ended.stdout)).toBeLessThan(25);
     expect(only(ended).records.length).toBeGreaterThan(2);
   });
 });
