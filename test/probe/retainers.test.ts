@@ -44,6 +44,30 @@ lists = [list("abcdefgh"), make(40), begun]
 print(json.dumps([retainers.new_elements(retainers.Retainer(one, len(one) - 3)) for one in lists]))
 `;
 
+/** Five moments of containers that do not grow at the end, and of a list that takes the address of a shorter one. */
+const REPLACED = `
+import collections, gc, json, sys, tracemalloc
+sys.path.insert(0, sys.argv[1])
+from _stormlog_probe.attribute import retainers
+tracemalloc.start(2)
+front, left, unordered = [], collections.deque(), set()
+rows, addresses = [], set()
+look = retainers.Retainers()
+for moment in range(5):
+    for index in range(10):
+        front.insert(0, "%d of %d" % (index, moment))
+        left.appendleft("%d of %d" % (index, moment))
+        unordered.add(1000 * moment + index)
+    gc.collect()
+    # The memory of the list that is released is the next list's.
+    rows = None
+    rows = ["row %d of %d" % (row, moment) for row in range(10 * moment + 10)]
+    addresses.add(id(rows))
+    found = look.grown(gc.get_objects())
+named = {"front": front, "left": left, "unordered": unordered, "rows": rows}
+print(json.dumps([sorted(name for name, own in named.items() if any(one.object is own for one in found)), len(addresses)]))
+`;
+
 /** Moments of a dict of the program and two of the probe: its modules lead to one, its code allocated the other. */
 const OF_THE_PROBE = `
 import gc, json, os, sys, tracemalloc
@@ -111,6 +135,15 @@ describe.skipIf(PYTHON === null)("the containers that grow", () => {
   it("growing containers are found among so many that short and new ones are not followed", () => {
     expect(looked(60_000)).toEqual([grown(60_000), 20_000, 3, true]);
   });
+
+  it.each(PYTHONS.map((python) => [versionOf(python), python.executable]))(
+    "a list at the address of a shorter one is not taken for a growing list in Python %s",
+    (_version, executable) => {
+      const [named, addresses] = JSON.parse(execFileSync(executable, ["-c", REPLACED, PROBE], { encoding: "utf8" }));
+      expect(addresses).toBe(1);
+      expect(named).toEqual(["front", "left", "unordered"]);
+    },
+  );
 
   it.each(PYTHONS.map((python) => [versionOf(python), python.executable]))(
     "growing containers of the probe are left out in Python %s",
