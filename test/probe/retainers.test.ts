@@ -28,6 +28,21 @@ same = list(retainers._identities(others)) == list(map(id, others))
 print(json.dumps([sorted(grown), len(look._noted[0]), look.seen.get("steady_containers"), same]))
 `;
 
+/** Of the newest objects of a program that loses lists how many were looked into, and how many nothing refers to. */
+const LOST = `
+import ctypes, gc, json, sys, tracemalloc
+sys.path.insert(0, sys.argv[1])
+from _stormlog_probe.attribute import retainers
+tracemalloc.start(2)
+look = retainers.Retainers()
+for moment in range(3):
+    for index in range(1000):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object([index, "lost", "by", "an", "extension"]))
+    gc.collect()
+    look.grown(gc.get_objects())
+print(json.dumps([look.seen["newest"], look.seen["unreferenced"]]))
+`;
+
 /** New elements of a list, and of those that an extension leaves after an error: with no element, or with one. */
 const HALF_BUILT = `
 import ctypes, json, sys
@@ -152,6 +167,13 @@ describe.skipIf(PYTHON === null)("the containers that grow", () => {
       expect(JSON.parse(grown)).toEqual([true, false, false]);
     },
   );
+
+  it("lists that an extension lost have no referrer, though the probe has lists of all containers", () => {
+    const lost = execFileSync(PYTHON?.executable ?? "", ["-c", LOST, PROBE], { encoding: "utf8" });
+    const [newest, unreferenced] = JSON.parse(lost);
+    expect(newest).toBe(64);
+    expect(unreferenced).toBeGreaterThan(60);
+  });
 
   it("a list that an extension left half-built is looked into without following its empty slots", () => {
     const found = execFileSync(PYTHON?.executable ?? "", ["-c", HALF_BUILT, PROBE], { encoding: "utf8" });

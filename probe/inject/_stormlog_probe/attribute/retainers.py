@@ -95,6 +95,12 @@ class Retainers:
     def grown(self, objects):
         """Among all objects the containers that grew since the moment before, the most steadily growing first; none at the
         first moment."""
+        # Before lists of our own refer to some of them. Making integers is slow while Python traces allocations, so
+        # identities are only collected when the number of objects rises.
+        climbs = (self._count is None or self._count < len(objects)) and len(objects) <= MAX_KNOWN
+        newest = unreferenced(objects, set(self._identities)) if climbs and self._identities is not None else {}
+        self._identities = _identities(objects) if climbs else None
+        self._count = len(objects)
         searched = search(objects)
         untracked, inside = searched or ([], None)
         followed, whole = _followed(containers(objects) + untracked)
@@ -121,13 +127,7 @@ class Retainers:
         # Whether anything grows is not known where some is not followed.
         known = (whole and inside is not None) or steady > 0
         self.seen = {"objects": len(objects), "steady_containers": steady} if known else {}
-        # Making integers is slow while Python traces allocations, so identities are only collected when the number of
-        # objects rises.
-        climbs = (self._count is None or self._count < len(objects)) and len(objects) <= MAX_KNOWN
-        if climbs and self._identities is not None:
-            self.seen.update(unreferenced(objects, set(self._identities)))
-        self._identities = _identities(objects) if climbs else None
-        self._count = len(objects)
+        self.seen.update(newest)
         self._noted = (_identities(followed), array.array("Q", map(len, followed)))
         self._streaks = (_identities([row[2] for row in found]), array.array("Q", [row[0] for row in found]))
         # Those that grew at more moments first: at the first comparison everything that fills up looks like a leak.
