@@ -144,6 +144,15 @@ describe("what is looked into", () => {
       expect(peakToExplain(subject(metric, ["python3", "train.py"]))).toBeNull();
   });
 
+  it("a breached peak is explained after the growth that decided", () => {
+    const given = subject("allocated", ["python3", "train.py"]);
+    const [peak] = given.judgement.checks;
+    const growth = { ...peak, kind: "growth", aspect: "growth", candidate_bytes: 20 * MIB, threshold_bytes: 8 * MIB };
+    const grows = { ...given, judgement: { verdict: "fail", checks: [peak, growth] } } as unknown as PeakSubject;
+    expect(peakToExplain(grows)).toBe(peak);
+    expect([isGrowth(grows, peak!), isGrowth(given, peak!)]).toEqual([true, false]);
+  });
+
   it("growth of the same memory is looked into before a peak, unless only reserved memory grows", () => {
     const steps = Float64Array.from({ length: 200 }, (_, i) => i + 1);
     const growing = (metric: "allocated" | "reserved") => {

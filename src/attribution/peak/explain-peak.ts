@@ -50,20 +50,21 @@ const MOMENTS = [0.1, 0.3, 0.5, 0.7, 0.9] as const;
 /** Growth of this share of a higher peak is looked into first. */
 const MIN_GROWN = 0.5;
 
-/** The breached peak; null for every other judgement. */
+/** The breached peak, also one that growth explains; null for every other judgement. */
 export function peakToExplain({ judgement, judged, scenario }: AttributionSubject): Check | null {
   if (judgement.verdict !== "fail" && judgement.verdict !== "warn") return null;
+  if (judged.analysis === null || judged.recording === null) return null;
   const [cause] = causesOf(judgement.checks);
-  if (cause === undefined || (cause.kind !== "peak" && cause.kind !== "budget")) return null;
-  const { aspect, metric, candidate_bytes: bytes } = cause.decisive;
-  if (aspect !== "peak" || !METRIC[metric].isExplainable || bytes === null) return null;
-  if (metric === "js_heap" && !namesNode(scenario.command)) return null;
-  return judged.analysis === null || judged.recording === null ? null : cause.decisive;
+  const breached = cause === undefined ? [] : [cause.decisive, ...cause.explained];
+  const peak = breached.find(({ aspect, metric }) => aspect === "peak" && METRIC[metric].isExplainable);
+  if (peak === undefined || peak.candidate_bytes === null) return null;
+  return peak.metric === "js_heap" && !namesNode(scenario.command) ? null : peak;
 }
 
-/** Whether the memory of a breached peak grew so much that the growth is the likelier cause. */
+/** Whether growth decided, or the memory of a breached peak grew so much that this is the likelier cause. */
 export function isGrowth({ judgement, judged: { analysis, recording } }: AttributionSubject, peak: Check): boolean {
   if (analysis === null || recording === null) return false;
+  if (causesOf(judgement.checks)[0]?.decisive.aspect !== "peak") return true;
   const { device, metric, candidate_bytes: bytes, baseline_bytes: baseline } = peak;
   const difference = (bytes ?? 0) - (baseline ?? bytes ?? 0);
   // What an allocator holds for later grows with its peak, so it does not explain a peak of what is allocated.
