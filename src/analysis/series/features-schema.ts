@@ -104,7 +104,7 @@ export const FeaturesSchema = v.object({
   gaps: list(v.object({ ...analysed, shares: v.nullable(GapSharesSchema), lateBytes: v.nullable(number) })),
   /** Out-of-memory findings. */
   oom: findings,
-  /** Findings about the state of its devices and their other users. */
+  /** Findings about devices, their other users, and what the command left behind. */
   health: findings,
   /** Growth that one phase of the program causes alone. */
   phases: findings,
