@@ -184,11 +184,11 @@ export function sourceFindings(): ReadonlyMap<string, readonly string[]> {
 /** The findings as a table. @throws where the sources have one that is not listed, or none of a listed name */
 export function findingsTable(): string {
   const made = sourceFindings();
-  const wrong = [
-    ...[...made.keys()].filter((name) => TEXTS[name] === undefined),
-    ...Object.keys(TEXTS).filter((name) => !made.has(name)),
-  ];
-  if (wrong.length > 0) throw new Error(`scripts/reference/findings.ts and the sources differ in ${wrong.join(", ")}`);
+  const page = "scripts/reference/findings.ts";
+  const unlisted = [...made.keys()].filter((name) => TEXTS[name] === undefined);
+  if (unlisted.length > 0) throw new Error(`${page} lacks the meaning of ${unlisted.join(", ")}`);
+  const unmade = Object.keys(TEXTS).filter((name) => !made.has(name));
+  if (unmade.length > 0) throw new Error(`${page} lists ${unmade.join(", ")}, which no source makes`);
   const rows = Object.entries(TEXTS).map(([name, { meaning, action, severity }]) => {
     const severities = severity ?? made.get(name)?.join(", ") ?? "";
     if (severities === "") throw new Error(`${name} has no severity`);

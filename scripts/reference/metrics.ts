@@ -131,7 +131,8 @@ const size = (bytes: number, metric: Metric): string => formatSize(metric, bytes
 export function metricsTable(): string {
   const rows = METRICS.map((metric) => {
     const { memory, device, gates, source } = TEXTS[metric];
-    if (METRIC[metric].isOnRequest !== (gates === REQUEST)) throw new Error(`${metric}: is it judged on request?`);
+    if (METRIC[metric].isOnRequest !== (gates === REQUEST))
+      throw new Error(`${metric}: isOnRequest of its row and "gates" in scripts/reference/metrics.ts differ`);
     const { hasPeak, peakFloorBytes, quantumBytes } = METRIC[metric];
     const peak = hasPeak ? size(peakFloorBytes, metric) : "–";
     const sizes = [leakFloor(metric), peak, size(quantumBytes, metric)];
