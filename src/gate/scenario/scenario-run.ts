@@ -92,7 +92,7 @@ export class ScenarioRun implements ScenarioEvidence {
   /** The release anchor of this environment; null where there is none. */
   anchor: Measurements | null = null;
   baseline: BaselineAnswer = absent("no baseline was read");
-  readonly held: GateContext;
+  readonly context: GateContext;
   readonly #files: WatchedFiles;
   #candidateRuns = 0;
   /** What candidate runs have from now on. */
@@ -103,12 +103,12 @@ export class ScenarioRun implements ScenarioEvidence {
     scenario: ScenarioRequest,
     identity: GateIdentity,
     ports: GatePorts,
-    held: GateContext,
+    context: GateContext,
   ) {
     this.request = request;
     this.scenario = scenario;
-    this.held = held;
-    this.#files = held.watch();
+    this.context = context;
+    this.#files = context.watch();
     this.#identity = identity;
     this.#ports = ports;
     this.#policy = policyOf(request, scenario);
@@ -131,9 +131,9 @@ export class ScenarioRun implements ScenarioEvidence {
     const remainingS = this.cost.remainingS(startedMs);
     this.cost.add();
     const limitS = shorter(remainingS, plan.limitS ?? null);
-    this.held.bundle.restore();
-    this.warnings.push(...(await this.held.runFiles.write()));
-    const finished = await this.held.runFiles.take(
+    this.context.bundle.restore();
+    this.warnings.push(...(await this.context.runFiles.write()));
+    const finished = await this.context.runFiles.take(
       await oneRun(this.request, this.scenario, { ...plan, limitS }, { ...this.#ports, load: () => this.#load() }),
     );
     this.cost.took((performance.now() - startedMs) / 1000);
@@ -201,7 +201,7 @@ export class ScenarioRun implements ScenarioEvidence {
     if (this.#checkout === null) {
       const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
       const { checkOutBase } = await import("../base/base-run.ts");
-      const plan = await this.held.basePlans.get(this.scenario.name)?.(known);
+      const plan = await this.context.basePlans.get(this.scenario.name)?.(known);
       this.#checkout = await checkOutBase(
         plan ?? {
           kind: "impossible",
@@ -241,7 +241,7 @@ export class ScenarioRun implements ScenarioEvidence {
     if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined)
       return { findings: [], lost: false, peak: null, noLine: null };
     const { attributeGrowth, explainPeak, isGrowth, peakToExplain, markChangedLines } = await loadAttribution();
-    const repository = await this.held.repositories(this.scenario.cwd);
+    const repository = await this.context.repositories(this.scenario.cwd);
     const { request, scenario } = this;
     let number = 0;
     const run = (plan: Pick<RunPlan, "env" | "limitS">, code: Pick<RunPlan, "command" | "cwd" | "commit">) => {
@@ -306,7 +306,7 @@ export class ScenarioRun implements ScenarioEvidence {
   async lockChanges({ verdict }: Judgement, findings: readonly Finding[]): Promise<LockChanges | null> {
     if (verdict !== "fail" && verdict !== "warn") return null;
     const { lockChanges } = await import("../../attribution/change/lock-changes.ts");
-    return lockChanges(await this.held.repositories(this.scenario.cwd), findings);
+    return lockChanges(await this.context.repositories(this.scenario.cwd), findings);
   }
 
   #noBase(reason: string): null {

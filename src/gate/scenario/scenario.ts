@@ -27,9 +27,9 @@ export async function judgeScenario(
   identity: GateIdentity,
   ports: GatePorts,
   hooks: ScenarioHooks,
-  held: GateContext,
+  context: GateContext,
 ): Promise<ReportedScenario> {
-  const run = new ScenarioRun(request, scenario, identity, ports, held);
+  const run = new ScenarioRun(request, scenario, identity, ports, context);
   try {
     return await judgeUntilFinal(run, ports, hooks);
   } catch (error) {
@@ -44,7 +44,7 @@ export async function judgeScenario(
 
 async function judgeUntilFinal(run: ScenarioRun, ports: GatePorts, hooks: ScenarioHooks): Promise<ReportedScenario> {
   const { scenario } = run;
-  const { anchors, baselines } = run.held;
+  const { anchors, baselines } = run.context;
   const first = await measureCandidates(run, ports, hooks);
   if (first.kind === "ended") return first.outcome;
   await hooks.measured(scenario, run.candidate);
