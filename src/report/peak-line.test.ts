@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Finding } from "../analysis/series/document.ts";
 import { renderSarif } from "./documents/sarif.ts";
+import { heldText } from "./headline/line-answer.ts";
 import { leadText } from "./markdown/answer.ts";
 import type { GateReport, ScenarioReport } from "./model/gate-report.ts";
 import type { PeakReport } from "./model/peak-report.ts";
@@ -84,5 +85,18 @@ describe("the lines that make a peak higher", () => {
     const [only] = held.scenarios;
     if (only === undefined) throw new Error("no scenario");
     expect(leadText(only, () => null).replaceAll("&nbsp;", " ")).toContain(`${sentence}.`);
+  });
+
+  it("the lines that hold most are named where a run had no more memory", () => {
+    const held = ["x.py:1", "x.py:2", "x.py:3", "x.py:4"].map((at, index) => ({
+      ...line(at, 0, 0.2, { difference_bytes: null, peak_bytes: (40 - index) * MIB }),
+      classification: "held_at_peak",
+    }));
+    const error = { code: "COMMAND_OUT_OF_MEMORY", message: "no memory", hint: null };
+    const [only] = report(held, { peak: { bytes: 172 * MIB } as PeakReport }).scenarios;
+    if (only === undefined) throw new Error("no scenario");
+    expect(heldText({ ...only, error })).toBe(
+      "40.0 MiB of 172 MiB are held at x.py:1, 39.0 MiB at x.py:2, 38.0 MiB at x.py:3",
+    );
   });
 });

@@ -50,10 +50,10 @@ interface Ended extends CliResult {
 async function gate(
   cwd: string,
   command: readonly string[],
-  options: readonly string[] = [],
+  options: readonly string[] = ["--attribute", "off"],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
-  const args = ["run", "--json", "--baseline", "none", "--attribute", "off", ...options, "--", ...command];
+  const args = ["run", "--json", "--baseline", "none", ...options, "--", ...command];
   return ended(cwd, await cli(args, { cwd, env }));
 }
 
@@ -97,7 +97,7 @@ describe.skipIf(process.platform !== "linux")("a command that runs out of memory
   it("a Python command under an address space limit fails with the line of the request", async () => {
     const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
-    const result = await gate(cwd, ["sh", "-c", `ulimit -v 700000; exec ${PYTHON} leak.py`]);
+    const result = await gate(cwd, ["sh", "-c", `ulimit -v 700000; exec ${PYTHON} leak.py`], []);
     expect(result.code).toBe(4);
     expect(result.verdict).toBe("fail");
     await expectLastSecond(result);
@@ -106,6 +106,9 @@ describe.skipIf(process.platform !== "linux")("a command that runs out of memory
     expect(finding).toMatchObject({ classification: "oom", severity: "critical" });
     expect(finding?.evidence).toMatchObject({ line: "leak.py:4", function: "grow", exception: "MemoryError" });
     expect(finding?.description).toContain("leak.py:4 requested more memory than was free");
+    const held = result.findings.filter(({ classification }) => classification === "held_at_peak");
+    expect(held[0]?.evidence).toMatchObject({ line: "leak.py:4" });
+    expect(held[0]?.confidence).toBeGreaterThan(0.6);
     expect(readFileSync(path.join(result.run, "oom", "traceback.txt"), "utf8")).toContain("in grow");
     expect(dumpsOf(result)).toHaveLength(1);
     const analysed = await cli(["analyze", "--json", path.join(result.run, "oom", dumpsOf(result)[0] ?? "")], { cwd });

@@ -59,7 +59,7 @@ async function explained(candidate: Held, base: Held | undefined, check: Check =
     request: { env: {} },
     scenario: { name: "train", env: {}, cwd, command: { kind: "argv", argv: ["python3", "train.py"] } },
     root: cwd,
-    judged: { info: { clock: { duration_s: 2 } } },
+    judged: { info: { clock: { duration_s: 2 } }, ending: { kind: "ok" } },
     judgement: { verdict: "fail" },
     stopReason: () => null,
     stored: null,

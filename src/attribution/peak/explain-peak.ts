@@ -21,7 +21,6 @@ import {
   type MeasuredOnce,
   type OncePlan,
   pipReportOf,
-  type RanOnce,
   type RunOnce,
 } from "../run/run-once.ts";
 import { higherLines, largestLines, type NamedPeakLine } from "./name-peak-lines.ts";
@@ -121,22 +120,11 @@ export interface ExplainedPeak {
 
 /** Run the candidate, and the base where that is possible, and find what makes its peak higher. */
 export async function explainPeak(subject: PeakSubject, check: Check): Promise<ExplainedPeak> {
-  const { request, scenario, root, judged, judgement, warn, noLine } = subject;
-  const durationS = judged.info.clock.duration_s ?? 0;
-  const planned = { command: scenario.command, metric: check.metric, durationS };
-  const given = { ...request.env, ...scenario.env };
-  const unseen = await unseenProgram(scenario.command, scenario.cwd, given.PATH);
-  const env = { ...peakEnvironment(planned, given), ...notPreloaded(unseen) };
-  const limitS = durationS + EXTRA_TIME_S;
-  const candidate = await peakRun({ ...subject, warn: noLine }, "the peak", limitS, () => subject.run({ env, limitS }));
-  if (candidate === null) return { findings: [], peak: null };
-  for (const note of candidate.info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
-  const after = await peakOfRun(candidate, { ...check, root, other: root, warn });
-  if (after.parts.length === 0) {
-    noLine(unseen?.reason ?? "no measured process reported what its peak consists of");
-    return { findings: [], peak: null };
-  }
-  const ofBase = await comparedWith(subject, check, { candidate, plan: { env, limitS }, root });
+  const { root, judgement, warn, noLine } = subject;
+  const ran = await candidatePeak(subject, check);
+  if (ran === null) return { findings: [], peak: null };
+  const { candidate, after, plan } = ran;
+  const ofBase = await comparedWith(subject, check, { candidate, plan, root });
   const compared = "reason" in ofBase ? (storedWith(subject, check) ?? ofBase) : ofBase;
   if ("reason" in compared) warn(`the peak could not be compared: ${compared.reason}`);
   const named =
@@ -158,6 +146,44 @@ export async function explainPeak(subject: PeakSubject, check: Check): Promise<E
     }),
   );
   return { findings, peak: peakReport(check, after, "reason" in compared ? null : compared) };
+}
+
+/**
+ * Run a candidate that ran out of memory once more, and find what it holds then. Not where the kernel killed: it takes
+ * whatever process of the machine has most memory. @param check of running out of memory
+ */
+export async function explainOutOfMemory(subject: AttributionSubject, check: Check): Promise<ExplainedPeak> {
+  const found = subject.judged.analysis?.findings.find(({ classification }) => classification === "oom");
+  if (found === undefined || found.evidence.source === "kernel") return { findings: [], peak: null };
+  const ran = await candidatePeak(subject, check);
+  if (ran === null) return { findings: [], peak: null };
+  const { device, candidate_bytes: bytes } = check;
+  const largest = placed(largestLines(ran.after.parts, bytes ?? 0), subject.root, subject);
+  const context = {
+    device,
+    phase: phaseAt(ran.candidate, ran.after.moment),
+    severity: "info",
+    comparedWith: null,
+  } as const;
+  return { findings: largest.map((one) => peakFinding(one, context)), peak: peakReport(check, ran.after, null) };
+}
+
+/** A run of the candidate that writes down its peak, and what that consists of; null, with the reason, where it has none. */
+async function candidatePeak(subject: AttributionSubject, check: Check) {
+  const { request, scenario, root, judged, warn, noLine } = subject;
+  const durationS = judged.info.clock.duration_s ?? 0;
+  const planned = { command: scenario.command, metric: check.metric, durationS };
+  const given = { ...request.env, ...scenario.env };
+  const unseen = await unseenProgram(scenario.command, scenario.cwd, given.PATH);
+  const env = { ...peakEnvironment(planned, given), ...notPreloaded(unseen) };
+  const plan: OncePlan = { env, limitS: durationS + EXTRA_TIME_S };
+  const candidate = await peakRun({ ...subject, warn: noLine }, "the peak", plan, subject.run);
+  if (candidate === null) return null;
+  for (const note of candidate.info.lost) if (note.startsWith(NATIVE_UNSEEN)) warn(note);
+  const after = await peakOfRun(candidate, { ...check, root, other: root, warn });
+  if (after.parts.length > 0) return { candidate, after, plan };
+  noLine(unseen?.reason ?? "no measured process reported what its peak consists of");
+  return null;
 }
 
 /** The probe itself allocates a little after the end of a phase, at its next reading, which may be what is highest. */
@@ -182,28 +208,29 @@ function differenceOf(check: Check, candidate: MeasuredOnce, base: MeasuredOnce)
   return after == null || before == null ? null : after - before;
 }
 
-/** A run that is made for its peak; null, with a note, where it was not made or did not end well. */
+/** A run that is made for its peak; null, with a note, where it was not made or did not end as the judged one. */
 async function peakRun(
-  { stopReason, scenario, log, warn }: AttributionSubject,
+  { stopReason, scenario, judged, log, warn }: AttributionSubject,
   what: string,
-  limitS: number,
-  run: () => Promise<RanOnce>,
+  plan: OncePlan,
+  run: RunOnce,
 ): Promise<MeasuredOnce | null> {
   const stop = stopReason();
   if (stop !== null) {
     warn(`${stop}, so ${what} was not explained`);
     return null;
   }
-  log(`${scenario.name}: explaining ${what}, at most ${formatDuration(Math.ceil(limitS)).replace(".0 s", " s")}`);
-  const ran = await run();
+  log(`${scenario.name}: explaining ${what}, at most ${formatDuration(Math.ceil(plan.limitS)).replace(".0 s", " s")}`);
+  const ran = await run(plan);
   if (ran.kind === "stopped") {
     warn(`${ran.reason}, so the run that explains ${what} was ended`);
     return null;
   }
   const { ending } = ran.finished;
-  if (ending.kind === "failed") warn(`in the run that explains ${what}, ${ending.message}`);
+  if (ending.kind === judged.ending.kind) return ran.finished;
   // What was written until then is a part of the run, whose peak may be another.
-  return ending.kind === "ok" ? ran.finished : null;
+  warn(`in the run that explains ${what}, ${ending.kind === "failed" ? ending.message : "the command did not fail"}`);
+  return null;
 }
 
 /** What the candidate's peak is compared with, or why there is nothing. */
@@ -215,7 +242,7 @@ async function comparedWith(
   const base = await subject.base();
   if ("reason" in base) return base;
   const { candidate, plan, root } = of;
-  const finished = await peakRun(subject, "the base commit's peak", plan.limitS ?? 0, () => base.run(plan));
+  const finished = await peakRun(subject, "the base commit's peak", plan, base.run);
   if (finished === null) return { reason: "the base commit was not run" };
   const baseRoot = path.resolve(base.cwd, path.relative(subject.scenario.cwd, root));
   const found = await peakOfRun(finished, { ...check, root: baseRoot, other: root, warn: subject.warn });

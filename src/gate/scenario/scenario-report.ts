@@ -104,6 +104,7 @@ export function judgedScenario(
 export function failedScenario(
   run: ScenarioEvidence,
   last: FinishedRun,
+  held: Pick<ReportParts, "lines" | "peak"> = {},
   candidate = run.candidateMeasurements(),
 ): Promise<ReportedScenario> {
   const error =
@@ -127,7 +128,7 @@ export function failedScenario(
   const judgement: Judgement | null =
     last.ending.kind === "failed" && hard.length > 0 ? { ...all, verdict: "fail", next: DONE, checks: hard } : null;
   const verdict = judgement === null ? "error" : "fail";
-  return assemble(run, { verdict, judgement, error });
+  return assemble(run, { verdict, judgement, error, ...held });
 }
 
 /** A scenario ended from outside: an error when cancelled; out of time, absolute budgets still count. */
@@ -157,6 +158,7 @@ export async function stoppedScenario(
   return failedScenario(
     run,
     { ...last, ending },
+    {},
     {
       scenario: scenario.name,
       fingerprint: last.info.fingerprint,

@@ -59,12 +59,13 @@ const isOutsideHeap = ({ metric }: MeasuredSeries): boolean => metric === "outsi
 
 /** Loaded after the command has started, which does not wait for it. */
 async function loadAttribution() {
-  const [{ attributeGrowth }, { explainPeak, isGrowth, peakToExplain }, { markChangedLines }] = await Promise.all([
-    import("../../attribution/attribute.ts"),
-    import("../../attribution/peak/explain-peak.ts"),
-    import("../../attribution/change/changed-lines.ts"),
-  ]);
-  return { attributeGrowth, explainPeak, isGrowth, peakToExplain, markChangedLines };
+  const [{ attributeGrowth }, { explainOutOfMemory, explainPeak, isGrowth, peakToExplain }, { markChangedLines }] =
+    await Promise.all([
+      import("../../attribution/attribute.ts"),
+      import("../../attribution/peak/explain-peak.ts"),
+      import("../../attribution/change/changed-lines.ts"),
+    ]);
+  return { attributeGrowth, explainOutOfMemory, explainPeak, isGrowth, peakToExplain, markChangedLines };
 }
 
 /** Findings that name a line or a place, and not one that holds a little of the growth. */
@@ -240,7 +241,7 @@ export class ScenarioRun implements ScenarioEvidence {
     // The probe attributes memory to lines.
     if (this.request.probe === "off" || this.request.attribute === "off" || judged === undefined)
       return { findings: [], lost: false, peak: null, noLine: null };
-    const { attributeGrowth, explainPeak, isGrowth, peakToExplain, markChangedLines } = await loadAttribution();
+    const attribution = await loadAttribution();
     const repository = await this.context.repositories(this.scenario.cwd);
     const { request, scenario } = this;
     let number = 0;
@@ -272,14 +273,18 @@ export class ScenarioRun implements ScenarioEvidence {
       return { cwd, run: (plan) => run(plan, { command, cwd, commit }) };
     };
     const stored = this.baseline.kind === "found" ? (this.baseline.peak ?? null) : null;
-    const growth = async () => ({ ...(await attributeGrowth(subject)), peak: null });
-    const breached = peakToExplain(subject);
+    const growth = async () => ({ ...(await attribution.attributeGrowth(subject)), peak: null });
+    const breached = attribution.peakToExplain(subject);
+    const oom = judgement.checks.find(({ aspect, verdict }) => aspect === "oom" && verdict === "fail");
     const peak = async (check: Check) => {
       const beside = { ...subject, base, stored, stopReason: () => this.stopReason(true) };
-      return { ...(await explainPeak(beside, check)), lost: false };
+      const explained =
+        check === oom ? attribution.explainOutOfMemory(beside, check) : attribution.explainPeak(beside, check);
+      return { ...(await explained), lost: false };
     };
     const searches = breached === null ? [growth] : [() => peak(breached), growth];
-    if (breached !== null && isGrowth(subject, breached)) searches.reverse();
+    if (breached !== null && attribution.isGrowth(subject, breached)) searches.reverse();
+    if (oom !== undefined) searches.splice(0, searches.length, () => peak(oom));
     let found: AttributedGrowth & ExplainedPeak = { findings: [], lost: false, peak: null };
     let noLine: string | null = null;
     // Where one search names nothing, the other is made.
@@ -296,7 +301,7 @@ export class ScenarioRun implements ScenarioEvidence {
       noLine = isNamed ? null : (noLine ?? reason);
       if (isNamed) break;
     }
-    const findings = await markChangedLines(found.findings, repository);
+    const findings = await attribution.markChangedLines(found.findings, repository);
     if (judgement.verdict === "fail" || judgement.verdict === "warn") return { ...found, findings, noLine };
     if (noLine !== null) this.#warn(`no line: ${noLine}`);
     return { ...found, findings, noLine: null };

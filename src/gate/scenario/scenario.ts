@@ -7,6 +7,7 @@ import type { Judgement } from "../../verdict/model/judgement.ts";
 import { hidesGrowth, leaksOnceCollected, mayBeGarbage } from "../../verdict/rules/garbage-rule.ts";
 import { withLostMemory } from "../../verdict/rules/small-leak.ts";
 import type { GatePorts } from "../ports/ports.ts";
+import type { FinishedRun } from "../run/one-run.ts";
 import { anchorFor } from "./anchor-file.ts";
 import { wantedScenario } from "./baseline-preflight.ts";
 import { announce, breachText, cancelled } from "./cost.ts";
@@ -81,7 +82,7 @@ async function measureCandidates(run: ScenarioRun, ports: GatePorts, hooks: Scen
   for (let number = 1; number <= wanted; number += 1) {
     const ran = await run.runCandidate();
     if (ran.kind === "whole" && ran.finished.ending.kind !== "ok") {
-      return { kind: "ended", outcome: await failedScenario(run, ran.finished) };
+      return { kind: "ended", outcome: await failedRun(run, ran.finished) };
     }
     if (ran.kind === "stopped" && (number === 1 || cancelled(ports.interrupt))) {
       return { kind: "ended", outcome: await stoppedScenario(run, ran.finished, ports.interrupt) };
@@ -95,6 +96,15 @@ async function measureCandidates(run: ScenarioRun, ports: GatePorts, hooks: Scen
     return { kind: "measured", short: { reason: short, missing: wanted - run.candidate.length } };
   }
   return { kind: "measured", short: null };
+}
+
+/** The report of a candidate that failed; where it ran out of memory, with what it held. */
+async function failedRun(run: ScenarioRun, finished: FinishedRun): Promise<ReportedScenario> {
+  const judgement = run.judge({ baseRuns: false, moreRuns: false });
+  const isOom = finished.ending.kind === "failed" && judgement.checks.some(({ aspect }) => aspect === "oom");
+  if (!isOom) return failedScenario(run, finished);
+  const { findings, peak } = await run.attribute(judgement);
+  return failedScenario(run, finished, { lines: findings, peak });
 }
 
 /** "run 1 of 1, 2.6 s": the runs before the first judgement, and how long the last of them took. */
@@ -136,7 +146,7 @@ async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): 
       announce(ports, `${scenario.name}: ${purpose}`);
       const ran = await run.runCandidate(purpose);
       if (ran.kind === "stopped") giveUp(ran.reason);
-      else if (ran.finished.ending.kind !== "ok") return failedScenario(run, ran.finished);
+      else if (ran.finished.ending.kind !== "ok") return failedRun(run, ran.finished);
     } else {
       const base = request.baseRun.kind === "command" ? "the base" : "the base commit";
       const purpose = `comparing with ${base}, ${run.cost.forecast(run.base.length, 2 * BASE_RERUNS, performance.now())}`;

@@ -87,15 +87,15 @@ function linesOf(findings: readonly Finding[], kind: LineAnswer["kind"]): readon
 }
 
 /**
- * The request that a run had no memory for: "train.py:178 asked for 2.00 MiB beside 372 MiB"; null where its line or
- * size is not known; `brief` leaves out the directories of its file. Not escaped.
+ * The request that a run had no memory for: "train.py:178 asked for 2.00 MiB beside 372 MiB", without a size where that
+ * is not known; null where its line is not known; `brief` leaves out the directories of its file. Not escaped.
  */
 export function requestText(findings: readonly Finding[], brief = false): string | null {
   const found = findings.find(({ classification }) => classification === "oom")?.evidence;
   const [line, asked, held] = [text(found?.line), size(found?.requested_bytes), size(found?.allocated_bytes)];
-  if (line === null || asked === null) return null;
+  if (line === null) return null;
   const place = brief ? line.replace(/^.*\//, "") : line;
-  return `${place} asked for ${formatShort(asked)}${held === null ? "" : ` beside ${formatShort(held)}`}`;
+  return `${place} asked for ${asked === null ? "memory" : formatShort(asked)}${held === null ? "" : ` beside ${formatShort(held)}`}`;
 }
 
 /** What the frames on the line's stack show of a package: "in aiohttp 3.10.10", "allocated in numpy 2.3.1". */
@@ -150,13 +150,22 @@ export function moreText({ bytes, share, finding }: LineAnswer): string {
 
 /**
  * "140 MiB of 172 MiB are held at job.py:4; no other peak to compare with": what a peak consists of, where no line is
- * known to make it higher; null where no line holds much of it. Not escaped.
+ * known to make it higher; with the next two lines where there was no more memory; null where no line holds much of it.
+ * Not escaped.
  */
-export function heldText({ findings, peak }: Pick<ScenarioReport, "findings" | "peak">): string | null {
-  const held = findings.find(({ classification }) => classification === HELD_AT_PEAK)?.evidence;
-  const [line, bytes] = [text(held?.line), size(held?.peak_bytes)];
-  if (line === null || bytes === null || peak == null || namedLine(findings) !== null) return null;
-  return `${formatShort(bytes)} of ${formatShort(peak.bytes)} are held at ${line}; no other peak to compare with`;
+export function heldText({
+  findings,
+  peak,
+  error,
+}: Pick<ScenarioReport, "error" | "findings" | "peak">): string | null {
+  const held = findings
+    .filter(({ classification }) => classification === HELD_AT_PEAK)
+    .map(({ evidence }) => ({ line: text(evidence.line), bytes: size(evidence.peak_bytes) }))
+    .flatMap(({ line, bytes }) => (line === null || bytes === null ? [] : [`${formatShort(bytes)} at ${line}`]));
+  const [first, ...others] = held;
+  if (first === undefined || peak == null || namedLine(findings) !== null) return null;
+  const most = first.replace(" at ", ` of ${formatShort(peak.bytes)} are held at `);
+  return error === null ? `${most}; no other peak to compare with` : [most, ...others.slice(0, 2)].join(", ");
 }
 
 /** "one-time +50.0 MiB at train.py:18, still held at the end" */

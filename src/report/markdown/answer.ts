@@ -196,7 +196,7 @@ export function openText(scenario: ScenarioReport): string | null {
   return open
     .map((finding) => {
       const hint = finding.remediation[0] === undefined ? "" : ` ${md(finding.remediation[0], 200)}`;
-      return `🔴 **${md(capital(findingName(finding)), 60)}**: ${md(finding.description, 300)}.${hint}`;
+      return `🔴 **${md(capital(findingName(finding)), 60)}**: ${md(finding.description, 300)}${hint}`;
     })
     .join("\n\n");
 }
