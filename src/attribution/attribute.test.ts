@@ -50,7 +50,8 @@ async function attributing(ends: readonly { readonly exit: ExitState; readonly t
       made.push({ depth: env?.STORMLOG_GATE_ATTRIBUTE, limitS });
       const ending =
         end.exit.kind === "exited" && end.exit.code === 0 ? { kind: "ok" } : { kind: "failed", message: "it failed" };
-      const info = { lost: [], exit: end.exit, clock: { duration_s: end.tookS }, probe: undefined };
+      const command = { argv: ["/usr/bin/python3", "train.py"] };
+      const info = { command, lost: [], exit: end.exit, clock: { duration_s: end.tookS }, probe: undefined };
       return { kind: "whole", finished: { ending, info, directory, recording: null } as unknown as MeasuredOnce };
     },
     log: () => {},
@@ -92,7 +93,7 @@ describe("the runs of an attribution", () => {
   it("attribution runs leave the growth unattributed where no process reported its memory", async () => {
     const { findings } = await attributing([{ exit: OK, tookS: 100 }]);
     expect(findings).toMatchObject([
-      { classification: "unattributed_growth", evidence: { share: 1, memory: "unknown" } },
+      { classification: "unattributed_growth", evidence: { share: 1, memory: "unknown" }, remediation: [] },
     ]);
   });
 });

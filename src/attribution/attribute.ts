@@ -70,6 +70,7 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
     pipReport: pipReportOf(subject),
     probe: finished.info.probe,
     inFiles: Math.max(0, ...(finished.info.ram_files?.bytes ?? [])),
+    growing: growingProcess(finished),
     unseen,
     severity: judgement.verdict === "fail" ? "critical" : "warning",
     growths,
@@ -86,6 +87,16 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   const severe = (finding: Finding, at: number): Finding =>
     fails && at === 0 && finding.classification === LEAK_LINE ? { ...finding, severity: "critical" } : finding;
   return { findings: found.findings.map(severe), lost };
+}
+
+/** Share of what all processes gained from which on one of them has the growth. */
+const MOST = 0.8;
+
+/** The process that has most of the host's growth, by its program; its pid where it is known to be one process. */
+function growingProcess({ analysis, recording, info }: MeasuredOnce) {
+  const most = analysis?.processes?.find(({ share }) => (share ?? 0) >= MOST);
+  const role = recording?.info?.processes?.roles.find((one) => one.role === most?.role);
+  return { program: role?.program ?? path.basename(info.command.argv[0] ?? ""), pid: role?.pid ?? null };
 }
 
 /** How the judged series grew in another run; null when it did not, or jumped. */

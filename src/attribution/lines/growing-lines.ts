@@ -8,7 +8,7 @@ import { attribute, type ProcessEvidence } from "../../snapshot/growth/attributi
 import { type Frame, userFrames } from "../../snapshot/model/frames.ts";
 import type { ProbeSummary } from "../../telemetry/recording/model.ts";
 import { type NativeSamples, readNativeSamples } from "../native/native-files.ts";
-import type { UnseenProgram } from "../native/unseen-program.ts";
+import { notReached, type UnseenProgram } from "../native/unseen-program.ts";
 import { calledPackages } from "../packages/called-packages.ts";
 import { linePackages } from "../packages/line-packages.ts";
 import { type AttributionEvidence, attributionEvidence } from "../run/attribution-evidence.ts";
@@ -44,6 +44,8 @@ interface AttributionRun {
   readonly probe: ProbeSummary | undefined;
   /** What files in RAM gained, bytes. */
   readonly inFiles: number;
+  /** The process that has most of the host's growth; without a pid where it is not known to be one. */
+  readonly growing: { readonly program: string; readonly pid: number | null };
   /** Why the command's own program is not seen; null where it is. */
   readonly unseen: UnseenProgram | null;
   /** Severity of the line that grows most; the others are warnings. */
@@ -175,16 +177,26 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const rest = native.unexplained.filter(({ share }) => share >= MIN_UNEXPLAINED && !(isEstimate && all.length > 0));
   const site = native.lines.find(({ hasLine }) => !hasLine)?.site ?? null;
   const language = languageOf(attribution.sources);
+  const reported = [...evidence.processes.map((one) => one.process), ...samples.processes.map(([id]) => id)];
+  const { pid } = run.growing;
+  const isUnreached =
+    reported.length === 0 ||
+    (all.length === 0 && pid !== null && !reported.some((id) => Number.parseInt(id, 10) === pid));
   const others = rest.map((one) => {
     const found = one.staying === null ? null : (packages.get(one.staying) ?? null);
     const isInFiles = one.growth.device === "host" && 2 * run.inFiles >= one.growth.bytes;
-    return unattributedFinding(isInFiles ? { ...one, memory: "files" } : one, {
-      root,
-      language,
-      site,
-      package: found,
-      unseen: run.unseen,
-    });
+    const memory = isInFiles ? "files" : isUnreached ? "unknown" : one.memory;
+    return unattributedFinding(
+      { ...one, memory },
+      {
+        root,
+        language,
+        site,
+        package: found,
+        unseen: run.unseen,
+        isUnreached: isUnreached && run.unseen === null && !isInFiles,
+      },
+    );
   });
   const findings = [...lines, ...nativeFindings, ...others].sort(
     (a, b) => Number(b.classification === LEAK_LINE) - Number(a.classification === LEAK_LINE),
@@ -193,9 +205,8 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     isEstimate && all.length > 0
       ? [`the attribution run was ${Math.round(slowdown)} times slower, so shares of the growth are estimates`]
       : [];
-  const isUnseen = evidence.processes.length === 0 && samples.processes.length === 0;
-  const none = isUnseen
-    ? (run.unseen?.reason ?? "no measured process reported its live memory")
+  const none = isUnreached
+    ? (run.unseen?.reason ?? notReached(run.growing.program))
     : all.some(({ kind }) => kind !== "contributing")
       ? null
       : noLine(evidence.processes, others.length > 0);

@@ -159,7 +159,7 @@ const NATIVE_TOOL: Readonly<Record<RecordedLanguage, string>> = {
   node: "Run it under `heaptrack`, which records native allocations with their stacks.",
   none: "Run it under `heaptrack`, which records native allocations with their stacks.",
 };
-const OTHER_ALLOCATOR = "Try another allocator, such as jemalloc (`LD_PRELOAD=libjemalloc.so.2`), or";
+const OTHER_ALLOCATOR = "Try another allocator, such as jemalloc (`LD_PRELOAD=libjemalloc.so.2`)";
 const OTHER_TOOL: Readonly<Record<RecordedLanguage, string>> = {
   python: "Compare two snapshots of `tracemalloc`, taken at the same point of two distant steps.",
   node: "Compare two heap snapshots (`node --heapsnapshot-signal=SIGUSR2`), taken some time apart.",
@@ -176,7 +176,9 @@ const WITHOUT_LINE: Readonly<Record<Unexplained["memory"], string>> = {
 function toolFor(memory: Unexplained["memory"], language: RecordedLanguage): string {
   switch (memory) {
     case "freed":
-      return `${OTHER_ALLOCATOR} find the blocks that stay between with \`memray run --native\`.`;
+      return language === "python"
+        ? `${OTHER_ALLOCATOR}, or find the blocks that stay between with \`memray run --native\`.`
+        : `${OTHER_ALLOCATOR}.`;
     case "native":
       return NATIVE_TOOL[language];
     case "files":
@@ -185,6 +187,9 @@ function toolFor(memory: Unexplained["memory"], language: RecordedLanguage): str
       return OTHER_TOOL[language];
   }
 }
+
+/** Programs and libraries of the machine, which their user does not compile. */
+const INSTALLED = /^\/(?:usr\/(?!local\/src|src)|lib|bin|sbin|opt\/)/;
 
 function allocatorText(site: NativeSite): string {
   return site.symbol === null ? moduleText(site) : `\`${site.symbol}\` in ${moduleText(site)}`;
@@ -200,12 +205,14 @@ interface UnattributedContext {
   readonly package: LinePackage | null;
   /** The command's program, where no tool can be preloaded into it. */
   readonly unseen: UnseenProgram | null;
+  /** Whether the process that grows reported nothing, so that nothing is known of its memory. */
+  readonly isUnreached: boolean;
 }
 
 /** The finding of growth that no line holds. */
 export function unattributedFinding(
   { growth, share, memory, staying }: Unexplained,
-  { root, language, site, package: found, unseen }: UnattributedContext,
+  { root, language, site, package: found, unseen, isUnreached }: UnattributedContext,
 ): Finding {
   const { device } = growth;
   const grown = rates({ growth, share });
@@ -213,13 +220,14 @@ export function unattributedFinding(
   const from = onHost && memory !== "freed" && memory !== "files" ? site : null;
   const allocatedBy = from === null ? null : allocatorText(from);
   const isOwnCode = from !== null && from.package === null && language === "none";
+  const isInstalled = isOwnCode && INSTALLED.test(from.module);
   const nextTool = language === "none" && site === null && unseen !== null ? unseen.advice : toolFor(memory, language);
   // For a program's own code; that of a package comes without.
   const tool = isOwnCode
     ? "Compile it with debug information (`-g`): where `addr2line` (binutils) is installed, the line is named then."
     : staying === null
       ? nextTool
-      : `${OTHER_ALLOCATOR} free the blocks that stay.`;
+      : `${OTHER_ALLOCATOR}, or free the blocks that stay.`;
   const line = staying === null ? null : locationIn(root)(staying);
   const stay =
     staying === null
@@ -241,6 +249,10 @@ export function unattributedFinding(
     },
     description: `${percent(share)} of the growth (${formatBytesDelta(grown.growth_bytes)}) is ${WITHOUT_LINE[memory]}${allocatedBy === null ? "" : `, allocated by ${allocatedBy}`}${stay}`,
     ...(staying === null || found === null ? {} : { package: found }),
-    remediation: [onHost ? tool : "Compare two memory snapshots of the device with `stormlog-gate snapshot`."],
+    remediation: [
+      ...(isUnreached || isInstalled
+        ? []
+        : [onHost ? tool : "Compare two memory snapshots of the device with `stormlog-gate snapshot`."]),
+    ],
   };
 }

@@ -186,7 +186,7 @@ it("growth without a line names the memory and the tool that would tell", () => 
   const { unexplained } = nameLines(seen(), [growth(64 * MIB)], COVERED);
   const [rest] = unexplained;
   if (rest === undefined) throw new Error("nothing is unexplained");
-  const context = { root: "/repo", site: null, package: null, unseen: null } as const;
+  const context = { root: "/repo", site: null, package: null, unseen: null, isUnreached: false } as const;
   expect(unattributedFinding(rest, { ...context, language: "python" })).toMatchObject({
     classification: "unattributed_growth",
     severity: "info",
@@ -198,7 +198,9 @@ it("growth without a line names the memory and the tool that would tell", () => 
   expect(inFiles.description).toContain("in files in RAM");
   expect(inFiles.remediation).toEqual([expect.stringContaining("lsof +L1")]);
   const unseen = { kind: "static", reason: "", advice: "Link it dynamically." } as const;
-  expect(unattributedFinding(rest, { ...context, language: "none", unseen }).remediation[0]).toBe(unseen.advice);
+  expect(unattributedFinding(rest, { ...context, language: "none", unseen, isUnreached: false }).remediation[0]).toBe(
+    unseen.advice,
+  );
 });
 
 it("growth of memory that the program freed is called that, from half of it on", () => {
@@ -223,6 +225,7 @@ describe("blocks that stay between freed memory", () => {
       site: null,
       package: pandas,
       unseen: null,
+      isUnreached: false,
     });
     expect(found).toMatchObject({
       classification: "unattributed_growth",

@@ -139,7 +139,7 @@ describe("lines of native memory", () => {
     expect(line?.hasLine).toBe(false);
     const rest = unattributedFinding(
       { growth, share: 0.9, memory: "native", staying: null },
-      { root: null, language: "none", site: line?.site ?? null, package: null, unseen: null },
+      { root: null, language: "none", site: line?.site ?? null, package: null, unseen: null, isUnreached: false },
     );
     expect(rest.description).toMatch(/allocated by fasttok 1\.2\.3$/);
   });

@@ -4,7 +4,15 @@ import { openRegular } from "../../core/files.ts";
 /** Tables of symbols beyond this size are not read, bytes. */
 const MAX_TABLE_BYTES = 64 * 1024 * 1024;
 const MAX_SECTIONS = 4096;
-const ELF = { symbolTable: 2, dynamicSymbols: 11, load: 1, interpreter: 3, function: 2, symbolBytes: 24 } as const;
+const ELF = {
+  symbolTable: 2,
+  dynamicSymbols: 11,
+  load: 1,
+  interpreter: 3,
+  note: 4,
+  function: 2,
+  symbolBytes: 24,
+} as const;
 
 interface ElfSection {
   readonly type: number;
@@ -26,6 +34,9 @@ export const readElfSymbols = (path: string): ElfSymbols | null => readElf(path,
 
 /** The loader that a program names: "" where it is linked statically; null when it is not such a file. */
 export const readElfInterpreter = (path: string): string | null => readElf(path, interpreterOf);
+
+/** Whether Go's linker made the program: the note with its build ID is named "Go". */
+export const isGo = (path: string): boolean => readElf(path, hasGoNote) === true;
 
 function readElf<T>(path: string, parse: (read: Read, head: Buffer) => T): T | null {
   let fd: number;
@@ -75,6 +86,12 @@ function segmentsOf(read: Read, head: Buffer): readonly ElfSegment[] {
 function interpreterOf(read: Read, head: Buffer): string {
   const named = segmentsOf(read, head).find(({ type }) => type === ELF.interpreter);
   return named === undefined ? "" : (read(named.offset, Math.min(named.size, 4096))?.toString() ?? "");
+}
+
+function hasGoNote(read: Read, head: Buffer): boolean {
+  return segmentsOf(read, head).some(
+    ({ type, offset, size }) => type === ELF.note && read(offset, Math.min(size, 4096))?.includes("\0Go\0\0") === true,
+  );
 }
 
 function symbolsOf(read: Read, head: Buffer): ElfSymbols {

@@ -2,18 +2,18 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, expect, it, vi } from "vitest";
-import { notPreloaded, unseenProgram } from "./unseen-program.ts";
+import { notPreloaded, notReached, unseenProgram } from "./unseen-program.ts";
 
 const directory = mkdtempSync(path.join(tmpdir(), "gate-unseen-program-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** An executable ELF file whose only segment names this loader; "" for none. */
-function elf(loader: string): Buffer {
+/** An executable ELF file whose only segment names this loader, "" for none, or is a note. */
+function elf(loader: string, type = loader === "" ? 1 : 3): Buffer {
   const file = Buffer.alloc(120 + loader.length);
   file.write("\x7fELF\x02\x01", "latin1");
   file.writeBigUInt64LE(64n, 32);
   file.writeUInt16LE(1, 56);
-  file.writeUInt32LE(loader === "" ? 1 : 3, 64);
+  file.writeUInt32LE(type, 64);
   file.writeBigUInt64LE(120n, 72);
   file.writeBigUInt64LE(BigInt(loader.length), 96);
   file.write(loader, 120);
@@ -33,7 +33,7 @@ async function unseen(content: Buffer | string, mode = 0o755) {
 it("names static programs, programs of musl and set-user-id programs, which no library is preloaded into", async () => {
   const found = await unseen(elf(""));
   expect(found).toMatchObject({ kind: "static", advice: expect.stringContaining("dynamically") });
-  expect(found?.reason).toBe("native memory of `leak` is not seen, because it is linked statically");
+  expect(found?.reason).toBe("memory of `leak` is not seen, because it is linked statically");
   expect(notPreloaded(found)).toEqual({});
   const musl = await unseen(elf("/lib/ld-musl-x86_64.so.1\0"));
   expect(musl?.kind).toBe("musl");
@@ -50,4 +50,16 @@ it("names no program of glibc, no script, and no set-user-id program of the call
   expect(await unseen(glibc)).toBeNull();
   expect(await unseen(glibc, 0o4755)).toBeNull();
   expect(await unseen("#!/bin/sh\nexit 0\n")).toBeNull();
+});
+
+it("names programs of Go by the note of its linker, and the tool that sees its heap", async () => {
+  const found = await unseen(elf("\x04\0\0\0\x53\0\0\0\x04\0\0\0Go\0\0", 4));
+  expect(found).toMatchObject({ kind: "go", advice: expect.stringContaining("go tool pprof") });
+  expect((await unseen(elf("\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0", 4)))?.kind).toBe("static");
+});
+
+it("a process that reported nothing is said to lack the probe, or to grow outside of the C heap", () => {
+  for (const program of ["leak.py", "python3.12", "worker.mjs"])
+    expect(notReached(program)).toContain("the probe is not in");
+  for (const program of ["ingest", "perl"]) expect(notReached(program)).toMatch(/^\w+ grows outside of the C heap/);
 });

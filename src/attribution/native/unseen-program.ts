@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import type { Command } from "../../core/process/command.ts";
 import { findExecutable } from "../../core/process/find-executable.ts";
-import { readElfInterpreter } from "./elf-symbols.ts";
+import { isGo, readElfInterpreter } from "./elf-symbols.ts";
 
 /** A program into which the library that samples native memory is not loaded. */
 export interface UnseenProgram {
@@ -12,10 +12,18 @@ export interface UnseenProgram {
   readonly advice: string;
 }
 
+const SAMPLED = ", so that its allocations can be sampled.";
 const REASONS = {
-  static: { because: "it is linked statically", advice: "Link it dynamically (without `-static`)" },
-  musl: { because: "it is linked with musl", advice: "Build it for glibc" },
-  setuid: { because: "its set-user-id bit forbids preloaded libraries", advice: "Run a copy without that bit" },
+  static: { because: "it is linked statically", advice: `Link it dynamically (without \`-static\`)${SAMPLED}` },
+  musl: { because: "it is linked with musl", advice: `Build it for glibc${SAMPLED}` },
+  setuid: {
+    because: "its set-user-id bit forbids preloaded libraries",
+    advice: `Run a copy without that bit${SAMPLED}`,
+  },
+  go: {
+    because: "Go has a heap of its own",
+    advice: "Compare two heap profiles of `runtime/pprof`: `go tool pprof -base FIRST SECOND`.",
+  },
 } as const;
 
 /** Musl's loader ends a program that a library for glibc is preloaded into. */
@@ -35,9 +43,16 @@ export async function unseenProgram(
   const { because, advice } = REASONS[kind];
   return {
     kind,
-    reason: `native memory of \`${name}\` is not seen, because ${because}`,
-    advice: `${advice}, so that its allocations can be sampled.`,
+    reason: `memory of \`${name}\` is not seen, because ${because}`,
+    advice,
   };
+}
+
+/** Why a process that grows reported nothing. @param program "leak.py", or the executable */
+export function notReached(program: string): string {
+  return /^(?:python|node)|\.(?:py|[cm]?[jt]s)$/.test(program)
+    ? `the probe is not in ${program}, which grows: it has another environment, or was started with \`-I\` or \`-E\``
+    : `${program} grows outside of the C heap (\`mmap\`, an allocator of its own), or has another environment`;
 }
 
 function unseenKind(file: string): UnseenProgram["kind"] | null {
@@ -45,6 +60,7 @@ function unseenKind(file: string): UnseenProgram["kind"] | null {
   // The loader ignores LD_PRELOAD where the program gets other rights than its caller.
   if (((mode & 0o4000) !== 0 && uid !== process.getuid?.()) || ((mode & 0o2000) !== 0 && gid !== process.getgid?.()))
     return "setuid";
+  if (isGo(file)) return "go";
   const interpreter = readElfInterpreter(file);
   if (interpreter === "") return "static";
   return interpreter?.includes("ld-musl") ? "musl" : null;

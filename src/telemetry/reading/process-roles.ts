@@ -129,7 +129,9 @@ export function processRoles(
   const recorded = roles.map(({ role, program, processes: own }) => {
     const { least, most } = added(own, beginNs, durationNs / BINS);
     const peak = own.reduce((high, { held }) => Math.max(high, ...held.most), Math.max(...most));
-    return { role, program, pids: own.length, peak_bytes: Math.round(peak), bytes: least.map(Math.round) };
+    const only = own.length === 1 ? own[0] : undefined;
+    const sizes = { peak_bytes: Math.round(peak), bytes: least.map(Math.round) };
+    return { role, program, pids: own.length, ...(only === undefined ? {} : { pid: only.pid }), ...sizes };
   });
   const known = recorded.filter(({ peak_bytes }) => peak_bytes >= MIN_BYTES);
   if (known.length < 2) return null;

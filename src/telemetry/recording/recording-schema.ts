@@ -130,6 +130,8 @@ const RolesSchema = v.object({
       program: text,
       /** Processes that have had it. */
       pids: count,
+      /** The process, where it is one. */
+      pid: v.exactOptional(count),
       peak_bytes: v.number(),
       /** The least in each stretch, 0 without a process. */
       bytes: v.array(v.number()),
