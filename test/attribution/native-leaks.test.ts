@@ -110,4 +110,19 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
       ]);
     },
   );
+
+  it.skipIf(missingProgram(["g++", "addr2line"]) !== null).each(["-O0", "-O2"])(
+    "the growing line of a C++ program built with %s is its own, not one of the standard library's headers",
+    async (optimized) => {
+      const directory = mkdtempSync(path.join(tmpdir(), "gate-native-vectors-"));
+      onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+      const source = path.join(FIXTURES, "native_vectors.cc");
+      const program = path.join(directory, "native_vectors");
+      expect(spawnSync("g++", ["-g", optimized, "-o", program, source]).status).toBe(0);
+      const { lines } = await linesOf([program], directory);
+      expect(lines.map(({ named, hasLine }) => [hasLine, named.line.file, named.line.line])).toEqual([
+        [true, source, lineWith(source, "// leaks\n")],
+      ]);
+    },
+  );
 });

@@ -1,16 +1,17 @@
 import type { LinePackage } from "../../analysis/series/document.ts";
+import { groupBy } from "../../core/group-by.ts";
 import { type AttributedLine, placeOf } from "../../snapshot/growth/attributed-line.ts";
 import { mergedOverProcesses } from "../../snapshot/growth/attribution.ts";
 import { growthByLine, type LiveEntry } from "../../snapshot/growth/line-growth.ts";
 import type { NativeSample } from "../../snapshot/growth/native-document.ts";
 import { type Frame, lineKey } from "../../snapshot/model/frames.ts";
 import type { NativeSamples } from "../native/native-files.ts";
-import { ownedBy, type Placed } from "../native/native-owner.ts";
-import { sourceAt, symbolAt } from "../native/native-site.ts";
+import { type ModuleOffset, ownedBy, type Placed } from "../native/native-owner.ts";
+import { passesMemoryOn, sourceAt, symbolAt, symbolNames } from "../native/native-site.ts";
 import { MIN_SAMPLES_GROWN } from "../packages/called-packages.ts";
 import { packagesBy } from "../packages/installed-packages.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
-import { coveredBy, type NamedLine, nameLines } from "./name-lines.ts";
+import { coveredBy, MIN_LEAK_SHARE, type NamedLine, nameLines } from "./name-lines.ts";
 
 /** The place in a native module that allocates growing memory. */
 export interface NativeSite {
@@ -79,7 +80,18 @@ export async function nativeLines(options: NativeOptions): Promise<readonly Nati
   );
   const found: NativeLine[] = [];
   for (const one of placed) found.push(await resolved(one.named, one.owned, packages.get(one) ?? null));
-  return found;
+  return [...groupBy(found, ({ named: { line }, hasLine }) => `${hasLine} ${lineKey(line)}`).values()].map(together);
+}
+
+/** Places of one source line as one. */
+function together(places: readonly NativeLine[]): NativeLine {
+  const [first] = places as [NativeLine];
+  const share = Math.min(
+    1,
+    places.reduce((sum, { named }) => sum + named.share, 0),
+  );
+  const kind = share >= MIN_LEAK_SHARE ? "leak" : first.named.kind;
+  return places.length === 1 ? first : { ...first, named: { ...first.named, kind, share } };
 }
 
 async function resolved(
@@ -102,10 +114,12 @@ function linesOf(
   { isUserFrame, known }: NativeOptions,
   owners: Map<string, Map<string, OwnedBytes>>,
 ): AttributedLine[] {
+  const nameAt = symbolNames();
+  const passesOn = (place: ModuleOffset): boolean => passesMemoryOn(nameAt(place) ?? "");
   const live = samples.map(({ step, timeNs, totalBytes, stacks, mappings }) => {
     const ordered = [...mappings].sort((a, b) => a.start - b.start);
     const entries = stacks.flatMap((stack): LiveEntry[] => {
-      const owned = ownedBy(stack, ordered, isUserFrame);
+      const owned = ownedBy(stack, ordered, isUserFrame, passesOn);
       // What the interpreter allocates, tracemalloc sees.
       if (owned === null || owned.place === null || owned.isInterpreter) return [];
       if (known.some(({ file, line }) => file === owned.frame.file && line === owned.frame.line)) return [];

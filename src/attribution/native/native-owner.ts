@@ -32,11 +32,15 @@ export interface OwnedStack {
 
 export type Placed = OwnedStack & { readonly place: ModuleOffset };
 
-/** Where memory is counted: at the innermost line of the user's, else at the innermost place; null where unknown. */
+/**
+ * Where memory is counted: at the innermost line of the user's, else at the innermost place; null where unknown. Of the
+ * user's own compiled code, functions that only make memory for their callers are passed over.
+ */
 export function ownedBy(
   stack: NativeStack,
   mappings: readonly Mapping[],
   isUserFrame: (frame: Frame) => boolean,
+  passesOn: (place: ModuleOffset) => boolean = () => false,
 ): OwnedStack | null {
   const places = stack.native.flatMap((address) => {
     const place = placeAt(address, mappings);
@@ -50,10 +54,10 @@ export function ownedBy(
     return { frame, python: true, called: line.called, place: innermost ?? null, isInterpreter };
   }
   if (innermost === undefined) return null;
-  const own = places.find((place) =>
+  const own = places.filter((place) =>
     isUserFrame({ file: place.path.replace(/\.so[.\d]*$/, ""), line: 1, function: "" }),
   );
-  const place = stack.python.length > 0 ? innermost : (own ?? innermost);
+  const place = stack.python.length > 0 ? innermost : (own.find((one) => !passesOn(one)) ?? own[0] ?? innermost);
   // Its line is found later, where it matters; until then the place in the file stands for it.
   const frame = { file: place.path, line: place.offset, function: "" };
   return { frame, python: false, called: null, place, isInterpreter };
