@@ -136,6 +136,41 @@ for name, add in adders.items():
 print(json.dumps({name: count > 0 for name, count in seen.items()}))
 `;
 
+/** What hangs on a caught exception: a variable of the function that raised it, and none of the module's. */
+const CAUGHT = `
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from _stormlog_probe.attribute import retainers
+other = ["global"]
+def parse():
+    table = {"only": "local"}
+    return table["missing"]
+def caught():
+    try:
+        parse()
+    except KeyError as error:
+        return error
+try:
+    parse()
+except KeyError as error:
+    outside = error
+held = [[one for one, _ in retainers.hanging_on(error, None)] for error in (caught(), outside)]
+print(json.dumps([[{"only": "local"} in some, any(one is other for one in some)] for some in held]))
+`;
+
+/** Frames of a set that has not grown since memory is traced: those of what it keeps. */
+const UNMOVED = `
+import json, sys, tracemalloc
+sys.path.insert(0, sys.argv[1])
+from _stormlog_probe.attribute import moment, retainers
+kept = set(str(number) for number in range(40))
+tracemalloc.start(2)
+made = str(1234567)
+kept.add(made)
+known = moment.made_at([int, made])
+print(json.dumps([retainers.growth_frames(kept), [line for _, line in known][-1:]]))
+`;
+
 describe.skipIf(PYTHON === null)("the containers that grow", () => {
   const grown = (lists: number) => [
     ["cache", 40, 50],
@@ -184,5 +219,21 @@ describe.skipIf(PYTHON === null)("the containers that grow", () => {
     const seen = JSON.parse(execFileSync(PYTHON?.executable ?? "", ["-c", HIDDEN, PROBE], { encoding: "utf8" }));
     const grew = { dict: true, Counter: true, subclass: true, lru_cache: true, bounded: true };
     expect(seen).toEqual({ ...grew, nothing: false });
+  });
+
+  it.each(PYTHONS.map((python) => [versionOf(python), python.executable]))(
+    "a kept exception holds the variables of the functions it left in Python %s",
+    (_version, executable) => {
+      const held = execFileSync(executable, ["-c", CAUGHT, PROBE], { encoding: "utf8" });
+      expect(JSON.parse(held)).toEqual([
+        [true, false],
+        [true, false],
+      ]);
+    },
+  );
+
+  it("a set whose buffer has not moved has the stack of what it keeps", () => {
+    const found = execFileSync(PYTHON?.executable ?? "", ["-c", UNMOVED, PROBE], { encoding: "utf8" });
+    expect(JSON.parse(found)).toEqual([[], [7]]);
   });
 });

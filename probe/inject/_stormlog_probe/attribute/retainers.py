@@ -283,6 +283,11 @@ def _held_by(one):
         # What a closure holds, not the whole module its globals are.
         held = [cell.cell_contents for cell in one.__closure__ or () if _filled(cell)]
         return held + list(one.__defaults__ or ())
+    if isinstance(one, types.TracebackType):
+        # An exception keeps the variables of the functions it left. The main file's are its module's.
+        frame = one.tb_frame
+        held = gc.get_referents(frame) if frame.f_code.co_flags & _OPTIMIZED else []
+        return [one.tb_next] + [value for value in held if value is not frame.f_globals and value is not frame.f_builtins]
     if isinstance(one, (str, bytes, bytearray, int, float, complex)):
         return ()
     return gc.get_referents(one)
