@@ -97,14 +97,17 @@ async function nativeGrowth(
 }
 
 /** Why no line is named; null where a finding says of what the growth is. */
-function noLine(processes: readonly ProcessEvidence[], isDescribed: boolean): string | null {
+function noLine(processes: readonly ProcessEvidence[], isDescribed: boolean, slowdown: number): string | null {
   const taken = Math.max(
     0,
     ...processes.map(({ moments }) => new Set(moments.flatMap(({ ended, moment }) => (ended ? [] : [moment]))).size),
   );
   if (taken < MIN_MOMENTS && taken > 0)
     return `${plural(taken, "reading")} of the heap fitted into the run, and a line is named from ${MIN_MOMENTS} on: a longer run names it`;
-  return isDescribed ? null : "none holds a fifth of the growth";
+  if (isDescribed) return null;
+  return slowdown > MAX_SLOWDOWN
+    ? `recording was ${Math.round(slowdown)} times slower, so a line's share is not known: a program that reports its steps gets one`
+    : "none holds a fifth of the growth";
 }
 
 function languageOf(sources: readonly string[]): RecordedLanguage {
@@ -209,7 +212,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     ? (run.unseen?.reason ?? notReached(run.growing.program))
     : all.some(({ kind }) => kind !== "contributing")
       ? null
-      : noLine(evidence.processes, others.length > 0);
+      : noLine(evidence.processes, others.length > 0, slowdown);
   const holding = named.filter(({ kind }) => kind === "leak").map(({ line }) => line);
   return {
     findings,

@@ -104,6 +104,10 @@ function packageAdvice({ placed }: AttributedLine, { package: found, site }: Lin
   const isOwn =
     found?.relation === "contains" || (found?.relation === "called" && (placed === "kept" || site !== undefined));
   if (!isOwn) return null;
+  // What a call returns or registers may be kept by design.
+  if (found.relation === "called") {
+    return `Release what this call returns or registers once it is not needed. If the program keeps none of it, try another release of ${found.name} than ${found.version}; \`stormlog-gate culprit\` finds the release that introduced the leak.`;
+  }
   return `Try another release of ${found.name} than ${found.version}; \`stormlog-gate culprit\` finds the release that introduced the leak.`;
 }
 

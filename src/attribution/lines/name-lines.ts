@@ -174,7 +174,9 @@ export function nameLines(attribution: Attribution, growths: readonly JudgedGrow
     // Without two moments nothing shows what the interpreters allocated.
     const compared = attribution.sources.length > 0 && (covered.seconds ?? covered.steps ?? 0) > 0;
     const evenly = covered.slowdown <= MAX_SLOWDOWN;
-    const native = compared && evenly && growth.device === "host" && unseen >= share / 2;
+    // What an interpreter's own heap gains is not outside of it.
+    const isOwn = growth.metric === "js_heap" || growth.metric === "python";
+    const native = compared && evenly && !isOwn && growth.device === "host" && unseen >= share / 2;
     const freed = (growth.freed ?? 0) > (share * growth.bytes) / 2;
     const memory = freed ? "freed" : native ? "native" : "unknown";
     return { growth, share, memory, staying: freed ? stayingLine(attribution, growth) : null };
