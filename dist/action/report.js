@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "40f683ec697fde5a5caccb3f86bb8d0277648420b8a5b9b07818d5dcd483e82a");
+  load = loadPack(import.meta.url, "afc226ce5c814c167eee6eb6da5398ab33026e165273247ecf5a738f698a8bc4");
 } catch (error) {
   fail(
     FAILED,

@@ -97,6 +97,21 @@ describe("the memory that a process tree holds", () => {
     expect(host.slice(1)).toEqual([106, 106]);
   });
 
+  it("a reading of a process that is freeing its memory to end does not lower what was held before", () => {
+    const { host } = held(
+      start(0, 1, 0),
+      start(0, 2, 1),
+      tick(0, 30, 0, 2),
+      reading(1, 30),
+      tick(20, 50, 0, 2),
+      tick(40, 70, 0, 2),
+      reading(45, 24),
+      exit(48, 2),
+      tick(60, 10, 0, 1),
+    );
+    expect(host).toEqual([30, 50, 70, 10]);
+  });
+
   it("a child that starts another program is counted in full from then on", () => {
     const { host } = held(
       start(0, 1, 0),

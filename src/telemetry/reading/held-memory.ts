@@ -69,10 +69,13 @@ function ownPart({ timeNs, shmem, shmemMost }: TreeColumns, atNs: number, mapped
   return sum - most > MIN_BEYOND * sum ? Math.min(1, Math.max(0, (mapped - most) / (sum - most))) : Number.NaN;
 }
 
-/** What each reading adds: nothing where it lies within what the memory passed while it was made. */
+/**
+ * What each reading adds: nothing where it lies within what the memory passed while it was made. A process frees memory
+ * before it ends, so a reading that an end follows at once counts where there is no other.
+ */
 function corrections(own: Float64Array, tree: TreeColumns, shared: SharedColumns): readonly Correction[] {
   const { timeNs } = tree;
-  const found: Correction[] = [];
+  const all: (Correction & { readonly isBesideEnd: boolean })[] = [];
   for (const [i, beganNs] of shared.timeNs.entries()) {
     const mapped = shared.mapped[i]!;
     const once = shared.once[i]! - mapped;
@@ -94,8 +97,12 @@ function corrections(own: Float64Array, tree: TreeColumns, shared: SharedColumns
     }
     if (least > most) continue;
     const anon = Math.min(Math.max(once, least), most);
-    found.push({ timeNs: beganNs, bytes: once - anon + files, anon, part: ownPart(tree, beganNs, mapped) });
+    const part = ownPart(tree, beganNs, mapped);
+    const isBesideEnd = tree.processes[last]! < shared.read[i]!;
+    all.push({ timeNs: beganNs, bytes: once - anon + files, anon, part, isBesideEnd });
   }
+  const apart = all.filter((one) => !one.isBesideEnd);
+  const found = apart.length > 0 ? apart : all;
   // Where it does not show, as in the reading before, and before the first as in that one.
   let part = found.find((one) => !Number.isNaN(one.part))?.part ?? 1;
   return found.map((one) => {

@@ -102,8 +102,9 @@ class Moment:
         # A torch that is still being imported has no tensors.
         tensor_class = getattr(self.torch, "Tensor", None)
         for retainer in containers:
-            retainer.frames = growth_frames(retainer.object)
-            for element in new_elements(retainer):
+            elements = new_elements(retainer)
+            retainer.frames = growth_frames(retainer.object) or made_at(elements)
+            for element in elements:
                 for one, level in hanging_on(element, tensor_class):
                     if tensor_class is not None and isinstance(one, tensor_class):
                         self._hang_tensor(one, level, retainer, live)
@@ -209,6 +210,12 @@ class Moment:
             row[1] += 1
             if born < epoch:
                 row[2] += size
+
+
+def made_at(elements):
+    """Stack of one of the elements: a set's buffer, or a dict's, may not have moved since Python's memory is traced."""
+    objects = [one for one in reversed(elements) if not isinstance(one, (type, types.ModuleType))]
+    return next(filter(None, map(object_traceback, objects)), ())
 
 
 def user_line(frames):

@@ -14,13 +14,21 @@ import weakref
 
 from .frames import USER, made_for_probe, mark_of, object_traceback, running_frames
 from .releases import block_query
-from .structures import containers, grown_inside, probe_containers, search
+from .structures import KINDS, containers, grown_inside, probe_containers, search
 
 # Containers whose lengths are noted, and of these the oldest ones: each takes 4 µs while Python's memory is traced.
 MAX_FOLLOWED = 20_000
 MAX_OLDEST = 15_000
-# Containers that grew, most growth first, that are looked into at one moment.
+# Containers that get a fingerprint: those that grew, most growth first, and the newest up to a length (a list is copied
+# for it), which may grow from now on. And those that grew and are looked into at one moment.
+MAX_FINGERPRINTS = 256
+MAX_NEW_FINGERPRINTS = 500
+MAX_NEW_LENGTH = 10_000
 MAX_RETAINERS = 48
+# Elements in a fingerprint, the size up to which they count by value, and elements of a set that are searched for one.
+FIRST = 4
+MAX_HASHED_BYTES = 4096
+MAX_PLACES = 16
 # New objects of which the referrers are looked for. Which are new takes 4 µs for every object there is while Python's
 # memory is traced (Python 3.11): with more than these it would take most of a pause.
 NEWEST = 64
@@ -38,6 +46,7 @@ _BUFFERS = {
     set: (40, 200),
     collections.deque: (32, None),
 }
+_VALUES = frozenset((str, bytes, int, float))
 _NOT_ENTERED = (type, types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
 
 
@@ -67,10 +76,11 @@ class Retainers:
     """Follows the lengths of all containers from moment to moment."""
 
     def __init__(self):
-        # Identities and lengths, and of those that grew at how many moments in a row. Arrays: a dict of as many entries
-        # would be tens of thousands of traced blocks of our own at the next moment.
+        # Identities and lengths, of those that grew at how many moments in a row, and of some their fingerprints. Arrays:
+        # a dict of as many entries would be tens of thousands of traced blocks of our own at the next moment.
         self._noted = None
         self._streaks = ((), ())
+        self._fingerprints = ((), ())
         self._comparisons = 0
         # Of the moment before: the number of all objects, and where it climbed their identities.
         self._count = None
@@ -85,6 +95,12 @@ class Retainers:
     def grown(self, objects):
         """Among all objects the containers that grew since the moment before, the most steadily growing first; none at the
         first moment."""
+        # Before lists of our own refer to some of them. Making integers is slow while Python traces allocations, so
+        # identities are only collected when the number of objects rises.
+        climbs = (self._count is None or self._count < len(objects)) and len(objects) <= MAX_KNOWN
+        newest = unreferenced(objects, set(self._identities)) if climbs and self._identities is not None else {}
+        self._identities = _identities(objects) if climbs else None
+        self._count = len(objects)
         searched = search(objects)
         untracked, inside = searched or ([], None)
         followed, whole = _followed(containers(objects) + untracked)
@@ -101,6 +117,7 @@ class Retainers:
         steady = 0
         if before is not None:
             self._comparisons += 1
+            # By address alone: "nothing grows" is evidence of a lost reference, so a possible growth counts against it.
             steady = sum(row[0] == self._comparisons and not _lists_subclasses(row[2]) for row in found)
         if inside is not None and self._inside is not None:
             grew = grown_inside(self._inside, inside)
@@ -110,22 +127,30 @@ class Retainers:
         # Whether anything grows is not known where some is not followed.
         known = (whole and inside is not None) or steady > 0
         self.seen = {"objects": len(objects), "steady_containers": steady} if known else {}
-        # Making integers is slow while Python traces allocations, so identities are only collected when the number of
-        # objects rises.
-        climbs = (self._count is None or self._count < len(objects)) and len(objects) <= MAX_KNOWN
-        if climbs and self._identities is not None:
-            self.seen.update(unreferenced(objects, set(self._identities)))
-        self._identities = _identities(objects) if climbs else None
-        self._count = len(objects)
+        self.seen.update(newest)
         self._noted = (_identities(followed), array.array("Q", map(len, followed)))
         self._streaks = (_identities([row[2] for row in found]), array.array("Q", [row[0] for row in found]))
-        if self._comparisons >= 3:
-            # Leaks grow from moment to moment. What grew once holds no leak, whatever hangs on it.
-            found = [row for row in found if row[0] >= 2]
         # Those that grew at more moments first: at the first comparison everything that fills up looks like a leak.
         found.sort(key=lambda row: row[:2], reverse=True)
-        kept = [row for row in found[:MAX_RETAINERS] if not made_for_probe(object_traceback(row[2]) or ())]
+        same = self._same(found[:MAX_FINGERPRINTS], followed)
+        if self._comparisons >= 3:
+            # Leaks grow from moment to moment. What grew once holds no leak, whatever hangs on it.
+            same = [row for row in same if row[0] >= 2]
+        kept = [row for row in same[:MAX_RETAINERS] if not made_for_probe(object_traceback(row[2]) or ())]
         return [Retainer(one, length) for _, _, one, length in kept]
+
+    def _same(self, found, followed):
+        """Of the containers that grew those that are the same as at the moment before: addresses are reused."""
+        before = dict(zip(*self._fingerprints))
+        newest = [one for one in followed[-MAX_NEW_FINGERPRINTS:] if len(one) <= MAX_NEW_LENGTH]
+        hashes, same = array.array("q", [_fingerprints(one, 0)[0] for one in newest]), []
+        for row in found:
+            now = _fingerprints(row[2], row[1])
+            hashes.append(now[0])
+            if before.get(id(row[2])) in now:
+                same.append(row)
+        self._fingerprints = (_identities(newest + [row[2] for row in found]), hashes)
+        return same
 
 
 def _followed(found):
@@ -148,6 +173,25 @@ def _identities(objects):
         found.frombytes(ctypes.string_at(pointer, 8 * len(objects)))
         return found
     return array.array("Q", map(id, objects))
+
+
+def _fingerprints(container, growth):
+    """Hashes of type, allocation and first elements: the present one, then those that it may have had before."""
+    kind = type(container)
+    about = hash((id(kind), object_traceback(container)))
+    base = next(base for base in KINDS if issubclass(kind, base))
+    # A list as in `new_elements`: from the end on, without empty slots. A class of the program may iterate otherwise.
+    walk = reversed(gc.get_referents(container)) if base is list else base.__iter__(container)
+    elements = list(itertools.islice(walk, growth + FIRST))
+    # New elements of a set may precede the old ones. Others may have grown at their front.
+    firsts = [[one] for one in elements[:MAX_PLACES]] if base is set else [elements[:FIRST], elements[growth:]]
+    return [hash((about, *map(_element_key, first))) for first in firsts]
+
+
+def _element_key(element):
+    # The addresses of elements are reused, too. Only these values are hashed without running code of the program.
+    is_value = type(element) in _VALUES and sys.getsizeof(element) <= MAX_HASHED_BYTES
+    return hash(element) if is_value else (id(element), id(type(element)))
 
 
 def _lists_subclasses(container):
@@ -239,6 +283,11 @@ def _held_by(one):
         # What a closure holds, not the whole module its globals are.
         held = [cell.cell_contents for cell in one.__closure__ or () if _filled(cell)]
         return held + list(one.__defaults__ or ())
+    if isinstance(one, types.TracebackType):
+        # An exception keeps the variables of the functions it left. The main file's are its module's.
+        frame = one.tb_frame
+        held = gc.get_referents(frame) if frame.f_code.co_flags & _OPTIMIZED else []
+        return [one.tb_next] + [value for value in held if value is not frame.f_globals and value is not frame.f_builtins]
     if isinstance(one, (str, bytes, bytearray, int, float, complex)):
         return ()
     return gc.get_referents(one)
