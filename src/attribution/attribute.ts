@@ -70,7 +70,7 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
     pipReport: pipReportOf(subject),
     probe: finished.info.probe,
     inFiles: Math.max(0, ...(finished.info.ram_files?.bytes ?? [])),
-    growing: growingProcess(finished),
+    growing: growingProcess(judged, finished),
     unseen,
     severity: judgement.verdict === "fail" ? "critical" : "warning",
     growths,
@@ -92,8 +92,8 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
 /** Share of what all processes gained from which on one of them has the growth. */
 const MOST = 0.8;
 
-/** The process that has most of the host's growth, by its program; its pid where it is known to be one process. */
-function growingProcess({ analysis, recording, info }: MeasuredOnce) {
+/** The process that has most of the host's growth, by its program; its pid in another run, where it is one process. */
+function growingProcess({ analysis }: MeasuredOnce, { recording, info }: MeasuredOnce) {
   const most = analysis?.processes?.find(({ share }) => (share ?? 0) >= MOST);
   const role = recording?.info?.processes?.roles.find((one) => one.role === most?.role);
   return { program: role?.program ?? path.basename(info.command.argv[0] ?? ""), pid: role?.pid ?? null };

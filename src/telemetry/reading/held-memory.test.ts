@@ -110,6 +110,17 @@ describe("the memory that a process tree holds", () => {
       tick(60, 10, 0, 1),
     );
     expect(host).toEqual([30, 50, 70, 10]);
+    // It has freed a part at one tick, and more at the reading.
+    const part = held(
+      tick(0, 30),
+      reading(1, 30),
+      tick(20, 50),
+      tick(40, 70),
+      reading(45, 53),
+      tick(60, 60),
+      tick(70, 10),
+    );
+    expect(part.host).toEqual([30, 50, 70, 60, 10]);
   });
 
   it("a child that starts another program is counted in full from then on", () => {

@@ -30,6 +30,9 @@ interface Correction {
 
 /** `statm` counts in batches by CPU: up to this share of the sum it may differ from the pages that a reading counts. */
 const COUNTER_ERROR = 0.005;
+/** A sum that moves by more beside a reading, and by half of what the reading would add, is not comparable to it. */
+const MOVED_SHARE = 0.02;
+const MOVED_FACTOR = 2;
 /** Shared memory of a process is read this often. */
 const SHMEM_PERIOD_NS = 100e6;
 /** A smaller share of shared memory beyond that of one process does not show how much of it is shared. */
@@ -70,12 +73,12 @@ function ownPart({ timeNs, shmem, shmemMost }: TreeColumns, atNs: number, mapped
 }
 
 /**
- * What each reading adds: nothing where it lies within what the memory passed while it was made. A process frees memory
- * before it ends, so a reading that an end follows at once counts where there is no other.
+ * What each reading adds: nothing where it lies within what the memory passed while it was made. One beside which the
+ * sum moved about as much as it would add, as when a process frees its memory to end, shows nothing.
  */
 function corrections(own: Float64Array, tree: TreeColumns, shared: SharedColumns): readonly Correction[] {
   const { timeNs } = tree;
-  const all: (Correction & { readonly isBesideEnd: boolean })[] = [];
+  const found: Correction[] = [];
   for (const [i, beganNs] of shared.timeNs.entries()) {
     const mapped = shared.mapped[i]!;
     const once = shared.once[i]! - mapped;
@@ -98,11 +101,11 @@ function corrections(own: Float64Array, tree: TreeColumns, shared: SharedColumns
     if (least > most) continue;
     const anon = Math.min(Math.max(once, least), most);
     const part = ownPart(tree, beganNs, mapped);
-    const isBesideEnd = tree.processes[last]! < shared.read[i]!;
-    all.push({ timeNs: beganNs, bytes: once - anon + files, anon, part, isBesideEnd });
+    // With a process that has ended by then.
+    const movedBytes = most - (tree.processes[last]! < shared.read[i]! ? Math.min(least, own[last]!) : least);
+    const isMoving = movedBytes > MOVED_SHARE * most && Math.abs(once - anon) < MOVED_FACTOR * movedBytes;
+    if (once === anon || !isMoving) found.push({ timeNs: beganNs, bytes: once - anon + files, anon, part });
   }
-  const apart = all.filter((one) => !one.isBesideEnd);
-  const found = apart.length > 0 ? apart : all;
   // Where it does not show, as in the reading before, and before the first as in that one.
   let part = found.find((one) => !Number.isNaN(one.part))?.part ?? 1;
   return found.map((one) => {
