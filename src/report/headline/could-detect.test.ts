@@ -7,6 +7,7 @@ import {
   sampleSeriesAnalysis,
 } from "../testing/sample-report.ts";
 import { couldDetect } from "./detectable.ts";
+import { answerSentence } from "./sentence.ts";
 
 const key = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
 
@@ -59,5 +60,28 @@ describe("what a run could have detected", () => {
       growth: null,
       peak: null,
     });
+  });
+
+  it.each([
+    { case: "of a family", other: 20_000_000, metric: "host", growth: 17_000_000 },
+    { case: "beside a small helper", other: 800_000, metric: "allocated", growth: 3_000_000 },
+  ])("the detectable growth $case is that of $metric memory", ({ other, metric, growth }) => {
+    const role = { program: "job.py", rank: 0, pids: 1, growth_bytes: 0, share: null, window_s: 9 };
+    const host = { rank: 0, device: "host" } as const;
+    const analysis = sampleAnalysis({
+      processes: [
+        { ...role, role: "the main process of job.py", peak_bytes: 40_000_000 },
+        { ...role, role: "the child process of job.py", peak_bytes: other },
+      ],
+      series: [
+        sampleSeriesAnalysis({ ...host, metric: "host", peak_bytes: 60_000_000, mde_bytes: 17_000_000 }),
+        sampleSeriesAnalysis({ ...host, metric: "allocated", peak_bytes: 3_000_000, mde_bytes: 3_000_000 }),
+      ],
+    });
+    const base = sampleScenario("unjudged");
+    const judgement = sampleJudgement("unjudged", { checks: [] });
+    const scenario = sampleScenario("unjudged", { runs: base.runs.map((run) => ({ ...run, analysis })), judgement });
+    expect(couldDetect(scenario).growth).toBe(growth);
+    expect(answerSentence(scenario).toLowerCase()).toContain(`${metric} peak`);
   });
 });

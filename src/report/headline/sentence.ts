@@ -215,9 +215,11 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
   const reason = (open?.reason ?? judgement.reason).split(": ")[0] ?? judgement.reason;
   // A store is named as it is written: "file:baselines has no usable baseline …".
   const parts = [/^\w+:/.test(reason) ? reason : capital(reason)];
-  const peak = judgement.checks
-    .filter(({ gating, candidate_bytes: bytes, aspect }) => gating && aspect === "peak" && bytes !== null)
-    .sort((a, b) => Number(b.metric === "allocated") - Number(a.metric === "allocated"))[0];
+  const shown = describingSeries(scenario.runs);
+  const peaks = judgement.checks.filter(
+    ({ gating, candidate_bytes: bytes, aspect }) => gating && aspect === "peak" && bytes !== null,
+  );
+  const peak = peaks.find((check) => shown !== null && sameSeries(check, shown)) ?? peaks[0];
   if (peak?.candidate_bytes != null) {
     const label = decisiveRun(scenario.runs, peak)?.series.class;
     const plain = peakAsItIs(scenario, peak);
@@ -226,12 +228,10 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
     parts.push(
       `${capital(metricLabel(peak.metric))} peak ${formatSize(peak.metric, plain ?? peak.candidate_bytes, "short")}${drift}`,
     );
-  } else if (judgement.checks.length === 0) {
-    const shown = describingSeries(scenario.runs);
-    if (shown?.peak_bytes != null)
-      parts.push(
-        `${capital(metricLabel(shown.metric))} peak ${formatShort(shown.peak_bytes)}, ${driftWords(shown.class)}`,
-      );
+  } else if (judgement.checks.length === 0 && shown?.peak_bytes != null) {
+    parts.push(
+      `${capital(metricLabel(shown.metric))} peak ${formatShort(shown.peak_bytes)}, ${driftWords(shown.class)}`,
+    );
   }
   const [cause] = causesOf(judgement.checks);
   if (cause?.decisive.cache_unless !== undefined) {
