@@ -41,6 +41,11 @@ describe("growth of host memory", () => {
     expect(mayBe([], hostOf("rising"), argv("python3", "train.py"))).toBe(false);
     expect(mayBe([leak()], hostOf("leak"), argv("python3", "train.py"))).toBe(true);
   });
+
+  it("rising host memory is measured again where V8 runs in a child, and was not seen to collect", () => {
+    const outside: MeasuredSeries = { rank: 0, device: "host", metric: "outside_heap", peak_bytes: 1, class: "flat" };
+    expect(mayBe([], [...hostOf("rising"), outside], argv("python3", "drive.py"))).toBe(true);
+  });
 });
 
 describe("a command", () => {

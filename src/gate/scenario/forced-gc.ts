@@ -35,7 +35,7 @@ const MIN_DURATION_S = 2;
 
 /** Whether a collected heap was seen in a run, whether or not what it holds is known. */
 export const hasHeap = (series: readonly MeasuredSeries[]): boolean =>
-  series.some(({ metric }) => METRIC[metric].isLiveHeap);
+  series.some(({ metric }) => METRIC[metric].isLiveHeap || metric === "outside_heap");
 
 /**
  * Whether host memory that moves without a baseline is all there is against a change, and what the heap holds is not
