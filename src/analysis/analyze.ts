@@ -92,6 +92,7 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: An
     for (const [column, count] of Object.entries(part.missing)) missing[column] = (missing[column] ?? 0) + count;
   }
   const processes = all((part) => part.processes).sort((a, b) => a.rank - b.rank);
+  const heaps = all((part) => part.heaps).sort(compareKeys);
   return {
     schema: "stormlog.analysis/1",
     analysis_version: ANALYSIS_VERSION,
@@ -102,6 +103,7 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: An
     ...rulesOf(all((part) => part.fragmentationRules)),
     ...(options.phases.length === 0 ? {} : { phases: judgedPhases(all((part) => part.judgedPhases)) }),
     ...(processes.length === 0 ? {} : { processes }),
+    ...(heaps.length === 0 ? {} : { heaps }),
     missing: Object.fromEntries(Object.entries(missing).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))),
   };
 }

@@ -15,6 +15,7 @@ import { leftBehindFindings } from "./findings/left-behind.ts";
 import { oomFindings } from "./findings/oom-findings.ts";
 import { analysePhases, phaseGrowthFindings } from "./findings/phase-growth.ts";
 import { unreadDeviceFindings } from "./findings/unread-devices.ts";
+import { familyHeaps } from "./growth/family-heaps.ts";
 import { processGrowth } from "./growth/process-growth.ts";
 import { type AnalysedSeries, analyseSeries, type SeriesContext, seriesKey } from "./growth/series-analysis.ts";
 import { type RanksEvidence, ranksEvidence } from "./ranks.ts";
@@ -62,6 +63,7 @@ export function extractFeatures(
     return entry === undefined || isLeft ? [] : [{ series: one, analysis: entry.analysis }];
   });
   const gaps = gapSamples(recording, devices);
+  const processes = processGrowth(recording, recorded);
   return {
     series,
     shapes: collected.map(shapeOf),
@@ -89,7 +91,8 @@ export function extractFeatures(
     ranks: ranksEvidence(recording, limits?.intervals),
     program: programKind(recording),
     missing: recording.missing,
-    processes: processGrowth(recording, recorded),
+    processes,
+    heaps: processes.length === 0 ? [] : familyHeaps(recording.tables),
   };
 }
 

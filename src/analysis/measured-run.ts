@@ -14,6 +14,9 @@ const NO_EVIDENCE = {
 } as const;
 
 const evidenceOf = (series: SeriesAnalysis) => ({
+  rank: series.rank,
+  device: series.device,
+  metric: series.metric,
   peak_bytes: series.peak_bytes,
   growth_bytes: series.growth_bytes,
   slope_bytes_per_step: series.slope_bytes_per_step,
@@ -37,14 +40,13 @@ export function measuredRun(
     ...(document.analysis_version === undefined ? {} : { analysis_version: document.analysis_version }),
     series: [
       ...document.series.map((series) => ({
-        rank: series.rank,
-        device: series.device,
-        metric: series.metric,
-        ...(series.metric === "used" && unreliable.has(locationKey(series)) ? NO_EVIDENCE : evidenceOf(series)),
+        ...evidenceOf(series),
+        ...(series.metric === "used" && unreliable.has(locationKey(series)) ? NO_EVIDENCE : {}),
         ...(series.cut === true ? { cut: true } : {}),
       })),
       ...(document.phases ?? []).map(phaseEvidence),
     ],
+    ...(document.heaps === undefined ? {} : { heaps: document.heaps.map(evidenceOf) }),
     ...(steps > 0 ? { steps } : {}),
     ...(found(OOM) ? { oom: true } : {}),
     ...(found(OOM_SUSPECTED) ? { oom_suspected: true } : {}),

@@ -40,6 +40,8 @@ const MeasuredRunSchema = v.object({
       ),
     ),
   ),
+  /** The C heaps of all processes of a rank together, where it has several. */
+  heaps: v.optional(v.array(MeasuredSeriesSchema)),
   metrics: v.optional(v.record(v.string(), v.union([v.number(), v.string(), v.null()]))),
   /** Steps that the run made; absent = not known. */
   steps: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))),
@@ -67,6 +69,8 @@ export interface MeasuredRun {
   /** Version of the analysis; absent = 1. */
   readonly analysis_version?: number;
   readonly series: readonly MeasuredSeries[];
+  /** The C heaps of all processes of a rank together; absent where it has one, or they are not known. */
+  readonly heaps?: MeasuredSeries[];
   /** Steps that the run made; absent = not known. */
   readonly steps?: number;
   /** The run ran out of memory; absent = not known to have. */

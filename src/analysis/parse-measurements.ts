@@ -99,6 +99,7 @@ function resolveMeasurements(input: MeasurementsInput, where = "measurements"): 
         commit: run.commit ?? null,
         ...(run.analysis_version === undefined ? {} : { analysis_version: run.analysis_version }),
         series,
+        ...(run.heaps === undefined ? {} : { heaps: run.heaps }),
         ...(run.steps === undefined ? {} : { steps: run.steps }),
         ...(run.oom === true ? { oom: true } : {}),
         ...(run.oom_suspected === true ? { oom_suspected: true } : {}),

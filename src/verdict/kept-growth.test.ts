@@ -12,15 +12,19 @@ interface Heap {
   /** MiB that the heap gained of the 77 of the host. */
   readonly gained?: number;
   readonly isKnown?: boolean;
+  /** The same of the heaps of all processes together; absent = there is one process. */
+  readonly family?: { readonly inUse: DriftClass; readonly gained: number };
 }
 
 /** A run whose host memory grows like a leak, with the counters of its C heap. */
-function run({ inUse = "plateau", gained = 75, isKnown = true }: Heap = {}): MeasuredRun {
+function run({ inUse = "plateau", gained = 75, isKnown = true, family }: Heap = {}): MeasuredRun {
   const of = (metric: MeasuredSeries["metric"], growth: number, klass: DriftClass): MeasuredSeries => ({
     ...{ rank: 0, device: "host", metric, peak_bytes: 85 * MIB, growth_bytes: growth * MIB, class: klass },
   });
   const heap = [of("allocated", 70, inUse), of("reserved", gained, "rising")];
-  return { session: "now", commit: null, series: [...(isKnown ? heap : []), of("host", 77, "leak")] };
+  const heaps = family && [of("allocated", 70, family.inUse), of("reserved", family.gained, "rising")];
+  const series = [...(isKnown ? heap : []), of("host", 77, "leak")];
+  return { session: "now", commit: null, series, ...(heaps && { heaps }) };
 }
 
 function host(...runs: readonly MeasuredRun[]) {
@@ -40,7 +44,14 @@ describe("growth of host memory that the C heap keeps", () => {
     expect(host(run({ isKnown: false }), run())).toMatchObject({ verdict: "warn", kept_bytes: 75 * MIB });
   });
 
+  it("warns where the heaps of several processes keep it together", () => {
+    const together = run({ gained: 40, family: { inUse: "plateau", gained: 75 } });
+    expect(host(together, together)).toMatchObject({ verdict: "warn", kept_bytes: 75 * MIB });
+  });
+
   it.each<[string, readonly Heap[]]>([
+    ["what another process uses is a leak", [1, 2].map(() => ({ family: { inUse: "leak", gained: 75 } as const }))],
+    ["more grows than all heaps", [1, 2].map(() => ({ family: { inUse: "plateau", gained: 40 } as const }))],
     ["what is in use is a leak", [{ inUse: "leak" }, { inUse: "leak" }]],
     ["what is in use has teeth that are higher at the end", [{ inUse: "sawtooth" }, { inUse: "sawtooth" }]],
     ["what is in use rises", [{ inUse: "rising" }, { inUse: "rising" }]],

@@ -202,6 +202,8 @@ export const AnalysisSchema = v.object({
   ),
   /** Absent where every rank has one process. */
   processes: v.exactOptional(ofRanks(ProcessSchema)),
+  /** The C heaps of all processes of a rank together; absent where it has one process. */
+  heaps: v.exactOptional(ofRanks(SeriesSchema)),
   findings: list(FindingSchema),
   diagnosis: list(
     v.object({

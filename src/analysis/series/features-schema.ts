@@ -163,5 +163,6 @@ export const FeaturesSchema = v.object({
   missing: v.record(text, count),
   /** Absent in those of earlier commits. */
   processes: v.optional(list(ProcessSchema), []),
+  heaps: v.optional(list(SeriesSchema), []),
 });
 export type StoredFeatures = DeepReadonly<v.InferOutput<typeof FeaturesSchema>>;

@@ -21,10 +21,10 @@ function isStill(inUse: MeasuredSeries | undefined): boolean {
   return inUse.class === "plateau" || growth < materialChange(finite(inUse.peak_bytes) ?? 0, inUse);
 }
 
-/** What the C heap of a run gained, bytes, where host memory gained no more and what is in use does not grow. */
-function keptIn({ series }: MeasuredRun, rank: number): number | null {
+/** What the C heaps of a run gained, bytes, where host memory gained no more and what is in use does not grow. */
+function keptIn({ series, heaps = [] }: MeasuredRun, rank: number): number | null {
   const of = (metric: MeasuredSeries["metric"]) =>
-    series.find((one) => sameSeries(one, { rank, device: "host", metric }));
+    [...heaps, ...series].find((one) => sameSeries(one, { rank, device: "host", metric }));
   const [host, inUse, heap] = [of("host"), of("allocated"), of("reserved")];
   const [grown, gained] = [host, heap].map((one) => finite(one?.growth_bytes));
   if (host === undefined || grown == null || gained == null || !isStill(inUse)) return null;
