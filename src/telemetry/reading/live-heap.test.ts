@@ -92,13 +92,33 @@ describe("the JavaScript heap of a rank", () => {
         ...others,
         isolate(
           1,
-          every(() => 4),
+          // V8 collects by itself: other rows have the size alone.
+          [...every(() => 4), [10, Number.NaN]],
         ),
       ],
       () => 10 * S,
     );
     expect(heap?.bytes[0]).toBe(4 * MIB);
     expect(heap?.lost).toEqual(["the JavaScript heap of rank 2 is that of its main process, without 1 other process"]);
+  });
+
+  it("the JavaScript heap is that of all processes, each until its end, where all collect all the time", () => {
+    const main = isolate(
+      1,
+      every(() => 4),
+    );
+    // Three workers in turn, each of which fills and is then killed.
+    const workers = [2, 3, 4].map((pid) => {
+      const from = 3 * (pid - 2);
+      return isolate(
+        pid,
+        every((second) => 1 + 6 * (second - from), from, from + 2),
+      );
+    });
+    const heap = liveHeap(0, "js_heap", [...workers, main], (pid) => (pid === 1 ? 10 : 3 * (pid - 1) - 0.9) * S);
+    const at = (second: number) => heap!.bytes[heap!.timeNs.findLastIndex((now) => now <= second * S)]!;
+    expect([0, 2, 2.8, 5, 8, 10].map((second) => Math.round(at(second) / MIB))).toEqual([5, 17, 4, 17, 17, 4]);
+    expect(heap?.lost).toEqual([]);
   });
 
   it("the JavaScript heap is not known from few readings, or from those of the beginning alone", () => {

@@ -44,11 +44,14 @@ const largestOf = (streams: readonly RecordedStream[]): RecordedStream =>
 const totalOf = (streams: readonly RecordedStream[]): number =>
   streams.reduce((sum, stream) => sum + peakOf(stream), 0);
 
-/** Adds what one isolate holds: nothing before its first reading, its last one for ever, 0 after its thread's end. */
-function add(stream: RecordedStream, timeNs: Float64Array, bytes: Float64Array): void {
+type EndOf = (pid: number) => number;
+
+/** Adds what one isolate holds: nothing before its first reading, its last one until its process or thread ends. */
+function add(stream: RecordedStream, endNs: number, timeNs: Float64Array, bytes: Float64Array): void {
   const { timeNs: at, allocated, reasons } = stream;
   let next = 0;
   for (const [i, now] of timeNs.entries()) {
+    if (now > endNs) return;
     while (next < at.length && at[next]! <= now) next++;
     if (next === 0) continue;
     const before = allocated[next - 1]!;
@@ -61,11 +64,11 @@ function add(stream: RecordedStream, timeNs: Float64Array, bytes: Float64Array):
 type Readings = Pick<LiveHeap, "timeNs" | "bytes">;
 
 /** The sum of the heaps on even steps of time. */
-function curve(heaps: readonly RecordedStream[], from: number, to: number): Readings {
+function curve(heaps: readonly RecordedStream[], endOf: EndOf, from: number, to: number): Readings {
   const count = Math.min(MAX_POINTS, Math.max(MIN_POINTS, Math.ceil((to - from) / STEP_NS)));
   const timeNs = Float64Array.from({ length: count }, (_, i) => from + (i / (count - 1)) * (to - from));
   const bytes = new Float64Array(count);
-  for (const stream of heaps) add(stream, timeNs, bytes);
+  for (const stream of heaps) add(stream, endOf(stream.pid), timeNs, bytes);
   return { timeNs, bytes };
 }
 
@@ -123,8 +126,9 @@ function collections(stream: RecordedStream): RecordedStream | null {
 }
 
 /**
- * The collected heap of a rank. JavaScript heaps are those of the process with the largest, summed over its isolates;
- * Java heaps are those of all processes, because builds and tests fork virtual machines.
+ * The collected heap of a rank. JavaScript heaps are those of the process with the largest, summed over its isolates, or
+ * of all processes where every row follows a collection: all of them collect all the time then, in a run whose heap no
+ * baseline has. Java heaps are those of all processes, because builds and tests fork virtual machines.
  * @param all streams of the heap in the rank  @param endOf when a process ended, nanoseconds
  * @returns null when too few collections were seen, or none in the last part of the process. One at its end is enough
  *   for the highest sum
@@ -133,21 +137,27 @@ export function liveHeap(
   rank: number,
   metric: (typeof LIVE_HEAPS)[number]["metric"],
   all: readonly RecordedStream[],
-  endOf: (pid: number) => number,
+  endOf: EndOf,
 ): LiveHeap | null {
   const streams = all.flatMap((stream) => collections(stream) ?? []);
-  const groups = groupBy(streams, ({ pid }) => (metric === "js_heap" ? pid : 0));
+  const isForced = metric === "js_heap" && all.every(({ allocated }) => !allocated.some(Number.isNaN));
+  const groups = groupBy(streams, ({ pid }) => (metric === "js_heap" && !isForced ? pid : 0));
   const processes = [...groups.values()].sort((a, b) => totalOf(b) - totalOf(a));
   const [main] = processes;
   if (main === undefined) return null;
   const largest = largestOf(main);
   if (metric === "js_heap" && all.some((stream) => stream.pid === largest.pid && isUnread(stream))) return null;
   const from = Math.min(...main.map(({ timeNs }) => timeNs[0]!));
+  // Workers that follow one another have readings until the last one ends.
+  const covering = isForced ? main : [largest];
+  const count = covering.reduce((sum, { timeNs: at }) => sum + at.length, 0);
   // The row that follows the end of a process or thread shows no collection.
-  const to = largest.timeNs.at(largest.reasons.at(-1) === SampleReason.end ? -2 : -1) ?? from;
-  const isCurve = largest.timeNs.length >= MIN_READINGS && to - from >= MIN_COVERED * (endOf(largest.pid) - from);
+  const lastOf = ({ timeNs: at, reasons }: RecordedStream) => at.at(reasons.at(-1) === SampleReason.end ? -2 : -1);
+  const to = Math.max(...covering.map((stream) => lastOf(stream) ?? from));
+  const end = Math.max(...covering.map(({ pid }) => endOf(pid)));
+  const isCurve = count >= MIN_READINGS && to - from >= MIN_COVERED * (end - from);
   if (!isCurve && !largest.reasons.includes(SampleReason.explicit)) return null;
-  const { timeNs, bytes } = isCurve ? curve(main, from, to) : highest(main, all);
+  const { timeNs, bytes } = isCurve ? curve(main, endOf, from, to) : highest(main, all);
   const counted = processes.slice(1).filter((own) => totalOf(own) > COUNTED_SHARE * totalOf(main)).length;
   const others = plural(counted, "other process", "other processes");
   const noun = metricNoun(metric);
@@ -165,7 +175,7 @@ export function liveHeap(
  */
 export function heldByHeaps(
   streams: readonly RecordedStream[],
-  endOf: (pid: number) => number,
+  endOf: EndOf,
   timeNs: Float64Array,
 ): Float64Array | null {
   const heaps = streams.filter(
