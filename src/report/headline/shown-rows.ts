@@ -1,4 +1,4 @@
-import type { AnalysisDocument, SeriesAnalysis } from "../../analysis/series/document.ts";
+import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { formatBytes, formatShort } from "../../core/units.ts";
 import { formatSize, isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
@@ -11,26 +11,18 @@ import { causesOf } from "./causes.ts";
 /** Other processes above this share of the largest one are counted, as for the heaps. */
 const COUNTED_SHARE = 0.05;
 
-/** Whether a rank has several processes of some size, of which the heap's counters know one. */
-function isFamily({ processes = [] }: AnalysisDocument, rank: number): boolean {
-  const peaks = processes.flatMap((one) => (one.rank === rank ? [one.peak_bytes] : []));
-  const [most = 0, next = 0] = peaks.sort((a, b) => b - a);
-  return next > COUNTED_SHARE * most;
-}
-
 /**
  * What describes a run where nothing was checked: the largest allocator of the newest one, else its host memory. The
  * heap of one process describes no family: what grows in another shows in host memory alone.
  */
 export function describingSeries(runs: readonly RunReport[]): SeriesAnalysis | null {
-  const analysis = newestAnalysis(runs);
-  const measured = (analysis?.series ?? []).filter(({ peak_bytes: peak }) => peak !== null);
-  const of = (metric: string, wanted = measured): SeriesAnalysis | undefined =>
-    wanted.filter((one) => one.metric === metric).sort((a, b) => (b.peak_bytes ?? 0) - (a.peak_bytes ?? 0))[0];
-  const ofDevices = measured.filter(({ device }) => device !== "host");
-  const host = of("host");
-  const isPart = host !== undefined && analysis !== null && isFamily(analysis, host.rank);
-  return of("allocated", isPart ? ofDevices : measured) ?? host ?? null;
+  const { series = [], processes = [] } = newestAnalysis(runs) ?? {};
+  const measured = series.filter((one) => one.peak_bytes !== null).sort((a, b) => b.peak_bytes! - a.peak_bytes!);
+  const host = measured.find(({ metric }) => metric === "host");
+  const peaks = processes.flatMap(({ rank, peak_bytes: peak }) => (rank === host?.rank ? [peak] : []));
+  const [most = 0, next = 0] = peaks.sort((a, b) => b - a);
+  const isPart = (device: string): boolean => device === "host" && next > COUNTED_SHARE * most;
+  return measured.find(({ metric, device }) => metric === "allocated" && !isPart(device)) ?? host ?? null;
 }
 
 const MAX_ROWS = 3;

@@ -152,8 +152,8 @@ export function liveHeap(
   const covering = isForced ? main : [largest];
   const count = covering.reduce((sum, { timeNs: at }) => sum + at.length, 0);
   // The row that follows the end of a process or thread shows no collection.
-  const lastOf = ({ timeNs: at, reasons }: RecordedStream) => at.at(reasons.at(-1) === SampleReason.end ? -2 : -1);
-  const to = Math.max(...covering.map((stream) => lastOf(stream) ?? from));
+  const lastRows = covering.map(({ timeNs: at, reasons }) => at.at(reasons.at(-1) === SampleReason.end ? -2 : -1));
+  const to = Math.max(...lastRows.map((atNs) => atNs ?? from));
   const end = Math.max(...covering.map(({ pid }) => endOf(pid)));
   const isCurve = count >= MIN_READINGS && to - from >= MIN_COVERED * (end - from);
   if (!isCurve && !largest.reasons.includes(SampleReason.explicit)) return null;
