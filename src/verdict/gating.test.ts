@@ -5,6 +5,7 @@ import { countsForAlpha, gatingMetrics } from "./gating.ts";
 import { judge } from "./judge.ts";
 import { DEFAULT_POLICY } from "./model/defaults.ts";
 import type { Policy } from "./model/policy.ts";
+import { hidesGrowth } from "./rules/garbage-rule.ts";
 
 const series = (metric: MeasuredSeries["metric"], device: string, peak: number | null = 1): MeasuredSeries => ({
   rank: 0,
@@ -216,6 +217,32 @@ describe("the metrics that gate", () => {
     // A leak within the growth that the baseline has.
     expect(live("leak", "leak")).toEqual(["fail", true]);
     expect(live("flat")).toEqual(["pass"]);
+  });
+
+  it("growth of a Node program that never collects is judged by a run beside the judged ones that does", () => {
+    type Drift = NonNullable<MeasuredSeries["class"]>;
+    const one = (metric: MeasuredSeries["metric"], drift: Drift, growth = 0): MeasuredSeries => ({
+      ...series(metric, "host", 300 * MIB),
+      growth_bytes: growth,
+      class: drift,
+    });
+    const run = (session: string, growth: number, outside: Drift = "flat") => ({
+      session,
+      commit: null,
+      series: [one("host", "rising", growth), one("outside_heap", outside)],
+    });
+    const growth = (live: Drift | null, outside: Drift = "flat") =>
+      judge({
+        candidate: { ...measured(), runs: [run("now", 90 * MIB, outside)] },
+        baseline: { ...measured(), runs: Array.from({ length: 10 }, (_, at) => run(`night-${at}`, at)) },
+        anchor: null,
+        policy: DEFAULT_POLICY,
+        baseRunsPossible: true,
+        collected: live === null ? [] : [{ session: "now", commit: null, series: [one("js_heap", live)] }],
+      }).checks.find(({ kind, metric }) => kind === "growth" && metric === "host")?.verdict;
+    expect(hidesGrowth(run("now", 0).series)).toBe(true);
+    expect([growth(null), growth("flat"), growth("leak")]).toEqual(["unjudged", "pass", "fail"]);
+    expect(growth("flat", "leak")).toBe("fail");
   });
 
   it("a collected heap that the baseline does not have leaves host growth judged", () => {

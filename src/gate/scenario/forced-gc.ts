@@ -2,8 +2,8 @@ import type { MeasuredSeries } from "../../analysis/measurements.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { type Command, namesNode } from "../../core/process/command.ts";
 import { usesPermissions } from "../../measure/environment/probe-environment.ts";
-import { METRIC } from "../../telemetry/recording/metrics.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
+import { hasHeap } from "../../verdict/rules/garbage-rule.ts";
 
 // V8 and Java virtual machines let their heaps grow before they collect, so the host memory of a program of some
 // seconds grows whether or not it leaks. Where nothing else is against a change, it is measured again in a run in which
@@ -32,10 +32,6 @@ export function countingEnvironment(
 
 /** A shorter run has no time for the readings that a curve needs, seconds. */
 const MIN_DURATION_S = 2;
-
-/** Whether a collected heap was seen in a run, whether or not what it holds is known. */
-export const hasHeap = (series: readonly MeasuredSeries[]): boolean =>
-  series.some(({ metric }) => METRIC[metric].isLiveHeap || metric === "outside_heap");
 
 /**
  * Whether host memory that moves without a baseline is all there is against a change, and what the heap holds is not

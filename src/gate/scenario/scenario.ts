@@ -4,7 +4,7 @@ import { namesNode } from "../../core/process/command.ts";
 import { formatDuration } from "../../core/units.ts";
 import { BASE_RERUNS, DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
-import { hidesGrowth, leaksOnceCollected, mayBeGarbage } from "../../verdict/rules/garbage-rule.ts";
+import { hasHeap, hidesGrowth, leaksOnceCollected, mayBeGarbage } from "../../verdict/rules/garbage-rule.ts";
 import { withLostMemory } from "../../verdict/rules/small-leak.ts";
 import type { GatePorts } from "../ports/ports.ts";
 import type { FinishedRun } from "../run/one-run.ts";
@@ -162,9 +162,7 @@ async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): 
 /** Whether the candidate was run again with its heaps collected, since its growth may be garbage and no leak. */
 async function measuredCollecting(run: ScenarioRun, ports: GatePorts, judgement: Judgement): Promise<boolean> {
   const { request, scenario } = run;
-  const { collectingEnvironment, countingEnvironment, growthMayBeUncollected, hasHeap } = await import(
-    "./forced-gc.ts"
-  );
+  const { collectingEnvironment, countingEnvironment, growthMayBeUncollected } = await import("./forced-gc.ts");
   const last = run.candidate.at(-1);
   const judged = { series: last?.measured?.series ?? [], durationS: last?.info.clock.duration_s ?? null };
   if (request.probe === "off" || !growthMayBeUncollected(judgement, judged, scenario.command)) return false;

@@ -126,9 +126,9 @@ function collections(stream: RecordedStream): RecordedStream | null {
 }
 
 /**
- * The collected heap of a rank. JavaScript heaps are those of the process with the largest, summed over its isolates, or
- * of all processes where every row follows a collection: all of them collect all the time then, in a run whose heap no
- * baseline has. Java heaps are those of all processes, because builds and tests fork virtual machines.
+ * The collected heap of a rank. JavaScript heaps are those of the process with the largest, summed over its isolates,
+ * or of all processes where every row follows a collection: all of them collect all the time then, in a run whose heap
+ * no baseline has. Java heaps are those of all processes, because builds and tests fork virtual machines.
  * @param all streams of the heap in the rank  @param endOf when a process ended, nanoseconds
  * @returns null when too few collections were seen, or none in the last part of the process. One at its end is enough
  *   for the highest sum

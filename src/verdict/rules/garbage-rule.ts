@@ -22,6 +22,10 @@ const isClassified = (series: MeasuredSeries): boolean =>
 
 const grows = ({ class: drift }: MeasuredSeries): boolean => drift === "leak" || drift === "rising" || drift === "step";
 
+/** Whether a collected heap was seen in a run, whether or not what it holds is known. */
+export const hasHeap = (series: readonly MeasuredSeries[]): boolean =>
+  series.some((one) => isLiveHeap(one) || one.metric === "outside_heap");
+
 interface GarbageInput {
   readonly candidate: Measurements;
   /** Runs beside the judged ones in which the heap was collected. Default none. */
@@ -31,7 +35,7 @@ interface GarbageInput {
 
 /** Whether host memory grows in a run that does not show what its heap holds, so that a baseline may hide a leak. */
 export const hidesGrowth = (series: readonly MeasuredSeries[]): boolean =>
-  series.some(isLiveHeap) &&
+  hasHeap(series) &&
   !series.some((one) => isLiveHeap(one) && isKnown(one)) &&
   series.some(({ metric, class: drift }) => metric === "host" && (drift === "leak" || drift === "rising"));
 
@@ -46,8 +50,7 @@ export function garbageRule(
   { candidate, collected = [], policy }: GarbageInput,
 ): readonly Check[] {
   const series = candidate.runs.flatMap((run) => run.series);
-  const heaps = series.filter(isLiveHeap);
-  if (heaps.length === 0 || heaps.some(isKnown)) return checks;
+  if (!hasHeap(series) || series.some((one) => isLiveHeap(one) && isKnown(one))) return checks;
   const live = collected.flatMap((run) => run.series).filter((one) => isLiveHeap(one) && isClassified(one));
   const outside = series.filter((one) => one.metric === "outside_heap" && isClassified(one));
   const gating = checks.some((check) => check.metric === "host" && check.gating);
@@ -57,7 +60,7 @@ export function garbageRule(
     // Further judged runs would not show it.
     return check === null ? [] : [{ ...check, needs_more_runs: 0 }];
   });
-  if (live.some(grows)) return [...checks, ...leaks];
+  if (live.some(grows) || outside.some(({ class: drift }) => drift === "leak")) return [...checks, ...leaks];
   const isGarbage = live.length > 0 && outside.length > 0 && !outside.some(grows);
   return checks.map((check) => {
     const isGrowth = check.metric === "host" && (check.kind === "growth" || check.kind === "class");
