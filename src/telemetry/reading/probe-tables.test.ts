@@ -122,7 +122,19 @@ describe("the heap of a process", () => {
     ];
     expect(recorded(rank).tables[0]?.columns.allocated).toEqual(Float64Array.of(5));
     const plain = [stream({ id: 0, pid: 10 }), stream({ id: 1, pid: 11 }), row(0, 0, [9]), row(1, 1, [5])];
-    expect(recorded(plain).tables[0]?.columns.allocated).toEqual(Float64Array.of(9));
+    const later = [row(9, 0, [9]), row(10, 1, [5])];
+    expect(recorded([...plain, ...later]).tables[0]?.columns.allocated).toEqual(Float64Array.of(9, 9));
+  });
+
+  it("the heap of a rank is not that of one of the workers that follow one another", () => {
+    const workers = [1, 2, 3].flatMap((id) => [
+      stream({ id, pid: 10 + id }),
+      ...[0, 5, 10].map((at) => row(20 * id + at, id, [at])),
+    ]);
+    const recording = recorded(workers);
+    expect(recording.tables.flatMap(({ columns }) => Object.keys(columns))).not.toContain("allocated");
+    const notes = dataLossNotes(fileOf(workers));
+    expect(notes).toContainEqual(expect.stringContaining("none of its processes lasts"));
   });
 
   it("the heap of a rank without steps is not that of a larger fork that lives shortly", () => {

@@ -225,7 +225,17 @@ function othersCounted(name: string, rank: number, main: RecordedStream, streams
   ];
 }
 
-/** A rank's main process in one allocator as a table of device "host"; its peak is that of the samples. */
+/** Whether a heap is that of most of the run. That of one worker of many that follow one another shows nothing of them. */
+function lasts(main: RecordedStream, streams: readonly RecordedStream[]): boolean {
+  const begin = streams.reduce((least, { timeNs }) => Math.min(least, timeNs[0]!), main.timeNs[0]!);
+  const end = streams.reduce((most, { timeNs }) => Math.max(most, timeNs.at(-1)!), 0);
+  return knowsSteps(main) || main.role === ProcessRole.rank || spanOf(main) >= LASTING * (end - begin);
+}
+
+/**
+ * A rank's main process in one allocator as a table of device "host"; its peak is that of the samples. None where no
+ * process lasts: host memory shows them together.
+ */
 function heapOf(
   rank: number,
   streams: readonly RecordedStream[],
@@ -239,6 +249,10 @@ function heapOf(
 ): HostHeap {
   const main = mainOf(streams);
   if (main === undefined) return { tables: [], peaks: [], lost: [], cut: false };
+  if (!lasts(main, streams)) {
+    const lost = [`${as.name} of rank ${rank} is not known, because none of its processes lasts for half of the run`];
+    return { tables: [], peaks: [], lost, cut: false };
+  }
   const columns = as.columns(main);
   const counted = stepTimeline([main]) ?? timeline;
   const steps = counted === null ? null : stepsAt(counted, main.timeNs);
