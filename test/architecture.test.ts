@@ -176,7 +176,6 @@ describe("the layout of the house", () => {
     expect(starting.map(shown).sort()).toEqual([
       "src/core/process/child.ts",
       "src/lab/availability.ts",
-      "src/lab/scale-run.ts",
       "src/measure/environment/probe-trial.ts",
       "src/measure/launch/start-in-session.ts",
     ]);

@@ -17,9 +17,11 @@ const factsSchema = v.object({
 /** The facts that a run of a pattern prints at its end. */
 export type LabFacts = v.InferOutput<typeof factsSchema>;
 
-/** The facts in the output of a run; null when it ended before it printed them. */
-export function factsIn(output: string): LabFacts | null {
-  const line = output.split("\n").findLast((text) => text.startsWith(PREFIX));
+/** The facts in the output of a measured run; null when it ended before it printed them. */
+export function labFacts(runDirectory: string): LabFacts | null {
+  const line = outputTail(runDirectory)
+    ?.split("\n")
+    .findLast((text) => text.startsWith(PREFIX));
   if (line === undefined) return null;
   try {
     const result = v.safeParse(factsSchema, JSON.parse(line.slice(PREFIX.length)));
@@ -27,12 +29,6 @@ export function factsIn(output: string): LabFacts | null {
   } catch {
     return null;
   }
-}
-
-/** The facts in the output of a measured run; null when it ended before it printed them. */
-export function labFacts(runDirectory: string): LabFacts | null {
-  const output = outputTail(runDirectory);
-  return output === null ? null : factsIn(output);
 }
 
 /** Whether a source line ("leak-lab/patterns/forward_hook.py:24") lies between the marks of the pattern's file. */

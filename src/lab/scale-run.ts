@@ -1,27 +1,18 @@
-import { execFile } from "node:child_process";
 import path from "node:path";
-import { promisify } from "node:util";
 import type { MeasuredSeries } from "../analysis/measurements.ts";
-import type { Band } from "../baseline/band.ts";
 import { openFileStore } from "../baseline/file-store.ts";
-import { toMeasurements } from "../baseline/record.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { gateRequest, scenarioDefinition } from "../config/options.ts";
-import { GateError } from "../core/errors.ts";
-import { groupBy } from "../core/group-by.ts";
 import type { Environment } from "../core/process/environment.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";
 import { refreshScenario } from "../gate/refresh.ts";
-import { lastLine } from "../gate/run/output-tail.ts";
 import { runGate } from "../gate/run-gate.ts";
 import { newestAnalysis } from "../report/model/decisive-run.ts";
 import type { Verdict } from "../report/model/gate-report.ts";
-import { median } from "../stats/order-statistics.ts";
-import { type Fingerprint, ofKnownMetric } from "../telemetry/recording/model.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { CatalogueEntry } from "./catalogue.ts";
-import { factsIn } from "./output.ts";
 import { type LabStateName, patternCommand } from "./round.ts";
-import { type DetectableLeak, detectable, type LeadingCheck, leadingCheck, type QuietSeries } from "./scale-guess.ts";
+import { type LeadingCheck, leadingCheck } from "./scale-excess.ts";
 import { type RunSize, runSize, type ScaleSetting } from "./scale-size.ts";
 
 /** A pattern that is run at several sizes. */
@@ -89,79 +80,11 @@ function sizedRequest(
   return { request: { ...request, scenarios: [scenario] }, scenario };
 }
 
-/** Bytes a step keeps by the pattern's statement, from two ungated steps. @throws GateError LAB_STATEMENT_MISSING */
-export async function statedBytes(pattern: SizedPattern, batch: number | null, signal: AbortSignal): Promise<number> {
-  const [program = "", ...args] = commandOf(pattern, "fixed", { steps: 2, batch });
-  let output: string;
-  try {
-    const env = { ...process.env, ...pattern.env };
-    // Limit of a run of two steps, ms: includes the import of a framework on a slow disk.
-    ({ stdout: output } = await promisify(execFile)(program, args, { env, timeout: 300_000, signal }));
-  } catch (error) {
-    const { stderr, message } = error as Error & { readonly stderr?: string };
-    throw new GateError(
-      "LAB_STATEMENT_MISSING",
-      `${pattern.entry.name} cannot be run: ${lastLine(stderr?.trimEnd() ?? "") || message}`,
-    );
-  }
-  const facts = factsIn(output);
-  if (facts === null)
-    throw new GateError("LAB_STATEMENT_MISSING", `${pattern.entry.name} does not report what it keeps`, {
-      hint: "Its last line of output has to begin with `leak-lab: `.",
-    });
-  return facts.leak_bytes_per_step;
-}
-
-/** Median peak over the highest value of any run's later half, bytes; 0 where no curve was kept. */
-function headroomOf(peaks: readonly number[], envelope: Band | undefined): number {
-  if (envelope === undefined || peaks.length === 0) return 0;
-  const later = envelope.high_bytes.slice(Math.floor(envelope.high_bytes.length / 2));
-  return later.length === 0 ? 0 : Math.max(0, median(peaks) - Math.max(...later));
-}
-
-/** The gating series: allocator counters, and pages only where there are none. */
-function quietSeries(runs: readonly (readonly MeasuredSeries[])[], envelopes: readonly Band[]): readonly QuietSeries[] {
-  const groups = groupBy(runs.flat(), ({ rank, device, metric }) => `${rank} ${device} ${metric}`);
-  const known = [...groups].map(([key, group]): QuietSeries => {
-    const metric = group[0]?.metric ?? "host";
-    const peaks = group.flatMap(({ peak_bytes: peak }) => (peak === null ? [] : [peak]));
-    const envelope = envelopes.find((one) => `${one.rank} ${one.device} ${one.metric}` === key);
-    return {
-      metric,
-      peaks,
-      growths: group.flatMap(({ growth_bytes: growth }) => growth ?? []),
-      headroom: headroomOf(peaks, envelope),
-    };
-  });
-  const allocated = known.filter(({ metric }) => metric === "allocated");
-  return allocated.length > 0 ? allocated : known.filter(({ metric }) => metric === "host");
-}
-
-/**
- * Measure the fixed state at a size as the baseline of that size.
- * @returns the smallest leak that its least noisy series can show; null when none was measured
- * @throws GateError of a failed run, INTERRUPTED
- */
-export async function measureBaseline(
-  pattern: SizedPattern,
-  value: number,
-  ports: GatePorts,
-): Promise<DetectableLeak | null> {
+/** Measure the fixed state at a size as the baseline of that size. @throws GateError of a failed run, INTERRUPTED */
+export async function measureBaseline(pattern: SizedPattern, value: number, ports: GatePorts): Promise<void> {
   const { request, scenario } = sizedRequest(pattern, "fixed", value, value);
   const store = openFileStore("file:baseline", path.join(pattern.directory, baselineDirectory(value)));
-  const { record } = await refreshScenario(
-    { ...request, baselines: [] },
-    scenario,
-    { runs: pattern.runs, store },
-    ports,
-  );
-  const { runs } = toMeasurements(record, record.epochs.at(-1)?.runs ?? []);
-  return quietSeries(
-    runs.map(({ series }) => series),
-    ofKnownMetric(record.envelopes),
-  )
-    .map((series) => detectable(series))
-    .reduce<DetectableLeak | null>((least, one) => (least === null || one.bytes < least.bytes ? one : least), null);
+  await refreshScenario({ ...request, baselines: [] }, scenario, { runs: pattern.runs, store }, ports);
 }
 
 /** One state at one size after the gate judged it. */

@@ -9,16 +9,9 @@ import { labDirectory } from "./catalogue.ts";
 import { labEnvironment } from "./report/document.ts";
 import { type ScaleAnswer, type ScaleDocument, type ScaleProbe, sightOf } from "./report/scale-document.ts";
 import { formatSize } from "./report/scale-table.ts";
+import { type Excess, measuredSize } from "./scale-excess.ts";
 import { dropBundles, prepareScaleDirectory, writeScaleDocument } from "./scale-files.ts";
-import { type DetectableLeak, detectable, type Excess, guessedSize, type Kept, measuredSize } from "./scale-guess.ts";
-import {
-  type JudgedSize,
-  judgeSize,
-  measureBaseline,
-  probeDirectory,
-  type SizedPattern,
-  statedBytes,
-} from "./scale-run.ts";
+import { type JudgedSize, judgeSize, measureBaseline, probeDirectory, type SizedPattern } from "./scale-run.ts";
 import { bracket, nextStep, type SearchBounds, type SearchStep, type Seen } from "./scale-search.ts";
 import { runSize, usualSize } from "./scale-size.ts";
 
@@ -30,7 +23,6 @@ export interface ScaleOptions extends Omit<SizedPattern, "lab"> {
 /** Callbacks for the progress of a search. */
 export interface ScaleNarrator {
   readonly baseline: (value: number, runs: number) => void;
-  readonly guessed: (theory: ScaleDocument["theory"]) => void;
   readonly probed: (probe: ScaleProbe, number: number) => void;
 }
 
@@ -40,10 +32,6 @@ export interface ScaleNarrator {
  * fails, and a baseline is measured at that size.
  */
 const BASELINE_REACH = 16;
-/** The first size is at most this multiple of the first baseline's, because the pattern's statement may be wrong. */
-const FIRST_REACH = 16;
-/** A statement that depends on the size is read at the lower bound, and at this multiple of it. */
-const SECOND_STATEMENT = 8;
 const NO_REASON = "no reason was given";
 
 /** A probe as the search sees it: a warning is not red. */
@@ -61,13 +49,9 @@ class SizeSearch {
   readonly #bounds: SearchBounds;
   readonly #narrator: ScaleNarrator;
   readonly #ports: GatePorts;
-  readonly #baselines = new Map<number, DetectableLeak | null>();
+  readonly #baselines: number[] = [];
   readonly probes: ScaleProbe[] = [];
   fingerprint: Fingerprint = {};
-  kept: Kept | null = null;
-  stated: number | null = null;
-  detectable: DetectableLeak | null = null;
-  guess: number | null = null;
   /** The size that is being judged, whose bundles are incomplete; null between two sizes. */
   #judging: number | null = null;
   /** The reason of the last size that could not be judged. */
@@ -80,55 +64,6 @@ class SizeSearch {
     this.#ports = ports;
   }
 
-  theory(at: number | null): ScaleDocument["theory"] {
-    const { guess, kept } = this;
-    return {
-      stated_bytes_per_step: this.stated,
-      kept: kept === null ? null : { constant: kept.constant, per_unit: kept.perUnit },
-      detectable: this.detectable,
-      guess,
-      off: guess === null || guess === 0 || at === null ? null : guess / at,
-    };
-  }
-
-  /** Read the pattern's statement of the bytes that a run keeps: from two batch sizes where it depends on the batch. */
-  async state(): Promise<void> {
-    const { setting } = this.#pattern;
-    const { from, to } = this.#bounds;
-    const signal = this.#ports.interrupt;
-    const first = await statedBytes(this.#pattern, runSize(setting, from).batch, signal);
-    this.stated = first;
-    if (setting.by !== "batch") {
-      this.kept = { constant: 0, perUnit: first * runSize(setting, 1).steps };
-    } else {
-      const other = Math.min(to, SECOND_STATEMENT * from);
-      const second = other === from ? first : await statedBytes(this.#pattern, other, signal);
-      const each = other === from ? 0 : (second - first) / (other - from);
-      const { steps } = runSize(setting, from);
-      this.kept = { constant: steps * (first - each * from), perUnit: steps * each };
-    }
-  }
-
-  async #measure(value: number): Promise<DetectableLeak | null> {
-    const { runs } = this.#pattern;
-    this.#narrator.baseline(value, runs);
-    const found = await measureBaseline(this.#pattern, value, this.#ports);
-    this.#baselines.set(value, found);
-    return found;
-  }
-
-  /** Measure the first baseline, at the size that the smallest judged sizes predict, or the lab's own if smaller. */
-  async begin(): Promise<void> {
-    const { from, to } = this.#bounds;
-    const floors = detectable({ metric: "allocated", peaks: [], growths: [], headroom: 0 });
-    const wanted = (this.kept === null ? null : guessedSize(this.kept, floors.bytes)) ?? to;
-    const size = Math.min(to, usualSize(this.#pattern.setting), Math.ceil(wanted));
-    this.detectable = await this.#measure(Math.max(from, size));
-    const needed = this.detectable?.bytes;
-    this.guess = needed === undefined || this.kept === null ? null : guessedSize(this.kept, needed);
-    this.#narrator.guessed(this.theory(null));
-  }
-
   /** The size of the nearest baseline that serves this size; null when one has to be measured. */
   #served(value: number): number | null {
     const { by } = this.#pattern.setting;
@@ -136,28 +71,22 @@ class SizeSearch {
       // A batch changes what the fixed state needs.
       by === "batch" ? other === value : other <= value * BASELINE_REACH;
     const far = (other: number): number => Math.max(other / value, value / other);
-    const [nearest] = [...this.#baselines.keys()].filter(serves).sort((a, b) => far(a) - far(b));
+    const [nearest] = this.#baselines.filter(serves).sort((a, b) => far(a) - far(b));
     return nearest ?? null;
   }
 
-  /** The predicted answer: from the measured sizes, before there are any from the statement. */
+  /** The answer that the measured sizes predict; null where nothing grows. */
   predicted(): number | null {
     const seen = this.probes.flatMap((probe): readonly Excess[] => {
       const { value, excess_bytes: excess, mde_bytes: needed } = probe;
       return excess === null || needed === null || sightOf(probe) === "unjudged" ? [] : [{ value, excess, needed }];
     });
-    return seen.length === 0 ? this.guess : measuredSize(seen);
+    return measuredSize(seen);
   }
 
   next(): SearchStep {
-    const step = nextStep(this.probes.map(seenAt), this.#bounds, this.predicted());
-    if (step.kind !== "probe" || this.probes.length > 0) return step;
-    // A size near the first baseline's needs no other baseline, and one far away may be expensive for a wrong guess.
-    const [first] = this.#baselines.keys();
-    if (first === undefined) return step;
-    const apart = Math.max(first / step.value, step.value / first);
-    const most = first * FIRST_REACH;
-    return { kind: "probe", value: apart <= this.#bounds.factor ? first : Math.min(step.value, most) };
+    const hint = this.probes.length === 0 ? usualSize(this.#pattern.setting) : this.predicted();
+    return nextStep(this.probes.map(seenAt), this.#bounds, hint);
   }
 
   async #judged(state: "leaky" | "fixed", value: number, baseline: number): Promise<JudgedSize> {
@@ -177,12 +106,13 @@ class SizeSearch {
   async probe(value: number): Promise<ScaleProbe> {
     const { setting } = this.#pattern;
     this.#judging = value;
-    const predicted = this.predicted();
     const begun = performance.now();
     let runs = 0;
     let baseline = this.#served(value);
     const measureHere = async (): Promise<number> => {
-      await this.#measure(value);
+      this.#narrator.baseline(value, this.#pattern.runs);
+      await measureBaseline(this.#pattern, value, this.#ports);
+      this.#baselines.push(value);
       runs += this.#pattern.runs;
       return value;
     };
@@ -203,7 +133,6 @@ class SizeSearch {
       return {
         value,
         steps: runSize(setting, value).steps,
-        predicted,
         visible: leaky.verdict === "fail" && serves,
         leaky: leaky.verdict,
         fixed: fixed?.verdict ?? null,
@@ -272,8 +201,6 @@ class SizeSearch {
   /** Search until there is an answer, or a reason without one. */
   async run(): Promise<ScaleAnswer> {
     try {
-      await this.state();
-      await this.begin();
       for (;;) {
         if (this.#ports.interrupt.aborted) return await this.#interrupted();
         const step = this.next();
@@ -328,7 +255,6 @@ export async function searchScale(
     steps: setting.steps,
     batch: setting.batch,
     ...labEnvironment(search.fingerprint),
-    theory: search.theory(answer.kind === "visible" ? answer.at : null),
     probes: search.probes,
     answer,
   };

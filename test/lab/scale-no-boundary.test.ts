@@ -50,7 +50,7 @@ function search(leaky: string, output: string, { runs = 5, lastingMs = 0 } = {})
       argv: ["lab", "scale"],
       env: { PATH: process.env.PATH },
     },
-    { baseline: () => {}, guessed: () => {}, probed: () => {} },
+    { baseline: () => {}, probed: () => {} },
     consolePorts(
       quietConsole(() => {}),
       new AbortController().signal,

@@ -274,8 +274,6 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "rules/check.ts",
     "rules/config-lint.ts",
     "rules/garbage-rule.ts",
-    "rules/peak-rule.ts",
-    "rules/relative-check.ts",
     "rules/small-leak.ts",
   ],
 };

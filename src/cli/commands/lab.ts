@@ -7,7 +7,7 @@ import { CATALOGUE, selectPatterns } from "../../lab/catalogue.ts";
 import { readRounds, writeLabReport } from "../../lab/files.ts";
 import { LAB_OUTCOMES, type LabDocument, type LabPattern } from "../../lab/report/document.ts";
 import type { ScaleAxis } from "../../lab/report/scale-document.ts";
-import { answerText, formatSize, probeText, theoryText } from "../../lab/report/scale-table.ts";
+import { answerText, formatSize, probeText } from "../../lab/report/scale-table.ts";
 import { OUTCOME_TEXT, outcomeText } from "../../lab/report/table.ts";
 import { labTerminal, outsideRows, terminalLine } from "../../lab/report/terminal.ts";
 import { LAB_FILE, runLab, surprises } from "../../lab/round.ts";
@@ -225,7 +225,6 @@ async function scalePattern(invocation: Invocation): Promise<number> {
     },
     {
       baseline: (value, count) => note(`${count} fixed runs of ${formatSize(by, value)} become a baseline`),
-      guessed: (theory) => note(theoryText({ by, theory, from: bounds.from, to: bounds.to })),
       probed: (probe, number) => note(`${number}. ${probeText(by, probe)}`),
     },
     consolePorts(console, interrupt, true),

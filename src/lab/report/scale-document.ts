@@ -13,8 +13,6 @@ const probeSchema = v.object({
   /** The size: steps, images in a batch, or epochs. */
   value: size,
   steps: size,
-  /** The predicted answer when this size was chosen; null = no prediction. */
-  predicted: v.nullable(v.number()),
   /** Whether the leaky state failed and the fixed one passed. */
   visible: v.boolean(),
   leaky: verdict,
@@ -98,18 +96,6 @@ export const ScaleDocumentSchema = v.object({
   backend: text,
   device_model: text,
   framework_version: text,
-  theory: v.object({
-    /** Bytes that a step keeps by the pattern's statement, at the lower bound where that depends on the size. */
-    stated_bytes_per_step: bytes,
-    /** Bytes that a run of size x keeps by that statement: constant + per_unit * x. */
-    kept: v.nullable(v.object({ constant: v.number(), per_unit: v.number() })),
-    /** Bytes that make the gate red, by its rules and the noise of the first fixed runs. */
-    detectable: v.nullable(v.object({ aspect: v.picklist(["peak", "growth"]), bytes: v.number() })),
-    /** The answer that follows, before any leaky run; null = none, because nothing is kept. */
-    guess: v.nullable(v.number()),
-    /** The guess over the answer: 2 = twice as large as what was found. Null where one of them is not known. */
-    off: v.nullable(v.number()),
-  }),
   probes: v.array(probeSchema),
   answer: answerSchema,
 });

@@ -17,13 +17,6 @@ export function formatRoughSize(by: ScaleAxis, value: number): string {
   return `about ${formatSize(by, Math.max(1, Math.round(Number(value.toPrecision(2)))))}`;
 }
 
-/** "1.31 times too large", "as guessed" within a tenth. */
-function guessErrorText(off: number): string {
-  const times = Math.max(off, 1 / off);
-  if (times < 1.1) return "as guessed";
-  return `the guess was ${times < 10 ? times.toFixed(1) : Math.round(times).toLocaleString("en-US")} times too ${off > 1 ? "large" : "small"}`;
-}
-
 function checkText({ check }: ScaleProbe): string {
   if (check === null) return UNKNOWN;
   return `${check.aspect} of ${metricLabel(check.metric)}`;
@@ -37,19 +30,6 @@ function sightText(probe: ScaleProbe): string {
   return { visible: "visible", warned: "warned of", silent: "silent", unjudged: "not judged" }[sightOf(probe)];
 }
 
-/** The prediction before any leaky run. */
-export function theoryText({ by, theory, from, to }: Pick<ScaleDocument, "by" | "theory" | "from" | "to">): string {
-  const { stated_bytes_per_step: stated, detectable, guess } = theory;
-  if (stated === null) return "the pattern does not report what it keeps";
-  const kept = `${formatBytes(stated)} a step by its own statement${by === "batch" ? ` at ${formatSize(by, from)}` : ""}`;
-  if (detectable === null) return kept;
-  const needed = `${formatBytes(detectable.bytes)} can be seen (${detectable.aspect})`;
-  if (guess === null) return `${kept}; ${needed}, which by theory it never adds up to`;
-  if (guess <= from) return `${kept}; ${needed}, by theory at ${formatSize(by, from)} already`;
-  const beyond = guess > to ? `, beyond ${formatSize(by, to)}` : "";
-  return `${kept}; ${needed}, by theory at ${formatRoughSize(by, guess)}${beyond}`;
-}
-
 /** One line for a judged size. */
 export function probeText(by: ScaleAxis, probe: ScaleProbe): string {
   const { excess_bytes: excess, mde_bytes: mde, runs, seconds, value } = probe;
@@ -61,7 +41,7 @@ export function probeText(by: ScaleAxis, probe: ScaleProbe): string {
 }
 
 /** The answer in one sentence. */
-export function answerText({ by, answer, theory, pattern, probes }: ScaleDocument): string {
+export function answerText({ by, answer, pattern, probes }: ScaleDocument): string {
   const by_ = (excess: number | null, mde: number | null): string =>
     excess === null || mde === null ? "" : `, with ${formatBytes(excess)} more than the fixed state has`;
   // A size that is not red may have a warning.
@@ -70,10 +50,8 @@ export function answerText({ by, answer, theory, pattern, probes }: ScaleDocumen
     return probe !== undefined && sightOf(probe) === "warned" ? "warned of, but not red," : "silent";
   };
   switch (answer.kind) {
-    case "visible": {
-      const off = theory.off === null ? "" : `; ${guessErrorText(theory.off)}`;
-      return `${pattern} becomes visible at ${formatSize(by, answer.at)}${by_(answer.excess_bytes, answer.mde_bytes)}, and is ${notRed(answer.below)} at ${formatSize(by, answer.below)}${off}.`;
-    }
+    case "visible":
+      return `${pattern} becomes visible at ${formatSize(by, answer.at)}${by_(answer.excess_bytes, answer.mde_bytes)}, and is ${notRed(answer.below)} at ${formatSize(by, answer.below)}.`;
     case "always":
       return `${pattern} is visible at ${formatSize(by, answer.at)} already${by_(answer.excess_bytes, answer.mde_bytes)}.`;
     case "never": {
@@ -118,7 +96,6 @@ function settingText(document: ScaleDocument): string {
 
 const COLUMNS: readonly (readonly [string, "l" | "r", (probe: ScaleProbe, by: ScaleAxis) => string])[] = [
   ["size", "r", ({ value }, by) => formatSize(by, value)],
-  ["by theory", "r", ({ predicted }, by) => (predicted === null ? UNKNOWN : formatRoughSize(by, predicted))],
   ["leak", "l", sightText],
   ["more than fixed", "r", ({ excess_bytes: excess }) => bytesOf(excess)],
   ["can be seen", "r", ({ mde_bytes: mde }) => bytesOf(mde)],
@@ -141,7 +118,6 @@ export function scaleMarkdown(document: ScaleDocument): string {
     `# ${md(pattern)}: ${md(title)}`,
     md(answerText(document), 600),
     md(settingText(document), 300),
-    `Theory: ${md(theoryText(document), 400)}.`,
     ...(rows.length === 0
       ? []
       : [

@@ -4,7 +4,6 @@ import type { ScaleDocument, ScaleProbe } from "../report/scale-document.ts";
 export const PROBE: ScaleProbe = {
   value: 26,
   steps: 26,
-  predicted: 30.2,
   visible: true,
   leaky: "fail",
   fixed: "pass",
@@ -38,13 +37,6 @@ export function scaleDocument(more: Partial<ScaleDocument> = {}): ScaleDocument 
     backend: "cpu",
     device_model: "a model",
     framework_version: null,
-    theory: {
-      stated_bytes_per_step: 128 * 1024,
-      kept: { constant: 0, per_unit: 128 * 1024 },
-      detectable: { aspect: "peak", bytes: 2 * 1024 ** 2 },
-      guess: 16,
-      off: 16 / 26,
-    },
     probes: [
       { ...PROBE, value: 39, steps: 39, excess_bytes: 4 * 1024 ** 2, bundle: null },
       PROBE,
