@@ -99,7 +99,7 @@ function recordedOnMps(): string {
 const reported = (document: unknown): readonly LabDocument[] => (document as { rounds: LabDocument[] }).rounds;
 
 describe("lab report", () => {
-  it("sets two backends side by side, names the one with more growth, and reports why the other shows less", async () => {
+  it("sets two backends side by side, and names the one with more growth", async () => {
     const mps = round("mps", pattern("forward_hook", 16_290 * MIB, 1000 * MIB));
     const cuda = round("cuda", pattern("forward_hook", 5860 * MIB, 2000 * MIB));
     for (const places of [
@@ -111,17 +111,10 @@ describe("lab report", () => {
       for (const ratio of ["16.29x", "2.93x"]) expect(text).toContain(ratio);
       // The greater is on top, whatever its name.
       expect(text).toContain("mps over cuda: 5.56x");
-      expect(text).toContain("cuda dampens: 1 of 1 leak is quieter there than on mps, by 5.56x (forward_hook).");
-      const flowing = text.replace(/\s+/g, " ");
-      // 15.29 over 1.93: 2.00 by the fixed states, the rest by what is added.
-      expect(flowing).toContain("the fixed state holds 1.95 GiB (allocated on host), 2.00x as much as on mps");
-      expect(flowing).toContain(
-        "the leak adds 3.77 GiB (it keeps 97.66 KiB in 100 steps) to the peak, on mps 14.93 GiB",
-      );
     }
   });
 
-  it("compares every two of three backends, and their ratios by the widest", async () => {
+  it("names the two of three backends that are furthest apart", async () => {
     const places = [
       round("mps", pattern("forward_hook", 400, 100), pattern("tensor_retention", 200, 100)),
       round("cuda", pattern("forward_hook", 200, 100), pattern("tensor_retention", 300, 100)),
@@ -130,9 +123,6 @@ describe("lab report", () => {
     const { text } = await run("report", ...places.map(written));
     expect(text).toContain("mps over cpu: 3.92x");
     expect(text).toContain("cuda over mps: 1.50x");
-    expect(text).toMatch(/dampens: 1 of 2 leaks is quieter there than on \w+, by 2.00x \(forward_hook\); 1 the other/);
-    expect(text).toContain("cpu dampens: 2 of 2 leaks are quieter there than on cuda, by 1.49x (tensor_retention)");
-    expect(text.match(/dampens:/g)).toHaveLength(3);
   });
 
   it("numbers two rounds of one backend", async () => {
@@ -227,8 +217,6 @@ describe("lab report of recordings", () => {
     const beside = written(round("cpu", pattern("validation_outputs", 300, 100)));
     const { text } = await run("report", place, beside);
     expect(text).toMatch(/out of memory at 18\.2\d GiB +706\.00 MiB +≥ 26\.\d\dx +300 B +100 B +3\.00x +–/);
-    expect(text).toContain("ran out of memory on mps");
-    expect(text).not.toContain("dampens:");
   });
 
   it("reads files instead of directories, and tables of other programs", async () => {

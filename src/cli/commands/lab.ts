@@ -32,7 +32,7 @@ async function reportRounds({ console, positionals, text }: Invocation): Promise
     );
   const rounds = await readRounds(places.map((place) => path.resolve(place)));
   const documents = rounds.map(({ document }) => document);
-  for (const line of labTerminal(documents, console.width)) console.print(line);
+  for (const line of labTerminal(documents)) console.print(line);
   const files = text.output === undefined ? [] : await writeLabReport(path.resolve(text.output), rounds);
   if (files.length > 0) console.print("");
   for (const file of files) console.print(`wrote ${escapeTerminal(shownPath(file))}`);
@@ -154,7 +154,7 @@ async function runRound(invocation: Invocation): Promise<number> {
     },
     consolePorts(console, interrupt, true),
   );
-  for (const line of ["", ...labTerminal([document], console.width)]) console.print(line);
+  for (const line of ["", ...labTerminal([document])]) console.print(line);
   const shown = shownPath(directory);
   const report = `stormlog-gate lab report ${shellWord(shown)} --output lab-report`;
   console.print(

@@ -1,24 +1,17 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { INK } from "../../report/drawing/palette.ts";
-import { comparisonTable, dampening } from "./dampening.ts";
+import { comparisonTable } from "./comparison.ts";
 import type { LabDocument } from "./document.ts";
 import { pictureAltText } from "./report.ts";
 import { CATALOGUE_COLUMNS, catalogueRow, roundTitle } from "./table.ts";
 
 const STYLE = `body{font:15px/1.5 system-ui,sans-serif;color:${INK.text};background:${INK.paper};margin:2rem auto;max-width:110rem;padding:0 1rem}
 table{border-collapse:collapse;display:block;overflow-x:auto;margin:0 0 1.4rem}th,td{padding:.3rem .7rem;border-bottom:1px solid ${INK.grid};white-space:nowrap;text-align:left;vertical-align:top}
-td.w{white-space:normal;min-width:18rem;color:${INK.soft}}
-.r{text-align:right;font-variant-numeric:tabular-nums}p,li{color:${INK.soft}}
+.r{text-align:right;font-variant-numeric:tabular-nums}li{color:${INK.soft}}
 figure{margin:1.2rem 0 0}figure img{width:min(48%,34rem);margin-right:1%}figure.all{margin:0 0 1.4rem}figure.all svg{width:100%;max-width:1200px;height:auto}`;
 
-/** "w": a sentence, which may wrap. */
-type Align = "l" | "r" | "w";
-
-function htmlTable(columns: readonly (readonly [string, Align])[], rows: readonly (readonly string[])[]): string {
-  const kind = (index: number): string => {
-    const align = columns[index]?.[1];
-    return align === undefined || align === "l" ? "" : ` class="${align}"`;
-  };
+function htmlTable(columns: readonly (readonly [string, "l" | "r"])[], rows: readonly (readonly string[])[]): string {
+  const kind = (index: number): string => (columns[index]?.[1] === "r" ? ' class="r"' : "");
   const head = columns.map(([name], index) => `<th${kind(index)} scope="col">${escapeHtml(name)}</th>`).join("");
   const body = rows
     .map((row) => `<tr>${row.map((text, index) => `<td${kind(index)}>${escapeHtml(text)}</td>`).join("")}</tr>`)
@@ -50,11 +43,7 @@ function acrossBackends(rounds: readonly LabDocument[]): readonly string[] {
   return [
     "<h2>Across backends</h2>",
     `<ol>${rounds.map((document) => `<li>${escapeHtml(roundTitle(document))}</li>`).join("")}</ol>`,
-    htmlTable(
-      [...columns.map(({ name, align }) => [name, align] as const), ["what dampens what", "w"]],
-      rows.map(({ cells, sentence }) => [...cells, sentence]),
-    ),
-    ...dampening(rounds).map((sentence) => `<p>${escapeHtml(sentence)}</p>`),
+    htmlTable(columns, rows),
   ];
 }
 

@@ -1,8 +1,8 @@
 import { INK } from "../../report/drawing/palette.ts";
 import { MARGIN, MIDDLE, svgDocument, svgText, WIDTH } from "../../report/drawing/svg.ts";
 import { fitText, textWidth } from "../../report/drawing/text-width.ts";
+import { roundNames } from "./comparison.ts";
 import type { LabCurve } from "./curve.ts";
-import { roundNames } from "./dampening.ts";
 import type { LabDocument } from "./document.ts";
 import { colorOf, drawPanel, type PanelLayout, STATE_STYLES } from "./panel.ts";
 

@@ -1,5 +1,5 @@
 import { md, table } from "../../report/markdown/markdown-text.ts";
-import { comparisonTable, dampening } from "./dampening.ts";
+import { comparisonTable } from "./comparison.ts";
 import type { LabDocument } from "./document.ts";
 import { catalogueMarkdown, roundTitle } from "./table.ts";
 
@@ -17,13 +17,10 @@ function acrossBackends(rounds: readonly LabDocument[]): readonly string[] {
     "## Across backends",
     rounds.map((document, index) => `${index + 1}. ${md(roundTitle(document))}`).join("\n"),
     table(
-      [...columns.map(({ name }) => md(name)), "what dampens what"],
-      [...columns.map(({ align }) => align), "l"],
-      rows.map(({ cells, sentence }) => [...cells.map((cell) => md(cell, 120)), md(sentence, 600)]),
+      columns.map(([name]) => md(name)),
+      columns.map(([, align]) => align),
+      rows.map((cells) => cells.map((cell) => md(cell, 120))),
     ),
-    dampening(rounds)
-      .map((sentence) => md(sentence, 600))
-      .join("\n\n"),
   ];
 }
 

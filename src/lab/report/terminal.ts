@@ -1,6 +1,6 @@
 import { escapeTerminal } from "../../core/escape.ts";
-import { alignRows, cell, wrapText } from "../../report/terminal/terminal-table.ts";
-import { comparisonTable, dampening } from "./dampening.ts";
+import { alignRows, cell } from "../../report/terminal/terminal-table.ts";
+import { comparisonTable } from "./comparison.ts";
 import type { LabDocument } from "./document.ts";
 import { CATALOGUE_COLUMNS, catalogueRow, roundTitle } from "./table.ts";
 
@@ -18,37 +18,28 @@ export function outsideRows(rows: readonly (readonly string[])[], right: readonl
 }
 
 function aligned(
-  columns: readonly { readonly name: string; readonly align: "l" | "r" }[],
+  columns: readonly (readonly [string, "l" | "r"])[],
   rows: readonly (readonly string[])[],
 ): readonly string[] {
   return outsideRows(
-    [columns.map(({ name }) => name), ...rows],
-    columns.map(({ align }) => align === "r"),
+    [columns.map(([name]) => name), ...rows],
+    columns.map(([, align]) => align === "r"),
   );
 }
 
 /** The catalogue of one round. */
 function single(document: LabDocument): readonly string[] {
-  const columns = CATALOGUE_COLUMNS.map(([name, align]) => ({ name, align }));
-  return [terminalLine(roundTitle(document)), "", ...aligned(columns, document.patterns.map(catalogueRow))];
+  return [terminalLine(roundTitle(document)), "", ...aligned(CATALOGUE_COLUMNS, document.patterns.map(catalogueRow))];
 }
 
-/** A report for a terminal: table, dampening and causes. Tables have their natural width, sentences wrap at `width`. */
-export function labTerminal(rounds: readonly LabDocument[], width: number): readonly string[] {
+/** A report for a terminal. Tables have their natural width. */
+export function labTerminal(rounds: readonly LabDocument[]): readonly string[] {
   const [only] = rounds;
   if (only !== undefined && rounds.length === 1) return single(only);
   const { columns, rows } = comparisonTable(rounds);
-  const sentences = dampening(rounds).flatMap((text) => wrapText(escapeTerminal(text), width, "  "));
   return [
     ...rounds.map((document, index) => terminalLine(`${index + 1}. ${roundTitle(document)}`)),
     "",
-    ...aligned(
-      columns,
-      rows.map(({ cells }) => cells),
-    ),
-    "",
-    ...sentences,
-    ...(sentences.length === 0 ? [] : [""]),
-    ...rows.flatMap(({ name, sentence }) => wrapText(escapeTerminal(`${name}: ${sentence}`), width, "  ")),
+    ...aligned(columns, rows),
   ];
 }
