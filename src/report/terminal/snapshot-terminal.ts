@@ -7,6 +7,7 @@ import type {
 } from "../../snapshot/live/peak-difference.ts";
 import type { GrowthRow, LiveRow, PoolRow, SnapshotDocument, SurvivorRow } from "../../snapshot/live/tables.ts";
 import type { Frame } from "../../snapshot/model/frames.ts";
+import { sparkline } from "../wording/sparkline.ts";
 import { sizeCell } from "../wording/wording.ts";
 import {
   alignRows,
@@ -187,7 +188,13 @@ function survivorSection({ survivors }: SnapshotDocument, view: View): string[] 
     cell(formatBytes(row.surviving_bytes), row.trend === "grows" ? paint.red : undefined),
     cell(`${row.survivors} of ${row.allocations}`),
     cell(ageText(row)),
-    cell(row.surviving_bytes_by_age.map((bytes) => bar(bytes, row.surviving_bytes_by_age)).join("")),
+    // Without a letter for an age at which nothing survived.
+    cell(
+      sparkline(
+        row.surviving_bytes_by_age.map((bytes) => bytes || Number.NaN),
+        row.surviving_bytes_by_age.length,
+      ),
+    ),
     cell(clip(locationText(row), 60)),
     cell(row.trend === "grows" ? "keeps growing" : "", paint.red),
   ]);
@@ -204,14 +211,6 @@ function survivorSection({ survivors }: SnapshotDocument, view: View): string[] 
 function ageText({ oldest_s, oldest_steps }: SurvivorRow): string {
   if (oldest_steps !== null) return count(oldest_steps, "step");
   return oldest_s === null ? "–" : formatDuration(oldest_s);
-}
-
-const BARS = "▁▂▃▄▅▆▇█";
-
-/** One value as a block letter relative to the largest; a space for zero. */
-function bar(value: number, all: readonly number[]): string {
-  const most = Math.max(...all);
-  return value <= 0 ? " " : (BARS[Math.min(BARS.length - 1, Math.floor((value / most) * BARS.length))] ?? " ");
 }
 
 function liveSection(live: readonly LiveRow[], view: View): string[] {
