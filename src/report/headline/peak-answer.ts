@@ -2,19 +2,8 @@ import { formatBytes, formatBytesDelta, formatShort } from "../../core/units.ts"
 import type { PeakReport, PeakRow } from "../model/peak-report.ts";
 import type { TextTable } from "../wording/wording.ts";
 
-const NAMES: Readonly<Record<string, string>> = {
-  optimizer_state: "optimizer state",
-  kept_tensors: "tensors kept from earlier calls",
-  temporary: "temporary tensors",
-  other_tensors: "other tensors",
-  outside_tensors: "memory outside of tensors",
-  not_categorised: "memory without a category",
-  communication_buffers: "communication buffers",
-  outside_the_allocator: "memory outside the allocator",
-};
-
 /** "optimizer state" of `optimizer_state`. */
-const categoryName = (name: string): string => NAMES[name] ?? name;
+const categoryName = (name: string): string => name.replaceAll("_", " ");
 
 /** Smallest part of the difference that is mentioned. */
 const MIN_PART = 0.05;
