@@ -75,8 +75,6 @@ export function imagePath(key: string, theme: ImageTheme = "light"): string {
   return `${plain}${unique}${theme === "dark" ? "~dark" : ""}.png`;
 }
 
-/** Days that pictures of an inactive pull request are kept. */
-const KEEP_DAYS = 30;
 export interface ExpiredImages {
   /** Full names of the refs that are gone. */
   readonly deleted: readonly string[];
@@ -89,13 +87,11 @@ export interface ExpiryInput {
   readonly gitData: GitData;
   readonly repository: Repository;
   readonly now?: Date;
-  /** Default {@link KEEP_DAYS}. */
-  readonly maxAgeDays?: number;
 }
 
 /**
  * Delete the picture refs of pull requests that are closed or gone, and those whose last picture is older than
- * `maxAgeDays`. One that fails does not keep the others.
+ * 30 days. One that fails does not keep the others.
  * @throws what the client throws when the refs cannot be listed
  */
 export async function expireImages(input: ExpiryInput): Promise<ExpiredImages> {
@@ -118,10 +114,10 @@ export async function expireImages(input: ExpiryInput): Promise<ExpiredImages> {
 }
 
 async function isOver(input: ExpiryInput, pullRequest: number, commit: string): Promise<boolean> {
-  const { octokit, repository, now = new Date(), maxAgeDays = KEEP_DAYS } = input;
+  const { octokit, repository, now = new Date() } = input;
   const { owner, repo } = repository;
   const pull = await unlessMissing(octokit.rest.pulls.get({ owner, repo, pull_number: pullRequest }));
   if (pull === null || pull.data.state === "closed") return true;
   const { data } = await octokit.rest.git.getCommit({ owner, repo, commit_sha: commit });
-  return now.getTime() - Date.parse(data.committer.date) > maxAgeDays * 86_400_000;
+  return now.getTime() - Date.parse(data.committer.date) > 30 * 86_400_000;
 }
