@@ -78,19 +78,9 @@ const compare = (a: string, b: string): number => a.localeCompare(b, "en", { num
 
 const namesOf = (directory: string): readonly string[] => withFileErrors(directory, () => readdirSync(directory));
 
-/** A directory that cannot be read is not empty: reading it reports the error. */
-function isEmpty(directory: string): boolean {
-  try {
-    return readdirSync(directory).length === 0;
-  } catch {
-    return false;
-  }
-}
-
-/** Rank of a path as a state's recording: a directory with entries, telemetry, another file, an empty directory. */
+/** Rank of a path as a state's recording: a directory, telemetry, another file. */
 function unlikeliness(location: string): number {
-  if (isDirectory(location)) return isEmpty(location) ? 3 : 0;
-  return isTelemetry(location) ? 1 : 2;
+  return isDirectory(location) ? 0 : isTelemetry(location) ? 1 : 2;
 }
 
 /** The states in a pattern's directory: `leaky` and `fixed`, directories or files of any ending. */
