@@ -1,5 +1,5 @@
 import { escapeHtml } from "../../src/core/escape.ts";
-import { INK } from "../../src/report/drawing/palette.ts";
+import { THEMES } from "../../src/report/drawing/palette.ts";
 import { byteTicks, labelsWithUnit } from "../../src/report/drawing/scale.ts";
 import { fitText, textWidth } from "../../src/report/drawing/text-width.ts";
 
@@ -54,7 +54,7 @@ export function label(
   const size = 16;
   const width = textWidth(words, size);
   const start = x - (anchor === "end" ? width : anchor === "middle" ? width / 2 : 0);
-  return `<rect x="${(start - 4).toFixed(1)}" y="${(y - size).toFixed(1)}" width="${(width + 8).toFixed(1)}" height="${size + 6}" rx="3" fill="${INK.paper}" fill-opacity="0.85"/>${text(words, x, y, size, color, anchor)}`;
+  return `<rect x="${(start - 4).toFixed(1)}" y="${(y - size).toFixed(1)}" width="${(width + 8).toFixed(1)}" height="${size + 6}" rx="3" fill="${THEMES.light.paper}" fill-opacity="0.85"/>${text(words, x, y, size, color, anchor)}`;
 }
 
 export const xOf = (value: number, { left, right, x }: Frame): number =>
@@ -76,9 +76,9 @@ export function heading(frame: Frame, tickRoom: number, chip: Chip, caption: str
   const room = frame.right - start - width - 12;
   return [
     `<rect x="${start}" y="14" width="${width.toFixed(1)}" height="34" rx="7" fill="${chip.color}"/>`,
-    text(chip.text, start + 12, 38, 20, INK.paper),
-    text(fitText(caption, 20, room), start + width + 12, 38, 20, INK.text),
-    text(fitText(detail, 16, frame.right - start), start, 74, 16, INK.soft),
+    text(chip.text, start + 12, 38, 20, THEMES.light.paper),
+    text(fitText(caption, 20, room), start + width + 12, 38, 20, THEMES.light.text),
+    text(fitText(detail, 16, frame.right - start), start, 74, 16, THEMES.light.soft),
   ].join("");
 }
 
@@ -94,13 +94,13 @@ export function axes(
   return [
     ...lines.map(([value, words]) => {
       const y = yOf(value, frame);
-      return `<path d="M${frame.left} ${y.toFixed(1)}H${frame.right}" stroke="${INK.grid}" stroke-width="1.2"/>${text(words, frame.left - 10, y + 5, 15, INK.soft, "end")}`;
+      return `<path d="M${frame.left} ${y.toFixed(1)}H${frame.right}" stroke="${THEMES.light.grid}" stroke-width="1.2"/>${text(words, frame.left - 10, y + 5, 15, THEMES.light.soft, "end")}`;
     }),
     ...xTicks.map(([value, words]) => {
       const x = xOf(value, frame);
-      return `<path d="M${x.toFixed(1)} ${frame.bottom}v6" stroke="${INK.axis}" stroke-width="1.5"/>${text(words, x, frame.bottom + 24, 15, INK.soft, x + textWidth(words, 15) / 2 > frame.right + 4 ? "end" : "middle")}`;
+      return `<path d="M${x.toFixed(1)} ${frame.bottom}v6" stroke="${THEMES.light.soft}" stroke-width="1.5"/>${text(words, x, frame.bottom + 24, 15, THEMES.light.soft, x + textWidth(words, 15) / 2 > frame.right + 4 ? "end" : "middle")}`;
     }),
-    `<path d="M${frame.left} ${frame.bottom}H${frame.right}" stroke="${INK.axis}" stroke-width="1.5"/>`,
+    `<path d="M${frame.left} ${frame.bottom}H${frame.right}" stroke="${THEMES.light.soft}" stroke-width="1.5"/>`,
   ].join("");
 }
 
@@ -116,7 +116,7 @@ export function polyline(
 }
 
 export const dot = (x: number, y: number, color: string, radius = 6, filled = true): string =>
-  `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${radius}" fill="${filled ? color : INK.paper}" stroke="${filled ? INK.paper : color}" stroke-width="${filled ? 1.5 : 2.5}"/>`;
+  `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${radius}" fill="${filled ? color : THEMES.light.paper}" stroke="${filled ? THEMES.light.paper : color}" stroke-width="${filled ? 1.5 : 2.5}"/>`;
 
 /** A legend of one line below both panels. */
 export function legend(
@@ -126,7 +126,7 @@ export function legend(
   const y = HEIGHT - 14;
   return items
     .map(({ mark, words }) => {
-      const out = mark(x, y - 5) + text(words, x + 38, y, 16, INK.soft);
+      const out = mark(x, y - 5) + text(words, x + 38, y, 16, THEMES.light.soft);
       x += 38 + textWidth(words, 16) + 30;
       return out;
     })
@@ -147,4 +147,4 @@ export const lineMark =
     );
 
 export const picture = (...parts: readonly string[]): string =>
-  `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="DejaVu Sans, sans-serif"><rect width="${WIDTH}" height="${HEIGHT}" fill="${INK.paper}"/>${parts.join("")}</svg>`;
+  `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="DejaVu Sans, sans-serif"><rect width="${WIDTH}" height="${HEIGHT}" fill="${THEMES.light.paper}"/>${parts.join("")}</svg>`;

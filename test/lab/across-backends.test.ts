@@ -160,7 +160,7 @@ describe.skipIf(absent !== null)(
       const [cpu, cuda, cross] = [
         [0x00, 0x72, 0xb2],
         [0xcc, 0x79, 0xa7],
-        [0xd5, 0x5e, 0x00],
+        [0xcf, 0x22, 0x2e],
       ] as const;
       expect(count(28, 583, cpu)).toBeGreaterThan(300);
       expect(count(28, 583, cuda)).toBeGreaterThan(300);

@@ -1,4 +1,4 @@
-import { INK } from "../../report/drawing/palette.ts";
+import { THEMES } from "../../report/drawing/palette.ts";
 import { MARGIN, MIDDLE, svgDocument, svgText, WIDTH } from "../../report/drawing/svg.ts";
 import { fitText, textWidth } from "../../report/drawing/text-width.ts";
 import { roundNames } from "./comparison.ts";
@@ -39,7 +39,7 @@ function legend(names: readonly string[]): Legend {
     if (x > MARGIN && x + needed > WIDTH - MARGIN) [x, row] = [MARGIN, row + 1];
     const y = row * LEGEND.row;
     const dashes = dash === "" ? "" : ` stroke-dasharray="${dash}"`;
-    const out = `<path d="M${x.toFixed(1)} ${y - 6}h${LEGEND.swatch}" stroke="${color}" stroke-width="${width}"${dashes}/>${svgText(text, x + LEGEND.swatch + 8, y, LEGEND.size, INK.text)}`;
+    const out = `<path d="M${x.toFixed(1)} ${y - 6}h${LEGEND.swatch}" stroke="${color}" stroke-width="${width}"${dashes}/>${svgText(text, x + LEGEND.swatch + 8, y, LEGEND.size, THEMES.light.text)}`;
     x += needed + 26;
     return out;
   });
@@ -83,10 +83,10 @@ export function labMultiples(rounds: readonly LabDocument[], curves: LabCurves):
     return drawPanel(name, shown, box, rounds.length > 1);
   });
   const height = top + Math.max(1, Math.ceil(patterns.length / columns)) * (PANEL_HEIGHT + 22);
-  const nothing = svgText("No pattern was measured.", WIDTH / 2, top + 120, 20, INK.soft, MIDDLE);
-  return svgDocument(WIDTH, height, INK.paper, [
+  const nothing = svgText("No pattern was measured.", WIDTH / 2, top + 120, 20, THEMES.light.soft, MIDDLE);
+  return svgDocument(WIDTH, height, THEMES.light.paper, [
     `<g transform="translate(0 40)">${key.svg}</g>`,
-    `<text x="${MARGIN}" y="${40 + key.height}" font-size="${LEGEND.size}" fill="${INK.soft}">${axesText(rounds.length)}</text>`,
+    `<text x="${MARGIN}" y="${40 + key.height}" font-size="${LEGEND.size}" fill="${THEMES.light.soft}">${axesText(rounds.length)}</text>`,
     ...panels,
     patterns.length > 0 ? "" : nothing,
   ]);

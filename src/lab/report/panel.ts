@@ -1,4 +1,4 @@
-import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/drawing/palette.ts";
+import { LINE_COLORS, THEMES } from "../../report/drawing/palette.ts";
 import { byteTicks, labelsWithUnit, ticks } from "../../report/drawing/scale.ts";
 import { END, MIDDLE, svgText } from "../../report/drawing/svg.ts";
 import { fitText, textWidth } from "../../report/drawing/text-width.ts";
@@ -33,7 +33,7 @@ const ZOOM_ABOVE = 0.6;
 export const STATE_STYLES = { leaky: { width: 2.8, dash: "" }, fixed: { width: 2, dash: "6 5" } } as const;
 
 export function colorOf(index: number): string {
-  return (LINE_STYLES[index % LINE_STYLES.length] ?? LINE_STYLES[0]).color;
+  return LINE_COLORS[index % LINE_COLORS.length] ?? LINE_COLORS[0];
 }
 
 /** A line in the panel's own units: x from 0 to 1, y in bytes or in multiples of the fixed state's peak. */
@@ -98,10 +98,10 @@ function lengthText(layouts: readonly PanelLayout[]): string {
 }
 
 function heading(layouts: readonly PanelLayout[], name: string, box: PanelBox, named: boolean): string {
-  const title = svgText(fitText(name, TITLE_SIZE, box.width), box.x, box.y + 20, TITLE_SIZE, INK.text);
+  const title = svgText(fitText(name, TITLE_SIZE, box.width), box.x, box.y + 20, TITLE_SIZE, THEMES.light.text);
   const parts = layouts.map(({ name: layout, index, pattern }) => {
     const text = named ? `${layout} ${patternRatioText(pattern)}` : patternRatioText(pattern);
-    return { text, color: named ? colorOf(index) : INK.soft };
+    return { text, color: named ? colorOf(index) : THEMES.light.soft };
   });
   let x = box.x;
   const ratios = parts.map(({ text, color }) => {
@@ -126,7 +126,7 @@ export function drawPanel(name: string, layouts: readonly PanelLayout[], box: Pa
   const head = heading(layouts, name, box, relative);
   if (lines.length === 0) {
     const text = fitText(emptyText(layouts), TEXT_SIZE, box.width - 24);
-    return `${head}<rect x="${box.x}" y="${top}" width="${box.width}" height="${bottom - top}" fill="${INK.grid}" fill-opacity="0.45"/>${svgText(text, box.x + box.width / 2, (top + bottom) / 2 + 6, TEXT_SIZE, INK.soft, MIDDLE)}`;
+    return `${head}<rect x="${box.x}" y="${top}" width="${box.width}" height="${bottom - top}" fill="${THEMES.light.grid}" fill-opacity="0.45"/>${svgText(text, box.x + box.width / 2, (top + bottom) / 2 + 6, TEXT_SIZE, THEMES.light.soft, MIDDLE)}`;
   }
   const { low, high } = heights(lines);
   const sizes = relative ? ticks(low, high, 5, { unit: "x" }) : byteTicks(low, high, 4);
@@ -137,11 +137,11 @@ export function drawPanel(name: string, layouts: readonly PanelLayout[], box: Pa
   const yOf = (value: number): number => bottom - ((value - low) / (high - low)) * (bottom - top);
   const grid = sizes.values.map((value, i) => {
     const y = yOf(value).toFixed(1);
-    const ink = relative && value === 1 ? INK.axis : INK.grid;
+    const ink = relative && value === 1 ? THEMES.light.soft : THEMES.light.grid;
     const line = `<path d="M${left.toFixed(1)} ${y}H${right}" stroke="${ink}" stroke-width="1.2"/>`;
     // At the very top its number would touch the heading.
     if (yOf(value) - top < TEXT_SIZE / 2) return line;
-    return line + svgText(labels[i] ?? "", left - 8, yOf(value) + 5.5, TEXT_SIZE, INK.soft, END);
+    return line + svgText(labels[i] ?? "", left - 8, yOf(value) + 5.5, TEXT_SIZE, THEMES.light.soft, END);
   });
   const paths = lines.map(({ state, index, x, y, ranOut }) => {
     const points = x.map((at, i) => `${i === 0 ? "M" : "L"}${xOf(at).toFixed(1)} ${yOf(y[i] ?? low).toFixed(1)}`);
@@ -151,7 +151,7 @@ export function drawPanel(name: string, layouts: readonly PanelLayout[], box: Pa
     const path = `<path d="${points.join("")}${points.length === 1 ? "h2.5" : ""}" fill="none" stroke="${colorOf(index)}" stroke-width="${width}"${dashes} stroke-linejoin="round" stroke-linecap="round"/>`;
     return ranOut ? path + ranOutMark(xOf(x.at(-1) ?? 0), yOf(y.at(-1) ?? low), left, right) : path;
   });
-  const foot = `<path d="M${left.toFixed(1)} ${bottom}H${right}" stroke="${INK.axis}" stroke-width="1.4"/>${svgText(lengthText(layouts), right, bottom + 20, TEXT_SIZE, INK.soft, END)}`;
+  const foot = `<path d="M${left.toFixed(1)} ${bottom}H${right}" stroke="${THEMES.light.soft}" stroke-width="1.4"/>${svgText(lengthText(layouts), right, bottom + 20, TEXT_SIZE, THEMES.light.soft, END)}`;
   return [head, ...grid, ...paths, foot].join("");
 }
 
@@ -160,5 +160,5 @@ function ranOutMark(x: number, y: number, left: number, right: number): string {
   const label = "out of memory";
   const fits = x + 14 + textWidth(label, TEXT_SIZE) <= right;
   const at = fits ? x + 12 : Math.max(x - 12, left + textWidth(label, TEXT_SIZE));
-  return `<path d="M${(x - 6).toFixed(1)} ${(y - 6).toFixed(1)}l12 12m0 -12l-12 12" stroke="${LIMIT_LINE.color}" stroke-width="3"/>${svgText(label, at, y + 6, TEXT_SIZE, LIMIT_LINE.color, fits ? "" : END)}`;
+  return `<path d="M${(x - 6).toFixed(1)} ${(y - 6).toFixed(1)}l12 12m0 -12l-12 12" stroke="${THEMES.light.excess}" stroke-width="3"/>${svgText(label, at, y + 6, TEXT_SIZE, THEMES.light.excess, fits ? "" : END)}`;
 }

@@ -1,19 +1,16 @@
 import type { Verdict } from "../model/gate-report.ts";
 
-/** Line styles in Okabe and Ito's colours, safe for colour blindness; they differ in width or dash as well. */
-export const LINE_STYLES = [
-  { color: "#0072b2", width: 3, dash: "" },
-  { color: "#cc79a7", width: 2, dash: "" },
-  { color: "#009e73", width: 2, dash: "9 4" },
-  { color: "#e69f00", width: 2, dash: "2 4" },
-  { color: "#56b4e9", width: 2, dash: "12 4 2 4" },
-  { color: "#7a5195", width: 2, dash: "6 3" },
-  { color: "#8c6d31", width: 2, dash: "14 6" },
-  { color: "#5b6770", width: 2, dash: "3 3" },
+/** Okabe and Ito's colours for several lines, safe for colour blindness, and three more. */
+export const LINE_COLORS = [
+  "#0072b2",
+  "#cc79a7",
+  "#009e73",
+  "#e69f00",
+  "#56b4e9",
+  "#7a5195",
+  "#8c6d31",
+  "#5b6770",
 ] as const;
-
-export const LIMIT_LINE = { color: "#d55e00", dash: "8 5" } as const;
-export const INK = { text: "#1f2328", soft: "#59636e", grid: "#e6e9ec", axis: "#8c959f", paper: "#ffffff" } as const;
 
 /** Colours of a timeline's picture on one kind of page; text has a contrast of at least 4.5 with the paper. */
 export interface Theme {

@@ -1,6 +1,6 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes, formatShort } from "../../core/units.ts";
-import { LINE_STYLES, type Theme } from "../drawing/palette.ts";
+import { LINE_COLORS, type Theme } from "../drawing/palette.ts";
 import { svgSwatch, svgText, WIDTH } from "../drawing/svg.ts";
 import { fitText, textWidth } from "../drawing/text-width.ts";
 import type { PeakRow, StackedPeaks } from "../model/peak-report.ts";
@@ -35,7 +35,7 @@ interface Area {
 }
 
 const colorAt = (index: number, name: string, theme: Theme): string =>
-  name === "other" ? theme.band : LINE_STYLES[index % LINE_STYLES.length]!.color;
+  name === "other" ? theme.band : LINE_COLORS[index % LINE_COLORS.length]!;
 
 /** What the peak consists of as a stacked bar, that of the base above it, and a legend with the differences. */
 export function drawComposition({ rows: all, bytes, compared_bytes: compared }: StackedPeaks, area: Area) {
