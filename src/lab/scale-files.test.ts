@@ -60,10 +60,10 @@ describe("the directory of a search", () => {
     expect(readdirSync(target).sort()).toEqual([".lab-scale", "mine"]);
   });
 
-  it("the directory of a search has the document and its table, and no partial file", async () => {
+  it("the directory of a search has the document, and no partial file", async () => {
     const target = directory();
     await writeScaleDocument(target, scaleDocument());
-    expect(readdirSync(target).sort()).toEqual(["lab-scale.json", "lab-scale.md"]);
+    expect(readdirSync(target).sort()).toEqual(["lab-scale.json"]);
     expect(JSON.parse(readFileSync(path.join(target, SCALE_FILE), "utf8"))).toEqual(scaleDocument());
   });
 

@@ -3,16 +3,14 @@ import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { makeDirectories, writeAtomically } from "../core/files.ts";
 import type { ScaleDocument } from "./report/scale-document.ts";
-import { scaleMarkdown } from "./report/scale-table.ts";
 import { unwritable } from "./unwritable.ts";
 
-/** Files of the results: the document and its table. */
+/** File of the results. */
 export const SCALE_FILE = "lab-scale.json";
-export const SCALE_TABLE = "lab-scale.md";
 /** Marks a directory that a search made or found empty. The next search may replace its results. */
 const OWNED = ".lab-scale";
 /** Entries that a search makes in its directory. */
-const RESULTS = ["baselines", "probes", SCALE_FILE, SCALE_TABLE] as const;
+const RESULTS = ["baselines", "probes", SCALE_FILE] as const;
 
 /** Make the directory, or empty an earlier search's. @throws GateError LAB_FOLDER_TAKEN (usage), LAB_UNWRITABLE */
 export async function prepareScaleDirectory(directory: string): Promise<void> {
@@ -40,16 +38,10 @@ export async function dropBundles(directory: string, bundles: string): Promise<v
   await rm(path.join(directory, bundles), { recursive: true, force: true });
 }
 
-/** Write the document and its table, each atomically. @throws GateError LAB_UNWRITABLE */
+/** Write the document atomically. @throws GateError LAB_UNWRITABLE */
 export async function writeScaleDocument(directory: string, document: ScaleDocument): Promise<void> {
-  const files = [
-    [SCALE_FILE, `${JSON.stringify(document, null, 2)}\n`],
-    [SCALE_TABLE, scaleMarkdown(document)],
-  ] as const;
   try {
-    for (const [name, content] of files) {
-      await writeAtomically(path.join(directory, name), content);
-    }
+    await writeAtomically(path.join(directory, SCALE_FILE), `${JSON.stringify(document, null, 2)}\n`);
   } catch (error) {
     unwritable(directory, error);
   }

@@ -8,7 +8,7 @@ import { labAvailability } from "./availability.ts";
 import { labDirectory } from "./catalogue.ts";
 import { labEnvironment } from "./report/document.ts";
 import { type ScaleAnswer, type ScaleDocument, type ScaleProbe, sightOf } from "./report/scale-document.ts";
-import { formatSize } from "./report/scale-table.ts";
+import { formatSize } from "./report/scale-text.ts";
 import { type Excess, measuredSize } from "./scale-excess.ts";
 import { dropBundles, prepareScaleDirectory, writeScaleDocument } from "./scale-files.ts";
 import { type JudgedSize, judgeSize, measureBaseline, probeDirectory, type SizedPattern } from "./scale-run.ts";
@@ -218,7 +218,7 @@ class SizeSearch {
 
 /**
  * Search the smallest size at which the gate sees a pattern's leak: the leaky state fails and the fixed one passes.
- * @returns the document, which is also in the directory with its table; when interrupted with the results
+ * @returns the document, which is also in the directory; when interrupted with the results
  * so far
  * @throws GateError LAB_SCALE_BROKEN when the pattern cannot run here, before the directory is touched;
  * LAB_FOLDER_TAKEN, LAB_UNWRITABLE, and those of usage

@@ -1,12 +1,11 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { consolePorts } from "../../src/cli/console/ports.ts";
 import { shippedLab } from "../../src/lab/catalogue.ts";
 import type { ScaleDocument } from "../../src/lab/report/scale-document.ts";
-import { answerText } from "../../src/lab/report/scale-table.ts";
+import { answerText } from "../../src/lab/report/scale-text.ts";
 import { searchScale } from "../../src/lab/scale.ts";
-import { SCALE_TABLE } from "../../src/lab/scale-files.ts";
 import { directory, quietConsole } from "./testing/lab-command.ts";
 
 /** A program that passes for a pattern: as its fixed state it holds 8 MiB for some milliseconds. */
@@ -78,7 +77,7 @@ describe("a search among sizes that the gate cannot judge", { timeout: 180_000 }
     if (answer.kind !== "broken") throw new Error(answer.kind);
     expect(answer.bundle).toMatch(/^probes\/\d+$/);
     expect(existsSync(path.join(output, answer.bundle ?? "", "leaky", "report.json"))).toBe(true);
-    expect(readFileSync(path.join(output, SCALE_TABLE), "utf8")).toContain(`its bundles are in ${answer.bundle}`);
+    expect(answerText(document)).toContain(`its bundles are in ${answer.bundle}`);
   });
 });
 

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { ScaleDocumentSchema } from "../../src/lab/report/scale-document.ts";
-import { answerText } from "../../src/lab/report/scale-table.ts";
+import { answerText } from "../../src/lab/report/scale-text.ts";
 
 const DOCS = path.join(packageRoot(), "docs");
 const EVIDENCE = path.join(packageRoot(), "test", "lab", "fixtures", "scale");

@@ -63,12 +63,11 @@ describe("a search of the size at which a leak shows", { timeout: 240_000 }, () 
     expect(new Set(sessions).size).toBe(1);
   });
 
-  it("leaves the document that it printed, fitting the published schema, with a table", () => {
+  it("leaves the document that it printed, fitting the published schema", () => {
     expect(JSON.parse(readFileSync(path.join(directory, "lab-scale.json"), "utf8"))).toEqual(document);
     const schema = JSON.parse(readFileSync(path.join(packageRoot(), "schema", "lab-scale.schema.json"), "utf8"));
     const validate = new Ajv2020({ strictTypes: false }).compile(schema);
     expect(validate(document), JSON.stringify(validate.errors)).toBe(true);
-    expect(readFileSync(path.join(directory, "lab-scale.md"), "utf8")).toContain("becomes visible at");
   });
 
   it("prints a line for each size, and the answer in one sentence", () => {

@@ -127,7 +127,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "files.ts",
     "report/document.ts",
     "report/scale-document.ts",
-    "report/scale-table.ts",
+    "report/scale-text.ts",
     "report/table.ts",
     "report/terminal.ts",
     "round.ts",

@@ -7,12 +7,12 @@ import { CATALOGUE, selectPatterns } from "../../lab/catalogue.ts";
 import { readRounds, writeLabReport } from "../../lab/files.ts";
 import { LAB_OUTCOMES, type LabDocument, type LabPattern } from "../../lab/report/document.ts";
 import type { ScaleAxis } from "../../lab/report/scale-document.ts";
-import { answerText, formatSize, probeText } from "../../lab/report/scale-table.ts";
+import { answerText, formatSize, probeText } from "../../lab/report/scale-text.ts";
 import { OUTCOME_TEXT, outcomeText } from "../../lab/report/table.ts";
 import { labTerminal, outsideRows, terminalLine } from "../../lab/report/terminal.ts";
 import { LAB_FILE, runLab, surprises } from "../../lab/round.ts";
 import { searchScale } from "../../lab/scale.ts";
-import { SCALE_FILE, SCALE_TABLE } from "../../lab/scale-files.ts";
+import { SCALE_FILE } from "../../lab/scale-files.ts";
 import { checkSetting, type ScaleSetting, usualBounds } from "../../lab/scale-size.ts";
 import { wrapText } from "../../report/terminal/terminal-table.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
@@ -231,7 +231,7 @@ async function scalePattern(invocation: Invocation): Promise<number> {
   );
   const shown = (file: string): string => escapeTerminal(shownPath(path.join(directory, file)));
   console.print(`\n${sentence(answerText(document), console.width, "", "")}`);
-  console.print(`${shown(SCALE_FILE)}, ${shown(SCALE_TABLE)} and the evidence beside them have the details.`);
+  console.print(`${shown(SCALE_FILE)} and the evidence beside it have the details.`);
   console.document(document);
   if (interrupt.aborted) return ExitCode.interrupted;
   if (document.answer.kind === "broken") {

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { PROBE, scaleDocument } from "../testing/scale.ts";
 import { type ScaleAnswer, ScaleDocumentSchema } from "./scale-document.ts";
-import { answerText, formatRoughSize, formatSize, probeText, scaleMarkdown } from "./scale-table.ts";
+import { answerText, formatRoughSize, formatSize, probeText } from "./scale-text.ts";
 
 const KNOWN = { excess_bytes: 2.5 * 1024 ** 2, mde_bytes: 2 * 1024 ** 2 };
 
@@ -72,19 +72,6 @@ describe("a judged size", () => {
     expect(probeText("steps", { ...PROBE, check: null, excess_bytes: null })).toContain(
       "no check measured the difference",
     );
-  });
-});
-
-describe("the markdown of a search", () => {
-  it("the markdown of a search has a row for each size, the smallest first, and escapes outside text", () => {
-    const markdown = scaleMarkdown(scaleDocument({ device_model: "<img>|x", title: "<b>" }));
-    expect(markdown).not.toMatch(/<b>|<img>/);
-    const rows = markdown.split("\n").filter((line) => /^\| +\d/.test(line));
-    expect(rows.map((row) => row.split("|")[1]?.trim())).toEqual(["21 steps", "26 steps", "39 steps"]);
-  });
-
-  it("the markdown of a search has no table where nothing was judged", () => {
-    expect(scaleMarkdown(scaleDocument({ probes: [] }))).not.toContain("|");
   });
 });
 

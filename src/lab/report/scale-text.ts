@@ -1,7 +1,6 @@
 import { assertNever } from "../../core/errors.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytes, formatDuration } from "../../core/units.ts";
-import { md, table } from "../../report/markdown/markdown-text.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
 import { type ScaleAxis, type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
 import { UNKNOWN } from "./table.ts";
@@ -20,10 +19,6 @@ export function formatRoughSize(by: ScaleAxis, value: number): string {
 function checkText({ check }: ScaleProbe): string {
   if (check === null) return UNKNOWN;
   return `${check.aspect} of ${metricLabel(check.metric)}`;
-}
-
-function bytesOf(bytes: number | null): string {
-  return bytes === null ? UNKNOWN : formatBytes(bytes);
 }
 
 function sightText(probe: ScaleProbe): string {
@@ -79,53 +74,4 @@ export function answerText({ by, answer, pattern, probes }: ScaleDocument): stri
     default:
       return assertNever(answer);
   }
-}
-
-/** "cpu (AMD EPYC), torch 1.13, scale tiny, batch 2". */
-function settingText(document: ScaleDocument): string {
-  const { backend, device_model: model, framework_version: framework, scale, batch, steps, by } = document;
-  return [
-    model === null ? (backend ?? "nothing measured") : `${backend ?? "unknown"} (${model})`,
-    ...(framework === null ? [] : [framework]),
-    `scale ${scale}`,
-    ...(batch === null ? [] : [`batch ${batch}`]),
-    ...(steps === null ? [] : [formatSize("steps", steps)]),
-    `by ${by}`,
-  ].join(", ");
-}
-
-const COLUMNS: readonly (readonly [string, "l" | "r", (probe: ScaleProbe, by: ScaleAxis) => string])[] = [
-  ["size", "r", ({ value }, by) => formatSize(by, value)],
-  ["leak", "l", sightText],
-  ["more than fixed", "r", ({ excess_bytes: excess }) => bytesOf(excess)],
-  ["can be seen", "r", ({ mde_bytes: mde }) => bytesOf(mde)],
-  ["check", "l", checkText],
-  ["slope a step", "r", ({ slope_bytes_per_step: slope }) => bytesOf(slope)],
-  ["class", "l", (probe) => probe.class ?? UNKNOWN],
-  ["leaky, fixed", "l", ({ leaky, fixed }) => `${leaky}, ${fixed ?? UNKNOWN}`],
-  ["fixed runs at", "r", ({ baseline }, by) => formatSize(by, baseline)],
-  ["runs", "r", ({ runs }) => String(runs)],
-  ["took", "r", ({ seconds }) => formatDuration(seconds)],
-];
-
-/** The search as markdown. */
-export function scaleMarkdown(document: ScaleDocument): string {
-  const { by, probes, pattern, title } = document;
-  const rows = [...probes]
-    .sort((a, b) => a.value - b.value)
-    .map((probe) => COLUMNS.map(([, , text]) => md(text(probe, by), 120)));
-  return `${[
-    `# ${md(pattern)}: ${md(title)}`,
-    md(answerText(document), 600),
-    md(settingText(document), 300),
-    ...(rows.length === 0
-      ? []
-      : [
-          table(
-            COLUMNS.map(([name]) => name),
-            COLUMNS.map(([, align]) => align),
-            rows,
-          ),
-        ]),
-  ].join("\n\n")}\n`;
 }
