@@ -11,7 +11,7 @@ import {
   type ReadFile,
   upsertProposal,
 } from "../../github/repository/anchor-pull-request.ts";
-import { closeIssue, type IssueText, upsertIssue } from "../../github/repository/issue-upsert.ts";
+import { closeIssue, upsertIssue } from "../../github/repository/issue-upsert.ts";
 import type { NightlyRun } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { md } from "../../report/markdown/markdown-text.ts";
@@ -24,12 +24,6 @@ import { keyName } from "./settings.ts";
 
 /** Maximum time to write an issue or a pull request, in several requests a second apart, milliseconds. */
 const DEADLINE_MS = 60_000;
-/** Maximum characters of an issue, below the limit at which GitHub cuts it. */
-const MAX_TEXT = 58_000;
-
-function bounded(text: IssueText): IssueText {
-  return text.body.length <= MAX_TEXT ? text : { ...text, body: `${text.body.slice(0, MAX_TEXT)}\n\n…` };
-}
 
 /** Report what exceeds its limits in one issue, and close it once nothing does. @returns its page, or null */
 export async function reportBreach(
@@ -52,8 +46,8 @@ export async function reportBreach(
   };
   return attempted(action, DEADLINE_MS, attempt, async () => {
     const result = breached
-      ? await upsertIssue(octokit, target, bounded(openIssueText(nightly.scenarios, context)))
-      : await closeIssue(octokit, target, bounded(closedIssueText(nightly.scenarios, context)));
+      ? await upsertIssue(octokit, target, openIssueText(nightly.scenarios, context))
+      : await closeIssue(octokit, target, closedIssueText(nightly.scenarios, context));
     if (result.action === "none") return null;
     log(`Issue ${result.action}: ${result.url}`);
     return result.url;
@@ -86,7 +80,7 @@ export async function proposeAnchors(
     } catch (error) {
       if (!pullRequestsRefused(error)) throw error;
       const target = { owner, repo, key: `${settings.key}.anchor` };
-      const issue = await upsertIssue(octokit, target, bounded(anchorIssue(proposal, moves, nights)));
+      const issue = await upsertIssue(octokit, target, anchorIssue(proposal, moves, nights));
       if (issue.action === "none") return null;
       log(`Pull requests are not allowed here; issue with the release anchor ${issue.action}: ${issue.url}`);
       return issue.url;
