@@ -1,6 +1,7 @@
 import { GateError, invalidInput } from "../../core/errors.ts";
 import { compareNames } from "../../core/text.ts";
 import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/model/section.ts";
+import { askEach } from "../api/ask-each.ts";
 import {
   type ArtifactJob,
   type ArtifactStore,
@@ -95,12 +96,10 @@ export function knownSections<Artifact extends Named>(
     }
   };
   const of = async (artifacts: readonly Artifact[]): Promise<readonly Section[]> => {
-    const unread = artifacts.filter(({ id }) => !known.has(id));
-    const worker = async (): Promise<void> => {
-      for (let next = unread.shift(); next !== undefined; next = unread.shift()) await take(next);
-    };
-    // Concurrent downloads.
-    await Promise.all(Array.from({ length: 6 }, worker));
+    await askEach(
+      artifacts.filter(({ id }) => !known.has(id)),
+      take,
+    );
     return artifacts.flatMap(({ id }) => known.get(id) ?? []);
   };
   return { of, refused: () => [...refused.values()] };

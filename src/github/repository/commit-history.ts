@@ -1,12 +1,11 @@
 import { GateError } from "../../core/errors.ts";
 import type { HistoryPort } from "../../git/repository-view.ts";
+import { askEach } from "../api/ask-each.ts";
 import { withDeadline } from "../api/deadline.ts";
 import { type Attempt, degradedWarning, unlessMissing } from "../api/degrade.ts";
 import type { Octokit } from "../api/octokit.ts";
 import type { Repository } from "../api/run-context.ts";
 import { copiedPullRequest } from "../pull-request/pull-request.ts";
-
-const PARALLEL = 6;
 
 const ATTEMPT: Attempt = { what: "ask GitHub for the history", permission: "contents: read", instead: "" };
 const PULL_ATTEMPT: Attempt = {
@@ -75,15 +74,10 @@ async function look(
     }
   }
   // Commits asked about one by one, at most: a record holds 50 runs worth comparing with.
-  const left = open().slice(-50);
-  for (let at = 0; at < left.length; at += PARALLEL) {
-    await Promise.all(
-      left.slice(at, at + PARALLEL).map(async (commit) => {
-        const comparison = await compare(octokit, repository, `${commit}...${tip}`);
-        known.set(commit, comparison?.status === "ahead" || comparison?.status === "identical");
-      }),
-    );
-  }
+  await askEach(open().slice(-50), async (commit) => {
+    const comparison = await compare(octokit, repository, `${commit}...${tip}`);
+    known.set(commit, comparison?.status === "ahead" || comparison?.status === "identical");
+  });
 }
 
 /** Null when GitHub does not know one of the two, or they have nothing in common. */

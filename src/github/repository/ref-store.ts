@@ -13,12 +13,10 @@ import {
   unwritable,
 } from "../../baseline/store.ts";
 import { GateError } from "../../core/errors.ts";
+import { askEach } from "../api/ask-each.ts";
 import { DeadlineError, withDeadline } from "../api/deadline.ts";
 import { degradedWarning, unreadableStore } from "../api/degrade.ts";
 import type { GitData, RefSnapshot, TreeFile } from "./git-data-client.ts";
-
-/** Blobs read at once. */
-const PARALLEL = 6;
 
 /** `ref:NAME` over GitHub's API: the same tree as the clone's ref of that name, without fetching or pushing it. */
 export function openRefStore(gitData: GitData, name: string, ref: string): BaselineStore {
@@ -81,16 +79,8 @@ async function read(
   if (snapshot === null) return { exists: false, records: [], skipped: [] };
   const directory = scenario === undefined ? "" : `${scenarioDirectory(scenario)}/`;
   const files = snapshot.files.filter(({ path }) => isStoredName(path) && path.startsWith(directory));
-  const texts: { name: string; text: string | null }[] = [];
-  const large: string[] = [];
-  for (let at = 0; at < files.length; at += PARALLEL) {
-    const batch = files.slice(at, at + PARALLEL).filter((file) => {
-      const fits = (file.size ?? 0) <= MAX_STORED_BYTES;
-      if (!fits) large.push(tooLarge(file.path));
-      return fits;
-    });
-    texts.push(...(await Promise.all(batch.map(async (file) => ({ name: file.path, text: await textOf(file) })))));
-  }
-  const content = contentOf(texts);
-  return { ...content, skipped: [...content.skipped, ...large] };
+  const isLarge = ({ size }: TreeFile): boolean => (size ?? 0) > MAX_STORED_BYTES;
+  const small = files.filter((file) => !isLarge(file));
+  const content = contentOf(await askEach(small, async (file) => ({ name: file.path, text: await textOf(file) })));
+  return { ...content, skipped: [...content.skipped, ...files.filter(isLarge).map(({ path }) => tooLarge(path))] };
 }
