@@ -2,7 +2,7 @@ import { GateError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { groupBy } from "../../core/group-by.ts";
 import { packageVersion } from "../../core/package-root.ts";
-import { wrapText } from "../../report/terminal/terminal-table.ts";
+import { usableWidth, wrapText } from "../../report/terminal/terminal-table.ts";
 import { COMMANDS } from "../commands/commands.ts";
 import {
   type CommandSpec,
@@ -83,9 +83,6 @@ export const EXIT_MEANING: Readonly<Record<keyof typeof ExitCode, string>> = {
   interrupted: "interrupted",
 };
 
-/** Columns of the help: as wide as the terminal, between a narrow and a readable one. */
-const MIN_WIDTH = 60;
-const MAX_WIDTH = 100;
 /** A longer left column stands in a line of its own. */
 const MAX_LEFT = 30;
 
@@ -125,7 +122,7 @@ function optionSections(spec: CommandSpec, width: number): string[] {
 
 /** The whole help of a command: usage, arguments, actions, options, an example and the exit status. */
 export function commandHelp(spec: CommandSpec, columns = 80): string {
-  const width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, columns));
+  const width = usableWidth(columns, 100);
   const positionals = Object.entries(spec.positionals);
   const words = [...positionals.map(([name]) => name), ...(spec.takesCommand ? ["[-- COMMAND…]"] : [])];
   const exits = Object.entries(ExitCode).filter(([name]) => ["usage", ...spec.exits].includes(name)) as (readonly [
