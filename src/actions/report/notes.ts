@@ -13,8 +13,6 @@ export interface RunRecord {
   readonly untrusted: boolean;
 }
 
-const GOOD: readonly (string | null)[] = ["success"];
-
 function recorded({ runId, conclusion, jobs }: RunRecord): string {
   const state = conclusion === null ? "not finished" : /^[a-z_]{1,30}$/.test(conclusion) ? conclusion : "unknown";
   const failed = jobs === null || jobs.failed === 0 ? "" : `; ${jobs.failed} of its ${jobs.all} jobs did not succeed`;
@@ -23,7 +21,7 @@ function recorded({ runId, conclusion, jobs }: RunRecord): string {
 
 /** Notes on the verdict's origin: always for an untrusted run, for our own only when GitHub's record contradicts it. */
 export function recordNotes(record: RunRecord, verdict: Verdict): readonly string[] {
-  const contradicted = (verdict === "pass" || verdict === "warn") && !GOOD.includes(record.conclusion);
+  const contradicted = (verdict === "pass" || verdict === "warn") && record.conclusion !== "success";
   const failedJobs = (verdict === "pass" || verdict === "warn") && (record.jobs?.failed ?? 0) > 0;
   if (record.untrusted) {
     const claim = "The numbers were reported by a run of the fork.";
