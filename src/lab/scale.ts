@@ -32,7 +32,6 @@ export interface ScaleNarrator {
  * fails, and a baseline is measured at that size.
  */
 const BASELINE_REACH = 16;
-const NO_REASON = "no reason was given";
 
 /** A probe as the search sees it: a warning is not red. */
 function seenAt(probe: ScaleProbe): Seen {
@@ -55,7 +54,7 @@ class SizeSearch {
   /** The size that is being judged, whose bundles are incomplete; null between two sizes. */
   #judging: number | null = null;
   /** The reason of the last size that could not be judged. */
-  #unjudged = NO_REASON;
+  #unjudged = "";
 
   constructor(pattern: SizedPattern, bounds: SearchBounds, narrator: ScaleNarrator, ports: GatePorts) {
     this.#pattern = pattern;
@@ -128,7 +127,7 @@ class SizeSearch {
       }
       if (fixed?.verdict === "fail")
         throw new Stopped(`the fixed state also fails at ${value}, against a baseline of the same size`);
-      if (!serves) this.#unjudged = leaky.reason ?? fixed?.reason ?? NO_REASON;
+      if (!serves) this.#unjudged = leaky.reason ?? fixed?.reason ?? "";
       const { check, series } = leaky;
       return {
         value,
