@@ -7,7 +7,7 @@ export const KIB = 1024;
 export const MIB = 1024 ** 2;
 export const GIB = 1024 ** 3;
 
-const BINARY_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
+export const BINARY_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
 /** Bytes in the largest unit of which they are at least one, or in the next from `limit` of it on. */
 function inUnits(bytes: number, limit: number, decimals: (value: number) => number): string {

@@ -5,10 +5,13 @@ import type { NamedSnapshot } from "../snapshot/live/document.ts";
 import { snapshotName } from "../snapshot/model/file-names.ts";
 import type { TorchSnapshot } from "../snapshot/model/snapshot.ts";
 import { isPickle, readSnapshot } from "../snapshot/read.ts";
-import { readHead, refuseCompressed, statInput, withFileErrors } from "../telemetry/recording/input-file.ts";
-
-/** First bytes of a database of PyTorch's `_dump_snapshot_sqlite`. */
-const SQLITE_MAGIC = "SQLite format 3\u0000";
+import {
+  readHead,
+  refuseCompressed,
+  SQLITE_MAGIC,
+  statInput,
+  withFileErrors,
+} from "../telemetry/recording/input-file.ts";
 
 /** Whether a path is a file that begins like a pickled snapshot. */
 export function isSnapshotFile(path: string): boolean {

@@ -3,7 +3,13 @@ import { readTail } from "../../core/files.ts";
 import { readParquet } from "../../telemetry/formats/parquet.ts";
 import { isRecordFile, readRecordFile } from "../../telemetry/reading/record-file.ts";
 import { dataLossNotes, recordFileToRecording } from "../../telemetry/reading/record-recording.ts";
-import { readChunks, readHead, refuseCompressed, statInput } from "../../telemetry/recording/input-file.ts";
+import {
+  readChunks,
+  readHead,
+  refuseCompressed,
+  SQLITE_MAGIC,
+  statInput,
+} from "../../telemetry/recording/input-file.ts";
 import { METRICS } from "../../telemetry/recording/metrics.ts";
 import type { Recording, Telemetry } from "../../telemetry/recording/model.ts";
 import { isGenericHeader, isGpuLogHeader, isNvidiaSmiHeader } from "./csv/dialects.ts";
@@ -12,7 +18,6 @@ import { parseGenericCsv, parseNvidiaSmiCsv } from "./delimited.ts";
 import { readForeignParquet } from "./parquet-foreign.ts";
 import { readDirectory } from "./read-directory.ts";
 import { readJsonTelemetry } from "./read-json.ts";
-import { SQLITE_MAGIC } from "./sqlite.ts";
 import { isEventHeader, readCsvEvents } from "./stormlog/event-source.ts";
 import { eventsTelemetry } from "./stormlog/events-recording.ts";
 import { readTraceMlDatabase } from "./traceml-sqlite.ts";

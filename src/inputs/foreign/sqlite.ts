@@ -7,9 +7,6 @@ import { readBounded } from "../../core/files.ts";
 import { heldFiles, packageRoot } from "../../core/package-root.ts";
 import { statInput, withFileErrors } from "../../telemetry/recording/input-file.ts";
 
-/** First bytes of every SQLite database. */
-export const SQLITE_MAGIC = "SQLite format 3\u0000";
-
 /** The database is read into memory. A larger one would need more memory than a CI machine has. */
 const MAX_BYTES = 500 * 2 ** 20;
 /** File format version numbers in the header: 2 = write-ahead log, 1 = rollback journal. */

@@ -1,4 +1,4 @@
-import { KIB } from "../../core/units.ts";
+import { BINARY_UNITS, KIB } from "../../core/units.ts";
 
 /** Tick positions in data units, with their numbers in `unit`. */
 export interface Ticks {
@@ -22,12 +22,10 @@ export function ticks(low: number, high: number, count: number, { unit = "", sca
   };
 }
 
-const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
-
 /** Ticks of an axis of bytes; 1023 would be a number of four digits, so it is 1.0 of the next unit. */
 export function byteTicks(low: number, high: number, count: number): Ticks {
-  const power = BYTE_UNITS.findLastIndex((_, at) => at === 0 || high >= 1000 * KIB ** (at - 1));
-  return ticks(low, high, count, { unit: BYTE_UNITS[power] ?? "B", scale: KIB ** power });
+  const power = BINARY_UNITS.findLastIndex((_, at) => at === 0 || high >= 1000 * KIB ** (at - 1));
+  return ticks(low, high, count, { unit: BINARY_UNITS[power] ?? "B", scale: KIB ** power });
 }
 
 /** Ticks of an axis of seconds from 0. */

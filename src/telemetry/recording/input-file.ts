@@ -81,6 +81,9 @@ export function readHead(path: string, size: number): Buffer {
   return Buffer.alloc(0);
 }
 
+/** First bytes of every SQLite database. */
+export const SQLITE_MAGIC = "SQLite format 3\u0000";
+
 /** @throws GateError INPUT_COMPRESSED for a file that begins like an archive */
 export function refuseCompressed(head: Uint8Array, path: string): void {
   if (head[0] === 0x1f && head[1] === 0x8b)

@@ -3,7 +3,6 @@ import { invalidInput } from "../../../core/errors.ts";
 /** Timestamps from this value on (March 1973) are Unix time, below it time since an unnamed start. */
 const EPOCH_FROM_S = 1e8;
 const ZERO = 0x30;
-const NINE = 0x39;
 const MAX_DIGITS = 19;
 
 /**
@@ -25,7 +24,7 @@ export class TimeStamps {
     let nanos = 0;
     for (let at = start; at < end; at++) {
       const digit = bytes[at]! - ZERO;
-      if (digit < 0 || digit > NINE - ZERO) return Number.NaN;
+      if (digit < 0 || digit > 9) return Number.NaN;
       if (at < cut) seconds = seconds * 10 + digit;
       else nanos = nanos * 10 + digit;
     }

@@ -8,14 +8,13 @@ import type { TelemetryEvent } from "../../../telemetry/recording/model.ts";
 import { checkTruncated, digitsIn, isMissing } from "../csv/cells.ts";
 import { type CsvRow, scanCsv } from "../csv/scan.ts";
 import { atRecord, RecordProblem } from "./fields.ts";
-import { type JsonText, jsonValues, memberText, parseRecord, type SourceRecord } from "./json-values.ts";
+import { type JsonText, jsonValues, memberText, NO_FRACTIONS, parseRecord, type SourceRecord } from "./json-values.ts";
 import { pythonLiteral } from "./python-literal.ts";
 import { eventOf } from "./validate.ts";
 
 /** Events are objects (about 400 bytes each). More would not fit into the memory of a usual process. */
 const MAX_EVENTS = 6_000_000;
 const MAX_SHARED = 10_000;
-const NO_FRACTIONS: ReadonlySet<string> = new Set();
 
 /** Content of a source of telemetry. */
 export interface EventSource {

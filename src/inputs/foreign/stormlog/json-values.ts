@@ -146,7 +146,7 @@ export interface SourceRecord {
   readonly fractions: ReadonlySet<string>;
 }
 
-const NO_FRACTIONS: ReadonlySet<string> = new Set();
+export const NO_FRACTIONS: ReadonlySet<string> = new Set();
 const NOT_FINITE_LITERAL = /"(?:[^"\\]|\\[\s\S])*"|-?Infinity|NaN/g;
 
 /** Parses JSON, with Python's NaN and Infinity literals as null. @throws GateError INPUT_MALFORMED */
