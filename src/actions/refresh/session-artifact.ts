@@ -18,7 +18,6 @@ import { keyName } from "./settings.ts";
  * the program. The measured program could have written the artifact as well: it is checked as a fork's section is.
  */
 
-const SUFFIX = ".json";
 const SCHEMA = "stormlog.session/1";
 
 const SessionSchema = v.strictObject({
@@ -81,7 +80,7 @@ export async function uploadSession(
     trials,
     notes,
   };
-  return uploadRaw({ ...job, name: sessionName(key) }, SUFFIX, scratch, `${JSON.stringify(document)}\n`);
+  return uploadRaw({ ...job, name: sessionName(key) }, ".json", scratch, `${JSON.stringify(document)}\n`);
 }
 
 function refuse(why: string): GateError {
@@ -104,7 +103,7 @@ export async function downloadSession(
   const attempts = Array.from({ length: owner.attempt }, (_, at) => owner.attempt - at);
   const found = attempts
     .map((attempt) => {
-      const names = artifactNames(sessionName(owner.key), attempt).map((name) => `${name}${SUFFIX}`);
+      const names = artifactNames(sessionName(owner.key), attempt).map((name) => `${name}.json`);
       // Of the first name it is not known which attempt it is of; the document has that.
       const own = attempt === 1 ? names : names.slice(1);
       return { attempt, artifacts: listed.filter(({ name }) => own.includes(name)) };

@@ -15,8 +15,6 @@ import { artifactNames } from "./artifact-name.ts";
 /** More legs than GitHub allows a matrix to have. */
 export const MAX_SECTIONS = 256;
 
-const SUFFIX = ".json";
-
 /** Name of a section's artifact, without the `.json` that its file has. */
 export function sectionName(gateId: string, leg: string | null): string {
   return `stormlog-section-${gateId}${leg === null ? "" : `-${leg}`}`;
@@ -33,7 +31,7 @@ export async function uploadSection(
 ): Promise<Upload> {
   const instead = "Other jobs of this gate will miss this one. Its own summary and bundle are complete.";
   return tried("upload the section", instead, async () =>
-    uploadRaw({ ...job, name: sectionName(section.gateId, section.leg) }, SUFFIX, scratch, sectionText(section)),
+    uploadRaw({ ...job, name: sectionName(section.gateId, section.leg) }, ".json", scratch, sectionText(section)),
   );
 }
 
@@ -60,7 +58,7 @@ export function checkedSection(bytes: Uint8Array, artifact: string, run: Section
   const section = parseSection(bytes, where);
   const refuse = (why: string) => invalidInput("SECTION_MISLABELLED", `${where} ${why}`, where);
   const { gateId, leg, headSha, runAttempt } = section;
-  if (!artifactNames(sectionName(gateId, leg), runAttempt).some((name) => artifact === `${name}${SUFFIX}`)) {
+  if (!artifactNames(sectionName(gateId, leg), runAttempt).some((name) => artifact === `${name}.json`)) {
     throw refuse("is labelled for another gate, leg or attempt than its name");
   }
   if (headSha !== run.headSha) {
@@ -122,7 +120,7 @@ type Named = Pick<ListedArtifact, "id" | "name">;
 export function namedLike<Artifact extends Named>(listed: readonly Artifact[], gateId: string): Artifact[] {
   const start = sectionName(gateId, null);
   return listed.filter(
-    ({ name }) => name.startsWith(start) && name.endsWith(SUFFIX) && /^[.-]/.test(name.slice(start.length)),
+    ({ name }) => name.startsWith(start) && name.endsWith(".json") && /^[.-]/.test(name.slice(start.length)),
   );
 }
 
