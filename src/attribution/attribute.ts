@@ -5,6 +5,7 @@ import { collectSeries } from "../analysis/series/series.ts";
 import { probeDirectory } from "../core/probe-directory.ts";
 import { formatDuration } from "../core/units.ts";
 import { NATIVE_UNSEEN } from "../measure/environment/probe-environment.ts";
+import { ONE_PROCESS_SHARE } from "../report/model/decisive-run.ts";
 import { LEAK_LINE } from "../report/wording/source-line.ts";
 import { hasDoubtfulLeak } from "../verdict/rules/small-leak.ts";
 import { growingLines } from "./lines/growing-lines.ts";
@@ -89,12 +90,9 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   return { findings: found.findings.map(severe), lost };
 }
 
-/** Share of what all processes gained from which on one of them has the growth. */
-const MOST = 0.8;
-
 /** The process that has most of the host's growth, by its program; its pid in another run, where it is one process. */
 function growingProcess({ analysis }: MeasuredOnce, { recording, info }: MeasuredOnce) {
-  const most = analysis?.processes?.find(({ share }) => (share ?? 0) >= MOST);
+  const most = analysis?.processes?.find(({ share }) => (share ?? 0) >= ONE_PROCESS_SHARE);
   const role = recording?.info?.processes?.roles.find((one) => one.role === most?.role);
   return { program: role?.program ?? path.basename(info.command.argv[0] ?? ""), pid: role?.pid ?? null };
 }

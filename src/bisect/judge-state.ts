@@ -33,11 +33,9 @@ export interface StateJudge {
 /** The request of one state: what to measure where, against which baselines, with evidence in `bundle`. */
 export type RequestFor = (state: PreparedState, bundle: string, baselines: readonly string[]) => GateRequest;
 
-const STORE = "baseline";
-
 /** The engine of `run`, with the good state as the baseline of the same session. */
 export function gateJudge(directory: string, requestFor: RequestFor, ports: GatePorts): StateJudge {
-  const store = path.join(directory, STORE);
+  const store = path.join(directory, "baseline");
   const judge = async (request: GateRequest): Promise<StateVerdict> => {
     const { report, bundleError } = await runGate(request, ports);
     if (bundleError !== null) throw bundleError;

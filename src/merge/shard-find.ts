@@ -30,7 +30,6 @@ export interface FoundShard {
 
 /** Shards are in the directory of `record --output`, or one below it (`restart-1/rank-0003`). */
 const DEPTH = 2;
-const RUNS = "runs";
 /** `runs/<scenario>/<n>/<name>/` */
 const OWNER = /^(?:[^/]+\/){4}/;
 
@@ -69,7 +68,7 @@ async function shardsWithin(
   bundle: string,
 ): Promise<{ readonly shards: readonly FoundShard[]; readonly carried: readonly MissingLeg[] } | null> {
   const directories: string[] = [];
-  for (const scenario of await directoriesOf(path.join(bundle, RUNS))) {
+  for (const scenario of await directoriesOf(path.join(bundle, "runs"))) {
     for (const run of await directoriesOf(scenario)) {
       const within = await directoriesOf(run);
       const isShard = (one: string): boolean => existsSync(path.join(one, RECORDING_FILE));

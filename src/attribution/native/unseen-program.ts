@@ -12,13 +12,15 @@ export interface UnseenProgram {
   readonly advice: string;
 }
 
-const SAMPLED = ", so that its allocations can be sampled.";
 const REASONS = {
-  static: { because: "it is linked statically", advice: `Link it dynamically (without \`-static\`)${SAMPLED}` },
-  musl: { because: "it is linked with musl", advice: `Build it for glibc${SAMPLED}` },
+  static: {
+    because: "it is linked statically",
+    advice: "Link it dynamically (without `-static`), so that its allocations can be sampled.",
+  },
+  musl: { because: "it is linked with musl", advice: "Build it for glibc, so that its allocations can be sampled." },
   setuid: {
     because: "its set-user-id bit forbids preloaded libraries",
-    advice: `Run a copy without that bit${SAMPLED}`,
+    advice: "Run a copy without that bit, so that its allocations can be sampled.",
   },
   go: {
     because: "Go has a heap of its own",

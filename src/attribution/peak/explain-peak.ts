@@ -168,7 +168,7 @@ export async function explainOutOfMemory(subject: AttributionSubject, check: Che
   return { findings: largest.map((one) => peakFinding(one, context)), peak: peakReport(check, ran.after, null) };
 }
 
-/** A run of the candidate that writes down its peak, and what that consists of; null, with the reason, where it has none. */
+/** A run of the candidate for its peak, and what that consists of; null, with the reason, where it has none. */
 async function candidatePeak(subject: AttributionSubject, check: Check) {
   const { request, scenario, root, judged, warn, noLine } = subject;
   const durationS = judged.info.clock.duration_s ?? 0;

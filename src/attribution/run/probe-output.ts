@@ -4,9 +4,6 @@ import { GateError } from "../../core/errors.ts";
 import { makeDirectories } from "../../core/files.ts";
 import { PROBE_FOLDER } from "../../telemetry/recording/run-files.ts";
 
-/** Directory in a run directory with the files of an attribution run. */
-const SNAPSHOTS_FOLDER = "snapshots";
-
 /**
  * The regular files of the probe's directory that have such a name, moved to the run's `snapshots/`; their absolute
  * paths in numerical order.
@@ -14,7 +11,7 @@ const SNAPSHOTS_FOLDER = "snapshots";
  */
 export function keepProbeFiles(directory: string, wanted: RegExp): readonly string[] {
   const from = path.join(directory, PROBE_FOLDER);
-  const to = path.join(directory, SNAPSHOTS_FOLDER);
+  const to = path.join(directory, "snapshots");
   let names: string[];
   try {
     names = readdirSync(from).filter((name) => wanted.test(name));

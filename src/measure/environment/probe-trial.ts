@@ -8,9 +8,6 @@ import { readProbeInfos } from "../../telemetry/reading/probe-files.ts";
 import { PROBE_FOLDER } from "../../telemetry/recording/run-files.ts";
 import { probeEnvironment } from "./probe-environment.ts";
 
-/** The probe leaves its first file after a fraction of a second. */
-const LIVES = "import time; time.sleep(0.4)";
-
 /** Whether the probe works here. */
 export type ProbeTrial =
   | { readonly kind: "attached"; readonly python: string; readonly heap: string | null }
@@ -29,7 +26,8 @@ export async function tryProbe(env: Environment): Promise<ProbeTrial> {
     const probe = probeEnvironment(own, directory, false);
     if (probe.missing !== null) return { kind: "not-attached", reason: probe.missing };
     try {
-      await promisify(execFile)("python3", ["-c", LIVES], {
+      // The probe leaves its first file after a fraction of a second.
+      await promisify(execFile)("python3", ["-c", "import time; time.sleep(0.4)"], {
         env: probe.env,
         timeout: 10_000,
         killSignal: "SIGKILL",

@@ -34,7 +34,6 @@ const COLLECTOR = /^sun\.gc\.collector\.(\d)\.(name|invocations)$/;
 /** How names of counters that are read begin: the file has 250, and comparing numbers is ten times as fast as texts. */
 const PREFIXES = new Set(["gc.g", "gc.c", "rt.j"].map((name) => Buffer.from(name).readUInt32LE()));
 const SUN = Buffer.from("sun.").readUInt32LE();
-const CAPABILITIES = "sun.rt.jvmCapabilities";
 /** Names of collectors that compact the whole heap: from JDK 12 on, and before ("MSC", "PSParallelCompact"). */
 const FULL = /\bfull\b|MSC|MarkSweep|ParallelCompact/i;
 const ZGC = /^Z(?:GC)? /;
@@ -98,7 +97,7 @@ export function heapCounters(bytes: Buffer): HeapCounters | null {
   }
   if (generations.size === 0) return null;
   const invocations = [...full].map((collector) => counters.get(`sun.gc.collector.${collector}.invocations`));
-  const capabilities = counters.get(CAPABILITIES);
+  const capabilities = counters.get("sun.rt.jvmCapabilities");
   return {
     generations: [...generations].sort(([a], [b]) => Number(a) - Number(b)).map(([, sizes]) => sizes),
     fullCollections:

@@ -1,5 +1,4 @@
 const BLOCKS = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
-const GAP = " ";
 const LIMIT = "┊";
 
 export interface SparklineOptions {
@@ -65,7 +64,7 @@ function draw(highs: Float64Array, limit: number | null): string {
   const span = top / 2 - bottom / 2;
   let out = "";
   for (const value of highs) {
-    if (Number.isNaN(value)) out += GAP;
+    if (Number.isNaN(value)) out += " ";
     else out += BLOCKS[span <= 0 ? 0 : Math.min(7, Math.floor(((value / 2 - bottom / 2) / span) * 8))]!;
   }
   return out;

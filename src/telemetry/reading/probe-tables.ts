@@ -225,7 +225,7 @@ function othersCounted(name: string, rank: number, main: RecordedStream, streams
   ];
 }
 
-/** Whether a heap is that of most of the run. That of one worker of many that follow one another shows nothing of them. */
+/** Whether a heap is that of most of the run. That of one of many workers that follow one another is not theirs. */
 function lasts(main: RecordedStream, streams: readonly RecordedStream[]): boolean {
   const begin = streams.reduce((least, { timeNs }) => Math.min(least, timeNs[0]!), main.timeNs[0]!);
   const end = streams.reduce((most, { timeNs }) => Math.max(most, timeNs.at(-1)!), 0);
