@@ -70,7 +70,7 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
     root: subject.root,
     pipReport: pipReportOf(subject),
     probe: finished.info.probe,
-    inFiles: Math.max(0, ...(finished.info.ram_files?.bytes ?? [])),
+    inFiles: Math.max(sharedGrowth(finished), ...(finished.info.ram_files?.bytes ?? [])),
     growing: growingProcess(judged, finished),
     unseen,
     severity: judgement.verdict === "fail" ? "critical" : "warning",
@@ -88,6 +88,12 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   const severe = (finding: Finding, at: number): Finding =>
     fails && at === 0 && finding.classification === LEAK_LINE ? { ...finding, severity: "critical" } : finding;
   return { findings: found.findings.map(severe), lost };
+}
+
+/** By how much the processes' shared memory, each page once, grew at most, bytes. */
+function sharedGrowth({ recording }: MeasuredOnce): number {
+  const [first = 0, ...later] = recording?.tables.find(({ columns }) => columns.shared)?.columns.shared ?? [];
+  return later.reduce((most, bytes) => Math.max(most, bytes - first), 0);
 }
 
 /** The process that has most of the host's growth, by its program; its pid in another run, where it is one process. */

@@ -26,12 +26,13 @@ for one in kept:
     one.close()
     one.unlink()
 `;
-const UNTRACED = `import sys, time, tracemalloc
+/** As a server that is not up in time because recording slows it down, whatever is recorded. */
+const SLOWED = `import os, sys, time
 kept = []
 for step in range(150):
     kept.append("x" * 200000 + str(step))
     time.sleep(0.02)
-    if step == 60 and tracemalloc.is_tracing():
+    if step == 60 and "STORMLOG_GATE_ATTRIBUTE" in os.environ:
         sys.exit("the server is not up in time")
 `;
 const MALLOC = `#include <stdlib.h>
@@ -89,7 +90,7 @@ async function answerOf(files: Readonly<Record<string, string>>, build: readonly
 describe.skipIf(process.platform !== "linux")("a leak without a line", () => {
   it.skipIf(PYTHON === null)("a Python program under -I is said to lack the probe, and gets no advice", async () => {
     const { reason, next } = await answerOf({ "leak.py": LEAK }, [], [python, "-I", "leak.py"]);
-    expect(reason).toMatch(/^the probe is not in python.* started with `-I` or `-E`$/);
+    expect(reason).toMatch(/^the probe is not in python[\d.]*, which grows/);
     expect(next).toBeNull();
   });
 
@@ -110,7 +111,7 @@ describe.skipIf(process.platform !== "linux")("a leak without a line", () => {
   });
 
   it.skipIf(PYTHON === null)("a program that ends under attribution has its message on the first screen", async () => {
-    const { reason } = await answerOf({ "leak.py": UNTRACED }, [], [python, "leak.py"]);
+    const { reason } = await answerOf({ "leak.py": SLOWED }, [], [python, "leak.py"]);
     expect(reason).toBe("with attribution on, the command exited with status 1");
   });
 
