@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "afc226ce5c814c167eee6eb6da5398ab33026e165273247ecf5a738f698a8bc4");
+  load = loadPack(import.meta.url, "eec959b5fbcd7709c834c04153bed48dab7a2a46265c064d84fe3ad43f300a20");
 } catch (error) {
   fail(
     FAILED,

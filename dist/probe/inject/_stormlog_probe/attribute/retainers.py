@@ -76,8 +76,8 @@ class Retainers:
     """Follows the lengths of all containers from moment to moment."""
 
     def __init__(self):
-        # Identities and lengths, of those that grew at how many moments in a row, and of some their fingerprints. Arrays:
-        # a dict of as many entries would be tens of thousands of traced blocks of our own at the next moment.
+        # Identities and lengths, of those that grew at how many moments in a row, and of some their fingerprints.
+        # Arrays: a dict of as many entries would be tens of thousands of traced blocks of our own at the next moment.
         self._noted = None
         self._streaks = ((), ())
         self._fingerprints = ((), ())
