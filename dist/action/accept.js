@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "eec959b5fbcd7709c834c04153bed48dab7a2a46265c064d84fe3ad43f300a20");
+  load = loadPack(import.meta.url, "5f13d1d68b245cd845d3e71d3a5531c1b68c11fb46666304138ed1a08e28f82d");
 } catch (error) {
   fail(
     FAILED,

@@ -4,7 +4,14 @@ import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Metric } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
-import { explainPeak, isGrowth, type PeakSubject, peakEnvironment, peakToExplain } from "./explain-peak.ts";
+import {
+  explainOutOfMemory,
+  explainPeak,
+  isGrowth,
+  type PeakSubject,
+  peakEnvironment,
+  peakToExplain,
+} from "./explain-peak.ts";
 
 const MIB = 2 ** 20;
 const CHECK = {
@@ -142,6 +149,22 @@ describe("what is looked into", () => {
     expect(peakToExplain(subject("js_heap", ["python3", "serve.py"]))).toBeNull();
     for (const metric of ["used", "outside_allocator", "fragmentation", "graph_pools"])
       expect(peakToExplain(subject(metric, ["python3", "train.py"]))).toBeNull();
+  });
+
+  it("what was held without memory is not looked for where its size is unknown, or the kernel killed", async () => {
+    const given = subject("host", ["python3", "train.py"]);
+    const [check] = given.judgement.checks;
+    if (check === undefined) throw new Error("no check");
+    const runs: string[] = [];
+    const ranOut = (source: string) => {
+      const analysis = { series: [], findings: [{ classification: "oom", evidence: { source } }] };
+      const run = async () => runs.push(source);
+      return { ...given, judged: { ...given.judged, analysis }, run } as unknown as PeakSubject;
+    };
+    const none = { findings: [], peak: null };
+    expect(await explainOutOfMemory(ranOut("kernel"), check)).toEqual(none);
+    expect(await explainOutOfMemory(ranOut("probe"), { ...check, candidate_bytes: null })).toEqual(none);
+    expect(runs).toEqual([]);
   });
 
   it("a breached peak is explained after the growth that decided", () => {

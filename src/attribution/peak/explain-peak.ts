@@ -153,12 +153,13 @@ export async function explainPeak(subject: PeakSubject, check: Check): Promise<E
  * whatever process of the machine has most memory. @param check of running out of memory
  */
 export async function explainOutOfMemory(subject: AttributionSubject, check: Check): Promise<ExplainedPeak> {
+  const { device, candidate_bytes: bytes } = check;
   const found = subject.judged.analysis?.findings.find(({ classification }) => classification === "oom");
-  if (found === undefined || found.evidence.source === "kernel") return { findings: [], peak: null };
+  // Of a peak that is not known no line holds a share.
+  if (bytes === null || found === undefined || found.evidence.source === "kernel") return { findings: [], peak: null };
   const ran = await candidatePeak(subject, check);
   if (ran === null) return { findings: [], peak: null };
-  const { device, candidate_bytes: bytes } = check;
-  const largest = placed(largestLines(ran.after.parts, bytes ?? 0), subject.root, subject);
+  const largest = placed(largestLines(ran.after.parts, bytes), subject.root, subject);
   const context = {
     device,
     phase: phaseAt(ran.candidate, ran.after.moment),

@@ -101,8 +101,8 @@ async function measureCandidates(run: ScenarioRun, ports: GatePorts, hooks: Scen
 /** The report of a candidate that failed; where it ran out of memory, with what it held. */
 async function failedRun(run: ScenarioRun, finished: FinishedRun): Promise<ReportedScenario> {
   const judgement = run.judge({ baseRuns: false, moreRuns: false });
-  const isOom = finished.ending.kind === "failed" && judgement.checks.some(({ aspect }) => aspect === "oom");
-  if (!isOom) return failedScenario(run, finished);
+  const isOom = judgement.checks.some(({ aspect, verdict }) => aspect === "oom" && verdict === "fail");
+  if (finished.ending.kind !== "failed" || !isOom) return failedScenario(run, finished);
   const { findings, peak } = await run.attribute(judgement);
   return failedScenario(run, finished, { lines: findings, peak });
 }
