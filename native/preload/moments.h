@@ -63,7 +63,7 @@ class Moments {
  public:
   // Those of "seconds:1.5,3" or "steps:10,20"; none for null. `directory`: of the probe.
   void begin(const char* text, const char* directory) {
-    count_ = 0;
+    count_ = first_ = 0;
     beganS_ = runBegan(directory);
     if (text == nullptr) return;
     inSteps_ = strncmp(text, "steps:", 6) == 0;
@@ -80,8 +80,16 @@ class Moments {
 
   unsigned count() const { return count_; }
 
-  // Calls `write(moment, step)` at each moment, until it returns false; -1 for a step of moments in seconds. Moments
-  // that are over before this process began are left out. Returns early when the program has no thread left.
+  // Leaves out the steps that were over before this process began. By the program's own thread: that of `await` may
+  // first run when the program has already reported steps.
+  void skipOver(const Steps& steps) {
+    if (!inSteps_) return;
+    const int64_t step = steps.last();
+    for (first_ = 0; first_ < count_ && isDue(first_, step);) ++first_;
+  }
+
+  // Calls `write(moment, step)` at each moment, until it returns false; -1 for a step of moments in seconds, of which
+  // those that are over are left out. Returns early when the program has no thread left.
   template <typename Write>
   void await(const Steps& steps, OwnThread& own, Write write) const {
     if (inSteps_) awaitSteps(steps, own, write);
@@ -95,9 +103,7 @@ class Moments {
   template <typename Write>
   void awaitSteps(const Steps& steps, OwnThread& own, Write write) const {
     int64_t step = steps.last();
-    unsigned moment = 0;
-    while (moment < count_ && isDue(moment, step)) ++moment;
-    for (; moment < count_; ++moment) {
+    for (unsigned moment = first_; moment < count_; ++moment) {
       for (; !isDue(moment, step); step = steps.last()) {
         if (own.sleep(kStepLookNs)) return;
       }
@@ -140,6 +146,7 @@ class Moments {
 
   double at_[kMax];
   unsigned count_;
+  unsigned first_;
   bool inSteps_;
   double beganS_;
 };

@@ -217,7 +217,10 @@ void afterFork() {
     state.table.clear();
     state.peak.clear();
   }
-  if (state.moments.count() != 0) state.own.startAfterFork(&run);
+  if (state.moments.count() != 0) {
+    state.moments.skipOver(state.steps);
+    state.own.startAfterFork(&run);
+  }
   errno = error;
 }
 
@@ -243,6 +246,7 @@ __attribute__((constructor)) void begin() {
       state.isPython = dlsym(RTLD_DEFAULT, "Py_GetVersion") != nullptr;
       state.moments.begin(state.isPython ? nullptr : getenv("STORMLOG_GATE_ATTRIBUTE_AT"), state.directory);
       state.steps.begin(state.directory);
+      state.moments.skipOver(state.steps);
       state.own.begin("stormlog_heap_threads");
       // A program may later have no right to open a file (seccomp).
       thread.stack.end(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)));

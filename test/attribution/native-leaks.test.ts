@@ -96,20 +96,20 @@ describe.skipIf(!isSampled)("the growing line of native memory", () => {
     },
   );
 
-  it.skipIf(missingProgram(["gcc", "addr2line"]) !== null)(
-    "the growing line of a C program is found by its debug information",
-    async () => {
-      const directory = mkdtempSync(path.join(tmpdir(), "gate-native-line-"));
-      onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-      const source = path.join(FIXTURES, "native_blocks.c");
-      const program = path.join(directory, "native_blocks");
-      expect(spawnSync("gcc", ["-g", "-O1", "-o", program, source]).status).toBe(0);
-      const { lines } = await linesOf([program], FIXTURES);
-      expect(lines.map(({ named, hasLine }) => [hasLine, named.line.file, named.line.line])).toEqual([
-        [true, source, lineWith(source, "/* leaks */")],
-      ]);
-    },
-  );
+  it.skipIf(missingProgram(["gcc", "addr2line"]) !== null).each([
+    ["", []],
+    [" whose threads first run when it has reported a step", ["-rdynamic", path.join(FIXTURES, "late_threads.c")]],
+  ])("the growing line of a C program%s is found by its debug information", async (_, besides) => {
+    const directory = mkdtempSync(path.join(tmpdir(), "gate-native-line-"));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    const source = path.join(FIXTURES, "native_blocks.c");
+    const program = path.join(directory, "native_blocks");
+    expect(spawnSync("gcc", ["-g", "-O1", "-o", program, source, ...besides]).status).toBe(0);
+    const { lines } = await linesOf([program], FIXTURES);
+    expect(lines.map(({ named, hasLine }) => [hasLine, named.line.file, named.line.line])).toEqual([
+      [true, source, lineWith(source, "/* leaks */")],
+    ]);
+  });
 
   it.skipIf(missingProgram(["g++", "addr2line"]) !== null).each(["-O0", "-O2"])(
     "the growing line of a C++ program built with %s is its own, not one of the standard library's headers",

@@ -80,6 +80,10 @@ export async function inRunDirectory(
   };
   const [executable, ...args] = command;
   const child = spawn(executable, args, { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"] });
+  onTestFinished(() => {
+    clearInterval(watch);
+    child.kill("SIGKILL");
+  });
   const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 120_000);
   const document = wanted.STORMLOG_GATE_ATTRIBUTE === "peak" ? /\.native\.\d+\.json$/ : /\.lines\.\d+.*\.json$/;
   const isCounted = (name: string): boolean =>
