@@ -69,7 +69,7 @@ int Sampler::start() {
   host_ = HostSource::create(host);
   hostReport_ = host_->probe();
   if (!options_.probeDirectory.empty()) {
-    probe_.reset(new ProbeSource(options_.probeDirectory, startNs_, options_.includeRoot ? 0 : options_.rootPid, host_.get()));
+    probe_.reset(new ProbeSource(options_.probeDirectory, startNs_, options_.includeRoot ? 0 : host_->ownPid(options_.rootPid), host_.get()));
     probeReport_ = probe_->probe();
   }
 
@@ -193,7 +193,10 @@ void Sampler::serveDevices(uint64_t nowNs) {
   usedKnown_ = false;
   for (const auto& worker : workers_) {
     while (worker->take(record)) {
-      if (record.kind == RecordKind::kDeviceProcess) owners_->assign(record, timeNs, thinner_);
+      if (record.kind == RecordKind::kDeviceProcess) {
+        owners_->assign(record, timeNs, thinner_);
+        if (record.id > 0) record.id = host_->ownPid(record.id);
+      }
       thinner_.push(record);
     }
     if (worker->watchdog(nowNs, record)) thinner_.push(record);

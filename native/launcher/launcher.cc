@@ -1,10 +1,12 @@
-// launcher <controlFd> <statusFd> -- command [arguments…]
+// launcher <controlFd> <statusFd> [user|root|sudo <gate> <status> [mounts…]] -- command [arguments…]
 //
 // Runs between the gate and the measured command, so that every process of the job stays below one parent (it is
 // their subreaper) and the job ends with the gate, however the gate ends.
 //
 // Writes to statusFd, one line each:
-//   pid <n>                        at once; the command waits for 'g'
+//   init <n>                       behind a wall, first: the process that is the namespace's init
+//   wall-failed <step> <NAME>      the wall was refused, and nothing follows
+//   pid <n>                        at once, in the command's own namespace; the command waits for 'g'
 //   started | exec-failed <errno> <name>      after 'g'; after exec-failed nothing follows
 //   exit <code> | signal <n> <core 0|1>       when the command itself ended
 // Reads from controlFd:
@@ -14,6 +16,12 @@
 // end of file: the gate is gone. SIGTERM to the job, after 500 ms SIGKILL until nothing is left, then exit. The marker
 // of the job is read from its own environment: STORMLOG_GATE_RUN. Its STORMLOG_GATE_LD_PRELOAD becomes the command's
 // LD_PRELOAD, which is meant for the job and not for the launcher.
+//
+// Started by `sudo`, it has its orders from descriptor 0, before them the command's environment ("<bytes>\\n", then
+// "NAME=value\\0" each), and writes its status to a named pipe.
+//
+// Behind a wall (wall.h) a child of this process does all of that, as the init of its namespaces: it ends with this
+// process, and everything in the namespace with it.
 //
 // A stopped gate is continued, since no limit of time would end the job. One that stops it again is ended.
 #include <fcntl.h>
@@ -30,12 +38,15 @@
 #include <ctime>
 
 #include "../support/errno_name.h"
+#include "caller.h"
 #include "descendants.h"
+#include "wall.h"
 
 namespace {
 
 using stormlog_launcher::Descendants;
 using stormlog_launcher::isStopped;
+using stormlog_launcher::Wall;
 
 constexpr char kMarkerName[] = "STORMLOG_GATE_RUN";
 constexpr char kPutAside[] = "STORMLOG_GATE_";
@@ -56,6 +67,9 @@ int execFd = -1;
 int goFd = -1;
 bool execFailed = false;
 bool commandReported = false;
+bool isInit = false;
+// Of a gate that started this as root: the command is run as its user, in its environment.
+stormlog_launcher::Caller caller;
 
 long nowMs() {
   timespec t{};
@@ -114,7 +128,10 @@ void readExecResult() {
   }
 }
 
+// 0 as the signal only counts.
 size_t signalAll(Descendants& job, int signal) {
+  // All of the namespace but its init, without a race.
+  if (isInit) return kill(-1, signal) == 0 ? 1 : 0;
   const size_t count = job.scan();
   for (size_t i = 0; i < count; ++i) kill(job.pid(i), signal);
   return count;
@@ -142,7 +159,7 @@ void endOrphanedJob(Descendants& job) {
   while (left > 0 && nowMs() < deadline) {
     sleepMs(kRoundMs * 4);
     reap();
-    left = job.scan();
+    left = signalAll(job, 0);
   }
   killAll(job, kKillMs);
 }
@@ -165,7 +182,8 @@ void restorePreload() {
 }
 
 [[noreturn]] void runCommand(char** argv, int go, int failed) {
-  // First, so that the command is killed with the launcher. Its descendants are re-parented to the gate, which is the
+  if (caller.known && !caller.become()) _exit(126);
+  // Early, so that the command is killed with the launcher. Its descendants are re-parented to the gate, which is the
   // next subreaper.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   setpgid(0, 0);
@@ -218,16 +236,76 @@ int start(char** command) {
   return 0;
 }
 
-// Called at each wake-up.
-void watchGate(pid_t gate, Descendants& job) {
+// Called at each wake-up. Continues a stopped gate; true where it was so at the look before, too.
+bool gateStaysStopped(pid_t gate) {
   static long dueMs = 0;
   static bool before = false;
-  if (nowMs() < dueMs) return;
+  if (nowMs() < dueMs) return false;
   const bool stopped = getppid() == gate && isStopped(gate);
-  if (stopped && before) killAll(job, kKillMs);
+  const bool stays = stopped && before;
   if (stopped) kill(gate, SIGCONT);
   before = stopped;
   dueMs = nowMs() + kGateCheckMs;
+  return stays;
+}
+
+// Outside of the wall: waits for the init, and ends it where the gate's end did not.
+int superviseInit(pid_t init, pid_t gate, const sigset_t& none) {
+  const timespec period = {0, kGateCheckMs * 1000000L};
+  long goneMs = 0;
+  for (;;) {
+    ppoll(nullptr, 0, &period, &none);
+    int status = 0;
+    if (waitpid(init, &status, WNOHANG) == init) return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    if (gateStaysStopped(gate)) kill(init, SIGKILL);
+    if (getppid() == gate) continue;
+    if (goneMs == 0) goneMs = nowMs();
+    else if (nowMs() - goneMs >= kTermGraceMs + kKillMs) kill(init, SIGKILL);
+  }
+}
+
+// Goes on as the init behind the wall; returns in no other process.
+void enterWall(Wall wall, int controlFd, pid_t gate, char** mounts, int count, const sigset_t& none) {
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
+  int named[2];
+  char line[128];
+  if (pipe2(named, O_CLOEXEC) != 0) {
+    snprintf(line, sizeof line, "wall-failed pipe %s\n", stormlog::errnoName(errno));
+    report(line);
+    _exit(1);
+  }
+  const pid_t init = forkIntoWall(wall);
+  if (init < 0) {
+    snprintf(line, sizeof line, "wall-failed namespaces %s\n", stormlog::errnoName(errno));
+    report(line);
+    _exit(1);
+  }
+  if (init > 0) {
+    snprintf(line, sizeof line, "init %d\n", init);
+    report(line);
+    close(controlFd);
+    close(statusFd);
+    close(named[1]);
+    _exit(superviseInit(init, gate, none));
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  close(named[1]);
+  char byte = 0;
+  ssize_t n;
+  do {
+    n = read(named[0], &byte, 1);
+  } while (n < 0 && errno == EINTR);
+  close(named[0]);
+  // A session of another namespace has no number here.
+  setsid();
+  const char* failed = stormlog_launcher::buildWall(wall, user, group, mounts, count);
+  if (failed != nullptr) {
+    snprintf(line, sizeof line, "wall-failed %.80s %s\n", failed, stormlog::errnoName(errno));
+    report(line);
+    _exit(1);
+  }
+  isInit = true;
 }
 
 // Handles one control byte; true when the launcher should exit.
@@ -261,8 +339,23 @@ bool obey(char byte, Descendants& job) {
 
 int main(int argc, char** argv) {
   int controlFd = -1;
-  if (argc < 5 || strcmp(argv[3], "--") != 0 || !parseFd(argv[1], controlFd) || !parseFd(argv[2], statusFd)) {
-    const char usage[] = "usage: launcher <controlFd> <statusFd> -- command [arguments...]\n";
+  int dashes = 3;
+  while (dashes < argc && strcmp(argv[dashes], "--") != 0) ++dashes;
+  Wall wall = Wall::kNone;
+  int mounts = 4;
+  if (dashes > 3) wall = strcmp(argv[3], "user") == 0 ? Wall::kUser : Wall::kRoot;
+  const bool bySudo = dashes > 5 && strcmp(argv[3], "sudo") == 0;
+  if (bySudo) {
+    mounts = 6;
+    // `sudo` closes all but the first three descriptors.
+    // A gate that is gone reads nothing, and would be waited for.
+    statusFd = open(argv[5], O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (statusFd >= 0) fcntl(statusFd, F_SETFL, 0);
+    controlFd = 0;
+    fcntl(0, F_SETFD, FD_CLOEXEC);
+  }
+  if (argc < dashes + 2 || (bySudo ? statusFd < 0 : !parseFd(argv[1], controlFd) || !parseFd(argv[2], statusFd))) {
+    const char usage[] = "usage: launcher <controlFd> <statusFd> [user|root|sudo <gate> <status> [mounts...]] -- command [arguments...]\n";
     return write(2, usage, sizeof usage - 1) < 0 ? 2 : 2;
   }
   const pid_t gate = getppid();
@@ -282,7 +375,12 @@ int main(int argc, char** argv) {
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   // If the command stops this process (SIGSTOP), it continues when the gate dies, and then ends the job.
   prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
-  const int error = start(argv + 4);
+  if (bySudo && !caller.read(static_cast<int>(strtol(argv[4], nullptr, 10)), controlFd)) {
+    report("wall-failed caller EINVAL\n");
+    return 1;
+  }
+  if (wall != Wall::kNone) enterWall(wall, controlFd, gate, argv + mounts, dashes - mounts, none);
+  const int error = start(argv + dashes + 1);
   char line[96];
   if (error != 0) {
     snprintf(line, sizeof line, "exec-failed %d %s\n", error, stormlog::errnoName(error));
@@ -302,7 +400,7 @@ int main(int argc, char** argv) {
   for (;;) {
     pollfd wait[2] = {{controlFd, POLLIN, 0}, {execFd, POLLIN, 0}};
     const int ready = ppoll(wait, 2, &period, &none);
-    watchGate(gate, job);
+    if (!isInit && gateStaysStopped(gate)) killAll(job, kKillMs);
     // The result of exec is reported before the exit of the command.
     if (execFd >= 0 && (ready < 0 || wait[1].revents != 0)) {
       pollfd again = {execFd, POLLIN, 0};

@@ -7,6 +7,7 @@
 #include "../../support/clock.h"
 #include "host_source.h"
 #include "ignored_programs.h"
+#include "own_pids.h"
 #include "marker_scan.h"
 #include "process_table.h"
 #include "procfs.h"
@@ -52,7 +53,12 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
     return entry == nullptr ? pid == rootPid_ : !entry->ignored;
   }
   bool ignores(int pid) override { return ignored_.holds(table_.find(pid), pid); }
-  size_t members(int* out, size_t max) override;
+  int ownPid(int pid) override {
+    const ProcessEntry* entry = table_.find(pid);
+    return entry != nullptr ? entry->ownPid : pid == rootPid_ ? ownPids_.root() : pid;
+  }
+  int pidOf(int ownPid) override { return ownPids_.differ() ? table_.pidOf(ownPid) : ownPid; }
+  size_t members(int* out, size_t max) override { return table_.living(out, max); }
   uint64_t stillForNs() const override;
   void lookAgain(uint64_t timeNs, RecordSink& out) override {
     nextPassNs_ = 0;
@@ -88,6 +94,7 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   uint64_t nextCountsNs_ = 0;
   bool someoneVanished_ = true;
   bool kcmpWorks_ = true;
+  OwnPids ownPids_;
   // Set for the duration of a pass, when `found` may be called.
   RecordSink* out_ = nullptr;
   uint64_t timeNs_ = 0;
@@ -109,6 +116,7 @@ SourceReport LinuxHostSource::probe() {
                     (n < 0 ? "cannot be read" : "is not in the known form");
     return report;
   }
+  ownPids_.begin(proc_, rootPid_);
   report.available = true;
   report.capabilities.push_back("rss");
   report.capabilities.push_back("anonymous");
@@ -148,17 +156,17 @@ void LinuxHostSource::found(int pid, int parent) {
   entry.parent = parent;
   entry.firstSeenNs = timeNs_;
   entry.nextStatusNs = timeNs_;
-  Record record = recordOf(RecordKind::kProcessStart, RecordSource::kTree, pid, timeNs_);
+  entry.ownPid = ownPids_.of(proc_, pid);
+  Record record = recordOf(RecordKind::kProcessStart, RecordSource::kTree, entry.ownPid, timeNs_);
+  if (entry.ownPid != pid) record.set(2, static_cast<uint64_t>(pid));
   char text[1024];
   const ssize_t n = proc_.read(pid, "stat", text, sizeof text);
   Stat stat;
   if (n > 0 && parseStat(text, static_cast<size_t>(n), stat)) {
     entry.parent = stat.parent;
-    record.set(0, static_cast<uint64_t>(stat.parent));
     record.set(1, stat.startTicks);
-  } else if (parent > 0) {
-    record.set(0, static_cast<uint64_t>(parent));
   }
+  if (entry.parent > 0) record.set(0, static_cast<uint64_t>(ownPid(entry.parent)));
   out_->push(record);
   const ProcessEntry* parentEntry = table_.find(entry.parent);
   entry.ignored = parentEntry != nullptr && parentEntry->ignored;
@@ -216,7 +224,7 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint
   char text[128];
   const ssize_t n = preadText(entry.statm.get(), text, sizeof text);
   if (n <= 0) {
-    if (n < 0 && errno != ESRCH && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kStatm, entry.pid, errno, 0);
+    if (n < 0 && errno != ESRCH && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kStatm, entry.ownPid, errno, 0);
     if (!entry.mainStatm) return false;
     entry.statm = static_cast<UniqueFd&&>(entry.mainStatm);
     entry.status.reset();
@@ -224,7 +232,7 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint
   }
   Statm now;
   if (!parseStatm(text, static_cast<size_t>(n), now)) {
-    errors_.note(out, timeNs, RecordSource::kStatm, entry.pid, EINVAL, 0);
+    errors_.note(out, timeNs, RecordSource::kStatm, entry.ownPid, EINVAL, 0);
     return true;
   }
   if (now.sizePages == 0 && now.residentPages == 0) {
@@ -266,7 +274,7 @@ void LinuxHostSource::readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSin
     char text[4096];
     const ssize_t n = entry.status ? preadText(entry.status.get(), text, sizeof text) : -1;
     if (n < 0) {
-      if (errno != ESRCH && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kStatus, entry.pid, errno, 0);
+      if (errno != ESRCH && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kStatus, entry.ownPid, errno, 0);
       return;
     }
     Status status;
@@ -275,7 +283,7 @@ void LinuxHostSource::readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSin
     entry.statusValues = status;
     readDescriptors(entry, timeNs);
   }
-  Record record = recordOf(RecordKind::kProcess, RecordSource::kStatus, entry.pid, timeNs);
+  Record record = recordOf(RecordKind::kProcess, RecordSource::kStatus, entry.ownPid, timeNs);
   record.valid = entry.statusValues.valid & kStatusMemory;
   record.v[0] = entry.statusValues.highWater;
   record.v[1] = entry.statusValues.anon;
@@ -310,7 +318,7 @@ void LinuxHostSource::markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink
   ++membership_;
   sums_.remove(entry);
   someoneVanished_ = true;
-  Record record = recordOf(RecordKind::kProcessExit, RecordSource::kTree, entry.pid, timeNs);
+  Record record = recordOf(RecordKind::kProcessExit, RecordSource::kTree, entry.ownPid, timeNs);
   if (entry.statusValues.valid & kStatusHighWater) record.set(0, entry.statusValues.highWater);
   // It lives, and is measured no more.
   if (entry.ignored) record.set(1, 1);
@@ -366,14 +374,6 @@ void LinuxHostSource::sample(uint64_t timeNs, RecordSink& out) {
   record.set(3, totals_.processes | (late < UINT32_MAX ? late : UINT32_MAX) << 32);
   out.push(record);
   writeCounts(timeNs, out);
-}
-
-size_t LinuxHostSource::members(int* out, size_t max) {
-  size_t count = 0;
-  for (size_t i = 0; i < table_.size() && count < max; ++i) {
-    if (!table_[i].ended) out[count++] = table_[i].pid;
-  }
-  return count;
 }
 
 void LinuxHostSource::finish(uint64_t timeNs, RecordSink& out) {

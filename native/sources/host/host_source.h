@@ -38,6 +38,12 @@ class HostSource : public Source {
   // True when `pid` is in the tree and not measured, or about to be found so.
   virtual bool ignores(int) { return false; }
 
+  // The number of a member where the job has a pid namespace of its own, which is what its records carry; `pid` else.
+  virtual int ownPid(int pid) { return pid; }
+
+  // The reverse; 0 where the tree has no such process.
+  virtual int pidOf(int ownPid) { return ownPid; }
+
   // Rises when a process joined or left the tree.
   uint64_t membership() const { return membership_; }
 

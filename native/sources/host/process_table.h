@@ -13,6 +13,8 @@ namespace stormlog {
 
 struct ProcessEntry {
   int pid = 0;
+  // In the namespace of the job's root, as the process itself sees it; otherwise the same.
+  int ownPid = 0;
   int parent = 0;
   // Open descriptors follow the process, not the pid: after a reuse of the pid they fail with ESRCH.
   UniqueFd statm;
@@ -68,11 +70,28 @@ class ProcessTable {
     }
   }
 
+  // Writes the pids of at most `max` processes that have not ended, and returns how many.
+  size_t living(int* out, size_t max) const {
+    size_t count = 0;
+    for (size_t i = 0; i < size_ && count < max; ++i) {
+      if (!entries_[i].ended) out[count++] = entries_[i].pid;
+    }
+    return count;
+  }
+
+  // By its number in its own namespace; 0 where there is none.
+  int pidOf(int ownPid) const {
+    for (size_t i = 0; i < size_; ++i) {
+      if (entries_[i].ownPid == ownPid) return entries_[i].pid;
+    }
+    return 0;
+  }
+
   // The caller has made sure that there is room and that the pid is not in the table.
   ProcessEntry& add(int pid) {
     ProcessEntry& entry = entries_[size_];
     entry = ProcessEntry{};
-    entry.pid = pid;
+    entry.pid = entry.ownPid = pid;
     quiet_[size_] = 0;
     place(size_++);
     return entry;

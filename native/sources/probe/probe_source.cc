@@ -190,7 +190,7 @@ bool ProbeSource::isNew(int pid, uint32_t instance) {
 }
 
 void ProbeSource::ring(int pid, uint32_t instance, const char* name) {
-  if (pid == rootPid_ || !isNew(pid, instance) || (host_ != nullptr && host_->ignores(pid))) return;
+  if (pid == rootPid_ || !isNew(pid, instance) || (host_ != nullptr && host_->ignores(host_->pidOf(pid)))) return;
   UniqueFd fd = directory_.openFile(name);
   if (!fd) {
     errors_.note(*out_, timeNs_, RecordSource::kProbe, pid, errno, kProbeFileUnreadable);
@@ -244,6 +244,11 @@ void ProbeSource::close(File& file, uint64_t timeNs, RecordSink& out) {
   file.ring.close();
 }
 
+bool ProbeSource::isGone(int ownPid) const {
+  const int pid = host_ == nullptr ? ownPid : host_->pidOf(ownPid);
+  return pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH);
+}
+
 void ProbeSource::drainFile(File& file, uint64_t timeNs, RecordSink& out, uint64_t& budget) {
   Delivery delivery(*this, file, timeNs, out);
   const ProbeFile::Answer answer = file.ring.drain(timeNs, delivery, batch_, budget);
@@ -255,11 +260,11 @@ void ProbeSource::drainFile(File& file, uint64_t timeNs, RecordSink& out, uint64
       close(file, timeNs, out);
       return;
     case ProbeFile::Answer::kIdle:
-      // The pid is the writer's own. From another pid namespace it may be no process here, or another one: then the
-      // check is wasted, but harmless.
+      // The pid is the writer's own. From a namespace within the job it may be no process here, or another one: then
+      // the check is wasted, but harmless.
       if (timeNs - file.ring.lastMovedNs() < kQuietNs || timeNs < file.nextCheckNs) break;
       file.nextCheckNs = timeNs + kQuietNs;
-      if (kill(file.pid, 0) != 0 && errno == ESRCH) {
+      if (isGone(file.pid)) {
         close(file, timeNs, out);
         return;
       }

@@ -52,6 +52,7 @@ class ProbeSource final : public Source, private ProbeDirectory::Visitor {
 
   void ring(int pid, uint32_t instance, const char* name) override;
   bool isNew(int pid, uint32_t instance);
+  bool isGone(int ownPid) const;
   void look(uint64_t timeNs, RecordSink& out);
   void drain(uint64_t timeNs, RecordSink& out, uint64_t budget, uint64_t budgetPerFile);
   void drainFile(File& file, uint64_t timeNs, RecordSink& out, uint64_t& budget);
