@@ -49,6 +49,7 @@ const CONTEXT_FIELDS: ReadonlySet<string> = new Set([
   "tool_version",
   "command",
   "sampler",
+  "isolation",
   ...MEMORY_SETTINGS,
 ]);
 

@@ -1,6 +1,7 @@
 import type { Command } from "../core/process/command.ts";
 import type { Environment } from "../core/process/environment.ts";
 import type { Horizon } from "../core/units.ts";
+import type { IsolationMode } from "../telemetry/recording/isolation.ts";
 import type { Policy } from "../verdict/model/policy.ts";
 import type { JudgedConfig } from "./base-policy.ts";
 import type { ConfigFile, KnownLeak } from "./schema.ts";
@@ -83,6 +84,7 @@ export interface GateRequest {
   /** Fraction of one core, null = no governor. */
   readonly cpuBudget: number | null;
   readonly probe: ProbeMode;
+  readonly isolation: IsolationMode;
   readonly attribute: AttributeMode;
   readonly baseRun: BaseRun;
   readonly maxRuns: number;

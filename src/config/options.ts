@@ -270,6 +270,7 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     throw usageError("OPTION_INVALID", "--scenario is empty", "Give the scenario a name, or leave the option out.");
   }
   const probe = choice("probe", options.probe ?? "auto", ["auto", "off", "require"]);
+  const isolation = choice("isolation", options.isolation ?? "off", ["auto", "off", "require"]);
   const attribute = choice("attribute", options.attribute ?? "auto", ["auto", "off", "always"]);
   const policy = config?.policy;
   const report = config?.report ?? {};
@@ -307,6 +308,7 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     ),
     cpuBudget: parseCpuBudget(options["cpu-budget"] ?? String(DEFAULTS.cpuBudgetPercent)),
     probe,
+    isolation,
     attribute,
     baseRun: parseBaseRun(options["base-run"] ?? policy?.["base-run"] ?? "auto"),
     maxRuns: integer("max-runs", options["max-runs"] ?? String(policy?.["max-runs"] ?? DEFAULTS.maxRuns), 1, 100),

@@ -154,6 +154,14 @@ export const RUN_OPTIONS = {
     default: "`auto`",
     input: { name: "probe", given: "auto" },
   },
+  isolation: {
+    group: "measure",
+    value: "auto|off|require",
+    description: "Run the command in namespaces of its own, which it cannot leave, where the machine allows it",
+    details: "`require` refuses to measure without (`ISOLATION_UNAVAILABLE`) ([security](security.md#the-wall)).",
+    default: "`off`",
+    input: { name: "isolation", default: "`auto`", given: "auto" },
+  },
   attribute: {
     group: "measure",
     value: "auto|off|always",

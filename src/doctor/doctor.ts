@@ -4,6 +4,7 @@ import { helperEnvironment, helperPrograms, runChild } from "../core/process/chi
 import { formatBytes, GIB, MIB } from "../core/units.ts";
 import { type ProbeTrial, tryProbe } from "../measure/environment/probe-trial.ts";
 import { scrubEnvironment } from "../measure/environment/scrub-environment.ts";
+import { raiseWall } from "../measure/launch/wall.ts";
 import { findPrebuild } from "../sampler/prebuild.ts";
 import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
 import { detectSampler, NATIVE_PLATFORMS, type SamplerSupport } from "../sampler/start.ts";
@@ -76,6 +77,22 @@ function probeDiagnosis(trial: ProbeTrial): Diagnosis {
   }
 }
 
+/** What keeps a measured command from the gate, where that is asked for. */
+async function isolationDiagnosis(): Promise<Diagnosis> {
+  const { isolation, lower } = await raiseWall("auto", [], process.env);
+  lower();
+  const { got, reason } = isolation;
+  if (got === "user" || got === "sudo") {
+    return row("isolation", "ok", `namespaces of the command's own${got === "sudo" ? ", through sudo" : ""}`);
+  }
+  return row(
+    "isolation",
+    "limited",
+    reason ?? "none",
+    "Measure untrusted changes in a job of its own, without secrets.",
+  );
+}
+
 /** The results of all checks, and the devices found. */
 export interface Diagnoses {
   readonly findings: readonly Diagnosis[];
@@ -89,11 +106,12 @@ export async function diagnose(directory: string): Promise<Diagnoses> {
   const here = detectEnvironment(rootsFrom(process.env), process.env);
   // As a measured command's.
   const { env } = scrubEnvironment(process.env, {}, "doctor");
-  const [git, python, torch, trial] = await Promise.all([
+  const [git, python, torch, trial, isolation] = await Promise.all([
     versionOf(helperPrograms().find("git")?.path ?? "git", ["--version"]),
     versionOf("python3", ["--version"], env),
     versionOf("python3", ["-c", "import importlib.metadata as m; print('torch ' + m.version('torch'))"], env),
     tryProbe(env),
+    isolationDiagnosis(),
   ]);
   const findings: readonly Diagnosis[] = [
     row(
@@ -113,6 +131,7 @@ export async function diagnose(directory: string): Promise<Diagnoses> {
       ? row("git", "limited", "not found", "Without git the base commit cannot be re-run before a failing verdict.")
       : row("git", "ok", git),
     probeDiagnosis(trial),
+    isolation,
     python === null
       ? row("python", "limited", "python3 not found", "Only needed when the measured command is Python.")
       : row("python", "ok", joined([python, torch])),

@@ -39,6 +39,7 @@ export async function composeReport(
     exit_code: exitCodeOf(scenarios, request.unjudged, interrupted, others),
     confirmed: failing.length > 0 && failing.every(({ judgement }) => judgement?.confirmed === true),
     ...identity,
+    isolation: context.wall.isolation,
     scenarios,
     cost: { runs: judged.runs, minutes: (performance.now() - startedMs) / 60_000 },
     warnings: countedNotes(warnings),

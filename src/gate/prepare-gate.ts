@@ -8,7 +8,7 @@ import { prepareBundle } from "../report/bundle/bundle.ts";
 import type { BasePlanner } from "./base/base-run.ts";
 import type { GatePorts } from "./ports/ports.ts";
 import { RunFiles } from "./run/run-files.ts";
-import type { Watched } from "./run/watched-files.ts";
+import { readBefore, wallAround } from "./run/wall-around.ts";
 import { ANCHORS_FILE } from "./scenario/anchor.ts";
 import { readAnchors } from "./scenario/anchor-file.ts";
 import { readBaselines, wantedScenario } from "./scenario/baseline-preflight.ts";
@@ -37,8 +37,16 @@ export async function prepareGate(asked: GateRequest, ports: GatePorts, hooks: S
   const basePlans = await planBaseRuns(request, baselines, repositories);
   await prepareBundle(request.bundle, { argv: hideSecrets(request.argv), createdIso: ports.now().toISOString() });
   const { BundleGuard, WatchedFiles } = await import("./run/watched-files.ts");
-  const watched = watchedBy(request, hooks);
+  const { files, directories } = readBefore(request);
+  const anchorsFile = path.join(request.root, ANCHORS_FILE);
+  // A search that writes baselines changes them itself.
+  const watched = {
+    root: request.root,
+    files: [...files, anchorsFile],
+    directories: hooks.writesBaselines ? [] : directories,
+  };
   const measured = await repositories(request.scenarios[0]?.cwd ?? ".");
+  const wall = await wallAround(request, [request.bundle, anchorsFile]);
   return {
     policy,
     request,
@@ -49,6 +57,7 @@ export async function prepareGate(asked: GateRequest, ports: GatePorts, hooks: S
       anchors,
       basePlans,
       bundle: new BundleGuard(request.bundle),
+      wall,
       runFiles: new RunFiles(request),
       watch: () => new WatchedFiles(watched),
     },
@@ -72,20 +81,4 @@ async function planBaseRuns(
     plans.set(scenario.name, plan);
   }
   return plans;
-}
-
-/** The files that were read before measuring, and that a measured command has no reason to write. */
-function watchedBy({ root, source, baselines }: GateRequest, { writesBaselines }: ScenarioHooks): Watched {
-  const locations = (scheme: string): string[] =>
-    baselines.flatMap((spec) => (spec.startsWith(scheme) ? [path.resolve(root, spec.slice(scheme.length))] : []));
-  const named = baselines.filter((spec) => !/^(file|ref|bundle|artifact):/.test(spec));
-  return {
-    root,
-    files: [
-      ...(source === undefined ? [] : [source.file]),
-      path.join(root, ANCHORS_FILE),
-      ...named.map((file) => path.resolve(root, file)),
-    ],
-    directories: writesBaselines ? [] : locations("file:"),
-  };
 }

@@ -8,10 +8,12 @@ import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
 import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { viewRepository } from "../git/repository-view.ts";
+import type { RaisedWall } from "../measure/launch/wall.ts";
 import type { Metric } from "../telemetry/recording/metrics.ts";
 import type { GatePorts } from "./ports/ports.ts";
 import { failureHint, type RefreshedRecord } from "./refresh.ts";
 import { oneRun } from "./run/one-run.ts";
+import { wallAround } from "./run/wall-around.ts";
 
 /** The series that gates: the allocator of a device, else the heap, else the memory of the host. */
 function gatingSeries({ record }: StoredRecord): { readonly device: string; readonly metric: Metric } {
@@ -53,7 +55,9 @@ export async function measurePeak(
   const opened = stored.record.epochs.at(-1)?.opened ?? "";
   const { device, metric } = gatingSeries(stored);
   const parent = await temporaryDirectory("stormlog-gate-composition-");
+  let wall: RaisedWall | undefined;
   try {
+    wall = await wallAround({ ...request, scenarios: [scenario] }, [parent]);
     const { command, cwd } = scenario;
     const directory = path.join(parent, "1");
     const env = peakEnvironment(
@@ -61,7 +65,17 @@ export async function measurePeak(
       { command, metric, durationS: stored.durationS ?? 60 },
       { ...request.env, ...scenario.env },
     );
-    const plan = { role: "attribution", number: 1, directory, command, cwd, session: "", commit: null, env } as const;
+    const plan = {
+      role: "attribution",
+      number: 1,
+      directory,
+      command,
+      cwd,
+      session: "",
+      commit: null,
+      env,
+      wall,
+    } as const;
     const finished = await oneRun(request, scenario, plan, ports);
     const { ending } = finished;
     const notes: string[] = [];
@@ -83,6 +97,7 @@ export async function measurePeak(
     }
     return storedPeak(found, { opened, device, metric });
   } finally {
+    wall?.lower();
     await rm(parent, { recursive: true, force: true });
   }
 }

@@ -13,12 +13,14 @@ import { groupBy } from "../core/group-by.ts";
 import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { countedNotes, oneLine, plural } from "../core/text.ts";
 import { viewRepository } from "../git/repository-view.ts";
+import type { RaisedWall } from "../measure/launch/wall.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
 import { METRIC } from "../telemetry/recording/metrics.ts";
 import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import type { GatePorts } from "./ports/ports.ts";
 import { type FinishedRun, oneRun } from "./run/one-run.ts";
 import { outputTail } from "./run/output-tail.ts";
+import { wallAround } from "./run/wall-around.ts";
 
 /** One envelope for each series of the runs, the judged ones first. */
 export function envelopesOf(runs: readonly FinishedRun[]): Band[] {
@@ -92,7 +94,9 @@ export async function refreshScenario(
   const { commit } = await viewRepository(scenario.cwd, request.env);
   // The runs are kept only until their features are stored.
   const parent = await temporaryDirectory("stormlog-gate-refresh-");
+  let wall: RaisedWall | undefined;
   try {
+    wall = await wallAround({ ...request, scenarios: [scenario] }, [parent]);
     const finished: FinishedRun[] = [];
     for (let number = 1; number <= options.runs; number += 1) {
       const { command, cwd } = scenario;
@@ -100,7 +104,7 @@ export async function refreshScenario(
       const run = await oneRun(
         request,
         scenario,
-        { role: "candidate", number, directory, command, cwd, session, commit },
+        { role: "candidate", number, directory, command, cwd, session, commit, wall },
         ports,
       );
       if (run.ending.kind === "interrupted")
@@ -141,6 +145,7 @@ export async function refreshScenario(
     const lengths = finished.flatMap(({ info }) => info.clock.duration_s ?? []);
     return { ...stored, durationS: lengths.length === 0 ? null : Math.min(...lengths) };
   } finally {
+    wall?.lower();
     await rm(parent, { recursive: true, force: true });
   }
 }

@@ -31,8 +31,10 @@ export async function runGate(
 ): Promise<GateOutcome> {
   const startedMs = performance.now();
   const unfreeze = await freezeRefs(directoriesOf(asked), ports.interrupt);
+  let lower = (): void => {};
   try {
     const gate = await prepareGate(asked, ports, hooks);
+    lower = gate.context.wall.lower;
     const judged = await judgeScenarios(gate, ports, hooks);
     // What git or another helper left behind must not write while the evidence is written and published.
     await endOrphans(500);
@@ -47,6 +49,7 @@ export async function runGate(
     await printed;
     return outcome;
   } finally {
+    lower();
     unfreeze();
   }
 }

@@ -24,6 +24,7 @@ import { OutputTee } from "./launch/output-tee.ts";
 import { ProcessTree } from "./launch/process-tree.ts";
 import type { CommandEnd, Launched } from "./launch/start-in-session.ts";
 import { endLeftovers, stopTree } from "./launch/stop-tree.ts";
+import { wallOfRun } from "./launch/wall.ts";
 import type { ProbeSetup } from "./session/probe-info.ts";
 import { ProgramNames } from "./session/program-names.ts";
 import { RamFiles } from "./session/ram-files.ts";
@@ -106,9 +107,18 @@ async function prepare(request: MeasureRequest): Promise<PreparedRun> {
   if (dropped.length > 0) denyInspection();
   const identity = rankIdentity(env);
   const { scenarioDefinition, ignore } = request;
+  const isolation = request.wall?.isolation.got;
   const command = declaredCommand(request.command, request.cwd);
   const describe = (devices: Sampler["devices"]) =>
-    collectFingerprint({ devices, env, worldSize: identity.world_size, scenarioDefinition, command, ignore });
+    collectFingerprint({
+      devices,
+      env,
+      worldSize: identity.world_size,
+      scenarioDefinition,
+      command,
+      ignore,
+      isolation,
+    });
   createRunDirectory(request.directory);
   renewCopies();
   const probe = request.probe === "off" ? null : openProbe(request, env);
@@ -135,7 +145,9 @@ async function prepare(request: MeasureRequest): Promise<PreparedRun> {
 
 async function launchHeld({ request, argv, env, probe, log }: PreparedRun): Promise<Launched> {
   try {
-    return await launch({ argv, cwd: request.cwd, env: probe?.env ?? env });
+    const written = probe === null ? null : path.join(request.directory, PROBE_FOLDER);
+    const wall = request.wall === undefined ? null : wallOfRun(request.wall, request.directory, written);
+    return await launch({ argv, cwd: request.cwd, env: probe?.env ?? env, wall });
   } catch (error) {
     log.close();
     throw error;
@@ -148,7 +160,7 @@ const TICKS_PER_S = 100;
 /** Sample the held command from before it starts until all of its processes have ended. */
 async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promise<EndedRun> {
   const { request, argv, env, log, probe, describe, ramFiles } = prepared;
-  const tree = new ProcessTree(launched.rootPid, prepared.marker);
+  const tree = new ProcessTree(launched.rootPid, launched.walled ? null : prepared.marker);
   const programs = new ProgramNames();
   const tees = [
     new OutputTee(launched.stdout, (chunk) => log.write(chunk), request.stdout),
@@ -219,7 +231,7 @@ function samplerOf({ request, marker, probe }: PreparedRun, launched: Launched):
     hostPeriodNs: request.hostPeriodNs,
     devicePeriodNs: request.devicePeriodNs,
     cpuBudget: request.cpuBudget,
-    marker,
+    marker: launched.walled ? null : marker,
     ...(request.ignore === undefined ? {} : { ignore: request.ignore.join("\n") }),
     probeDirectory: probe === null ? null : path.join(request.directory, PROBE_FOLDER),
   });

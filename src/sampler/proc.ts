@@ -33,6 +33,12 @@ export function readStat(pid: number): ProcStat | null {
   return text === null ? null : parseStat(text);
 }
 
+/** The numbers of a process in its pid namespaces, from this process's own inwards; empty where they are not known. */
+export function namespacePids(pid: number): readonly number[] {
+  const line = /^NSpid:(.*)$/m.exec(readText(`/proc/${pid}/status`) ?? "")?.[1];
+  return line === undefined ? [] : line.trim().split(/\s+/).map(Number);
+}
+
 /** Pids of the machine, as far as this process may see them. */
 export function allPids(): number[] {
   try {

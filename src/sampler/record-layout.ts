@@ -44,7 +44,7 @@ export const RecordKind = {
    * graphics 2 | MPS 4. From the kernel's `dmem` group, here and in peaks: id = -1, the whole job.
    */
   deviceProcess: 5,
-  /** id = pid, v0 parent pid, v1 start time in clock ticks since boot. */
+  /** id = pid, v0 parent pid, v1 start time in clock ticks since boot, v2 pid outside of the job's own namespace. */
   processStart: 6,
   /** id = pid, v0 last VmHWM (valid when known). */
   processExit: 7,

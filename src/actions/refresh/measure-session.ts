@@ -40,6 +40,7 @@ export const MEASURED = [
   "max-runs",
   "max-minutes",
   "probe",
+  "isolation",
   "attribute",
   "interval-ms",
   "budget",

@@ -6,12 +6,14 @@ import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts"
 import { GateError } from "../../core/errors.ts";
 import type { Command } from "../../core/process/command.ts";
 import { formatBytes } from "../../core/units.ts";
+import type { RaisedWall } from "../../measure/launch/wall.ts";
 import { loadReader, measure } from "../../measure/measure.ts";
 import type { RunReport } from "../../report/model/gate-report.ts";
 import type { RunRole } from "../../report/model/report-schema.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { GatePorts } from "../ports/ports.ts";
-import { failure, probedEnding, type RunEnding, runEnding } from "./run-ending.ts";
+import { outputTail } from "./output-tail.ts";
+import { failure, probedEnding, type RunEnding, runEnding, walledEnding } from "./run-ending.ts";
 import { workElsewhere } from "./work-elsewhere.ts";
 
 /** One execution, measured and analysed. */
@@ -55,6 +57,8 @@ export interface RunPlan {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Whether Java virtual machines are made to collect their heaps. */
   readonly collect?: boolean | undefined;
+  /** What keeps the command from the gate; absent = nothing does. */
+  readonly wall?: RaisedWall | undefined;
 }
 
 /** Loaded after the command has started, which does not wait for it. */
@@ -112,6 +116,7 @@ export async function oneRun(
     env: request.env,
     extraEnv: { ...scenario.env, ...plan.env },
     directory: plan.directory,
+    wall: plan.wall,
     ignore: scenario.ignore,
     timeoutS: shorter(scenario.timeoutS, plan.limitS ?? null),
     hostPeriodNs: request.hostPeriodNs,
@@ -130,7 +135,8 @@ export async function oneRun(
     debug: request.debug,
   }).finally(cancelPreload);
   ports.progress?.(null);
-  const own = probedEnding(runEnding(info.exit, info.oom, info.command), request.probe, info);
+  const ended = probedEnding(runEnding(info.exit, info.oom, info.command), request.probe, info);
+  const own = walledEnding(ended, info, () => outputTail(plan.directory));
   // Samples that are altered or missing prove nothing, neither a breach nor its absence.
   const ending =
     integrityError === null || own.kind !== "ok"

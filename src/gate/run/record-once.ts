@@ -3,11 +3,13 @@ import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts"
 import { messageOf } from "../../core/errors.ts";
 import { freezeRefs } from "../../git/git.ts";
 import { viewRepository } from "../../git/repository-view.ts";
+import type { RaisedWall } from "../../measure/launch/wall.ts";
 import { sessionId } from "../../measure/session/session.ts";
 import type { GatePorts } from "../ports/ports.ts";
 import { type FinishedRun, oneRun, writeFilesOf } from "./one-run.ts";
 import { claimShardDirectory } from "./shard-directory.ts";
 import { shardOrigin, withCommandsJob } from "./shard-origin.ts";
+import { wallAround } from "./wall-around.ts";
 
 /** The run with the features of its samples stored beside them; `merge` computes what is missing. */
 async function withFeatures(finished: FinishedRun): Promise<FinishedRun> {
@@ -35,7 +37,9 @@ export async function recordOnce(
   const session = sessionId(withCommandsJob(env, scenario.command));
   const claimed = claimShardDirectory(output, shardOrigin(scenario.command, env, os.hostname()), session);
   const release = await freezeRefs([request.root], ports.interrupt);
+  let wall: RaisedWall | undefined;
   try {
+    wall = await wallAround({ ...request, scenarios: [scenario] }, [claimed.directory]);
     const { commit } = await viewRepository(scenario.cwd, request.env);
     const finished = await oneRun(
       request,
@@ -48,6 +52,7 @@ export async function recordOnce(
         cwd: scenario.cwd,
         session,
         commit,
+        wall,
       },
       ports,
     );
@@ -56,6 +61,7 @@ export async function recordOnce(
     claimed.release();
     throw error;
   } finally {
+    wall?.lower();
     release();
   }
 }

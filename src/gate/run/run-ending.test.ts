@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { OutOfMemory } from "../../telemetry/recording/out-of-memory.ts";
 import { recordingInfo } from "../../telemetry/testing/recordings.ts";
-import { probedEnding, runEnding } from "./run-ending.ts";
+import { probedEnding, runEnding, walledEnding } from "./run-ending.ts";
 
 describe("runEnding", () => {
   it("runEnding is ok when the command exited with status 0", () => {
@@ -55,6 +55,24 @@ describe("runEnding", () => {
 
   it("runEnding is an interruption, not a failure, when the gate was stopped", () => {
     expect(runEnding({ kind: "interrupted", signal: "SIGTERM" })).toEqual({ kind: "interrupted", signal: "SIGTERM" });
+  });
+});
+
+describe("a failed run behind a wall", () => {
+  const failed = runEnding({ kind: "exited", code: 128 });
+  const run = (isolation: string) => recordingInfo({ fingerprint: { isolation } });
+
+  it("a failed run whose output shows the wall is sent to the option, another is not", () => {
+    const hint = (tail: string | null, isolation = "user") => {
+      const ending = walledEnding(failed, run(isolation), () => tail);
+      return ending.kind === "failed" && ending.hint?.includes("isolation: off");
+    };
+    expect(hint("fatal: Unable to create '.git/index.lock': Read-only file system")).toBe(true);
+    expect(hint('sudo: The "no new privileges" flag is set')).toBe(true);
+    expect(hint("Error: EROFS: read-only file system, open '.git/x'")).toBe(true);
+    expect(hint("assertion failed")).toBe(false);
+    expect(hint(null)).toBe(false);
+    expect(hint("Read-only file system", "off")).toBe(false);
   });
 });
 

@@ -75,6 +75,19 @@ export function runEnding(exit: ExitState, oom?: OutOfMemory, command?: Recordin
   }
 }
 
+/** What programs print that cannot write a read-only directory, or gain no rights by a set-user-ID program. */
+const WALL_MESSAGE = /Read-only file system|\bEROFS\b|no new privileges/i;
+
+/** A failed run whose output shows that the wall was in its way says so. @param tail the end of its output */
+export function walledEnding(ending: RunEnding, info: RecordingInfo, tail: () => string | null): RunEnding {
+  const { isolation = "off" } = info.fingerprint;
+  if (ending.kind !== "failed" || isolation === "off" || !WALL_MESSAGE.test(tail() ?? "")) return ending;
+  return {
+    ...ending,
+    hint: "It ran in namespaces of its own, where `.git` is read-only and sudo gains nothing: `isolation: off` runs it without.",
+  };
+}
+
 /** A run that requires the probe fails without it, even when the command succeeded. */
 export function probedEnding(ending: RunEnding, mode: ProbeMode, info: RecordingInfo): RunEnding {
   if (mode !== "require" || ending.kind !== "ok") return ending;

@@ -9,6 +9,7 @@ import { scenarioDirectory } from "../../baseline/identity.ts";
 import type { LoadedBaselines } from "../../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import type { RepositoryViews } from "../../git/repository-view.ts";
+import type { RaisedWall } from "../../measure/launch/wall.ts";
 import type { LockChanges } from "../../report/model/report-schema.ts";
 import { HELD_AT_PEAK, LEAK_LINE, ONE_TIME_LINE, PEAK_LINE } from "../../report/wording/source-line.ts";
 import { METRIC } from "../../telemetry/recording/metrics.ts";
@@ -38,6 +39,8 @@ export interface GateContext {
   /** By scenario; missing where no baseline could ask for a base run. */
   readonly basePlans: ReadonlyMap<string, BasePlanner>;
   readonly bundle: BundleGuard;
+  /** What keeps measured commands from the gate. */
+  readonly wall: RaisedWall;
   readonly runFiles: RunFiles;
   /** Begins to watch the files that were read. */
   readonly watch: () => WatchedFiles;
@@ -135,7 +138,12 @@ export class ScenarioRun implements ScenarioEvidence {
     this.context.bundle.restore();
     this.warnings.push(...(await this.context.runFiles.write()));
     const finished = await this.context.runFiles.take(
-      await oneRun(this.request, this.scenario, { ...plan, limitS }, { ...this.#ports, load: () => this.#load() }),
+      await oneRun(
+        this.request,
+        this.scenario,
+        { ...plan, limitS, wall: this.context.wall },
+        { ...this.#ports, load: () => this.#load() },
+      ),
     );
     this.cost.took((performance.now() - startedMs) / 1000);
     this.warnings.push(...finished.warnings);

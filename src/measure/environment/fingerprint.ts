@@ -6,6 +6,7 @@ import type { Command } from "../../core/process/command.ts";
 import { hideSecrets } from "../../core/process/hide-secrets.ts";
 import { oneLine } from "../../core/text.ts";
 import { DEVICE_BACKENDS, type DeviceReport, vendorOf } from "../../sampler/sampler.ts";
+import type { Isolation } from "../../telemetry/recording/isolation.ts";
 import type { Fingerprint, MEMORY_SETTINGS } from "../../telemetry/recording/model.ts";
 
 interface FingerprintInputs {
@@ -19,6 +20,8 @@ interface FingerprintInputs {
   readonly command: string;
   /** Programs of the command that are not measured; absent = none. */
   readonly ignore?: readonly string[] | undefined;
+  /** What keeps the command from the gate; absent = nothing. */
+  readonly isolation?: Isolation["got"] | undefined;
 }
 
 /** The one value all devices share, or every different one; null where none is known. */
@@ -194,6 +197,7 @@ export async function collectFingerprint(inputs: FingerprintInputs): Promise<Fin
     cpu: os.cpus()[0]?.model.trim() || null,
     python: null,
     os: await osName(),
+    isolation: inputs.isolation ?? "off",
     ...(await memorySettings(inputs)),
   };
 }

@@ -3,7 +3,7 @@ import { lstat } from "node:fs/promises";
 import { connect } from "node:net";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readStat, readText } from "../../sampler/proc.ts";
+import { namespacePids, readStat, readText } from "../../sampler/proc.ts";
 import { type Member, signalMember } from "../launch/process-tree.ts";
 
 // The protocol of `jcmd` (attachListener_posix.cpp of OpenJDK, version 1), without starting a second virtual machine:
@@ -28,8 +28,7 @@ const SIGQUIT_BIT = 1n << 2n;
 export function jvmProcess({ pid, startTicks }: Member): JvmProcess | null {
   const status = readText(`/proc/${pid}/status`);
   const uid = /^Uid:\s+\d+\s+(\d+)/m.exec(status ?? "")?.[1];
-  const ownPid = /^NSpid:.*?(\d+)$/m.exec(status ?? "")?.[1] ?? String(pid);
-  return uid === undefined ? null : { pid, startTicks, ownPid: Number(ownPid), uid: Number(uid) };
+  return uid === undefined ? null : { pid, startTicks, ownPid: namespacePids(pid).at(-1) ?? pid, uid: Number(uid) };
 }
 
 /** Without a handler SIGQUIT would end the process: one that is starting, or one with `-Xrs`. */

@@ -2,7 +2,7 @@ import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MIB } from "../../core/units.ts";
-import { readStat, readText } from "../../sampler/proc.ts";
+import { namespacePids, readStat, readText } from "../../sampler/proc.ts";
 import { AllocatorKind, HostHeapIndex, SampleReason } from "../../sampler/record-layout.ts";
 import { TreeScan } from "../../sampler/tree-scan.ts";
 import { processName } from "../launch/process-tree.ts";
@@ -62,10 +62,11 @@ class Jvm {
   #collections: number | null = null;
   attachable: boolean | null = null;
 
-  constructor(process: JvmProcess, counters: PerformanceData | null, directory: string) {
+  /** @param pid its number in the job's own namespace, as its records carry it */
+  constructor(process: JvmProcess, pid: number, counters: PerformanceData | null, directory: string) {
     this.process = process;
     this.#counters = counters;
-    this.ring = new HeapRing(directory, process.pid, process.startTicks);
+    this.ring = new HeapRing(directory, pid, process.startTicks);
   }
 
   /** @param forced whether collections are forced, which move the heap to pages that no counter shows */
@@ -96,6 +97,8 @@ class Jvm {
 /** Follows the virtual machines below a process until it is stopped. Never throws. */
 export class JvmWatch {
   readonly #scan: TreeScan;
+  /** Pid namespaces around that of the job. */
+  readonly #depth: number;
   readonly #directory: string;
   readonly #collect: boolean;
   readonly #jvms = new Map<number, Jvm>();
@@ -108,6 +111,7 @@ export class JvmWatch {
   /** @param directory of the probes' rings  @param collect whether each machine is made to collect its heap */
   constructor(rootPid: number, directory: string, collect: boolean) {
     this.#scan = new TreeScan(rootPid, null);
+    this.#depth = namespacePids(rootPid).length - 1;
     this.#directory = directory;
     this.#collect = collect;
     this.#followed = this.#follow();
@@ -158,7 +162,7 @@ export class JvmWatch {
       const counters = found && PerformanceData.open(`/proc/${pid}/root`, found.ownPid, found.uid);
       // A child of a machine has its mappings until it executes its program.
       if (found === null || (counters === null && looks + 1 < LOOKS)) continue;
-      const jvm = new Jvm(found, counters, this.#directory);
+      const jvm = new Jvm(found, namespacePids(pid)[this.#depth] ?? pid, counters, this.#directory);
       // One without counters is seen all the same.
       jvm.ring.put({ used: 0 });
       this.#jvms.set(pid, jvm);

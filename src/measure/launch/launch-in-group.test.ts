@@ -5,7 +5,7 @@ import { launchInGroup } from "./launch-in-group.ts";
 import { ProcessTree } from "./process-tree.ts";
 import { endLeftovers, stopTree } from "./stop-tree.ts";
 
-const launched = (...argv: string[]) => launchInGroup({ argv, cwd: "/", env: { PATH: "/usr/bin:/bin" } });
+const launched = (...argv: string[]) => launchInGroup({ argv, cwd: "/", wall: null, env: { PATH: "/usr/bin:/bin" } });
 /** As on macOS, where no process can be found by its marker. */
 const NO_TREE = new ProcessTree(2 ** 22 + 1, "A_MARKER=of no process");
 const isGone = (pid: number): boolean => {

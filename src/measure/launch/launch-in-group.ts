@@ -61,6 +61,7 @@ export async function launchInGroup(request: LaunchRequest): Promise<Launched> {
   });
   return {
     rootPid: root,
+    walled: false,
     reason: "if the gate is killed, the command goes on; a process that leaves the command's group may outlive the run",
     stdout,
     stderr,

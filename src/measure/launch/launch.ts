@@ -1,4 +1,4 @@
-import type { Readable, Writable } from "node:stream";
+import type { Readable } from "node:stream";
 import { findPrebuild } from "../../sampler/prebuild.ts";
 import { readStat } from "../../sampler/proc.ts";
 import { type LauncherOrder, parseStatusLine } from "./launcher-protocol.ts";
@@ -11,13 +11,15 @@ import {
   launchFailed,
   STATUS_FD,
   type Started,
+  startBySudo,
   startInSession,
+  WallRefused,
 } from "./start-in-session.ts";
 
 /**
  * Start the launcher around a command that is not running yet. The command's process exists when this resolves, so that
  * it is sampled from its start.
- * @throws GateError LAUNCH_FAILED, COMMAND_INVALID
+ * @throws GateError LAUNCH_FAILED, COMMAND_INVALID; WallRefused
  */
 export async function launch(request: LaunchRequest): Promise<Launched> {
   if (process.platform === "darwin") return (await import("./launch-in-group.ts")).launchInGroup(request);
@@ -26,16 +28,39 @@ export async function launch(request: LaunchRequest): Promise<Launched> {
   const reason = adoptOrphans()
     ? null
     : "this process cannot adopt orphans: if the launcher is killed, a process that starts a new session and clears its environment at once may outlive the run";
-  const args = [String(CONTROL_FD), String(STATUS_FD), "--", ...request.argv];
-  return follow(await startInSession(prebuild.launcher, args, request), reason);
+  const { wall } = request;
+  const walled = wall !== null;
+  const mounts = wall?.mounts ?? [];
+  const args = [
+    String(CONTROL_FD),
+    String(STATUS_FD),
+    ...(walled ? [wall.kind, ...mounts] : []),
+    "--",
+    ...request.argv,
+  ];
+  const started = wall?.sudo
+    ? await startBySudo(wall.sudo, prebuild.launcher, mounts, request)
+    : await startInSession(prebuild.launcher, args, request);
+  return { ...(await follow(started)), walled, reason: walled ? null : reason };
 }
 
-async function follow({ child, stdout, stderr }: Started, reason: string | null): Promise<Launched> {
+async function follow({
+  child,
+  control,
+  status,
+  stdout,
+  stderr,
+  opened,
+}: Started): Promise<Omit<Launched, "walled" | "reason">> {
   const unregister = child.pid === undefined ? () => {} : registerLauncher(child.pid);
-  const control = child.stdio[CONTROL_FD] as Writable;
-  const status = child.stdio[STATUS_FD] as Readable;
   let commandPid: number | null = null;
+  let rootPid = child.pid;
   let end: (value: CommandEnd) => void;
+  const kill = (): void => {
+    child.kill("SIGKILL");
+    // One that runs as root ends by this.
+    control.destroy();
+  };
   const ended = new Promise<CommandEnd>((resolve) => {
     end = resolve;
   });
@@ -52,11 +77,20 @@ async function follow({ child, stdout, stderr }: Started, reason: string | null)
     });
     child.once("exit", (code, signal) => {
       clearTimeout(timer);
+      void opened();
       reject(launchFailed(`it ended with ${signal ?? `status ${code}`}`, undefined));
     });
     eachLine(status, (line) => {
+      void opened();
       const message = parseStatusLine(line);
       switch (message?.kind) {
+        case "init":
+          rootPid = message.pid;
+          break;
+        case "wall-failed":
+          clearTimeout(timer);
+          reject(new WallRefused(message.step, message.errno));
+          break;
         case "pid":
           commandPid = message.pid;
           isReady();
@@ -92,15 +126,14 @@ async function follow({ child, stdout, stderr }: Started, reason: string | null)
   try {
     await ready;
   } catch (error) {
-    child.kill("SIGKILL");
+    kill();
     stdout.destroy();
     stderr.destroy();
     throw error;
   }
   killWhenStopped(child, closed);
   return {
-    rootPid: child.pid!,
-    reason,
+    rootPid: rootPid!,
     stdout,
     stderr,
     commandPid: () => commandPid,
@@ -108,7 +141,7 @@ async function follow({ child, stdout, stderr }: Started, reason: string | null)
     ended,
     closed,
     isClosed: () => isClosed,
-    kill: () => void child.kill("SIGKILL"),
+    kill,
   };
 }
 

@@ -3,6 +3,9 @@ import { parseStatusLine, signalName } from "./launcher-protocol.ts";
 
 describe("parseStatusLine", () => {
   it.each([
+    ["init 41", { kind: "init", pid: 41 }],
+    ["wall-failed proc EPERM", { kind: "wall-failed", step: "proc", errno: "EPERM" }],
+    ["wall-failed /a b/c EROFS", { kind: "wall-failed", step: "/a b/c", errno: "EROFS" }],
     ["pid 42", { kind: "pid", pid: 42 }],
     ["started", { kind: "started" }],
     ["exec-failed 2 ENOENT", { kind: "exec-failed", errno: "ENOENT" }],

@@ -7,6 +7,8 @@ import { constants } from "node:os";
 export type LauncherOrder = "g" | "i" | "t" | "k" | "q";
 
 export type LauncherStatus =
+  | { readonly kind: "init"; readonly pid: number }
+  | { readonly kind: "wall-failed"; readonly step: string; readonly errno: string }
   | { readonly kind: "pid"; readonly pid: number }
   | { readonly kind: "started" }
   | { readonly kind: "exec-failed"; readonly errno: string }
@@ -25,15 +27,27 @@ export function signalName(number: number): string {
   return SIGNAL_NAMES.get(number) ?? `signal ${number}`;
 }
 
-/** `pid <n>`, `started`, `exec-failed <errno> <NAME>`, `exit <code>`, `signal <n> <core>`; null for anything else. */
+/**
+ * `init <n>`, `wall-failed <step> <NAME>`, `pid <n>`, `started`, `exec-failed <errno> <NAME>`, `exit <code>`,
+ * `signal <n> <core>`; null for anything else.
+ */
 export function parseStatusLine(line: string): LauncherStatus | null {
   const [kind, first, second] = line.trim().split(" ");
+  if (kind === "wall-failed") {
+    // A step may be a path with blanks.
+    const [step = "", errno = "unknown"] = line
+      .trim()
+      .slice(kind.length + 1)
+      .split(/ (?=\w+$)/);
+    return { kind, step, errno };
+  }
   const number = Number(first);
   switch (kind) {
     case "started":
       return { kind: "started" };
+    case "init":
     case "pid":
-      return Number.isInteger(number) ? { kind: "pid", pid: number } : null;
+      return Number.isInteger(number) ? { kind, pid: number } : null;
     case "exec-failed":
       return { kind: "exec-failed", errno: second ?? `errno ${first ?? "unknown"}` };
     case "exit":

@@ -126,8 +126,8 @@ export class ProcessTree {
   readonly #scan: TreeScan;
   readonly #known = new Map<number, Member>();
 
-  /** @param marker `NAME=value` in the environment of every member */
-  constructor(root: number, marker: string) {
+  /** @param marker `NAME=value` in the environment of every member; null where none can leave the tree */
+  constructor(root: number, marker: string | null) {
     this.#scan = new TreeScan(root, marker);
   }
 

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { codeOf, GateError, messageOf } from "../../core/errors.ts";
 import { helperEnvironment, helperPrograms, runChild } from "../../core/process/child.ts";
 import type { Environment } from "../../core/process/environment.ts";
@@ -20,6 +20,8 @@ export type CommandEnd =
 export interface Launched {
   /** The root of the measured tree: the launcher, itself not part of it, or on macOS the command. */
   readonly rootPid: number;
+  /** Whether all processes of the command end with the root, and none leaves its tree. */
+  readonly walled: boolean;
   /** Which processes may outlive the run, and why; null when none may. */
   readonly reason: string | null;
   readonly stdout: Readable;
@@ -35,7 +37,34 @@ export interface Launched {
   kill(): void;
 }
 
+/** Namespaces of the command's own. `mounts`: as the launcher takes them. */
+export interface Wall {
+  readonly kind: "user" | "sudo" | "root";
+  readonly mounts: readonly string[];
+  /** Path of the `sudo` that starts the launcher; null = this process starts it. */
+  readonly sudo: string | null;
+}
+
+/** The machine does not let this process make a wall. */
+export class WallRefused extends Error {
+  readonly reason: string;
+
+  /** @param step of the launcher, or the path that could not be mounted  @param errno its symbolic name */
+  constructor(step: string, errno: string) {
+    const reasons: Record<string, string> = {
+      namespaces: "namespaces cannot be made here",
+      map: "the user cannot be mapped into a namespace",
+      proc: "/proc cannot be mounted in a namespace, as in most containers",
+    };
+    const reason = `${reasons[step] ?? `${step}: cannot be set up in a namespace`} (${errno})`;
+    super(reason);
+    this.reason = reason;
+  }
+}
+
 export interface LaunchRequest {
+  /** Null: the command is started beside this process. */
+  readonly wall: Wall | null;
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
@@ -54,6 +83,12 @@ export function launchFailed(message: string, cause: unknown): GateError {
 
 export interface Started {
   readonly child: ChildProcess;
+  /** To the launcher. */
+  readonly control: Writable;
+  /** Its reports. */
+  readonly status: Readable;
+  /** To be called when the launcher has reported something, or ended. */
+  readonly opened: () => Promise<void>;
   readonly stdout: Readable;
   readonly stderr: Readable;
 }
@@ -67,11 +102,11 @@ export async function startInSession(
   args: readonly string[],
   { cwd, env }: LaunchRequest,
 ): Promise<Started> {
-  const pipes = await openOutputPipes();
+  const pipes = await openPipes(["out", "err"]);
+  await pipes?.remove();
   const socket = rankSocket(env);
-  let child: ChildProcess;
-  try {
-    child = spawn(file, args, {
+  return started(pipes, () =>
+    spawn(file, args, {
       cwd,
       env: socket === null ? env : { ...env, [SOCKET_VARIABLE]: String(SOCKET_FD) },
       // Its own session: a Ctrl-C at the terminal reaches the gate alone, which then ends the tree in order.
@@ -79,30 +114,72 @@ export async function startInSession(
       // No stdin: a command that waits for a person would run into its timeout.
       stdio: [
         "ignore",
-        pipes?.[0].writeFd ?? "pipe",
-        pipes?.[1].writeFd ?? "pipe",
+        pipes?.writeFds[0] ?? "pipe",
+        pipes?.writeFds[1] ?? "pipe",
         "pipe",
         "pipe",
         ...(socket === null ? [] : [socket]),
       ],
-    });
+    }),
+  );
+}
+
+/**
+ * Starts the launcher as root. `sudo` closes all descriptors but three and resets the environment: orders go to the
+ * launcher's input, the environment before them, and its reports come through a named pipe.
+ * @param launcher its path  @param mounts of the wall  @throws GateError LAUNCH_FAILED, COMMAND_INVALID
+ */
+export async function startBySudo(
+  sudo: string,
+  launcher: string,
+  mounts: readonly string[],
+  { argv, cwd, env }: LaunchRequest,
+): Promise<Started> {
+  const pipes = await openPipes(["out", "err", "status"]);
+  const [, , status] = pipes?.readers ?? [];
+  if (pipes === null || status === undefined) throw launchFailed("no named pipe can be made", undefined);
+  const words = [launcher, "0", "0", "sudo", String(process.pid), pipes.files[2] ?? "", ...mounts, "--", ...argv];
+  const ready = await started(pipes, () => {
+    const [out, err] = pipes.writeFds;
+    const options = { cwd, env: helperEnvironment(), detached: true };
+    return spawn(sudo, ["-n", "--", ...words], { ...options, stdio: ["pipe", out ?? "ignore", err ?? "ignore"] });
+  });
+  const control = ready.child.stdin;
+  if (control === null) throw launchFailed("its input cannot be written", undefined);
+  const block = Buffer.from(
+    Object.entries(env)
+      .map(([name, value]) => `${name}=${value}\0`)
+      .join(""),
+  );
+  control.write(`${block.length}\n`);
+  control.write(block);
+  return { ...ready, control, status, opened: pipes.remove };
+}
+
+async function started(pipes: Pipes | null, start: () => ChildProcess): Promise<Started> {
+  let child: ChildProcess;
+  try {
+    child = start();
     // Without descriptors left, not even its streams exist.
     if (child.pid === undefined) throw (await once(child, "error"))[0];
   } catch (error) {
-    for (const pipe of pipes ?? []) pipe.reader.destroy();
+    for (const reader of pipes?.readers ?? []) reader.destroy();
+    await pipes?.remove();
     const message = messageOf(error);
     if (codeOf(error) === "ERR_INVALID_ARG_VALUE")
       throw new GateError("COMMAND_INVALID", message, { kind: "usage", cause: error });
     throw launchFailed(message, error);
   } finally {
-    for (const pipe of pipes ?? []) closeSync(pipe.writeFd);
+    for (const fd of pipes?.writeFds.slice(0, 2) ?? []) closeSync(fd);
   }
-  const stdout = pipes?.[0].reader ?? child.stdout;
-  const stderr = pipes?.[1].reader ?? child.stderr;
+  const stdout = pipes?.readers[0] ?? child.stdout;
+  const stderr = pipes?.readers[1] ?? child.stderr;
   if (stdout === null || stderr === null) throw launchFailed("its output cannot be read", undefined);
   // Writing to a program that has quit, or reading a reset socket, is reported by its end.
-  for (const stream of [...child.stdio, stdout, stderr]) stream?.on("error", () => {});
-  return { child, stdout, stderr };
+  for (const stream of [...child.stdio, ...(pipes?.readers ?? []), stdout, stderr]) stream?.on("error", () => {});
+  const control = child.stdio[CONTROL_FD] as Writable;
+  const status = child.stdio[STATUS_FD] as Readable;
+  return { child, control, status, stdout, stderr, opened: async () => {} };
 }
 
 /**
@@ -130,44 +207,49 @@ export function rankSocket(env: Environment): number | null {
   }
 }
 
-/** Both ends of a pipe: the child gets `writeFd`, this process reads `reader`. */
-interface OutputPipe {
-  readonly reader: Readable;
-  readonly writeFd: number;
+/** Named pipes, opened at both ends: a child gets the writing ends, this process reads the others. */
+interface Pipes {
+  readonly files: readonly string[];
+  readonly readers: readonly Readable[];
+  readonly writeFds: readonly number[];
+  /** Removes their names, and closes the writing ends behind the first two. */
+  readonly remove: () => Promise<void>;
 }
 
 /**
- * Real pipes for a child's stdout and stderr. The "pipes" Node itself makes are socket pairs, on which a script's `echo
- * … > /dev/stderr` fails with ENXIO; named pipes opened at both ends and unlinked behave as a shell's do. Null where
- * they cannot be made; the caller then takes Node's own.
+ * Real pipes for a child's streams. The "pipes" Node itself makes are socket pairs, on which a script's `echo … >
+ * /dev/stderr` fails with ENXIO; named pipes opened at both ends and unlinked behave as a shell's do. Null where they
+ * cannot be made; the caller then takes Node's own.
  */
-async function openOutputPipes(): Promise<readonly [OutputPipe, OutputPipe] | null> {
+async function openPipes(names: readonly string[]): Promise<Pipes | null> {
   let directory: string | undefined;
+  const readers: Socket[] = [];
+  const writeFds: number[] = [];
+  const unlink = async (): Promise<void> => {
+    if (directory !== undefined) await rm(directory, { recursive: true, force: true });
+    directory = undefined;
+  };
   try {
     directory = await mkdtemp(path.join(tmpdir(), "stormlog-gate-"));
-    const files = [path.join(directory, "out"), path.join(directory, "err")] as const;
+    const files = names.map((name) => path.join(directory ?? "", name));
     const program = helperPrograms().find("mkfifo");
-    if (program === null) return null;
-    const options = { env: helperEnvironment(), timeoutMs: 5000 };
-    await runChild(program.path, ["-m", "600", ...files], options);
-    const out = openBoth(files[0]);
-    try {
-      return [out, openBoth(files[1])];
-    } catch (error) {
-      closeSync(out.writeFd);
-      out.reader.destroy();
-      throw error;
+    if (program === null) throw new Error("mkfifo is missing");
+    await runChild(program.path, ["-m", "600", ...files], { env: helperEnvironment(), timeoutMs: 5000 });
+    for (const file of files) {
+      // The reading end first: opening a named pipe for writing waits for a reader.
+      const readFd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+      readers.push(new Socket({ fd: readFd, readable: true, writable: false }));
+      writeFds.push(openSync(file, constants.O_WRONLY));
     }
+    const remove = async (): Promise<void> => {
+      for (const fd of writeFds.splice(2)) closeSync(fd);
+      await unlink();
+    };
+    return { files, readers, writeFds, remove };
   } catch {
+    for (const reader of readers) reader.destroy();
+    for (const fd of writeFds) closeSync(fd);
+    await unlink();
     return null;
-  } finally {
-    if (directory !== undefined) await rm(directory, { recursive: true, force: true });
   }
-}
-
-function openBoth(file: string): OutputPipe {
-  // The reading end first: opening a named pipe for writing waits for a reader.
-  const readFd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-  const writeFd = openSync(file, constants.O_WRONLY);
-  return { reader: new Socket({ fd: readFd, readable: true, writable: false }), writeFd };
 }

@@ -77,7 +77,9 @@ export async function recordingOf(
     removeFilesOf(ignored, directory);
     const { command, identity } = info;
     const nothingMeasured = ignored.has(identity.pid) ? commandIgnored(programName(command.argv)) : null;
-    const nameOf = (pid: number) => programs.get(pid) ?? (pid === identity.pid ? programName(command.argv) : undefined);
+    const machinePids = new Map(read.file.processes.all.map(({ pid, machinePid }) => [pid, machinePid]));
+    const nameOf = (pid: number) =>
+      programs.get(machinePids.get(pid) ?? pid) ?? (pid === identity.pid ? programName(command.argv) : undefined);
     const roles = processRoles(read.file, nameOf);
     const known = { ...withEvidence(read.file), ...(roles === null ? {} : { processes: roles }) };
     const recording = recordFileToRecording(read.file, known);
@@ -177,11 +179,10 @@ function kernelLog(): string[] {
   return records;
 }
 
-/** Processes that were the job's, by what the sampler saw of them. */
-function jobPids(file: RecordFile | null, info: RecordingInfo): ReadonlySet<number> {
-  const pids = new Set(file?.processes.all.map(({ pid }) => pid));
-  if (info.identity.pid > 0) pids.add(info.identity.pid);
-  return pids;
+/** Processes that were the job's, by what the sampler saw of them: their number for the kernel, and their own. */
+function jobPids(file: RecordFile | null, info: RecordingInfo): ReadonlyMap<number, number> {
+  const own = info.identity.pid > 0 ? [[info.identity.pid, info.identity.pid] as const] : [];
+  return new Map([...own, ...(file?.processes.all ?? []).map(({ pid, machinePid }) => [machinePid, pid] as const)]);
 }
 
 /**
@@ -206,9 +207,10 @@ function kernelFacts(info: RecordingInfo, file: RecordFile | null, before: numbe
   if (machineKills === 0 && group === null) return { ...NO_KERNEL_FACTS, machineKills };
   const startNs = BigInt(info.clock.monotonic_start_ns);
   const pids = jobPids(file, info);
-  const victims = victimsIn(kernelLog()).filter(
+  const victims = victimsIn(kernelLog()).flatMap((victim) => {
+    const pid = pids.get(victim.pid);
     // The log's clock and CLOCK_MONOTONIC may lie a little apart.
-    ({ pid, monotonicNs }) => pids.has(pid) && monotonicNs >= startNs - 100_000_000n,
-  );
+    return pid !== undefined && victim.monotonicNs >= startNs - 100_000_000n ? [{ ...victim, pid }] : [];
+  });
   return { group, machineKills, victims };
 }

@@ -1,6 +1,7 @@
 import type { Command } from "../../core/process/command.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import type { LiveView } from "../../sampler/sampler.ts";
+import type { RaisedWall } from "../launch/wall.ts";
 
 /** One run to measure. */
 export interface MeasureRequest {
@@ -20,6 +21,8 @@ export interface MeasureRequest {
   readonly directory: string;
   /** Programs of the command that are not measured. Default none. */
   readonly ignore?: readonly string[] | undefined;
+  /** What keeps the command from the gate; absent = nothing does. */
+  readonly wall?: RaisedWall | undefined;
   /** Seconds after which the command is ended; null = never. */
   readonly timeoutS: number | null;
   readonly hostPeriodNs: number;

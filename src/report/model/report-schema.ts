@@ -3,6 +3,7 @@ import { PhasesSchema } from "../../analysis/growth/phases.ts";
 import { AnalysisSchema, count, FindingSchema, list, metric, number, text } from "../../analysis/series/document.ts";
 import type { DeepReadonly } from "../../core/json.ts";
 import { DAY } from "../../core/units.ts";
+import { IsolationSchema } from "../../telemetry/recording/isolation.ts";
 import { RecordingInfoSchema } from "../../telemetry/recording/recording-schema.ts";
 import { AcceptanceSchema } from "../../verdict/model/acceptance.ts";
 import { JudgementSchema } from "../../verdict/model/judgement.ts";
@@ -271,6 +272,8 @@ export const PayloadSchema = v.object({
   confirmed: v.boolean(),
   session: text,
   commit: v.nullable(text),
+  /** What the measured commands were kept from; absent in reports that did not measure. */
+  isolation: v.exactOptional(IsolationSchema),
   /** Runs made and minutes spent, base and confirmation runs included. */
   cost: v.object({ runs: count, minutes: number }),
   /** Notices that do not affect the verdict (missing permission, degraded upload, fallback sampler). */

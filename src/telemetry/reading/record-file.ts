@@ -124,7 +124,7 @@ class RecordParser {
       case RecordKind.deviceEvent:
         return this.#devices.event(timeNs, id, this.#source(), this.#four());
       case RecordKind.processStart:
-        this.#processes.start(id, timeNs, this.#value(0));
+        this.#processes.start(id, timeNs, this.#value(0), this.#value(2) || id);
         return true;
       case RecordKind.processExit:
         if (this.#value(1) === 1) this.#processes.ignore(id);

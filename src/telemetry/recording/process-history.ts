@@ -3,6 +3,8 @@ import { ProcessEnvelope } from "./process-envelope.ts";
 /** Record of one process: its high-water mark, and the time and file-backed resident size at which it was reached. */
 export interface ProcessRecord {
   readonly pid: number;
+  /** Its number outside of the job's pid namespace; equal to `pid` where it has none of its own. */
+  readonly machinePid: number;
   parent: number;
   startNs: number;
   exitNs: number | null;
@@ -53,11 +55,11 @@ export class ProcessHistory {
   readonly #current = new Map<number, ProcessRecord>();
 
   /** A process appeared. A known pid is reused, unless only a sample of it is known. */
-  start(pid: number, timeNs: number, parent: number): void {
+  start(pid: number, timeNs: number, parent: number, machinePid = pid): void {
     const known = this.#current.get(pid);
     this.ignored.delete(pid);
     if (known && Number.isNaN(known.parent)) known.parent = parent;
-    else this.#add(pid, timeNs, parent);
+    else this.#add(pid, timeNs, parent, machinePid);
   }
 
   /** One `status` sample: `VmHWM`, `RssAnon`, `RssShmem`, `RssFile`; bytes, NaN = unknown. */
@@ -129,9 +131,10 @@ export class ProcessHistory {
     this.#sharedOf(process, 0);
   }
 
-  #add(pid: number, timeNs: number, parent: number): ProcessRecord {
+  #add(pid: number, timeNs: number, parent: number, machinePid = pid): ProcessRecord {
     const process: ProcessRecord = {
       pid,
+      machinePid,
       parent,
       startNs: timeNs,
       exitNs: null,

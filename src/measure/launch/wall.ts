@@ -1,0 +1,185 @@
+import { accessSync, constants, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { GateError, messageOf } from "../../core/errors.ts";
+import { heldFiles, packageRoot } from "../../core/package-root.ts";
+import { helperPrograms } from "../../core/process/child.ts";
+import { ciJob, type Environment } from "../../core/process/environment.ts";
+import type { Isolation, IsolationMode } from "../../telemetry/recording/isolation.ts";
+import { launch } from "./launch.ts";
+import { type Wall, WallRefused } from "./start-in-session.ts";
+
+/** A wall for every run of a gate, or the reason why there is none. */
+export interface RaisedWall {
+  readonly isolation: Isolation;
+  /** Null: the command is started beside the gate. */
+  readonly wall: RunsWall | null;
+  /** Removes what it needed. */
+  readonly lower: () => void;
+}
+
+type RunsWall = Pick<Wall, "kind" | "sudo"> & { readonly readOnly: readonly string[]; readonly covered: Covered };
+
+/** Directories, and what appears in their place. */
+type Covered = ReadonlyMap<string, string>;
+
+const NO_WALL: RaisedWall = {
+  isolation: { wanted: "off", got: "off", reason: null },
+  wall: null,
+  lower: () => {},
+};
+
+/**
+ * Try whether this machine lets measured commands run in namespaces of their own, with `paths` and the gate's own files
+ * read-only in there.
+ * @param paths files and directories that must not be written from inside; what does not exist is left out
+ * @param isRank whether the command is one of several processes of a job that something else started
+ * @throws GateError ISOLATION_UNAVAILABLE where it is required and not to be had
+ */
+export async function raiseWall(
+  wanted: IsolationMode,
+  paths: readonly string[],
+  env: Environment,
+  isRank = false,
+): Promise<RaisedWall> {
+  if (wanted === "off") return NO_WALL;
+  const user = process.geteuid?.();
+  const refused = (reason: string): RaisedWall => {
+    if (wanted === "require") throw unavailable(reason);
+    return { isolation: { wanted, got: "off", reason }, wall: null, lower: () => {} };
+  };
+  if (process.platform !== "linux" || user === undefined) return refused("only Linux has namespaces");
+  if (isRank) return refused("ranks of one job share memory, for which they must be in one namespace");
+  if (wanted === "require" && user === 0)
+    return refused("as root, the command could write the gate's files through any wall");
+  if (user === 0) {
+    const root: RunsWall = { kind: "root", sudo: null, readOnly: [], covered: new Map() };
+    const failed = await tried(root);
+    if (failed !== null) return refused(failed);
+    const reason = "as root, what the command may write is not limited";
+    return { isolation: { wanted, got: "root", reason }, wall: root, lower: () => {} };
+  }
+  const cover = new RunnerCover(env);
+  const files = { readOnly: [...paths, ...ownFiles(), ...cover.readOnly], covered: cover.covered };
+  const lower = () => cover.remove();
+  const byUser: RunsWall = { kind: "user", sudo: null, ...files };
+  const reason = await tried(byUser);
+  if (reason === null) return { isolation: { wanted, got: "user", reason }, wall: byUser, lower };
+  const sudo = helperPrograms().find("sudo");
+  const bySudo: RunsWall | null = sudo && { kind: "sudo", sudo: sudo.path, ...files };
+  if (bySudo !== null && (await tried(bySudo)) === null)
+    return { isolation: { wanted, got: "sudo", reason: null }, wall: bySudo, lower };
+  lower();
+  return refused(reason);
+}
+
+/** Run a program behind a wall. @returns why that is not possible; null where it is */
+async function tried({ kind, sudo, readOnly, covered }: RunsWall): Promise<string | null> {
+  try {
+    // The launcher itself is one of them.
+    heldFiles()?.renewCopies();
+    const wall = { kind, sudo, mounts: mountsOf(readOnly, covered) };
+    const trial = await launch({ argv: ["true"], cwd: "/", env: { PATH: "/usr/bin:/bin" }, wall });
+    trial.send("q");
+    trial.stdout.resume();
+    trial.stderr.resume();
+    await trial.closed;
+    return null;
+  } catch (error) {
+    return error instanceof WallRefused ? error.reason : messageOf(error);
+  }
+}
+
+function unavailable(reason: string): GateError {
+  return new GateError("ISOLATION_UNAVAILABLE", `the command cannot be isolated: ${reason}`, {
+    hint: "Run the gate as an ordinary user on the machine itself, or measure with isolation: auto.",
+  });
+}
+
+/** The wall of one run, whose directory is read-only in there but for what its probes write. */
+export function wallOfRun({ wall }: RaisedWall, directory: string, probe: string | null): Wall | null {
+  if (wall === null) return null;
+  const { kind, sudo, readOnly, covered } = wall;
+  if (kind === "root") return { kind, sudo, mounts: [] };
+  const written = probe === null ? null : realpathSync(probe);
+  const mounts = mountsOf([...readOnly, directory], covered);
+  return { kind, sudo, mounts: written === null ? mounts : [...mounts, `w${written}`, written] };
+}
+
+/** What this process executes, and what each run starts. */
+function ownFiles(): readonly string[] {
+  const held = heldFiles();
+  return [path.join(packageRoot(), "dist"), process.execPath, ...(held === null ? [] : [path.dirname(held.copies)])];
+}
+
+/** The files of a GitHub runner: what it executes is read-only, and what the command writes for it is thrown away. */
+class RunnerCover {
+  readonly readOnly: readonly string[];
+  /** What appears in the place of a directory. */
+  readonly covered: Covered;
+  readonly #copies: string | null = null;
+
+  constructor(env: Environment) {
+    const { temporary, workspace } = ciJob(env);
+    const root = /^(.*)\/externals\/node\d+\/bin\/node$/.exec(process.execPath)?.[1];
+    const runner = root === undefined ? [] : [path.join(root, "bin"), path.join(root, "externals")];
+    // _work/<repository>/<repository> is the checkout.
+    const actions = workspace === null ? [] : [path.resolve(workspace, "..", "..", "_actions")];
+    this.readOnly = [...runner, ...actions];
+    const commands = temporary === null ? null : real(path.join(temporary, "_runner_file_commands"));
+    const log = root === undefined ? null : real(path.join(root, "_diag"));
+    const covered = new Map<string, string>();
+    if (commands !== null || log !== null) {
+      this.#copies = mkdtempSync(path.join(tmpdir(), "stormlog-wall-"));
+      const copies = realpathSync(this.#copies);
+      if (commands !== null) {
+        covered.set(commands, path.join(copies, "commands"));
+        cpSync(commands, path.join(copies, "commands"), { recursive: true });
+      }
+      if (log !== null) {
+        covered.set(log, path.join(copies, "log"));
+        mkdirSync(path.join(copies, "log"));
+      }
+    }
+    this.covered = covered;
+  }
+
+  remove(): void {
+    if (this.#copies !== null) rmSync(this.#copies, { recursive: true, force: true });
+  }
+}
+
+function real(file: string): string | null {
+  try {
+    return realpathSync(file);
+  } catch {
+    return null;
+  }
+}
+
+/** Whether this user can put something else in the place of a directory. */
+function isReplaceable(directory: string): boolean {
+  try {
+    accessSync(path.dirname(directory), constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Mounts of the launcher, in order. A directory on the way to a protected one is a mount point, too, where it could be
+ * renamed: another one in its place would not be protected.
+ */
+function mountsOf(readOnly: readonly string[], covered: Covered): readonly string[] {
+  const existing = readOnly.map(real).filter((file) => file !== null);
+  const mounts = new Map<string, string>();
+  for (const file of [...existing, ...covered.keys()]) {
+    for (let at = path.dirname(file); at !== "/"; at = path.dirname(at))
+      if (isReplaceable(at)) mounts.set(at, `k${at}`);
+  }
+  for (const [directory, copy] of covered) mounts.set(directory, `k${copy}`);
+  for (const file of existing) mounts.set(file, `r${file}`);
+  // A directory before what lies in it.
+  return [...mounts].sort(([a], [b]) => a.length - b.length).flatMap(([to, from]) => [from, to]);
+}
