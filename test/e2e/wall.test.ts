@@ -1,0 +1,133 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { livingWith } from "../measure/kit.ts";
+import { CLI, cli } from "./cli.ts";
+
+const USER = 65534;
+const isRoot = process.getuid?.() === 0;
+const AS_USER = isRoot ? ["setpriv", `--reuid=${USER}`, `--regid=${USER}`, "--clear-groups"] : [];
+
+const canWall =
+  process.platform === "linux" &&
+  spawnSync("env", [...AS_USER, "unshare", "--user", "--pid", "--mount", "--fork", "--mount-proc", "cat", CLI])
+    .status === 0;
+
+/** A directory of the user whom the gate runs as. */
+function own(...names: readonly string[]): string {
+  const directory = mkdtempSync(path.join(tmpdir(), "gate-wall-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  for (const name of ["", ...names]) {
+    mkdirSync(path.join(directory, name), { recursive: true });
+    if (isRoot) chownSync(path.join(directory, name), USER, USER);
+  }
+  return directory;
+}
+
+const hasSudo = isRoot && spawnSync("sudo", ["-n", "true"]).status === 0;
+/** As in most containers: only root may mount another /proc. */
+const MASKED = "mount --bind /etc/hostname /proc/uptime";
+
+/** Each way to a wall, with what the gate is run under to come to it. */
+const WAYS: readonly { got: string; under: (directory: string) => readonly string[] }[] = [
+  ...(canWall ? [{ got: "user", under: () => AS_USER }] : []),
+  ...(canWall && hasSudo
+    ? [
+        {
+          got: "sudo",
+          under: (directory: string) => {
+            const rules = path.join(directory, "sudoers");
+            writeFileSync(rules, `#${USER} ALL=(ALL:ALL) NOPASSWD:ALL\n`, { mode: 0o440 });
+            const script = `${MASKED} && mount --bind ${rules} /etc/sudoers && exec "$@"`;
+            return ["unshare", "--mount", "sh", "-c", script, "sh", ...AS_USER];
+          },
+        },
+      ]
+    : []),
+];
+
+describe.skipIf(WAYS.length === 0).each(WAYS)("a command behind the wall, by $got", ({ got, under }) => {
+  const record = (cwd: string, env: Record<string, string>, ...command: readonly string[]) =>
+    cli(["record", "--isolation", "require", "--output", "out", "--", ...command], {
+      cwd,
+      env: { HOME: cwd, ...env },
+      under: under(cwd),
+    });
+
+  it("a walled command is measured under the pids that it sees itself, in the environment and rights of its user", async () => {
+    const cwd = own();
+    const program = `const fs = require("node:fs");
+const kept = Buffer.alloc(40 << 20, 1);
+const denied = ["out/samples.rec", "out/new"].filter((file) => { try { fs.writeFileSync(file, "x"); } catch { return true; } });
+const status = fs.readFileSync("/proc/self/status", "utf8");
+console.log(process.pid, process.getuid(), process.env.WORD, denied.length, /CapEff:\\t0+\\n/.test(status));
+setTimeout(() => console.log(kept.length), 300);`;
+    const { code, stderr, stdout } = await record(cwd, { WORD: "a b" }, process.execPath, "-e", program);
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain("41943040");
+    const info = JSON.parse(readFileSync(path.join(cwd, "out", "recording.json"), "utf8"));
+    expect(info.fingerprint.isolation).toBe(got);
+    expect(info.identity.pid).toBe(2);
+    const user = isRoot ? USER : process.getuid?.();
+    expect(readFileSync(path.join(cwd, "out", "output.log"), "utf8")).toContain(`2 ${user} a b 2 true`);
+    const [host] = info.peaks.filter((peak: { metric: string }) => peak.metric === "host");
+    expect(host.bytes / 2 ** 20).toBeGreaterThan(40);
+    expect(info.lost.filter((note: string) => !note.includes("busy"))).toEqual([]);
+  });
+
+  it("a walled command writes the runner's file commands into a copy that is thrown away", async () => {
+    const cwd = own("temp", "temp/_runner_file_commands");
+    const file = path.join(cwd, "temp", "_runner_file_commands", "add_path_1");
+    writeFileSync(file, "before\n");
+    chmodSync(file, 0o666);
+    const script = `grep -q before ${file} && echo after >> ${file} && cat ${file}`;
+    const { code, stderr, stdout } = await record(cwd, { RUNNER_TEMP: path.join(cwd, "temp") }, "sh", "-c", script);
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain("before\nafter");
+    expect(readFileSync(file, "utf8")).toBe("before\n");
+  });
+
+  it("a walled command ends with all of its processes when the gate is killed", async () => {
+    const cwd = own();
+    const word = `left-${process.pid}-${got}`;
+    const running = path.join(cwd, "running");
+    const script = `sleep 600 & : > ${running}; exec sh -c 'sleep 601; : ${word}'`;
+    const killed = await cli(["record", "--isolation", "require", "--", "sh", "-c", script], {
+      cwd,
+      env: { HOME: cwd },
+      under: under(cwd),
+      onStart: (pid) => void killOnce(pid, running),
+    });
+    expect(killed.signal).toBe("SIGKILL");
+    for (let i = 0; i < 500 && livingWith(word).length > 0; i++) await sleep(20);
+    expect(livingWith(word)).toEqual([]);
+  });
+});
+
+/** Kill a gate once its command runs. */
+async function killOnce(pid: number, running: string): Promise<void> {
+  while (!existsSync(running)) await sleep(20);
+  process.kill(pid, "SIGKILL");
+}
+
+describe.skipIf(!isRoot)("a command that cannot be isolated", () => {
+  it.skipIf(!canWall)(
+    "a command is measured without a wall where /proc is masked, as in a container, and the reason is said",
+    async () => {
+      const under = ["unshare", "--mount", "sh", "-c", `${MASKED} && exec "$@"`, "sh", ...AS_USER];
+      const { stdout, stderr } = await cli(["doctor"], { cwd: own(), under });
+      expect(stdout.replace(/\s+/g, " "), stderr).toContain(
+        "isolation /proc cannot be mounted in a namespace, as in most containers (EPERM)",
+      );
+    },
+  );
+
+  it("isolation is refused where it is required of root, who may write through any wall", async () => {
+    const refused = await cli(["record", "--isolation", "require", "--", "true"], { cwd: own() });
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("error ISOLATION_UNAVAILABLE: the command cannot be isolated: as root,");
+  });
+});
