@@ -3,10 +3,14 @@ import { growthStretch } from "../analysis/growth/growth-stretch.ts";
 import type { Finding } from "../analysis/series/document.ts";
 import { collectSeries } from "../analysis/series/series.ts";
 import { probeDirectory } from "../core/probe-directory.ts";
+import { oneLine } from "../core/text.ts";
 import { formatDuration } from "../core/units.ts";
 import { NATIVE_UNSEEN } from "../measure/environment/probe-environment.ts";
+import { lastLine, outputTail } from "../measure/session/output-tail.ts";
+import { decidingCheck } from "../report/headline/causes.ts";
 import { ONE_PROCESS_SHARE } from "../report/model/decisive-run.ts";
 import { LEAK_LINE } from "../report/wording/source-line.ts";
+import type { Metric } from "../telemetry/recording/metrics.ts";
 import { hasDoubtfulLeak } from "../verdict/rules/small-leak.ts";
 import { growingLines } from "./lines/growing-lines.ts";
 import { notPreloaded, type UnseenProgram, unseenProgram } from "./native/unseen-program.ts";
@@ -33,10 +37,24 @@ const NOTHING: AttributedGrowth = { findings: [], lost: false };
 /** Share of the judged growth that must be seen again, since garbage that waits for the collector is not lost. */
 const GROWN_AGAIN = 0.5;
 
+/** Why no line is looked for in what no probe sees line by line, and what shows its cause. */
+const WITHOUT_LINES: Partial<Record<Metric, string>> = {
+  jvm_heap:
+    "none is looked for in the Java heap: compare the class histograms of two times (`jcmd PID GC.class_histogram`), or open `jcmd PID GC.heap_dump FILE`",
+  descriptors: "none is looked for, since descriptors are not memory: `ls -l /proc/PID/fd` shows what is open",
+  threads: "none is looked for, since threads are not memory: `cat /proc/PID/task/*/comm` shows their names",
+};
+
 /** Run the candidate with attribution on. */
 export async function attributeGrowth(subject: AttributionSubject): Promise<AttributedGrowth> {
   const { request, scenario, judged, judgement, warn, noLine } = subject;
   const { recording, analysis } = judged;
+  const decisive = decidingCheck(judgement.checks);
+  const reason = decisive === null || decisive.verdict === "pass" ? undefined : WITHOUT_LINES[decisive.metric];
+  if (reason !== undefined && request.attribute !== "always") {
+    noLine(reason);
+    return NOTHING;
+  }
   if (recording === null || analysis === null || !attributionWanted(request.attribute, judgement, analysis))
     return NOTHING;
   const growths = judgedGrowths(judgement, analysis, recording);
@@ -44,12 +62,6 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   const [first] = growths;
   // A higher peak without growth or a jump has nothing that a repetition could name.
   if (first === undefined && request.attribute !== "always") return NOTHING;
-  if (first?.metric === "jvm_heap" && request.attribute !== "always") {
-    noLine(
-      "none is looked for in the Java heap: compare the class histograms of two times (`jcmd PID GC.class_histogram`)",
-    );
-    return NOTHING;
-  }
   const stop = subject.stopReason();
   if (stop !== null) {
     noLine(`${stop}, so none was looked for`);
@@ -64,6 +76,7 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   const finished = await runs(subject, times, durationS, unseen);
   if (finished === null || first === undefined) return NOTHING;
   const again = growthOf(first, finished);
+  const growing = growingProcess(judged, finished);
   const found = await growingLines({
     directory: finished.directory,
     cwd: scenario.cwd,
@@ -71,8 +84,8 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
     pipReport: pipReportOf(subject),
     probe: finished.info.probe,
     inFiles: Math.max(sharedGrowth(finished), ...(finished.info.ram_files?.bytes ?? [])),
-    growing: growingProcess(judged, finished),
-    unseen,
+    growing,
+    unseen: unseen?.program === growing.program ? unseen : null,
     severity: judgement.verdict === "fail" ? "critical" : "warning",
     growths,
     slowdown: (tracedRate) => slowdownOf(first, judged, finished, again, tracedRate),
@@ -99,8 +112,9 @@ function sharedGrowth({ recording }: MeasuredOnce): number {
 /** The process that has most of the host's growth, by its program; its pid in another run, where it is one process. */
 function growingProcess({ analysis }: MeasuredOnce, { recording, info }: MeasuredOnce) {
   const most = analysis?.processes?.find(({ share }) => (share ?? 0) >= ONE_PROCESS_SHARE);
-  const role = recording?.info?.processes?.roles.find((one) => one.role === most?.role);
-  return { program: role?.program ?? path.basename(info.command.argv[0] ?? ""), pid: role?.pid ?? null };
+  const roles = recording?.info?.processes?.roles ?? [];
+  const role = roles.length === 1 ? roles[0] : roles.find((one) => one.role === most?.role);
+  return { program: role?.program || path.basename(info.command.argv[0] ?? ""), pid: role?.pid ?? null };
 }
 
 /** How the judged series grew in another run; null when it did not, or jumped. */
@@ -148,7 +162,10 @@ async function runs(
       );
       return finished;
     }
-    if (finished.ending.kind === "failed") noLine(`with attribution on, ${finished.ending.message}`);
+    if (finished.ending.kind === "failed") {
+      const last = exit.kind === "exited" ? lastLine(outputTail(finished.directory) ?? "").slice(0, 200) : "";
+      noLine(`with attribution on, ${finished.ending.message}${last === "" ? "" : ` (${oneLine(last)})`}`);
+    }
     leftS -= finished.info.clock.duration_s ?? allowedS;
   }
   return null;

@@ -14,12 +14,12 @@ import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { countedNotes, oneLine, plural } from "../core/text.ts";
 import { viewRepository } from "../git/repository-view.ts";
 import type { RaisedWall } from "../measure/launch/wall.ts";
+import { outputTail } from "../measure/session/output-tail.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
 import { METRIC } from "../telemetry/recording/metrics.ts";
 import { DEFAULT_POLICY } from "../verdict/model/defaults.ts";
 import type { GatePorts } from "./ports/ports.ts";
 import { type FinishedRun, oneRun } from "./run/one-run.ts";
-import { outputTail } from "./run/output-tail.ts";
 import { wallAround } from "./run/wall-around.ts";
 
 /** One envelope for each series of the runs, the judged ones first. */

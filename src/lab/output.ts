@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import * as v from "valibot";
-import { outputTail } from "../gate/run/output-tail.ts";
+import { outputTail } from "../measure/session/output-tail.ts";
 import { LEAK_MARKS } from "./catalogue.ts";
 
 /** Starts the line with a pattern's facts; see `leak-lab/patterns/leaklab/site-packages/report.py`. */

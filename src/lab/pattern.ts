@@ -1,7 +1,7 @@
 import path from "node:path";
 import { OOM } from "../analysis/findings/oom-findings.ts";
 import type { Finding, SeriesAnalysis } from "../analysis/series/document.ts";
-import { lastLine, outputTail } from "../gate/run/output-tail.ts";
+import { lastLine, outputTail } from "../measure/session/output-tail.ts";
 import type { GateReport, RunReport, ScenarioReport } from "../report/model/gate-report.ts";
 import { LEAK_LINE } from "../report/wording/source-line.ts";
 import type { CatalogueEntry } from "./catalogue.ts";

@@ -1,8 +1,8 @@
 import type { RecordingFeatures } from "../analysis/features.ts";
 import { codeOf, type ErrorKind, GateError } from "../core/errors.ts";
 import type { Horizon } from "../core/units.ts";
-import { outputTail } from "../gate/run/output-tail.ts";
 import { type RunEnding, runEnding } from "../gate/run/run-ending.ts";
+import { outputTail } from "../measure/session/output-tail.ts";
 import type { ListedFile } from "../report/bundle/bundle-files.ts";
 import { computeFeatures, type SampleSpan, type StoredFeatures } from "../report/bundle/features-document.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";

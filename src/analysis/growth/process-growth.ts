@@ -16,7 +16,7 @@ export function processGrowth({ info }: Recording, collected: readonly MetricSer
   const host = collected.find(({ metric, timeNs }) => metric === "host" && timeNs !== null);
   const { begin_ns: beginNs, bin_ns: binNs, roles } = recorded ?? { begin_ns: 0, bin_ns: 1, roles: [] };
   const end = host?.timeNs?.at(-1);
-  if (info === null || host === undefined || end === undefined) return [];
+  if (info === null || host === undefined || end === undefined || roles.length < 2) return [];
   const from = host.loopFromNs ?? beginNs + STARTUP_NS;
   const grown = roles.map((role) => {
     const within = role.bytes.filter((_, i) => beginNs + i * binNs >= from && beginNs + (i + 1) * binNs <= end);

@@ -96,15 +96,32 @@ async function nativeGrowth(
   };
 }
 
+/** Whether the process that grows was seen: by its probe, or by the growth of its C heap. */
+function isReached(
+  { growing, growths }: AttributionRun,
+  processes: readonly ProcessEvidence[],
+  samples: NativeSamples,
+): boolean {
+  const isGrowing = (id: string): boolean => growing.pid === null || Number.parseInt(id, 10) === growing.pid;
+  if (processes.some(({ process }) => isGrowing(process))) return true;
+  const own = samples.processes.filter(([id]) => isGrowing(id));
+  const heap = own.reduce((sum, [, live]) => sum + (live.at(-1)?.totalBytes ?? 0) - (live[0]?.totalBytes ?? 0), 0);
+  const onHost = growths.find(({ device }) => device === "host")?.bytes ?? 0;
+  return own.length > 0 && heap >= MIN_UNEXPLAINED * onHost;
+}
+
+/** Whether a finding says which memory it is that no line holds. */
+const isExplained = ({ evidence }: Finding): boolean => evidence.memory !== "unknown";
+
 /** Why no line is named; null where a finding says of what the growth is. */
 function noLine(processes: readonly ProcessEvidence[], isDescribed: boolean, slowdown: number): string | null {
   const taken = Math.max(
     0,
     ...processes.map(({ moments }) => new Set(moments.flatMap(({ ended, moment }) => (ended ? [] : [moment]))).size),
   );
+  if (isDescribed) return null;
   if (taken < MIN_MOMENTS && taken > 0)
     return `${plural(taken, "reading")} of the heap fitted into the run, and a line is named from ${MIN_MOMENTS} on: a longer run names it`;
-  if (isDescribed) return null;
   return slowdown > MAX_SLOWDOWN
     ? `recording was ${Math.round(slowdown)} times slower, so a line's share is not known: a program that reports its steps gets one`
     : "none holds a fifth of the growth";
@@ -137,6 +154,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   } catch (error) {
     return { findings: [], notes: [], noLine: messageOf(error), lost: null, tracedBytes: 0 };
   }
+  const samples = readNativeSamples(run.directory);
   const attribution = attribute(evidence.processes, { isUserFrame });
   const slowdown = run.slowdown(tracedRate(evidence.processes));
   const covered = coveredBy(
@@ -144,7 +162,6 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     slowdown,
   );
   const { named: single, unexplained } = nameLines(attribution, run.growths, covered);
-  const samples = readNativeSamples(run.directory);
   const packages = packagesOf(
     [...single.map(({ line }) => line), ...unexplained.flatMap(({ staying }) => staying ?? [])],
     samples,
@@ -180,11 +197,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const rest = native.unexplained.filter(({ share }) => share >= MIN_UNEXPLAINED && !(isEstimate && all.length > 0));
   const site = native.lines.find(({ hasLine }) => !hasLine)?.site ?? null;
   const language = languageOf(attribution.sources);
-  const reported = [...evidence.processes.map((one) => one.process), ...samples.processes.map(([id]) => id)];
-  const { pid } = run.growing;
-  const isUnreached =
-    reported.length === 0 ||
-    (all.length === 0 && pid !== null && !reported.some((id) => Number.parseInt(id, 10) === pid));
+  const isUnreached = all.length === 0 && !isReached(run, evidence.processes, samples);
   const others = rest.map((one) => {
     const found = one.staying === null ? null : (packages.get(one.staying) ?? null);
     const isInFiles = one.growth.device === "host" && 2 * run.inFiles >= one.growth.bytes;
@@ -212,7 +225,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     ? (run.unseen?.reason ?? notReached(run.growing.program))
     : all.some(({ kind }) => kind !== "contributing")
       ? null
-      : noLine(evidence.processes, others.length > 0, slowdown);
+      : noLine(evidence.processes, site !== null || others.some(isExplained), slowdown);
   const holding = named.filter(({ kind }) => kind === "leak").map(({ line }) => line);
   return {
     findings,

@@ -186,7 +186,7 @@ function toolFor(memory: Unexplained["memory"], language: RecordedLanguage): str
     case "native":
       return NATIVE_TOOL[language];
     case "files":
-      return "Look at `/dev/shm` and at deleted files that are open (`lsof +L1`) while it runs: close and unlink them.";
+      return "Look at `/dev/shm`, `lsof +L1` and `/proc/PID/maps` while it runs: close and unlink what is shared.";
     case "unknown":
       return OTHER_TOOL[language];
   }
@@ -228,7 +228,7 @@ export function unattributedFinding(
   const nextTool = language === "none" && site === null && unseen !== null ? unseen.advice : toolFor(memory, language);
   // For a program's own code; that of a package comes without.
   const tool = isOwnCode
-    ? "Compile it with debug information (`-g`): where `addr2line` (binutils) is installed, the line is named then."
+    ? "Compile it with debug information (`-g`) and do not strip it: with `addr2line` (binutils), the line is named then."
     : staying === null
       ? nextTool
       : `${OTHER_ALLOCATOR}, or free the blocks that stay.`;

@@ -200,7 +200,7 @@ it("growth without a line names the memory and the tool that would tell", () => 
   const inFiles = unattributedFinding({ ...rest, memory: "files" }, { ...context, language: "python" });
   expect(inFiles.description).toContain("in files in RAM");
   expect(inFiles.remediation).toEqual([expect.stringContaining("lsof +L1")]);
-  const unseen = { kind: "static", reason: "", advice: "Link it dynamically." } as const;
+  const unseen = { kind: "static", program: "leak", reason: "", advice: "Link it dynamically." } as const;
   expect(unattributedFinding(rest, { ...context, language: "none", unseen, isUnreached: false }).remediation[0]).toBe(
     unseen.advice,
   );

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import path from "node:path";
 import type { Command } from "../../core/process/command.ts";
 import { findExecutable } from "../../core/process/find-executable.ts";
 import { isGo, readElfInterpreter } from "./elf-symbols.ts";
@@ -6,6 +7,8 @@ import { isGo, readElfInterpreter } from "./elf-symbols.ts";
 /** A program into which the library that samples native memory is not loaded. */
 export interface UnseenProgram {
   readonly kind: keyof typeof REASONS;
+  /** Name of its file. */
+  readonly program: string;
   /** Why no line is named. */
   readonly reason: string;
   /** What makes its memory visible. */
@@ -28,32 +31,37 @@ const REASONS = {
   },
 } as const;
 
+/** Words of a command that may be programs. */
+const MAX_WORDS = 32;
+
 /** Musl's loader ends a program that a library for glibc is preloaded into. */
 export const notPreloaded = (unseen: UnseenProgram | null): Readonly<Record<string, string>> =>
   unseen?.kind === "musl" ? { STORMLOG_GATE_STACKS: "0" } : {};
 
-/** Why the executable that the command names cannot be seen; null where it can, or is a script. */
+/** The first executable named in the command, or in a script of its shell, that cannot be seen; null for none. */
 export async function unseenProgram(
   command: Command,
   cwd: string,
   searchPath: string | undefined,
 ): Promise<UnseenProgram | null> {
-  const name = (command.kind === "argv" ? command.argv[0] : command.script.trim().split(/\s/)[0]) ?? "";
-  const found = await findExecutable(name, cwd, searchPath);
-  const kind = found.kind === "found" ? unseenKind(found.path) : null;
-  if (kind === null) return null;
-  const { because, advice } = REASONS[kind];
-  return {
-    kind,
-    reason: `memory of \`${name}\` is not seen, because ${because}`,
-    advice,
-  };
+  const words = command.kind === "argv" ? command.argv : [command.script];
+  for (const name of words.flatMap((word) => word.match(/[^\s;&|()"']+/g) ?? []).slice(0, MAX_WORDS)) {
+    const found = await findExecutable(name, cwd, searchPath);
+    const kind = found.kind === "found" ? unseenKind(found.path) : null;
+    if (kind === null) continue;
+    const { because, advice } = REASONS[kind];
+    const reason = `memory of \`${name}\` is not seen, because ${because}`;
+    return { kind, program: path.basename(name), reason, advice };
+  }
+  return null;
 }
 
 /** Why a process that grows reported nothing. @param program "leak.py", or the executable */
 export function notReached(program: string): string {
-  return /^(?:python|node)|\.(?:py|[cm]?[jt]s)$/.test(program)
-    ? `the probe is not in ${program}, which grows: it has another environment, or was started with \`-I\` or \`-E\``
+  const missing = `the probe is not in ${program}, which grows: it has another environment`;
+  if (/^node|\.[cm]?[jt]s$/.test(program)) return missing;
+  return /^python|\.py$/.test(program)
+    ? `${missing}, or was started with \`-I\`, \`-E\` or \`-S\``
     : `${program} grows outside of the C heap (\`mmap\`, an allocator of its own), or has another environment`;
 }
 

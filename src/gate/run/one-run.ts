@@ -8,11 +8,11 @@ import type { Command } from "../../core/process/command.ts";
 import { formatBytes } from "../../core/units.ts";
 import type { RaisedWall } from "../../measure/launch/wall.ts";
 import { loadReader, measure } from "../../measure/measure.ts";
+import { outputTail } from "../../measure/session/output-tail.ts";
 import type { RunReport } from "../../report/model/gate-report.ts";
 import type { RunRole } from "../../report/model/report-schema.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { GatePorts } from "../ports/ports.ts";
-import { outputTail } from "./output-tail.ts";
 import { failure, probedEnding, type RunEnding, runEnding, walledEnding } from "./run-ending.ts";
 import { workElsewhere } from "./work-elsewhere.ts";
 

@@ -1,3 +1,4 @@
+import { plural } from "../../core/text.ts";
 import { formatDuration } from "../../core/units.ts";
 import { formatSize, METRIC, metricLabel } from "../../telemetry/recording/metrics.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
@@ -63,7 +64,8 @@ export class Cost {
    */
   exhausted(nowMs: number, beside = false): string | null {
     if (this.#runs === 0) return null;
-    if (!beside && this.#runs >= this.#limits.maxRuns) return `the limit of ${this.#limits.maxRuns} runs is reached`;
+    if (!beside && this.#runs >= this.#limits.maxRuns)
+      return `the limit of ${plural(this.#limits.maxRuns, "run")} is reached`;
     const spent = this.minutes(nowMs);
     const limit = this.#limits.maxMinutes;
     // Another run takes about as long as the earlier ones: do not start one that cannot end in time.

@@ -3,6 +3,7 @@ import { compareSeverity, type Finding, isBackground } from "../../analysis/seri
 import type { BaselineAnswer } from "../../baseline/answer.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { GateError } from "../../core/errors.ts";
+import { outputTail } from "../../measure/session/output-tail.ts";
 import { type ScenarioReport, scenarioReport } from "../../report/model/gate-report.ts";
 import type { PeakReport } from "../../report/model/peak-report.ts";
 import type { LockChanges, ScenarioError } from "../../report/model/report-schema.ts";
@@ -11,7 +12,6 @@ import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import { DONE, isHardBreach, type Judgement } from "../../verdict/model/judgement.ts";
 import type { Policy } from "../../verdict/model/policy.ts";
 import { type FinishedRun, runReport } from "../run/one-run.ts";
-import { outputTail } from "../run/output-tail.ts";
 import { failure } from "../run/run-ending.ts";
 import { outOfTime } from "./cost.ts";
 

@@ -178,6 +178,7 @@ export function oneTimeText(line: LineAnswer): string {
 const WITHOUT_LINE: ReadonlyMap<unknown, string> = new Map([
   ["native", "native memory that no line holds"],
   ["freed", "memory that was freed and the C heap keeps (fragmentation)"],
+  ["files", "in files in RAM (shared memory, tmpfs, deleted files that are open)"],
 ]);
 
 /** "; 700 more blocks from program.py:11 stay, allocated in pandas 2.2.0"; "" where they are unknown. */

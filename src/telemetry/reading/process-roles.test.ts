@@ -31,8 +31,9 @@ function rolesOf(lives: readonly Life[], names: Readonly<Record<number, string>>
 const flat = (mib: number) => () => mib;
 
 describe("the roles of a command's processes", () => {
-  it("a single process has no role", () => {
-    expect(rolesOf([{ pid: 1, parent: 0, from: 0, mib: flat(50) }], { 1: "job.py" })).toBeNull();
+  it("a single process has the role of its program", () => {
+    const found = rolesOf([{ pid: 1, parent: 0, from: 0, mib: flat(50) }], { 1: "job.py" });
+    expect(found?.roles).toMatchObject([{ role: "job.py", program: "job.py", pid: 1 }]);
   });
 
   it("processes of other programs go by the program's name", () => {

@@ -102,7 +102,7 @@ function added(processes: readonly ProcessRecord[], beginNs: number, binNs: numb
 }
 
 /**
- * What each role of a command's processes holds over the run; null where there is one role, or nothing was read. A role
+ * What each role of a command's processes holds over the run; null where nothing was read. A role
  * survives restarts: "worker 2 of 4 of gunicorn" is the process that has that place.
  */
 export function processRoles(
@@ -115,7 +115,7 @@ export function processRoles(
   const isLasting = ({ startNs, exitNs }: ProcessRecord) => (exitNs ?? lastNs) - startNs >= LASTING * durationNs;
   // Passing helpers would take places among the workers.
   const all = read.filter((one) => isLasting(one) || one.held.most.some((bytes) => bytes >= MIN_BYTES));
-  if (all.length < 2 || !(durationNs > 0)) return null;
+  if (!(durationNs > 0)) return null;
   const families = [...groupBy(named(all, nameOf), ({ family }) => family).values()];
   const parents = new Set(families.flat().flatMap(({ process, isWorker }) => (isWorker ? [process.parent] : [])));
   const roles = families.flatMap((family) => {
@@ -134,7 +134,6 @@ export function processRoles(
     return { role, program, pids: own.length, ...(only === undefined ? {} : { pid: only.pid }), ...sizes };
   });
   const known = recorded.filter(({ peak_bytes }) => peak_bytes >= MIN_BYTES);
-  if (known.length < 2) return null;
   const largest = known.sort((a, b) => b.peak_bytes - a.peak_bytes).slice(0, MAX_ROLES);
   return { begin_ns: beginNs, bin_ns: durationNs / BINS, roles: largest };
 }
