@@ -22,14 +22,23 @@ export const symbolAt = (place: ModuleOffset): string | null => symbolNames()(pl
 const SYSTEM_SOURCE = /^\/(?:usr\/(?:local\/)?(?:include|lib|src)|rustc)\/|\/\.(?:cargo\/registry|rustup)\//;
 /** Functions of C++'s and Rust's standard libraries that are compiled into a program, as the linker names them. */
 const STANDARD =
-  /^_Z(?:NK?)?(?:S[abst]|9__gnu_cxx|5alloc|4core|3std)|^_R(?:I|N[a-zA-Z]|[MXY](?:s[0-9A-Za-z]*_)?)*C(?:s[0-9A-Za-z]*_)?(?:5alloc|4core|3std)/;
+  /^_Z(?:n[wa]|(?:NK?)?(?:S[abst]|9__gnu_cxx|5alloc|4core|3std))|^_R(?:I|N[a-zA-Z]|[MXY](?:s[0-9A-Za-z]*_)?)*C(?:s[0-9A-Za-z]*_)?(?:5alloc|4core|3std)/;
 const ALLOCATOR = /alloc|strdup|^operator new/i;
 
 /** Whether a function only makes memory for its caller, which is what keeps it: `xmalloc`, `std::vector::push_back`. */
 export function passesMemoryOn(symbol: string): boolean {
-  const [, length, rest] = /^_ZL?(\d+)(\w+)/.exec(symbol) ?? [];
-  const name = rest?.slice(0, Number(length)) ?? (/^_[ZR]/.test(symbol) ? "" : symbol.replace(/[<(].*/, ""));
+  const name = /^_[ZR]/.test(symbol) ? mangledName(symbol) : symbol.replace(/[<(].*/, "");
   return STANDARD.test(symbol) || ALLOCATOR.test(name);
+}
+
+/** "take" of `Pool::take`, by the rules of C++; "" for a template's. */
+function mangledName(symbol: string): string {
+  let [name, rest] = ["", symbol.replace(/^_Z(?:L|NK?)?|17h[0-9a-f]{16}E$/g, "")];
+  for (let length = Number.parseInt(rest, 10); length > 0; length = Number.parseInt(rest, 10)) {
+    const begin = String(length).length;
+    [name, rest] = [rest.slice(begin, begin + length), rest.slice(begin + length)];
+  }
+  return name;
 }
 
 /**
