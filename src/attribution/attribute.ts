@@ -109,10 +109,13 @@ function sharedGrowth({ recording }: MeasuredOnce): number {
   return later.reduce((most, bytes) => Math.max(most, bytes - first), 0);
 }
 
-/** The process that has most of the host's growth, by its program; its pid in another run, where it is one process. */
-function growingProcess({ analysis }: MeasuredOnce, { recording, info }: MeasuredOnce) {
-  const most = analysis?.processes?.find(({ share }) => (share ?? 0) >= ONE_PROCESS_SHARE);
+/** The process that has most of the host's growth, by its program; its pid in another run, where it is one. */
+function growingProcess(judged: MeasuredOnce, { analysis, recording, info }: MeasuredOnce) {
+  const all = [...(analysis?.processes ?? []), ...(judged.analysis?.processes ?? [])];
   const roles = recording?.info?.processes?.roles ?? [];
+  const most = all.find(
+    ({ role, share }) => (share ?? 0) >= ONE_PROCESS_SHARE && roles.some((one) => one.role === role),
+  );
   const role = roles.length === 1 ? roles[0] : roles.find((one) => one.role === most?.role);
   return { program: role?.program || path.basename(info.command.argv[0] ?? ""), pid: role?.pid ?? null };
 }

@@ -8,6 +8,7 @@ import { attribute, type ProcessEvidence } from "../../snapshot/growth/attributi
 import { type Frame, userFrames } from "../../snapshot/model/frames.ts";
 import type { ProbeSummary } from "../../telemetry/recording/model.ts";
 import { type NativeSamples, readNativeSamples } from "../native/native-files.ts";
+import { withSampledPython } from "../native/sampled-python.ts";
 import { notReached, type UnseenProgram } from "../native/unseen-program.ts";
 import { calledPackages } from "../packages/called-packages.ts";
 import { linePackages } from "../packages/line-packages.ts";
@@ -113,13 +114,19 @@ function isReached(
 /** Whether a finding says which memory it is that no line holds. */
 const isExplained = ({ evidence }: Finding): boolean => evidence.memory !== "unknown";
 
+/** A moment at which Python's memory could not be read; its last note says why. */
+const unreadMoment = (processes: readonly ProcessEvidence[]) =>
+  processes.flatMap(({ moments }) => moments).findLast(({ unread }) => unread);
+
 /** Why no line is named; null where a finding says of what the growth is. */
 function noLine(processes: readonly ProcessEvidence[], isDescribed: boolean, slowdown: number): string | null {
   const taken = Math.max(
     0,
-    ...processes.map(({ moments }) => new Set(moments.flatMap(({ ended, moment }) => (ended ? [] : [moment]))).size),
+    ...processes.map(({ moments }) => new Set(moments.flatMap(({ unread, moment }) => (unread ? [] : [moment]))).size),
   );
   if (isDescribed) return null;
+  const why = unreadMoment(processes)?.notes.at(-1);
+  if (why !== undefined) return why;
   if (taken < MIN_MOMENTS && taken > 0)
     return `${plural(taken, "reading")} of the heap fitted into the run, and a line is named from ${MIN_MOMENTS} on: a longer run names it`;
   return slowdown > MAX_SLOWDOWN
@@ -155,10 +162,11 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     return { findings: [], notes: [], noLine: messageOf(error), lost: null, tracedBytes: 0 };
   }
   const samples = readNativeSamples(run.directory);
-  const attribution = attribute(evidence.processes, { isUserFrame });
-  const slowdown = run.slowdown(tracedRate(evidence.processes));
+  const processes = withSampledPython(evidence.processes, samples, isUserFrame);
+  const attribution = attribute(processes, { isUserFrame });
+  const slowdown = run.slowdown(tracedRate(processes));
   const covered = coveredBy(
-    evidence.processes.map(({ moments }) => moments.map(({ sample }) => sample)),
+    processes.map(({ moments }) => moments.map(({ sample }) => sample)),
     slowdown,
   );
   const { named: single, unexplained } = nameLines(attribution, run.growths, covered);
@@ -197,11 +205,12 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const rest = native.unexplained.filter(({ share }) => share >= MIN_UNEXPLAINED && !(isEstimate && all.length > 0));
   const site = native.lines.find(({ hasLine }) => !hasLine)?.site ?? null;
   const language = languageOf(attribution.sources);
-  const isUnreached = all.length === 0 && !isReached(run, evidence.processes, samples);
+  const isUnreached = all.length === 0 && !isReached(run, processes, samples);
+  const isHidden = isUnreached || (all.length === 0 && unreadMoment(processes) !== undefined);
   const others = rest.map((one) => {
     const found = one.staying === null ? null : (packages.get(one.staying) ?? null);
     const isInFiles = one.growth.device === "host" && 2 * run.inFiles >= one.growth.bytes;
-    const memory = isInFiles ? "files" : isUnreached ? "unknown" : one.memory;
+    const memory = isInFiles ? "files" : isHidden ? "unknown" : one.memory;
     return unattributedFinding(
       { ...one, memory },
       {
@@ -210,7 +219,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
         site,
         package: found,
         unseen: run.unseen,
-        isUnreached: isUnreached && run.unseen === null && !isInFiles,
+        isUnreached: isHidden && run.unseen === null && !isInFiles,
       },
     );
   });
@@ -225,14 +234,14 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     ? (run.unseen?.reason ?? notReached(run.growing.program))
     : all.some(({ kind }) => kind !== "contributing")
       ? null
-      : noLine(evidence.processes, site !== null || others.some(isExplained), slowdown);
+      : noLine(processes, site !== null || others.some(isExplained), slowdown);
   const holding = named.filter(({ kind }) => kind === "leak").map(({ line }) => line);
   return {
     findings,
     notes: [...evidence.notes, ...attribution.notes, ...samples.notes, ...estimated],
     noLine: none,
-    lost: isLost(evidence.processes, holding),
-    tracedBytes: tracedGrowth(evidence.processes),
+    lost: isLost(processes, holding),
+    tracedBytes: tracedGrowth(processes),
   };
 }
 

@@ -9,7 +9,7 @@ type Facts = Readonly<Record<string, number>>;
 const processOf = (facts: readonly Facts[]): ProcessEvidence => ({
   process: "7.0",
   moments: facts.map((one, moment) => ({
-    ...{ pid: 7, moment, source: "tracemalloc", heldOnDevices: [], notes: [], ended: false },
+    ...{ pid: 7, moment, source: "tracemalloc", heldOnDevices: [], notes: [], ended: false, unread: false },
     facts: one,
     sample: { step: null, timeNs: moment, totalBytes: 1000 * moment, entries: [] },
   })),

@@ -44,7 +44,7 @@ export function tracedGrowth(processes: readonly ProcessEvidence[]): number {
 /** That growth for each second between the first and the last moment, of all processes; null with fewer than two. */
 export function tracedRate(processes: readonly ProcessEvidence[]): number | null {
   const rates = processes.flatMap(({ moments }) => {
-    const traced = moments.filter(({ source, ended }) => source === "tracemalloc" && !ended);
+    const traced = moments.filter(({ source, ended, unread }) => source === "tracemalloc" && !ended && !unread);
     const [first, last] = [traced[0]?.sample, traced.at(-1)?.sample];
     const tookNs = (last?.timeNs ?? 0) - (first?.timeNs ?? 0);
     const bytes = (last?.totalBytes ?? 0) - (first?.totalBytes ?? 0);

@@ -90,6 +90,13 @@ describe("the line of a growth", () => {
     );
   });
 
+  it("four moments suffice where a line rises evenly, as 86, 135, 167 and 200 MB do", () => {
+    const few = (...values: number[]) => kindsOf(seen(line(values.map((mib) => mib * MIB))), [growth(100 * MIB)]);
+    expect(few(86, 135, 167, 200)).toEqual(["leak"]);
+    expect(few(86, 90, 195, 200)).toEqual([]);
+    expect(few(86, 140, 200)).toEqual([]);
+  });
+
   it("a line is not named when it stopped growing before the end", () => {
     const filled = [0, 2, 4, 6, 8, 8, 8].map((n) => n * MIB);
     expect(risesOf(filled)).toBe(4);

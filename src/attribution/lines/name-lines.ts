@@ -10,6 +10,8 @@ const MIN_CONTRIBUTION = 0.05;
 const MIN_RISES = 4;
 /** A rise counts from this share of the mean rise on: crumbs beside one jump do not. */
 const RISE_SHARE = 0.25;
+/** One moment less suffices where a line rises evenly: at each by this share of the mean rise. */
+const EVEN_SHARE = 0.5;
 /** A line whose jump falls again by more than this share does not hold it. */
 const MAX_RELEASED = 0.2;
 /** Fewer new blocks, or a smaller share of all new ones, do not keep a heap from shrinking. */
@@ -79,8 +81,8 @@ export function coveredBy(
 }
 
 /** Number of moments at which the line's retained bytes rose. */
-export function risesOf(bytes: readonly number[]): number {
-  const least = (RISE_SHARE * ((bytes.at(-1) ?? 0) - (bytes[0] ?? 0))) / Math.max(1, bytes.length - 1);
+export function risesOf(bytes: readonly number[], share = RISE_SHARE): number {
+  const least = (share * ((bytes.at(-1) ?? 0) - (bytes[0] ?? 0))) / Math.max(1, bytes.length - 1);
   return bytes.filter((value, at) => at > 0 && value > (bytes[at - 1] ?? 0) && value - (bytes[at - 1] ?? 0) >= least)
     .length;
 }
@@ -119,7 +121,9 @@ function covering({ stretch }: JudgedGrowth, { steps, seconds, slowdown }: Cover
 
 /** Whether the line keeps rising, whatever it explains. */
 const keepsRising = ({ trend, bytes }: AttributedLine): boolean =>
-  trend === "grows" && risesOf(bytes) >= MIN_RISES && stillRises(bytes);
+  trend === "grows" &&
+  stillRises(bytes) &&
+  (risesOf(bytes) >= MIN_RISES || (bytes.length >= MIN_RISES && risesOf(bytes, EVEN_SHARE) === bytes.length - 1));
 
 const isOn = (device: string, growth: JudgedGrowth): boolean => device === growth.device;
 

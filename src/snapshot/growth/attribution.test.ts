@@ -41,6 +41,7 @@ function moment(k: number, entries: readonly HeldEntry[], some: Partial<LinesSam
     facts: {},
     notes: [],
     ended: false,
+    unread: false,
     ...some,
   };
 }
@@ -119,6 +120,10 @@ describe("attribute", () => {
     const { lines, notes } = attribute([of([...moments, ended])], { isUserFrame });
     expect(lines).toMatchObject([{ growthBytes: 80 * KIB, trend: "grows" }]);
     expect(notes).toEqual(["the run ended before its last moment"]);
+    const held = moment(3, [entry(growing(3))], { ended: true });
+    expect(attribute([of([...moments, held])], { isUserFrame }).lines[0]?.bytes).toHaveLength(4);
+    const unread = moment(3, [], { unread: true });
+    expect(attribute([of([...moments, unread])], { isUserFrame }).lines[0]?.bytes).toHaveLength(3);
   });
 
   it("notes that there are too few samples to distinguish growth from churn", () => {

@@ -84,7 +84,7 @@ export function factsOf(moments: readonly LinesSample[]): Facts {
 
 /**
  * One sample per number, summed over the sources. Samples that lack a source are ignored, and the one at the process's
- * end, where functions have released what they held, unless there are too few without it.
+ * end where functions have released what they held, unless there are too few without it.
  */
 function samplesOf(moments: readonly LinesSample[]): readonly HeldSample[] {
   const sources = new Set(moments.map(({ source }) => source));
@@ -92,11 +92,15 @@ function samplesOf(moments: readonly LinesSample[]): readonly HeldSample[] {
     .sort(([a], [b]) => a - b)
     .map(([, own]) => own)
     .filter((own) => own.length === sources.size);
-  const regular = whole.filter((own) => own.every(({ ended }) => !ended));
-  return (regular.length >= ENOUGH_MOMENTS ? regular : whole).map((own) => ({
+  const read = whole.filter((own) => own.every(({ unread }) => !unread));
+  const counted = read.length >= ENOUGH_MOMENTS ? read : whole;
+  const regular = counted.filter((own) => own.every(({ ended }) => !ended));
+  const bytes = (own: readonly LinesSample[] = []) => own.reduce((sum, { sample }) => sum + sample.totalBytes, 0);
+  const isHeld = bytes(counted.at(-1)) >= bytes(regular.at(-1));
+  return (regular.length >= ENOUGH_MOMENTS && !isHeld ? regular : counted).map((own) => ({
     step: own[0]?.sample.step ?? null,
     timeNs: own[0]?.sample.timeNs ?? null,
-    totalBytes: own.reduce((sum, { sample }) => sum + sample.totalBytes, 0),
+    totalBytes: bytes(own),
     entries: own.flatMap(({ sample }) => sample.entries),
   }));
 }

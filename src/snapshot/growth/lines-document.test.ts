@@ -30,6 +30,7 @@ describe("parseLines", () => {
       facts: {},
       notes: [],
       ended: false,
+      unread: false,
     });
   });
 

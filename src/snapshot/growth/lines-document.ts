@@ -45,6 +45,8 @@ const LinesSchema = v.object({
   notes: v.optional(v.array(v.string()), []),
   /** Taken when the process ended before this sample: memory of its functions is already freed. */
   ended: v.optional(v.boolean(), false),
+  /** Whether the memory itself could not be read. */
+  unread: v.optional(v.boolean(), false),
 });
 
 /** One sample of one source of a process. */
@@ -57,7 +59,7 @@ export function parseLines(json: unknown, where: string) {
   if (!parsed.success) {
     throw invalidInput("LINES_INVALID", issueText(parsed.issues[0]), where, `Expected a ${SCHEMA} document.`);
   }
-  const { pid, moment, source, step, time_ns, total_bytes, retainers, facts, notes, ended } = parsed.output;
+  const { pid, moment, source, step, time_ns, total_bytes, retainers, facts, notes, ended, unread } = parsed.output;
   const entries = parsed.output.lines.map(({ copied_from: copiedFrom, retainer: index, ...line }): HeldEntry => {
     const retainer = index === undefined ? undefined : retainers[index];
     return {
@@ -81,5 +83,6 @@ export function parseLines(json: unknown, where: string) {
     notes,
     /** Whether it was taken at the end of the process, in place of a sample that was not reached. */
     ended,
+    unread,
   };
 }
