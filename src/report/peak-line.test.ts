@@ -95,8 +95,8 @@ describe("the lines that make a peak higher", () => {
     const error = { code: "COMMAND_OUT_OF_MEMORY", message: "no memory", hint: null };
     const [only] = report(held, { peak: { bytes: 172 * MIB } as PeakReport }).scenarios;
     if (only === undefined) throw new Error("no scenario");
-    expect(heldText({ ...only, error })).toBe(
-      "40.0 MiB of 172 MiB are held at x.py:1, 39.0 MiB at x.py:2, 38.0 MiB at x.py:3",
-    );
+    const largest = "40.0 MiB of 172 MiB are held at x.py:1, 39.0 MiB at x.py:2, 38.0 MiB at x.py:3";
+    expect(heldText({ ...only, error })).toBe(largest);
+    expect(heldText(only)).toBe(`${largest}; no other peak to compare with`);
   });
 });

@@ -132,8 +132,9 @@ export async function explainPeak(subject: PeakSubject, check: Check): Promise<E
       ? largestLines(after.parts, check.candidate_bytes ?? 0)
       : higherLines(after.parts, compared.parts, compared.difference);
   if (named.length === 0) {
-    const whole = "reason" in compared ? "the peak" : "the difference between both peaks";
-    noLine(`none holds a fifth of ${whole}`);
+    noLine(
+      "reason" in compared ? "none holds much of the peak" : "none holds a fifth of the difference between both peaks",
+    );
   }
   const phase = phaseAt(candidate, after.moment);
   const severity = judgement.verdict === "fail" ? "critical" : "warning";

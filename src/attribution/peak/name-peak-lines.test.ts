@@ -60,5 +60,10 @@ describe("the lines that hold more than on the base", () => {
       [3, null, 0.6],
       [5, null, 0.3],
     ]);
+    const spread = [held(3, 10), held(3, 9, { at: { ...held(3, 9).at, function: "inner" } }), held(5, 17)];
+    expect(largestLines(spread, 100 * MIB).map(({ line, share }) => [line.at.line, share])).toEqual([
+      [3, 0.19],
+      [5, 0.17],
+    ]);
   });
 });

@@ -76,19 +76,18 @@ export function higherLines(
     if (bytes <= MIN_DEVIATIONS * deviation) return [];
     return [{ line: pair.after, before: pair.before?.bytes ?? 0, share: Math.min(1, bytes / difference) }];
   });
-  return shown(higher.sort((a, b) => b.line.bytes - (b.before ?? 0) - (a.line.bytes - (a.before ?? 0))));
+  const named = shown(higher.sort((a, b) => b.line.bytes - (b.before ?? 0) - (a.line.bytes - (a.before ?? 0))));
+  // Where no line has a fifth many differ a little, and none of them is the cause.
+  return (named[0]?.share ?? 0) < MIN_SHARE ? [] : named;
 }
 
-/** The lines that hold most of a peak. @param peak judged bytes */
+/** The lines that hold most of a peak, which needs no cause. @param peak judged bytes */
 export function largestLines(after: readonly ReadPart[], peak: number): readonly NamedPeakLine[] {
-  const all = summed(after, textKey)
+  const all = summed(after, ({ at }) => `${at.file}:${at.line || at.function}`)
     .filter(({ bytes, variance }) => bytes > MIN_DEVIATIONS * Math.sqrt(variance))
     .map((line) => ({ line, before: null, share: Math.min(1, line.bytes / peak) }));
   return shown(all.sort((a, b) => b.line.bytes - a.line.bytes));
 }
 
-/** Nothing where no line has a fifth: then many lines differ a little, and none of them is the cause. */
-function shown(lines: readonly NamedPeakLine[]): readonly NamedPeakLine[] {
-  const named = lines.filter(({ line: { at }, share }) => share >= MIN_MENTION && (at.line > 0 || at.function !== ""));
-  return (named[0]?.share ?? 0) < MIN_SHARE ? [] : named.slice(0, 4);
-}
+const shown = (lines: readonly NamedPeakLine[]): readonly NamedPeakLine[] =>
+  lines.filter(({ line: { at }, share }) => share >= MIN_MENTION && (at.line > 0 || at.function !== "")).slice(0, 4);

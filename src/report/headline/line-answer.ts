@@ -149,9 +149,8 @@ export function moreText({ bytes, share, finding }: LineAnswer): string {
 }
 
 /**
- * "140 MiB of 172 MiB are held at job.py:4; no other peak to compare with": what a peak consists of, where no line is
- * known to make it higher; with the next two lines where there was no more memory; null where no line holds much of it.
- * Not escaped.
+ * "140 MiB of 172 MiB are held at job.py:4, 12 MiB at job.py:9; no other peak to compare with": what a peak consists
+ * of, where no line is known to make it higher; null where no line holds much of it. Not escaped.
  */
 export function heldText({
   findings,
@@ -165,7 +164,8 @@ export function heldText({
   const [first, ...others] = held;
   if (first === undefined || peak == null || namedLine(findings) !== null) return null;
   const most = first.replace(" at ", ` of ${formatShort(peak.bytes)} are held at `);
-  return error === null ? `${most}; no other peak to compare with` : [most, ...others.slice(0, 2)].join(", ");
+  const largest = [most, ...others.slice(0, 2)].join(", ");
+  return error === null ? `${largest}; no other peak to compare with` : largest;
 }
 
 /** "one-time +50.0 MiB at train.py:18, still held at the end" */
