@@ -8,7 +8,6 @@ import { formatDuration } from "../core/units.ts";
 import { NATIVE_UNSEEN } from "../measure/environment/probe-environment.ts";
 import { lastLine, outputTail } from "../measure/session/output-tail.ts";
 import { decidingCheck } from "../report/headline/causes.ts";
-import { ONE_PROCESS_SHARE } from "../report/model/decisive-run.ts";
 import { LEAK_LINE } from "../report/wording/source-line.ts";
 import type { Metric } from "../telemetry/recording/metrics.ts";
 import { hasDoubtfulLeak } from "../verdict/rules/small-leak.ts";
@@ -76,7 +75,7 @@ export async function attributeGrowth(subject: AttributionSubject): Promise<Attr
   const finished = await runs(subject, times, durationS, unseen);
   if (finished === null || first === undefined) return NOTHING;
   const again = growthOf(first, finished);
-  const growing = growingProcess(judged, finished);
+  const growing = growingProcess(finished);
   const found = await growingLines({
     directory: finished.directory,
     cwd: scenario.cwd,
@@ -109,15 +108,14 @@ function sharedGrowth({ recording }: MeasuredOnce): number {
   return later.reduce((most, bytes) => Math.max(most, bytes - first), 0);
 }
 
-/** The process that has most of the host's growth, by its program; its pid in another run, where it is one. */
-function growingProcess(judged: MeasuredOnce, { analysis, recording, info }: MeasuredOnce) {
-  const all = [...(analysis?.processes ?? []), ...(judged.analysis?.processes ?? [])];
-  const roles = recording?.info?.processes?.roles ?? [];
-  const most = all.find(
-    ({ role, share }) => (share ?? 0) >= ONE_PROCESS_SHARE && roles.some((one) => one.role === role),
-  );
-  const role = roles.length === 1 ? roles[0] : roles.find((one) => one.role === most?.role);
-  return { program: role?.program || path.basename(info.command.argv[0] ?? ""), pid: role?.pid ?? null };
+/** The process that has more of the host's rise than all others, by its program; its pid where it is one. */
+function growingProcess({ recording, info }: MeasuredOnce) {
+  const roles = (recording?.info?.processes?.roles ?? []).map((role) => {
+    return { ...role, rise: Math.max(...role.bytes) - (role.bytes.find((bytes) => bytes > 0) ?? 0) };
+  });
+  const all = roles.reduce((sum, { rise }) => sum + rise, 0);
+  const most = roles.find(({ rise }) => 2 * rise > all);
+  return { program: most?.program || path.basename(info.command.argv[0] ?? ""), pid: most?.pid ?? null };
 }
 
 /** How the judged series grew in another run; null when it did not, or jumped. */

@@ -51,7 +51,7 @@ export function decisiveRun(runs: readonly RunReport[], check: Check): DecisiveR
 }
 
 /** Share of what all processes gained from which on the growth is said to be one process's. */
-export const ONE_PROCESS_SHARE = 0.8;
+const ONE_PROCESS_SHARE = 0.8;
 /** Its gain is at least this share of the growth: of a straight line, middles of quarters are three quarters apart. */
 const GAINED_SHARE = 0.5;
 
