@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "5f13d1d68b245cd845d3e71d3a5531c1b68c11fb46666304138ed1a08e28f82d");
+  load = loadPack(import.meta.url, "321de625b4cd3ab20b7913faa8b86492c2241fa7ad4fed4ec7ad75b0b5ad6352");
 } catch (error) {
   fail(
     FAILED,

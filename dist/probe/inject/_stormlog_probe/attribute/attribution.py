@@ -214,15 +214,14 @@ class Attribution(Scheduled):
             notes.append(self.native.note)
         blocks = self._snapshots(moment, look)
         notes.extend(device.note for device in self.devices if device.note is not None)
-        # Without Python's memory the document is for its notes. It is marked like one of the process's end, so that the
-        # growth is taken from the documents before it.
-        total, live = (0, []) if python is None else python
+        # Without Python's memory the document is for its notes and retainers.
+        total, live = (0, look.retained_lines()) if python is None else python
         table = RetainerTable(look)
         rows = python_rows(look, live, table)
         more = [] if self.python.note is None else [self.python.note]
         extra = {"facts": self.retainers.seen or {}, "held_on_devices": device_rows(look, blocks, table)}
         if python is None:
-            extra["ended"] = True
+            extra["unread"] = True
         documents = [self._document(head, "tracemalloc", rows, table, notes + more, total, extra)]
         if self.tensors is not None:
             table = RetainerTable(look)

@@ -52,6 +52,9 @@ class Holding:
         weights = self._weights.setdefault(what, {})
         weights[retainer] = weights.get(retainer, 0) + weight
 
+    def all(self):
+        return list(self._weights)
+
     def of(self, what):
         weights = self._weights.get(what)
         return None if not weights else max(weights, key=weights.get)
@@ -95,6 +98,10 @@ class Moment:
         if self.tensors is not None:
             self._graphs(objects, live)
         self._sum(live)
+
+    def retained_lines(self):
+        """Rows of no bytes for the lines that make what containers gain."""
+        return [(0, 0, "python", (line,)) for line in self.by_line.all()]
 
     # Containers.
 

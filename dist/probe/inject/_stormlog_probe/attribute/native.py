@@ -105,10 +105,6 @@ class NativeStacks:
                 content = json.load(file)
         finally:
             os.unlink(raw)
-        for stack in content["stacks"]:
-            if stack.get("allocator") == "python":
-                # tracemalloc has the lines. This stack is for the function that the innermost line calls.
-                del stack["python"][1:]
         frames = {tuple(frame) for stack in content["stacks"] for frame in stack["python"]}
         self.codes.find({frame[0] for frame in frames})
         for frame in frames.difference(self._places):
