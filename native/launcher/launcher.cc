@@ -40,6 +40,7 @@
 #include "../support/errno_name.h"
 #include "caller.h"
 #include "descendants.h"
+#include "start_command.h"
 #include "wall.h"
 
 namespace {
@@ -49,8 +50,6 @@ using stormlog_launcher::isStopped;
 using stormlog_launcher::Wall;
 
 constexpr char kMarkerName[] = "STORMLOG_GATE_RUN";
-constexpr char kPutAside[] = "STORMLOG_GATE_";
-constexpr char kPreload[] = "LD_PRELOAD=";
 constexpr long kTermGraceMs = 500;
 // The job must be gone 2 s after the gate; processes stuck in the kernel are waited for no longer than this after
 // SIGKILL.
@@ -164,76 +163,12 @@ void endOrphanedJob(Descendants& job) {
   killAll(job, kKillMs);
 }
 
-// Renames STORMLOG_GATE_LD_PRELOAD to LD_PRELOAD, in place of an LD_PRELOAD that is set already.
-void restorePreload() {
-  char** found = nullptr;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (strncmp(*entry, kPutAside, sizeof kPutAside - 1) == 0 && strncmp(*entry + sizeof kPutAside - 1, kPreload, sizeof kPreload - 1) == 0) {
-      found = entry;
-    }
-  }
-  if (found == nullptr) return;
-  char** kept = environ;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (strncmp(*entry, kPreload, sizeof kPreload - 1) == 0) continue;
-    *kept++ = entry == found ? *entry + sizeof kPutAside - 1 : *entry;
-  }
-  *kept = nullptr;
-}
-
-[[noreturn]] void runCommand(char** argv, int go, int failed) {
-  if (caller.known && !caller.become()) _exit(126);
-  // Early, so that the command is killed with the launcher. Its descendants are re-parented to the gate, which is the
-  // next subreaper.
-  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  setpgid(0, 0);
-  for (int signal = 1; signal < NSIG; ++signal) {
-    if (signal != SIGKILL && signal != SIGSTOP) ::signal(signal, SIG_DFL);
-  }
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  char byte = 0;
-  ssize_t n;
-  do {
-    n = read(go, &byte, 1);
-  } while (n < 0 && errno == EINTR);
-  // No 'g' came: the gate died or gave up before.
-  if (n != 1) _exit(127);
-  restorePreload();
-  execvp(argv[0], argv);
-  const int error = errno;
-  if (write(failed, &error, sizeof error) < 0) _exit(126);
-  _exit(127);
-}
-
 bool parseFd(const char* text, int& out) {
   char* end = nullptr;
   const long value = strtol(text, &end, 10);
   if (end == text || *end != '\0' || value < 0 || value > 1 << 20 || fcntl(static_cast<int>(value), F_GETFD) < 0) return false;
   out = static_cast<int>(value);
   return fcntl(out, F_SETFD, FD_CLOEXEC) == 0;
-}
-
-int start(char** command) {
-  int go[2];
-  int failed[2];
-  if (pipe2(go, O_CLOEXEC) != 0 || pipe2(failed, O_CLOEXEC) != 0) return errno;
-  const pid_t pid = fork();
-  if (pid < 0) return errno;
-  if (pid == 0) {
-    close(go[1]);
-    close(failed[0]);
-    runCommand(command, go[0], failed[1]);
-  }
-  // Both sides set the group, so that it is set whichever runs first.
-  setpgid(pid, pid);
-  close(go[0]);
-  close(failed[1]);
-  commandPid = pid;
-  goFd = go[1];
-  execFd = failed[0];
-  return 0;
 }
 
 // Called at each wake-up. Continues a stopped gate; true where it was so at the look before, too.
@@ -380,7 +315,11 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (wall != Wall::kNone) enterWall(wall, controlFd, gate, argv + mounts, dashes - mounts, none);
-  const int error = start(argv + dashes + 1);
+  const stormlog_launcher::Command command = stormlog_launcher::startCommand(argv + dashes + 1, caller);
+  const int error = command.error;
+  commandPid = command.pid;
+  goFd = command.goFd;
+  execFd = command.execFd;
   char line[96];
   if (error != 0) {
     snprintf(line, sizeof line, "exec-failed %d %s\n", error, stormlog::errnoName(error));

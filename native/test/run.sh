@@ -29,7 +29,7 @@ fake=$common/full/libnvidia-ml.so.1
 fake-nvml/build.sh "$fake"
 fake-nvml/without.sh "$fake" "$common/v1/libnvidia-ml.so.1" nvmlDeviceGetMemoryInfo_v2
 fake-nvml/without.sh "$fake" "$common/nocount/libnvidia-ml.so.1" nvmlDeviceGetCount nvmlDeviceGetCount_v2
-${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -o "$common/launcher" launcher/launcher.cc launcher/descendants.cc launcher/wall.cc launcher/caller.cc support/errno_name.cc
+${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -o "$common/launcher" launcher/launcher.cc launcher/descendants.cc launcher/wall.cc launcher/caller.cc launcher/start_command.cc support/errno_name.cc
 
 shopt -s extglob
 sources=(sampler.cc {records,devices}/*.cc support/!(no_libstdcxx).cc sources/{nvidia,probe,drm}/*.cc
