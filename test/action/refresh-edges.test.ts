@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseBaselineRecord } from "../../src/baseline/record.ts";
+import { livingWith } from "../measure/kit.ts";
 import type { StepResult } from "./testing/mini-runner.ts";
 import { NightlyRepository, REF } from "./testing/nightly-repository.ts";
 
@@ -71,8 +72,8 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
   }, 300_000);
 
   it("a cancelled refresh ends in time, tries to upload its evidence and stores nothing", async () => {
-    const pidFile = path.join(here.job.directory, "pid");
-    const run = `trap '' INT TERM; echo $$ > ${pidFile}; while :; do sleep 0.2; done`;
+    const running = path.join(here.job.directory, "running");
+    const run = `trap '' INT TERM; : > ${running}; while :; do sleep 0.2; done`;
     const before = git.git("for-each-ref", "refs/stormlog");
     const cancelled = await here.refresh(
       { run, scenario: "stuck" },
@@ -80,13 +81,13 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
       {
         clock: 0.5,
         cancel: async () => {
-          while (!existsSync(pidFile)) await new Promise((resolve) => setTimeout(resolve, 50));
+          while (!existsSync(running)) await new Promise((resolve) => setTimeout(resolve, 50));
         },
       },
     );
     expect(cancelled.code, cancelled.log).toBe(130);
     expect(cancelled.signals).not.toContain("SIGKILL");
-    expect(existsSync(`/proc/${readFileSync(pidFile, "utf8").trim()}`)).toBe(false);
+    expect(livingWith(running)).toEqual([]);
     expect(existsSync(path.join(cancelled.outputs["bundle-path"] ?? "", "manifest.json"))).toBe(true);
     expect(warnings(cancelled).filter((message) => message.includes("upload the evidence bundle"))).toHaveLength(1);
     expect(git.git("for-each-ref", "refs/stormlog")).toBe(before);
