@@ -39,7 +39,7 @@ export async function prepareGate(asked: GateRequest, ports: GatePorts, hooks: S
   const { BundleGuard, WatchedFiles } = await import("./run/watched-files.ts");
   const { files, directories } = readBefore(request);
   const anchorsFile = path.join(request.root, ANCHORS_FILE);
-  // A search that writes baselines changes them itself.
+  // A nightly session writes baselines itself.
   const watched = {
     root: request.root,
     files: [...files, anchorsFile],
