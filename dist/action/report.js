@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "321de625b4cd3ab20b7913faa8b86492c2241fa7ad4fed4ec7ad75b0b5ad6352");
+  load = loadPack(import.meta.url, "efdaedc92acd23c42c3d39344de3c6fe028bef53e57fd5a7507f4e406cfccee7");
 } catch (error) {
   fail(
     FAILED,

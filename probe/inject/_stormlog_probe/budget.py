@@ -40,6 +40,7 @@ class Budget:
         self._ended = 0
         self._step_ended = 0
         self._early = EARLY_READINGS
+        self._took = 0
 
     def first_step(self, now):
         """The first step ends at monotonic ns `now`."""
@@ -52,7 +53,9 @@ class Budget:
 
     def spend(self, took, ended, at_step=True):
         """A reading that used `took` ns of its thread's processor time ended at monotonic ns `ended`."""
-        cost = AROUND_NS + took
+        # The lesser of the last two: what a stolen processor or cold pages add to one of them delays no other.
+        cost = AROUND_NS + min(took, self._took)
+        self._took = took
         account = self._account + (ended - self._ended) * self._share - cost
         self._account = account if account < CREDIT_NS - cost else CREDIT_NS - cost
         self._ended = ended
