@@ -46,13 +46,13 @@ torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 kept = []
-for step in range(400):
+for step in range(2400):
     out = net(torch.randn(32, 64))
     loss = torch.nn.functional.cross_entropy(out, torch.randint(0, 10, (32,)))
     optimizer.zero_grad(); loss.backward(); optimizer.step()
     if sys.argv[1] == "leak": kept.append(out.detach().clone())
     if step == 40: before = used()
-print((used() - before) / 359)
+print((used() - before) / 2359)
 `;
 
 describe.skipIf(!hasTorch)("a training loop on the CPU", () => {

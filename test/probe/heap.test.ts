@@ -3,6 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   atSteps,
+  cheaply,
   type Ended,
   FIXTURES,
   HEAP,
@@ -33,7 +34,7 @@ interface Account {
 
 async function account(kind: "leaky" | "clean"): Promise<Account> {
   const script = path.join(FIXTURES, "retained_logits.py");
-  const ended: Ended = await probed(WITH_TORCH!, [script, kind, String(STEPS), String(WARM_UP)]);
+  const ended: Ended = await probed(WITH_TORCH!, cheaply(script, kind, String(STEPS), String(WARM_UP)));
   expect(ended).toMatchObject({ code: 0, stderr: "" });
   const truth = Number(/^truth (\S+) /m.exec(ended.stdout)?.[1]);
   const left = only(ended);

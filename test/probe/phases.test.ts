@@ -11,6 +11,7 @@ import { readRecordingInfo } from "../../src/telemetry/recording/run-info.ts";
 import { writeRunFiles } from "../../src/telemetry/run-directory.ts";
 import { measured } from "../measure/kit.ts";
 import {
+  CHEAP,
   CUDA,
   type Ended,
   HEAP,
@@ -26,12 +27,6 @@ import { PYTHON, PYTHONS, versionOf } from "./testing/pythons.ts";
 const SET_UP = `import os, sys, threading, time
 from stormlog_gate import phase
 clock = time.monotonic_ns
-`;
-
-/** A reading costs 10 µs of the probe's budget, as with warm caches of the processor: a cold one costs up to 0.7 ms. */
-const CHEAP = `import itertools, sys
-while not hasattr(sys.modules.get("_stormlog_probe.reading"), "thread_time_ns"): time.sleep(0.001)
-sys.modules["_stormlog_probe.reading"].thread_time_ns = itertools.count(0, 10_000).__next__
 `;
 
 /** The phases that the file of the process left, read as the gate reads them. */

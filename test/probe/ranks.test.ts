@@ -115,7 +115,7 @@ describe.skipIf(WITH_TORCH === null)("the ranks of torchrun", () => {
     // Only children of the two kinds.
     expect(ended.left.filter(({ header }) => header.role === PLAIN)).toEqual([]);
     for (const left of ranks) {
-      expect(left.header).toMatchObject({ step: 200, ended: true });
+      expect(left.header).toMatchObject({ step: 600, ended: true });
       const points = atSteps(left, HEAP, 0).filter(([step]) => step > 30);
       expect(points.length).toBeGreaterThan(24);
       // 256 x 10 floats, or nothing.

@@ -16,8 +16,8 @@ export function shard(cwd: string, output: string, name: string): RecordingInfo 
   return JSON.parse(readFileSync(path.join(cwd, output, name, "recording.json"), "utf8"));
 }
 
-/** Half a second of samples, about. */
-const SOME_BYTES = 8 * 1024;
+/** One to three seconds of samples, by the cost of a reading. */
+const SOME_BYTES = 24 * 1024;
 
 /** Whether this shard has been measured for some time: samples of it are on disk. */
 export function isMeasured(cwd: string, output: string, name: string): boolean {
