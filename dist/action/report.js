@@ -61,7 +61,7 @@ if (cache !== null) {
 }
 var load;
 try {
-  load = loadPack(import.meta.url, "efdaedc92acd23c42c3d39344de3c6fe028bef53e57fd5a7507f4e406cfccee7");
+  load = loadPack(import.meta.url, "56ca044c0004104465440c3f762729cf54a49249bd7e6842c2939a32219c0c7f");
 } catch (error) {
   fail(
     FAILED,

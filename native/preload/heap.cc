@@ -38,6 +38,10 @@ constexpr uint64_t kStepGapNs = 1 * kMillisecond;
 // Reading the allocator's numbers walks its free lists under its lock: never more than this share of the time.
 constexpr uint64_t kTimerShare = 100;
 constexpr uint64_t kStepShare = 20;
+// The cost counts at most so many times as that of the reading before: what a stolen processor or cold pages add to a
+// few readings delays no other.
+constexpr uint64_t kJump = 4;
+constexpr uint64_t kLeastCostNs = 15 * kMicrosecond;
 constexpr size_t kStackBytes = 128 * 1024;
 
 // Everything below is written by one thread at a time, which holds `busy`. Only the end of the process waits for it.
@@ -54,9 +58,7 @@ struct State {
   std::atomic<char*> ring;
   // Creating the ring failed and is not tried again.
   bool failed;
-  // The lesser of the last two readings' costs: what a stolen processor adds to one of them delays no other.
   uint64_t costNs;
-  uint64_t lastCostNs;
   uint64_t lastStepNs;
 };
 
@@ -139,8 +141,8 @@ void writeRecord(char* ring, uint16_t reason, uint64_t timeNs) {
     record.v[kProbeReserved] = reserved;
     record.valid = static_cast<uint16_t>(record.valid | 1 << kProbeAllocated | 1 << kProbeReserved);
     const uint64_t took = threadCpuNs() - before;
-    state.costNs = took < state.lastCostNs ? took : state.lastCostNs;
-    state.lastCostNs = took;
+    const uint64_t most = kJump * (state.costNs > kLeastCostNs ? state.costNs : kLeastCostNs);
+    state.costNs = took < most ? took : most;
   } else if (!step || reason == kProbeTimer) {
     return;
   }
@@ -179,7 +181,6 @@ void forgetParent() {
   state.ring.store(nullptr, std::memory_order_relaxed);
   state.failed = false;
   state.costNs = 0;
-  state.lastCostNs = 0;
   state.lastStepNs = 0;
   if (state.facts.rank >= 0) state.facts.role = 3;
   state.pid.store(getpid(), std::memory_order_relaxed);

@@ -10,6 +10,9 @@ SHARE = 0.003
 #: Cost of a reading that a clock around it does not see: the call, and the program's code and data that the reading
 #: evicts from the processor's caches. Nanoseconds.
 AROUND_NS = 15_000
+#: A reading is charged with at most so many times what the one before was: a stolen processor or cold pages add
+#: milliseconds to a few readings, which would otherwise delay the next by seconds.
+JUMP = 4
 #: At first they may take more, until this much is spent, so that a short run is measured too. Nanoseconds.
 CREDIT_NS = 5_000_000
 #: Once steps have been read for EARLY_NS, readings of steps are at least STEADY_NS apart, whatever the timer reads:
@@ -19,10 +22,8 @@ STEADY_NS = 20_000_000
 #: But never more than this share of the time since the last reading.
 MAX = 0.02
 #: This many readings, from the start and again from the first step, are made in spite of a debt: growth is judged from
-#: 24 readings on, and one slow reading would otherwise prevent all others of a short run.
+#: 24 readings on, and slow readings would otherwise prevent all others of a short run. The debt is paid back after them.
 EARLY_READINGS = 48
-#: They take at most this share of the time; the debt is paid back after them.
-EARLY_SHARE = 0.01
 
 
 class Budget:
@@ -53,9 +54,8 @@ class Budget:
 
     def spend(self, took, ended, at_step=True):
         """A reading that used `took` ns of its thread's processor time ended at monotonic ns `ended`."""
-        # The lesser of the last two: what a stolen processor or cold pages add to one of them delays no other.
-        cost = AROUND_NS + min(took, self._took)
-        self._took = took
+        self._took = min(took, JUMP * max(self._took, AROUND_NS))
+        cost = AROUND_NS + self._took
         account = self._account + (ended - self._ended) * self._share - cost
         self._account = account if account < CREDIT_NS - cost else CREDIT_NS - cost
         self._ended = ended
@@ -67,7 +67,6 @@ class Budget:
         below_half = overdrawn + CREDIT_NS / 2 / self._share
         if self._early > 0:
             self._early -= 1
-            overdrawn = min(overdrawn, cost / EARLY_SHARE)
-            below_half = min(below_half, cost / EARLY_SHARE)
+            overdrawn = below_half = 0
         self.next = max(ended + max(pause, overdrawn), self._step_ended + steady)
         self.next_modest = ended + max(2 * pause, 2 * steady, below_half)
