@@ -4,7 +4,6 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, wr
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { entryFile, PACK, packChunks, sha256 } from "./pack.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -20,9 +19,6 @@ const ENTRIES = {
   "action/refresh": "src/actions/refresh/main.ts",
   "action/accept": "src/actions/accept/main.ts",
 };
-
-/** Entries that are one file each: a step that measures holds them, and starts them as they were. */
-const STANDALONE = ["shard-worker"];
 
 /** Files read at run time beside the code: our own assets and those of packages. */
 const PACKAGE_ASSETS = [
@@ -270,28 +266,36 @@ const bundled = (entryPoints, more) => ({
 
 // sql.js looks for its module's directory, to find a file that it receives directly.
 const DEFINE = { "process.env.NODE_ENV": '"production"', __dirname: '"."' };
-const AS_START = { define: { ...DEFINE, stormlogCode: "undefined" }, plugins: [programApart, builtinsAsTheyAre] };
-const AS_MODULE = { banner: { js: BANNER }, define: { ...DEFINE, stormlogCode: "undefined" } };
-/** The loader passes `stormlogCode` to every chunk. */
-const AS_PACK = { splitting: true, define: { ...DEFINE, "import.meta.url": "stormlogCode.url" } };
+const AS_START = { define: DEFINE, plugins: [programApart, builtinsAsTheyAre] };
+const AS_MODULE = { banner: { js: BANNER }, define: DEFINE };
+
+const isStep = (name) => name.startsWith("action/");
+/** What the start of a step loads. */
+const stepOf = (name) => name.replace("action/", "chunks/step-");
+
+/** The file that Node starts for a step. It listens to SIGUSR1 before anything else is loaded. */
+async function stepStart(name) {
+  const contents = `import "./src/core/process/debug-signal.ts";\nawait import("../${stepOf(name)}.js");\n`;
+  const options = { stdin: { contents, resolveDir: root }, external: ["../chunks/*"] };
+  const { outputFiles } = await build(bundled(undefined, options));
+  return outputFiles[0].text;
+}
 
 /** Bundle entries by how they are started; returns output files by name below dist/, and each entry's start. */
 async function bundle(entries) {
   const whole = "cli" in entries ? { ...entries, ...PROGRAM } : entries;
   const existing = Object.entries(whole).filter(([, source]) => existsSync(path.join(root, source)));
-  const select = (test) => Object.fromEntries(existing.filter(([name]) => test(name)));
-  const isAction = (name) => name.startsWith("action/");
+  const select = (test) => existing.filter(([name]) => test(name));
   const groups = [
-    { entryPoints: select((name) => name === "cli"), options: AS_START },
-    ...STANDALONE.map((one) => ({ entryPoints: select((name) => name === one), options: AS_MODULE })),
+    { entryPoints: Object.fromEntries(select((name) => name === "cli")), options: AS_START },
     {
-      entryPoints: select((name) => !isAction(name) && name !== "cli" && !STANDALONE.includes(name)),
+      entryPoints: Object.fromEntries(
+        select((name) => name !== "cli").map(([name, source]) => [isStep(name) ? stepOf(name) : name, source]),
+      ),
       options: { ...AS_MODULE, splitting: true },
     },
-    { entryPoints: select(isAction), options: AS_PACK },
   ];
   const modules = [];
-  const packed = [];
   const inputs = new Set();
   const sizes = {};
   const own = {};
@@ -301,18 +305,21 @@ async function bundle(entries) {
     const renamed = stableNames(metafile);
     for (const file of outputFiles) {
       const name = path.relative(path.join(root, "dist"), file.path).split(path.sep).join("/");
-      (options === AS_PACK ? packed : modules).push({ path: renamed(name), text: renamed(file.text) });
+      modules.push({ path: renamed(name), text: renamed(file.text) });
     }
     for (const [name, output] of Object.entries(metafile.outputs)) {
       for (const input of Object.keys(output.inputs)) inputs.add(input);
       const used = Object.entries(output.inputs).filter(
         ([input, { bytesInOutput }]) => bytesInOutput > 0 && input.startsWith("src/"),
       );
-      if (options !== AS_PACK) own[renamed(name)] = used.map(([input]) => input);
+      own[renamed(name)] = used.map(([input]) => input);
     }
-    for (const name of Object.keys(entryPoints)) sizes[name] = startSize(metafile, `dist/${name}.js`);
+    for (const name of Object.keys(entryPoints)) {
+      sizes[name.replace("chunks/step-", "action/")] = startSize(metafile, `dist/${name}.js`);
+    }
   }
-  return { modules, packed, inputs, sizes, own, actions: Object.keys(select(isAction)) };
+  for (const [name] of select(isStep)) modules.push({ path: `${name}.js`, text: await stepStart(name) });
+  return { modules, inputs, sizes, own };
 }
 
 /** Directories, relative to the project, of the packages whose code or files dist/ contains; writes nothing. */
@@ -330,7 +337,7 @@ export async function ownModules() {
 
 /** Build into a directory; returns what each entry starts with. Its types are in build.d.mts. */
 export async function buildInto(outdir, entries = ENTRIES) {
-  const { modules, packed, inputs, sizes, actions } = await bundle(entries);
+  const { modules, inputs, sizes } = await bundle(entries);
   const written = new Map();
   const put = (relative, contents) => {
     const file = path.join(outdir, relative);
@@ -354,14 +361,8 @@ export async function buildInto(outdir, entries = ENTRIES) {
   for (const name of probeFiles()) put(name, readFileSync(path.join(root, name)));
   const musl = readFileSync(path.join(root, "native/musl-licence.txt"), "utf8");
   put("licenses.txt", `${licences(shippedDirectories(inputs))}\n\n${musl}`);
-  if (actions.length > 0) {
-    const digests = [...written].map(([name, contents]) => [name, sha256(contents)]).sort();
-    const pack = await packChunks(packed, Object.fromEntries(digests));
-    put(PACK, pack);
-    for (const name of actions) put(`${name}.js`, await entryFile(root, name, sha256(pack)));
-  }
   removeStale(outdir, written);
-  for (const name of actions) checkStart(name, sizes[name]);
+  for (const name of Object.keys(sizes).filter(isStep)) checkStart(name, sizes[name]);
   return sizes;
 }
 

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { disableCompileCache, guardFileCommands } from "./stop-commands.ts";
+import { guardFileCommands } from "./stop-commands.ts";
 
 let directory: string;
 let env: Record<string, string>;
@@ -99,18 +99,7 @@ describe("the step's files while a command is measured", () => {
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
   });
 
-  it("command files keep the compile cache off in later steps, whatever the command writes", () => {
-    disableCompileCache(env);
-    const kept = guardFileCommands(env);
-    writeFileSync(file("env"), "");
-    expect(kept.restore()).toContain("(GITHUB_ENV)");
-    expect(readFileSync(file("env"), "utf8")).toBe("NODE_DISABLE_COMPILE_CACHE=1\nSTORMLOG_GATE_CACHE_DISABLED=1\n");
-    disableCompileCache({ ...env, NODE_DISABLE_COMPILE_CACHE: "1" });
-    expect(readFileSync(file("env"), "utf8")).toMatch(/DISABLED=1\nNODE_DISABLE_COMPILE_CACHE=1\n$/);
-  });
-
   it("command files are ignored where the variables are not set", () => {
-    disableCompileCache({});
     expect(guardFileCommands({}).restore()).toBeNull();
   });
 });

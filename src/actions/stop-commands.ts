@@ -1,14 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { appendFileSync, lstatSync, rmSync } from "node:fs";
+import { lstatSync, rmSync } from "node:fs";
 import { endGroup, startGroup } from "@actions/core";
 import { codeOf, GateError, messageOf } from "../core/errors.ts";
 import { readBounded, writeOwn } from "../core/files.ts";
-import { CACHE_DISABLED } from "../core/process/compile-cache.ts";
 import type { Environment } from "../core/process/environment.ts";
 import { limitsError } from "../core/process/own-limits.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";
 import { OUT_OF_TIME } from "../gate/scenario/cost.ts";
-import { holdOwnFiles } from "./code/held-files.ts";
 import type { SubAction } from "./sub-action.ts";
 
 /** Files by which a step gives commands to the runner, and the one that describes the event. */
@@ -43,16 +41,6 @@ function removeSpecial(file: string): void {
   } catch {
     // It is gone, or stays as it is.
   }
-}
-
-/**
- * Later steps of this job start without V8's compile cache, even where only they name its directory:
- * the measured command may write to it.
- */
-export function disableCompileCache({ GITHUB_ENV, NODE_DISABLE_COMPILE_CACHE }: Environment): void {
-  if (!GITHUB_ENV) return;
-  const ours = NODE_DISABLE_COMPILE_CACHE === undefined ? `${CACHE_DISABLED}=1\n` : "";
-  appendFileSync(GITHUB_ENV, `NODE_DISABLE_COMPILE_CACHE=1\n${ours}`);
 }
 
 export interface KeptFiles {
@@ -161,10 +149,8 @@ export async function withStopCommands<T>(
   { env, signal, warn }: Pick<SubAction, "env" | "signal" | "warn">,
   work: (ports: GatePorts) => Promise<T>,
 ): Promise<T> {
-  const restoreOwnFiles = holdOwnFiles(env, warn);
   startGroup(title);
   const fence = raiseCommandFence((chunk) => process.stdout.write(chunk));
-  disableCompileCache(env);
   const files = guardFileCommands(env);
   // The process may end before the work does, when the gate does not stop.
   const onExit = (): void => {
@@ -190,8 +176,7 @@ export async function withStopCommands<T>(
     process.off("exit", onExit);
     fence.close();
     endGroup();
-    for (const message of [restoreOwnFiles(), files.restore()]) {
-      if (message !== null) warn(message);
-    }
+    const message = files.restore();
+    if (message !== null) warn(message);
   }
 }

@@ -1,8 +1,6 @@
 import { codeOf, GateError, messageOf, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { compileCache, tokenVariable } from "../core/process/compile-cache.ts";
-import type { Environment } from "../core/process/environment.ts";
 import { limitsError } from "../core/process/own-limits.ts";
 import { cutText, didYouMean, oneLine } from "../core/text.ts";
 import { COMMANDS, type CommandName } from "./commands/commands.ts";
@@ -20,18 +18,6 @@ function checkOwnDirectory(): void {
   }
 }
 
-/** A command that is measured may write to the directory, and so replace the code of a later command with the token. */
-function checkCompileCache(env: Environment): void {
-  const cache = compileCache(env);
-  const token = tokenVariable(env);
-  if (cache === null || token === null) return;
-  throw usageError(
-    "COMPILE_CACHE_SET",
-    `V8's compile cache is in use (${cache}) while ${token} is set`,
-    'Set NODE_COMPILE_CACHE to "", or run without the token.',
-  );
-}
-
 async function dispatch(args: readonly string[], console: Console): Promise<number> {
   const name = args[0] ?? "";
   const spec = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
@@ -45,7 +31,6 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
       `${didYouMean(name, Object.keys(COMMANDS))}Run \`stormlog-gate --help\` for a list.`,
     );
   checkOwnDirectory();
-  checkCompileCache(process.env);
   const parsed = parseArguments(spec, args.slice(1));
   const run = await PROGRAMS[name as CommandName]();
   return run({ ...parsed, console, argv: ["stormlog-gate", ...args] });

@@ -3,48 +3,6 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { readHead } from "./files.ts";
 
-/** The Action's code in memory, as its loader passes it to every chunk of it. */
-export interface PackedCode {
-  /** Address of the file that Node started. */
-  readonly url: string;
-  /** The Action's `dist` directory. */
-  readonly dist: string;
-  /** The pack: the code of all steps. */
-  readonly bytes: Buffer;
-  /** SHA-256 of the other files of `dist`, by their path in it; without the entries and the native files. */
-  readonly files: Readonly<Record<string, string>>;
-}
-
-declare const stormlogCode: PackedCode | undefined;
-
-/** Null in the command line and in sources, which a module loader reads file by file. */
-export function packedCode(): PackedCode | null {
-  return typeof stormlogCode === "undefined" ? null : stormlogCode;
-}
-
-/** The files of this package as they were before anything was measured. A step of the Action holds them. */
-export interface HeldFiles {
-  /** Bytes of a file of `dist`; null when it had none. @throws GateError ASSET_MISSING when the build had other ones */
-  read(name: string): Buffer | null;
-  /** Directory with copies of what a run starts: `probe/` and, in `native/`, this platform's files. */
-  readonly copies: string;
-  /** Whether there are native files for this platform. */
-  readonly native: boolean;
-  /** Replace the copies: a measured program may have changed those of the run before. */
-  renewCopies(): void;
-}
-
-let held: HeldFiles | null = null;
-
-export function holdFiles(files: HeldFiles): void {
-  held = files;
-}
-
-/** Null where files are used in place: in the command line, in sources, and before a step measures. */
-export function heldFiles(): HeldFiles | null {
-  return held;
-}
-
 interface Installation {
   readonly root: string;
   readonly version: string;

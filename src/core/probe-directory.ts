@@ -1,14 +1,9 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { heldFiles, packageRoot } from "./package-root.ts";
+import { packageRoot } from "./package-root.ts";
 
-/**
- * What runs in measured processes (`inject`, `node`): beside the sources, the copy in `dist` of an installation, or the
- * copy of it that the Action makes for each run.
- */
+/** What runs in measured processes (`inject`, `node`): beside the sources, or the copy in `dist` of an installation. */
 export function probeDirectory(): string {
-  const held = heldFiles();
-  if (held !== null) return path.join(held.copies, "probe");
   const root = packageRoot();
   const source = path.join(root, "probe");
   const shipped = path.join(root, "dist", "probe");

@@ -2,7 +2,6 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assertNever, GateError, usageError } from "../core/errors.ts";
-import { heldFiles } from "../core/package-root.ts";
 import { findExecutable } from "../core/process/find-executable.ts";
 import { limitsError, rememberLimits } from "../core/process/own-limits.ts";
 import { denyInspection } from "../sampler/native.ts";
@@ -120,7 +119,6 @@ async function prepare(request: MeasureRequest): Promise<PreparedRun> {
       isolation,
     });
   createRunDirectory(request.directory);
-  renewCopies();
   const probe = request.probe === "off" ? null : openProbe(request, env);
   const setup: ProbeSetup =
     probe === null
@@ -315,16 +313,6 @@ function openProbe(request: MeasureRequest, env: Readonly<Record<string, string>
     throw unwritable(directory, error);
   }
   return probeEnvironment(env, directory, request.debug ?? false, request);
-}
-
-/** What an earlier run's command could have changed is started from a fresh copy. */
-function renewCopies(): void {
-  const held = heldFiles();
-  try {
-    held?.renewCopies();
-  } catch (error) {
-    throw unwritable(held?.copies ?? "", error);
-  }
 }
 
 async function usedPython(

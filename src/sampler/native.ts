@@ -1,10 +1,6 @@
-import { type BigIntStats, copyFileSync, fstatSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { type BigIntStats, fstatSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { messageOf } from "../core/errors.ts";
-import { packedCode } from "../core/package-root.ts";
-import { ciJob } from "../core/process/environment.ts";
 import { findPrebuild } from "./prebuild.ts";
 import type { DeviceReport, LiveView, Sampler, SamplerOptions, SamplerStats, SourceReport } from "./sampler.ts";
 
@@ -50,32 +46,11 @@ export function loadNative(): Loaded {
   return loaded;
 }
 
-const loadFile = (file: string): NativeAddon => createRequire(import.meta.url)(file);
-
-/**
- * A library in memory shows what is written into its file, so that a measured program could change code of the Action's
- * process. The copy that is loaded has no name afterwards.
- */
-function loadCopy(file: string): NativeAddon {
-  let directory: string | undefined;
-  try {
-    directory = mkdtempSync(path.join(ciJob(process.env).temporary ?? tmpdir(), "stormlog-sampler-"));
-    const copy = path.join(directory, path.basename(file));
-    copyFileSync(file, copy);
-    return loadFile(copy);
-  } catch {
-    // No space, or a file system that executes nothing: the file in place says what is wrong with it.
-    return loadFile(file);
-  } finally {
-    if (directory !== undefined) rmSync(directory, { recursive: true, force: true });
-  }
-}
-
 function load(): Loaded {
   const prebuild = findPrebuild();
   if ("reason" in prebuild) return prebuild;
   try {
-    return { addon: packedCode() === null ? loadFile(prebuild.addon) : loadCopy(prebuild.addon) };
+    return { addon: createRequire(import.meta.url)(prebuild.addon) };
   } catch (error) {
     const [line] = messageOf(error).split("\n");
     return { reason: `the native sampler does not load (${line})` };

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { heldFiles, nativeDirectory, nativePlatform } from "../core/package-root.ts";
+import { nativeDirectory, nativePlatform } from "../core/package-root.ts";
 
 export interface Prebuild {
   /** Addon for `require`, by absolute path. */
@@ -17,15 +17,11 @@ export interface Prebuild {
 export function findPrebuild(): Prebuild | { readonly reason: string } {
   const directory = nativeDirectory();
   const addon = path.join(directory, "sampler.node");
-  const held = heldFiles();
-  if (!(held?.native ?? existsSync(addon))) return { reason: `no native build for ${nativePlatform()}` };
-  // The addon is loaded once, before anything is measured; the others are started in every run.
-  const started = held === null ? directory : path.join(held.copies, "native");
-  const file = (name: string): string => path.join(started, name);
+  if (!existsSync(addon)) return { reason: `no native build for ${nativePlatform()}` };
   return {
     addon,
-    launcher: file("launcher"),
-    heapLibrary: file("libstormlog_heap.so"),
-    stacksLibrary: file("libstormlog_stacks.so"),
+    launcher: path.join(directory, "launcher"),
+    heapLibrary: path.join(directory, "libstormlog_heap.so"),
+    stacksLibrary: path.join(directory, "libstormlog_stacks.so"),
   };
 }

@@ -30,11 +30,9 @@ export const before = ({ workspace, action, home, temp }) => {
 };
 `;
 
-/** Writes the library over a library in use and over the addon, in place, so that what has mapped them sees it. */
-const OVERWRITE = `import { readFileSync, writeFileSync } from "node:fs";
-export const before = ({ action, home, temp }) => {
-  for (const file of [temp + "/named.so", action + "/${PREBUILD}/sampler.node"]) writeFileSync(file, readFileSync(home + "/evil.so"));
-};
+/** Writes the library over a library in use, in place, so that what has mapped it sees it. */
+const OVERWRITE = `import { copyFileSync } from "node:fs";
+export const before = ({ home, temp }) => copyFileSync(home + "/evil.so", temp + "/named.so");
 `;
 
 const hasCompiler = spawnSync("gcc", ["--version"]).status === 0;
@@ -88,7 +86,7 @@ describe.skipIf(!canBeHostile || !hasCompiler)("a change that reaches for the ga
     expect(result.code, result.log).toBe(0);
   }, 120_000);
 
-  it("the library that STORMLOG_GATE_NVML names and the addon are not taken from what the command writes over them", async () => {
+  it("the library that STORMLOG_GATE_NVML names is not taken from what the command writes over it", async () => {
     const env = { STORMLOG_GATE_NVML: path.join(step.paths.temp, "named.so") };
     const result = await step.attempt({ breach: true, attack: OVERWRITE, prepare: bring, env });
     expect(step.loot().has("loaded"), result.log).toBe(false);

@@ -1,11 +1,5 @@
-import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { canBeHostile, HostileStep } from "../action/testing/hostile-step.ts";
-
-/** As the steps are run: by an ordinary user, where the machine lets such a one make namespaces. */
-const DROP = process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
-const [program = "", ...args] = [...DROP, "unshare", "--user", "--pid", "--mount", "--fork", "--mount-proc", "true"];
-const canWall = canBeHostile && spawnSync(program, args).status === 0;
+import { canWall, HostileStep } from "../action/testing/hostile-step.ts";
 
 /** What it could do, by name: an attempt that does not throw is through. */
 const ATTACK = `import * as fs from "node:fs";

@@ -1,6 +1,6 @@
 import { runSubAction } from "../sub-action.ts";
 
-export const done = runSubAction("Stormlog refresh", async (action) => {
+await runSubAction("Stormlog refresh", async (action) => {
   const { refresh } = await import("./refresh.ts");
   return refresh(action);
 });

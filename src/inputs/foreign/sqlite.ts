@@ -4,7 +4,7 @@ import type { Database, SqlJsStatic, SqlValue } from "sql.js";
 import { GateError, invalidInput, messageOf } from "../../core/errors.ts";
 import { shellWord } from "../../core/escape.ts";
 import { readBounded } from "../../core/files.ts";
-import { heldFiles, packageRoot } from "../../core/package-root.ts";
+import { packageRoot } from "../../core/package-root.ts";
 import { statInput, withFileErrors } from "../../telemetry/recording/input-file.ts";
 
 /** The database is read into memory. A larger one would need more memory than a CI machine has. */
@@ -20,10 +20,8 @@ let engine: Promise<SqlJsStatic> | undefined;
 function readWasm(): Uint8Array<ArrayBuffer> {
   const root = packageRoot();
   const built = path.join(root, "dist", "assets", WASM);
-  const inPlace = (): Buffer =>
-    readFileSync(existsSync(built) ? built : path.join(root, "node_modules/sql.js/dist", WASM));
   try {
-    return Uint8Array.from(heldFiles()?.read(`assets/${WASM}`) ?? inPlace());
+    return Uint8Array.from(readFileSync(existsSync(built) ? built : path.join(root, "node_modules/sql.js/dist", WASM)));
   } catch (cause) {
     throw new GateError("ASSET_MISSING", `the file ${WASM} of this package cannot be read`, {
       where: path.dirname(built),

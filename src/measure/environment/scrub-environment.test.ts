@@ -72,15 +72,6 @@ describe("scrubEnvironment", () => {
     expect(Object.keys(env)).toEqual(["OTHER", MARKER_VARIABLE]);
   });
 
-  it("leaves V8's compile cache to the command when a step before turned it off, and not the workflow", () => {
-    const off = { NODE_DISABLE_COMPILE_CACHE: "1", NODE_COMPILE_CACHE: "c" };
-    expect(scrubEnvironment(off, {}, "m").env).toMatchObject(off);
-    expect(scrubEnvironment({ ...off, STORMLOG_GATE_CACHE_DISABLED: "1" }, {}, "m").env).toEqual({
-      NODE_COMPILE_CACHE: "c",
-      [MARKER_VARIABLE]: "m",
-    });
-  });
-
   it("does not take a short value for a token", () => {
     expect(scrubEnvironment({ INPUT_TOKEN: "a", PATH: "/a/b", GH_TOKEN: "" }, {}, "m").env.PATH).toBe("/a/b");
   });

@@ -1,4 +1,3 @@
-import { CACHE_DISABLED } from "../../core/process/compile-cache.ts";
 import type { Environment } from "../../core/process/environment.ts";
 
 const DROPPED_NAMES = new Set([
@@ -70,11 +69,9 @@ export function scrubEnvironment(
   const encoded = tokens.flatMap(base64Forms);
   const hasToken = (value: string): boolean =>
     tokens.some((token) => value.includes(token)) || encoded.some((form) => plainBase64(value).includes(form));
-  // An earlier step of the gate turned the cache off for later steps, but not for the commands that they measure.
-  const ours = caller[CACHE_DISABLED] === undefined ? [] : [CACHE_DISABLED, "NODE_DISABLE_COMPILE_CACHE"];
   for (const [name, value] of Object.entries(caller)) {
     if (value === undefined) continue;
-    if (isDropped(name) || ours.includes(name) || hasToken(value)) dropped.push(name);
+    if (isDropped(name) || hasToken(value)) dropped.push(name);
     else env[name] = value;
   }
   Object.assign(env, extra, { [MARKER_VARIABLE]: marker });

@@ -2,7 +2,7 @@ import { accessSync, constants, cpSync, mkdirSync, mkdtempSync, realpathSync, rm
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { GateError, messageOf } from "../../core/errors.ts";
-import { heldFiles, packageRoot } from "../../core/package-root.ts";
+import { packageRoot } from "../../core/package-root.ts";
 import { helperPrograms } from "../../core/process/child.ts";
 import { ciJob, type Environment } from "../../core/process/environment.ts";
 import type { Isolation, IsolationMode } from "../../telemetry/recording/isolation.ts";
@@ -60,7 +60,7 @@ export async function raiseWall(
     return { isolation: { wanted, got: "root", reason }, wall: root, lower: () => {} };
   }
   const cover = new RunnerCover(env);
-  const files = { readOnly: [...paths, ...ownFiles(), ...cover.readOnly], covered: cover.covered };
+  const files = { readOnly: [...paths, ...ownFiles(env), ...cover.readOnly], covered: cover.covered };
   const lower = () => cover.remove();
   const byUser: RunsWall = { kind: "user", sudo: null, ...files };
   const reason = await tried(byUser);
@@ -76,8 +76,6 @@ export async function raiseWall(
 /** Run a program behind a wall. @returns why that is not possible; null where it is */
 async function tried({ kind, sudo, readOnly, covered }: RunsWall): Promise<string | null> {
   try {
-    // The launcher itself is one of them.
-    heldFiles()?.renewCopies();
     const wall = { kind, sudo, mounts: mountsOf(readOnly, covered) };
     const trial = await launch({ argv: ["true"], cwd: "/", env: { PATH: "/usr/bin:/bin" }, wall });
     trial.send("q");
@@ -106,10 +104,11 @@ export function wallOfRun({ wall }: RaisedWall, directory: string, probe: string
   return { kind, sudo, mounts: written === null ? mounts : [...mounts, `w${written}`, written] };
 }
 
-/** What this process executes, and what each run starts. */
-function ownFiles(): readonly string[] {
-  const held = heldFiles();
-  return [path.join(packageRoot(), "dist"), process.execPath, ...(held === null ? [] : [path.dirname(held.copies)])];
+/** What this process executes, also what V8 caches of it, and what each run starts. */
+function ownFiles({ NODE_COMPILE_CACHE }: Environment): readonly string[] {
+  const root = packageRoot();
+  const cache = NODE_COMPILE_CACHE ? [NODE_COMPILE_CACHE] : [];
+  return [path.join(root, "dist"), path.join(root, "package.json"), process.execPath, ...cache];
 }
 
 /** The files of a GitHub runner: what it executes is read-only, and what the command writes for it is thrown away. */

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
-import { heldFiles, packageRoot } from "../../core/package-root.ts";
+import { packageRoot } from "../../core/package-root.ts";
 
 /** Files the reports are made with: a build copies them into `dist/assets`, a source checkout reads them in place. */
 const SOURCES = {
@@ -24,7 +24,7 @@ export function readAsset(name: AssetName): Buffer {
   if (known !== undefined) return known;
   let bytes: Buffer;
   try {
-    bytes = heldFiles()?.read(`assets/${name}`) ?? readFileSync(assetPath(name));
+    bytes = readFileSync(assetPath(name));
   } catch (cause) {
     throw new GateError("ASSET_MISSING", `cannot read ${name}, a file of this package`, {
       where: path.join(packageRoot(), "dist", "assets"),

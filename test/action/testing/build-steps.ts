@@ -27,14 +27,7 @@ const ENTRIES = {
 };
 
 /** Files that a build depends on. */
-const SOURCES = [
-  "src",
-  "probe",
-  "scripts/build.mjs",
-  "scripts/pack.mjs",
-  "package-lock.json",
-  "test/action/testing/prepared-main.ts",
-];
+const SOURCES = ["src", "probe", "scripts/build.mjs", "package-lock.json", "test/action/testing/prepared-main.ts"];
 /** A run of all tests takes minutes, so that no run uses an older build of other sources. */
 const STALE_MS = 3_600_000;
 

@@ -1,6 +1,7 @@
 // Preloaded into a step, which then prints when it loads the clients of GitHub's services, and which of the deadlines
 // for their answers run at that time.
-const vm = process.getBuiltinModule("node:vm");
+import { registerHooks } from "node:module";
+
 const { setTimeout: wait, clearTimeout: clear } = globalThis;
 /** Of the uploads, the section and the comment, milliseconds. */
 const DEADLINES = [60_000, 15_000, 30_000];
@@ -21,10 +22,12 @@ globalThis.clearTimeout = (timer) => {
   running.delete(timer);
   clear(timer);
 };
-vm.Script = class extends vm.Script {
-  constructor(text, options) {
-    super(text, options);
+registerHooks({
+  load(url, context, nextLoad) {
+    const loaded = nextLoad(url, context);
     const deadlines = [...running.values()].join(", ") || "no";
+    const text = String(loaded.source);
     for (const name of CLIENTS) if (text.includes(name)) console.log(`${name} loaded within ${deadlines} deadline`);
-  }
-};
+    return loaded;
+  },
+});

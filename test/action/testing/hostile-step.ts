@@ -43,6 +43,15 @@ export const canBeHostile: boolean =
   (!isRoot || spawnSync(DROP[0] ?? "", [...DROP.slice(1), "true"]).status === 0) &&
   spawnSync("git", ["--version"]).status === 0;
 
+/** Whether such a step can have a wall: a container may refuse an ordinary user namespaces of its own. */
+export const canWall: boolean = canBeHostile && hasNamespaces();
+
+function hasNamespaces(): boolean {
+  const namespaces = ["unshare", "--user", "--pid", "--mount", "--fork", "--mount-proc", "true"];
+  const [program = "", ...args] = [...(isRoot ? DROP : []), ...namespaces];
+  return spawnSync(program, args).status === 0;
+}
+
 const canary = (kind: string): string => `canary-${randomBytes(16).toString("hex")}-${kind}`;
 
 /**

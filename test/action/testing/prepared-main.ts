@@ -78,4 +78,4 @@ const prepared: Engine = async (run) => {
   }
 };
 
-export const done = runGateStep(prepared);
+await runGateStep(prepared);
