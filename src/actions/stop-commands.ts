@@ -4,7 +4,6 @@ import { endGroup, startGroup } from "@actions/core";
 import { codeOf, GateError, messageOf } from "../core/errors.ts";
 import { readBounded, writeOwn } from "../core/files.ts";
 import type { Environment } from "../core/process/environment.ts";
-import { limitsError } from "../core/process/own-limits.ts";
 import type { GatePorts } from "../gate/ports/ports.ts";
 import { OUT_OF_TIME } from "../gate/scenario/cost.ts";
 import type { SubAction } from "./sub-action.ts";
@@ -86,11 +85,9 @@ function writtenWarning(names: readonly string[]): string {
 }
 
 function keptError(names: readonly string[]): GateError {
-  const limits = limitsError();
-  const why = limits === null ? "" : `: ${limits.message}`;
   return new GateError(
     "FILE_COMMANDS_CHANGED",
-    `the measured command wrote to files of this step (${names.join(", ")}), and what it wrote could not be removed${why}`,
+    `the measured command wrote to files of this step (${names.join(", ")}), and what it wrote could not be removed`,
     { hint: "Use nothing of this job, and measure in a job without a writing token." },
   );
 }

@@ -1,7 +1,6 @@
 import { codeOf, GateError, messageOf, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { limitsError } from "../core/process/own-limits.ts";
 import { cutText, didYouMean, oneLine } from "../core/text.ts";
 import { COMMANDS, type CommandName } from "./commands/commands.ts";
 import { PROGRAMS } from "./commands/programs.ts";
@@ -73,7 +72,7 @@ function describe(
       exit: error.exitCode,
     };
   }
-  const limit = limitsError(error) ?? limitReached(error);
+  const limit = limitReached(error);
   if (limit !== null) return describe(limit, debug);
   const failure = error instanceof Error ? error : new Error(String(error));
   const text = debug

@@ -3,7 +3,6 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assertNever, GateError, usageError } from "../core/errors.ts";
 import { findExecutable } from "../core/process/find-executable.ts";
-import { limitsError, rememberLimits } from "../core/process/own-limits.ts";
 import { denyInspection } from "../sampler/native.ts";
 import { readStat } from "../sampler/proc.ts";
 import type { Sampler, SamplerStats } from "../sampler/sampler.ts";
@@ -45,7 +44,6 @@ import { randomId } from "./session/session.ts";
  *   RECORD_FILE_UNWRITABLE, LAUNCH_FAILED, RANK_INVALID, SAMPLER_NATIVE_MISSING, INTERRUPTED (before the start)
  */
 export async function measure(request: MeasureRequest): Promise<MeasuredRecording> {
-  rememberLimits();
   const prepared = await prepare(request);
   const ran = await runUnderSampler(prepared, await launchHeld(prepared));
   const { recordingOf } = await loadReader();
@@ -349,8 +347,6 @@ export async function endedTogether(end: CommandEnd, interrupt: AbortSignal): Pr
 
 /** Why a run's samples are not those of the whole run, unless the machine was busy; else null. */
 export function samplingError({ writeError, missedTicks }: SamplerStats, stopped: boolean): GateError | null {
-  const limits = limitsError();
-  if (limits !== null) return limits;
   if (writeError !== null) {
     return new GateError(
       "RECORD_FILE_INCOMPLETE",
