@@ -1,2 +1,2 @@
 import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a,b}from"./attribution-change-changed-lines.js";import"./git-git.js";import"./report-wording-source-line.js";import"./core-escape.js";import"./core-process-child.js";import"./core-process-environment.js";import"./core-group-by.js";import"./core-errors.js";import"./none.js";export{a as markChangedLines,b as measuredRange};
+import{a,b}from"./attribution-change-changed-lines.js";import"./git-git.js";import"./core-process-child.js";import"./core-process-environment.js";import"./report-wording-source-line.js";import"./core-escape.js";import"./core-group-by.js";import"./core-errors.js";import"./none.js";export{a as markChangedLines,b as measuredRange};

@@ -41,7 +41,7 @@ constexpr uint64_t kStepShare = 20;
 // The cost counts at most so many times as that of the reading before: what a stolen processor or cold pages add to a
 // few readings delays no other.
 constexpr uint64_t kJump = 4;
-constexpr uint64_t kLeastCostNs = 15 * kMicrosecond;
+constexpr uint64_t kMinCostNs = 15 * kMicrosecond;
 constexpr size_t kStackBytes = 128 * 1024;
 
 // Everything below is written by one thread at a time, which holds `busy`. Only the end of the process waits for it.
@@ -141,7 +141,7 @@ void writeRecord(char* ring, uint16_t reason, uint64_t timeNs) {
     record.v[kProbeReserved] = reserved;
     record.valid = static_cast<uint16_t>(record.valid | 1 << kProbeAllocated | 1 << kProbeReserved);
     const uint64_t took = threadCpuNs() - before;
-    const uint64_t most = kJump * (state.costNs > kLeastCostNs ? state.costNs : kLeastCostNs);
+    const uint64_t most = kJump * (state.costNs > kMinCostNs ? state.costNs : kMinCostNs);
     state.costNs = took < most ? took : most;
   } else if (!step || reason == kProbeTimer) {
     return;

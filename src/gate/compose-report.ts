@@ -31,7 +31,10 @@ export async function composeReport(
       : [];
   const others = scalingVerdicts(scaling ?? undefined);
   const failing = scenarios.filter(({ verdict }) => verdict === "fail");
-  const warnings = [...notVaried, ...(ports.warnings ?? []), ...policy.warnings, ...judged.warnings, ...gitWarnings()];
+  const { isolation } = context.wall;
+  const exposure = ports.exposure?.(isolation) ?? null;
+  const first = exposure === null ? notVaried : [...notVaried, exposure];
+  const warnings = [...first, ...policy.warnings, ...judged.warnings, ...gitWarnings()];
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: hideSecrets(request.argv) },
     generated_at_utc: ports.now().toISOString(),
@@ -39,7 +42,7 @@ export async function composeReport(
     exit_code: exitCodeOf(scenarios, request.unjudged, interrupted, others),
     confirmed: failing.length > 0 && failing.every(({ judgement }) => judgement?.confirmed === true),
     ...identity,
-    isolation: context.wall.isolation,
+    isolation,
     scenarios,
     cost: { runs: judged.runs, minutes: (performance.now() - startedMs) / 60_000 },
     warnings: countedNotes(warnings),

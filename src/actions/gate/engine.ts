@@ -15,7 +15,7 @@ import { openCommitHistory } from "../../github/repository/commit-history.ts";
 import { readFileAt, readRecordsAt } from "../../github/repository/file-at.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
 import { openRefStore } from "../../github/repository/ref-store.ts";
-import { inspectableWarning } from "../closed-process.ts";
+import { exposureWarning } from "../closed-process.ts";
 import type { Engine, EngineRun } from "./step.ts";
 
 /** Branches of GitHub's merge queue name their pull request. */
@@ -98,5 +98,5 @@ async function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): 
 export const measure: Engine = async (run) =>
   runGate(
     { ...gateRequestFromInputs({ ...run.inputs }, run.env), bundle: run.bundleDir },
-    { ...run.ports, ...(await gitHubPorts(run)), warnings: inspectableWarning === null ? [] : [inspectableWarning] },
+    { ...run.ports, ...(await gitHubPorts(run)), exposure: exposureWarning },
   );

@@ -9,7 +9,7 @@ import { annotationsOf } from "../../github/comment/annotations.ts";
 import { errorOutputs, type Outputs, outputsOf, type Published } from "../../github/outputs.ts";
 import type { GateReport } from "../../report/model/gate-report.ts";
 import { freeBundleDirectory } from "../bundle-directory.ts";
-import { inspectableWarning } from "../closed-process.ts";
+import { exposureWarning, inspectableWarning } from "../closed-process.ts";
 import { asGateError, stepExitCode } from "../gate-error.ts";
 import { watchInterruption } from "../interrupt.ts";
 import { log } from "../log.ts";
@@ -96,11 +96,11 @@ async function reportOutcome(step: GateStep, report: GateReport): Promise<number
   if (stopped !== null) annotateError(step.env, stopped);
   const shown = { ...report, scenarios: stopped === null ? report.scenarios : [] };
   // Of the notes on a scenario's runs only those that explain its verdict stand beside the run, with that verdict.
+  const exposed = report.isolation === undefined ? null : exposureWarning(report.isolation);
   const own = report.warnings.filter(
     (note) =>
       // A green one stays silent about the machine; the note is in its log and its report.
-      (note !== inspectableWarning || report.verdict !== "pass") &&
-      (/\bacceptance\b/.test(note) || !isOnRuns(note, report)),
+      (note !== exposed || report.verdict !== "pass") && (/\bacceptance\b/.test(note) || !isOnRuns(note, report)),
   );
   for (const annotation of annotationsOf({ ...shown, warnings: [...own, ...warnings] }, report.warnings)) {
     const { level, title, message, place } = annotation;

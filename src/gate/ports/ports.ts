@@ -2,6 +2,7 @@ import type { BaselineStore } from "../../baseline/store.ts";
 import type { HistoryPort } from "../../git/repository-view.ts";
 import type { GateReport, ScenarioReport } from "../../report/model/gate-report.ts";
 import type { AcceptCommand } from "../../report/wording/next-steps.ts";
+import type { Isolation } from "../../telemetry/recording/isolation.ts";
 import type { FileAt } from "../base/base-config.ts";
 import type { LiveAcceptances } from "./acceptance.ts";
 
@@ -43,6 +44,6 @@ export interface GatePorts {
   readonly decided?: (report: GateReport) => Promise<void>;
   /** Loads what is needed after a run, while a command runs that takes longer. */
   readonly load?: () => Promise<unknown>;
-  /** What the caller found before the gate began; first in the report. */
-  readonly warnings?: readonly string[];
+  /** What a command so isolated may read of its caller; first in the report. */
+  readonly exposure?: (isolation: Isolation) => string | null;
 }

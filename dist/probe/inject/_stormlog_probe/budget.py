@@ -22,7 +22,7 @@ STEADY_NS = 20_000_000
 #: But never more than this share of the time since the last reading.
 MAX = 0.02
 #: This many readings, from the start and again from the first step, are made in spite of a debt: growth is judged from
-#: 24 readings on, and slow readings would otherwise prevent all others of a short run. The debt is paid back after them.
+#: 24 readings on, and slow readings would otherwise prevent all others of a short run. The debt is paid back later.
 EARLY_READINGS = 48
 
 

@@ -1,0 +1,2 @@
+import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
+import{c as o}from"./sampler-native.js";var e=o(),t=n=>`the measured command can read this job's tokens, because ${n}; measure in a job that only reads and write in a second one (docs/github-action.md#in-two-jobs)`,s=e===null?null:t(e);function a({got:n,reason:r}){return n==="user"||n==="sudo"?null:s??t(`it is not isolated (${r??"isolation: off"})`)}export{s as a,a as b};

@@ -1,0 +1,2 @@
+import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
+import{a as t,c as o,f as r}from"./core-errors.js";function u(n){if(n instanceof o)return n;let e="This is a bug in Stormlog Gate. Re-run the job with debug logging for a stack trace.";return new o("INTERNAL",r(n),{hint:e,cause:n})}function g(n,e){let a=n===t.gateFailed||n===t.unjudged;return n===t.findings||a&&!e?t.pass:n}export{u as a,g as b};

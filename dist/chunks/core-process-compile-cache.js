@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-var r="STORMLOG_GATE_CACHE_DISABLED";function o(e,{getCompileCacheDir:n}=process.getBuiltinModule("node:module"),t=process.versions.node){return n!==void 0?n()??null:t.startsWith("22.")&&e.NODE_COMPILE_CACHE||null}function i(e){return Object.keys(e).find(n=>/^(?:ACTIONS|GH|GITHUB)_\w*TOKEN$/.test(n)&&e[n])??null}export{r as a,o as b,i as c};
