@@ -73,6 +73,7 @@ describe.skipIf(!canWall)("a change that attacks the gate from behind the wall",
     expect(step.loot().get("through")).toBe("");
     expect(result.code, result.log).toBe(4);
     expect(result.outputs.verdict).toBe("fail");
+    expect(result.log).not.toContain("read this job's tokens");
     expect(result.log).toContain("ended 1 process that outlived the command: sleep");
   }, 120_000);
 });

@@ -34,6 +34,22 @@ function counted(...costs: readonly number[]): readonly number[] {
   return printed.trim().split(" ").map(Number);
 }
 
+/** The longest time between two readings of a program without steps, as a share of a run that ends just after it. */
+const LONGEST = `
+import sys
+sys.path.insert(0, sys.argv[1])
+from _stormlog_probe.budget import Budget
+budget = Budget()
+now, longest = 0, 0
+cost = 1000 * int(sys.argv[2])
+while now < 20 * 10**9:
+    budget.spend(cost, now + cost, False)
+    later = max(now + cost + 10_000_000, int(budget.next_modest))
+    if now > 500_000_000: longest = max(longest, (later - now) / later)
+    now = later
+print(longest)
+`;
+
 /** Of the steps of ten seconds, which take 130 ms each, those that may be read beside a timer of 20 ms. */
 const BESIDE_TIMER = `
 import sys
@@ -65,6 +81,11 @@ describe.skipIf(PYTHON === null)("the budget of the probe's readings", () => {
   it("leaves a run of three seconds enough readings where one of ten is slow, the first as well", () => {
     const [early] = counted(...Array.from({ length: 60 }, (_, i) => (i % 10 === 0 ? 15_000 : 100)));
     expect(early).toBeGreaterThanOrEqual(48);
+  });
+
+  it.each([100, 300, 1000])("leaves no gap in a run where a reading costs %i us", (cost) => {
+    const printed = execFileSync(PYTHON?.executable ?? "", ["-c", LONGEST, PROBE, String(cost)], { encoding: "utf8" });
+    expect(Number(printed)).toBeLessThan(0.2);
   });
 
   it("reads every long step, whatever the timer read just before", () => {

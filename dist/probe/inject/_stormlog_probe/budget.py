@@ -22,8 +22,12 @@ STEADY_NS = 20_000_000
 #: But never more than this share of the time since the last reading.
 MAX = 0.02
 #: This many readings, from the start and again from the first step, are made in spite of a debt: growth is judged from
-#: 24 readings on, and slow readings would otherwise prevent all others of a short run. The debt is paid back later.
+#: 24 readings on, and slow readings would otherwise prevent all others of a short run.
 EARLY_READINGS = 48
+#: They take at most this share of the time.
+EARLY_SHARE = 0.01
+#: A debt is paid back by readings so many times rarer than the share allows: none would leave a gap in the series.
+REPAY = 3
 
 
 class Budget:
@@ -65,8 +69,12 @@ class Budget:
         steady = STEADY_NS if self._stepping and ended - self._stepping > EARLY_NS else 0
         overdrawn = -self._account / self._share
         below_half = overdrawn + CREDIT_NS / 2 / self._share
-        if self._early > 0:
-            self._early -= 1
-            overdrawn = below_half = 0
+        early = self._early > 0
+        self._early -= early
+        most = cost / EARLY_SHARE if early else REPAY * cost / self._share
+        overdrawn = min(overdrawn, most)
+        # Beside steps the timer's readings can wait.
+        if early or not self._stepping:
+            below_half = min(below_half, most)
         self.next = max(ended + max(pause, overdrawn), self._step_ended + steady)
         self.next_modest = ended + max(2 * pause, 2 * steady, below_half)
