@@ -1,4 +1,5 @@
 import type { MetricSeries } from "./series.ts";
+import { withoutStalls } from "./stalls.ts";
 
 /** Usable samples of one series, ascending along their axis. */
 export interface OrderedSeries {
@@ -147,7 +148,7 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
     }
     if (timeNs) {
       const from = step.ascending ? first : 0;
-      const byTime = arrange(timeNs.subarray(from), bytes.subarray(from), inOrder);
+      const byTime = withoutStalls(arrange(timeNs.subarray(from), bytes.subarray(from), inOrder));
       const [begin, end] = [byTime.x[0], byTime.x.at(-1)];
       const inLoopNs = begin === undefined || end === undefined ? null : end - begin;
       const stepSpan = inLoopNs === null ? null : stepsWithin(inLoopNs, steps, timeNs, step);
@@ -156,7 +157,8 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
     }
   }
   if (hasTime && timeNs) {
-    const byTime = sinceLoop(arrange(timeNs, bytes, inOrder), series.loopFromNs);
+    const whole = sinceLoop(arrange(timeNs, bytes, inOrder), series.loopFromNs);
+    const byTime = thinned ? whole : withoutStalls(whole);
     const [begin, end] = [byTime.x[0], byTime.x.at(-1)];
     const spanS = begin === undefined || end === undefined ? null : (end - begin) / 1e9;
     return { axis: "time", ...byTime, thinned, durationS: spanS, steps: null, stepSpan: null };
