@@ -36,6 +36,23 @@ describe("the roles of a command's processes", () => {
     expect(found?.roles).toMatchObject([{ role: "job.py", program: "job.py", pid: 1 }]);
   });
 
+  it("what a child allocated before it was found is its own, and not its parent's", () => {
+    const processes = new ProcessHistory();
+    const read = (pid: number, at: number, mib: number) => processes.reading(pid, at * S, [mib * MIB, mib * MIB, 0, 0]);
+    processes.start(1, 0, 0);
+    for (let at = 0; at < 20; at += 0.1) {
+      // Forked at 4.95 s with 5 MiB, and found at 5.1 s; both have allocated 16 MiB by 5 s.
+      if (Math.abs(at - 5.1) < 0.01) processes.start(2, at * S, 1, 2, 4.95 * S);
+      read(1, at, at < 4.99 ? 5 : 21);
+      if (at > 5.05) read(2, at, 21);
+    }
+    const found = processRoles({ processes, lastNs: 20 * S }, () => "job.py");
+    expect(found?.roles.map(({ role, peak_bytes }) => [role, peak_bytes / MIB])).toEqual([
+      ["the main process of job.py", 21],
+      ["the child process of job.py", 16],
+    ]);
+  });
+
   it("processes of other programs go by the program's name", () => {
     const found = rolesOf(
       [

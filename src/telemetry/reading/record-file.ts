@@ -21,6 +21,8 @@ const MAX_LISTED = 20_000;
 const MAX_HOLE_BYTES = 1 << 20;
 /** Times are doubles, exact below 2^53. A larger time is a damaged record. */
 const HIGH_WORD_LIMIT = 2 ** 21;
+/** Clock tick of Linux's `/proc`, which is 1/100 s on every architecture that a prebuild exists for. */
+const TICK_NS = 1e7;
 
 class RecordParser {
   readonly #tree = new GrowableColumns("timeNs", "rss", "anon", "shmem", "shmemMost", "processes", "ticks");
@@ -48,6 +50,12 @@ class RecordParser {
   #value(i: number): number {
     if (((this.#view.getUint8(this.#at + 9) >> i) & 1) === 0) return Number.NaN;
     return u64(this.#view, this.#at + 16 + 8 * i);
+  }
+
+  /** When the kernel started the process that appeared at `timeNs`; that time where this is not known. */
+  #bornNs(timeNs: number): number {
+    const born = this.#value(1) * TICK_NS - Number(this.#header.monotonicStartNs);
+    return born < timeNs ? born : timeNs;
   }
 
   get skipped(): number {
@@ -124,7 +132,7 @@ class RecordParser {
       case RecordKind.deviceEvent:
         return this.#devices.event(timeNs, id, this.#source(), this.#four());
       case RecordKind.processStart:
-        this.#processes.start(id, timeNs, this.#value(0), this.#value(2) || id);
+        this.#processes.start(id, timeNs, this.#value(0), this.#value(2) || id, this.#bornNs(timeNs));
         return true;
       case RecordKind.processExit:
         if (this.#value(1) === 1) this.#processes.ignore(id);

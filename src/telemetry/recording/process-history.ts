@@ -1,5 +1,10 @@
 import { ProcessEnvelope } from "./process-envelope.ts";
 
+interface Reading {
+  readonly timeNs: number;
+  readonly bytes: number;
+}
+
 /** Record of one process: its high-water mark, and the time and file-backed resident size at which it was reached. */
 export interface ProcessRecord {
   readonly pid: number;
@@ -7,6 +12,8 @@ export interface ProcessRecord {
   readonly machinePid: number;
   parent: number;
   startNs: number;
+  /** When the kernel started it; what was read of its parent afterwards is not what it was forked with. */
+  readonly bornNs: number;
   exitNs: number | null;
   /** Highest `VmHWM` of the current program image, bytes; NaN when never read. */
   highWater: number;
@@ -17,12 +24,12 @@ export interface ProcessRecord {
   lastReadingNs: number;
   /** Number of samples of the current program image. */
   readings: number;
-  /** `RssAnon` at the last sample; NaN when never read. */
-  anon: number;
+  /** `RssAnon` at the last samples, oldest first. */
+  readonly anon: Reading[];
   /** `RssShmem` at the last sample, 0 when never read. */
   shmem: number;
   /** What it still has of its parent's memory after a fork, from each time on, bytes; empty for another program. */
-  readonly inherited: { readonly timeNs: number; readonly bytes: number }[];
+  readonly inherited: Reading[];
   /** Anonymous memory of its own and shared memory, as far as read. */
   readonly held: ProcessEnvelope;
   /** The mark fell: `exec` replaced the program image, and the peak of the former one is unknown. */
@@ -39,6 +46,9 @@ const fell = (now: number, before: number): boolean =>
 /** From this share of its parent's anonymous memory on, a process that appears is a copy of it. */
 const COPY_SHARE = 0.8;
 
+/** Samples of a process are 100 ms apart, and its children are found within 250 ms. */
+const MAX_KEPT = 4;
+
 /** Maximum number of processes that are kept. Further ones, as in a fork storm, are only counted. */
 const MAX_PROCESSES = 100_000;
 
@@ -54,12 +64,15 @@ export class ProcessHistory {
   readonly ignored = new Set<number>();
   readonly #current = new Map<number, ProcessRecord>();
 
-  /** A process appeared. A known pid is reused, unless only a sample of it is known. */
-  start(pid: number, timeNs: number, parent: number, machinePid = pid): void {
+  /**
+   * A process appeared, which the kernel had started at `bornNs`. A known pid is reused, unless only a sample of it is
+   * known.
+   */
+  start(pid: number, timeNs: number, parent: number, machinePid = pid, bornNs = timeNs): void {
     const known = this.#current.get(pid);
     this.ignored.delete(pid);
     if (known && Number.isNaN(known.parent)) known.parent = parent;
-    else this.#add(pid, timeNs, parent, machinePid);
+    else this.#add(pid, timeNs, parent, machinePid, bornNs);
   }
 
   /** One `status` sample: `VmHWM`, `RssAnon`, `RssShmem`, `RssFile`; bytes, NaN = unknown. */
@@ -91,14 +104,21 @@ export class ProcessHistory {
 
   #anonymous(process: ProcessRecord, timeNs: number, anon: number): void {
     if (Number.isNaN(anon)) return;
-    const parent = this.#current.get(process.parent)?.anon ?? Number.NaN;
-    if (Number.isNaN(process.anon)) {
+    if (process.anon.length === 0) {
+      const parent = this.#anonAt(process.parent, process.bornNs);
       if (anon >= COPY_SHARE * parent) process.inherited.push({ timeNs, bytes: Math.min(anon, parent) });
     } else {
       const had = process.inherited.at(-1)?.bytes ?? 0;
       if (anon < had) process.inherited.push({ timeNs, bytes: anon < COPY_SHARE * had ? 0 : anon });
     }
-    process.anon = anon;
+    process.anon.push({ timeNs, bytes: anon });
+    if (process.anon.length > MAX_KEPT) process.anon.shift();
+  }
+
+  /** `RssAnon` of a process at the last sample up to a time, or at the oldest one kept; NaN when never read. */
+  #anonAt(pid: number, timeNs: number): number {
+    const anon = this.#current.get(pid)?.anon ?? [];
+    return (anon.findLast((one) => one.timeNs <= timeNs) ?? anon[0])?.bytes ?? Number.NaN;
   }
 
   #sharedOf(process: ProcessRecord, shmem: number): void {
@@ -131,19 +151,20 @@ export class ProcessHistory {
     this.#sharedOf(process, 0);
   }
 
-  #add(pid: number, timeNs: number, parent: number, machinePid = pid): ProcessRecord {
+  #add(pid: number, timeNs: number, parent: number, machinePid = pid, bornNs = timeNs): ProcessRecord {
     const process: ProcessRecord = {
       pid,
       machinePid,
       parent,
       startNs: timeNs,
+      bornNs,
       exitNs: null,
       highWater: Number.NaN,
       fileAtHighWater: Number.NaN,
       fileLargest: Number.NaN,
       lastReadingNs: Number.NaN,
       readings: 0,
-      anon: Number.NaN,
+      anon: [],
       shmem: 0,
       inherited: [],
       held: new ProcessEnvelope(),
