@@ -14,6 +14,7 @@ import { minimum } from "./parts/minimum.ts";
 import { packages } from "./parts/packages.ts";
 import type { BenchSettings, Part, Table } from "./parts/part.ts";
 import { peaks } from "./parts/peaks.ts";
+import { rates } from "./parts/rates.ts";
 import { reruns } from "./parts/reruns.ts";
 import { sessions } from "./parts/sessions.ts";
 import { shapes } from "./parts/shapes.ts";
@@ -49,6 +50,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: 
   peaks: { part: peaks, needsData: false },
   sessions: { part: sessions, needsData: false },
   growth: { part: growth, needsData: false },
+  rates: { part: rates, needsData: false },
   early: { part: early, needsData: false },
   chain: { part: chain, needsData: false },
   reruns: { part: reruns, needsData: true },

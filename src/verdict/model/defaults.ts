@@ -75,9 +75,6 @@ export const ANCHOR_MARGIN = 0.05;
 /** Candidate runs that an anchor breach takes: its margin exceeds the spread of one program's runs. */
 export const ANCHOR_CONFIRMATIONS = 2;
 
-/** Runs with the class `leak` that fail without a baseline. */
-export const CLASS_CONFIRMATIONS = 2;
-
 /**
  * False alarm rate of the warnings of one change, shared by all checks that do not gate (Bonferroni, which is the first
  * step of Holm's rule: a change is yellow from its first warning on).

@@ -4,12 +4,18 @@ import { plural } from "../../core/text.ts";
 import type { Horizon } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { formatSize, limitOf, METRIC } from "../../telemetry/recording/metrics.ts";
-import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION, WARNING_ALPHA } from "../model/defaults.ts";
+import {
+  CLEAR_LEAK_RATE,
+  HORIZON_FLOOR_BYTES,
+  LEAK_FLOOR_FRACTION,
+  MIN_CONFIRMATIONS,
+  WARNING_ALPHA,
+} from "../model/defaults.ts";
 import type { Check, ClassCheck } from "../model/judgement.ts";
 import type { Policy } from "../model/policy.ts";
 import { commonClass, finite, type SeriesKey, type SeriesRun } from "../model/series-index.ts";
 import { checkOf } from "./check.ts";
-import { separationProbability } from "./confirmation.ts";
+import { confirmations, falseAlarmProbability, separationProbability } from "./confirmation.ts";
 import { applicableHorizon, describeHorizon, OTHER_ANALYSIS, projectedGrowth } from "./growth-rule.ts";
 import { decisiveLength, mayBeCache, orCache } from "./small-leak.ts";
 
@@ -87,10 +93,19 @@ function aloneRule(
   }
   if (!gating)
     return checkOf(key, { ...parts, verdict: "warn", reason: `leak${size}, in a metric that does not gate` });
-  const missing = Math.max(0, CLASS_CONFIRMATIONS - candidate.length);
-  const confirmed = material >= CLASS_CONFIRMATIONS;
-  if (missing === 0 && !confirmed) {
-    return checkOf(key, { ...parts, verdict: "warn", reason: `leak${size} in only one of ${candidate.length} runs` });
+  // How fast a program leaks may differ between its runs: more leaks outweigh a run that is none.
+  const misses = candidate.length - material;
+  const chance = (runs: number) => falseAlarmProbability(CLEAR_LEAK_RATE, runs, misses);
+  const wanted = confirmations(chance, CLEAR_LEAK_RATE ** MIN_CONFIRMATIONS, policy.maxConfirmations, misses);
+  const missing = misses > material ? 0 : Math.max(0, wanted - candidate.length);
+  const confirmed = candidate.length >= wanted;
+  if (misses > 0 && !confirmed) {
+    return checkOf(key, {
+      ...parts,
+      verdict: "warn",
+      needs_more_runs: missing,
+      reason: `leak${size} in only ${material} of ${candidate.length} runs`,
+    });
   }
   const small = horizon === null && isExact(key) ? leaks.map(({ series }) => series).filter(isSmall) : [];
   if (small.length === leaks.length) {

@@ -9,15 +9,23 @@ export function falseAlarmRate(above: number, runs: number): number {
   return (above + Math.sqrt(above) + 1) / (runs + 2);
 }
 
-/** Consecutive runs above the threshold that are a breach with a false alarm probability of at most `alpha`. */
-export function confirmations(rate: number, alpha: number, max: number): number {
-  const wanted = rate >= 1 ? max : Math.ceil(Math.log(alpha) / Math.log(rate));
-  return Math.max(MIN_CONFIRMATIONS, Math.min(max, wanted));
+/** Smallest number of runs (within [2 + misses, max]) with a false alarm probability of at most `alpha`. */
+export function confirmations(probability: (runs: number) => number, alpha: number, max: number, misses = 0): number {
+  for (let runs = MIN_CONFIRMATIONS + misses; runs < max; runs += 1) if (probability(runs) <= alpha) return runs;
+  return max;
 }
 
-/** Probability that `candidates` runs without a regression all exceed the threshold, at that rate. */
-export function falseAlarmProbability(rate: number, candidates: number): number {
-  return Math.min(1, rate ** candidates);
+/**
+ * Probability that of `candidates` runs without a regression all but at most `misses` exceed the threshold, at that
+ * rate (the upper tail of the binomial distribution).
+ */
+export function falseAlarmProbability(rate: number, candidates: number, misses = 0): number {
+  let [sum, ways] = [0, 1];
+  for (let k = 0; k <= misses; k += 1) {
+    sum += ways * rate ** (candidates - k) * (1 - rate) ** k;
+    ways *= (candidates - k) / (k + 1);
+  }
+  return Math.min(1, sum);
 }
 
 /** Probability that `candidates` runs exceed a level as `above` of `runs` did, by Laplace's rule of succession. */
@@ -25,14 +33,6 @@ export function predictiveProbability(above: number, runs: number, candidates: n
   let probability = 1;
   for (let i = 0; i < candidates; i += 1) probability *= (above + 1 + i) / (runs + 2 + i);
   return probability;
-}
-
-/** Smallest number of candidate runs (within [2, max]) whose predictive probability is at most `alpha`. */
-export function predictiveConfirmations(above: number, runs: number, alpha: number, max: number): number {
-  for (let candidates = MIN_CONFIRMATIONS; candidates < max; candidates += 1) {
-    if (predictiveProbability(above, runs, candidates) <= alpha) return candidates;
-  }
-  return max;
 }
 
 /**

@@ -19,7 +19,6 @@ import {
   confirmations,
   falseAlarmProbability,
   falseAlarmRate,
-  predictiveConfirmations,
   predictiveProbability,
   separationProbability,
 } from "./confirmation.ts";
@@ -48,7 +47,10 @@ interface RelativeQuantity {
   readonly confirmedSpreads: number;
   /** A value this far above everything known of the baseline warns without confirmation, bytes. */
   readonly singleRunMargin: number;
-  /** Which candidate runs leak by their own samples, and no run of the baseline does; absent for peaks. */
+  /**
+   * Which candidate runs leak by their own samples, and no run of the baseline does; absent for peaks. How fast a
+   * program leaks may differ between its runs, so one that grows less does not clear the others.
+   */
   readonly leaking?: readonly boolean[];
 }
 
@@ -127,7 +129,8 @@ function evidence(
   { alpha, policy: { maxConfirmations } }: RelativeContext,
 ): { readonly rate: number; readonly wanted: number; readonly leaks: boolean } {
   const rate = falseAlarmRate(pool.filter((b) => b > threshold).length, pool.length);
-  const clearly = (rateOfOne: number) => confirmations(rateOfOne, alpha, maxConfirmations);
+  const clearly = (rateOfOne: number) =>
+    confirmations((runs) => falseAlarmProbability(rateOfOne, runs), alpha, maxConfirmations);
   const leakRate = Math.min(rate, CLEAR_LEAK_RATE);
   const sooner = clearly(leakRate);
   const leaks =
@@ -260,7 +263,7 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
   const { rate, wanted, leaks } = evidence(input, level, pool, context);
 
   const breaching: number[] = [];
-  const passed = (value: number) => withinLimit(value, breaching.length + 1, judged);
+  let [misses, allLeak] = [0, true];
   const breach = (
     needsMoreRuns: number,
     needsBaseRuns: number,
@@ -276,12 +279,26 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
     confirmed,
     ...judged,
   });
-
-  for (const value of input.candidate.slice(0, wanted)) {
-    if (within(value)) return passed(value);
-    breaching.push(value);
-  }
-  if (breaching.length < wanted) return breach(1, 0, false, falseAlarmProbability(rate, breaching.length));
+  const used = () => breaching.length + misses;
+  const chance = (runs = used(), missed = misses) => falseAlarmProbability(rate, runs, missed);
+  /** Whether leaks of all other runs can outweigh one that is within the limit. */
+  const mayMiss = () => used() > 0 && allLeak && chance(maxConfirmations, misses + 1) <= context.alpha;
+  /** Takes runs up to a number of them. @returns one that decides for a pass */
+  const take = (most: () => number): RelativeOutcome | null => {
+    for (let value = input.candidate[used()]; value !== undefined && used() < most(); value = input.candidate[used()]) {
+      if (!within(value)) {
+        allLeak &&= input.leaking?.[used()] === true;
+        breaching.push(value);
+      } else if (mayMiss()) misses += 1;
+      else return withinLimit(value, used() + 1, judged);
+    }
+    return null;
+  };
+  const first = () =>
+    misses === 0 ? wanted : confirmations((runs) => chance(runs), context.alpha, maxConfirmations, misses);
+  const cleared = take(first);
+  if (cleared !== null) return cleared;
+  if (used() < first()) return breach(1, 0, false, chance());
 
   // A fail needs base runs in this session, and enough runs to exclude a level that the base seldom reaches.
   const known = pool.length === elsewhere.length ? [...elsewhere, ...here] : pool;
@@ -292,18 +309,14 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
   const alpha = context.alpha * CONFIRMED_ALPHA_SHARE;
   const needed =
     clear || (here.length === 0 && !baseRunsPossible)
-      ? wanted
-      : Math.max(wanted, predictiveConfirmations(reaching, known.length, alpha, maxConfirmations));
-  for (const value of input.candidate.slice(wanted, needed)) {
-    if (within(value)) return passed(value);
-    breaching.push(value);
-  }
-  const needsMoreRuns = breaching.length < needed ? 1 : 0;
+      ? 0
+      : confirmations((runs) => predictiveProbability(reaching, known.length, runs), alpha, maxConfirmations);
+  const enough = () => Math.max(first(), Math.min(maxConfirmations, needed + misses));
+  const later = take(enough);
+  if (later !== null) return later;
+  const needsMoreRuns = used() < enough() ? 1 : 0;
   const value = median(breaching);
-  const falseAlarm = Math.min(
-    falseAlarmProbability(rate, breaching.length),
-    predictiveProbability(reaching, known.length, breaching.length),
-  );
+  const falseAlarm = Math.min(chance(), predictiveProbability(reaching, known.length, breaching.length));
   // One base run is enough for a change far above it. Dismissing a breach, or confirming a near one, takes more.
   const fewHere =
     here.length > 0 && ((leaks && clear) || (judged.sessions >= MIN_SESSIONS && (clear || !baseRunsPossible)));
