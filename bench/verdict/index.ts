@@ -6,6 +6,7 @@ import { chain } from "./parts/chain.ts";
 import { constants } from "./parts/constants.ts";
 import { early } from "./parts/early.ts";
 import { efficiency } from "./parts/efficiency.ts";
+import { firstRuns } from "./parts/first-runs.ts";
 import { growth } from "./parts/growth.ts";
 import { healthy } from "./parts/healthy.ts";
 import { heldout } from "./parts/heldout.ts";
@@ -49,6 +50,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: 
   "trade-offs": { part: tradeOffs, needsData: true },
   peaks: { part: peaks, needsData: false },
   sessions: { part: sessions, needsData: false },
+  "first-runs": { part: firstRuns, needsData: false },
   growth: { part: growth, needsData: false },
   rates: { part: rates, needsData: false },
   early: { part: early, needsData: false },

@@ -11,7 +11,7 @@ import { RunFiles } from "./run/run-files.ts";
 import { readBefore, wallAround } from "./run/wall-around.ts";
 import { ANCHORS_FILE } from "./scenario/anchor.ts";
 import { readAnchors } from "./scenario/anchor-file.ts";
-import { readBaselines, wantedScenario } from "./scenario/baseline-preflight.ts";
+import { readBaselines } from "./scenario/baseline-preflight.ts";
 import type { ScenarioHooks } from "./scenario/scenario-hooks.ts";
 import type { GateContext, GateIdentity } from "./scenario/scenario-run.ts";
 import { type EffectivePolicy, effectivePolicy } from "./settings/effective-policy.ts";
@@ -34,7 +34,7 @@ export async function prepareGate(asked: GateRequest, ports: GatePorts, hooks: S
   const repository = await repositories(request.root);
   const baselines = await readBaselines(request, ports, repository, policy.openFile);
   const anchors = await readAnchors(repository);
-  const basePlans = await planBaseRuns(request, baselines, repositories);
+  const basePlans = await planBaseRuns(request, repositories);
   await prepareBundle(request.bundle, { argv: hideSecrets(request.argv), createdIso: ports.now().toISOString() });
   const { BundleGuard, WatchedFiles } = await import("./run/watched-files.ts");
   const { files, directories } = readBefore(request);
@@ -64,17 +64,15 @@ export async function prepareGate(asked: GateRequest, ports: GatePorts, hooks: S
   };
 }
 
-/** How to run the base of each scenario whose baseline store exists: nothing else can ask for it. */
+/** How to run the base of each scenario that is compared with a baseline, whether or not it has one yet. */
 async function planBaseRuns(
-  { scenarios, baseRun, baselines: specs }: GateRequest,
-  baselines: GateContext["baselines"],
+  { scenarios, baseRun, baselines }: GateRequest,
   repositories: RepositoryViews,
 ): Promise<GateContext["basePlans"]> {
   const plans = new Map<string, BasePlanner>();
   const byDirectory = new Map<string, BasePlanner>();
   for (const scenario of scenarios) {
-    const answer = baselines.find(wantedScenario(scenario), {});
-    if (specs.length === 0 || (answer.kind === "absent" && answer.missing)) continue;
+    if (baselines.length === 0) continue;
     const { baseRunPlanner } = await import("./base/base-run.ts");
     const plan = byDirectory.get(scenario.cwd) ?? (await baseRunPlanner(baseRun, await repositories(scenario.cwd)));
     byDirectory.set(scenario.cwd, plan);

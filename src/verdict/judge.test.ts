@@ -123,7 +123,7 @@ describe("a candidate without a comparable baseline is unjudged", () => {
     ["four baseline runs", measured(nights(4, { peak_bytes: GIB })), "4 runs"],
     ["an empty baseline", measured([]), "does not have this series"],
   ] as const)("a candidate is unjudged with %s", (_, baseline, words) => {
-    const judgement = ask([runOf("pr", { peak_bytes: 2 * GIB })], { baseline });
+    const judgement = ask([runOf("pr", { peak_bytes: 2 * GIB })], { baseline, baseRunsPossible: false });
     expect(judgement).toMatchObject({ verdict: "unjudged", final: true });
     expect(judgement.reason).toContain(words);
   });

@@ -31,7 +31,7 @@ import { budgetRule } from "./rules/budget-rule.ts";
 import { checkOf } from "./rules/check.ts";
 import { classRule } from "./rules/class-rule.ts";
 import { garbageRule } from "./rules/garbage-rule.ts";
-import { growthAcrossVersions, growthRule, hasGrowth, observedGrowth, ofSameAnalysis } from "./rules/growth-rule.ts";
+import { growthRule, hasGrowth, OTHER_ANALYSIS, observedGrowth, ofSameAnalysis } from "./rules/growth-rule.ts";
 import { keptRule } from "./rules/kept-rule.ts";
 import { peakRule, peaks } from "./rules/peak-rule.ts";
 import type { RelativeContext } from "./rules/relative-rule.ts";
@@ -63,7 +63,10 @@ type Pair = ReturnType<typeof pairSeries>[number];
 
 /** Why nothing can be compared with the baseline; null when something can. */
 function incomparable(input: JudgeInput, differences: readonly FingerprintDifference[]): string | null {
-  if (input.baseline === null) return input.noBaseline ?? "no baseline yet: create one with `baseline refresh`";
+  if (input.baseline === null) {
+    const mayRunBase = input.baseRunsPossible && input.baselineWanted !== false;
+    return mayRunBase ? null : (input.noBaseline ?? "no baseline yet: create one with `baseline refresh`");
+  }
   const command = otherCommand(input.candidate.fingerprint, differences);
   if (command !== null) return command;
   const differing = mismatches(differences);
@@ -128,7 +131,8 @@ interface Comparison {
   /** Why the baseline cannot be compared with; null when it can. */
   readonly why: string | null;
   readonly candidateRuns: number;
-  readonly baseRuns: number;
+  /** Whether nothing was accepted yet, and the base commit did not run either. */
+  readonly isFirst: boolean;
   /** Ranks whose host memory is judged, so that a part of it that could not be read is left out. */
   readonly hostRanks: ReadonlySet<number>;
 }
@@ -155,7 +159,7 @@ function missingCheck(
 
 /** Peak, growth and class of one series against the baseline. */
 function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparison): readonly Check[] {
-  const { why, baseRuns } = comparison;
+  const { why, isFirst } = comparison;
   const { key, candidate, baseline } = pair;
   const { gating, policy } = context;
   // A pool that fills, or that the change makes larger, is not a leak.
@@ -168,7 +172,7 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
     return why === null ? [lacks("peak", "the baseline has this series, but the candidate does not")] : [];
   const first = peaks(candidate)[0]?.value ?? null;
   const grown = knownValues(candidate, observedGrowth)[0]?.value ?? null;
-  const missing = why ?? (baseline.length === 0 ? "the baseline does not have this series" : null);
+  const missing = why ?? (baseline.length === 0 && !isFirst ? "the baseline does not have this series" : null);
   const same = ofSameAnalysis(candidate, baseline);
   // Peaks alone, as a file by hand may have them, are of no version.
   const analysed = ({ series }: SeriesRun) => series.class !== undefined || observedGrowth(series) !== null;
@@ -187,11 +191,11 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
   let growth: Check | null = null;
   // Readings of what is counted may be too few for a growth in some runs: then the class decides alone.
   if (missing === null && !(isCounted(key.metric) && isOpen)) {
-    if (grown !== null)
-      growth = older ? growthAcrossVersions({ ...context, baseline: same }, baseRuns) : growthRule(context);
+    if (grown !== null) growth = growthRule(older ? { ...context, baseline: same } : context);
     else if (growths >= policy.minBaselineRuns) {
       growth = lacks("growth", "the growth is known in the baseline, but in no run of the candidate");
     }
+    if (older && growth?.verdict === "unjudged") growth = { ...growth, reason: OTHER_ANALYSIS };
     if (growth !== null) checks.push(growth);
   }
   const drift = classRule({ key, candidate, baseline: missing === null ? same : [], older, gating, policy, growth });
@@ -264,23 +268,24 @@ export function judge(input: JudgeInput): Judgement {
   const compared = compareFingerprints(input.baseline?.fingerprint ?? null, candidate.fingerprint);
   const differences = steps === null ? compared : [...compared, steps];
   const why = incomparable(input, differences);
-  const gating = gatingMetrics(policy, candidate, why === null ? input.baseline : null);
+  const session = candidate.runs[0]?.session ?? "";
+  // Runs of the base commit alone do not say which heaps a baseline will know.
+  const accepted = input.baseline?.runs.some((run) => run.session !== session) ? input.baseline : null;
+  const gating = gatingMetrics(policy, candidate, why === null ? accepted : null);
   const gates = (key: SeriesKey) => gating.has(key.metric);
   const series = comparedSeries(indexSeries(comparable(candidate)), gating, policy);
   const known = why === null && input.baseline !== null ? wholeHistories(indexSeries(comparable(input.baseline))) : [];
   const baseline = comparedSeries(known, gating, policy);
-  const pairs = pairSeries(why === null ? withoutNewMetrics(series, baseline) : series, baseline);
+  const pairs = pairSeries(baseline.length > 0 ? withoutNewMetrics(series, baseline) : series, baseline);
   const alpha = policy.alpha / sharedBy(pairs, (key) => countsForAlpha(key, gating), policy.minBaselineRuns);
   const warningAlpha = WARNING_ALPHA / sharedBy(pairs, (key) => !gates(key), policy.minBaselineRuns);
-  const session = candidate.runs[0]?.session ?? "";
-
   const judgedHosts = pairs.filter(
     ({ key, candidate: runs }) => key.metric === "host" && gates(key) && runs.length > 0,
   );
   const facts: Comparison = {
     why,
     candidateRuns: candidate.runs.length,
-    baseRuns: input.baseline?.runs.filter((run) => run.session === session).length ?? 0,
+    isFirst: input.baseline === null,
     hostRanks: new Set(judgedHosts.map(({ key }) => key.rank)),
   };
   // How much memory a run needed that ran out of it is not known.

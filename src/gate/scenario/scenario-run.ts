@@ -214,7 +214,7 @@ export class ScenarioRun implements ScenarioEvidence {
       this.#checkout = await checkOutBase(
         plan ?? {
           kind: "impossible",
-          reason: "the base commit is run where a baseline store is configured and exists",
+          reason: "the base commit is run where a baseline store is configured",
         },
         this.scenario,
       );
@@ -225,7 +225,7 @@ export class ScenarioRun implements ScenarioEvidence {
   /** Run the base commit once in this session; null, with a warning, where that is not possible. */
   async runBase(purpose: string): Promise<RunOutcome | null> {
     const checkout = await this.#base();
-    if ("reason" in checkout) return this.#noBase(checkout.reason);
+    if ("reason" in checkout) return this.baseline.kind === "found" ? this.#noBase(checkout.reason) : null;
     // The checkout may have used up the time.
     const stop = this.stopReason();
     if (stop !== null) return { kind: "stopped", finished: null, reason: stop };
@@ -362,10 +362,11 @@ export class ScenarioRun implements ScenarioEvidence {
 
   /** Baseline runs, and the base re-runs of this session among them. */
   #baselineMeasurements(): Measurements | null {
-    if (this.baseline.kind !== "found") return null;
     const reruns = this.base.flatMap((run) =>
       run.measured === null || run.ending.kind !== "ok" ? [] : [run.measured],
     );
+    if (this.baseline.kind !== "found")
+      return reruns.length === 0 ? null : { ...this.candidateMeasurements(), runs: reruns };
     return { ...this.baseline.measurements, runs: [...this.baseline.measurements.runs, ...reruns] };
   }
 

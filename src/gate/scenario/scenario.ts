@@ -1,6 +1,7 @@
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { GateError } from "../../core/errors.ts";
 import { namesNode } from "../../core/process/command.ts";
+import { plural } from "../../core/text.ts";
 import { formatDuration } from "../../core/units.ts";
 import { BASE_RERUNS, DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
@@ -63,6 +64,12 @@ async function judgeUntilFinal(run: ScenarioRun, ports: GatePorts, hooks: Scenar
   if (anchor.measurements !== null && run.anchor === null) {
     run.anchor = anchor.measurements;
     judgement = run.judge({ baseRuns: false, moreRuns: false });
+  }
+  const accepted = run.baseline.kind === "found" ? run.baseline.measurements.runs.length : 0;
+  const missing = DEFAULT_POLICY.minBaselineRuns - accepted;
+  if (run.base.length > 0 && missing > 0) {
+    const how = "compared with the base commit in this session";
+    run.warnings.push(`${scenario.name}: ${how}: ${plural(missing, "more run")} complete the baseline`);
   }
   const { findings, lost, peak, noLine } = await run.attribute(judgement);
   if (lost) judgement = withLostMemory(judgement);

@@ -122,50 +122,6 @@ export function ofSameAnalysis(candidate: readonly SeriesRun[], baseline: readon
 export const OTHER_ANALYSIS =
   "another version of the analysis measured the growth of the baseline: renew it with `baseline refresh`";
 
-/**
- * Growth where too few runs of the baseline are of the candidate's version of the analysis (the context has only
- * these). The base commit is run in this session: one run is enough for a growth that is within the floor above it.
- * @param baseRuns runs of the base commit that were made, whether or not they have this series
- */
-export function growthAcrossVersions(context: RelativeContext, baseRuns: number): Check {
-  const { key, gating, policy, candidate, baseline, session, baseRunsPossible } = context;
-  const known = knownValues(baseline, observedGrowth);
-  if (known.length >= policy.minBaselineRuns) return growthRule(context);
-  const here = grown(
-    baseline.filter((run) => run.session === session),
-    observedGrowth,
-  );
-  const first = knownValues(candidate, observedGrowth)[0]?.value ?? Number.NaN;
-  const centre = here.length === 0 ? null : median(here.map(({ value }) => value));
-  const parts = {
-    aspect: "growth",
-    limit: "baseline",
-    gating,
-    candidate_bytes: first,
-    baseline_bytes: centre,
-  } as const;
-  const floor = growthFloor(levelOf(baseline), key);
-  if (
-    centre !== null &&
-    applicableHorizon(
-      candidate.map(({ series }) => series),
-      policy.horizon,
-    ) === null
-  ) {
-    if (first <= centre + floor) {
-      const reason = `growth ${formatSize(key.metric, first)} is within ${formatSize(key.metric, floor)} of the base commit's in this session`;
-      return checkOf(key, { ...parts, threshold_bytes: centre + floor, verdict: "pass", reason });
-    }
-  }
-  const missing = baseRuns === 0 ? 1 : Math.max(0, policy.minBaselineRuns - Math.max(baseRuns, known.length));
-  return checkOf(key, {
-    ...parts,
-    verdict: "unjudged",
-    needs_base_runs: gating && baseRunsPossible ? missing : 0,
-    reason: OTHER_ANALYSIS,
-  });
-}
-
 /** Growth of a series against the baseline's, which has the same warm-up, filling caches and steps. */
 export function growthRule(context: RelativeContext): Check {
   const { horizon, candidate, baseline } = growths(context);

@@ -58,6 +58,7 @@ export function relativeCheck(
       verdict: "unjudged",
       candidate_bytes: first,
       baseline_bytes: Number.isFinite(outcome.centre) ? outcome.centre : null,
+      needs_base_runs: outcome.needsBaseRuns,
       reason:
         `the baseline has ${plural(outcome.runs, "run")} with a ${name}, and ${policy.minBaselineRuns} are needed: ` +
         (baseline.length < policy.minBaselineRuns ? "refresh it with more runs" : "its other runs are too short"),
@@ -96,6 +97,26 @@ export function relativeCheck(
         needs_base_runs: outcome.needsBaseRuns,
         reason: `${over}, but ${dismissal(outcome.why, size(outcome.inSession.centre))}`,
       });
+    case "first-runs": {
+      const missing = plural(Math.max(0, policy.minBaselineRuns - outcome.runs), "more run");
+      const found =
+        outcome.verdict === "pass"
+          ? "is within the runs of the base commit in this session"
+          : `is ${size(outcome.value - outcome.centre)} above the base commit's ${size(outcome.centre)} in this session`;
+      const certain = outcome.verdict === "warn" ? ", too few runs or too close to be certain" : "";
+      return checkOf(key, {
+        ...base,
+        ...level,
+        // A few runs do not show how much the next ones differ.
+        mde_bytes: null,
+        verdict: outcome.verdict,
+        needs_more_runs: outcome.needsMoreRuns,
+        needs_base_runs: outcome.needsBaseRuns,
+        candidate_bytes: outcome.value,
+        confirmed: outcome.verdict === "fail",
+        reason: `${name} ${size(outcome.value)} ${found} (${plural(outcome.used, "run")})${certain}; ${missing} complete the baseline`,
+      });
+    }
     case "session-unknown":
       return checkOf(key, {
         ...base,

@@ -22,6 +22,7 @@ import {
   predictiveProbability,
   separationProbability,
 } from "./confirmation.ts";
+import { compareFirstRuns } from "./first-runs.ts";
 import { type SessionValue, sessionBound } from "./sessions.ts";
 
 /** One series of the candidate and the baseline, with what all relative checks share. */
@@ -60,7 +61,19 @@ interface JudgedValues extends Level {
 }
 
 export type RelativeOutcome =
-  | { readonly kind: "too-few"; readonly runs: number; readonly centre: number }
+  | {
+      readonly kind: "too-few";
+      readonly runs: number;
+      readonly centre: number;
+      /** Runs of the base commit in this session, with which the change can be compared instead. */
+      readonly needsBaseRuns: number;
+    }
+  /** The baseline is incomplete, and the base commit ran in this session. */
+  | ({ readonly kind: "first-runs"; readonly value: number; readonly used: number } & Omit<
+      ReturnType<typeof compareFirstRuns>,
+      "level"
+    > &
+      JudgedValues)
   | ({
       readonly kind: "within";
       /** The candidate run that decided. */
@@ -107,15 +120,6 @@ export type RelativeOutcome =
 function isOwnLevel(value: number, baseline: readonly number[], margin: number, tolerance: number): boolean {
   const there = baseline.filter((b) => b >= value - tolerance && b <= value + margin).length;
   return there >= 2 && there >= OWN_LEVEL_SHARE * baseline.length;
-}
-
-/**
- * The runs the threshold comes from. Re-runs that a breach asked for do not count, so that asking for them cannot move
- * the threshold. More runs of this session than are ever asked for are the best comparison.
- */
-function thresholdRuns(here: readonly number[], elsewhere: readonly number[], least: number): readonly number[] {
-  if (here.length >= least && here.length > 2 * BASE_RERUNS) return here;
-  return elsewhere.length >= least ? elsewhere : [...elsewhere, ...here];
 }
 
 /**
@@ -182,10 +186,12 @@ export function judgeRelative(context: RelativeContext, input: RelativeQuantity)
 function limitsOf(context: RelativeContext, { candidate, baseline, margin }: RelativeQuantity) {
   const { minBaselineRuns } = context.policy;
   const { all, here, elsewhere } = runsBySession(baseline, context.session);
-  if (all.length < minBaselineRuns || candidate.length === 0) {
-    return { kind: "too-few", runs: all.length, centre: median(all) } as const;
+  // Re-runs that a breach asked for do not count, so that asking for them cannot move the threshold. More runs of this
+  // session than are ever asked for are the best comparison.
+  const pool = here.length > 2 * BASE_RERUNS ? here : elsewhere;
+  if (pool.length < minBaselineRuns || candidate.length === 0) {
+    return { kind: "too-few", runs: elsewhere.length, centre: median(all), needsBaseRuns: 0 } as const;
   }
-  const pool = thresholdRuns(here, elsewhere, minBaselineRuns);
   const level = levelOf(pool, spread(pool, METRIC[context.key.metric].quantumBytes), margin);
   const judged: JudgedValues = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
   const tolerance = margin(level.centre, 0) / 20;
@@ -246,6 +252,21 @@ function judgeWarning(context: RelativeContext, input: RelativeQuantity): Relati
   return { kind: "breach", falseAlarm, confirmed: shown, ...found };
 }
 
+/** The change against the base commit in this session, where the baseline has too few runs. */
+function judgeFirstRuns(
+  context: RelativeContext,
+  input: RelativeQuantity,
+  tooFew: Extract<RelativeOutcome, { kind: "too-few" }>,
+): RelativeOutcome {
+  const { candidate, baseline, margin, singleRunMargin: far, leaking = [] } = input;
+  const { here } = runsBySession(baseline, context.session);
+  if (candidate.length === 0) return tooFew;
+  if (here.length === 0) return { ...tooFew, needsBaseRuns: context.baseRunsPossible ? 1 : 0 };
+  const { level, ...compared } = compareFirstRuns({ candidate, here, margin, far, leaking });
+  const known = { runs: baseline.length - here.length, sessions: new Set(baseline.map((b) => b.session)).size };
+  return { kind: "first-runs", value: median(candidate), used: candidate.length, ...compared, ...level, ...known };
+}
+
 /**
  * Adaptive confirmation. A candidate run at or below the threshold passes. Runs above it are repeated until the
  * estimated false alarm probability is at most alpha. Before a fail, runs of the base commit in the same session are
@@ -258,7 +279,7 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
   const { maxConfirmations } = context.policy;
   const quantum = METRIC[context.key.metric].quantumBytes;
   const limits = limitsOf(context, input);
-  if (limits.kind === "too-few") return limits;
+  if (limits.kind === "too-few") return judgeFirstRuns(context, input, limits);
   const { here, elsewhere, pool, level, judged, tolerance, within } = limits;
   const { rate, wanted, leaks } = evidence(input, level, pool, context);
 
