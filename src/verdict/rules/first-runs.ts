@@ -27,9 +27,9 @@ const range = (values: readonly number[]): number => Math.max(...values) - Math.
 
 /**
  * The comparison within a session, which needs no baseline: five runs of the change lie above five of the base with a
- * gap of half the wider range of the two. Of runs of one program, whatever their distribution, five of ten are the upper
- * five in 1 of 252 cases (Rosenbaum, 1954). Of levels without a gap of their own, as two that are equally frequent, in
- * 1 of 1,024, and the gap leaves at most 0.12 % of twelve families in between (`bench/verdict`, part `first-runs`).
+ * gap of half the wider range of the two. Of runs of one program, whatever their distribution, five of ten are the
+ * upper five in 1 of 252 cases (Rosenbaum, 1954), of a program with two equally frequent levels in 1 of 1,024. With
+ * the gap it is at most 0.10 % in thirteen families (`bench/verdict`, part `first-runs`).
  * Three of each are enough for leaks, and for a gap wider than programs are known to have between their levels.
  */
 export function compareFirstRuns({ candidate, here, margin, far, leaking }: FirstRunsInput): FirstRunsComparison {

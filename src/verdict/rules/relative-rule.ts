@@ -7,6 +7,7 @@ import {
   CLEAR_LEAK_RATE,
   CLEAR_MARGINS,
   CONFIRMED_ALPHA_SHARE,
+  FAR_RATE,
   MAX_WARNING_RUNS,
   MIN_SESSIONS,
   OWN_LEVEL_SHARE,
@@ -124,25 +125,32 @@ function isOwnLevel(value: number, baseline: readonly number[], margin: number, 
 
 /**
  * The estimated rate at which runs without a regression are as the breaching ones, and the runs that confirm them: two
- * leaks far above the limit say more than two values far above it, which a mode of the program may reach.
+ * leaks far above the limit, or two runs further above everything known than programs are known to reach, say more than
+ * two values far above it, which a mode of the program may reach.
  */
 function evidence(
-  { candidate, leaking = [] }: RelativeQuantity,
+  { candidate, baseline, leaking = [], singleRunMargin }: RelativeQuantity,
   { threshold, margin }: Level,
   pool: readonly number[],
   { alpha, policy: { maxConfirmations } }: RelativeContext,
-): { readonly rate: number; readonly wanted: number; readonly leaks: boolean } {
+): { readonly rate: number; readonly wanted: number; readonly certain: boolean } {
   const rate = falseAlarmRate(pool.filter((b) => b > threshold).length, pool.length);
-  const clearly = (rateOfOne: number) =>
-    confirmations((runs) => falseAlarmProbability(rateOfOne, runs), alpha, maxConfirmations);
-  const leakRate = Math.min(rate, CLEAR_LEAK_RATE);
-  const sooner = clearly(leakRate);
-  const leaks =
-    candidate.length >= sooner &&
-    candidate
-      .slice(0, sooner)
-      .every((value, run) => leaking[run] === true && value > threshold + CLEAR_MARGINS * margin);
-  return leaks ? { rate: leakRate, wanted: sooner, leaks } : { rate, wanted: clearly(rate), leaks };
+  const highest = Math.max(threshold, ...baseline.map(({ value }) => value));
+  const at = (bound: number) => {
+    const lower = Math.min(rate, bound);
+    const wanted = confirmations((runs) => falseAlarmProbability(lower, runs), alpha, maxConfirmations);
+    return { rate: lower, wanted, certain: bound < 1 };
+  };
+  const isFar = (value: number) => singleRunMargin > 0 && value > highest + singleRunMargin;
+  const isLeak = (value: number, run: number) => leaking[run] === true && value > threshold + CLEAR_MARGINS * margin;
+  const bounds = [
+    [FAR_RATE, isFar],
+    [CLEAR_LEAK_RATE, isLeak],
+  ] as const;
+  const found = bounds
+    .map(([bound, holds]) => ({ holds, ...at(bound) }))
+    .find(({ wanted, holds }) => candidate.length >= wanted && candidate.slice(0, wanted).every(holds));
+  return found ?? at(1);
 }
 
 /** The values of the baseline: all of them, those of the candidate's session, and the others. */
@@ -281,7 +289,7 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
   const limits = limitsOf(context, input);
   if (limits.kind === "too-few") return judgeFirstRuns(context, input, limits);
   const { here, elsewhere, pool, level, judged, tolerance, within } = limits;
-  const { rate, wanted, leaks } = evidence(input, level, pool, context);
+  const { rate, wanted, certain } = evidence(input, level, pool, context);
 
   const breaching: number[] = [];
   let [misses, allLeak] = [0, true];
@@ -340,7 +348,7 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
   const falseAlarm = Math.min(chance(), predictiveProbability(reaching, known.length, breaching.length));
   // One base run is enough for a change far above it. Dismissing a breach, or confirming a near one, takes more.
   const fewHere =
-    here.length > 0 && ((leaks && clear) || (judged.sessions >= MIN_SESSIONS && (clear || !baseRunsPossible)));
+    here.length > 0 && ((certain && clear) || (judged.sessions >= MIN_SESSIONS && (clear || !baseRunsPossible)));
   const missing = here.length >= BASE_RERUNS || fewHere ? 0 : BASE_RERUNS - here.length;
   const needsBaseRuns = baseRunsPossible ? missing : 0;
 
