@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { confirmations, falseAlarmProbability, falseAlarmRate, predictiveProbability } from "./confirmation.ts";
+import { confirmations, falseAlarmProbability, falseAlarmRate, separationProbability } from "./confirmation.ts";
 
 const wantedAt = (rate: number, alpha: number, misses = 0) =>
   confirmations((runs) => falseAlarmProbability(rate, runs, misses), alpha, 6, misses);
@@ -36,10 +36,10 @@ describe("the number of confirmation runs", () => {
     expect(falseAlarmProbability(rate, 6, 2)).toBeGreaterThan(0.0005);
   });
 
-  it("the predictive probability follows the rule of succession", () => {
-    expect(predictiveProbability(0, 10, 1)).toBeCloseTo(1 / 12);
-    expect(predictiveProbability(0, 10, 2)).toBeCloseTo((1 / 12) * (2 / 13));
-    expect(confirmations((runs) => predictiveProbability(0, 13, runs), 0.0002, 6)).toBe(5);
-    expect(confirmations((runs) => predictiveProbability(9, 10, runs), 0.0002, 6)).toBe(6);
+  it("the test of exceedances with one run more follows the rule of succession", () => {
+    expect(separationProbability(0, 11, 1)).toBeCloseTo(1 / 12);
+    expect(separationProbability(0, 11, 2)).toBeCloseTo((1 / 12) * (2 / 13));
+    expect(confirmations((runs) => separationProbability(0, 14, runs), 0.0002, 6)).toBe(5);
+    expect(confirmations((runs) => separationProbability(9, 11, runs), 0.0002, 6)).toBe(6);
   });
 });

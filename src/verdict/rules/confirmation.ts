@@ -28,13 +28,6 @@ export function falseAlarmProbability(rate: number, candidates: number, misses =
   return Math.min(1, sum);
 }
 
-/** Probability that `candidates` runs exceed a level as `above` of `runs` did, by Laplace's rule of succession. */
-export function predictiveProbability(above: number, runs: number, candidates: number): number {
-  let probability = 1;
-  for (let i = 0; i < candidates; i += 1) probability *= (above + 1 + i) / (runs + 2 + i);
-  return probability;
-}
-
 /**
  * Probability that all of `candidates` runs lie as far up among `runs` others as they do, with `above` of those at or
  * above the lowest of them, if all are runs of one program: C(above + candidates, candidates) of the

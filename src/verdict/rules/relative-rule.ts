@@ -16,13 +16,7 @@ import {
 import type { Policy } from "../model/policy.ts";
 import type { SeriesKey, SeriesRun } from "../model/series-index.ts";
 import { compareWithBase, type Dismissal, type Level, levelOf, type Margin } from "./compare-with-base.ts";
-import {
-  confirmations,
-  falseAlarmProbability,
-  falseAlarmRate,
-  predictiveProbability,
-  separationProbability,
-} from "./confirmation.ts";
+import { confirmations, falseAlarmProbability, falseAlarmRate, separationProbability } from "./confirmation.ts";
 import { compareFirstRuns } from "./first-runs.ts";
 import { type SessionValue, sessionBound } from "./sessions.ts";
 
@@ -329,7 +323,8 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
   if (cleared !== null) return cleared;
   if (used() < first()) return breach(1, 0, false, chance());
 
-  // A fail needs base runs in this session, and enough runs to exclude a level that the base seldom reaches.
+  // A fail needs base runs in this session, and enough runs to exclude a level that the base seldom reaches (Laplace's
+  // rule of succession, which is the test of exceedances with one run more).
   const known = pool.length === elsewhere.length ? [...elsewhere, ...here] : pool;
   const lowestYet = Math.min(...breaching);
   const reaching = known.filter((b) => b >= lowestYet && b <= median(breaching) + level.margin).length;
@@ -339,13 +334,13 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
   const needed =
     clear || (here.length === 0 && !baseRunsPossible)
       ? 0
-      : confirmations((runs) => predictiveProbability(reaching, known.length, runs), alpha, maxConfirmations);
+      : confirmations((runs) => separationProbability(reaching, known.length + 1, runs), alpha, maxConfirmations);
   const enough = () => Math.max(first(), Math.min(maxConfirmations, needed + misses));
   const later = take(enough);
   if (later !== null) return later;
   const needsMoreRuns = used() < enough() ? 1 : 0;
   const value = median(breaching);
-  const falseAlarm = Math.min(chance(), predictiveProbability(reaching, known.length, breaching.length));
+  const falseAlarm = Math.min(chance(), separationProbability(reaching, known.length + 1, breaching.length));
   // One base run is enough for a change far above it. Dismissing a breach, or confirming a near one, takes more.
   const fewHere =
     here.length > 0 && ((certain && clear) || (judged.sessions >= MIN_SESSIONS && (clear || !baseRunsPossible)));
