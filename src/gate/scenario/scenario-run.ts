@@ -211,15 +211,16 @@ export class ScenarioRun implements ScenarioEvidence {
       const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
       const { checkOutBase } = await import("../base/base-run.ts");
       const plan = await this.context.basePlans.get(this.scenario.name)?.(known);
-      this.#checkout = await checkOutBase(
-        plan ?? {
-          kind: "impossible",
-          reason: "the base commit is run where a baseline store is configured",
-        },
-        this.scenario,
-      );
+      const reason = "the base commit is run where a baseline store is configured";
+      this.#checkout = await checkOutBase(plan ?? { kind: "impossible", reason }, this.scenario);
     }
     return this.#checkout;
+  }
+
+  /** Whether there is a base commit that may be run, or a command in its place. */
+  async hasBase(): Promise<boolean> {
+    const plan = await this.context.basePlans.get(this.scenario.name)?.(null);
+    return plan !== undefined && plan.kind !== "impossible";
   }
 
   /** Run the base commit once in this session; null, with a warning, where that is not possible. */

@@ -129,9 +129,11 @@ function confirmationForecast({ cost, candidate, superseded }: ScenarioRun): str
 /** Judge and make the requested runs until the judgement is final, no run is possible, or a candidate run fails. */
 async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): Promise<Judgement | ReportedScenario> {
   const { request, scenario } = run;
-  const possible = { baseRuns: request.baseRun.kind !== "off", moreRuns: scenario.repeats === "auto" };
+  const baseRuns = request.baseRun.kind !== "off" && (run.baseline.kind === "found" || (await run.hasBase()));
+  const possible = { baseRuns, moreRuns: scenario.repeats === "auto" };
   const giveUp = (stop: string): void => {
-    run.warnings.unshift(`${scenario.name}: ${stop}, so the breach stays unconfirmed`);
+    const without = breachText(judgement) === null ? "the base was not run" : "the breach stays unconfirmed";
+    run.warnings.unshift(`${scenario.name}: ${stop}, so ${without}`);
     // Without either kind of run nothing is asked for, and the next judgement is final.
     possible.moreRuns = false;
     possible.baseRuns = false;
