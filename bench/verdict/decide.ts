@@ -60,22 +60,23 @@ export function judgeUntilFinal({
   pace = "one",
 }: DecisionInput): DecisionOutcome {
   const baseline = nights.flatMap((runs, night) => runs.map((run) => runOf(`night-${night}`, run)));
-  const stored = baseline.length;
   const candidate = [runOf(SESSION, draw())];
+  const baseRuns: MeasuredRun[] = [];
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const judgement = judge({
       candidate: measurements(candidate),
       baseline: measurements(baseline),
+      baseRuns,
       anchor: null,
       policy: gating === undefined ? DEFAULT_POLICY : { ...DEFAULT_POLICY, gatingMetrics: [gating] },
       baseRunsPossible: base !== null,
     });
     const { needs_more_runs: more, needs_base_runs: bases, final } = judgementDocument(judgement);
-    if (final) return { judgement, candidateRuns: candidate.length, baseRuns: baseline.length - stored };
+    if (final) return { judgement, candidateRuns: candidate.length, baseRuns: baseRuns.length };
     const count = (asked: number) => (pace === "one" ? Math.min(1, asked) : asked);
     for (let i = 0; i < count(more); i += 1) candidate.push(runOf(SESSION, draw()));
     if (base === null || (pace === "one" && more > 0)) continue;
-    for (let i = 0; i < count(bases); i += 1) baseline.push(runOf(SESSION, base()));
+    for (let i = 0; i < count(bases); i += 1) baseRuns.push(runOf(SESSION, base()));
   }
   throw new Error("the judgement never becomes final");
 }

@@ -66,6 +66,8 @@ export type MeasurementsDocument = v.InferInput<typeof MeasurementsSchema>;
 export interface MeasuredRun {
   readonly session: string;
   readonly commit: string | null;
+  /** A re-run of the base commit beside the candidate, which no baseline contains; absent = it is none. */
+  readonly rerun?: true;
   /** Version of the analysis; absent = 1. */
   readonly analysis_version?: number;
   readonly series: readonly MeasuredSeries[];

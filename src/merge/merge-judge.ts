@@ -96,10 +96,8 @@ export async function judgeAgain(nodes: readonly LegScenario[], again: JudgeAgai
   const checks = nodes.flatMap(({ scenario }) => scenario.judgement?.checks ?? []);
   const judged = judge({
     candidate,
-    baseline:
-      baseline.kind === "absent"
-        ? null
-        : { ...baseline.measurements, runs: [...baseline.measurements.runs, ...jobRuns(nodes, "base")] },
+    baseline: baseline.kind === "absent" ? null : baseline.measurements,
+    baseRuns: jobRuns(nodes, "base"),
     anchor: null,
     policy: policyOfChecks(checks, again),
     baseRunsPossible: false,

@@ -97,7 +97,8 @@ async function attempt(
     };
     const judgement = judge({
       candidate,
-      baseline: { ...change.baseline, runs: [...change.baseline.runs, ...measuredOf("base")] },
+      baseline: change.baseline,
+      baseRuns: measuredOf("base"),
       anchor: null,
       policy: change.policy,
       baseRunsPossible: possible && request.baseRun.kind !== "off",

@@ -185,7 +185,8 @@ function judgedByStore(
   if (known === null && judgedHere) return null;
   return judge({
     candidate: { scenario: scenario.name, fingerprint, runs: runs.map(({ measured }) => measured) },
-    baseline: known && { ...known, runs: [...older, ...successfulRuns(report, "base")] },
+    baseline: known && { ...known, runs: older },
+    baseRuns: known === null ? [] : successfulRuns(report, "base"),
     anchor: null,
     policy: policyOf(request, scenario),
     baseRunsPossible: false,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { MeasuredRun } from "../analysis/measurements.ts";
 import { GIB } from "../core/units.ts";
-import { judge } from "./judge.ts";
+import { type JudgeInput, judge } from "./judge.ts";
 import { DEFAULT_POLICY } from "./model/defaults.ts";
 import { judgementDocument } from "./model/judgement-document.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";
@@ -8,12 +9,14 @@ import { measured, nights, runOf } from "./testing/measurements.ts";
 /** Judges peaks in GiB with `stored` runs in the baseline, until no run is asked for. */
 function judged(candidate: (k: number) => number, base: (k: number) => number, stored = 2) {
   const runs = [runOf("pr", { peak_bytes: Math.round(GIB * candidate(0)) })];
-  const known = [...nights(stored, { peak_bytes: GIB })];
-  for (let baseRuns = 0; ; ) {
+  const known = nights(stored, { peak_bytes: GIB });
+  const baseRuns: MeasuredRun[] = [];
+  for (;;) {
     const judgement = judgementDocument(
       judge({
         candidate: measured(runs),
         baseline: measured(known),
+        baseRuns,
         anchor: null,
         policy: DEFAULT_POLICY,
         baseRunsPossible: true,
@@ -21,10 +24,10 @@ function judged(candidate: (k: number) => number, base: (k: number) => number, s
     );
     const { verdict, confirmed, reason, checks } = judgement;
     if (judgement.final)
-      return { verdict, confirmed, runs: [runs.length, baseRuns], reason: checks[0]?.reason ?? reason };
+      return { verdict, confirmed, runs: [runs.length, baseRuns.length], reason: checks[0]?.reason ?? reason };
     if (judgement.needs_more_runs > 0) runs.push(runOf("pr", { peak_bytes: Math.round(GIB * candidate(runs.length)) }));
-    else known.push(runOf("pr", { peak_bytes: Math.round(GIB * base(baseRuns++)) }));
-    expect(runs.length + baseRuns).toBeLessThanOrEqual(10);
+    else baseRuns.push(runOf("pr", { peak_bytes: Math.round(GIB * base(baseRuns.length)) }));
+    expect(runs.length + baseRuns.length).toBeLessThanOrEqual(10);
   }
 }
 
@@ -65,5 +68,40 @@ describe("a baseline of one to four runs", () => {
       (k) => (k === 2 ? 1.06 : 1),
     );
     expect(reached.verdict).toBe("pass");
+  });
+});
+
+const ask = (candidate: readonly MeasuredRun[], input: Partial<JudgeInput>) =>
+  judgementDocument(
+    judge({
+      candidate: measured(candidate),
+      baseline: null,
+      anchor: null,
+      policy: DEFAULT_POLICY,
+      baseRunsPossible: false,
+      ...input,
+    }),
+  );
+const repeated = (count: number, run: MeasuredRun) => Array.from({ length: count }, () => run);
+const plain = runOf("pr", { peak_bytes: GIB, growth_bytes: 0, class: "flat" });
+
+describe("accepted runs of the candidate's session", () => {
+  it("up to four are no runs of the base commit, so nothing is judged until that runs", () => {
+    for (const count of [1, 4]) {
+      const baseline = measured(repeated(count, plain));
+      expect(ask([plain], { baseline })).toMatchObject({ verdict: "unjudged", final: true, needs_base_runs: 0 });
+      expect(ask([plain], { baseline, baseRunsPossible: true })).toMatchObject({ final: false, needs_base_runs: 1 });
+      const judged = ask([plain], { baseline, baseRuns: [plain], baseRunsPossible: true });
+      expect(judged).toMatchObject({ verdict: "pass", final: true });
+      expect(judged.checks[0]?.reason).toContain(`${5 - count} more run`);
+    }
+  });
+
+  it("five are a complete baseline, and runs of the base commit do not make it one", () => {
+    const five = ask([plain], { baseline: measured(repeated(5, plain)) });
+    expect(five).toMatchObject({ verdict: "pass", final: true });
+    expect(five.checks[0]?.reason).not.toContain("complete the baseline");
+    const mixed = ask([plain], { baseline: measured(repeated(1, plain)), baseRuns: repeated(5, plain) });
+    expect(mixed.checks[0]?.reason).toContain("4 more runs complete the baseline");
   });
 });

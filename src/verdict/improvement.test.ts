@@ -40,7 +40,7 @@ describe("an improvement of the peak", () => {
   });
 
   it("proposes a refresh when runs of the base commit in this session lie above those of the change", () => {
-    const here = measured(Array.from({ length: 7 }, () => runOf("pr", { peak_bytes: GIB })));
+    const here = measured(Array.from({ length: 6 }, () => runOf("pr", { peak_bytes: GIB })));
     const low = Array.from({ length: 4 }, () => runOf("pr", { peak_bytes: GIB - 60 * MIB }));
     expect(peakOf(ask(low, { baseline: here }))).toMatchObject({ verdict: "pass", improved: true });
     expect(peakOf(ask(low.slice(0, 1), { baseline: here }))).toMatchObject({ improved: false });

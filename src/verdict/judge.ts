@@ -40,8 +40,10 @@ import type { RelativeContext } from "./rules/relative-rule.ts";
 export interface JudgeInput {
   /** Runs of the change, in the order they were measured, all of one session. */
   readonly candidate: Measurements;
-  /** Accepted runs, and re-runs of the base commit (those that carry the candidate's session). */
+  /** Accepted runs, of any session. */
   readonly baseline: Measurements | null;
+  /** Re-runs of the base commit in the candidate's session. Default none. */
+  readonly baseRuns?: readonly MeasuredRun[];
   /** Why the baseline is missing, and what to do about it, where that is known. */
   readonly noBaseline?: string | null;
   /** The last release, against slow creep. */
@@ -60,6 +62,14 @@ export interface JudgeInput {
 }
 
 type Pair = ReturnType<typeof pairSeries>[number];
+
+/** The input with the re-runs of the base commit among the runs of the baseline. */
+function withBaseRuns(input: JudgeInput): JudgeInput {
+  const { candidate, baseline, baseRuns = [] } = input;
+  if (baseRuns.length === 0) return input;
+  const reruns = baseRuns.map((run) => ({ ...run, rerun: true as const }));
+  return { ...input, baseline: { ...(baseline ?? candidate), runs: [...(baseline?.runs ?? []), ...reruns] } };
+}
 
 /** Why nothing can be compared with the baseline; null when something can. */
 function incomparable(input: JudgeInput, differences: readonly FingerprintDifference[]): string | null {
@@ -137,6 +147,9 @@ interface Comparison {
   readonly hostRanks: ReadonlySet<number>;
 }
 
+/** What a class is judged by where no baseline is wanted. */
+const ALONE = { baseline: [], older: false, growth: null } as const;
+
 /** What the baseline has and the candidate lacks. A part of host memory is measured once more, then left out. */
 function missingCheck(
   key: SeriesKey,
@@ -173,6 +186,7 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
   const first = peaks(candidate)[0]?.value ?? null;
   const grown = knownValues(candidate, observedGrowth)[0]?.value ?? null;
   const missing = why ?? (baseline.length === 0 && !isFirst ? "the baseline does not have this series" : null);
+  const stored = baseline.filter(({ rerun }) => !rerun);
   const same = ofSameAnalysis(candidate, baseline);
   // Peaks alone, as a file by hand may have them, are of no version.
   const analysed = ({ series }: SeriesRun) => series.class !== undefined || observedGrowth(series) !== null;
@@ -185,7 +199,7 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
   }
 
   // Collections may be too few for a curve in one run and enough in another: then the peak of the heap decides.
-  const growths = knownValues(baseline, observedGrowth).length;
+  const growths = knownValues(stored, observedGrowth).length;
   const isOpen = missing === null && (grown === null || growths < policy.minBaselineRuns);
   if (METRIC[key.metric].isLiveHeap && isOpen) return checks;
   let growth: Check | null = null;
@@ -260,7 +274,8 @@ function anchorChecks(
  * The verdict on a candidate: out-of-memory, absolute budgets, the baseline and the release anchor, each separately,
  * for every rank, device and metric. An unknown value makes a check unjudged, never a pass.
  */
-export function judge(input: JudgeInput): Judgement {
+export function judge(given: JudgeInput): Judgement {
+  const input = withBaseRuns(given);
   const { candidate, policy } = input;
   const measured = indexSeries(candidate);
   const comparable = (one: Measurements): Measurements => (hasSummedHost(input.baseline) ? withSummedHost(one) : one);
@@ -269,14 +284,14 @@ export function judge(input: JudgeInput): Judgement {
   const differences = steps === null ? compared : [...compared, steps];
   const why = incomparable(input, differences);
   const session = candidate.runs[0]?.session ?? "";
-  // Runs of the base commit alone do not say which heaps a baseline will know.
-  const accepted = input.baseline?.runs.some((run) => run.session !== session) ? input.baseline : null;
-  const gating = gatingMetrics(policy, candidate, why === null ? accepted : null);
+  // Re-runs of the base commit do not show which metrics a baseline knows.
+  const stored = why === null ? given.baseline : null;
+  const gating = gatingMetrics(policy, candidate, stored);
   const gates = (key: SeriesKey) => gating.has(key.metric);
   const series = comparedSeries(indexSeries(comparable(candidate)), gating, policy);
   const known = why === null && input.baseline !== null ? wholeHistories(indexSeries(comparable(input.baseline))) : [];
   const baseline = comparedSeries(known, gating, policy);
-  const pairs = pairSeries(baseline.length > 0 ? withoutNewMetrics(series, baseline) : series, baseline);
+  const pairs = pairSeries(stored !== null ? withoutNewMetrics(series, baseline) : series, baseline);
   const alpha = policy.alpha / sharedBy(pairs, (key) => countsForAlpha(key, gating), policy.minBaselineRuns);
   const warningAlpha = WARNING_ALPHA / sharedBy(pairs, (key) => !gates(key), policy.minBaselineRuns);
   const judgedHosts = pairs.filter(
@@ -294,15 +309,7 @@ export function judge(input: JudgeInput): Judgement {
     ? []
     : input.baselineWanted === false
       ? pairs.flatMap(({ key, candidate: runs }) => {
-          const drift = classRule({
-            key,
-            candidate: runs,
-            baseline: [],
-            older: false,
-            gating: gates(key),
-            policy,
-            growth: null,
-          });
+          const drift = classRule({ ...ALONE, key, candidate: runs, gating: gates(key), policy });
           return drift === null ? [] : [drift];
         })
       : pairs.flatMap((pair) =>

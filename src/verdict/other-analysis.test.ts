@@ -40,14 +40,17 @@ interface Case {
   readonly stored: readonly Growth[];
   readonly candidate: readonly MeasuredRun[];
   readonly base?: readonly MeasuredRun[];
+  /** Runs of this version, stored after the others. */
+  readonly renewed?: readonly MeasuredRun[];
   readonly baseRunsPossible?: boolean;
 }
 
-function ask({ stored, candidate, base = [], baseRunsPossible = false }: Case) {
+function ask({ stored, candidate, base = [], renewed = [], baseRunsPossible = false }: Case) {
   const baseline = recordToMeasurements(storedRecord(stored), "record.json");
   return judge({
     candidate: measured(candidate),
-    baseline: { ...baseline, fingerprint: null, runs: [...baseline.runs, ...base] },
+    baseline: { ...baseline, fingerprint: null, runs: [...baseline.runs, ...renewed] },
+    baseRuns: base,
     anchor: null,
     policy: DEFAULT_POLICY,
     baseRunsPossible,
@@ -155,7 +158,7 @@ describe("a baseline of another version of the analysis", () => {
   it("a baseline of another analysis version is compared in full once it has enough runs of this version", () => {
     const renewed = [0, 1, 2, 3, 4].map((day) => run(FLAT, `day-${day}`));
     const candidate = [run(LEAK), run(LEAK), run(LEAK)];
-    expect(ask({ stored: six(LEAK), candidate, base: renewed }).verdict).toBe("fail");
-    expect(ask({ stored: six(LEAK), candidate: [run(FLAT)], base: renewed }).verdict).toBe("pass");
+    expect(ask({ stored: six(LEAK), candidate, renewed }).verdict).toBe("fail");
+    expect(ask({ stored: six(LEAK), candidate: [run(FLAT)], renewed }).verdict).toBe("pass");
   });
 });

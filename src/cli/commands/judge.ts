@@ -1,3 +1,4 @@
+import type { MeasuredRun, Measurements } from "../../analysis/measurements.ts";
 import type { UnjudgedMode } from "../../config/gate-request.ts";
 import { choice, parseBudget, parseHorizon } from "../../config/options.ts";
 import { usageError } from "../../core/errors.ts";
@@ -61,6 +62,15 @@ export function printAnswers(
   return verdicts.includes("warn") ? ExitCode.findings : ExitCode.pass;
 }
 
+/** Runs of the candidate's session beside others, and not of its commit, are re-runs of the base commit. */
+function withReruns(baseline: Measurements | null, { runs: [first] }: Measurements, possible: boolean) {
+  const isRerun = ({ session, commit }: MeasuredRun) =>
+    session === first?.session && (commit === null || commit !== first.commit);
+  const runs = baseline?.runs.filter((run) => !isRerun(run)) ?? [];
+  if (baseline === null || runs.length === 0) return { baseline, baseRunsPossible: false };
+  return { baseline: { ...baseline, runs }, baseRuns: baseline.runs.filter(isRerun), baseRunsPossible: possible };
+}
+
 export async function judgeFiles({ text, lists, flags, console }: Invocation): Promise<number> {
   const unjudged = unjudgedOption(text.unjudged);
   if (text.candidate === undefined)
@@ -80,7 +90,7 @@ export async function judgeFiles({ text, lists, flags, console }: Invocation): P
     horizon: text.horizon === undefined ? null : parseHorizon(text.horizon),
   };
   const answers = pairs.map(({ scenario, candidate, references: [baseline = null, anchor = null] }): ScenarioAnswer => {
-    const judgement = judge({ candidate, baseline, anchor, policy, baseRunsPossible });
+    const judgement = judge({ candidate, ...withReruns(baseline, candidate, baseRunsPossible), anchor, policy });
     return {
       scenario,
       judgement,

@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { MeasuredSeries, Measurements } from "../../analysis/measurements.ts";
+import type { MeasuredRun, MeasuredSeries, Measurements } from "../../analysis/measurements.ts";
 import type { Finding } from "../../analysis/series/document.ts";
 import type { AttributedGrowth } from "../../attribution/attribute.ts";
 import type { ExplainedPeak, PeakBase } from "../../attribution/peak/explain-peak.ts";
@@ -57,6 +57,10 @@ function withOutsideHeap(run: FinishedRun, before: readonly FinishedRun[]): Fini
   if (measured === null || outside === undefined || measured.series.some(isOutsideHeap)) return run;
   return { ...run, measured: { ...measured, series: [...measured.series, outside] } };
 }
+
+/** The measurements of the runs that succeeded. */
+const measuredRuns = (runs: readonly FinishedRun[]): readonly MeasuredRun[] =>
+  runs.flatMap(({ ending, measured }) => (ending.kind === "ok" && measured !== null ? [measured] : []));
 
 const isOutsideHeap = ({ metric }: MeasuredSeries): boolean => metric === "outside_heap";
 
@@ -361,16 +365,6 @@ export class ScenarioRun implements ScenarioEvidence {
     };
   }
 
-  /** Baseline runs, and the base re-runs of this session among them. */
-  #baselineMeasurements(): Measurements | null {
-    const reruns = this.base.flatMap((run) =>
-      run.measured === null || run.ending.kind !== "ok" ? [] : [run.measured],
-    );
-    if (this.baseline.kind !== "found")
-      return reruns.length === 0 ? null : { ...this.candidateMeasurements(), runs: reruns };
-    return { ...this.baseline.measurements, runs: [...this.baseline.measurements.runs, ...reruns] };
-  }
-
   /** Warnings about the policy: a budget inside the noise of the baseline. */
   lint(): readonly string[] {
     const known = this.baseline.kind === "found" ? this.baseline.measurements : null;
@@ -380,7 +374,8 @@ export class ScenarioRun implements ScenarioEvidence {
   judge(possible: { readonly baseRuns: boolean; readonly moreRuns: boolean }): Judgement {
     return judge({
       candidate: this.candidateMeasurements(),
-      baseline: this.#baselineMeasurements(),
+      baseline: this.baseline.kind === "found" ? this.baseline.measurements : null,
+      baseRuns: measuredRuns(this.base),
       noBaseline: this.baseline.kind === "absent" ? `${this.baseline.reason}: ${this.baseline.nextStep}` : null,
       anchor: this.anchor,
       policy: this.#policy,
@@ -388,9 +383,7 @@ export class ScenarioRun implements ScenarioEvidence {
       moreRunsPossible: possible.moreRuns,
       baselineWanted: this.request.baselines.length > 0,
       anySteps: this.scenario.anySteps === true,
-      collected: this.#collected.flatMap(({ ending, measured }) =>
-        ending.kind === "ok" && measured !== null ? [measured] : [],
-      ),
+      collected: measuredRuns(this.#collected),
     });
   }
 }

@@ -68,8 +68,8 @@ async function judgeUntilFinal(run: ScenarioRun, ports: GatePorts, hooks: Scenar
   const accepted = run.baseline.kind === "found" ? run.baseline.measurements.runs.length : 0;
   const missing = DEFAULT_POLICY.minBaselineRuns - accepted;
   if (run.base.length > 0 && missing > 0) {
-    const how = "compared with the base commit in this session";
-    run.warnings.push(`${scenario.name}: ${how}: ${plural(missing, "more run")} complete the baseline`);
+    const needed = `${plural(missing, "more run")} complete the baseline`;
+    run.warnings.push(`${scenario.name}: compared with the base commit in this session: ${needed}`);
   }
   const { findings, lost, peak, noLine } = await run.attribute(judgement);
   if (lost) judgement = withLostMemory(judgement);

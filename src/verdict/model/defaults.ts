@@ -24,10 +24,7 @@ export const MIN_CONFIRMATIONS = 2;
 /** Base-commit runs asked for in the candidate's session before a fail: of three, the median tolerates an outlier. */
 export const BASE_RERUNS = 3;
 
-/**
- * Runs of the change and of the base commit that decide while the baseline is incomplete, and the gap between them, in
- * widths of the wider of the two.
- */
+/** Runs of each side that decide while the baseline is incomplete, and their gap in widths of the wider of the two. */
 export const FIRST_RUNS = 5;
 export const FIRST_RUNS_GAP = 0.5;
 

@@ -14,6 +14,8 @@ export interface SeriesKey {
 /** One series in one run. */
 export interface SeriesRun {
   readonly session: string;
+  /** Whether it is a re-run of the base commit beside the candidate. */
+  readonly rerun: boolean;
   /** Version of the analysis that measured it. */
   readonly version: number;
   readonly series: MeasuredSeries;
@@ -72,7 +74,8 @@ export function indexSeries(measurements: Measurements | null): readonly SeriesH
       const { rank, device, metric, phase } = series;
       const key: SeriesKey = { rank, device, metric, ...(phase === undefined ? {} : { phase }) };
       const history = found.get(seriesName(key)) ?? { key, runs: [] };
-      history.runs.push({ session: run.session, version: run.analysis_version ?? 1, series });
+      const { session, rerun = false, analysis_version: version = 1 } = run;
+      history.runs.push({ session, rerun, version, series });
       found.set(seriesName(key), history);
     }
   }
@@ -122,14 +125,14 @@ export function pairSeries(
   return [...pairs, ...missing].sort((a, b) => compareKeys(a.key, b.key));
 }
 
-/** The known values of a quantity, each with its session. */
+/** The known values of a quantity, each with its run. */
 export function knownValues(
   runs: readonly SeriesRun[],
   quantity: (series: MeasuredSeries) => number | null,
-): readonly { readonly session: string; readonly value: number }[] {
-  return runs.flatMap(({ session, series }) => {
+): readonly { readonly session: string; readonly rerun: boolean; readonly value: number }[] {
+  return runs.flatMap(({ session, rerun, series }) => {
     const value = quantity(series);
-    return value === null ? [] : [{ session, value }];
+    return value === null ? [] : [{ session, rerun, value }];
   });
 }
 

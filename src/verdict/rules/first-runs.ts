@@ -1,23 +1,21 @@
+import { median } from "../../stats/order-statistics.ts";
 import { BASE_RERUNS, FIRST_RUNS, FIRST_RUNS_GAP } from "../model/defaults.ts";
 import { type Level, levelOf, type Margin } from "./compare-with-base.ts";
 
-/** Runs of a change against runs of the base commit in the same session, all bytes. */
+/** Runs of a change against runs of the base commit in the same session, at least one of each. Bytes. */
 interface FirstRunsInput {
-  /** At least one. */
   readonly candidate: readonly number[];
-  /** At least one. */
   readonly here: readonly number[];
   readonly margin: Margin;
   /** Gap beyond which {@link BASE_RERUNS} runs of each decide; 0 where it is not known. */
   readonly far: number;
-  /** Which candidate runs leak by their own samples, and no run of the base does. */
-  readonly leaking: readonly boolean[];
 }
 
-/** What such runs show while the baseline is incomplete. */
-interface FirstRunsComparison {
-  readonly level: Level;
-  /** `pass`: a run is within the margin, or the base reaches it too. `warn`: above, and not certain. */
+/** `pass`: a run is within the margin, or the base reaches it too. `warn`: above, and not certain. */
+export interface FirstRunsComparison extends Level {
+  readonly value: number;
+  /** Candidate runs that were compared. */
+  readonly used: number;
   readonly verdict: "pass" | "warn" | "fail";
   readonly needsMoreRuns: number;
   readonly needsBaseRuns: number;
@@ -30,21 +28,20 @@ const range = (values: readonly number[]): number => Math.max(...values) - Math.
  * gap of half the wider range of the two. Of runs of one program, whatever their distribution, five of ten are the
  * upper five in 1 of 252 cases (Rosenbaum, 1954), of a program with two equally frequent levels in 1 of 1,024. With
  * the gap it is at most 0.10 % in thirteen families (`bench/verdict`, part `first-runs`).
- * Three of each are enough for leaks, and for a gap wider than programs are known to have between their levels.
+ * Three of each are enough for a gap wider than programs are known to have between their levels.
  */
-export function compareFirstRuns({ candidate, here, margin, far, leaking }: FirstRunsInput): FirstRunsComparison {
-  const level = levelOf(here, 0, margin);
+export function compareFirstRuns({ candidate, here, margin, far }: FirstRunsInput): FirstRunsComparison {
+  const level = { value: median(candidate), used: candidate.length, ...levelOf(here, 0, margin) };
   const gap = Math.min(...candidate) - Math.max(...here);
-  const done = { level, needsMoreRuns: 0, needsBaseRuns: 0 };
+  const done = { ...level, needsMoreRuns: 0, needsBaseRuns: 0 };
   if (gap <= 0 || Math.min(...candidate) <= level.threshold) return { ...done, verdict: "pass" };
   const made = Math.min(candidate.length, here.length);
-  const clear = (far > 0 && gap > far) || (leaking.length > 0 && leaking.every(Boolean));
-  if (made >= BASE_RERUNS && clear) return { ...done, verdict: "fail" };
+  if (made >= BASE_RERUNS && far > 0 && gap > far) return { ...done, verdict: "fail" };
   if (made >= FIRST_RUNS) {
     const apart = gap > FIRST_RUNS_GAP * Math.max(range(candidate), range(here));
     return { ...done, verdict: apart ? "fail" : "warn" };
   }
   const wanted = made < BASE_RERUNS ? BASE_RERUNS : FIRST_RUNS;
   const needsMoreRuns = candidate.length < wanted ? 1 : 0;
-  return { level, verdict: "warn", needsMoreRuns, needsBaseRuns: Math.max(0, wanted - here.length) };
+  return { ...level, verdict: "warn", needsMoreRuns, needsBaseRuns: Math.max(0, wanted - here.length) };
 }

@@ -98,11 +98,10 @@ export function relativeCheck(
         reason: `${over}, but ${dismissal(outcome.why, size(outcome.inSession.centre))}`,
       });
     case "first-runs": {
-      const missing = plural(Math.max(0, policy.minBaselineRuns - outcome.runs), "more run");
+      const { centre, runs, value } = outcome;
+      const missing = plural(policy.minBaselineRuns - runs, "more run");
       const found =
-        outcome.verdict === "pass"
-          ? "is within the runs of the base commit in this session"
-          : `is ${size(outcome.value - outcome.centre)} above the base commit's ${size(outcome.centre)} in this session`;
+        outcome.verdict === "pass" ? "within the runs" : `${size(value - centre)} above the ${size(centre)}`;
       const certain = outcome.verdict === "warn" ? ", too few runs or too close to be certain" : "";
       return checkOf(key, {
         ...base,
@@ -112,9 +111,9 @@ export function relativeCheck(
         verdict: outcome.verdict,
         needs_more_runs: outcome.needsMoreRuns,
         needs_base_runs: outcome.needsBaseRuns,
-        candidate_bytes: outcome.value,
+        candidate_bytes: value,
         confirmed: outcome.verdict === "fail",
-        reason: `${name} ${size(outcome.value)} ${found} (${plural(outcome.used, "run")})${certain}; ${missing} complete the baseline`,
+        reason: `${name} ${size(value)} is ${found} of the base commit in this session (${plural(outcome.used, "run")})${certain}; ${missing} complete the baseline`,
       });
     }
     case "session-unknown":

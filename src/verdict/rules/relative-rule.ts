@@ -17,7 +17,7 @@ import type { Policy } from "../model/policy.ts";
 import type { SeriesKey, SeriesRun } from "../model/series-index.ts";
 import { compareWithBase, type Dismissal, type Level, levelOf, type Margin } from "./compare-with-base.ts";
 import { confirmations, falseAlarmProbability, falseAlarmRate, separationProbability } from "./confirmation.ts";
-import { compareFirstRuns } from "./first-runs.ts";
+import { compareFirstRuns, type FirstRunsComparison } from "./first-runs.ts";
 import { type SessionValue, sessionBound } from "./sessions.ts";
 
 /** One series of the candidate and the baseline, with what all relative checks share. */
@@ -25,7 +25,7 @@ export interface RelativeContext {
   readonly key: SeriesKey;
   readonly candidate: readonly SeriesRun[];
   readonly baseline: readonly SeriesRun[];
-  /** Baseline runs of this session are re-runs of the base commit. */
+  /** The candidate's: what it shares with baseline runs of this session does not differ. */
   readonly session: string;
   readonly gating: boolean;
   readonly policy: Policy;
@@ -56,19 +56,10 @@ interface JudgedValues extends Level {
 }
 
 export type RelativeOutcome =
-  | {
-      readonly kind: "too-few";
-      readonly runs: number;
-      readonly centre: number;
-      /** Runs of the base commit in this session, with which the change can be compared instead. */
-      readonly needsBaseRuns: number;
-    }
+  /** The base commit can run in this session instead. */
+  | { readonly kind: "too-few"; readonly runs: number; readonly centre: number; readonly needsBaseRuns: number }
   /** The baseline is incomplete, and the base commit ran in this session. */
-  | ({ readonly kind: "first-runs"; readonly value: number; readonly used: number } & Omit<
-      ReturnType<typeof compareFirstRuns>,
-      "level"
-    > &
-      JudgedValues)
+  | ({ readonly kind: "first-runs"; readonly runs: number } & FirstRunsComparison)
   | ({
       readonly kind: "within";
       /** The candidate run that decided. */
@@ -111,6 +102,8 @@ export type RelativeOutcome =
       readonly confirmed: boolean;
     } & JudgedValues);
 
+type Breach = Extract<RelativeOutcome, { kind: "breach" }>;
+
 /** Whether enough of the baseline reaches this level (down to `tolerance` below): the peaks of a program have modes. */
 function isOwnLevel(value: number, baseline: readonly number[], margin: number, tolerance: number): boolean {
   const there = baseline.filter((b) => b >= value - tolerance && b <= value + margin).length;
@@ -137,22 +130,22 @@ function evidence(
   };
   const isFar = (value: number) => singleRunMargin > 0 && value > highest + singleRunMargin;
   const isLeak = (value: number, run: number) => leaking[run] === true && value > threshold + CLEAR_MARGINS * margin;
-  const bounds = [
-    [FAR_RATE, isFar],
-    [CLEAR_LEAK_RATE, isLeak],
-  ] as const;
-  const found = bounds
-    .map(([bound, holds]) => ({ holds, ...at(bound) }))
-    .find(({ wanted, holds }) => candidate.length >= wanted && candidate.slice(0, wanted).every(holds));
-  return found ?? at(1);
+  const [far, leak] = [at(FAR_RATE), at(CLEAR_LEAK_RATE)];
+  const allOf = (runs: number, holds: (value: number, run: number) => boolean) =>
+    candidate.length >= runs && candidate.slice(0, runs).every(holds);
+  if (allOf(far.wanted, isFar)) return far;
+  return allOf(leak.wanted, isLeak) ? leak : at(1);
 }
 
-/** The values of the baseline: all of them, those of the candidate's session, and the others. */
+/** The values of the baseline by session, and those of accepted runs apart from re-runs of the base commit. */
 function runsBySession(baseline: readonly SessionValue[], session: string) {
+  const values = (which: (run: SessionValue) => boolean) => baseline.filter(which).map(({ value }) => value);
   return {
-    all: baseline.map(({ value }) => value),
-    here: baseline.flatMap((run) => (run.session === session ? [run.value] : [])),
-    elsewhere: baseline.flatMap((run) => (run.session === session ? [] : [run.value])),
+    all: values(() => true),
+    here: values((run) => run.session === session),
+    elsewhere: values((run) => run.session !== session),
+    stored: values(({ rerun }) => rerun !== true),
+    reruns: values(({ rerun }) => rerun === true),
   };
 }
 
@@ -164,7 +157,7 @@ function runsBySession(baseline: readonly SessionValue[], session: string) {
  */
 function isImprovement(context: RelativeContext, input: RelativeQuantity): boolean {
   const candidate = input.candidate.map((value) => -value);
-  const baseline = input.baseline.map(({ session, value }) => ({ session, value: -value }));
+  const baseline = input.baseline.map((run) => ({ ...run, value: -run.value }));
   const alpha = Math.min(context.alpha, context.policy.alpha);
   const mirrored = judgeAbove({ ...context, alpha, baseRunsPossible: false }, { ...input, candidate, baseline });
   if (mirrored.kind !== "breach") return false;
@@ -185,20 +178,26 @@ export function judgeRelative(context: RelativeContext, input: RelativeQuantity)
 }
 
 /** The baseline's level and limit for one quantity; too few runs have none. */
-function limitsOf(context: RelativeContext, { candidate, baseline, margin }: RelativeQuantity) {
+function limitsOf(context: RelativeContext, { candidate, baseline, margin, confirmedSpreads }: RelativeQuantity) {
   const { minBaselineRuns } = context.policy;
-  const { all, here, elsewhere } = runsBySession(baseline, context.session);
+  const { all, here, elsewhere, stored } = runsBySession(baseline, context.session);
+  if (stored.length < minBaselineRuns || candidate.length === 0) {
+    return { kind: "too-few", runs: stored.length, centre: median(all), needsBaseRuns: 0 } as const;
+  }
   // Re-runs that a breach asked for do not count, so that asking for them cannot move the threshold. More runs of this
   // session than are ever asked for are the best comparison.
-  const pool = here.length > 2 * BASE_RERUNS ? here : elsewhere;
-  if (pool.length < minBaselineRuns || candidate.length === 0) {
-    return { kind: "too-few", runs: elsewhere.length, centre: median(all), needsBaseRuns: 0 } as const;
-  }
-  const level = levelOf(pool, spread(pool, METRIC[context.key.metric].quantumBytes), margin);
+  const isManyHere = here.length >= minBaselineRuns && here.length > 2 * BASE_RERUNS;
+  const pool = isManyHere ? here : elsewhere.length >= minBaselineRuns ? elsewhere : stored;
+  const quantum = METRIC[context.key.metric].quantumBytes;
+  const level = levelOf(pool, spread(pool, quantum), margin);
   const judged: JudgedValues = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
   const tolerance = margin(level.centre, 0) / 20;
   const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
-  return { kind: "compared", all, here, elsewhere, pool, level, judged, tolerance, within } as const;
+  const quantities = { baseline, here, spread: level.spread, quantum, margin, confirmedSpreads, tolerance };
+  /** Runs that breach, beside the base commit's of this session. */
+  const beside = (breaching: readonly number[], known: readonly number[]) =>
+    compareWithBase({ ...quantities, breaching, known });
+  return { kind: "compared", all, here, pool, level, judged, quantum, within, beside } as const;
 }
 
 function withinLimit(value: number, used: number, judged: JudgedValues): RelativeOutcome {
@@ -226,11 +225,10 @@ function isWorthARun(lowest: number, baseline: readonly number[], { centre, spre
  * that stays unconfirmed warns only far above everything known.
  */
 function judgeWarning(context: RelativeContext, input: RelativeQuantity): RelativeOutcome {
-  const { candidate, baseline, confirmedSpreads, margin } = input;
+  const { candidate, baseline } = input;
   const limits = limitsOf(context, input);
   if (limits.kind === "too-few") return limits;
-  const { all, here, level, judged, tolerance } = limits;
-  const quantum = METRIC[context.key.metric].quantumBytes;
+  const { all, here, level, judged, quantum, beside } = limits;
   const passing = candidate.findIndex((value) => value <= level.threshold);
   if (passing >= 0) return withinLimit(candidate[passing] as number, passing + 1, judged);
 
@@ -243,9 +241,7 @@ function judgeWarning(context: RelativeContext, input: RelativeQuantity): Relati
   const needsMoreRuns = !shown && used < MAX_WARNING_RUNS && isWorthARun(lowest, all, level, context.alpha) ? 1 : 0;
   const found = { value, used, needsMoreRuns, needsBaseRuns: 0, ...judged };
   if (here.length > 0) {
-    const { spread } = level;
-    const compared = { here, baseline, spread, quantum, margin, confirmedSpreads, tolerance };
-    const { dismissal: why, inSession } = compareWithBase({ ...compared, breaching: candidate, known: all });
+    const { dismissal: why, inSession } = beside(candidate, all);
     if (why !== null) return { kind: "dismissed", value, why, inSession, needsBaseRuns: 0, ...judged };
   } else if (shown) {
     const limit = sessionBound(baseline, candidate, quantum, context.alpha);
@@ -256,17 +252,14 @@ function judgeWarning(context: RelativeContext, input: RelativeQuantity): Relati
 
 /** The change against the base commit in this session, where the baseline has too few runs. */
 function judgeFirstRuns(
-  context: RelativeContext,
-  input: RelativeQuantity,
+  { session, baseRunsPossible }: RelativeContext,
+  { candidate, baseline, margin, singleRunMargin: far }: RelativeQuantity,
   tooFew: Extract<RelativeOutcome, { kind: "too-few" }>,
 ): RelativeOutcome {
-  const { candidate, baseline, margin, singleRunMargin: far, leaking = [] } = input;
-  const { here } = runsBySession(baseline, context.session);
+  const { reruns: here } = runsBySession(baseline, session);
   if (candidate.length === 0) return tooFew;
-  if (here.length === 0) return { ...tooFew, needsBaseRuns: context.baseRunsPossible ? 1 : 0 };
-  const { level, ...compared } = compareFirstRuns({ candidate, here, margin, far, leaking });
-  const known = { runs: baseline.length - here.length, sessions: new Set(baseline.map((b) => b.session)).size };
-  return { kind: "first-runs", value: median(candidate), used: candidate.length, ...compared, ...level, ...known };
+  if (here.length === 0) return { ...tooFew, needsBaseRuns: baseRunsPossible ? 1 : 0 };
+  return { kind: "first-runs", runs: tooFew.runs, ...compareFirstRuns({ candidate, here, margin, far }) };
 }
 
 /**
@@ -276,32 +269,19 @@ function judgeFirstRuns(
  * such runs, the spread between sessions of the baseline is used instead.
  */
 function judgeAbove(context: RelativeContext, input: RelativeQuantity): RelativeOutcome {
-  const { baseline, margin, confirmedSpreads } = input;
   const { baseRunsPossible } = context;
   const { maxConfirmations } = context.policy;
-  const quantum = METRIC[context.key.metric].quantumBytes;
   const limits = limitsOf(context, input);
   if (limits.kind === "too-few") return judgeFirstRuns(context, input, limits);
-  const { here, elsewhere, pool, level, judged, tolerance, within } = limits;
+  const { all, here, pool, level, judged, quantum, within, beside } = limits;
   const { rate, wanted, certain } = evidence(input, level, pool, context);
 
   const breaching: number[] = [];
   let [misses, allLeak] = [0, true];
-  const breach = (
-    needsMoreRuns: number,
-    needsBaseRuns: number,
-    confirmed: boolean,
-    falseAlarm: number,
-  ): RelativeOutcome => ({
-    kind: "breach",
-    value: median(breaching),
-    used: breaching.length,
-    falseAlarm,
-    needsMoreRuns,
-    needsBaseRuns,
-    confirmed,
-    ...judged,
-  });
+  type Found = Pick<Breach, "needsMoreRuns" | "needsBaseRuns" | "confirmed" | "falseAlarm">;
+  const breach = (found: Found): Breach => {
+    return { kind: "breach", value: median(breaching), used: breaching.length, ...found, ...judged };
+  };
   const used = () => breaching.length + misses;
   const chance = (runs = used(), missed = misses) => falseAlarmProbability(rate, runs, missed);
   /** Whether leaks of all other runs can outweigh one that is within the limit. */
@@ -321,11 +301,13 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
     misses === 0 ? wanted : confirmations((runs) => chance(runs), context.alpha, maxConfirmations, misses);
   const cleared = take(first);
   if (cleared !== null) return cleared;
-  if (used() < first()) return breach(1, 0, false, chance());
+  if (used() < first()) {
+    return breach({ needsMoreRuns: 1, needsBaseRuns: 0, confirmed: false, falseAlarm: chance() });
+  }
 
   // A fail needs base runs in this session, and enough runs to exclude a level that the base seldom reaches (Laplace's
   // rule of succession, which is the test of exceedances with one run more).
-  const known = pool.length === elsewhere.length ? [...elsewhere, ...here] : pool;
+  const known = pool === here ? here : all;
   const lowestYet = Math.min(...breaching);
   const reaching = known.filter((b) => b >= lowestYet && b <= median(breaching) + level.margin).length;
   const highest = Math.max(level.threshold, ...here);
@@ -348,28 +330,17 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
   const needsBaseRuns = baseRunsPossible ? missing : 0;
 
   if (here.length === 0) {
-    const limit = sessionBound(baseline, breaching, quantum, context.alpha);
+    const limit = sessionBound(input.baseline, breaching, quantum, context.alpha);
     if (limit !== null && value <= limit) {
       return { kind: "session-unknown", value, used: breaching.length, limit, needsMoreRuns, needsBaseRuns, ...judged };
     }
-    return breach(needsMoreRuns, needsBaseRuns, false, falseAlarm);
+    return breach({ needsMoreRuns, needsBaseRuns, confirmed: false, falseAlarm });
   }
-  const comparison = compareWithBase({
-    breaching,
-    here,
-    known,
-    baseline,
-    spread: level.spread,
-    quantum,
-    margin,
-    confirmedSpreads,
-    tolerance,
-  });
-  if (comparison.dismissal !== null) {
-    const inconclusive = comparison.inconclusive && baseRunsPossible ? 2 * BASE_RERUNS - here.length : 0;
-    const needs = Math.max(needsBaseRuns, inconclusive);
-    const { dismissal: why, inSession } = comparison;
-    return { kind: "dismissed", value, why, inSession, needsBaseRuns: needs, ...judged };
+  const { dismissal: why, inSession, inconclusive } = beside(breaching, known);
+  if (why !== null) {
+    const open = inconclusive && baseRunsPossible ? 2 * BASE_RERUNS - here.length : 0;
+    return { kind: "dismissed", value, why, inSession, needsBaseRuns: Math.max(needsBaseRuns, open), ...judged };
   }
-  return breach(needsMoreRuns, needsBaseRuns, needsMoreRuns === 0 && missing === 0, falseAlarm);
+  const confirmed = needsMoreRuns === 0 && missing === 0;
+  return breach({ needsMoreRuns, needsBaseRuns, confirmed, falseAlarm });
 }

@@ -9,6 +9,8 @@ import { MIN_SESSION_FREEDOM, MIN_SESSIONS, STRAGGLER_FACTOR, STRAGGLER_SESSIONS
 /** A value of one baseline run, with its session. */
 export interface SessionValue {
   readonly session: string;
+  /** Whether it is of a re-run of the base commit; absent = it is not. */
+  readonly rerun?: boolean;
   readonly value: number;
 }
 
