@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { MeasuredRun } from "../analysis/measurements.ts";
-import { GIB } from "../core/units.ts";
+import { GIB, MIB } from "../core/units.ts";
 import { type JudgeInput, judge } from "./judge.ts";
 import { DEFAULT_POLICY } from "./model/defaults.ts";
 import { judgementDocument } from "./model/judgement-document.ts";
@@ -84,6 +84,48 @@ const ask = (candidate: readonly MeasuredRun[], input: Partial<JudgeInput>) =>
   );
 const repeated = (count: number, run: MeasuredRun) => Array.from({ length: count }, () => run);
 const plain = runOf("pr", { peak_bytes: GIB, growth_bytes: 0, class: "flat" });
+const leak = runOf("pr", { peak_bytes: GIB, growth_bytes: 100 * MIB, class: "leak" });
+
+describe("a leak without a complete baseline", () => {
+  const flat = nights(4, { peak_bytes: GIB, growth_bytes: 0, class: "flat" });
+
+  it("a leak fails after two runs where the base commit leaks too, as it does without a run of the base", () => {
+    for (const stored of [0, 1, 4]) {
+      const baseline = stored === 0 ? null : measured(flat.slice(0, stored));
+      for (const made of [0, 1, 5]) {
+        for (const baseRunsPossible of [true, false]) {
+          const input = { baseline, baseRuns: repeated(made, leak), baseRunsPossible };
+          expect(ask([leak, leak], input)).toMatchObject({ verdict: "fail", confirmed: true, final: true });
+        }
+      }
+    }
+  });
+
+  it("a leak of a heap that a collector empties fails where the base commit leaks too", () => {
+    const node = {
+      device: "host",
+      metric: "js_heap",
+      peak_bytes: GIB,
+      growth_bytes: 100 * MIB,
+      class: "leak",
+    } as const;
+    const { checks } = ask(repeated(2, runOf("pr", node)), { baseRuns: repeated(5, runOf("pr", node)) });
+    expect(checks.filter(({ verdict }) => verdict === "fail").map(({ aspect }) => aspect)).toEqual(["class"]);
+  });
+
+  it("a leak that runs of an incomplete baseline have warns, as it does without a run of the base", () => {
+    const leaky = nights(2, { peak_bytes: GIB, growth_bytes: 100 * MIB, class: "leak" });
+    for (const baseRuns of [[], repeated(1, leak)]) {
+      const { checks } = ask([leak, leak], { baseline: measured(leaky), baseRuns });
+      expect(checks.find(({ aspect }) => aspect === "class")).toMatchObject({ verdict: "warn" });
+    }
+  });
+
+  it("a leak passes where the baseline is complete and leaks as much", () => {
+    const leaky = nights(5, { peak_bytes: GIB, growth_bytes: 100 * MIB, class: "leak" });
+    expect(ask([leak], { baseline: measured(leaky) })).toMatchObject({ verdict: "pass", final: true });
+  });
+});
 
 describe("accepted runs of the candidate's session", () => {
   it("up to four are no runs of the base commit, so nothing is judged until that runs", () => {

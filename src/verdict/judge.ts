@@ -201,10 +201,11 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
   // Collections may be too few for a curve in one run and enough in another: then the peak of the heap decides.
   const growths = knownValues(stored, observedGrowth).length;
   const isOpen = missing === null && (grown === null || growths < policy.minBaselineRuns);
-  if (METRIC[key.metric].isLiveHeap && isOpen) return checks;
+  const { isLiveHeap } = METRIC[key.metric];
+  if (isLiveHeap && isOpen && stored.length > 0) return checks;
   let growth: Check | null = null;
   // Readings of what is counted may be too few for a growth in some runs: then the class decides alone.
-  if (missing === null && !(isCounted(key.metric) && isOpen)) {
+  if (missing === null && !((isCounted(key.metric) || isLiveHeap) && isOpen)) {
     if (grown !== null) growth = growthRule(older ? { ...context, baseline: same } : context);
     else if (growths >= policy.minBaselineRuns) {
       growth = lacks("growth", "the growth is known in the baseline, but in no run of the candidate");
@@ -212,7 +213,11 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
     if (older && growth?.verdict === "unjudged") growth = { ...growth, reason: OTHER_ANALYSIS };
     if (growth !== null) checks.push(growth);
   }
-  const drift = classRule({ key, candidate, baseline: missing === null ? same : [], older, gating, policy, growth });
+  // While the baseline is incomplete, a leak fails as it does without one, also where the base commit leaks.
+  const isComplete = older || stored.length >= policy.minBaselineRuns;
+  const accepted = missing === null ? same.filter(({ rerun }) => isComplete || !rerun) : [];
+  if (growth !== null && !isComplete) growth = growthRule({ ...context, baseline: accepted });
+  const drift = classRule({ key, candidate, baseline: accepted, older, gating, policy, growth });
   if (drift !== null) checks.push(drift);
   return checks;
 }
