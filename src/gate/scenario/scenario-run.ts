@@ -239,7 +239,9 @@ export class ScenarioRun implements ScenarioEvidence {
     const { command, cwd, commit } = checkout;
     const directory = this.#directory(`base-${number}`);
     const { session } = this.#identity;
-    const ran = await this.#run({ role: "base", number, directory, command, cwd, purpose, session, commit }, this.base);
+    const plan = { role: "base", number, directory, command, cwd, purpose, session, commit } as const;
+    // Collected heaps have lower peaks, so both sides collect or neither.
+    const ran = await this.#run({ ...plan, ...this.#collecting }, this.base);
     if (ran.kind === "stopped") return ran;
     if (ran.finished.ending.kind === "failed")
       return this.#noBase(`on the base commit, ${ran.finished.ending.message}`);
