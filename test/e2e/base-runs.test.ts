@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { cli, freshDirectory } from "./cli.ts";
@@ -39,5 +39,32 @@ describe("a bundle with runs of the base commit", () => {
     expect(parquet.stderr).toContain(`this is runs/${last}`);
     const exported = JSON.parse((await cli(["analyze", "out.parquet", "--json"], { cwd })).stdout);
     expect(exported.series[0].peak_bytes).toBe(analysis.series[0].peak_bytes);
+  });
+});
+
+describe("a repository without a baseline", () => {
+  it("run passes what the base commit does too, and fails a rise above it", { timeout: 240_000 }, async () => {
+    const cwd = freshDirectory();
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args]);
+    git("init", "--quiet", "--initial-branch=main");
+    writeFileSync(path.join(cwd, "work.mjs"), WORKLOAD(64));
+    git("add", ".");
+    git("commit", "--quiet", "-m", "base");
+    const run = () => cli(["run", "--attribute", "off", "--", process.execPath, "work.mjs"], { cwd });
+    // On the base commit itself there is nothing to compare with.
+    expect(await run()).toMatchObject({ code: 6, stdout: expect.stringContaining("No baseline yet") });
+    git("checkout", "--quiet", "-b", "feature");
+    git("commit", "--quiet", "--allow-empty", "-m", "nothing");
+    const same = await run();
+    expect(same.code, same.stdout).toBe(0);
+    const report = readFileSync(path.join(cwd, "stormlog-bundle", "report.json"), "utf8");
+    expect(report).toContain("compared with the base commit in this session: 5 more runs complete the baseline");
+    // Above a quarter of the peak, three runs of each decide.
+    writeFileSync(path.join(cwd, "work.mjs"), WORKLOAD(320));
+    const higher = await run();
+    expect(higher.code, higher.stdout).toBe(4);
+    const runs = readdirSync(path.join(cwd, "stormlog-bundle", "runs", "default")).sort();
+    expect(runs).toEqual(["1", "2", "3", "base-1", "base-2", "base-3"]);
   });
 });
