@@ -54,6 +54,12 @@ describe("a machine that stands still", () => {
     expect(withoutStalls(samples).x).toEqual(samples.x);
   });
 
+  it("a series of events in bursts is left as it is", () => {
+    const x = Float64Array.from({ length: 600 }, (_, i) => (Math.floor(i / 60) + (i % 60) / 1000) * 1e9);
+    const samples = { x, bytes: x.map((_, i) => 3 * MIB + i * 1e5) };
+    expect(withoutStalls(samples).x).toEqual(x);
+  });
+
   it("a stall takes its time out of the axis, but for one period", () => {
     const samples = sampled(LEAK, { at: 1, length: 2 }, "machine");
     expect(spanS(samples)).toBeGreaterThan(4.9);

@@ -1,9 +1,13 @@
 import { largest } from "./series.ts";
 
 /** A gap this many times as long as the two beside it is none of the sampler's period, which at most doubles. */
-const MIN_GAP_RATIO = 8;
+const MIN_GAP_RATIO = 4;
 /** In such a gap a series that goes on as before changes by more than this share of its mean rate. */
 const MAX_RATE_SHARE = 0.5;
+/** A gap of a smaller share of the run changes no class. */
+const MIN_SHARE = 0.05;
+/** With more of them a series is one of events, which come in bursts, and not one of readings. */
+const MAX_STALLS = 4;
 
 /** Samples along their axis. */
 interface Samples {
@@ -16,19 +20,25 @@ interface Samples {
  * stops sampler and program alike: a gap after which memory is what it was before. Left in, a leak would rest there.
  * @param samples ascending in time
  */
-export function withoutStalls({ x, bytes }: Samples): Samples {
+export function withoutStalls(samples: Samples): Samples {
+  const { x, bytes } = samples;
   const n = x.length;
-  const rate = n < 2 ? 0 : ((largest(bytes) ?? 0) - bytes[0]!) / (x[n - 1]! - x[0]!);
-  let [shift, shifted] = [0, x];
+  const span = n < 2 ? 0 : x[n - 1]! - x[0]!;
+  const least = MIN_SHARE * span;
+  const stalls = new Map<number, number>();
   for (let i = 2; i < n - 1; i++) {
-    const usual = Math.max(x[i - 1]! - x[i - 2]!, x[i + 1]! - x[i]!);
     const gap = x[i]! - x[i - 1]!;
-    if (gap > MIN_GAP_RATIO * usual && Math.abs(bytes[i]! - bytes[i - 1]!) < MAX_RATE_SHARE * rate * gap) {
-      if (shifted === x) shifted = x.slice();
-      shift += gap - usual;
-    }
-    if (shift > 0) shifted[i] = x[i]! - shift;
+    if (!(gap > least)) continue;
+    const usual = Math.max(x[i - 1]! - x[i - 2]!, x[i + 1]! - x[i]!);
+    const rate = ((largest(bytes) ?? 0) - bytes[0]!) / span;
+    const stands = Math.abs(bytes[i]! - bytes[i - 1]!) < MAX_RATE_SHARE * rate * gap;
+    if (stands && gap > MIN_GAP_RATIO * usual) stalls.set(i, gap - usual);
   }
-  if (shift > 0) shifted[n - 1] = x[n - 1]! - shift;
-  return { x: shifted, bytes };
+  if (stalls.size === 0 || stalls.size > MAX_STALLS) return samples;
+  let stood = 0;
+  const running = x.map((at, i) => {
+    stood += stalls.get(i) ?? 0;
+    return at - stood;
+  });
+  return { x: running, bytes };
 }
