@@ -47,9 +47,12 @@ export function horizonFactor(
   return span === null || !(span > 0) || !(length > 0) ? null : length / span;
 }
 
+/** Smallest material growth at the end of a stated production length, bytes. */
+export const horizonFloor = (level: number, metric: Metric): number =>
+  Math.max(limitOf(HORIZON_FLOOR_BYTES, metric), FLOOR_SHARE * Math.abs(level));
+
 /** Smallest material growth over the observed span, bytes. A longer horizon requires its own floor at its end. */
 export function materialGrowth(level: number, counter: Counter, factor: number | null): number {
   if (factor === null || factor <= 1) return materialChange(level, counter);
-  const there = Math.max(limitOf(HORIZON_FLOOR_BYTES, counter.metric), FLOOR_SHARE * Math.abs(level)) / factor;
-  return Math.max(there, METRIC[counter.metric].minProjectedBytes);
+  return Math.max(horizonFloor(level, counter.metric) / factor, METRIC[counter.metric].minProjectedBytes);
 }

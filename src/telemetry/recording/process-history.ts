@@ -1,6 +1,6 @@
 import { ProcessEnvelope } from "./process-envelope.ts";
 
-interface Reading {
+interface TimedBytes {
   readonly timeNs: number;
   readonly bytes: number;
 }
@@ -25,11 +25,11 @@ export interface ProcessRecord {
   /** Number of samples of the current program image. */
   readings: number;
   /** `RssAnon` at the last samples, oldest first. */
-  readonly anon: Reading[];
+  readonly anon: TimedBytes[];
   /** `RssShmem` at the last sample, 0 when never read. */
   shmem: number;
   /** What it still has of its parent's memory after a fork, from each time on, bytes; empty for another program. */
-  readonly inherited: Reading[];
+  readonly inherited: TimedBytes[];
   /** Anonymous memory of its own and shared memory, as far as read. */
   readonly held: ProcessEnvelope;
   /** The mark fell: `exec` replaced the program image, and the peak of the former one is unknown. */

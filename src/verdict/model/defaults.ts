@@ -70,10 +70,6 @@ export const EXACT_GROWTH_FLOOR_BYTES = 768 * 1024;
 /** Spreads by which the growth of a run may exceed the centre of the baseline's growth. */
 export const GROWTH_SPREAD_FACTOR = 1.5;
 
-/** Smallest growth projected to the horizon that is judged, with {@link LEAK_FLOOR_FRACTION}. */
-export const HORIZON_FLOOR_BYTES = 128 * MIB;
-export const LEAK_FLOOR_FRACTION = 0.01;
-
 /** Slow creep against the release anchor, a fraction of its median peak. */
 export const ANCHOR_MARGIN = 0.05;
 /** Candidate runs that an anchor breach takes: its margin exceeds the spread of one program's runs. */

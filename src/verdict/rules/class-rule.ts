@@ -1,16 +1,10 @@
 import type { MeasuredSeries } from "../../analysis/measurements.ts";
-import { isExact, materialChange } from "../../analysis/trend/materiality.ts";
+import { horizonFloor, isExact, materialChange } from "../../analysis/trend/materiality.ts";
 import { plural } from "../../core/text.ts";
 import type { Horizon } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
-import { formatSize, limitOf, METRIC } from "../../telemetry/recording/metrics.ts";
-import {
-  CLEAR_LEAK_RATE,
-  HORIZON_FLOOR_BYTES,
-  LEAK_FLOOR_FRACTION,
-  MIN_CONFIRMATIONS,
-  WARNING_ALPHA,
-} from "../model/defaults.ts";
+import { formatSize, METRIC } from "../../telemetry/recording/metrics.ts";
+import { CLEAR_LEAK_RATE, MIN_CONFIRMATIONS, WARNING_ALPHA } from "../model/defaults.ts";
 import type { Check, ClassCheck } from "../model/judgement.ts";
 import type { Policy } from "../model/policy.ts";
 import { commonClass, finite, type SeriesKey, type SeriesRun } from "../model/series-index.ts";
@@ -38,10 +32,7 @@ function materiality(series: MeasuredSeries, horizon: Horizon | null): { growth:
   if (growth === null) return null;
   const level = Math.abs(finite(series.peak_bytes) ?? 0);
   const { metric } = series;
-  const floor =
-    horizon === null
-      ? materialChange(level, series)
-      : Math.max(limitOf(HORIZON_FLOOR_BYTES, metric), LEAK_FLOOR_FRACTION * level);
+  const floor = horizon === null ? materialChange(level, series) : horizonFloor(level, metric);
   return { growth, material: growth > floor && growth >= (METRIC[metric].failsFromBytes ?? 0) };
 }
 

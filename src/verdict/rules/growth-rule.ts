@@ -1,5 +1,5 @@
 import type { MeasuredSeries } from "../../analysis/measurements.ts";
-import { type Counter, isExact } from "../../analysis/trend/materiality.ts";
+import { type Counter, horizonFloor, isExact } from "../../analysis/trend/materiality.ts";
 import type { Horizon } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { formatSize, limitOf, METRIC } from "../../telemetry/recording/metrics.ts";
@@ -9,8 +9,6 @@ import {
   GROWTH_FLOOR_BYTES,
   GROWTH_FLOOR_FRACTION,
   GROWTH_SPREAD_FACTOR,
-  HORIZON_FLOOR_BYTES,
-  LEAK_FLOOR_FRACTION,
   LONE_WARNING_SHARE,
 } from "../model/defaults.ts";
 import type { Check } from "../model/judgement.ts";
@@ -127,10 +125,7 @@ export function growthRule(context: RelativeContext): Check {
   const { horizon, candidate, baseline } = growths(context);
   const level = levelOf(context.baseline);
   const { metric } = context.key;
-  const floor =
-    horizon === null
-      ? growthFloor(level, context.key)
-      : Math.max(limitOf(HORIZON_FLOOR_BYTES, metric), LEAK_FLOOR_FRACTION * level);
+  const floor = horizon === null ? growthFloor(level, context.key) : horizonFloor(level, metric);
   const held = context.baseline.every(({ series }) => series.class !== undefined && series.class !== "leak");
   const outcome = judgeRelative(context, {
     candidate: candidate.map(({ value }) => value),
