@@ -80,16 +80,20 @@ function rankEnds(ranks: ReadonlyMap<number, readonly RecordedStream[]>, process
   return ends.sort((a, b) => a.endNs - b.endNs);
 }
 
-/** The rank of several that ended before the others and not normally. */
+/**
+ * The rank of several that ended before the others without an exit record, or within one reading with them and alone
+ * without one.
+ */
 function earlyEnd(ends: readonly RankEnd[]): string[] {
-  const [first, second] = ends;
-  if (first === undefined || second === undefined || first.inOrder) return [];
-  const early = second.endNs - first.endNs;
-  if (early < EARLY_NS) return [];
-  const seconds = (early / 1e9).toFixed(2);
-  return [
-    `rank ${first.rank} (process ${first.pid}) ended ${seconds} s before any other rank and without an exit record: it was probably killed`,
-  ];
+  const abrupt = ends.filter(({ inOrder }) => !inOrder);
+  const [first] = abrupt;
+  const others = ends.filter((one) => one !== first);
+  if (first === undefined || others.length === 0) return [];
+  const early = Math.min(...others.map(({ endNs }) => endNs)) - first.endNs;
+  const isEarly = early >= EARLY_NS;
+  if (!isEarly && (abrupt.length > 1 || early < 0)) return [];
+  const when = isEarly ? ` ${(early / 1e9).toFixed(2)} s before any other rank and` : "";
+  return [`rank ${first.rank} (process ${first.pid}) ended${when} without an exit record: it was probably killed`];
 }
 
 /** When each process ended, or was last seen, nanoseconds. Of an unknown one it is the time of the last row. */
