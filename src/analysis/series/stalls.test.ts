@@ -54,6 +54,13 @@ describe("a machine that stands still", () => {
     expect(withoutStalls(samples).x).toEqual(samples.x);
   });
 
+  it("a rest in which readings are missing up to the last two is left as it is", () => {
+    const read = sampled((s) => LEAK(Math.min(s, 1)), { at: 1, length: 1.98 }, "sampler");
+    expect(read.x.length).toBe(102);
+    expect(withoutStalls(read).x).toEqual(read.x);
+    expect(classOf(read)).not.toBe("leak");
+  });
+
   it("a series of events in bursts is left as it is", () => {
     const x = Float64Array.from({ length: 600 }, (_, i) => (Math.floor(i / 60) + (i % 60) / 1000) * 1e9);
     const samples = { x, bytes: x.map((_, i) => 3 * MIB + i * 1e5) };

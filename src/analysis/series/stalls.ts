@@ -1,9 +1,11 @@
 import { largest } from "./series.ts";
 
 const STALL = {
-  /** A gap this many times as long as the two beside it is none of the sampler's period, which at most doubles. */
+  /** Gaps on each side that show the usual distance: readings that become rare, or two at the end, are no stall. */
+  beside: 4,
+  /** A gap this many times as long as each of them is none of the sampler's period, which at most doubles. */
   minRatio: 4,
-  /** In such a gap a series that goes on as before changes by more than this share of its mean rate. */
+  /** In such a gap a series that goes on as before changes by more than this share of the mean rate up to its peak. */
   maxRateShare: 0.5,
   /** A gap of a smaller share of the run changes no class. */
   minShare: 0.05,
@@ -28,10 +30,13 @@ export function withoutStalls(samples: TimedSamples): TimedSamples {
   const span = n < 2 ? 0 : x[n - 1]! - x[0]!;
   const least = STALL.minShare * span;
   const stalls = new Map<number, number>();
-  for (let i = 2; i < n - 1; i++) {
+  for (let i = 1 + STALL.beside; i < n - STALL.beside; i++) {
     const gap = x[i]! - x[i - 1]!;
     if (!(gap > least)) continue;
-    const usual = Math.max(x[i - 1]! - x[i - 2]!, x[i + 1]! - x[i]!);
+    let usual = 0;
+    for (let k = 1; k <= STALL.beside; k++) {
+      usual = Math.max(usual, x[i - k]! - x[i - k - 1]!, x[i + k]! - x[i + k - 1]!);
+    }
     const rate = ((largest(bytes) ?? 0) - bytes[0]!) / span;
     const stands = Math.abs(bytes[i]! - bytes[i - 1]!) < STALL.maxRateShare * rate * gap;
     if (stands && gap > STALL.minRatio * usual) stalls.set(i, gap - usual);
