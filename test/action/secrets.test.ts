@@ -68,7 +68,7 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     job.remove();
   });
 
-  const hunt = (runtime: string): Promise<StepResult> =>
+  const hunt = (runtime: string, inputs: Readonly<Record<string, string>> = {}): Promise<StepResult> =>
     runStepFile({
       node: runtime,
       script: path.join(BUILT, "action/main.js"),
@@ -91,6 +91,7 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
         baseline: "none",
         unjudged: "pass",
         probe: "off",
+        ...inputs,
       },
       timeoutMs: 60_000,
     });
@@ -120,6 +121,15 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     // Root reads whatever it wants; for others the process is closed, and only code that they rewrite can read it.
     expect(asRoot.log.includes("tokens, because the job runs as root"), asRoot.log).toBe(isRoot);
     if (canDrop) expect(result.log).toContain("tokens, because it is not isolated");
+  }, 60_000);
+
+  it("a job without a wall is warned of its tokens where the token may write", async () => {
+    const warned = /^::warning [^\n]*read this job's tokens/m;
+    expect(result.log).toMatch(warned);
+    github.tokens.set("readonly", { login: "github-actions[bot]", write: false });
+    const reading = await hunt(node, { token: "readonly" });
+    expect(reading.summary).toContain("tokens, because it is not isolated");
+    expect(reading.log).not.toMatch(warned);
   }, 60_000);
 
   it("the bundle, the log, the outputs and the summary contain no token", () => {

@@ -99,8 +99,9 @@ async function reportOutcome(step: GateStep, report: GateReport): Promise<number
   const exposed = report.isolation === undefined ? null : exposureWarning(report.isolation);
   const own = report.warnings.filter(
     (note) =>
-      // A green one stays silent about the machine; the note is in its log and its report.
-      (note !== exposed || report.verdict !== "pass") && (/\bacceptance\b/.test(note) || !isOnRuns(note, report)),
+      // Green stays silent about the machine, and so does a token that did not write; the note is in log and report.
+      (note !== exposed || (report.verdict !== "pass" && published.commentUrl !== null)) &&
+      (/\bacceptance\b/.test(note) || !isOnRuns(note, report)),
   );
   for (const annotation of annotationsOf({ ...shown, warnings: [...own, ...warnings] }, report.warnings)) {
     const { level, title, message, place } = annotation;
