@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { plural } from "../../core/text.ts";
 import type { LauncherOrder } from "./launcher-protocol.ts";
-import { endOrphans, type Member, type ProcessTree, processName, signalMember } from "./process-tree.ts";
+import { endOrphans, type Member, ownPid, type ProcessTree, processName, signalMember } from "./process-tree.ts";
 import type { Launched } from "./start-in-session.ts";
 
 /** A runner kills a cancelled step 10 s after SIGINT, and its evidence has to be uploaded until then. */
@@ -49,7 +49,7 @@ export async function stopTree(launched: Launched, tree: ProcessTree): Promise<v
 }
 
 function named(members: readonly Member[]): string {
-  const names = members.slice(0, 5).map(({ pid }) => `${processName(pid)} (${pid})`);
+  const names = members.slice(0, 5).map(({ pid }) => `${processName(pid)} (${ownPid(pid)})`);
   return names.join(", ") + (members.length > names.length ? ", …" : "");
 }
 
