@@ -90,6 +90,17 @@ setTimeout(() => console.log(kept.length), 300);`;
     expect(readFileSync(file, "utf8")).toBe("before\n");
   });
 
+  it("a walled command finds the driver's device nodes made before it starts, since a setuid helper is powerless there", async () => {
+    const cwd = own("bin");
+    const made = path.join(cwd, "made");
+    const helper = path.join(cwd, "bin", "nvidia-modprobe");
+    writeFileSync(helper, `#!/bin/sh\nexec echo "$@" >> ${made}\n`, { mode: 0o755 });
+    const PATH = `${path.join(cwd, "bin")}:${process.env.PATH}`;
+    const { code, stderr, stdout } = await record(cwd, { PATH }, "cat", made);
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain("-u -c=0\n");
+  });
+
   it("a walled command ends with all of its processes when the gate is killed", async () => {
     const cwd = own();
     const word = `left-${process.pid}-${got}`;

@@ -1,9 +1,9 @@
-import { accessSync, constants, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { accessSync, constants, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { GateError, messageOf } from "../../core/errors.ts";
 import { packageRoot } from "../../core/package-root.ts";
-import { helperPrograms } from "../../core/process/child.ts";
+import { helperEnvironment, helperPrograms, runChild } from "../../core/process/child.ts";
 import { ciJob, type Environment } from "../../core/process/environment.ts";
 import type { Isolation, IsolationMode } from "../../telemetry/recording/isolation.ts";
 import { launch } from "./launch.ts";
@@ -22,6 +22,9 @@ type RunsWall = Pick<Wall, "kind" | "sudo"> & { readonly readOnly: readonly stri
 
 /** Directories, and what appears in their place. */
 type Covered = ReadonlyMap<string, string>;
+
+/** Loading a driver's module takes seconds. */
+const MAX_HELPER_MS = 10_000;
 
 const NO_WALL: RaisedWall = {
   isolation: { wanted: "off", got: "off", reason: null },
@@ -52,6 +55,7 @@ export async function raiseWall(
   if (isRank) return refused("ranks of one job share memory, for which they must be in one namespace");
   if (wanted === "require" && user === 0)
     return refused("as root, the command could write the gate's files through any wall");
+  await makeDeviceNodes();
   if (user === 0) {
     const root: RunsWall = { kind: "root", sudo: null, readOnly: [], covered: new Map() };
     const failed = await tried(root);
@@ -71,6 +75,13 @@ export async function raiseWall(
     return { isolation: { wanted, got: "sudo", reason: null }, wall: bySudo, lower };
   lower();
   return refused(reason);
+}
+
+/** The setuid helper of NVIDIA's driver makes the nodes of unified memory on first use, which is too late in there. */
+async function makeDeviceNodes(): Promise<void> {
+  const helper = helperPrograms().find("nvidia-modprobe");
+  if (helper === null || existsSync("/dev/nvidia-uvm")) return;
+  await runChild(helper.path, ["-u", "-c=0"], { env: helperEnvironment(), timeoutMs: MAX_HELPER_MS });
 }
 
 /** Run a program behind a wall. @returns why that is not possible; null where it is */
