@@ -28,7 +28,8 @@ export async function wallAround(request: Walled, written: readonly string[]): P
   if (isolation === "off") return raiseWall(isolation, [], env);
   const { files, directories } = readBefore(request);
   const repositories = await Promise.all([root, ...scenarios.map(({ cwd }) => cwd)].map(gitDirectories));
-  const isRank = rankIdentity(env).world_size > 1;
+  // A pod of an indexed job whose size is not known.
+  const isRank = rankIdentity(env).world_size > 1 || env.JOB_COMPLETION_INDEX !== undefined;
   return raiseWall(isolation, [...written, ...files, ...directories, ...repositories.flat()], env, isRank);
 }
 
