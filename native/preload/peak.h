@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "sample_table.h"
+#include "touched_pages.h"
 
 namespace stormlog_heap {
 
@@ -35,6 +36,19 @@ struct LiveSamples {
       tags[at] = tag;
       total += own;
     });
+  }
+
+  // Leaves out what a large block has not touched yet: a container that doubles its memory fills it slowly.
+  void leaveUntouched(const SampleTable& table) {
+    for (uint32_t at = 0; at < SampleTable::kSamples; ++at) {
+      if (stacks[at] == 0 || table.sizeOf(at) < kMinTouchedBytes) continue;
+      const double share = touchedShare(table.addressOf(at), table.sizeOf(at));
+      // Freed in the meantime.
+      if (table.bornOf(at) != born[at]) continue;
+      const auto untouched = static_cast<uint64_t>(static_cast<double>(bytes[at]) * (1 - share));
+      bytes[at] -= untouched;
+      total -= untouched;
+    }
   }
 };
 

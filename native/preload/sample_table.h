@@ -44,6 +44,16 @@ struct Stack {
   PythonFrame python[kPythonFrames];
 };
 
+// A sampled block, without its address.
+struct Sample {
+  uint32_t stack;
+  // What it stands for.
+  uint64_t bytes;
+  // Its own size, bytes.
+  uint64_t size;
+  uint8_t phase;
+};
+
 class SampleTable {
  public:
   static constexpr uint32_t kStacks = 8192;
@@ -86,7 +96,7 @@ class SampleTable {
   }
 
   // Called before the program gets the address.
-  bool insert(uintptr_t address, uint32_t stack, uint64_t bytes, uint8_t phase = 0) {
+  bool insert(uintptr_t address, const Sample& sample) {
     const Place place = placeOf(address);
     // An entry of this address was freed by the C library itself, without a call of `remove`.
     remove(address);
@@ -98,12 +108,13 @@ class SampleTable {
             !addresses_[at].compare_exchange_strong(expected, 1, std::memory_order_acq_rel)) {
           continue;
         }
-        stackOf_[at].store(stack, std::memory_order_relaxed);
-        bytes_[at].store(bytes, std::memory_order_relaxed);
-        phases_[at].store(phase, std::memory_order_relaxed);
+        stackOf_[at].store(sample.stack, std::memory_order_relaxed);
+        bytes_[at].store(sample.bytes, std::memory_order_relaxed);
+        sizes_[at].store(sample.size, std::memory_order_relaxed);
+        phases_[at].store(sample.phase, std::memory_order_relaxed);
         categories_[at].store(0, std::memory_order_relaxed);
         born_[at].store(inserted_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        live_.fetch_add(bytes, std::memory_order_relaxed);
+        live_.fetch_add(sample.bytes, std::memory_order_relaxed);
         addresses_[at].store(address, std::memory_order_release);
         return true;
       }
@@ -114,8 +125,8 @@ class SampleTable {
   }
 
   // Called before the address is freed. For nearly all addresses, one read of a small filter shows that they are not
-  // sampled.
-  bool remove(uintptr_t address) {
+  // sampled. `removed`: what it was.
+  bool remove(uintptr_t address, Sample* removed = nullptr) {
     const Place place = placeOf(address);
     if (filter_[place.filter].load(std::memory_order_relaxed) == 0) return false;
     for (uint32_t way = 0; way < kWays; ++way) {
@@ -126,7 +137,9 @@ class SampleTable {
           !addresses_[at].compare_exchange_strong(expected, 1, std::memory_order_acq_rel)) {
         continue;
       }
-      live_.fetch_sub(bytes_[at].load(std::memory_order_relaxed), std::memory_order_relaxed);
+      const Sample sample{stackOf_[at].load(std::memory_order_relaxed), bytes_[at].load(std::memory_order_relaxed), sizes_[at].load(std::memory_order_relaxed), phaseOf(at)};
+      if (removed != nullptr) *removed = sample;
+      live_.fetch_sub(sample.bytes, std::memory_order_relaxed);
       addresses_[at].store(0, std::memory_order_release);
       filter_[place.filter].fetch_sub(1, std::memory_order_relaxed);
       return true;
@@ -154,6 +167,8 @@ class SampleTable {
     if (known == 0 || category < known) categories_[at].store(category, std::memory_order_relaxed);
   }
   uint8_t phaseOf(uint32_t at) const { return phases_[at].load(std::memory_order_relaxed); }
+  uintptr_t addressOf(uint32_t at) const { return addresses_[at].load(std::memory_order_acquire); }
+  uint64_t sizeOf(uint32_t at) const { return sizes_[at].load(std::memory_order_relaxed); }
   // Differs for every sample, also at the same address.
   uint32_t bornOf(uint32_t at) const { return born_[at].load(std::memory_order_relaxed); }
 
@@ -205,6 +220,7 @@ class SampleTable {
   std::atomic<uintptr_t> addresses_[kSamples];
   std::atomic<uint32_t> stackOf_[kSamples];
   std::atomic<uint64_t> bytes_[kSamples];
+  std::atomic<uint64_t> sizes_[kSamples];
   std::atomic<uint32_t> born_[kSamples];
   std::atomic<uint8_t> phases_[kSamples];
   std::atomic<uint8_t> categories_[kSamples];

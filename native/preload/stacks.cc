@@ -102,8 +102,9 @@ size_t spentOn(void* address, size_t size) {
   return next()->usableSize(address) + sizeof(size_t);
 }
 
-// Notes the allocation of `spent` bytes, of which the program asked for `size`, with its stack.
-void note(void* address, size_t size, size_t spent, const Gap& gap, Interval& from) {
+// Notes the allocation of `spent` bytes, of which the program asked for `size`, with its stack. `before`: the sample, or
+// none, of a block that became larger by these bytes; null for a new block. Returns whether there was room for it.
+bool note(void* address, size_t size, size_t spent, const Sample* before, const Gap& gap, Interval& from) {
   Registers registers{};
   STORMLOG_REGISTERS(registers);
   Stack stack;
@@ -114,14 +115,18 @@ void note(void* address, size_t size, size_t spent, const Gap& gap, Interval& fr
   stack.objects = &gap == &thread.objects;
   const uint32_t index = state.table.stack(stack);
   const double chance = chanceOf(static_cast<double>(size) / static_cast<double>(gap.interval));
-  const auto bytes = static_cast<uint64_t>(static_cast<double>(spent) / chance);
-  if (index != SampleTable::kNone) state.table.insert(reinterpret_cast<uintptr_t>(address), index, bytes, thread.phase);
+  const auto added = static_cast<uint64_t>(static_cast<double>(spent) / chance);
+  const uint64_t bytes = before == nullptr ? added : before->bytes + added;
+  const size_t whole = before == nullptr ? spent : next()->usableSize(address);
+  const bool noted = index != SampleTable::kNone && state.table.insert(reinterpret_cast<uintptr_t>(address), {index, bytes, whole, thread.phase});
   if (state.wantsPeak) state.peak.grew(state.table.live());
   if (state.wantsPeak) from.sampled(monotonicNs, kPeakSamplesPerSecond, kPeakFirstSamples);
   else from.sampled(coarseNs, kSamplesPerSecond, 0);
+  return noted;
 }
 
-__attribute__((noinline)) void sample(void* address, size_t size, Gap& gap) {
+// Returns whether it was sampled.
+__attribute__((noinline)) bool sample(void* address, size_t size, Gap& gap, const Sample* before) {
   const int error = errno;
   const bool isHeap = &gap == &thread.heap;
   Interval& from = isHeap ? interval : objectInterval;
@@ -132,30 +137,59 @@ __attribute__((noinline)) void sample(void* address, size_t size, Gap& gap) {
     gap.draw(thread.random, from);
     gap.left -= static_cast<int64_t>(size);
   }
+  bool noted = false;
   if (gap.left < 0) {
-    note(address, size, isHeap ? spentOn(address, size) : size, gap, from);
+    noted = note(address, size, isHeap && before == nullptr ? spentOn(address, size) : size, before, gap, from);
     gap.draw(thread.random, from);
   }
   thread.inside = false;
   errno = error;
+  return noted;
 }
 
-inline void allocated(void* address, size_t size, Gap& gap) {
-  if (!state.active.load(std::memory_order_relaxed) || address == nullptr || size == 0) return;
+// Returns whether it was sampled.
+inline bool allocated(void* address, size_t size, Gap& gap, const Sample* before = nullptr) {
+  if (!state.active.load(std::memory_order_relaxed) || address == nullptr || size == 0) return false;
   // Gaps are exponential, hence memoryless: a new one is drawn after every sample.
   gap.left -= static_cast<int64_t>(size);
-  if (__builtin_expect(gap.left < 0, 0) && !thread.inside) sample(address, size, gap);
+  return __builtin_expect(gap.left < 0, 0) && !thread.inside && sample(address, size, gap, before);
 }
 
 inline void allocated(void* address, size_t size) {
   if (!thread.forObjects) allocated(address, size, thread.heap);
 }
 
+inline void shrinks(uintptr_t at) {
+  if (state.wantsPeak && state.peak.due() && state.table.holds(at)) state.peak.shrinks(state.table, monotonicNs(), heapBytes);
+}
+
 inline void released(void* address) {
   if (!state.active.load(std::memory_order_relaxed)) return;
   const auto at = reinterpret_cast<uintptr_t>(address);
-  if (state.wantsPeak && state.peak.due() && state.table.holds(at)) state.peak.shrinks(state.table, monotonicNs(), heapBytes);
+  shrinks(at);
   state.table.remove(at);
+}
+
+// Changes the size of a block that keeps its sample: what it gains counts as an allocation.
+void* resized(const Next* to, void* address, size_t size) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const size_t before = to->usableSize(address);
+  if (size < before) shrinks(at);
+  // Before another thread may get the old address.
+  Sample held{};
+  const bool isSampled = state.table.remove(at, &held);
+  void* moved = to->realloc(address, size);
+  if (moved == nullptr) {
+    if (isSampled && size != 0) state.table.insert(at, held);
+    return nullptr;
+  }
+  const size_t after = to->usableSize(moved);
+  if (after > before && allocated(moved, after - before, thread.heap, &held)) return moved;
+  if (!isSampled) return moved;
+  if (after < before) held.bytes = static_cast<uint64_t>(static_cast<double>(held.bytes) * static_cast<double>(after) / static_cast<double>(before));
+  held.size = after;
+  state.table.insert(reinterpret_cast<uintptr_t>(moved), held);
+  return moved;
 }
 
 struct ObjectWatch {
@@ -176,8 +210,8 @@ bool writeMoment(const char* path, uint64_t moment, int64_t step, unsigned patie
   }
   if (state.wantsPeak) state.peak.read(state.samples, state.table, monotonicNs(), heapBytes);
   else state.samples.read(state.table, monotonicNs());
-  // The step of the peak is not known.
-  const bool written = state.file.write(path, state.table, state.samples, {moment, state.wantsPeak ? -1 : step, interval.bytes()});
+  // The step of the peak is not known, and what was touched then neither.
+  const bool written = state.file.write(path, state.table, state.samples, {moment, state.wantsPeak ? -1 : step, interval.bytes(), !state.wantsPeak});
   state.writing.clear(std::memory_order_release);
   return written;
 }
@@ -354,6 +388,7 @@ STORMLOG_PUBLIC void* realloc(void* address, size_t size) {
     if (moved != nullptr) memcpy(moved, address, old < size ? old : size);
     return moved;
   }
+  if (state.active.load(std::memory_order_relaxed) && !thread.forObjects && to->usableSize != nullptr) return resized(to, address, size);
   // Before another thread may get the old address. Where the call fails, the sample is lost.
   released(address);
   void* moved = to->realloc(address, size);

@@ -22,10 +22,12 @@ class StacksFile {
     // -1 when the program has no steps.
     int64_t step;
     uint64_t interval;
+    // Of large blocks, only what was touched.
+    bool touched;
   };
 
   // False when it cannot be written. One thread at a time.
-  bool write(const char* path, const SampleTable& table, const LiveSamples& samples, const Facts& facts) {
+  bool write(const char* path, const SampleTable& table, LiveSamples& samples, const Facts& facts) {
     char part[PATH_MAX];
     const size_t length = strlen(path);
     if (length + sizeof ".part" > sizeof part) return false;
@@ -33,6 +35,8 @@ class StacksFile {
     memcpy(part + length, ".part", sizeof ".part");
     fd_ = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd_ < 0) return false;
+    // Where a file may be opened, the program is not so confined that the question of pages ends it (seccomp).
+    if (facts.touched) samples.leaveUntouched(table);
     whole_ = true;
     used_ = 0;
     document(table, samples, facts);

@@ -84,7 +84,7 @@ TEST("a table of samples holds what is inserted until it is removed, and refuses
   CHECK_EQ(table->stack(stack), first);
   stack.native[0] = 0x2000;
   CHECK(table->stack(stack) != first);
-  for (uintptr_t address = 1; address <= 20000; ++address) CHECK(table->insert(address * 64, first, 10));
+  for (uintptr_t address = 1; address <= 20000; ++address) CHECK(table->insert(address * 64, {first, 10, 10, 0}));
   uint64_t bytes = 0;
   const auto add = [&bytes](uint32_t, uint32_t, uint64_t own, Tag) { bytes += own; };
   table->each(add);
@@ -95,11 +95,11 @@ TEST("a table of samples holds what is inserted until it is removed, and refuses
   table->each(add);
   CHECK_EQ(bytes, 100000);
   // The same address again: the older sample was freed unseen.
-  CHECK(table->insert(128, first, 7));
+  CHECK(table->insert(128, {first, 7, 7, 0}));
   bytes = 0;
   table->each(add);
   CHECK_EQ(bytes, 99997);
-  for (uintptr_t address = 30000; address <= 200000; ++address) table->insert(address * 64, first, 10);
+  for (uintptr_t address = 30000; address <= 200000; ++address) table->insert(address * 64, {first, 10, 10, 0});
   CHECK(table->dropped() > 0);
 }
 
@@ -114,7 +114,7 @@ TEST("a sample has the phase of its allocation and its most certain category, un
     table->each([&found](uint32_t, uint32_t, uint64_t, Tag tag) { found = tag; });
     return found;
   };
-  CHECK(table->insert(640, index, 10, 2));
+  CHECK(table->insert(640, {index, 10, 10, 2}));
   CHECK(table->indexOf(704) == SampleTable::kNone);
   table->categorize(table->indexOf(640), 6);
   table->categorize(table->indexOf(640), 1);
@@ -125,8 +125,10 @@ TEST("a sample has the phase of its allocation and its most certain category, un
   table->beginCall();
   CHECK(tagOf().kept);
   const uint32_t born = table->bornOf(table->indexOf(640));
-  CHECK(table->remove(640));
-  CHECK(table->insert(640, index, 10));
+  Sample removed{};
+  CHECK(table->remove(640, &removed));
+  CHECK(removed.stack == index && removed.bytes == 10 && removed.phase == 2);
+  CHECK(table->insert(640, {index, 10, 10, 0}));
   CHECK_EQ(tagOf().category, 0);
   CHECK_EQ(tagOf().phase, 0);
   CHECK(!tagOf().kept);
@@ -163,6 +165,26 @@ TEST("kept memory is estimated with its stack, and freed memory is not listed (n
   // The library, keeps, main, the C library's start.
   const std::string frames = text.substr(stack, text.find(']', stack) - stack);
   CHECK(std::count(frames.begin(), frames.end(), ',') >= 3);
+}
+
+TEST("a block that is made larger counts by what it gains, and keeps its sample (needs glibc 2.35)") {
+  if (!canWalk()) return;
+  TempDirectory directory;
+  const std::string text = documentOf(directory, "append");
+  CHECK_EQ(numberAfter(text, "\"interval_bytes\":"), 65536);
+  // 8 MB by 4 kB each, in samples of 64 KiB: four standard deviations.
+  CHECK(std::fabs(numberAfter(text, "\"total_bytes\":") - 8e6) < 2.9e6);
+  TempDirectory other;
+  // All of 64 MiB were sampled, of which a quarter is left.
+  CHECK(std::fabs(numberAfter(documentOf(other, "cut"), "\"total_bytes\":") - 16 * 1048576.0) < 8192);
+}
+
+TEST("what a large block has not touched is left out, but not at a peak (needs glibc 2.35)") {
+  if (!canWalk()) return;
+  for (const auto& [variable, mebibytes] : {std::pair{"STORMLOG_GATE_STACKS=1", 16}, std::pair{"STORMLOG_GATE_STACKS=peak", 64}}) {
+    TempDirectory directory;
+    CHECK(std::fabs(numberAfter(documentOf(directory, "touch", variable), "\"total_bytes\":") / 1048576 - mebibytes) < 0.1);
+  }
 }
 
 TEST("what was live at the peak is written with its stacks, though it was freed since (needs glibc 2.35)") {

@@ -89,6 +89,17 @@ static int seals(void) {
   return 1;
 }
 
+/* A string of `count` pieces, each in a larger block. */
+static void appends(size_t count, size_t piece) {
+  char *text = NULL;
+  for (size_t i = 0; i < count; ++i) {
+    text = realloc(text, (i + 1) * piece);
+    memset(text + i * piece, 1, piece);
+    if (i % 4 == 0) pauses(1);
+  }
+  sink = text;
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "keep") == 0) {
@@ -98,6 +109,17 @@ int main(int argc, char **argv) {
       frees(5000);
       if (i % 2 == 0) pauses(1);
     }
+    return written(argv[2]);
+  } else if (strcmp(what, "append") == 0) {
+    appends(2000, 4000);
+    return written(argv[2]);
+  } else if (strcmp(what, "cut") == 0) {
+    char *text = malloc(64 << 20);
+    memset(text, 1, 64 << 20);
+    sink = realloc(text, 16 << 20);
+    return written(argv[2]);
+  } else if (strcmp(what, "touch") == 0) {
+    sink = memset(holds(64 << 20), 1, 16 << 20);
     return written(argv[2]);
   } else if (strcmp(what, "rise") == 0) {
     rises();

@@ -48,7 +48,7 @@ const SERVE: NonNullable<Written["python"]> = [
 ];
 
 /** Writes one document for each moment, a second apart. */
-function write(moments: readonly (readonly Written[])[]): void {
+function write(moments: readonly (readonly Written[])[], interval = 65536): void {
   for (const [moment, stacks] of moments.entries()) {
     const document = {
       schema: "stormlog.native/1",
@@ -56,7 +56,7 @@ function write(moments: readonly (readonly Written[])[]): void {
       moment,
       step: null,
       time_ns: (1 + moment) * 1e9,
-      interval_bytes: 65536,
+      interval_bytes: interval,
       dropped: 0,
       total_bytes: stacks.reduce((sum, { bytes }) => sum + bytes, 0),
       // In the library itself, then in the module.
@@ -120,8 +120,13 @@ describe("lines of native memory", () => {
   });
 
   it("names nothing where the samples are too few to exclude chance", async () => {
-    write(MOMENTS.map((moment) => [{ bytes: moment * 9 * MIB, count: 2 * moment }]));
+    write(rising({ count: 2 }), 4 * MIB);
     expect(await found()).toEqual([]);
+  });
+
+  it("names the line of one block that becomes larger, which is one sample", async () => {
+    write(rising({ count: 1 }));
+    expect((await found()).map(({ named }) => named.kind)).toEqual(["leak"]);
   });
 
   it("leaves out the interpreter's own memory, and a line that is named already", async () => {

@@ -135,8 +135,10 @@ function linesOf(
     });
     return { step, timeNs, totalBytes, entries };
   });
+  // As many samples as small blocks of that growth have: a large block is one sample, of its own size.
+  const interval = Math.max(...samples.map(({ intervalBytes }) => intervalBytes));
   return growthByLine(live, () => true)
-    .lines.filter(({ countGrowth, trend }) => countGrowth >= MIN_SAMPLES_GROWN && trend === "grows")
+    .lines.filter(({ growthBytes, trend }) => growthBytes >= MIN_SAMPLES_GROWN * interval && trend === "grows")
     .map((line) => ({
       ...placeOf(line),
       placed: "allocated" as const,
