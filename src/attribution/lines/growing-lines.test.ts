@@ -1,8 +1,11 @@
-import { expect, it } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, it, onTestFinished } from "vitest";
 import type { LinePackage } from "../../analysis/series/document.ts";
 import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
-import { withPackageShares } from "./growing-lines.ts";
+import { growingLines, withPackageShares } from "./growing-lines.ts";
 import type { NamedLine } from "./name-lines.ts";
 
 const growth = { device: "host" } as JudgedGrowth;
@@ -89,4 +92,34 @@ it("the package with the largest share is the leak, whichever has the first line
     [two, grpc("contains", "large")],
   ] as const;
   expect(shown([trace, one, two, child], packages)[0]).toEqual(["a.js", "leak", 25, 1]);
+});
+
+/** Why no line of a program is named whose C heap was read so many times, and did not grow in between. */
+async function reasonAfter(readings: number): Promise<string | null> {
+  const directory = mkdtempSync(path.join(tmpdir(), "gate-growing-lines-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  mkdirSync(path.join(directory, "probe"));
+  for (let moment = 0; moment < readings; moment += 1) {
+    const document = {
+      ...{ schema: "stormlog.native/1", pid: 7, moment, step: null, time_ns: moment, interval_bytes: 65536 },
+      ...{ total_bytes: 2 ** 20, stacks: [{ bytes: 2 ** 20, count: 16, native: [1], python: [] }], modules: [] },
+    };
+    writeFileSync(path.join(directory, "probe", `7.0.native.${moment}.json`), JSON.stringify(document));
+  }
+  const found = await growingLines({
+    ...{ directory, cwd: "/", root: "/", pipReport: null, probe: undefined, inFiles: 0, unseen: null },
+    ...{ growing: { program: "ingest", pid: 7 }, severity: "critical", slowdown: () => 1 },
+    growths: [
+      {
+        ...{ device: "host", metric: "host", bytes: 2 ** 26, freed: null },
+        stretch: { kind: "growth", unit: "seconds", start: 0, onset: 1, end: 8, bytes: 2 ** 26 },
+      },
+    ],
+  });
+  return found.noLine;
+}
+
+it("a program is said to grow outside of the C heap only after enough readings of that heap", async () => {
+  expect(await reasonAfter(3)).toMatch(/^3 readings of the heap fitted into the run/);
+  expect(await reasonAfter(5)).toMatch(/^ingest grows outside of the C heap/);
 });

@@ -106,6 +106,8 @@ function isReached(
   const isGrowing = (id: string): boolean => growing.pid === null || Number.parseInt(id, 10) === growing.pid;
   if (processes.some(({ process }) => isGrowing(process))) return true;
   const own = samples.processes.filter(([id]) => isGrowing(id));
+  // Few readings are close to each other, and show no growth for that.
+  if (own.some(([, live]) => live.length < MIN_MOMENTS)) return true;
   const heap = own.reduce((sum, [, live]) => sum + (live.at(-1)?.totalBytes ?? 0) - (live[0]?.totalBytes ?? 0), 0);
   const onHost = growths.find(({ device }) => device === "host")?.bytes ?? 0;
   return own.length > 0 && heap >= MIN_UNEXPLAINED * onHost;
@@ -119,10 +121,16 @@ const unreadMoment = (processes: readonly ProcessEvidence[]) =>
   processes.flatMap(({ moments }) => moments).findLast(({ unread }) => unread);
 
 /** Why no line is named; null where a finding says of what the growth is. */
-function noLine(processes: readonly ProcessEvidence[], isDescribed: boolean, slowdown: number): string | null {
+function noLine(
+  processes: readonly ProcessEvidence[],
+  samples: NativeSamples,
+  isDescribed: boolean,
+  slowdown: number,
+): string | null {
   const taken = Math.max(
     0,
     ...processes.map(({ moments }) => new Set(moments.flatMap(({ unread, moment }) => (unread ? [] : [moment]))).size),
+    ...samples.processes.map(([, live]) => live.length),
   );
   if (isDescribed) return null;
   const why = unreadMoment(processes)?.notes.at(-1);
@@ -234,7 +242,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     ? (run.unseen?.reason ?? notReached(run.growing.program))
     : all.some(({ kind }) => kind !== "contributing")
       ? null
-      : noLine(processes, site !== null || others.some(isExplained), slowdown);
+      : noLine(processes, samples, site !== null || others.some(isExplained), slowdown);
   const holding = named.filter(({ kind }) => kind === "leak").map(({ line }) => line);
   return {
     findings,
