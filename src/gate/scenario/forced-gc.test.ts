@@ -33,6 +33,13 @@ describe("growth of host memory", () => {
     expect(mayBe([leak({ confirmed: true })])).toBe(false);
   });
 
+  it("growth of host memory is measured again beside what is left behind or counted", () => {
+    for (const metric of ["left_behind", "descriptors"] as const) {
+      expect(mayBe([leak(), leak({ metric })])).toBe(true);
+      expect(mayBe([leak({ metric })], hostOf("flat"))).toBe(false);
+    }
+  });
+
   it("growth of host memory is not measured again when the run is too short for readings", () => {
     expect(mayBe([leak()], hostOf("leak"), SERVICE, 1.5)).toBe(false);
   });

@@ -2,6 +2,7 @@ import type { MeasuredSeries } from "../../analysis/measurements.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { type Command, namesNode } from "../../core/process/command.ts";
 import { usesPermissions } from "../../measure/environment/probe-environment.ts";
+import { isCounted, METRIC, type Metric } from "../../telemetry/recording/metrics.ts";
 import type { Judgement } from "../../verdict/model/judgement.ts";
 import { hasHeap } from "../../verdict/rules/garbage-rule.ts";
 
@@ -44,7 +45,11 @@ export function growthMayBeUncollected(
 ): boolean {
   if (durationS === null || durationS < MIN_DURATION_S) return false;
   if (series.some(({ metric, class: drift }) => metric === "jvm_heap" && drift !== "unavailable")) return false;
-  const fails = checks.filter(({ gating, verdict }) => gating && verdict === "fail");
+  // The collecting run confirms what is counted or left behind as well as any other.
+  const isConfirmedBeside = (metric: Metric): boolean => isCounted(metric) || METRIC[metric].isLeftBehind;
+  const fails = checks.filter(
+    ({ gating, verdict, metric }) => gating && verdict === "fail" && !isConfirmedBeside(metric),
+  );
   // A heap that V8 collects by itself has few readings, which a cache that fills is enough for.
   const alone = fails.every(
     ({ kind, metric, confirmed }) => kind === "class" && (metric === "host" || metric === "js_heap") && !confirmed,
