@@ -15,7 +15,7 @@ export const LIVE_HEAPS = [
 
 /** What the heaps of one process hold after collections, from the first reading to the last one. */
 export interface LiveHeap {
-  /** Evenly spaced, ascending; one alone, that of the highest sum, where the readings are too few for a curve. */
+  /** Evenly spaced but for stalls of the machine, ascending; one alone, that of the highest sum, where the readings are too few for a curve. */
   readonly timeNs: Float64Array;
   /** What full collections left in all heaps, bytes; between two of them on the line from one to the next. */
   readonly bytes: Float64Array;
@@ -28,6 +28,10 @@ const MIN_READINGS = 4;
 /** The last reading must lie behind this share of the process's time. What came later is not known. */
 const MIN_COVERED = 0.6;
 const STEP_NS = 50e6;
+/** A Java heap, which is read every 50 ms, has no longer gap unless the gate stood still, and most likely the program. */
+const MAX_GAP_NS = 400e6;
+/** Without counters there are collections alone, at least 250 ms apart. */
+const MAX_MEAN_GAP_NS = 200e6;
 const MIN_POINTS = 48;
 const MAX_POINTS = 20_000;
 /** A last reading below this share of the one before shows what the end has released. */
@@ -63,11 +67,24 @@ function add(stream: RecordedStream, endNs: number, timeNs: Float64Array, bytes:
 
 type Readings = Pick<LiveHeap, "timeNs" | "bytes">;
 
+/** Times without a reading of any heap, which are left as gaps: a line through them would rest like a cache. */
+function stallsOf(streams: readonly RecordedStream[]): readonly (readonly [from: number, to: number])[] {
+  const at = Float64Array.from(streams.flatMap(({ timeNs }) => [...timeNs])).sort();
+  if (at.at(-1)! - at[0]! > MAX_MEAN_GAP_NS * at.length) return [];
+  return [...at].flatMap((to, i) => (i > 0 && to - at[i - 1]! > MAX_GAP_NS ? [[at[i - 1]!, to] as const] : []));
+}
+
 /** The sum of the heaps on even steps of time. */
-function curve(heaps: readonly RecordedStream[], endOf: EndOf, from: number, to: number): Readings {
+function curve(
+  heaps: readonly RecordedStream[],
+  endOf: EndOf,
+  [from, to]: readonly [number, number],
+  stalls: ReturnType<typeof stallsOf>,
+): Readings {
   const count = Math.min(MAX_POINTS, Math.max(MIN_POINTS, Math.ceil((to - from) / STEP_NS)));
-  const timeNs = Float64Array.from({ length: count }, (_, i) => from + (i / (count - 1)) * (to - from));
-  const bytes = new Float64Array(count);
+  const even = Float64Array.from({ length: count }, (_, i) => from + (i / (count - 1)) * (to - from));
+  const timeNs = even.filter((at) => !stalls.some(([begin, end]) => begin < at && at < end));
+  const bytes = new Float64Array(timeNs.length);
   for (const stream of heaps) add(stream, endOf(stream.pid), timeNs, bytes);
   return { timeNs, bytes };
 }
@@ -157,7 +174,8 @@ export function liveHeap(
   const end = Math.max(...covering.map(({ pid }) => endOf(pid)));
   const isCurve = count >= MIN_READINGS && to - from >= MIN_COVERED * (end - from);
   if (!isCurve && !largest.reasons.includes(SampleReason.explicit)) return null;
-  const { timeNs, bytes } = isCurve ? curve(main, endOf, from, to) : highest(main, all);
+  const stalls = metric === "jvm_heap" ? stallsOf(all) : [];
+  const { timeNs, bytes } = isCurve ? curve(main, endOf, [from, to], stalls) : highest(main, all);
   const counted = processes.slice(1).filter((own) => totalOf(own) > COUNTED_SHARE * totalOf(main)).length;
   const others = plural(counted, "other process", "other processes");
   const noun = metricNoun(metric);
