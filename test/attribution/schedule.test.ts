@@ -35,6 +35,35 @@ describe.skipIf(PYTHON === null)("moments that take longer than the time between
   });
 });
 
+/** A program that imports PyTorch for a second; prints how long after it each moment was taken. */
+const LONG_IMPORT = `
+import sys, time, types
+from importlib.machinery import ModuleSpec
+sys.path.insert(0, sys.argv[1])
+from _stormlog_probe.attribute.schedule import Schedule
+torch = sys.modules["torch"] = types.ModuleType("torch")
+torch.__spec__ = ModuleSpec("torch", None)
+torch.__spec__._initializing = True
+at = []
+schedule = Schedule("seconds", [0.2, 0.4, 0.6], lambda: None, lambda *_: at.append(time.monotonic()))
+schedule.start()
+time.sleep(1)
+imported = time.monotonic()
+torch.__spec__._initializing = False
+while not schedule.over or schedule.taken < 3:
+    time.sleep(0.005)
+print(*(one - imported for one in at))
+`;
+
+describe.skipIf(PYTHON === null)("moments that fall into the import of a framework", () => {
+  it("snapshots that fall into the import of a framework are taken as long after it", () => {
+    const printed = execFileSync(PYTHON?.executable ?? "", ["-c", LONG_IMPORT, PROBE], { encoding: "utf8" });
+    const at = printed.trim().split(" ").map(Number);
+    expect(at).toHaveLength(3);
+    for (const [moment, after] of at.entries()) expect(after).toBeGreaterThan(0.15 + 0.2 * moment);
+  });
+});
+
 const FIRST_STEPS = [10, 1010, 2010, 3010, 4010];
 
 /** Reports its steps in the step file; keeps a mebibyte for each snapshot and waits for it. */

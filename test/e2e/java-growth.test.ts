@@ -9,8 +9,8 @@ import { runGate } from "../../src/gate/run-gate.ts";
 import { silentPorts } from "../testing/silent-ports.ts";
 
 /**
- * Garbage alone, or with `leak` 10 MiB a second that stay. Where its heap is collected from outside, it runs until that
- * has happened often enough, however slow the machine is.
+ * Garbage alone, or with `leak` 100 kB that stay in each of 400 rounds. Where its heap is collected from outside, it runs
+ * until that has happened often enough. It looks at no clock, so a slow machine takes longer for the same.
  */
 const PROGRAM = `
 import java.lang.management.ManagementFactory;
@@ -27,13 +27,11 @@ public class Program {
   }
 
   public static void main(String[] arguments) throws Exception {
-    long began = System.nanoTime();
-    while (true) {
+    boolean collected = System.getenv("STORMLOG_GATE_COLLECT") != null;
+    for (int round = 0; round < 400 || (collected && collections() < 12); round += 1) {
       for (int i = 0; i < 20; i += 1) garbage = new byte[50_000];
       if (arguments.length > 0) kept.add(new byte[100_000]);
       Thread.sleep(10);
-      double seconds = (System.nanoTime() - began) / 1e9;
-      if (seconds > 4 && (collections() == 0 || collections() > 11)) return;
     }
   }
 }
@@ -73,19 +71,23 @@ describe.skipIf(process.platform !== "linux" || java.some(({ kind }) => kind !==
     return { ...scenario, series };
   };
 
-  it("fails by what its heap keeps after collections, which one repetition forces and one confirms", async () => {
+  it("fails by what its heap keeps after collections, which a repetition forces and another confirms", async () => {
     const { verdict, judgement, series } = await gate("leaky", "Program", "leak");
-    const failed = judgement?.checks.flatMap((one) => (one.verdict === "fail" ? [`${one.metric} ${one.aspect}`] : []));
+    // Other programs of the machine may leave files in RAM.
+    const own = judgement?.checks.filter(({ metric }) => metric !== "left_behind");
+    const failed = own?.flatMap((one) => (one.verdict === "fail" ? [`${one.metric} ${one.aspect}`] : []));
     expect([verdict, failed]).toEqual(["fail", ["jvm_heap class"]]);
-    expect(series("candidate", "jvm_heap").map((one) => one.class)).toEqual(["leak", "leak"]);
+    // Where the machine stood still just before the end of one, the gate asks for two more.
+    const leaks = series("candidate", "jvm_heap").filter((one) => one.class === "leak");
+    expect(leaks.length).toBeGreaterThanOrEqual(2);
     // In the run as it is, no collection showed what the heap holds.
     expect(series("superseded", "jvm_heap").map((one) => one.class)).toEqual(["unavailable"]);
   }, 180_000);
 
   it("does not fail by garbage that its collector has not reclaimed", async () => {
     const { judgement } = await gate("clean", "Program");
-    // Without a baseline no peak is judged.
-    const judged = judgement?.checks.filter(({ kind }) => kind !== "peak");
+    // Without a baseline no peak is judged. Other programs of the machine may leave files in RAM.
+    const judged = judgement?.checks.filter(({ kind, metric }) => kind !== "peak" && metric !== "left_behind");
     expect(judged?.map((one) => `${one.metric} ${one.aspect} ${one.verdict}`)).toEqual([]);
   }, 180_000);
 });

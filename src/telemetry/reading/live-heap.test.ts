@@ -240,4 +240,19 @@ describe("what collected heaps take of the host", () => {
     const heap = liveHeap(0, "jvm_heap", [live(1, 4), live(2, 3)], () => 10 * S);
     expect([heap?.bytes[0], heap?.bytes.at(-1), heap?.lost]).toEqual([7 * MIB, 7 * MIB, []]);
   });
+
+  it("a Java heap has no points in a stall of the machine, unless there are readings of collections alone", () => {
+    // Two seconds of readings, two without any, and two more.
+    const at = Array.from({ length: 80 }, (_, i) => 0.05 * i + (i < 40 ? 0 : 2));
+    const gaps = (readings: readonly (readonly [number, number])[]) => {
+      const stream = { ...isolate(1, readings), index: HostHeapIndex.jvm };
+      const timeNs = liveHeap(0, "jvm_heap", [stream], () => 6 * S)?.timeNs ?? [];
+      return [...timeNs].flatMap((now, i) => (i > 0 && now - timeNs[i - 1]! > 0.2 * S ? [now - timeNs[i - 1]!] : []));
+    };
+    const collected = (i: number): boolean => i % 5 === 0;
+    const [gap = 0, ...others] = gaps(at.map((second, i) => [second, collected(i) ? i : Number.NaN]));
+    expect(gap / S).toBeCloseTo(2, 0);
+    expect(others).toEqual([]);
+    expect(gaps(at.flatMap((second, i) => (collected(i) ? [[second, i] as const] : [])))).toEqual([]);
+  });
 });

@@ -38,9 +38,9 @@ export interface Attributed {
 export interface Options {
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
-  /** End the command once this many snapshots are written, each since the first step where that is asked. */
+  /** End the command once this many snapshots are written, each at `fromStep` or later where that is given. */
   readonly endAfterMoments?: number;
-  readonly sinceFirstStep?: boolean;
+  readonly fromStep?: number;
 }
 
 /** A command that ended in a run directory, which is there until the test ends. */
@@ -86,9 +86,10 @@ export async function inRunDirectory(
   });
   const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 120_000);
   const document = wanted.STORMLOG_GATE_ATTRIBUTE === "peak" ? /\.native\.\d+\.json$/ : /\.lines\.\d+.*\.json$/;
+  const stepOf = (name: string): string | undefined =>
+    /"step": ?(\d+)/.exec(readFileSync(path.join(probe, name), "utf8"))?.[1];
   const isCounted = (name: string): boolean =>
-    document.test(name) &&
-    (!options.sinceFirstStep || /"step": ?\d/.test(readFileSync(path.join(probe, name), "utf8")));
+    document.test(name) && (options.fromStep === undefined || Number(stepOf(name) ?? -1) >= options.fromStep);
   const written = (): number => readdirSync(probe).filter(isCounted).length;
   const watch = setInterval(() => {
     if (written() >= (options.endAfterMoments ?? Number.POSITIVE_INFINITY)) child.kill("SIGKILL");
