@@ -83,7 +83,7 @@ describe.skipIf(!hasTorch)("the growing line of a leak in PyTorch", { timeout: 1
     const ran = await attributed(
       [PYTHON, script, "4000"],
       { kind: "seconds", at: [2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24] },
-      // A list of fewer than four elements is not followed, and a slow machine makes one step from snapshot to snapshot.
+      // A list of fewer than four elements is not followed; a slow machine makes a step from snapshot to snapshot.
       { endAfterMoments: 4, fromStep: 8 },
     );
     // PyTorch is imported before the first moment, but on a slow machine the first step may end after it.

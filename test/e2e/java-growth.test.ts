@@ -9,8 +9,8 @@ import { runGate } from "../../src/gate/run-gate.ts";
 import { silentPorts } from "../testing/silent-ports.ts";
 
 /**
- * Garbage alone, or with `leak` 100 kB that stay in each of 400 rounds. Where its heap is collected from outside, it runs
- * until that has happened often enough. It looks at no clock, so a slow machine takes longer for the same.
+ * Garbage alone, or with `leak` 100 kB that stay in each of 400 rounds. Where its heap is collected from outside, it
+ * runs until that has happened often enough. It looks at no clock, so a slow machine takes longer for the same.
  */
 const PROGRAM = `
 import java.lang.management.ManagementFactory;

@@ -35,8 +35,8 @@ function counted(...costs: readonly number[]): readonly number[] {
 }
 
 /**
- * The longest time between two readings, of which the first and the others cost so many microseconds, as a share of a run
- * that ends just after it. Each "step" of 12 ms may be read, or each "tick" of 10 ms.
+ * The longest time between two readings, of which the first and the others cost so many microseconds, as a share of a
+ * run that ends just after it. Each "step" of 12 ms may be read, or each "tick" of 10 ms.
  */
 const LONGEST = `
 import sys

@@ -26,8 +26,8 @@ MAX = 0.02
 EARLY_READINGS = 40
 #: Readings in debt take at most this share of the time.
 EARLY_SHARE = 0.01
-#: After them a debt is paid back by rarer readings. They are at most this share of the time since the start, or since the
-#: first step, apart: a longer gap would hide how much a short run grew in its end.
+#: After them a debt is paid back by rarer readings. They are at most this share of the time since the start, or since
+#: the first step, apart: a longer gap would hide how much a short run grew in its end.
 MAX_GAP = 0.1
 
 

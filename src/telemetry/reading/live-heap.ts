@@ -15,7 +15,10 @@ export const LIVE_HEAPS = [
 
 /** What the heaps of one process hold after collections, from the first reading to the last one. */
 export interface LiveHeap {
-  /** Evenly spaced but for stalls of the machine, ascending; one alone, that of the highest sum, where the readings are too few for a curve. */
+  /**
+   * Evenly spaced but for stalls of the machine, ascending; one alone, that of the highest sum, where the readings are
+   * too few for a curve.
+   */
   readonly timeNs: Float64Array;
   /** What full collections left in all heaps, bytes; between two of them on the line from one to the next. */
   readonly bytes: Float64Array;
@@ -28,7 +31,7 @@ const MIN_READINGS = 4;
 /** The last reading must lie behind this share of the process's time. What came later is not known. */
 const MIN_COVERED = 0.6;
 const STEP_NS = 50e6;
-/** A Java heap, which is read every 50 ms, has no longer gap unless the gate stood still, and most likely the program. */
+/** A Java heap is read every 50 ms. In a longer gap the gate stood still, and most likely the program too. */
 const MAX_GAP_NS = 400e6;
 /** Without counters there are collections alone, at least 250 ms apart. */
 const MAX_MEAN_GAP_NS = 200e6;
