@@ -22,19 +22,26 @@ interface Programs {
 
 const SYSTEM_PATH = "/usr/bin:/bin";
 
-const [GROUP_WRITES, OTHERS_WRITE, STICKY] = [0o020, 0o002, 0o1000];
+const STICKY = 0o1000;
 
 /** Whether this user can replace a file or add to a directory, or do so above it. Root can replace any file. */
-function isReplaceable(file: string): boolean {
+export function isReplaceable(file: string): boolean {
   const user = process.getuid?.();
   if (user === undefined || user === 0) return false;
-  const groups = process.getgroups?.() ?? [];
   for (let at = file; ; at = path.dirname(at)) {
-    const { uid, gid, mode } = statSync(at);
-    const writes = (mode & OTHERS_WRITE) !== 0 || ((mode & GROUP_WRITES) !== 0 && groups.includes(gid));
+    const { uid, mode } = statSync(at);
     // In a sticky directory, such as /tmp, only the owner of a file replaces it.
-    if (uid === user || (writes && (at === file || (mode & STICKY) === 0))) return true;
+    if (uid === user || (isWritable(at) && (at === file || (mode & STICKY) === 0))) return true;
     if (at === path.dirname(at)) return false;
+  }
+}
+
+function isWritable(file: string): boolean {
+  try {
+    accessSync(file, constants.W_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 

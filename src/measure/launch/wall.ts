@@ -1,9 +1,9 @@
-import { accessSync, constants, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { GateError, messageOf } from "../../core/errors.ts";
 import { packageRoot } from "../../core/package-root.ts";
-import { helperEnvironment, helperPrograms, runChild } from "../../core/process/child.ts";
+import { helperEnvironment, helperPrograms, isReplaceable, runChild } from "../../core/process/child.ts";
 import { ciJob, type Environment } from "../../core/process/environment.ts";
 import type { Isolation, IsolationMode } from "../../telemetry/recording/isolation.ts";
 import { launch } from "./launch.ts";
@@ -122,6 +122,9 @@ function ownFiles({ NODE_COMPILE_CACHE }: Environment): readonly string[] {
   return [path.join(root, "dist"), path.join(root, "package.json"), process.execPath, ...cache];
 }
 
+/** The sockets on which a program of .NET, such as the runner, loads a library into itself for any of its user. */
+const DIAGNOSTICS = /^(clr-debug-pipe|dotnet-diagnostic)-/;
+
 /** The files of a GitHub runner: what it executes is read-only, and what the command writes for it is thrown away. */
 class RunnerCover {
   readonly readOnly: readonly string[];
@@ -135,11 +138,12 @@ class RunnerCover {
     const runner = root === undefined ? [] : [path.join(root, "bin"), path.join(root, "externals")];
     // _work/<repository>/<repository> is the checkout.
     const actions = workspace === null ? [] : [path.resolve(workspace, "..", "..", "_actions")];
-    this.readOnly = [...runner, ...actions];
     const commands = temporary === null ? null : real(path.join(temporary, "_runner_file_commands"));
     const log = root === undefined ? null : real(path.join(root, "_diag"));
+    const temporaries = real(tmpdir());
+    const ports = temporaries === null ? [] : readdirSync(temporaries).filter((name) => DIAGNOSTICS.test(name));
     const covered = new Map<string, string>();
-    if (commands !== null || log !== null) {
+    if (commands !== null || log !== null || ports.length > 0) {
       this.#copies = mkdtempSync(path.join(tmpdir(), "stormlog-wall-"));
       const copies = realpathSync(this.#copies);
       if (commands !== null) {
@@ -150,12 +154,20 @@ class RunnerCover {
         covered.set(log, path.join(copies, "log"));
         mkdirSync(path.join(copies, "log"));
       }
+      writeFileSync(path.join(copies, "nothing"), "");
+      for (const name of ports) covered.set(path.join(temporaries ?? "", name), path.join(copies, "nothing"));
     }
     this.covered = covered;
+    // A link in the place of a copy would be followed in the next run.
+    this.readOnly = [...runner, ...actions, ...(this.#copies === null ? [] : [this.#copies])];
   }
 
   remove(): void {
-    if (this.#copies !== null) rmSync(this.#copies, { recursive: true, force: true });
+    try {
+      if (this.#copies !== null) rmSync(this.#copies, { recursive: true, force: true });
+    } catch {
+      // A directory that the command has locked or nested too deep: the verdict is worth more than its removal.
+    }
   }
 }
 
@@ -164,16 +176,6 @@ function real(file: string): string | null {
     return realpathSync(file);
   } catch {
     return null;
-  }
-}
-
-/** Whether this user can put something else in the place of a directory. */
-function isReplaceable(directory: string): boolean {
-  try {
-    accessSync(path.dirname(directory), constants.W_OK);
-    return true;
-  } catch {
-    return false;
   }
 }
 
@@ -186,9 +188,9 @@ function mountsOf(readOnly: readonly string[], covered: Covered): readonly strin
   const mounts = new Map<string, string>();
   for (const file of [...existing, ...covered.keys()]) {
     for (let at = path.dirname(file); at !== "/"; at = path.dirname(at))
-      if (isReplaceable(at)) mounts.set(at, `k${at}`);
+      if (isReplaceable(path.dirname(at))) mounts.set(at, `k${at}`);
   }
-  for (const [directory, copy] of covered) mounts.set(directory, `k${copy}`);
+  for (const [directory, copy] of covered) mounts.set(directory, `w${copy}`);
   for (const file of existing) mounts.set(file, `r${file}`);
   // A directory before what lies in it.
   return [...mounts].sort(([a], [b]) => a.length - b.length).flatMap(([to, from]) => [from, to]);
