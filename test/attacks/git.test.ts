@@ -165,7 +165,10 @@ export const after = () => { git("replace", "--force", "main", "change"); };`;
     const slow = `#!/usr/bin/perl\nselect(undef, undef, undef, 0.05);\nexec "/usr/bin/git", @ARGV;\n`;
     writeFileSync(path.join(bin, "git"), slow, { mode: 0o755 });
     for (const name of ["chown", "dirname", "setpriv"]) symlinkSync(`/usr/bin/${name}`, path.join(bin, name));
-    const beside = step.startBeside(`
+    const beside = step.startBeside(
+      process.execPath,
+      "-e",
+      `
       const fs = require("node:fs");
       const attack = () => {
         for (const name of fs.readdirSync("${home}").filter((one) => one.startsWith("stormlog-gate-git-"))) {
@@ -179,7 +182,8 @@ export const after = () => { git("replace", "--force", "main", "change"); };`;
           fs.writeFileSync("${loot}/written", "");
         }
       };
-      setInterval(() => { try { attack(); } catch {} }, 1);`);
+      setInterval(() => { try { attack(); } catch {} }, 1);`,
+    );
     try {
       const env = { ...WITH_BASE.env, TMPDIR: home, PATH: bin };
       const files = { ".gitattributes": "*.mjs filter=x\n" };

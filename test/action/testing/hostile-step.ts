@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_pr
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
+  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -32,10 +33,8 @@ const HONEST_MIB = 40;
 const BREACH_MIB = 280;
 
 const isRoot = process.getuid?.() === 0;
-const DROP = [
-  ...["setpriv", `--reuid=${USER}`, `--regid=${USER}`, "--clear-groups"],
-  ...["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"],
-];
+const AS_USER = ["setpriv", `--reuid=${USER}`, `--regid=${USER}`, "--clear-groups", "--inh-caps=-all"];
+const DROP = [...AS_USER, "--bounding-set=-all", "--no-new-privs"];
 
 /** Whether such a step can run here: on Linux, as an ordinary user or as root that can become one. */
 export const canBeHostile: boolean =
@@ -45,6 +44,9 @@ export const canBeHostile: boolean =
 
 /** Whether such a step can have a wall: a container may refuse an ordinary user namespaces of its own. */
 export const canWall: boolean = canBeHostile && hasNamespaces();
+
+/** Whether such a step can have one as root's, by `sudo`. */
+export const canWallBySudo: boolean = canWall && isRoot && spawnSync("sudo", ["-n", "true"]).status === 0;
 
 function hasNamespaces(): boolean {
   const namespaces = ["unshare", "--user", "--pid", "--mount", "--fork", "--mount-proc", "true"];
@@ -74,7 +76,14 @@ const CONFIG = `scenarios:
 baseline: file:baselines
 `;
 
+/** As in most containers: only root may mount another /proc. */
+const MASKED = "mount --bind /etc/hostname /proc/uptime";
+
 export interface HostileOptions {
+  /** The runner's own files lie around the checkout, as on a runner of one's own, with this Node as the Action's. */
+  readonly runner?: { readonly node: string };
+  /** The user is refused user namespaces and may start `sudo`. */
+  readonly bySudo?: boolean;
   /** Contents of `stormlog-gate.yml` on the main branch. */
   readonly config?: string;
   /** Further files of the main branch, by their path in the repository. */
@@ -107,6 +116,8 @@ export interface HostilePaths {
   readonly temp: string;
   /** An empty directory for what an attack finds or proves. */
   readonly loot: string;
+  /** The runner's directory, where one is asked for. */
+  readonly runner: string;
 }
 
 /** One repository with a baseline, in which any number of attempts are made, each on a fresh copy. */
@@ -130,12 +141,15 @@ export class HostileStep {
     chmodSync(this.#directory, 0o755);
     const at = (name: string): string => path.join(this.#directory, name);
     this.#pristine = at("pristine");
+    const runner = at("home/actions-runner");
+    const isRunner = options.runner !== undefined;
     this.paths = {
-      workspace: at("workspace"),
-      action: at("action"),
+      workspace: isRunner ? path.join(runner, "_work/model/model") : at("workspace"),
+      action: isRunner ? path.join(runner, "_work/_actions/octo/gate/v1") : at("action"),
       home: at("home"),
-      temp: at("temp"),
+      temp: isRunner ? path.join(runner, "_work/_temp") : at("temp"),
       loot: at("loot"),
+      runner,
     };
   }
 
@@ -150,7 +164,8 @@ export class HostileStep {
 
   async stop(): Promise<void> {
     await this.github.stop();
-    rmSync(this.#directory, { recursive: true, force: true });
+    // An attack may have left a locked directory, or nested some deeper than Node removes.
+    spawnSync("sh", ["-c", 'chmod -R u+rwX "$0"; rm -rf "$0"', this.#directory]);
   }
 
   git(...args: readonly string[]): string {
@@ -158,9 +173,9 @@ export class HostileStep {
     return execFileSync("git", [...options, ...args], { cwd: this.paths.workspace, encoding: "utf8" }).trim();
   }
 
-  /** Start a script of Node as the user of the step, as another job of this user would. */
-  startBeside(script: string): ChildProcess {
-    const [program = "", ...args] = [...(isRoot ? DROP : []), process.execPath, "-e", script];
+  /** Start a program as the user of the step, as another job of this user would. */
+  startBeside(...command: readonly string[]): ChildProcess {
+    const [program = "", ...args] = [...(isRoot ? AS_USER : []), ...command];
     return spawn(program, args, { stdio: "ignore" });
   }
 
@@ -189,6 +204,7 @@ export class HostileStep {
       script: path.join(this.paths.action, "dist/action/main.js"),
       cwd: workspace,
       timeoutMs: 120_000,
+      ...(this.#options.runner && { commands: path.join(temp, "_runner_file_commands") }),
       ...attempt.step,
       env: {
         HOME: home,
@@ -249,7 +265,21 @@ export class HostileStep {
     for (const name of ["workspace", "action"] as const) {
       cpSync(path.join(this.#pristine, name), this.paths[name], { recursive: true, verbatimSymlinks: true });
     }
-    for (const name of ["home", "temp", "loot"] as const) mkdirSync(this.paths[name]);
+    for (const name of ["home", "temp", "loot"] as const) mkdirSync(this.paths[name], { recursive: true });
+    const { runner } = this.#options;
+    if (runner === undefined) return;
+    const files = ["bin/Runner.Worker", "_diag/Worker.log", "_work/_actions/actions/checkout/v4/dist/index.js"];
+    for (const name of [...files, "_work/_temp/_runner_file_commands/set_env_of_another_step"]) {
+      const file = path.join(this.paths.runner, name);
+      mkdirSync(path.dirname(file), { recursive: true });
+      writeFileSync(file, "the runner's\n");
+    }
+    mkdirSync(path.dirname(this.#runnerNode()), { recursive: true });
+    copyFileSync(runner.node, this.#runnerNode());
+  }
+
+  #runnerNode(): string {
+    return path.join(this.paths.runner, "externals/node24/bin/node");
   }
 
   /**
@@ -259,9 +289,20 @@ export class HostileStep {
   #runtime(): string {
     const file = path.join(this.#directory, "node");
     const own = isRoot ? `chown -R ${USER}:${USER} "$(dirname "$GITHUB_OUTPUT")"\n` : "";
-    writeFileSync(file, `#!/bin/bash\n${own}exec ${isRoot ? DROP.join(" ") : ""} ${actionNode()} "$@"\n`);
+    const node = this.#options.runner ? this.#runnerNode() : actionNode();
+    const under = this.#options.bySudo ? this.#masked() : isRoot ? DROP.join(" ") : "";
+    // A descriptor that something left open, of a directory which is written by it as outside.
+    const left = `exec 9<"${this.paths.home}"\n`;
+    writeFileSync(file, `#!/bin/bash\n${own}${left}exec ${under} ${node} "$@"\n`);
     chmodSync(file, 0o755);
     return file;
+  }
+
+  #masked(): string {
+    const rules = path.join(this.#directory, "sudoers");
+    writeFileSync(rules, `#${USER} ALL=(ALL:ALL) NOPASSWD:ALL\n`, { mode: 0o440 });
+    const script = `${MASKED} && mount --bind ${rules} /etc/sudoers && exec "$@"`;
+    return `unshare --mount sh -c '${script}' sh ${AS_USER.join(" ")}`;
   }
 
   async #prepare(): Promise<void> {
@@ -271,7 +312,7 @@ export class HostileStep {
     cpSync(path.join(root, "dist/prebuilds"), path.join(action, "dist/prebuilds"), { recursive: true });
     cpSync(path.join(root, "package.json"), path.join(action, "package.json"));
     this.#node = this.#runtime();
-    mkdirSync(workspace);
+    mkdirSync(workspace, { recursive: true });
     this.git("init", "--quiet", "--initial-branch=main");
     this.#write({
       "stormlog-gate.yml": this.#options.config ?? CONFIG,
@@ -282,7 +323,7 @@ export class HostileStep {
     });
     this.git("add", "--all");
     this.git("commit", "--quiet", "-m", "base");
-    for (const name of ["home", "temp", "loot"] as const) mkdirSync(this.paths[name]);
+    for (const name of ["home", "temp", "loot"] as const) mkdirSync(this.paths[name], { recursive: true });
     this.#own();
     const refresh = [process.execPath, path.join(action, "dist/cli.js"), "baseline", "refresh"];
     const [program = "", ...args] = isRoot ? [...DROP, ...refresh] : refresh;

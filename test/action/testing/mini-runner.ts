@@ -43,6 +43,8 @@ export interface StepOptions {
   /** Cancel when this resolves. */
   readonly cancel?: (output: () => string) => Promise<void>;
   readonly timeoutMs?: number;
+  /** Directory of the runner's file commands, instead of a fresh one that is removed afterwards. */
+  readonly commands?: string;
   /** How many times as fast the step's clock runs; the commands that it measures keep real time. */
   readonly clock?: number;
 }
@@ -107,7 +109,7 @@ export function parseCommands(log: string): readonly RunnerCommand[] {
 
 /** Run a built file of the Action as the runner does. */
 export async function runStepFile(options: StepOptions): Promise<StepResult> {
-  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-runner-"));
+  const directory = options.commands ?? mkdtempSync(path.join(tmpdir(), "stormlog-runner-"));
   const env: Record<string, string> = {
     PATH: process.env.PATH ?? "",
     HOME: process.env.HOME ?? "",
@@ -174,6 +176,6 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
       commands: parseCommands(log),
     };
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    if (options.commands === undefined) rmSync(directory, { recursive: true, force: true });
   }
 }
