@@ -21,7 +21,7 @@ describe("generated tables", () => {
 
   it("the reference of findings has those that are named by a literal, a constant, a kind of event and a helper", () => {
     const found = sourceFindings();
-    const named = ["leak", "oom_suspected", "peak_line", "collective_likely", "device_row_remap", "insufficient_data"];
+    const named = ["leak", "oom_suspected", "peak_line", "device_row_remap", "insufficient_data"];
     expect(named.filter((name) => !found.has(name))).toEqual([]);
     expect(found.get("pressure")).toEqual(["critical", "warning"]);
   });

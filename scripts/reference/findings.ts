@@ -74,13 +74,6 @@ const TEXTS: Readonly<Record<string, FindingText>> = {
     meaning: "much reserved memory is unused",
     action: "`expandable_segments:True`, stable tensor shapes",
   },
-  collective_confident: {
-    meaning: "a spike coincides with communication",
-    action: "nothing, unless it grows",
-    severity: "info",
-  },
-  collective_likely: { meaning: "the same, likely", action: "nothing, unless it grows", severity: "info" },
-  collective_suspect: { meaning: "the same, suspected", action: "nothing, unless it grows", severity: "info" },
   allocator_slack: {
     meaning: "unused reserved memory could hide a leak from the driver for a while",
     action: "judge by `allocated`",

@@ -73,7 +73,6 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: An
     ...byRank(parts.map(({ phases }) => phases)),
     ...hiddenGapFindings(gaps, series),
     ...byRank(parts.map((part) => part.gapFindings)),
-    ...byRank(parts.map(({ collectives }) => collectives)),
     ...pressureFindings(own),
     ...rankSkewFindings(
       own,

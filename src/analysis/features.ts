@@ -19,11 +19,10 @@ import { familyHeaps } from "./growth/family-heaps.ts";
 import { processGrowth } from "./growth/process-growth.ts";
 import { type AnalysedSeries, analyseSeries, type SeriesContext, seriesKey } from "./growth/series-analysis.ts";
 import { type RanksEvidence, ranksEvidence } from "./ranks.ts";
-import type { Finding, PhaseAnalysis } from "./series/document.ts";
+import type { PhaseAnalysis } from "./series/document.ts";
 import type { StoredFeatures } from "./series/features-schema.ts";
 import { collectSeries, compareKeys, type MetricSeries } from "./series/series.ts";
 import { stepPeakEvidence } from "./step-peaks.ts";
-import { attributeCollectives, type CollectiveAttribution } from "./stormlog/collective.ts";
 import { fragmentationRule, gapFindings } from "./stormlog/gap.ts";
 
 /** {@link StoredFeatures}, with what only the recording of a judged run, or telemetry of Stormlog, has. */
@@ -85,7 +84,6 @@ export function extractFeatures(
     jobPeaks: jobPeaks(recording),
     gapFindings: gaps.flatMap(gapFindings),
     fragmentationRules: [...new Set(gaps.map(fragmentationRule))],
-    collectives: collectiveFindings(attributeCollectives(recording.events ?? [])),
     curves: rankCurves(measured, recording.epochNs ?? 0n),
     stepPeaks: stepPeakEvidence(recording, limits?.steps),
     ranks: ranksEvidence(recording, limits?.intervals),
@@ -125,23 +123,4 @@ function markCut(all: readonly AnalysedSeries[], cut: readonly CutSeries[]): rea
   return all.map((entry) =>
     short.has(seriesKey(entry.analysis)) ? { ...entry, analysis: { ...entry.analysis, cut: true } } : entry,
   );
-}
-
-function collectiveFindings(attributions: readonly CollectiveAttribution[]): Finding[] {
-  return attributions.map((attribution) => ({
-    classification: attribution.classification,
-    severity: "info",
-    confidence: attribution.confidence,
-    rank: attribution.rank,
-    device: null,
-    metric: "used",
-    evidence: {
-      ...attribution.evidence,
-      interval_start_ns: String(attribution.startNs),
-      interval_end_ns: String(attribution.endNs),
-      reason_codes: attribution.reasonCodes.join(","),
-    },
-    description: `A spike outside the allocator on rank ${attribution.rank} coincides with communication.`,
-    remediation: ["Treat it as a buffer of the collective library unless it grows between operations."],
-  }));
 }

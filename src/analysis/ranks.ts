@@ -4,8 +4,14 @@ import type { RanksAnalysis } from "./series/document.ts";
 import type { StoredFeatures } from "./series/features-schema.ts";
 import { arrange } from "./series/ordered.ts";
 import { groupTables, joinColumn, type TableGroup, tableLength, tablesWith } from "./series/series.ts";
-import { isSample } from "./stormlog/collective.ts";
-import { combineRanks, crossRank, type RankSample, type RankSummary, summarizeRank } from "./stormlog/cross-rank.ts";
+import {
+  combineRanks,
+  crossRank,
+  isSample,
+  type RankSample,
+  type RankSummary,
+  summarizeRank,
+} from "./stormlog/cross-rank.ts";
 
 /** Enough to find an onset. Longer recordings are thinned evenly to this many samples per rank. */
 const MAX_SAMPLES_PER_RANK = 20_000;

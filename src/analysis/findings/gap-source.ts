@@ -2,7 +2,7 @@ import { groupBy } from "../../core/group-by.ts";
 import { combinedTables, heldAt } from "../../telemetry/recording/common-clock.ts";
 import type { Recording, SampleTable, TelemetryEvent } from "../../telemetry/recording/model.ts";
 import { groupTables, joinColumn, largest } from "../series/series.ts";
-import { isSample } from "../stormlog/collective.ts";
+import { isSample } from "../stormlog/cross-rank.ts";
 import type { GapSamples } from "../stormlog/gap.ts";
 import { columnsAt, type DeviceEvidence } from "./device-evidence.ts";
 import { reservedOf } from "./gap-series.ts";

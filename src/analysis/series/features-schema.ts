@@ -131,7 +131,6 @@ export const FeaturesSchema = v.object({
   gapFindings: findings,
   /** Releases of Stormlog whose rules its gap findings follow. */
   fragmentationRules: list(v.picklist(["0.3.10", "0.4.3"])),
-  collectives: findings,
   /** Thinned series of one rank, for comparisons with other ranks. */
   curves: list(
     v.object({

@@ -1,8 +1,11 @@
 import { groupBy } from "../../core/group-by.ts";
 import { MIB } from "../../core/units.ts";
 import { medianOfSketches, medianSketch } from "../../stats/median-sketch.ts";
+import type { TelemetryEvent } from "../../telemetry/recording/model.ts";
 import type { FirstCauseSuspect, RanksAnalysis } from "../series/document.ts";
 import type { StoredFeatures } from "../series/features-schema.ts";
+
+export const isSample = ({ eventType }: TelemetryEvent): boolean => eventType.trim().toLowerCase() === "sample";
 
 /** One sample of device memory; Unix nanoseconds as BigInt because they exceed 2^53. */
 export interface RankSample {
@@ -62,7 +65,7 @@ function mostCommon<T>(samples: readonly RankSample[], pick: (sample: RankSample
   return best;
 }
 
-export const compareBigInt = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
+const compareBigInt = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
 
 const compareSamples = (a: RankSample, b: RankSample): number =>
   compareBigInt(a.timestampNs, b.timestampNs) || a.pid - b.pid || (a.host < b.host ? -1 : a.host > b.host ? 1 : 0);
