@@ -227,7 +227,6 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "devices/device-gap.ts",
     "devices/device-health.ts",
     "devices/recorded-devices.ts",
-    "formats/parquet-source.ts",
     "formats/parquet.ts",
     "formats/stormlog/sample-events.ts",
     "formats/stormlog/serialize.ts",

@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
+import { parquetWriteBuffer } from "hyparquet-writer";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
 import { draws } from "../../core/testing/draws.ts";
@@ -120,6 +121,12 @@ describe("readTelemetry", () => {
       await failure(file);
       expect(nextDescriptor(), file).toBe(before);
     }
+  });
+
+  it("a Parquet file of another tool is refused with the command that converts it", async () => {
+    const columns = [{ name: "used_bytes", data: [1n, 2n], type: "INT64" as const }];
+    const file = put("a.parquet", new Uint8Array(parquetWriteBuffer({ columnData: columns })));
+    expect(await failure(file)).toMatchObject({ code: "INPUT_UNKNOWN_FORMAT", hint: expect.stringContaining("to_csv") });
   });
 
   it("reports each bad input with its own code, exit 5 and the file's name", async () => {

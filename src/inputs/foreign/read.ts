@@ -15,7 +15,6 @@ import type { Recording, Telemetry } from "../../telemetry/recording/model.ts";
 import { isGenericHeader, isGpuLogHeader, isNvidiaSmiHeader } from "./csv/dialects.ts";
 import { detectDelimiter, scanCsv, utf16Encoding } from "./csv/scan.ts";
 import { parseGenericCsv, parseNvidiaSmiCsv } from "./delimited.ts";
-import { readForeignParquet } from "./parquet-foreign.ts";
 import { readDirectory } from "./read-directory.ts";
 import { readJsonTelemetry } from "./read-json.ts";
 import { isEventHeader, readCsvEvents } from "./stormlog/event-source.ts";
@@ -43,7 +42,7 @@ function unknown(path: string, what: string): GateError {
     what,
     path,
     "Supported: recordings and bundles, Stormlog events (JSON, JSONL, CSV), nvidia-smi CSV, TraceML summaries and " +
-      "databases, Parquet, and CSV with a header such as time_s,allocated_bytes.",
+      "databases, and CSV with a header such as time_s,allocated_bytes.",
   );
 }
 
@@ -105,7 +104,7 @@ async function readFile(path: string): Promise<Telemetry> {
         "Copy it again.",
       );
     }
-    return { kind: "recording", format: "parquet", recording: await readParquet(path, readForeignParquet), notes: [] };
+    return { kind: "recording", format: "parquet", recording: await readParquet(path), notes: [] };
   }
   if (startsWith(head, SQLITE_MAGIC)) {
     return { kind: "recording", format: "traceml-sqlite", ...(await readTraceMlDatabase(path)) };

@@ -9,14 +9,6 @@ export interface CheckedColumn {
   readonly rows: number;
 }
 
-/** Not among them: strings that begin as the one before, of which a page of a megabyte can make a terabyte. */
-const ENCODINGS: ReadonlySet<number> = new Set([
-  ENCODING.plain,
-  ENCODING.deltaPacked,
-  ENCODING.deltaLengths,
-  ENCODING.byteStreamSplit,
-]);
-
 /** Writers make pages of a megabyte, or of a hundred thousand rows. */
 const MAX_VALUES = 1 << 24;
 /** Three bytes of Snappy make 64 at most. */
@@ -53,10 +45,10 @@ class EncodedRuns {
     throw new UnsupportedEncoding("a run of too many values");
   }
 
-  /** Skips `values` values of so many bits; the number of ones among them, where they have one bit. */
-  skip(bits: number, values: number): number {
+  /** Skips `values` values of so many bits. */
+  skip(bits: number, values: number): void {
     const bytes = (bits + 7) >> 3;
-    let [seen, ones] = [0, 0];
+    let seen = 0;
     while (seen < values) {
       const header = this.#header();
       const isPacked = (header & 1) === 1;
@@ -67,32 +59,25 @@ class EncodedRuns {
         // Of the last group only what is needed must be there.
         const needed = Math.ceil((Math.min(count, values - seen) * bits) / 8);
         if (this.#at + needed > this.#bytes.length) throw new UnsupportedEncoding("a page ends within its values");
-        for (let i = 0; bits === 1 && i < Math.min(count, values - seen); i++)
-          ones += ((this.#bytes[this.#at + (i >> 3)] ?? 0) >> (i & 7)) & 1;
         this.#at += packed;
       } else {
-        let value = 0;
-        for (let i = 0; i < bytes; i++) value |= this.#byte() << (8 * i);
-        ones += bits === 1 && value === 1 ? count : 0;
+        for (let i = 0; i < bytes; i++) this.#byte();
       }
       seen += count;
     }
-    return ones;
   }
 }
 
 /**
  * Checks every page of a column before hyparquet reads it, whose loops follow the counts in a page and do not end where
- * one is missing or negative. What is not known is refused.
+ * one is missing or negative. What the gate does not write is refused.
  * @param bytes of the whole column  @throws UnsupportedEncoding for damage, and for pages of another kind
  */
 export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedColumn, snappy: Snappy): void {
-  if (chunk.path_in_schema.length !== 1 || element.repetition_type === "REPEATED")
-    throw new UnsupportedEncoding("a nested column");
+  if (chunk.path_in_schema.length !== 1 || element.repetition_type !== "OPTIONAL")
+    throw new UnsupportedEncoding("a nested column, or one without missing values");
   if (chunk.codec !== "UNCOMPRESSED" && chunk.codec !== "SNAPPY")
     throw new UnsupportedEncoding(`compression by ${chunk.codec}`);
-  // As hyparquet takes one without a type.
-  const isOptional = element.repetition_type !== "REQUIRED";
   const unpacked = (packed: Uint8Array, plainBytes: number): Uint8Array => {
     if (plainBytes > MAX_EXPANSION * packed.length + MIN_ROOM) throw new UnsupportedEncoding("a page of another size");
     if (chunk.codec === "UNCOMPRESSED") return packed;
@@ -100,18 +85,13 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
     snappy(packed, room);
     return room;
   };
-  const checkValues = (
-    data: Uint8Array,
-    at: number,
-    page: { kind: number; encoding: number; values: number },
-  ): void => {
-    const { kind, encoding, values } = page;
-    if (encoding === ENCODING.plainDictionary || encoding === ENCODING.dictionary) {
-      const bits = data[at] ?? 0;
+  const checkValues = (data: Uint8Array, encoding: number, values: number): void => {
+    if (encoding === ENCODING.dictionary) {
+      const bits = data[0] ?? 0;
       if (bits > 32) throw new UnsupportedEncoding("values of too many bits");
-      // In pages of version 1 hyparquet reads no runs of values without bits.
-      if (bits > 0 || kind === PAGE.dataV2) new EncodedRuns(data, at + 1).skip(bits, values);
-    } else if (!ENCODINGS.has(encoding)) throw new UnsupportedEncoding(`values in encoding ${encoding}`);
+      new EncodedRuns(data, 1).skip(bits, values);
+    } else if (encoding !== ENCODING.plain && encoding !== ENCODING.deltaPacked)
+      throw new UnsupportedEncoding(`values in encoding ${encoding}`);
   };
   let at = 0;
   let seen = 0;
@@ -121,39 +101,21 @@ export function checkPages(bytes: Uint8Array, { chunk, element, rows }: CheckedC
     at = bodyAt + packedBytes;
     if (at > bytes.length) throw new UnsupportedEncoding("a page beyond its column");
     const body = bytes.subarray(bodyAt, at);
-    const counted = (name: string): number => {
-      const values = of(name);
-      if (values > MAX_VALUES || values > rows) throw new UnsupportedEncoding("more values than rows");
-      return values;
-    };
-    const kind = of("1");
-    switch (kind) {
+    switch (of("1")) {
       case PAGE.dictionary:
         if (of("7.1") > MAX_VALUES) throw new UnsupportedEncoding("a dictionary of too many values");
         unpacked(body, plainBytes);
         break;
       case PAGE.data: {
-        const values = counted("5.1");
-        const data = unpacked(body, plainBytes);
-        const encoding = of("5.2");
-        if (!isOptional) checkValues(data, 0, { kind, encoding, values });
-        else {
-          const levels = data.length < 4 ? 0 : new DataView(data.buffer, data.byteOffset).getUint32(0, true);
-          const known = new EncodedRuns(data, 4).skip(1, values);
-          checkValues(data, 4 + levels, { kind, encoding, values: known });
-        }
-        seen += values;
-        break;
-      }
-      case PAGE.dataV2: {
-        const [values, nulls, levels] = [counted("8.1"), of("8.2"), of("8.5")];
+        const [values, nulls, levels] = [of("8.1"), of("8.2"), of("8.5")];
+        if (values > MAX_VALUES || values > rows) throw new UnsupportedEncoding("more values than rows");
         if (of("8.3") !== values || of("8.6") !== 0 || nulls > values || levels > Math.min(packedBytes, plainBytes))
           throw new UnsupportedEncoding("a page of another shape");
-        if (isOptional) new EncodedRuns(body, 0).skip(1, values);
+        new EncodedRuns(body, 0).skip(1, values);
         const isPacked = !has("8.7") || of("8.7") === 1;
         const rest = body.subarray(levels);
         const data = isPacked ? unpacked(rest, plainBytes - levels) : rest;
-        checkValues(data, 0, { kind, encoding: of("8.4"), values: values - nulls });
+        checkValues(data, of("8.4"), values - nulls);
         seen += values;
         break;
       }

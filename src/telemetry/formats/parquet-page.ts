@@ -45,15 +45,9 @@ const FIELD = {
   struct: 12,
 } as const;
 
-export const PAGE = { data: 0, dictionary: 2, dataV2: 3 } as const;
-export const ENCODING = {
-  plain: 0,
-  plainDictionary: 2,
-  deltaPacked: 5,
-  deltaLengths: 6,
-  dictionary: 8,
-  byteStreamSplit: 9,
-} as const;
+/** Kinds of pages and encodings of values that the gate writes. */
+export const PAGE = { dictionary: 2, data: 3 } as const;
+export const ENCODING = { plain: 0, deltaPacked: 5, dictionary: 8 } as const;
 
 /** Stands for a value other than a number, such as a statistic. */
 const OTHER = -1;

@@ -9,8 +9,7 @@ type TakeChunk = (column: string, values: ArrayLike<unknown>, rowStart: number) 
 export interface ParquetSource {
   readonly metadata: FileMetaData;
   readonly rows: number;
-  /** Columns by name, with their physical type. */
-  readonly columns: ReadonlyMap<string, string>;
+  readonly columns: ReadonlySet<string>;
   /** Reads columns front to back, one row group at a time: hyparquet decodes all requested before releasing any. */
   readonly each: (columns: readonly string[], take: TakeChunk) => Promise<void>;
 }
@@ -51,7 +50,7 @@ export async function openParquet(file: string): Promise<ParquetSource> {
   return {
     metadata,
     rows: rowsOf(metadata, source.byteLength),
-    columns: new Map(metadata.schema.slice(1).map(({ name, type }) => [name, type ?? ""])),
+    columns: new Set(metadata.schema.slice(1).map(({ name }) => name)),
     each: async (columns, take) => {
       if (columns.length === 0) return;
       let before = 0;

@@ -248,24 +248,28 @@ async function readTables(source: ParquetSource, layout: FileLayout): Promise<Sa
   });
 }
 
+function notOurs(file: string): GateError {
+  return invalidInput(
+    "INPUT_UNKNOWN_FORMAT",
+    "the Parquet file was not written by the gate",
+    file,
+    `Convert it: python -c 'import pandas; pandas.read_parquet("FILE").to_csv("FILE.csv", index=False)'`,
+  );
+}
+
 /**
- * Reads a Parquet file of ours, and any other by `foreign`. Needs little more memory than the returned columns.
- * @throws GateError INPUT_EMPTY, PARQUET_UNREADABLE, INPUT_UNKNOWN_FORMAT, INPUT_NOT_FOUND, INPUT_NO_PERMISSION,
- *   NEGATIVE_BYTES, BYTES_TOO_LARGE
+ * Reads a Parquet file of ours. Needs little more memory than the returned columns.
+ * @throws GateError INPUT_EMPTY, PARQUET_UNREADABLE, INPUT_UNKNOWN_FORMAT, INPUT_NOT_FOUND, INPUT_NO_PERMISSION
  */
-export async function readParquet(
-  file: string,
-  foreign?: (file: string, source: ParquetSource) => Promise<Recording>,
-): Promise<Recording> {
+export async function readParquet(file: string): Promise<Recording> {
   const stats = statInput(file);
   if (!stats.isFile()) throw invalidInput("INPUT_NOT_A_FILE", "not a regular file", file);
   if (stats.size === 0) throw invalidInput("INPUT_EMPTY", "the Parquet file is empty", file);
   try {
     const source = await openParquet(file);
     const layout = source.metadata.key_value_metadata?.find(({ key }) => key === LAYOUT_KEY)?.value;
-    if (layout !== undefined) return await readOwnParquet(source, layout);
-    if (foreign === undefined) throw new Error("it has no layout of ours");
-    return await foreign(file, source);
+    if (layout === undefined) throw notOurs(file);
+    return await readOwnParquet(source, layout);
   } catch (error) {
     if (error instanceof GateError) throw error;
     if (codeOf(error) !== undefined) throw fileError(error, file);
