@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import path from "node:path";
 import * as v from "valibot";
 import { GateError, invalidInput } from "../../core/errors.ts";
@@ -7,7 +7,6 @@ import { isRunDirectory, readRunDirectory } from "../../telemetry/read-run-direc
 import { largestOf } from "../../telemetry/recording/common-clock.ts";
 import { withFileErrors } from "../../telemetry/recording/input-file.ts";
 import type { NamedRecording, Recording, Telemetry } from "../../telemetry/recording/model.ts";
-import { readJsonTelemetry } from "./read-json.ts";
 import { readEventDirectory } from "./stormlog/event-source.ts";
 import { eventsToRecording } from "./stormlog/events-recording.ts";
 
@@ -83,8 +82,6 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
       return dump === null ? [] : [{ name, recording: dump.recording }];
     });
   if (dumps.length > 0) return { kind: "runs", runs: dumps, notes: [] };
-  if (existsSync(path.join(directory, "telemetry_timeline.json")))
-    return readJsonTelemetry(path.join(directory, "telemetry_timeline.json"));
   throw invalidInput(
     "INPUT_IS_DIRECTORY",
     "the directory is neither a run, nor a bundle, nor Stormlog telemetry",

@@ -2,8 +2,7 @@ import { invalidInput } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
 import { readChunks } from "../../telemetry/recording/input-file.ts";
 import type { Telemetry } from "../../telemetry/recording/model.ts";
-import { emptyRecording, type Recording } from "../../telemetry/recording/model.ts";
-import { looksLikeEvent, readJsonEvents, type TimelineDocument, timelineOf } from "./stormlog/event-source.ts";
+import { looksLikeEvent, readJsonEvents } from "./stormlog/event-source.ts";
 import { eventsTelemetry } from "./stormlog/events-recording.ts";
 import { type JsonText, jsonValues, parseJson } from "./stormlog/json-values.ts";
 import { isTraceMlSummary, traceMlRecording } from "./traceml.ts";
@@ -34,25 +33,6 @@ function ownDocument(document: Readonly<Record<string, unknown>>, path: string):
   );
 }
 
-/** A stored timeline as a recording: seconds since the epoch, bytes; one rank, one device. */
-function timelineRecording(timeline: TimelineDocument, path: string): Recording {
-  const { timestamps, allocated, reserved } = timeline;
-  const [first] = timestamps;
-  if (first === undefined) throw invalidInput("INPUT_EMPTY", "the timeline has no points", path);
-  if ([...allocated, ...reserved].some((bytes) => bytes < 0)) {
-    throw invalidInput("NEGATIVE_BYTES", "the timeline has negative byte counts", path);
-  }
-  const table = {
-    rank: 0,
-    device: "cuda:0",
-    timeNs: Float64Array.from(timestamps, (time) => Math.round((time - first) * 1e9)),
-    steps: null,
-    columns: { allocated: Float64Array.from(allocated), reserved: Float64Array.from(reserved) },
-    highwater: new Set<never>(),
-  };
-  return { ...emptyRecording([table]), epochNs: BigInt(Math.round(first * 1e6)) * 1000n };
-}
-
 /** Recognises a JSON file of one object. Null for telemetry events and unknown objects. */
 function documentOf(document: Readonly<Record<string, unknown>>, path: string): Telemetry | null {
   const own = ownDocument(document, path);
@@ -77,10 +57,6 @@ function documentOf(document: Readonly<Record<string, unknown>>, path: string): 
       "Give the .pickle file to `stormlog-gate snapshot`.",
     );
   }
-  const timeline = timelineOf(document);
-  if (timeline) {
-    return { kind: "recording", format: "stormlog-timeline", recording: timelineRecording(timeline, path), notes: [] };
-  }
   return null;
 }
 
@@ -90,7 +66,7 @@ function* chained(first: JsonText | null, rest: Iterable<JsonText>): Generator<J
 }
 
 /**
- * Reads a JSON file: telemetry events, a document of ours, a TraceML summary, a stored timeline.
+ * Reads a JSON file: telemetry events, a document of ours, a TraceML summary.
  * @throws GateError INPUT_UNKNOWN_FORMAT, INPUT_SCHEMA_VERSION, INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, others
  */
 export function readJsonTelemetry(path: string): Telemetry {

@@ -9,7 +9,6 @@ import { checkTruncated, digitsIn, isMissing } from "../csv/cells.ts";
 import { type CsvRow, scanCsv } from "../csv/scan.ts";
 import { atRecord, RecordProblem } from "./fields.ts";
 import { type JsonText, jsonValues, memberText, NO_FRACTIONS, parseRecord, type SourceRecord } from "./json-values.ts";
-import { pythonLiteral } from "./python-literal.ts";
 import { eventOf } from "./validate.ts";
 
 /** Events are objects (about 400 bytes each). More would not fit into the memory of a usual process. */
@@ -202,16 +201,34 @@ function metadataCell(text: string, collector: EventCollector): Record<string, u
   return cell;
 }
 
+/** Escapes of a Python string, and the characters of those that are not numbers. */
+const ESCAPE = /\\(?:x([\da-f]{2})|u([\da-f]{4})|U([\da-f]{8})|(.))/gis;
+const ESCAPED: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
+const PYTHON = /'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|\b(?:None|nan)\b|-?\binf\b|\b(True|False)\b/gs;
+
+/** A dictionary as `repr` of Python prints it, as JSON; a text of another kind stays none. */
+function asJson(repr: string): string {
+  return repr.replace(PYTHON, (_, single?: string, double?: string, truth?: string) => {
+    const text = single ?? double;
+    if (text === undefined) return truth?.toLowerCase() ?? "null";
+    const plain = text.replace(ESCAPE, (_escape, x?: string, u?: string, U?: string, char = "") => {
+      const code = Number.parseInt(x ?? u ?? U ?? "", 16);
+      return Number.isNaN(code) ? (ESCAPED[char] ?? char) : String.fromCodePoint(Math.min(code, 0x10ffff));
+    });
+    return JSON.stringify(plain);
+  });
+}
+
 function parseMetadata(text: string, collector: EventCollector): Record<string, unknown> {
-  if (text === "" || text === "{}") return {};
-  try {
-    const parsed: unknown = JSON.parse(text);
-    // Deeper metadata is not telemetry, as in {@link pythonLiteral}.
-    if (isObject(parsed) && isNestedWithin(parsed, 32)) return parsed;
-  } catch {
-    // Stormlog's own export has the dictionary as Python prints it.
-    const literal = pythonLiteral(text);
-    if (isObject(literal)) return literal;
+  // Stormlog's own export has the dictionary as Python prints it.
+  for (const candidate of [text === "" ? "{}" : text, asJson(text)]) {
+    try {
+      const parsed: unknown = JSON.parse(candidate);
+      // Deeper metadata is not telemetry.
+      if (isObject(parsed) && isNestedWithin(parsed, 32)) return parsed;
+    } catch {
+      // The note below reports it.
+    }
   }
   collector.notes.add("metadata cells that are neither JSON objects nor Python dictionaries were read as empty");
   return {};
@@ -279,21 +296,4 @@ export function readEventDirectory(directory: string): EventSource | null {
     events: sources.flatMap((source) => source.events),
     notes: [...new Set(sources.flatMap((source) => source.notes))],
   };
-}
-
-/** A timeline `{timestamps, allocated, reserved}` (seconds, bytes) as the diagnose command stores it. */
-export interface TimelineDocument {
-  readonly timestamps: readonly number[];
-  readonly allocated: readonly number[];
-  readonly reserved: readonly number[];
-}
-
-/** The document when it has the shape of a timeline, else null. */
-export function timelineOf(document: Readonly<Record<string, unknown>>): TimelineDocument | null {
-  const { timestamps, allocated, reserved } = document;
-  const numbers = (list: unknown): list is number[] =>
-    Array.isArray(list) && list.every((item) => typeof item === "number");
-  if (!numbers(timestamps) || !numbers(allocated) || !numbers(reserved)) return null;
-  if (timestamps.length !== allocated.length || timestamps.length !== reserved.length) return null;
-  return { timestamps, allocated, reserved };
 }

@@ -315,10 +315,13 @@ describe("CSV exports", () => {
   });
 
   it("CSV exports are read with metadata as Python prints it, and a note when it is neither that nor JSON", () => {
-    const { events: read, notes } = csv(
-      `${header}\n${row("\"{'backend': 'cuda', 'x': {'y': True}}\"")}\n${row("<object at 0x7f>")}\n`,
-    );
-    expect(read[0]!.metadata).toEqual({ backend: "cuda", x: { y: true } });
+    const printed = String.raw`"{'backend': 'cuda', 'x': {'y': [True, -2.5e3, None, nan, -inf]}, ""it's"": 'a\'b\n\x41\u00e9\\'}"`;
+    const { events: read, notes } = csv(`${header}\n${row(printed)}\n${row("<object at 0x7f>")}\n`);
+    expect(read[0]!.metadata).toEqual({
+      backend: "cuda",
+      x: { y: [true, -2500, null, null, null] },
+      "it's": "a'b\nAé\\",
+    });
     expect(read[1]!.metadata).toEqual({});
     expect(notes).toHaveLength(1);
   });
