@@ -62,7 +62,6 @@ enum class RecordSource : uint16_t {
   kAmd = 10,
   kKfd = 11,
   kFdinfo = 12,
-  kDmem = 13,
   kApple = 14,
   kRollup = 15,
 };

@@ -27,7 +27,7 @@ const TEXTS: Readonly<Record<Metric, MetricText>> = {
     memory: "of the device, of all processes",
     device: "device",
     gates: "warns",
-    source: "NVML, sysfs, fdinfo, `dmem`, the I/O registry",
+    source: "NVML, sysfs, fdinfo, the I/O registry",
   },
   host: {
     memory: "held by the process tree: anonymous and shared pages once each, swap, huge pages",

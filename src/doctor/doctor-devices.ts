@@ -140,7 +140,6 @@ const CAPABILITY_TEXT: Readonly<Record<string, (capability: string) => readonly 
     `processes by AMD's compute driver${capability === "kfd" ? "" : ", with the host's process IDs"}`,
   ],
   fdinfo: () => ["the job's processes by their open device files"],
-  dmem: () => ["control group dmem"],
 };
 
 function sourceDiagnosis(source: SourceReport, devices: readonly DeviceReport[], here: HostEnvironment): Diagnosis {

@@ -41,7 +41,7 @@ export const RecordKind = {
   /**
    * Device memory of one process, from a process list: id = pid as the driver gives it, v0 used (invalid = unknown to
    * the driver), v1 device index, v2 owner (1 = of the measured job, 0 = not; invalid = unknown), v3 = compute 1 |
-   * graphics 2 | MPS 4. From the kernel's `dmem` group, here and in peaks: id = -1, the whole job.
+   * graphics 2 | MPS 4.
    */
   deviceProcess: 5,
   /** id = pid, v0 parent pid, v1 start time in clock ticks since boot, v2 pid outside of the job's own namespace. */
@@ -101,7 +101,6 @@ export const RecordSource = {
   amd: 10,
   kfd: 11,
   fdinfo: 12,
-  dmem: 13,
   apple: 14,
   rollup: 15,
 } as const;

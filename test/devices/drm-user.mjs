@@ -1,17 +1,14 @@
 // A measured program that uses a graphics card, as far as the kernel would show it: `node drm-user.mjs TREE MAKER STEPS
-// MIB_A_STEP [what]`. VENDOR is amd or xe; `what`: "vanish" takes the card away halfway, "group" leaves only the
-// control group to read.
+// MIB_A_STEP [what]`. VENDOR is amd or xe; `what`: "vanish" takes the card away halfway.
 import {
   closeSync,
   constants,
   mkdirSync,
   openSync,
   readdirSync,
-  renameSync,
   rmSync,
   symlinkSync,
   truncateSync,
-  writeFileSync,
   writeSync,
 } from "node:fs";
 import path from "node:path";
@@ -27,14 +24,6 @@ const own = path.join(tree, "proc", String(process.pid));
 /** What another process uses of the card all the time. */
 const OTHERS = 100 * MIB;
 
-function put(file, text) {
-  mkdirSync(path.dirname(file), { recursive: true });
-  // In the same directory the unfinished file would be read as an entry.
-  const unfinished = path.join(tree, `unfinished-${process.pid}`);
-  writeFileSync(unfinished, text);
-  renameSync(unfinished, file);
-}
-
 /**
  * Into the file that stands there, as a kernel's file stays the same one; always as long, so that it is never cut for a
  * moment.
@@ -46,16 +35,11 @@ function overwrite(file, text) {
   closeSync(opened);
 }
 
-const inPlace = (file, bytes, before = "") => overwrite(file, `${before}${String(bytes).padStart(15, "0")}\n`);
+const inPlace = (file, bytes) => overwrite(file, `${String(bytes).padStart(15, "0")}\n`);
 
 function hold(bytes) {
   const kib = String(bytes / 1024).padStart(12, "0");
   if (vendor === "amd") inPlace(path.join(device, "mem_info_vram_used"), OTHERS + bytes);
-  if (what === "group") {
-    inPlace(path.join(tree, "sys/fs/cgroup/job/dmem.current"), bytes, `drm/${pci}/vram0 `);
-    inPlace(path.join(tree, "sys/fs/cgroup/job/dmem.peak"), bytes + MIB, `drm/${pci}/vram0 `);
-    return;
-  }
   if (vendor === "amd") inPlace(path.join(tree, `sys/class/kfd/kfd/proc/${process.pid}/vram_998`), bytes);
   const lines =
     vendor === "amd"
@@ -65,12 +49,7 @@ function hold(bytes) {
 }
 
 mkdirSync(path.join(own, "fd"), { recursive: true });
-if (what === "group") {
-  put(path.join(own, "cgroup"), "0::/job\n");
-  put(path.join(tree, "sys/fs/cgroup/job/cgroup.procs"), `${process.pid}\n`);
-} else {
-  symlinkSync("/dev/dri/renderD128", path.join(own, "fd/9"));
-}
+symlinkSync("/dev/dri/renderD128", path.join(own, "fd/9"));
 const last = Number(steps);
 for (let step = 1; step <= last; step++) {
   hold(step * Number(growth) * MIB);

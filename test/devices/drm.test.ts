@@ -125,16 +125,6 @@ describe.skipIf(built === null)(
       expect(peakOf(recording, "xpu:0", "job")).toBeGreaterThan(280 * MIB);
     });
 
-    it("takes the job's memory and its exact peak from the control group where processes report none", async () => {
-      const tree = new DrmTree();
-      tree.amd(0, PCI, 64 * GIB, 998);
-      tree.write("sys/fs/cgroup/dmem.capacity", `drm/${PCI}/vram0 ${64 * GIB}`);
-      const { info, recording } = await gate(tree, "amd", "40", "8", "group");
-      expect(info.devices?.[0]).toMatchObject({ attribution: "pid", job_peak_kind: "exact" });
-      expect(info.devices?.[0]?.job_peak_bytes).toBe(321 * MIB);
-      expect(peakOf(recording, "amd:0", "job")).toBeGreaterThan(80 * MIB);
-    });
-
     it("reports a card that vanishes in mid-run as lost, and continues to measure the host", async () => {
       const tree = new DrmTree();
       tree.amd(0, PCI, 64 * GIB, 998);

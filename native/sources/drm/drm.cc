@@ -33,7 +33,7 @@ size_t maxKept() {
 }  // namespace
 
 DrmBackend::DrmBackend(const std::string& sysRoot, const std::string& procRoot)
-    : sysRoot_(sysRoot), procRoot_(procRoot), group_(sysRoot, procRoot) {}
+    : sysRoot_(sysRoot), procRoot_(procRoot) {}
 
 std::string DrmBackend::whatIsNotRead(const std::vector<DrmCard>& cards) const {
   std::string text;
@@ -76,11 +76,10 @@ void DrmBackend::finishReports() {
     DeviceReport& report = devices_[i].report;
     uint64_t used = 0;
     if (devices_[i].canReadUsed()) {
-      const int error = devices_[i].readUsed(dmem_, used);
+      const int error = devices_[i].readUsed(used);
       if (error == 0) {
         report.capabilities.push_back("memory");
         if (report.unified) report.capabilities.push_back("memory:shared");
-        if (devices_[i].fromDmem) report.capabilities.push_back("memory:dmem");
       } else {
         report.addReason(std::string("its memory cannot be read (") + errnoName(error) + ")");
       }
@@ -90,9 +89,6 @@ void DrmBackend::finishReports() {
     // Without the compute driver only the job's own processes are read.
     report.capabilities.push_back(kfd_.counts(static_cast<int>(i)) ? "processes:kfd" : "processes:job");
     report.capabilities.push_back("processes:fdinfo");
-    uint64_t ignored = 0;
-    if (!report.pciBusId.empty() && dmem_.capacity(report.pciBusId, ignored)) report.capabilities.push_back("dmem");
-    readsDmem_ |= devices_[i].fromDmem;
     reports_.push_back(report);
   }
 }
@@ -103,12 +99,10 @@ SourceReport DrmBackend::probe() {
   const std::vector<DrmCard> cards = findCards(sysRoot_);
   cards_ = static_cast<int>(cards.size());
   report.reason = whatIsNotRead(cards);
-  dmem_.open(sysRoot_);
-  dmem_.read();
   const std::vector<KfdNode> nodes = findKfdNodes(sysRoot_);
   std::vector<int> nodeDevices;
   findAmdDevices(sysRoot_, cards, nodes, devices_, nodeDevices);
-  findIntelDevices(sysRoot_, cards, dmem_, devices_);
+  findIntelDevices(sysRoot_, cards, devices_);
   if (devices_.empty()) {
     if (report.reason.empty()) report.reason = "no card of AMD or Intel is visible";
     return report;
@@ -129,7 +123,6 @@ SourceReport DrmBackend::probe() {
   report.capabilities.push_back("memory");
   if (kfd_.available()) report.capabilities.push_back(foreignPids_ ? "kfd:host-pids" : "kfd");
   report.capabilities.push_back("fdinfo");
-  if (dmem_.available()) report.capabilities.push_back("dmem");
   return report;
 }
 
@@ -158,14 +151,13 @@ void DrmBackend::fail(size_t i, int error, uint64_t timeNs, RecordSink& out) {
 
 void DrmBackend::sample(uint64_t timeNs, RecordSink& out) {
   forgetUsed();
-  if (readsDmem_) dmem_.read();
   for (size_t i = 0; i < devices_.size(); ++i) {
     DrmDevice& device = devices_[i];
     State& state = states_[i];
     if (state.lost || !device.canReadUsed() || (state.failing && timeNs < state.retryNs)) continue;
     uint64_t used = 0;
     working(device.report.index);
-    const int error = device.readUsed(dmem_, used);
+    const int error = device.readUsed(used);
     if (error != 0) {
       fail(i, error, timeNs, out);
       continue;

@@ -1,5 +1,5 @@
-// Cards of AMD and Intel on Linux, through what the kernel shows of graphics devices (DRM): memory by sysfs and the
-// dmem group, processes by AMD's compute driver and by fdinfo. NVIDIA's cards are left to NVML.
+// Cards of AMD and Intel on Linux, through what the kernel shows of graphics devices (DRM): memory by sysfs,
+// processes by AMD's compute driver and by fdinfo. NVIDIA's cards are left to NVML.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,6 @@
 
 #include "../../error_log.h"
 #include "../device_backend.h"
-#include "dmem.h"
 #include "drm_device.h"
 #include "drm_usage.h"
 #include "fdinfo_scan.h"
@@ -29,7 +28,6 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
   void sample(uint64_t timeNs, RecordSink& out) override;
   void sampleProcesses(uint64_t timeNs, RecordSink& out) override;
   bool wantsProcesses() const override;
-  void finish(uint64_t timeNs, RecordSink& out) override;
 
  private:
   // State of a device between readings.
@@ -45,9 +43,6 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
     uint64_t usedAtList = 0;
     uint64_t total = 0;
     bool listed = false;
-    // The group's peak at its first reading, then the highest peak reported since.
-    uint64_t firstPeak = 0;
-    bool peakSeen = false;
   };
 
   void nameDevices();
@@ -67,8 +62,6 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
   void gather(bool look);
   void emitLists(bool onlyWithoutUsed, uint64_t beganNs, uint64_t timeNs, RecordSink& out);
   size_t emitEntry(const DrmUsage& entry, uint64_t timeNs, RecordSink& out) const;
-  void followGroup(uint64_t timeNs);
-  void emitGroupPeaks(uint64_t timeNs, RecordSink& out);
 
   const std::string sysRoot_;
   const std::string procRoot_;
@@ -76,8 +69,6 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
   std::vector<State> states_;
   ErrorLog errors_;
   KfdProcesses kfd_;
-  DmemTop dmem_;
-  DmemGroup group_;
   std::unique_ptr<FdInfoScan> fdinfo_;
   std::unique_ptr<DrmUsageTable> usage_;
   std::unique_ptr<DrmClients> clients_;
@@ -89,15 +80,12 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
   std::unique_ptr<bool[]> leaveOut_;
   size_t jobPidCount_ = 0;
   uint64_t pidsVersion_ = 0;
-  uint64_t groupVersion_ = UINT64_MAX;
-  uint64_t nextGroupNs_ = 0;
   uint64_t nextQuickNs_ = 0;
   int cards_ = 0;
   bool countReported_ = false;
   bool anyWithoutUsed_ = false;
   bool foreignPids_ = false;
   bool moved_ = false;
-  bool readsDmem_ = false;
   // While fdinfo is read: where its errors go.
   RecordSink* sink_ = nullptr;
   uint64_t sinkTimeNs_ = 0;

@@ -8,8 +8,7 @@
 
 namespace stormlog {
 
-int DrmDevice::readUsed(const DmemTop& dmem, uint64_t& out) const {
-  if (fromDmem) return dmem.used(report.pciBusId.c_str(), out) ? 0 : ENODATA;
+int DrmDevice::readUsed(uint64_t& out) const {
   uint64_t value = 0;
   if (available) {
     const int error = readKept(available, value);

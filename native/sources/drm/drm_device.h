@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "../../support/unique_fd.h"
-#include "dmem.h"
 #include "drm_sysfs.h"
 #include "kfd.h"
 #include "../source.h"
@@ -26,12 +25,10 @@ struct DrmDevice {
   // Order among the devices of its vendor.
   int order = 0;
 
-  // Where its used memory is read from: the sum of the first two, or `total` less `available`, or the dmem region of
-  // `dmemRegion`.
+  // Where its used memory is read from: the sum of the first two, or `total` less `available`.
   UniqueFd used;
   UniqueFd usedToo;
   UniqueFd available;
-  bool fromDmem = false;
   // Files whose sum is its size, read again now and then.
   std::vector<std::string> totalFiles;
   uint64_t total = 0;
@@ -39,9 +36,9 @@ struct DrmDevice {
 
   // For nodeTrouble.
   std::string renderNode() const { return "dri/renderD" + std::to_string(renderMinor); }
-  bool canReadUsed() const { return static_cast<bool>(used) || static_cast<bool>(available) || fromDmem; }
+  bool canReadUsed() const { return static_cast<bool>(used) || static_cast<bool>(available); }
   // 0 or an errno.
-  int readUsed(const DmemTop& dmem, uint64_t& out) const;
+  int readUsed(uint64_t& out) const;
   // 0 = unknown.
   uint64_t readTotal() const;
 };
@@ -51,7 +48,7 @@ void findAmdDevices(const std::string& sysRoot, const std::vector<DrmCard>& card
                     std::vector<DrmDevice>& devices, std::vector<int>& nodeDevices);
 
 // Devices of these cards that `i915` or `xe` drives.
-void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& cards, const DmemTop& dmem, std::vector<DrmDevice>& devices);
+void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& cards, std::vector<DrmDevice>& devices);
 
 // Which of these device nodes this user may not open: "" or a sentence part. The measured program needs them.
 std::string nodeTrouble(const std::string& sysRoot, const std::vector<std::string>& nodes);

@@ -12,8 +12,6 @@ namespace {
 // v3 of a device process: the compute driver knows it, or it only has the graphics device open.
 constexpr uint64_t kCompute = 1;
 constexpr uint64_t kGraphics = 2;
-// The group's members change without the job's pids changing, but rarely.
-constexpr uint64_t kGroupPeriodNs = 10 * kSecond;
 
 }  // namespace
 
@@ -128,36 +126,15 @@ void DrmBackend::emitLists(bool onlyWithoutUsed, uint64_t beganNs, uint64_t time
       if (!device.hasPartitions) reports_[i].listEntries = std::max(reports_[i].listEntries, 0);
       continue;
     }
-    bool jobKnown = false;
-    bool jobUnknown = false;
     size_t entries = 0;
-    for (const DrmUsage& entry : *usage_) {
-      if (entry.device != place) continue;
-      ++entries;
-      const bool jobs = isJobs(entry.pid);
-      jobKnown |= jobs && entry.known();
-      jobUnknown |= jobs && !entry.known();
-    }
-    // A card with partitions has processes of its own only if one opened the card itself.
-    if (device.hasPartitions && entries == 0) continue;
-    // The control group counts all processes of the job together. It replaces their entries where one of them is
-    // unknown, and is never added to them.
-    uint64_t ofGroup = 0;
-    // The group counts by card, not by partition.
-    const bool byGroup = device.parent < 0 && (jobUnknown || !jobKnown) && group_.isJobs() && group_.current(device.report.pciBusId.c_str(), ofGroup) && ofGroup > 0;
     size_t unknown = 0;
     for (const DrmUsage& entry : *usage_) {
       if (entry.device != place) continue;
-      if (byGroup && isJobs(entry.pid)) --entries;
-      else unknown += emitEntry(entry, timeNs, out);
-    }
-    if (byGroup) {
-      Record job = deviceProcess(RecordKind::kDeviceProcess, RecordSource::kDmem, -1, device.report.index, timeNs);
-      job.set(0, ofGroup);
-      job.set(2, 1);
-      out.push(job);
       ++entries;
+      unknown += emitEntry(entry, timeNs, out);
     }
+    // A card with partitions has processes of its own only if one opened the card itself.
+    if (device.hasPartitions && entries == 0) continue;
     const RecordSource source = kfd_.counts(place) ? RecordSource::kKfd : RecordSource::kFdinfo;
     Record record = recordOf(RecordKind::kDeviceList, source, device.report.index, timeNs);
     record.set(0, entries);
@@ -170,35 +147,6 @@ void DrmBackend::emitLists(bool onlyWithoutUsed, uint64_t beganNs, uint64_t time
   }
 }
 
-void DrmBackend::followGroup(uint64_t timeNs) {
-  if (jobPidCount_ == 0) return;
-  if (group_.exists() && groupVersion_ == pidsVersion_ && timeNs < nextGroupNs_) return;
-  groupVersion_ = pidsVersion_;
-  nextGroupNs_ = timeNs + kGroupPeriodNs;
-  group_.follow(jobPids_.get(), jobPidCount_);
-}
-
-void DrmBackend::emitGroupPeaks(uint64_t timeNs, RecordSink& out) {
-  if (!group_.isJobs()) return;
-  for (size_t i = 0; i < devices_.size(); ++i) {
-    State& state = states_[i];
-    uint64_t peak = 0;
-    if (devices_[i].parent >= 0 || !group_.peak(devices_[i].report.pciBusId.c_str(), peak)) continue;
-    if (!state.peakSeen) {
-      state.peakSeen = true;
-      state.firstPeak = peak;
-      continue;
-    }
-    // A peak that has not risen since the first reading may be from before the job.
-    if (peak <= state.firstPeak) continue;
-    state.firstPeak = peak;
-    Record record = deviceProcess(RecordKind::kDeviceProcessPeak, RecordSource::kDmem, -1, devices_[i].report.index, timeNs);
-    record.set(0, peak);
-    record.set(2, 0);
-    out.push(record);
-  }
-}
-
 void DrmBackend::sampleProcesses(uint64_t timeNs, RecordSink& out) {
   if (devices_.empty()) return;
   // A read that hangs here may be of any card.
@@ -207,24 +155,15 @@ void DrmBackend::sampleProcesses(uint64_t timeNs, RecordSink& out) {
   sink_ = &out;
   sinkTimeNs_ = timeNs;
   takePids();
-  followGroup(timeNs);
   gather(true);
   if (usage_->full()) errors_.note(out, timeNs, RecordSource::kFdinfo, -1, EOVERFLOW, DrmUsageTable::kCapacity);
   emitLists(false, began, timeNs, out);
-  emitGroupPeaks(timeNs, out);
   checkDevices(timeNs, out);
   for (State& state : states_) {
     state.usedAtList = state.used;
     state.listed = state.usedKnown;
   }
   moved_ = false;
-}
-
-void DrmBackend::finish(uint64_t timeNs, RecordSink& out) {
-  if (devices_.empty()) return;
-  sink_ = &out;
-  sinkTimeNs_ = timeNs;
-  emitGroupPeaks(timeNs, out);
 }
 
 }  // namespace stormlog

@@ -1,5 +1,5 @@
-// Intel's graphics. Their drivers rarely report a card's total use: some builds of i915 in sysfs (local memory), newer
-// kernels in the dmem group. The memory of each process is always in fdinfo.
+// Intel's graphics. Their drivers rarely report a card's total use: some builds of i915 in sysfs (local memory). The
+// memory of each process is always in fdinfo.
 #include "drm_device.h"
 #include "drm_sysfs.h"
 
@@ -11,8 +11,7 @@ constexpr char kIntegrated[] = "0000:00:02.0";
 
 }  // namespace
 
-void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& cards, const DmemTop& dmem,
-                      std::vector<DrmDevice>& devices) {
+void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& cards, std::vector<DrmDevice>& devices) {
   for (const DrmCard& card : cards) {
     if (card.driver != "i915" && card.driver != "xe") continue;
     DrmDevice intel = deviceOfCard(sysRoot, card, "intel", "Intel");
@@ -24,11 +23,6 @@ void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& ca
       intel.available = openSys(card.directory + "/lmem_avail_bytes");
     } else {
       intel.totalFiles.clear();
-      uint64_t ignored = 0;
-      if (!card.pci.empty() && dmem.capacity(card.pci, intel.total)) {
-        intel.fromDmem = dmem.used(card.pci.c_str(), ignored);
-        if (intel.fromDmem) intel.source = RecordSource::kDmem;
-      }
     }
     report.totalBytes = intel.total;
     report.unified = intel.total == 0 && card.pci == kIntegrated;

@@ -248,23 +248,6 @@ describe("ranks and devices", () => {
     const { tables } = recorded(list(5, 4096, [[60, 100, 1]], RecordSource.fdinfo), deviceRun([]));
     expect(tables).toMatchObject([{ device: "drm:0", columns: { job: Float64Array.of(100 * MIB) } }]);
   });
-
-  it("an entry for the whole job, from a source without processes, is preferred to its single processes", () => {
-    const { tables, devices } = recorded(
-      list(
-        5,
-        4096,
-        [
-          [-1, 120, 1],
-          [60, 100, 1],
-        ],
-        RecordSource.dmem,
-      ),
-      deviceRun([4096]),
-    );
-    expect(tables[0]?.columns.job).toEqual(Float64Array.of(120 * MIB));
-    expect(devices[0]?.attribution).toBe("pid");
-  });
 });
 
 describe("the driver's own marks", () => {

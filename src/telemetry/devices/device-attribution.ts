@@ -1,7 +1,6 @@
 import { formatBytes } from "../../core/units.ts";
 import type { DeviceColumns, DeviceLists } from "../recording/record-columns.ts";
 import type { DeviceAttribution, RecordedDevice } from "../recording/recorded-device.ts";
-import { WHOLE_JOB } from "./device-records.ts";
 
 export const listsJobOnly = (recorded: Pick<RecordedDevice, "capabilities"> | null): boolean =>
   // Capability of a device whose lists contain only the job's processes: memory of other processes is unknown.
@@ -204,15 +203,10 @@ export function listColumns(
 ): ListColumns {
   const count = lists.timeNs.length;
   const perRank = new Map<number, Float64Array>();
-  const whole = new Float64Array(count).fill(Number.NaN);
   const others = new Float64Array(count);
-  let someWhole = false;
   let anyOther = false;
   eachEntry(lists, (list, pid, bytes, owner) => {
-    if (pid === WHOLE_JOB) {
-      whole[list] = bytes;
-      someWhole = true;
-    } else if (job(pid, owner)) {
+    if (job(pid, owner)) {
       const rank = owner === 1 ? rankOf(pid) : mainRank;
       let sums = perRank.get(rank);
       if (sums === undefined) {
@@ -228,14 +222,5 @@ export function listColumns(
       others[list] = Number.NaN;
     }
   });
-  // Entries for the whole job cover more than its processes, which are needed only for ranks that share a device.
-  if (someWhole && perRank.size <= 1) {
-    const rank = [...perRank.keys()][0] ?? mainRank;
-    const sums = perRank.get(rank);
-    perRank.set(
-      rank,
-      whole.map((bytes, i) => (Number.isNaN(bytes) ? (sums?.[i] ?? Number.NaN) : bytes)),
-    );
-  }
   return { timeNs: lists.timeNs, job: perRank, others: anyOther || perRank.size > 0 ? others : null };
 }

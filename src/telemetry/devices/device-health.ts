@@ -64,7 +64,6 @@ function ofError({ timeNs, source, id, errno, detail, seen }: RecordedError): Ha
       // A failed list has no device, and other errors here are about processes, whose ids are not device numbers.
       return id >= 0 && errno === NO_DEVICE ? happened("lost", errno) : [];
     case RecordSource.amd:
-    case RecordSource.dmem:
     case RecordSource.apple:
       return GONE.has(errno) ? happened("lost", errno) : [];
     default:

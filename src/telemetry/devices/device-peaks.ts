@@ -3,13 +3,11 @@ import { largestOf } from "../recording/common-clock.ts";
 import type { KnownPeak } from "../recording/model.ts";
 import type { DeviceProcessPeak } from "../recording/record-columns.ts";
 import { tenantLimit } from "./device-attribution.ts";
-import { WHOLE_JOB } from "./device-records.ts";
 import { aloneOn, type SurveyedDevice } from "./device-survey.ts";
 
 /** Source of a driver's own mark. */
 function sourceName(source: number): string {
-  if (source === RecordSource.nvml) return "NVML accounting";
-  return source === RecordSource.dmem ? "cgroup dmem.peak" : "the driver's own mark";
+  return source === RecordSource.nvml ? "NVML accounting" : "the driver's own mark";
 }
 
 /** Highest memory of the job on a device, bytes; null when unknown. */
@@ -36,17 +34,16 @@ export function jobTotal({ columns }: SurveyedDevice): Float64Array | null {
   return total;
 }
 
-/** The highest memory of the job: the driver's own mark if it covers the whole job, else the highest sample. */
+/** The highest memory of the job: the driver's own mark if it is of the only process, else the highest sample. */
 export function jobPeak(device: SurveyedDevice, marks: readonly DeviceProcessPeak[]): JobPeak | null {
   const own = ownMarks(device, marks);
-  const whole = own.find(({ pid }) => pid === WHOLE_JOB);
   const sampled =
     device.attribution.kind === "device-delta"
       ? (largestOf(device.samples?.used ?? []) ?? Number.NaN) - (device.baselineBytes ?? Number.NaN)
       : (largestOf(jobTotal(device) ?? []) ?? Number.NaN);
   const marked = Math.max(0, ...own.map(({ bytes }) => bytes));
   // Marks of several processes are reached at different times: the largest is a lower bound, their sum an upper one.
-  const exact = whole ?? (own.length === 1 && own[0]!.ended && aloneOn(device) ? own[0] : undefined);
+  const exact = own.length === 1 && own[0]!.ended && aloneOn(device) ? own[0] : undefined;
   if (exact !== undefined && !(sampled > exact.bytes)) return { bytes: exact.bytes, kind: "exact" };
   const bytes = Number.isNaN(sampled) ? marked : Math.max(sampled, marked);
   return bytes > 0 || !Number.isNaN(sampled) ? { bytes, kind: "sampled" } : null;
@@ -57,7 +54,7 @@ export function devicePeaks(devices: readonly SurveyedDevice[], marks: readonly 
   return devices.flatMap((device): KnownPeak[] => {
     const [mark, ...more] = ownMarks(device, marks);
     const { place, baselineBytes, totalBytes } = device;
-    if (mark === undefined || more.length > 0 || !(mark.ended || mark.pid === WHOLE_JOB)) return [];
+    if (mark === undefined || more.length > 0 || !mark.ended) return [];
     if (baselineBytes === null || baselineBytes > tenantLimit(totalBytes) || !aloneOn(device)) return [];
     return [
       {

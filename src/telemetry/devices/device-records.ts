@@ -7,8 +7,6 @@ import type { RecordValues } from "../recording/recorded-streams.ts";
 const MAX_DEVICES = 512;
 /** Maximum number of marks and events that are kept. Further ones are only counted. */
 const MAX_LISTED = 20_000;
-/** Pid of an entry for the job as a whole, from a source without processes. */
-export const WHOLE_JOB = -1;
 
 const sampleColumns = () => new GrowableColumns("timeNs", "used", "total", "free", "driver");
 
@@ -77,7 +75,7 @@ export class DeviceRecords {
    * than 0
    */
   process(timeNs: number, pid: number, source: number, [bytes, index, owner]: RecordValues): boolean {
-    if (pid < WHOLE_JOB || pid === 0 || (pid === WHOLE_JOB && owner !== 1)) return false;
+    if (pid <= 0) return false;
     const lists = found(this.#lists, index, () => new ListsBuilder());
     if (lists === undefined) return false;
     const known = source === RecordSource.nvml && bytes === 0 ? Number.NaN : bytes;
@@ -90,7 +88,7 @@ export class DeviceRecords {
   }
 
   processPeak(pid: number, source: number, [bytes, index, ended]: RecordValues): boolean {
-    if (pid < WHOLE_JOB || pid === 0 || !isIndex(index)) return false;
+    if (pid <= 0 || !isIndex(index)) return false;
     // The driver reports 0 when it kept no account.
     if (Number.isNaN(bytes) || bytes === 0) return true;
     const key = `${index} ${pid}`;

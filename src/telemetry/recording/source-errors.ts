@@ -39,7 +39,7 @@ const NVML_ANSWERS: Readonly<Record<number, string>> = {
 };
 
 /** Sources whose numbers are devices. Those of the others are processes. */
-const OF_DEVICES = new Set<number>([RecordSource.nvml, RecordSource.amd, RecordSource.dmem, RecordSource.apple]);
+const OF_DEVICES = new Set<number>([RecordSource.nvml, RecordSource.amd, RecordSource.apple]);
 /** Sources whose numbers are processes, and with code 1 devices. */
 const OF_BOTH = new Set<number>([RecordSource.fdinfo, RecordSource.kfd]);
 
