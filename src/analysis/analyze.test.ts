@@ -60,29 +60,6 @@ describe("analyze", () => {
     expect(findings.find(({ classification }) => classification === "leak")?.remediation[0]).toContain(expected);
   });
 
-  it("a leak of host memory has the blocks that Python gained with each step in its evidence", () => {
-    const of = (at: (i: number) => number) => Float64Array.from({ length: 300 }, (_, i) => at(i));
-    const evidence = (...tables: readonly Parameters<typeof tableOf>[]) => {
-      const { findings } = analyze(recordingOf(tables.map(([columns, rest]) => tableOf(columns, rest))));
-      const leaks = findings.filter(({ classification }) => classification === "leak");
-      return leaks.map(({ metric, evidence: { blocks_per_step: blocks = null } }) => [metric, blocks]);
-    };
-    const host = { device: "host", steps: of((i) => i) };
-    const slow = { device: "host", steps: of((i) => Math.floor(i / 20)) };
-    // The blocks of the first steps are those of a warm-up, in which nothing of what is judged grew.
-    const bytes = of((i) => 64 * MIB + Math.max(0, i - 100) * 128 * 1024);
-    const blocks = of((i) => 40_000 + (i < 100 ? 50 * i : 5000 + 3 * (i - 100)));
-    expect(evidence([{ python: bytes, blocks }, host])).toEqual([["python", 3]]);
-    expect(evidence([{ python: of((i) => i * MIB), blocks: of((i) => 3 * i) }, slow])).toEqual([["python", 60]]);
-    const apart = { device: "host", steps: of((i) => i + 0.5), timeNs: of((i) => 1e8 * i + 7) };
-    expect(evidence([{ allocated: bytes }, host], [{ python: of(() => MIB), blocks }, apart])).toEqual([
-      ["allocated", 3],
-    ]);
-    expect(evidence([{ python: bytes }, host])).toEqual([["python", null]]);
-    expect(evidence([{ python: bytes, blocks }, { device: "host" }])).toEqual([["python", null]]);
-    expect(evidence([{ host: bytes, blocks }, host])).toEqual([["host", null]]);
-  });
-
   it("gives the same bytes for any order of the tables, including shards of one series", () => {
     const values = growing(noisy(3), 80)(300, prng(5));
     const tables = [

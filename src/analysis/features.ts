@@ -2,7 +2,6 @@ import { groupBy } from "../core/group-by.ts";
 import type { Horizon } from "../core/units.ts";
 import { isCounted, METRIC } from "../telemetry/recording/metrics.ts";
 import type { CutSeries, Recording } from "../telemetry/recording/model.ts";
-import { withBlocks } from "./findings/blocks-per-step.ts";
 import { shapeOf } from "./findings/data-findings.ts";
 import { type DeviceEvidence, deviceEvidence, jobPeaks, locationKey } from "./findings/device-evidence.ts";
 import { tenantFindings } from "./findings/device-tenants.ts";
@@ -55,7 +54,7 @@ export function extractFeatures(
   const outside = measuredGaps(recording, recorded, devices);
   const collected = [...recorded, ...outsideAllocator(outside, devices)].sort(compareKeys);
   const agreed = agreeingSources(collected.map((one) => analyseSeries(one, context)));
-  const series = withBlocks(recording, collected, markCut(agreed, recording.cut ?? []));
+  const series = markCut(agreed, recording.cut ?? []);
   const measured = collected.flatMap((one, i) => {
     const entry = series[i];
     const isLeft = METRIC[one.metric].isOnRequest || isCounted(one.metric);

@@ -12,24 +12,6 @@ const finding = (columns: Parameters<typeof tableOf>[0], classification: string,
     (one) => one.classification === classification,
   );
 
-describe("the time until common devices are full", () => {
-  it("the time until common devices are full is in a leak's evidence, in steps", () => {
-    // 1 GiB and 100 MiB over 100 steps: 15 GiB less 100 MiB of 16 GiB remain.
-    const evidence = finding({ allocated: growing(noisy(0), 100)(101, prng(1)) }, "leak")!.evidence;
-    expect(evidence.steps_to_oom_16_gb).toBe(15 * 1024 - 100);
-    expect(evidence.steps_to_oom_141_gb).toBe(140 * 1024 - 100);
-    expect(evidence.steps_to_oom).toBeNull();
-  });
-
-  it("the time until common devices are full is in seconds without steps, 0 if too late, and absent on the host", () => {
-    const values = growing(noisy(0), 400)(101, prng(1)).map((value) => value + 17 * GIB);
-    const evidence = finding({ allocated: values }, "leak", false)!.evidence;
-    expect(evidence.seconds_to_oom_16_gb).toBe(0);
-    expect(Number(evidence.seconds_to_oom_24_gb)).toBeCloseTo((6 * 1024 - 400) / 40, 0);
-    expect(finding({ host: values }, "leak", false, "host")!.evidence).not.toHaveProperty("seconds_to_oom_24_gb");
-  });
-});
-
 describe("allocator slack", () => {
   const reserved = new Float64Array(101).fill(3 * GIB);
 

@@ -1,29 +1,9 @@
 import { plural } from "../../core/text.ts";
-import { formatBytes, GIB } from "../../core/units.ts";
+import { formatBytes } from "../../core/units.ts";
 import { METRIC } from "../../telemetry/recording/metrics.ts";
 import type { AnalysedSeries } from "../growth/series-analysis.ts";
 import type { Finding, SeriesAnalysis } from "../series/document.ts";
 import { locationKey } from "./device-evidence.ts";
-
-/**
- * Time until growth at the measured speed fills devices of common sizes: `steps_to_oom_16_gb` and so on,
- * `seconds_to_oom_…` without steps. 0 where the level is already above that size. Empty for the host, without
- * growth, and for growth that slows down, which has no such speed.
- */
-export function fillTimes({ analysis, lastBytes, slowdown }: AnalysedSeries): Readonly<Record<string, number>> {
-  const perStep = analysis.slope_bytes_per_step;
-  const slope = perStep ?? analysis.slope_bytes_per_s;
-  if (slowdown !== null || analysis.device === "host" || lastBytes === null || slope === null || !(slope > 0))
-    return {};
-  const unit = perStep === null ? "seconds" : "steps";
-  return Object.fromEntries(
-    // Memory of common accelerators, GiB; vendors call these GB.
-    [16, 24, 40, 80, 141].map((size) => {
-      const left = Math.max(0, size * GIB - lastBytes) / slope;
-      return [`${unit}_to_oom_${size}_gb`, unit === "steps" ? Math.floor(left) : left];
-    }),
-  );
-}
 
 interface Speed {
   readonly bytes: number;

@@ -5,7 +5,6 @@ import type { AnalysedSeries, SlowGrowth } from "../growth/series-analysis.ts";
 import type { Finding, SeriesAnalysis } from "../series/document.ts";
 import type { StoredFeatures } from "../series/features-schema.ts";
 import { grownAfter, rateAtEnd } from "../trend/slowdown.ts";
-import { fillTimes } from "./capacity.ts";
 import { type HighestOfJob, locationKey } from "./device-evidence.ts";
 
 /** Shares of the device from which on a run is near its end. The values are TraceML's. */
@@ -123,14 +122,10 @@ export function growthFindings(all: readonly AnalysedSeries[], program: ProgramK
   // What is left behind has a finding with its names.
   const series = all.filter(({ analysis }) => !METRIC[analysis.metric].isLeftBehind);
   return series.flatMap((entry): Finding[] => {
-    const { analysis, growthAtHorizon, significant, slowdown, material, blocksPerStep } = entry;
+    const { analysis, growthAtHorizon, significant, slowdown, material } = entry;
     const growth = analysis.growth_bytes ?? 0;
     const amount = `${formatSize(analysis.metric, growth)} over ${span(analysis)}`;
-    const evidence = {
-      ...growthEvidence(analysis),
-      growth_at_horizon_bytes: growthAtHorizon,
-      ...(analysis.class === "leak" || analysis.class === "rising" ? fillTimes(entry) : {}),
-    };
+    const evidence = { ...growthEvidence(analysis), growth_at_horizon_bytes: growthAtHorizon };
     if (analysis.class === "leak") {
       return [
         {
@@ -138,7 +133,7 @@ export function growthFindings(all: readonly AnalysedSeries[], program: ProgramK
           severity: growth >= (METRIC[analysis.metric].failsFromBytes ?? 0) ? "critical" : "warning",
           confidence: 0.99,
           ...where(analysis),
-          evidence: blocksPerStep === undefined ? evidence : { ...evidence, blocks_per_step: blocksPerStep },
+          evidence,
           description: `${metricNoun(analysis.metric)} grows steadily, by ${rate(analysis)}, and does not level off.`,
           remediation: isCounted(analysis.metric) ? REMEDIATION.counted : [KEPT[program], ...REMEDIATION.leak],
         },

@@ -39,8 +39,6 @@ const analysed = {
   ),
   /** The growth exceeds the floor below which none is judged, at the stated horizon where there is one. */
   material: v.boolean(),
-  /** Blocks that CPython's own allocator gained with each step of a leak of the host; absent = unknown. */
-  blocksPerStep: v.exactOptional(number),
 };
 
 /** Input of TraceML's diagnosis: per rank the allocator's (else the device's) highest value of each step. */
