@@ -3,14 +3,11 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { codeOf, GateError, invalidInput } from "../core/errors.ts";
 import { makeDirectories } from "../core/files.ts";
-import { svgToPng } from "../report/timeline/timeline-png.ts";
-import { readReplay, stateInput } from "./replay.ts";
-import { type LabCurve, labCurve } from "./report/curve.ts";
+import { readReplay } from "./replay.ts";
 import { type LabDocument, type LabPattern, parseLabDocument } from "./report/document.ts";
 import { type LabPicture, labHtml } from "./report/html.ts";
-import { type LabCurves, labMultiples } from "./report/multiples.ts";
 import { labMarkdown } from "./report/report.ts";
-import { LAB_FILE, LAB_STATES, type LabStateName } from "./round.ts";
+import { LAB_FILE, type LabStateName } from "./round.ts";
 
 /** A round that was run, or recordings that are read as one. */
 export interface LabRound {
@@ -80,45 +77,16 @@ function pictures(rounds: readonly LabRound[]): LabPicture {
   };
 }
 
-/** The curve of one state; null where its samples are missing, because a report does not need them. */
-async function curveOf(location: string | null, { series }: LabPattern): Promise<LabCurve | null> {
-  if (location === null || series === null) return null;
-  try {
-    const input = await stateInput(location);
-    return input.kind === "recording" ? labCurve(input.recording, series) : null;
-  } catch (error) {
-    if (error instanceof GateError) return null;
-    throw error;
-  }
-}
-
-/** The curves of all states. Only one recording is in memory at a time. */
-async function curves(rounds: readonly LabRound[]): Promise<LabCurves> {
-  const known = new Map<string, LabCurve>();
-  const key = (index: number, name: string, state: LabStateName): string => JSON.stringify([index, name, state]);
-  for (const [index, round] of rounds.entries()) {
-    for (const pattern of round.document.patterns) {
-      for (const state of LAB_STATES) {
-        const curve = await curveOf(evidenceOf(round, pattern, state), pattern);
-        if (curve !== null) known.set(key(index, pattern.name, state), curve);
-      }
-    }
-  }
-  return (index, name, state) => known.get(key(index, name, state)) ?? null;
-}
-
 /** Names of the report's files. */
-const REPORT = { markdown: "leak-lab.md", page: "leak-lab.html", picture: "leak-lab.png" } as const;
+const REPORT = { markdown: "leak-lab.md", page: "leak-lab.html" } as const;
 
-/** Write markdown, picture and page. @returns the files @throws GateError OUTPUT_UNWRITABLE, ASSET_MISSING */
+/** Write markdown and page. @returns the files @throws GateError OUTPUT_UNWRITABLE */
 export async function writeLabReport(directory: string, rounds: readonly LabRound[]): Promise<readonly string[]> {
   const documents = rounds.map(({ document }) => document);
-  const multiples = labMultiples(documents, await curves(rounds));
-  const files: readonly (readonly [string, string | Uint8Array])[] = [
-    [path.join(directory, REPORT.markdown), labMarkdown(documents, REPORT.picture)],
-    [path.join(directory, REPORT.page), labHtml(documents, multiples, pictures(rounds))],
-    [path.join(directory, REPORT.picture), await svgToPng(multiples)],
-  ];
+  const files = [
+    [path.join(directory, REPORT.markdown), labMarkdown(documents)],
+    [path.join(directory, REPORT.page), labHtml(documents, pictures(rounds))],
+  ] as const;
   try {
     makeDirectories(directory);
     for (const [file, content] of files) await writeFile(file, content);

@@ -6,7 +6,6 @@ import type { GateReport, RunReport, ScenarioReport } from "../report/model/gate
 import { LEAK_LINE } from "../report/wording/source-line.ts";
 import type { CatalogueEntry } from "./catalogue.ts";
 import { inLeak, labFacts } from "./output.ts";
-import { kindOf } from "./report/curve.ts";
 import type { LabOutcome, LabOutOfMemory, LabPattern, LabState } from "./report/document.ts";
 
 /** A state of a pattern after the gate judged it. */
@@ -20,6 +19,9 @@ function newest(scenario: ScenarioReport | undefined): RunReport | null {
   const candidates = scenario?.runs.filter(({ role }) => role === "candidate") ?? [];
   return candidates.findLast(({ analysis }) => analysis !== null) ?? candidates.at(-1) ?? null;
 }
+
+/** "cuda" of "cuda:1". */
+export const kindOf = (device: string): string => device.replace(/:.*$/, "");
 
 /** Order of preference: counters of a device's allocator, the heap, pages. */
 function weight({ device, metric }: SeriesAnalysis): number {

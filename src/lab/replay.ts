@@ -9,8 +9,7 @@ import { withFileErrors } from "../telemetry/recording/input-file.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import { CATALOGUE } from "./catalogue.ts";
 import { labFacts } from "./output.ts";
-import { counterpart, mainSeries, measuresOf, outOfMemoryOf, peakRatio } from "./pattern.ts";
-import { kindOf } from "./report/curve.ts";
+import { counterpart, kindOf, mainSeries, measuresOf, outOfMemoryOf, peakRatio } from "./pattern.ts";
 import {
   type LabDocument,
   type LabEnvironment,
@@ -47,7 +46,7 @@ function filesOf(directory: string): readonly string[] {
 }
 
 /** A bundle (newest run), run directory, input of `analyze`, or directory of them. @throws INPUT_…, RANK_CLASH */
-export async function stateInput(location: string): Promise<AnalysisInput> {
+async function stateInput(location: string): Promise<AnalysisInput> {
   try {
     return await analysisInput([location]);
   } catch (error) {

@@ -2,7 +2,7 @@ import type { LabDocument, LabPattern } from "./document.ts";
 import { patternRatioText, peakText, ratioText, UNKNOWN } from "./table.ts";
 
 /** What rounds are called in a table: their backends, numbered where two are the same. */
-export function roundNames(rounds: readonly LabDocument[]): readonly string[] {
+function roundNames(rounds: readonly LabDocument[]): readonly string[] {
   const backends = rounds.map(({ backend }) => backend ?? "unknown");
   return backends.map((backend, index) =>
     backends.filter((other) => other === backend).length === 1

@@ -2,13 +2,12 @@ import { escapeHtml } from "../../core/escape.ts";
 import { THEMES } from "../../report/drawing/palette.ts";
 import { comparisonTable } from "./comparison.ts";
 import type { LabDocument } from "./document.ts";
-import { pictureAltText } from "./report.ts";
 import { CATALOGUE_COLUMNS, catalogueRow, roundTitle } from "./table.ts";
 
 const STYLE = `body{font:15px/1.5 system-ui,sans-serif;color:${THEMES.light.text};background:${THEMES.light.paper};margin:2rem auto;max-width:110rem;padding:0 1rem}
 table{border-collapse:collapse;display:block;overflow-x:auto;margin:0 0 1.4rem}th,td{padding:.3rem .7rem;border-bottom:1px solid ${THEMES.light.grid};white-space:nowrap;text-align:left;vertical-align:top}
 .r{text-align:right;font-variant-numeric:tabular-nums}li{color:${THEMES.light.soft}}
-figure{margin:1.2rem 0 0}figure img{width:min(48%,34rem);margin-right:1%}figure.all{margin:0 0 1.4rem}figure.all svg{width:100%;max-width:1200px;height:auto}`;
+figure{margin:1.2rem 0 0}figure img{width:min(48%,34rem);margin-right:1%}`;
 
 function htmlTable(columns: readonly (readonly [string, "l" | "r"])[], rows: readonly (readonly string[])[]): string {
   const kind = (index: number): string => (columns[index]?.[1] === "r" ? ' class="r"' : "");
@@ -47,17 +46,11 @@ function acrossBackends(rounds: readonly LabDocument[]): readonly string[] {
   ];
 }
 
-/** The same report as one page without a script. @param multiples trusted SVG document; null = none */
-export function labHtml(
-  rounds: readonly LabDocument[],
-  multiples: string | null = null,
-  picture: LabPicture = () => null,
-): string {
-  const alt = escapeHtml(pictureAltText(rounds));
+/** The same report as one page without a script. */
+export function labHtml(rounds: readonly LabDocument[], picture: LabPicture = () => null): string {
   const parts = [
     "<h1>The leak lab</h1>",
     ...acrossBackends(rounds),
-    ...(multiples === null ? [] : [`<figure class="all" role="img" aria-label="${alt}">${multiples}</figure>`]),
     ...rounds.flatMap((document, index) => [
       `<h2>${escapeHtml(roundTitle(document))}</h2>`,
       htmlTable(CATALOGUE_COLUMNS, document.patterns.map(catalogueRow)),

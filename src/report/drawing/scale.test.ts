@@ -31,12 +31,12 @@ describe("axis ticks", () => {
   });
 
   it("ratios near each other stay distinct", () => {
-    expect(labelsWithUnit(ticks(0.96, 1.04, 5, { unit: "x" }), "")).toEqual([
-      "0.96x",
-      "0.98x",
-      "1.00x",
-      "1.02x",
-      "1.04x",
+    expect(labelsWithUnit(ticks(0.96, 1.04, 5, { unit: "x" }))).toEqual([
+      "0.96 x",
+      "0.98 x",
+      "1.00 x",
+      "1.02 x",
+      "1.04 x",
     ]);
   });
 

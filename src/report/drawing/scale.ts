@@ -40,5 +40,5 @@ export function timeTicks(high: number, count: number): Ticks {
 }
 
 /** The numbers with their unit. */
-export const labelsWithUnit = ({ labels, unit }: Ticks, space = " "): readonly string[] =>
-  labels.map((label) => (label === "0" ? label : `${label}${space}${unit}`));
+export const labelsWithUnit = ({ labels, unit }: Ticks): readonly string[] =>
+  labels.map((label) => (label === "0" ? label : `${label} ${unit}`));
