@@ -38,7 +38,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "core",
   ],
   github: ["report", "verdict", "baseline", "analysis", "git", "core"],
-  lab: ["gate", "inputs", "report", "config", "verdict", "baseline", "analysis", "measure", "telemetry", "core"],
+  lab: ["gate", "report", "config", "verdict", "baseline", "analysis", "measure", "telemetry", "core"],
   bisect: ["gate", "report", "config", "verdict", "baseline", "sampler", "git", "core"],
   nightly: ["gate", "attribution", "report", "config", "verdict", "baseline", "analysis", "telemetry", "core"],
   merge: ["gate", "report", "config", "verdict", "baseline", "analysis", "measure", "telemetry", "core"],
@@ -220,7 +220,6 @@ describe("the layout of the house", () => {
       "compare.ts",
       "export.ts",
       "judge.ts",
-      "lab.ts",
       "merge.ts",
     ]);
     const entries = readdirSync(path.join(source, "actions")).map((name) => `actions/${name}/main.ts`);

@@ -3,13 +3,12 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { codeOf, GateError, invalidInput } from "../core/errors.ts";
 import { makeDirectories } from "../core/files.ts";
-import { readReplay } from "./replay.ts";
 import { type LabDocument, type LabPattern, parseLabDocument } from "./report/document.ts";
 import { type LabPicture, labHtml } from "./report/html.ts";
 import { labMarkdown } from "./report/report.ts";
 import { LAB_FILE, type LabStateName } from "./round.ts";
 
-/** A round that was run, or recordings that are read as one. */
+/** A round that was run. */
 export interface LabRound {
   readonly document: LabDocument;
   /** Absolute directory that the bundles are named from. */
@@ -21,7 +20,7 @@ function noRound(location: string, why: string): GateError {
     "LAB_UNREADABLE",
     `not a round of the leak lab (${why})`,
     location,
-    "Name a directory that `stormlog-gate lab run` wrote, or one with recordings as PATTERN/leaky and PATTERN/fixed.",
+    "Name a directory that `stormlog-gate lab run` wrote.",
   );
 }
 
@@ -32,11 +31,7 @@ async function readRound(location: string): Promise<LabRound> {
   try {
     text = await readFile(file, "utf8");
   } catch (error) {
-    const code = codeOf(error);
-    if (code !== "ENOENT" || !stats?.isDirectory()) throw noRound(file, String(code));
-    const document = await readReplay(location);
-    if (document === null) throw noRound(location, `neither ${LAB_FILE} nor recordings of a pattern`);
-    return { document, directory: location };
+    throw noRound(file, codeOf(error) ?? String(error));
   }
   try {
     return { document: parseLabDocument(JSON.parse(text), file), directory: path.dirname(file) };
@@ -46,15 +41,12 @@ async function readRound(location: string): Promise<LabRound> {
   }
 }
 
-/** Rounds or recordings, in this order. @throws GateError LAB_UNREADABLE, LAB_INVALID, INPUT_… (exit 5) */
+/** Rounds, in this order. @throws GateError LAB_UNREADABLE, LAB_INVALID (exit 5) */
 export async function readRounds(locations: readonly string[]): Promise<readonly LabRound[]> {
-  const rounds: LabRound[] = [];
-  // One after the other: of recordings only one is in memory then.
-  for (const location of locations) rounds.push(await readRound(location));
-  return rounds;
+  return Promise.all(locations.map(readRound));
 }
 
-/** The bundle or recording of a state's row, null outside the document's directory. */
+/** The bundle of a state's row, null outside the document's directory. */
 function evidenceOf({ directory }: LabRound, pattern: LabPattern, state: LabStateName): string | null {
   const bundle = pattern[state]?.bundle;
   if (bundle === undefined) return null;

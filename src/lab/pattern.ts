@@ -21,7 +21,7 @@ function newest(scenario: ScenarioReport | undefined): RunReport | null {
 }
 
 /** "cuda" of "cuda:1". */
-export const kindOf = (device: string): string => device.replace(/:.*$/, "");
+const kindOf = (device: string): string => device.replace(/:.*$/, "");
 
 /** Order of preference: counters of a device's allocator, the heap, pages. */
 function weight({ device, metric }: SeriesAnalysis): number {
@@ -30,7 +30,7 @@ function weight({ device, metric }: SeriesAnalysis): number {
 }
 
 /** The series of a row: of several ranks the one that grows most. */
-export function mainSeries(series: readonly SeriesAnalysis[]): SeriesAnalysis | null {
+function mainSeries(series: readonly SeriesAnalysis[]): SeriesAnalysis | null {
   const usable = series.filter(({ peak_bytes: peak }) => peak !== null);
   const [first] = [...usable].sort(
     (a, b) => weight(a) - weight(b) || (b.growth_bytes ?? -Infinity) - (a.growth_bytes ?? -Infinity),
@@ -39,7 +39,7 @@ export function mainSeries(series: readonly SeriesAnalysis[]): SeriesAnalysis | 
 }
 
 /** The fixed state's series comparable to the leaky one's: same metric and kind of device. Null where there is none. */
-export function counterpart(all: readonly SeriesAnalysis[], about: SeriesAnalysis | null): SeriesAnalysis | null {
+function counterpart(all: readonly SeriesAnalysis[], about: SeriesAnalysis | null): SeriesAnalysis | null {
   if (about === null) return mainSeries(all);
   const alike = all.filter(({ metric, device }) => metric === about.metric && kindOf(device) === kindOf(about.device));
   const same = alike.find(
@@ -48,8 +48,8 @@ export function counterpart(all: readonly SeriesAnalysis[], about: SeriesAnalysi
   return same ?? mainSeries(alike);
 }
 
-/** The features of a state's series, judged or replayed. */
-export function measuresOf(main: SeriesAnalysis | null, all: readonly SeriesAnalysis[]) {
+/** The features of a state's series. */
+function measuresOf(main: SeriesAnalysis | null, all: readonly SeriesAnalysis[]) {
   const reserved = all.find(
     ({ metric, device, rank }) => metric === "reserved" && device === main?.device && rank === main.rank,
   );
@@ -65,7 +65,7 @@ export function measuresOf(main: SeriesAnalysis | null, all: readonly SeriesAnal
 }
 
 /** Out of memory of a state with the largest known size, or null. @param peak highest value of its series, bytes */
-export function outOfMemoryOf(findings: readonly Finding[], peak: number | null): LabOutOfMemory | null {
+function outOfMemoryOf(findings: readonly Finding[], peak: number | null): LabOutOfMemory | null {
   const found = findings.find(({ classification }) => classification === OOM);
   if (found === undefined) return null;
   const held = found.evidence.allocated_bytes;
@@ -116,7 +116,7 @@ function outcomeOf(leaky: LabState, fixed: LabState): LabOutcome {
   if (fixed.verdict !== "pass" && fixed.verdict !== "warn") return "broken";
   const broken = "broken" as const;
   const outcomes = { fail: "caught", warn: "warned", pass: "not-visible" } as const;
-  return { ...outcomes, unjudged: broken, error: broken, "not-judged": broken }[leaky.verdict];
+  return { ...outcomes, unjudged: broken, error: broken }[leaky.verdict];
 }
 
 /** The first line of the attribution; null when it named none. */
@@ -127,7 +127,7 @@ function firstLine({ report }: JudgedState): string | null {
 }
 
 /** Leaky peak over fixed peak; null where either is unknown. */
-export function peakRatio(leaky: LabState | null, fixed: LabState | null): number | null {
+function peakRatio(leaky: LabState | null, fixed: LabState | null): number | null {
   const peak = leaky?.out_of_memory?.at_bytes ?? leaky?.peak_bytes ?? null;
   return peak === null || !fixed?.peak_bytes || fixed.out_of_memory ? null : peak / fixed.peak_bytes;
 }

@@ -23,8 +23,7 @@ import { type JudgedState, measuredPattern, unmeasuredPattern } from "./pattern.
 import { type LabDocument, type LabPattern, labEnvironment } from "./report/document.ts";
 import { unwritable } from "./unwritable.ts";
 
-export const LAB_STATES = ["leaky", "fixed"] as const;
-export type LabStateName = (typeof LAB_STATES)[number];
+export type LabStateName = "leaky" | "fixed";
 
 /** The document's file in the directory of the results. */
 export const LAB_FILE = "lab.json";

@@ -265,12 +265,12 @@ const SPECS = {
     positionals: {
       ACTION: "One of the actions below",
       "[PATTERN|FOLDER]…":
-        "list and run: patterns (without any: all); scale: one pattern; report: directories of rounds or recordings",
+        "list and run: patterns (without any: all); scale: one pattern; report: directories of rounds",
     },
     actions: {
       list: "The patterns",
       run: "Judge the leaky state of patterns against their fixed one",
-      report: "Rounds or recordings side by side",
+      report: "Rounds side by side",
       scale: "Search the size from which on the leak of a pattern is detected",
     } satisfies Readonly<Record<LabAction, string>>,
     example: "stormlog-gate lab run node_cache --runs 5",

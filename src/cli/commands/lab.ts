@@ -21,14 +21,14 @@ import { consolePorts, interruptSignal } from "../console/ports.ts";
 import { shownPath } from "../console/program.ts";
 import { AXES, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES } from "../lab/options.ts";
 
-/** `lab report`: rounds and recordings side by side. */
+/** `lab report`: rounds side by side. */
 async function reportRounds({ console, positionals, text }: Invocation): Promise<number> {
   const places = positionals.slice(1);
   if (places.length === 0)
     throw usageError(
       "ARGUMENT_MISSING",
-      "`lab report` needs a directory of `lab run`, or one with recordings",
-      `The default of \`lab run\` is ${LAB_DIRECTORY}; recordings are in PATTERN/leaky and PATTERN/fixed.`,
+      "`lab report` needs a directory of `lab run`",
+      `The default of \`lab run\` is ${LAB_DIRECTORY}.`,
     );
   const rounds = await readRounds(places.map((place) => path.resolve(place)));
   const documents = rounds.map(({ document }) => document);

@@ -37,7 +37,7 @@ function widestText(cells: readonly (LabPattern | null)[], names: readonly strin
 }
 
 /**
- * Compare rounds of the lab and replays: leaky, fixed and ratio of each, then the louder one and the factor. A ratio of
+ * Compare rounds of the lab: leaky, fixed and ratio of each, then the louder one and the factor. A ratio of
  * peaks measures how visible a leak is on one backend.
  */
 export function comparisonTable(rounds: readonly LabDocument[]): LabTable {

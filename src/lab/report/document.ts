@@ -3,16 +3,8 @@ import { invalidInput } from "../../core/errors.ts";
 import { issueText } from "../../core/issue-text.ts";
 import type { Fingerprint } from "../../telemetry/recording/model.ts";
 
-/** Whether the gate caught the leak and passed the fixed state. "replayed": recordings were read, not judged. */
-export const LAB_OUTCOMES = [
-  "caught",
-  "warned",
-  "not-visible",
-  "false-alarm",
-  "broken",
-  "skipped",
-  "replayed",
-] as const;
+/** Whether the gate caught the leak and passed the fixed state. */
+export const LAB_OUTCOMES = ["caught", "warned", "not-visible", "false-alarm", "broken", "skipped"] as const;
 export type LabOutcome = (typeof LAB_OUTCOMES)[number];
 
 const bytes = v.nullable(v.number());
@@ -23,10 +15,9 @@ const outOfMemorySchema = v.object({ device: text, at_bytes: bytes });
 export type LabOutOfMemory = v.InferOutput<typeof outOfMemorySchema>;
 
 const stateSchema = v.object({
-  /** "not-judged": a recording was read, without a baseline to judge by. */
-  verdict: v.picklist(["pass", "warn", "fail", "unjudged", "error", "not-judged"]),
+  verdict: v.picklist(["pass", "warn", "fail", "unjudged", "error"]),
   confirmed: v.boolean(),
-  /** The bundle, or the recording, from the document's own directory. */
+  /** The bundle, from the document's own directory. */
   bundle: v.string(),
   runs: v.number(),
   peak_bytes: bytes,
@@ -71,11 +62,7 @@ export type LabPattern = v.InferOutput<typeof patternSchema>;
 
 export const LabDocumentSchema = v.object({
   schema: v.literal("stormlog.lab/1"),
-  /** "replay": made of existing recordings, nothing judged; absent = a round of the lab. */
-  source: v.optional(v.picklist(["round", "replay"])),
-  /** Of recordings, the start of the first; null where none has a wall clock. */
   generated_at_utc: text,
-  /** Null for recordings. */
   scale: text,
   /** Backend of the runs ("cpu", "cuda", "rocm", "mps") and the model of the device; null when nothing was measured. */
   backend: text,

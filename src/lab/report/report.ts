@@ -18,7 +18,7 @@ function acrossBackends(rounds: readonly LabDocument[]): readonly string[] {
   ];
 }
 
-/** A report of rounds or replays as markdown. */
+/** A report of rounds as markdown. */
 export function labMarkdown(rounds: readonly LabDocument[]): string {
   const parts = [
     "# The leak lab",

@@ -13,21 +13,14 @@ export const OUTCOME_TEXT: Readonly<Record<LabOutcome, string>> = {
   "false-alarm": "FALSE ALARM",
   broken: "could not be judged",
   skipped: "skipped",
-  replayed: "not judged",
 };
 
 /** Label and reason of a pattern's outcome; of a leak that is not visible, the smallest visible growth. */
-export function outcomeText({ outcome, leaky, fixed, reason }: LabPattern): string {
+export function outcomeText({ outcome, leaky, reason }: LabPattern): string {
   const words = OUTCOME_TEXT[outcome];
-  if (outcome === "replayed") return `${words}: ${classText(leaky)} against ${classText(fixed)}`;
   if (outcome === "not-visible" && leaky !== null && leaky.mde_bytes !== null)
     return `${words}: growth of ${formatBytes(leaky.mde_bytes)} would be`;
   return reason === null || outcome === "caught" ? words : `${words}: ${reason}`;
-}
-
-/** Class of a state that was not judged. */
-function classText(state: LabState | null): string {
-  return state?.out_of_memory ? "out of memory" : (state?.class ?? "unknown");
 }
 
 /** A state's peak; of one that ran out of memory, the bytes it held. */
@@ -69,10 +62,7 @@ function accuracyText({ leaky, fixed }: LabPattern): string {
 
 /** "fail, pass": leaky, then fixed. */
 function verdictsText({ leaky, fixed }: LabPattern): string {
-  if (leaky === null || fixed === null) return UNKNOWN;
-  return leaky.verdict === "not-judged" && fixed.verdict === "not-judged"
-    ? "not judged"
-    : `${leaky.verdict}, ${fixed.verdict}`;
+  return leaky === null || fixed === null ? UNKNOWN : `${leaky.verdict}, ${fixed.verdict}`;
 }
 
 /** The line without the common directory, with ✓ inside the leak and ✗ outside. */
@@ -113,12 +103,12 @@ export function catalogueRow(pattern: LabPattern): readonly string[] {
   ];
 }
 
-/** "cpu (AMD EPYC), torch 1.13, scale tiny", "cuda (NVIDIA A30), torch 2.9: a replay, not judged". */
+/** "cpu (AMD EPYC), torch 1.13, scale tiny" */
 export function roundTitle(document: LabDocument): string {
-  const { backend, device_model: model, framework_version: framework, scale, source } = document;
+  const { backend, device_model: model, framework_version: framework, scale } = document;
   const where = model === null ? (backend ?? "nothing measured") : `${backend ?? "unknown"} (${model})`;
   const parts = [where, ...(framework === null ? [] : [framework]), ...(scale === null ? [] : [`scale ${scale}`])];
-  return `${parts.join(", ")}${source === "replay" ? ": a replay, not judged" : ""}`;
+  return parts.join(", ");
 }
 
 /** The catalogue's table of one round as markdown. */
