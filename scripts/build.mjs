@@ -12,7 +12,6 @@ const PROGRAM = { "chunks/main": "src/cli/main.ts" };
 /** Output name -> source. An entry without a source file is left out. */
 const ENTRIES = {
   cli: "src/cli/start.ts",
-  "shard-worker": "src/merge/shard-worker.ts",
   "action/main": "src/actions/gate/main.ts",
   "action/report": "src/actions/report/main.ts",
   "action/merge": "src/actions/merge/main.ts",

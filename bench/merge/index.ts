@@ -108,7 +108,6 @@ function mergeOnce(cli: string, shards: string): Promise<Merge> {
 async function built(): Promise<string> {
   await buildInto(path.join(directory, "dist"), {
     cli: "src/cli/start.ts",
-    "shard-worker": "src/merge/shard-worker.ts",
   });
   cpSync(path.join(packageRoot(), "package.json"), path.join(directory, "package.json"));
   return path.join(directory, "dist/cli.js");

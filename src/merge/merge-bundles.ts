@@ -15,6 +15,7 @@ import {
   type ReadContext,
   readInputs,
   resolved,
+  type SampleVerification,
   withoutShards,
 } from "./merge-read.ts";
 import {
@@ -27,7 +28,6 @@ import {
   scenarioOfJob,
 } from "./merge-report.ts";
 import type { ShardJob } from "./shard-jobs.ts";
-import type { SampleVerification } from "./shard-pool.ts";
 import { type FeaturesSource, type ShardFailure, verifyShard } from "./shard-read.ts";
 import { hostsOf, reasonWithHost, type ShardPolicy } from "./shard-report.ts";
 import { decidingShards, shardTimeline } from "./shard-timeline.ts";

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { scenarioDirectory } from "../baseline/identity.ts";
@@ -12,8 +13,7 @@ import type { MissingLeg } from "./merge-report.ts";
 import { SHARD_INVALID } from "./shard-features.ts";
 import { type FoundInputs, type FoundShard, findInputs } from "./shard-find.ts";
 import { groupShards, type NamedShard, type ShardJob } from "./shard-jobs.ts";
-import { readShards, type SampleVerification } from "./shard-pool.ts";
-import { failureOf, type Shard, type ShardFailure } from "./shard-read.ts";
+import { failureOf, readShard, type Shard, type ShardFailure } from "./shard-read.ts";
 import { reportOfShards, type ShardPolicy } from "./shard-report.ts";
 
 /** Files of one directory, and their location within the leg. */
@@ -62,6 +62,12 @@ export interface MergeInput {
   readonly present: readonly string[];
   readonly warnings: readonly string[];
 }
+
+/** Which of the stored features are compared with their samples. */
+export type SampleVerification = "some" | "all";
+
+/** One in this many shards, drawn for each, is compared. */
+const ONE_IN = 64;
 
 /** What a report of recordings is made with. */
 export interface ReadContext {
@@ -187,16 +193,18 @@ export async function readInputs(given: readonly string[], context: ReadContext)
   const shards: NamedShard[] = [];
   const failures: ShardFailure[] = [];
   const { policy, verification } = context;
-  await readShards(sorted([...listed.keys()]), { horizon: policy.horizon, verification }, (answer) => {
+  // One after the other: of recordings only one is in memory then.
+  for (const directory of sorted([...listed.keys()])) {
+    const verify = verification === "all" || randomInt(ONE_IN) === 0;
+    const answer = await readShard(directory, { horizon: policy.horizon, verify });
     if (answer.kind === "unusable") {
       failures.push(answer.failure);
-      return;
+      continue;
     }
-    const { directory } = answer.shard;
     const wrong = unlisted(answer.shard, listedOf(directory));
     if (wrong.length > 0) legs.push(unusable(nameOf(directory), directory, corruptBundle(directory, wrong)));
     else shards.push({ ...answer.shard, name: nameOf(directory) });
-  });
+  }
   const carried = [...found.carried.values()].flat();
   return withoutShards({ legs, shards, carried, warnings, nameOf, listedOf }, failures);
 }

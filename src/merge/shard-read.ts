@@ -28,7 +28,7 @@ export interface Shard {
   readonly notes: readonly string[];
 }
 
-/** A failure as plain data, because it crosses threads. */
+/** Why a recording is unusable. */
 export interface ShardFailure {
   readonly directory: string;
   readonly code: string;
@@ -37,11 +37,11 @@ export interface ShardFailure {
   readonly hint: string | null;
 }
 
-export type ShardAnswer =
+type ShardAnswer =
   | { readonly kind: "read"; readonly shard: Shard }
   | { readonly kind: "unusable"; readonly failure: ShardFailure };
 
-export interface ShardOptions {
+interface ShardOptions {
   readonly horizon: Horizon | null;
   /** Compute stored features again, and compare. */
   readonly verify: boolean;

@@ -14,7 +14,6 @@ export async function installGate(directory: string): Promise<InstalledGate> {
   const dist = path.join(directory, "dist");
   await buildInto(dist, {
     cli: "src/cli/start.ts",
-    "shard-worker": "src/merge/shard-worker.ts",
   });
   copyFileSync(path.join(packageRoot(), "package.json"), path.join(directory, "package.json"));
   symlinkSync(path.join(packageRoot(), "dist", "prebuilds"), path.join(dist, "prebuilds"));

@@ -17,7 +17,6 @@ import { packageRoot } from "../../../src/core/package-root.ts";
 /** Everything that is shipped, and the step around a prepared engine. */
 const ENTRIES = {
   cli: "src/cli/start.ts",
-  "shard-worker": "src/merge/shard-worker.ts",
   "action/main": "src/actions/gate/main.ts",
   "action/report": "src/actions/report/main.ts",
   "action/merge": "src/actions/merge/main.ts",
