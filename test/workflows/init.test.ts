@@ -180,19 +180,6 @@ describe("init", () => {
     if (linted) lintAll();
   });
 
-  it("init names workflows that already use the gate", () => {
-    repository.write(".github/workflows/old.yaml", "jobs:\n  a:\n    steps:\n      - uses: stormlog/gate@v1\n");
-    repository.write(".github/workflows/other.yml", "# uses: stormlog/gate@v1\njobs: {}\n");
-    repository.write(
-      ".github/workflows/\u001b[31mred.yml",
-      "jobs:\n  a:\n    steps:\n      - uses: stormlog/gate/merge@v1\n",
-    );
-    const { stdout } = init();
-    expect(stdout).toContain("\\x1b[31mred.yml, old.yaml uses the gate already");
-    expect(stdout).not.toContain("\u001b");
-    expect(stdout).not.toContain("other.yml");
-  });
-
   it.skipIf(!linted).each([
     ["by default", []],
     ["with a GPU runner", ["--runner", "self-hosted,gpu", "--visibility", "public"]],

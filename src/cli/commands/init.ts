@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { DEFAULTS } from "../../config/run-options.ts";
 import { escapeTerminal } from "../../core/escape.ts";
@@ -118,8 +118,6 @@ export async function init({ flags, text, console }: Invocation): Promise<number
   }
   const ignore = path.join(repository.top, ".gitignore");
   const isIgnoring = (repository.inRepository || existsSync(ignore)) && appendIgnored(ignore);
-  const own = new Set(Object.keys(WORKFLOWS));
-  const others = repository.gated.filter((name) => !own.has(name));
   const lines = [
     ...written.map((file) => `wrote  ${file}`),
     ...(isIgnoring ? [`added  the directories of evidence to ${shown(ignore)}`] : []),
@@ -127,7 +125,6 @@ export async function init({ flags, text, console }: Invocation): Promise<number
     ...nextSteps({
       choices,
       inRepository: repository.inRepository,
-      others,
       elsewhere,
       refused: repository.refused,
       program: programArgv(),
@@ -174,8 +171,6 @@ export function ignoredDirectories(present: string | null): string {
 function nextSteps(facts: {
   readonly choices: Choices;
   readonly inRepository: boolean;
-  /** Workflows, not of ours, that use the gate. */
-  readonly others: readonly string[];
   /** Kept workflows of ours that measure another directory. */
   readonly elsewhere: readonly string[];
   /** Why git does not see a repository, where there may be one; null otherwise. */
@@ -183,7 +178,7 @@ function nextSteps(facts: {
   /** The words that start this program. */
   readonly program: string;
 }): readonly string[] {
-  const { choices, inRepository, others, elsewhere, refused, program } = facts;
+  const { choices, inRepository, elsewhere, refused, program } = facts;
   const steps = [
     `Put your command into stormlog-gate.yml and try it: ${program} run`,
     `Add what the scenarios need (Python, data) to memory-gate.yml and memory-baselines.yml where they are marked.`,
@@ -201,9 +196,6 @@ function nextSteps(facts: {
     notes.push(
       `${these} measures another directory and not this one: add a step with this working-directory and a gate-id of its own, or put all scenarios into one configuration (examples/monorepo).`,
     );
-  }
-  if (others.length > 0) {
-    notes.push(`${others.join(", ")} uses the gate already; keep one of the two, or give them different gate-ids.`);
   }
   if (!choices.ownRunner) {
     notes.push("The job measures on a machine without a GPU. --runner LABELS names yours.");
@@ -234,11 +226,7 @@ interface RepositoryLayout {
   /** Why git does not see a repository, where there may be one, such as another owner's; null otherwise. */
   readonly refused: string | null;
   readonly defaultBranch: string;
-  /** Workflows that use the gate already, by file name. */
-  readonly gated: readonly string[];
 }
-
-const WORKFLOW_DIRECTORY = ".github/workflows";
 
 /** The main branch: the remote's default, else a usual name that exists, else the checked-out one (no commit yet). */
 async function defaultBranch(cwd: string): Promise<string> {
@@ -251,27 +239,6 @@ async function defaultBranch(cwd: string): Promise<string> {
   }
   const current = await git(cwd, ["symbolic-ref", "--quiet", "--short", "HEAD"]);
   return current.ok && current.stdout !== "" ? current.stdout : "main";
-}
-
-/** Workflows whose steps use the gate or one of its sub-actions; a comment that names it does not count. */
-function gatedWorkflows(top: string): readonly string[] {
-  let names: readonly string[];
-  try {
-    names = readdirSync(path.join(top, WORKFLOW_DIRECTORY));
-  } catch {
-    return [];
-  }
-  return names
-    .filter((name) => /\.ya?ml$/.test(name))
-    .filter((name) => {
-      try {
-        const text = readFileSync(path.join(top, WORKFLOW_DIRECTORY, name), "utf8");
-        return /^\s*(?:-\s+)?uses:\s*["']?stormlog\/gate[/@]/m.test(text);
-      } catch {
-        return false;
-      }
-    })
-    .sort();
 }
 
 function firstLine(text: string): string | null {
@@ -288,6 +255,5 @@ async function detectRepository(cwd: string): Promise<RepositoryLayout> {
     inRepository: problem === null,
     refused: problem === null || /not a git repository/i.test(problem) ? null : firstLine(problem),
     defaultBranch: await defaultBranch(cwd),
-    gated: gatedWorkflows(top),
   };
 }
