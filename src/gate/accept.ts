@@ -53,8 +53,8 @@ function acceptedRuns(scenarios: readonly InBundle[]): readonly AcceptedScenario
 
 /**
  * Accept the measurements of bundles as the new baseline: each scenario, or each of `only`, opens a new epoch in each
- * environment with its runs of all bundles. All bundles are read, and `checked` gets the names of their scenarios,
- * before the first record is changed.
+ * environment with its runs of all bundles. All bundles are read before the first record is changed.
+ * @param only names of scenarios, separated by commas; default: all
  * @throws GateError BUNDLE_… (exit 5), NOTHING_TO_ACCEPT when a scenario has no successful run,
  *   SCENARIO_UNKNOWN for a name that no bundle has (exit 2), and those of the store
  */
@@ -62,19 +62,11 @@ export async function acceptBundles(
   bundles: readonly string[],
   reason: string,
   store: BaselineStore,
-  {
-    only,
-    checked = () => {},
-  }: {
-    /** Names of scenarios, separated by commas; default: all. */
-    readonly only?: string | undefined;
-    readonly checked?: (scenarios: readonly string[]) => void;
-  } = {},
+  only?: string | undefined,
 ): Promise<readonly StoredRecord[]> {
   const all: InBundle[] = [];
   for (const bundle of bundles) all.push(...(await scenariosOf(bundle)));
   const accepted = acceptedRuns(chosen(all, only));
-  checked([...new Set(accepted.map(({ scenario: { scenario } }) => scenario))]);
   const keyOf = ({ scenario: { scenario, fingerprint } }: AcceptedScenario) =>
     JSON.stringify([scenario, fingerprintHash(fingerprint)]);
   const records: StoredRecord[] = [];

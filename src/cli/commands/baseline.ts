@@ -12,7 +12,6 @@ import { ExitCode } from "../../core/exit-codes.ts";
 import { oneLine, plural } from "../../core/text.ts";
 import { acceptBundles } from "../../gate/accept.ts";
 import { acceptedLevels } from "../../gate/accepted-levels.ts";
-import type { GatePorts } from "../../gate/ports/ports.ts";
 import { refreshScenario } from "../../gate/refresh.ts";
 import { formatSize } from "../../telemetry/recording/metrics.ts";
 import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
@@ -161,78 +160,33 @@ async function verify(invocation: Invocation): Promise<number> {
   return problems.length === 0 ? ExitCode.pass : ExitCode.invalidInput;
 }
 
-/** The request that measures what is accepted. A command without a name is the only accepted scenario's. */
-function requestFor(invocation: Invocation, accepted: readonly string[]): GateRequest {
-  const { rest, text } = invocation;
-  const [only] = accepted.length === 1 ? accepted : [];
-  const named = rest !== null && text.scenario === undefined && only !== undefined;
-  const request = measuringRequest(named ? { ...invocation, text: { ...text, scenario: only } } : invocation);
-  const unknown = accepted.find((name) => !request.scenarios.some((scenario) => scenario.name === name));
-  if (unknown === undefined) return request;
-  throw usageError(
-    "SCENARIO_UNKNOWN",
-    `nothing measures the accepted scenario "${unknown}"`,
-    "Accept one scenario (`--scenario NAME`) with its command after `--`, or declare the scenario in stormlog-gate.yml.",
-  );
-}
-
-/** Accept bundles. With `--runs` or a command, the runs that the new level lacks are measured and added to it. */
+/** Accept bundles, and name the command that adds the runs which the new level lacks. */
 async function accept(invocation: Invocation): Promise<number> {
-  const { console, positionals, text } = invocation;
-  const bundles = positionals.length > 1 ? positionals.slice(1) : [DEFAULTS.bundle];
-  const wanted = runsOf(invocation);
-  const store = chosenStore(invocation);
-  const measures = text.runs !== undefined || invocation.rest !== null;
-  let request: GateRequest | null = null;
-  const accepted = await acceptBundles(bundles, text.reason ?? "accepted", store, {
-    only: text.scenario,
-    checked: (names) => {
-      if (measures) request = requestFor(invocation, names);
-    },
-  });
-  const interrupt = interruptSignal();
-  const records: StoredRecord[] = [];
-  for (const stored of accepted) {
-    const missing = wanted - selectRuns(stored.record, null).length;
-    const measured =
-      request === null || missing <= 0
-        ? stored
-        : await missingRuns(request, stored, { runs: missing, store }, consolePorts(console, interrupt, true));
-    records.push(measured);
-    console.print(line(measured));
-    for (const level of acceptedLevels(measured.record)) console.print(`  ${one(level)}`);
-    if (measured === stored && missing > 0) console.print(missingText(invocation, stored, wanted, missing));
+  const { console, positionals, text, rest } = invocation;
+  if (text.runs !== undefined || rest !== null) {
+    const hint = "`baseline refresh --runs N -- CMD` adds runs to the accepted level.";
+    throw usageError("OPTION_INVALID", "`baseline accept` measures nothing", hint);
   }
-  console.document(records);
+  const bundles = positionals.length > 1 ? positionals.slice(1) : [DEFAULTS.bundle];
+  const accepted = await acceptBundles(bundles, text.reason ?? "accepted", chosenStore(invocation), text.scenario);
+  for (const stored of accepted) {
+    const missing = MIN_EPOCH_RUNS - selectRuns(stored.record, null).length;
+    console.print(line(stored));
+    for (const level of acceptedLevels(stored.record)) console.print(`  ${one(level)}`);
+    if (missing > 0) console.print(missingText(invocation, stored, missing));
+  }
+  console.document(accepted);
   return ExitCode.pass;
 }
 
 /** How an accepted level of too few runs is judged, and the command that adds the missing ones. */
-function missingText(invocation: Invocation, { record }: StoredRecord, wanted: number, missing: number): string {
+function missingText(invocation: Invocation, { record }: StoredRecord, missing: number): string {
   const earlier = earlierRuns(record, selectRuns(record, null), null).length;
   const judged = earlier === 0 ? "it is not judged" : `it is judged with the spread of the ${earlier} runs before it`;
   const { scenario: _, ...text } = invocation.text;
   const about = { scenario: one(record.scenario) };
   const { refresh } = nextCommands({ ...invocation, text }, DEFAULTS.bundle, programArgv(), about);
-  return `  Until this level has ${wanted} runs, ${judged}. To add them: ${refresh} --runs ${missing} -- CMD`;
-}
-
-/** Measure the runs that an accepted level lacks. @throws GateError as `refreshScenario`, ENVIRONMENT_DIFFERS */
-async function missingRuns(
-  request: GateRequest,
-  { name, record }: StoredRecord,
-  options: { readonly runs: number; readonly store: BaselineStore },
-  ports: GatePorts,
-): Promise<StoredRecord> {
-  const scenario = request.scenarios.find((one) => one.name === record.scenario);
-  if (scenario === undefined) throw new Error(`scenario "${record.scenario}" was checked`);
-  const measured = await refreshScenario(request, scenario, options, ports);
-  if (measured.name === name) return measured;
-  throw new GateError(
-    "ENVIRONMENT_DIFFERS",
-    `scenario "${record.scenario}" was accepted from another environment than this one: the runs were added to ${measured.name}, and not to ${name}`,
-    { hint: "Measure the missing runs where the bundle was made, with the same command and options." },
-  );
+  return `  Until this level has ${MIN_EPOCH_RUNS} runs, ${judged}. To add them: ${refresh} --runs ${missing} -- CMD`;
 }
 
 const ACTIONS = {

@@ -172,7 +172,7 @@ const SPECS = {
     options: {
       ...runOptions(({ group }) => group === "measure"),
       baseline: { ...text("The store: file:DIR or ref:NAME (default file:baselines)", "SPEC"), multiple: true },
-      runs: text("Runs per refresh, or runs of an accepted level (default 5)", "N"),
+      runs: text("Runs per refresh (default 5)", "N"),
       composition: flag("Run once more after a refresh, and store what the peak consists of"),
       reason: text("Why a new level is accepted", "TEXT"),
       vary: runOption("vary"),
