@@ -39,13 +39,15 @@ describe("two lock files of pip", () => {
     expect(() => lockDifference(GOOD, bad, FILES)).toThrow(expect.objectContaining({ code }));
   });
 
-  it("packages of pip must move together where its report excludes them, and not for another failure", () => {
-    const output = "Collecting app-core==2.0\nCollecting lib==1.0\nERROR: ResolutionImpossible";
-    const together = (text: string, excluding: readonly string[]) =>
-      unusable({ ok: false, reason: "r", output: text, excluding }, difference).together;
-    expect(together(output, ["app-core", "other"])).toEqual([0]);
-    expect(together(output, [])).toBeUndefined();
-    expect(together("error: subprocess-exited-with-error", ["app-core"])).toBeUndefined();
+  it("packages of pip must move together where it names them as the conflict, and not for another failure", () => {
+    const progress = "Collecting app-core==2.0\nCollecting lib==1.0\n";
+    const conflict = "ERROR: ResolutionImpossible\n";
+    const together = (output: string) => unusable({ ok: false, reason: "r", output }, difference).together;
+    expect(together(`${progress}The user requested other\n  app-core 2.0 depends on other>=3\n${conflict}`)).toEqual([
+      0,
+    ]);
+    expect(together(`${progress}${conflict}`)).toBeUndefined();
+    expect(together(`${progress}app-core 2.0: error: subprocess-exited-with-error`)).toBeUndefined();
   });
 });
 

@@ -43,10 +43,7 @@ export function packageSubject(difference: LockDifference, options: InstallOptio
   };
 }
 
-type ToolFailure = Extract<ToolResult, { readonly ok: false }> & {
-  /** Names of the packages whose versions exclude each other, of an installer that lists them. */
-  readonly excluding?: readonly string[];
-};
+type ToolFailure = Extract<ToolResult, { readonly ok: false }>;
 
 /** One state to be installed; its environment has the throw-away home. */
 interface State extends InstallOptions {
@@ -93,40 +90,12 @@ async function pythonEnvironment(state: State): Promise<PreparedState | ToolFail
         ];
   for (const words of steps) {
     const result = await install(state, cwd, words);
-    if (result.ok) continue;
-    if (tool !== "pip" || !CONFLICT.test(result.output)) return result;
-    const report = path.join(scratch, "report.json");
-    const asked = ["--dry-run", "--no-deps", "--report", report, "--requirement", file];
-    const read = await install(state, cwd, [...pip, ...asked]);
-    const found = read.ok ? await install(state, cwd, ["python3", "-c", EXCLUDING, report]) : read;
-    return found.ok ? { ...result, excluding: found.output.split(/\s+/) } : result;
+    if (!result.ok) return result;
   }
   const PATH = `${path.join(directory, "bin")}:${env.PATH ?? "/usr/bin:/bin"}`;
   const { PYTHONHOME: _home, ...rest } = env;
   return { cwd, env: { ...rest, PATH, VIRTUAL_ENV: directory } };
 }
-
-/**
- * Prints the names of a package of pip's installation report (argument) and of one in it of which the first needs
- * another version, in the normal form of PEP 503. A second such pair shows in the next state, which has the first
- * together.
- */
-const EXCLUDING = `
-import json, sys
-from pip._vendor.packaging.requirements import Requirement
-from pip._vendor.packaging.utils import canonicalize_name as normal
-items = json.load(open(sys.argv[1], encoding="utf-8"))["install"]
-versions = {normal(item["metadata"]["name"]): item["metadata"]["version"] for item in items}
-for item in items:
-    extras = ["", *item.get("requested_extras", [])]
-    for text in item["metadata"].get("requires_dist", []):
-        needed = Requirement(text)
-        version = versions.get(normal(needed.name))
-        if version is None or needed.marker and not any(needed.marker.evaluate({"extra": one}) for one in extras):
-            continue
-        if not needed.specifier.contains(version, prereleases=True):
-            sys.exit(print(normal(item["metadata"]["name"]), normal(needed.name)))
-`;
 
 async function npmEnvironment(state: State): Promise<PreparedState | ToolFailure> {
   const cwd = path.join(state.scratch, "project");
@@ -147,16 +116,18 @@ function programOf(name: string, PATH: string | undefined): string {
   });
 }
 
+/** Lines of pip about packages that it found, whether they exclude others or not. */
+const PROGRESS = /^\s*(?:Collecting|Downloading|Using cached|Processing|Requirement already satisfied|Looking in).*$/gm;
+
 /** Messages of pip, uv and npm that versions exclude each other. */
 const CONFLICT =
   /ResolutionImpossible|conflicting dependencies|unsatisfiable|does not satisfy|Missing: .* from lock file|code ETARGET/;
 
 /** A failed installation, with the packages that exclude each other. */
-export function unusable({ reason, output, excluding }: ToolFailure, difference: LockDifference): Unusable {
+export function unusable({ reason, output }: ToolFailure, difference: LockDifference): Unusable {
   const { changes, dependents } = difference;
   if (!CONFLICT.test(output)) return { reason };
-  const isOne = (change: PackageChange) => excluding?.includes(change.name) ?? isNamed(change, output);
-  const named = changes.flatMap((change, at) => (isOne(change) ? [at] : []));
+  const named = changes.flatMap((change, at) => (isNamed(change, output.replace(PROGRESS, "")) ? [at] : []));
   const together = [...new Set([...named, ...named.flatMap((at) => dependents(changes[at]?.name ?? ""))])];
   if (together.length === 0) return { reason: "its versions exclude each other, and no changed package is named" };
   const names = together.map((at) => changes[at]?.name).join(", ");

@@ -2,6 +2,7 @@ import path from "node:path";
 import { assertNever, GateError, messageOf } from "../core/errors.ts";
 import { temporaryDirectory } from "../core/temporary-directory.ts";
 import { plural } from "../core/text.ts";
+import { closeProcess } from "../sampler/native.ts";
 import type { PreparedState, StateJudge, StateVerdict } from "./judge-state.ts";
 import { type Next, nextQuestion } from "./search.ts";
 import { removeScratch, SCRATCH_PREFIX, type SearchState, type Step, saveState } from "./state.ts";
@@ -61,6 +62,8 @@ export async function runSearch(
   judge: StateJudge,
   ports: SearchPorts,
 ): Promise<FinishedSearch> {
+  // Code that is searched must not read the secrets of this process.
+  closeProcess();
   let state = begun;
   const all = Array.from({ length: subject.count }, (_, at) => at);
   const step = async (name: string, included: readonly number[]): Promise<Step> => {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { gateJudge } from "../../bisect/judge-state.ts";
 import { type FinishedSearch, runSearch, type Subject, searchCost } from "../../bisect/run-search.ts";
 import { openState, type Step } from "../../bisect/state.ts";
-import { closeSearch, toolEnvironment } from "../../bisect/tool-environment.ts";
+import { toolEnvironment } from "../../bisect/tool-environment.ts";
 import { gateRequest } from "../../config/options.ts";
 import { usageError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
@@ -24,19 +24,18 @@ export interface Search {
 }
 
 /**
- * The environment that a search gives to builds, installations and measured commands. This process is closed to them;
- * what they lack of the caller's environment is printed, and what they can read of it all the same.
+ * The environment that a search gives to builds, installations and measured commands. What they lack of the caller's
+ * is printed, and what they may read of it all the same.
  */
 export function searchEnvironment({ console }: Pick<Invocation, "console">): Record<string, string> {
   const { env, dropped, secrets } = toolEnvironment(process.env);
-  const readable = closeSearch(secrets);
   const names = (list: readonly string[]): string => escapeTerminal(oneLine(list.join(", ")));
   if (dropped.length > 0) {
     console.print(`Not passed on: ${names(dropped)}. Set what the command needs in it: env NAME=VALUE CMD.`);
   }
-  if (readable.length > 0) {
-    const where = "in the environment of this process or of one that started it";
-    console.print(`warning: the searched code can read ${names(readable)} ${where}; start the search without them.`);
+  if (secrets.length > 0) {
+    const where = "in the environment of the processes that started this one";
+    console.print(`warning: the searched code may read ${names(secrets)} ${where}; start the search without them.`);
   }
   return env;
 }
