@@ -13,7 +13,7 @@ import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { CatalogueEntry } from "./catalogue.ts";
 import { type LabStateName, patternCommand } from "./round.ts";
 import { type LeadingCheck, leadingCheck } from "./scale-excess.ts";
-import { type RunSize, runSize, type ScaleSetting } from "./scale-size.ts";
+import type { ScaleSetting } from "./scale-size.ts";
 
 /** A pattern that is run at several sizes. */
 export interface SizedPattern {
@@ -30,9 +30,10 @@ export interface SizedPattern {
   readonly env: Environment;
 }
 
-function commandOf(pattern: SizedPattern, state: LabStateName, { steps, batch }: RunSize): readonly string[] {
+function commandOf(pattern: SizedPattern, state: LabStateName, steps: number): readonly string[] {
   const { entry, lab, device, python, setting } = pattern;
-  const command = patternCommand(entry, state, lab, { device, scale: setting.scale, steps, python });
+  const { scale, batch } = setting;
+  const command = patternCommand(entry, state, lab, { device, scale, steps, python });
   return batch === null ? command : [...command, "--batch", String(batch)];
 }
 
@@ -62,7 +63,7 @@ function sizedRequest(
       "base-run": "off",
       attribute: "off",
     },
-    command: { kind: "argv", argv: commandOf(pattern, state, runSize(setting, value)) },
+    command: { kind: "argv", argv: commandOf(pattern, state, value) },
     config: null,
     root: directory,
     defaultBaselines: [`file:${baselineDirectory(baseline)}`],
@@ -74,7 +75,7 @@ function sizedRequest(
   if (asked === undefined) throw new Error("a request for one command has no scenario");
   const held = setting.batch === null ? "" : ` --batch ${setting.batch}`;
   const definition = scenarioDefinition({
-    run: `${entry.file} fixed --scale ${setting.scale}${held} at any number of ${setting.by}`,
+    run: `${entry.file} fixed --scale ${setting.scale}${held} at any number of steps`,
   });
   const scenario = { ...asked, cwd: lab, definition, anySteps: true as const };
   return { request: { ...request, scenarios: [scenario] }, scenario };

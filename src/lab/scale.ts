@@ -13,7 +13,7 @@ import { type Excess, measuredSize } from "./scale-excess.ts";
 import { dropBundles, prepareScaleDirectory, writeScaleDocument } from "./scale-files.ts";
 import { type JudgedSize, judgeSize, measureBaseline, probeDirectory, type SizedPattern } from "./scale-run.ts";
 import { bracket, nextStep, type SearchBounds, type SearchStep, type Seen } from "./scale-search.ts";
-import { runSize, usualSize } from "./scale-size.ts";
+import { LAB_STEPS } from "./scale-size.ts";
 
 /** The pattern to search, and the bounds of its sizes. */
 export interface ScaleOptions extends Omit<SizedPattern, "lab"> {
@@ -65,12 +65,10 @@ class SizeSearch {
 
   /** The size of the nearest baseline that serves this size; null when one has to be measured. */
   #served(value: number): number | null {
-    const { by } = this.#pattern.setting;
-    const serves = (other: number): boolean =>
-      // A batch changes what the fixed state needs.
-      by === "batch" ? other === value : other <= value * BASELINE_REACH;
     const far = (other: number): number => Math.max(other / value, value / other);
-    const [nearest] = this.#baselines.filter(serves).sort((a, b) => far(a) - far(b));
+    const [nearest] = this.#baselines
+      .filter((other) => other <= value * BASELINE_REACH)
+      .sort((a, b) => far(a) - far(b));
     return nearest ?? null;
   }
 
@@ -84,7 +82,7 @@ class SizeSearch {
   }
 
   next(): SearchStep {
-    const hint = this.probes.length === 0 ? usualSize(this.#pattern.setting) : this.predicted();
+    const hint = this.probes.length === 0 ? LAB_STEPS[this.#pattern.setting.scale] : this.predicted();
     return nextStep(this.probes.map(seenAt), this.#bounds, hint);
   }
 
@@ -103,7 +101,6 @@ class SizeSearch {
    * still cannot be judged, such as one so short that some runs have no growth, is neither silent nor visible.
    */
   async probe(value: number): Promise<ScaleProbe> {
-    const { setting } = this.#pattern;
     this.#judging = value;
     const begun = performance.now();
     let runs = 0;
@@ -131,7 +128,7 @@ class SizeSearch {
       const { check, series } = leaky;
       return {
         value,
-        steps: runSize(setting, value).steps,
+        steps: value,
         visible: leaky.verdict === "fail" && serves,
         leaky: leaky.verdict,
         fixed: fixed?.verdict ?? null,
@@ -177,7 +174,7 @@ class SizeSearch {
         return { ...step, ...found(step.to), extrapolated: beyond !== null && beyond > step.to ? beyond : null };
       }
       case "unjudged": {
-        const sizes = step.values.map((value) => formatSize(this.#pattern.setting.by, value)).join(", ");
+        const sizes = step.values.map(formatSize).join(", ");
         return this.broken(`the gate could not judge it at ${sizes} (${this.#unjudged})`);
       }
       default:
@@ -246,12 +243,12 @@ export async function searchScale(
     generated_at_utc: ports.now().toISOString(),
     pattern: entry.name,
     title: entry.title,
-    by: setting.by,
+    by: "steps",
     from: bounds.from,
     to: bounds.to,
     factor: bounds.factor,
     scale: setting.scale,
-    steps: setting.steps,
+    steps: null,
     batch: setting.batch,
     ...labEnvironment(search.fingerprint),
     probes: search.probes,

@@ -18,7 +18,7 @@ describe("lab list", () => {
     await expect(run("run", "forward_hok")).rejects.toThrow(GateError);
     await expect(run("run", "forward_hok")).rejects.toMatchObject({ code: "PATTERN_UNKNOWN" });
     await expect(run("measure")).rejects.toMatchObject({ code: "ACTION_UNKNOWN" });
-    await expect(run("measure", "--by", "steps")).rejects.toMatchObject({ code: "ACTION_UNKNOWN" });
+    await expect(run("measure", "--from", "5")).rejects.toMatchObject({ code: "ACTION_UNKNOWN" });
     await expect(run("run", "--scale", "huge")).rejects.toMatchObject({ code: "OPTION_INVALID" });
   });
 
@@ -26,7 +26,7 @@ describe("lab list", () => {
     ["list", "--output", "nowhere"],
     ["report", "nowhere", "--steps", "5"],
     ["report", "nowhere", "--baseline", "file:baselines"],
-    ["run", "node_cache", "--by", "steps"],
+    ["run", "node_cache", "--from", "5"],
     ["scale", "node_cache", "--baseline", "file:baselines"],
     ["run", "node_cache", "--baseline", "file:a", "--baseline", "file:b"],
   ])("refuses an option that would change nothing: lab %s %s %s …", async (...args) => {

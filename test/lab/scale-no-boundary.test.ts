@@ -40,7 +40,7 @@ function search(leaky: string, output: string, { runs = 5, lastingMs = 0 } = {})
         ranks: 1,
         expected: "caught",
       },
-      setting: { by: "steps", scale: "tiny", steps: null, batch: null },
+      setting: { scale: "tiny", batch: null },
       directory: output,
       bounds: { from: 18, to: 20, factor: 1.25 },
       runs,

@@ -125,7 +125,6 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "demo.ts",
     "files.ts",
     "report/document.ts",
-    "report/scale-document.ts",
     "report/scale-text.ts",
     "report/table.ts",
     "report/terminal.ts",

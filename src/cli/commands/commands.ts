@@ -7,7 +7,7 @@ import {
 } from "../../config/run-options.ts";
 import { EXPORT_FORMATS } from "../../inputs/export-format.ts";
 import { type CommandSpec, FIRST_GROUP, type OptionSpec } from "../console/command.ts";
-import { AXES, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES } from "../lab/options.ts";
+import { DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES } from "../lab/options.ts";
 import type { BaselineAction } from "./baseline.ts";
 import type { LabAction } from "./lab.ts";
 
@@ -280,9 +280,8 @@ const SPECS = {
       scale: text("Size of a run (default tiny)", SCALES.join("|")),
       steps: text("Steps of a run (default: the scale's)", "N"),
       batch: text("Images in a batch (scale; default: the scale's)", "N"),
-      by: text("What a search varies (scale; default steps)", AXES.join("|")),
-      from: text("Smallest size of a search", "N"),
-      to: text("Largest size of a search (default 64 times the scale's)", "N"),
+      from: text("Fewest steps of a search", "N"),
+      to: text("Most steps of a search (default 64 times the scale's)", "N"),
       python: text("Python with the frameworks (default python3)", "PROGRAM"),
       runs: text("Runs of the fixed state for the baseline (default 5)", "N"),
       baseline: { ...text("Judge by a stored baseline instead of measuring one", "SPEC"), multiple: true },

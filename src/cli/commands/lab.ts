@@ -6,7 +6,6 @@ import { ExitCode } from "../../core/exit-codes.ts";
 import { CATALOGUE, selectPatterns } from "../../lab/catalogue.ts";
 import { readRounds, writeLabReport } from "../../lab/files.ts";
 import { LAB_OUTCOMES, type LabDocument, type LabPattern } from "../../lab/report/document.ts";
-import type { ScaleAxis } from "../../lab/report/scale-document.ts";
 import { answerText, formatSize, probeText } from "../../lab/report/scale-text.ts";
 import { OUTCOME_TEXT, outcomeText } from "../../lab/report/table.ts";
 import { labTerminal, outsideRows, terminalLine } from "../../lab/report/terminal.ts";
@@ -19,7 +18,7 @@ import { DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
 import { actionOf, GLOBAL_OPTIONS, type Invocation } from "../console/command.ts";
 import { consolePorts, interruptSignal } from "../console/ports.ts";
 import { shownPath } from "../console/program.ts";
-import { AXES, DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES } from "../lab/options.ts";
+import { DEVICES, LAB_DIRECTORY, SCALE_DIRECTORY, SCALES } from "../lab/options.ts";
 
 /** `lab report`: rounds side by side. */
 async function reportRounds({ console, positionals, text }: Invocation): Promise<number> {
@@ -59,7 +58,7 @@ const ACTIONS = {
   },
   report: { options: ["output"], run: reportRounds },
   scale: {
-    options: ["device", "scale", "steps", "batch", "by", "from", "to", "python", "runs", "output"],
+    options: ["device", "scale", "batch", "from", "to", "python", "runs", "output"],
     run: scalePattern,
   },
 } as const satisfies Readonly<
@@ -178,13 +177,10 @@ const FACTOR = 1.25;
 const MAX = 10_000_000;
 
 function settingOf({ text }: Invocation): ScaleSetting {
-  const scale = choice("scale", text.scale ?? "tiny", SCALES);
-  const by = choice("by", text.by ?? "steps", AXES);
-  const size = (name: "steps" | "batch"): number | null => {
-    const given = text[name];
-    return given === undefined ? null : integer(name, given, 1, MAX);
+  return {
+    scale: choice("scale", text.scale ?? "tiny", SCALES),
+    batch: text.batch === undefined ? null : integer("batch", text.batch, 1, MAX),
   };
-  return { by, scale, steps: size("steps"), batch: size("batch") };
 }
 
 /** A sentence in lines, the later ones indented further. */
@@ -212,7 +208,6 @@ async function scalePattern(invocation: Invocation): Promise<number> {
   const common = commonOptions(invocation);
   const directory = path.resolve(text.output ?? path.join(SCALE_DIRECTORY, entry.name));
   const interrupt = interruptSignal();
-  const { by }: { readonly by: ScaleAxis } = setting;
   const note = (words: string): void => console.print(sentence(words, console.width, "  ", "   "));
   console.print(`${entry.name}: ${entry.title}`);
   const document = await searchScale(
@@ -224,8 +219,8 @@ async function scalePattern(invocation: Invocation): Promise<number> {
       ...common,
     },
     {
-      baseline: (value, count) => note(`${count} fixed runs of ${formatSize(by, value)} become a baseline`),
-      probed: (probe, number) => note(`${number}. ${probeText(by, probe)}`),
+      baseline: (value, count) => note(`${count} fixed runs of ${formatSize(value)} become a baseline`),
+      probed: (probe, number) => note(`${number}. ${probeText(probe)}`),
     },
     consolePorts(console, interrupt, true),
   );

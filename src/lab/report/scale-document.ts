@@ -1,16 +1,12 @@
 import * as v from "valibot";
 
-/** The size of a run that a search varies. */
-const SCALE_AXES = ["steps", "batch", "epochs"] as const;
-export type ScaleAxis = (typeof SCALE_AXES)[number];
-
 const bytes = v.nullable(v.number());
 const text = v.nullable(v.string());
 const size = v.pipe(v.number(), v.integer(), v.minValue(1));
 const verdict = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
 
 const probeSchema = v.object({
-  /** The size: steps, images in a batch, or epochs. */
+  /** The size in steps. */
   value: size,
   steps: size,
   /** Whether the leaky state failed and the fixed one passed. */
@@ -84,14 +80,15 @@ export const ScaleDocumentSchema = v.object({
   generated_at_utc: v.string(),
   pattern: v.string(),
   title: v.string(),
-  by: v.picklist(SCALE_AXES),
+  /** What a search varies. */
+  by: v.literal("steps"),
   from: size,
   to: size,
   /** Largest ratio of the visible to the silent size at the end, unless they are neighbours. */
   factor: v.number(),
-  /** The lab's scale, and the constant sizes; null = the scale's value. */
+  /** The lab's scale, and the constant batch; null = the scale's. */
   scale: v.string(),
-  steps: v.nullable(size),
+  steps: v.null(),
   batch: v.nullable(size),
   backend: text,
   device_model: text,

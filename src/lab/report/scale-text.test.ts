@@ -50,28 +50,25 @@ describe("the answer of a search", () => {
     );
   });
 
-  it("sizes are counted in the unit that was searched", () => {
-    expect(formatSize("steps", 1)).toBe("1 step");
-    expect(formatSize("epochs", 1234567)).toBe("1,234,567 epochs");
-    expect(formatSize("batch", 8)).toBe("batch 8");
-    expect(formatRoughSize("steps", 524_362)).toBe("about 520,000 steps");
+  it("sizes are counted in steps", () => {
+    expect(formatSize(1)).toBe("1 step");
+    expect(formatSize(1234567)).toBe("1,234,567 steps");
+    expect(formatRoughSize(524_362)).toBe("about 520,000 steps");
   });
 });
 
 describe("a judged size", () => {
   it("probeText reports whether the leak was seen, its excess, and the cost", () => {
-    expect(probeText("steps", PROBE)).toBe(
+    expect(probeText(PROBE)).toBe(
       "26 steps: visible; 2.50 MiB more than the fixed state (peak of allocated), 2.00 MiB can be seen; 4 runs, 12.3 s",
     );
     const silent = { ...PROBE, visible: false, leaky: "pass", fixed: null, excess_bytes: -3, runs: 1 } as const;
-    expect(probeText("steps", silent)).toContain("silent; no more than the fixed state");
-    expect(probeText("steps", silent)).toContain("; 1 run, ");
-    expect(probeText("steps", { ...silent, leaky: "warn" })).toContain("warned of");
-    expect(probeText("steps", { ...PROBE, visible: false, fixed: "unjudged" })).toContain("not judged");
-    expect(probeText("steps", { ...PROBE, visible: false, leaky: "unjudged", fixed: null })).toContain("not judged");
-    expect(probeText("steps", { ...PROBE, check: null, excess_bytes: null })).toContain(
-      "no check measured the difference",
-    );
+    expect(probeText(silent)).toContain("silent; no more than the fixed state");
+    expect(probeText(silent)).toContain("; 1 run, ");
+    expect(probeText({ ...silent, leaky: "warn" })).toContain("warned of");
+    expect(probeText({ ...PROBE, visible: false, fixed: "unjudged" })).toContain("not judged");
+    expect(probeText({ ...PROBE, visible: false, leaky: "unjudged", fixed: null })).toContain("not judged");
+    expect(probeText({ ...PROBE, check: null, excess_bytes: null })).toContain("no check measured the difference");
   });
 });
 

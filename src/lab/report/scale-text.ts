@@ -2,18 +2,17 @@ import { assertNever } from "../../core/errors.ts";
 import { plural } from "../../core/text.ts";
 import { formatBytes, formatDuration } from "../../core/units.ts";
 import { metricLabel } from "../../telemetry/recording/metrics.ts";
-import { type ScaleAxis, type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
+import { type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
 import { UNKNOWN } from "./table.ts";
 
-/** "1,280 steps", "batch 8", "3 epochs". */
-export function formatSize(by: ScaleAxis, value: number): string {
-  const number = value.toLocaleString("en-US");
-  return by === "batch" ? `batch ${number}` : `${number} ${by.slice(0, -1)}${value === 1 ? "" : "s"}`;
+/** "1,280 steps" */
+export function formatSize(steps: number): string {
+  return `${steps.toLocaleString("en-US")} ${steps === 1 ? "step" : "steps"}`;
 }
 
 /** A predicted size, with the two digits that a prediction has. */
-export function formatRoughSize(by: ScaleAxis, value: number): string {
-  return `about ${formatSize(by, Math.max(1, Math.round(Number(value.toPrecision(2)))))}`;
+export function formatRoughSize(value: number): string {
+  return `about ${formatSize(Math.max(1, Math.round(Number(value.toPrecision(2)))))}`;
 }
 
 function checkText({ check }: ScaleProbe): string {
@@ -26,17 +25,17 @@ function sightText(probe: ScaleProbe): string {
 }
 
 /** One line for a judged size. */
-export function probeText(by: ScaleAxis, probe: ScaleProbe): string {
+export function probeText(probe: ScaleProbe): string {
   const { excess_bytes: excess, mde_bytes: mde, runs, seconds, value } = probe;
   const size =
     excess === null || mde === null
       ? "no check measured the difference"
       : `${excess > 0 ? `${formatBytes(excess)} more` : "no more"} than the fixed state (${checkText(probe)}), ${formatBytes(mde)} can be seen`;
-  return `${formatSize(by, value)}: ${sightText(probe)}; ${size}; ${plural(runs, "run")}, ${formatDuration(seconds)}`;
+  return `${formatSize(value)}: ${sightText(probe)}; ${size}; ${plural(runs, "run")}, ${formatDuration(seconds)}`;
 }
 
 /** The answer in one sentence. */
-export function answerText({ by, answer, pattern, probes }: ScaleDocument): string {
+export function answerText({ answer, pattern, probes }: ScaleDocument): string {
   const by_ = (excess: number | null, mde: number | null): string =>
     excess === null || mde === null ? "" : `, with ${formatBytes(excess)} more than the fixed state has`;
   // A size that is not red may have a warning.
@@ -46,9 +45,9 @@ export function answerText({ by, answer, pattern, probes }: ScaleDocument): stri
   };
   switch (answer.kind) {
     case "visible":
-      return `${pattern} becomes visible at ${formatSize(by, answer.at)}${by_(answer.excess_bytes, answer.mde_bytes)}, and is ${notRed(answer.below)} at ${formatSize(by, answer.below)}.`;
+      return `${pattern} becomes visible at ${formatSize(answer.at)}${by_(answer.excess_bytes, answer.mde_bytes)}, and is ${notRed(answer.below)} at ${formatSize(answer.below)}.`;
     case "always":
-      return `${pattern} is visible at ${formatSize(by, answer.at)} already${by_(answer.excess_bytes, answer.mde_bytes)}.`;
+      return `${pattern} is visible at ${formatSize(answer.at)} already${by_(answer.excess_bytes, answer.mde_bytes)}.`;
     case "never": {
       const { excess_bytes: excess, mde_bytes: mde, extrapolated } = answer;
       const there =
@@ -58,14 +57,14 @@ export function answerText({ by, answer, pattern, probes }: ScaleDocument): stri
       const beyond =
         extrapolated === null
           ? "Its growth does not allow an extrapolation"
-          : `Extrapolated, it becomes visible at ${formatRoughSize(by, extrapolated)}; this was not measured`;
+          : `Extrapolated, it becomes visible at ${formatRoughSize(extrapolated)}; this was not measured`;
       const upTo = notRed(answer.to) === "silent" ? "silent up to" : "warned of, but not red, at";
-      return `${pattern} is ${upTo} ${formatSize(by, answer.to)}${there}. ${beyond}.`;
+      return `${pattern} is ${upTo} ${formatSize(answer.to)}${there}. ${beyond}.`;
     }
     case "broken": {
       const known = [
-        ...(answer.below === null ? [] : [`${notRed(answer.below)} at ${formatSize(by, answer.below)}`]),
-        ...(answer.at === null ? [] : [`visible at ${formatSize(by, answer.at)}`]),
+        ...(answer.below === null ? [] : [`${notRed(answer.below)} at ${formatSize(answer.below)}`]),
+        ...(answer.at === null ? [] : [`visible at ${formatSize(answer.at)}`]),
       ];
       const soFar = known.length === 0 ? "" : `; so far it is ${known.join(" and ")}`;
       const evidence = answer.bundle === null ? "" : `; its bundles are in ${answer.bundle}`;
